@@ -1,0 +1,87 @@
+//! What a captured packet begins with.
+
+/// The link types that are decoded, by their LINKTYPE_ number
+/// (<https://www.tcpdump.org/linktypes.html>).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkType {
+    /// BSD loopback: four bytes of address family in the writer's byte order.
+    Null,
+    /// Ethernet II and 802.3, with or without VLAN tags.
+    Ethernet,
+    /// PPP, with or without address and control bytes.
+    Ppp,
+    /// PPP in HDLC-like framing, or Cisco HDLC.
+    PppHdlc,
+    /// IPv4 or IPv6 by their version nibble.
+    Raw,
+    /// OpenBSD loopback: as Null, in network byte order.
+    Loop,
+    /// Linux cooked capture.
+    Sll,
+    /// PPP behind one byte of direction.
+    PppWithDirection,
+    /// IPv4 only.
+    Ipv4,
+    /// IPv6 only.
+    Ipv6,
+    /// Linux cooked capture, version 2.
+    Sll2,
+    /// Any other, by number: its packets are counted, not decoded.
+    Unknown(u32),
+}
+
+impl LinkType {
+    /// From the number in the file. 12 and 14 are what BSDs wrote for raw IP before LINKTYPE_RAW.
+    pub fn from_number(number: u32) -> Self {
+        match number {
+            0 => Self::Null,
+            1 => Self::Ethernet,
+            9 => Self::Ppp,
+            50 => Self::PppHdlc,
+            12 | 14 | 101 => Self::Raw,
+            108 => Self::Loop,
+            113 => Self::Sll,
+            204 => Self::PppWithDirection,
+            228 => Self::Ipv4,
+            229 => Self::Ipv6,
+            276 => Self::Sll2,
+            other => Self::Unknown(other),
+        }
+    }
+
+    /// The LINKTYPE_ number.
+    pub fn number(self) -> u32 {
+        match self {
+            Self::Null => 0,
+            Self::Ethernet => 1,
+            Self::Ppp => 9,
+            Self::PppHdlc => 50,
+            Self::Raw => 101,
+            Self::Loop => 108,
+            Self::Sll => 113,
+            Self::PppWithDirection => 204,
+            Self::Ipv4 => 228,
+            Self::Ipv6 => 229,
+            Self::Sll2 => 276,
+            Self::Unknown(number) => number,
+        }
+    }
+
+    /// The name shown to users.
+    pub fn name(self) -> String {
+        match self {
+            Self::Null => "BSD loopback".into(),
+            Self::Ethernet => "Ethernet".into(),
+            Self::Ppp => "PPP".into(),
+            Self::PppHdlc => "PPP in HDLC framing".into(),
+            Self::Raw => "raw IP".into(),
+            Self::Loop => "OpenBSD loopback".into(),
+            Self::Sll => "Linux cooked v1".into(),
+            Self::PppWithDirection => "PPP with direction".into(),
+            Self::Ipv4 => "raw IPv4".into(),
+            Self::Ipv6 => "raw IPv6".into(),
+            Self::Sll2 => "Linux cooked v2".into(),
+            Self::Unknown(number) => format!("link type {number}"),
+        }
+    }
+}

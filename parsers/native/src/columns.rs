@@ -1,0 +1,562 @@
+//! Rows into Arrow columns, a batch at a time.
+//!
+//! Names, types and order are those of `schema.py`, which also says what each column means and
+//! when it is null; a test holds the two together.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray, UInt32Array,
+    UInt64Array,
+};
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+
+use crate::analysis::{Analysis, RttSample};
+use crate::bins::{Bin, Bins};
+use crate::event::{Layer, Packet, Transport};
+use crate::flow::key::{Side, address_text};
+use crate::flow::rtt::RttStatistics;
+use crate::flow::tcp::{Connection, Half};
+use crate::flow::{Direction, Flow, FlowTable, Found, direction_name};
+
+/// A table that is made batch by batch, when somebody asks.
+pub trait Rows: Send + Sync {
+    /// Number of rows.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Rows `start..end`, which must exist.
+    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError>;
+
+    /// Names and types.
+    fn schema(&self) -> Result<SchemaRef, ArrowError> {
+        Ok(self.batch(0, 0)?.schema())
+    }
+}
+
+/// The columns of a batch under construction.
+#[derive(Default)]
+struct Columns {
+    fields: Vec<Field>,
+    arrays: Vec<ArrayRef>,
+}
+
+impl Columns {
+    fn push(&mut self, name: &str, array: ArrayRef) {
+        self.fields.push(Field::new(name, array.data_type().clone(), true));
+        self.arrays.push(array);
+    }
+
+    fn u32<V: Into<Option<u32>>>(&mut self, name: &str, values: impl Iterator<Item = V>) {
+        self.push(name, Arc::new(values.map(Into::into).collect::<UInt32Array>()));
+    }
+
+    fn u64<V: Into<Option<u64>>>(&mut self, name: &str, values: impl Iterator<Item = V>) {
+        self.push(name, Arc::new(values.map(Into::into).collect::<UInt64Array>()));
+    }
+
+    fn i64<V: Into<Option<i64>>>(&mut self, name: &str, values: impl Iterator<Item = V>) {
+        self.push(name, Arc::new(values.map(Into::into).collect::<Int64Array>()));
+    }
+
+    fn f64<V: Into<Option<f64>>>(&mut self, name: &str, values: impl Iterator<Item = V>) {
+        self.push(name, Arc::new(values.map(Into::into).collect::<Float64Array>()));
+    }
+
+    fn text<S: AsRef<str>>(&mut self, name: &str, values: impl Iterator<Item = Option<S>>) {
+        self.push(name, Arc::new(values.collect::<StringArray>()));
+    }
+
+    fn finish(self, rows: usize) -> Result<RecordBatch, ArrowError> {
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::new(Schema::new(self.fields)), self.arrays, &options)
+    }
+}
+
+/// The table of flows: two rows each, `fwd` then `rev`. Flows are numbered from `first_flow`.
+pub struct FlowRows {
+    /// What is shown.
+    pub analysis: Arc<Analysis>,
+    /// Number of the first flow.
+    pub first_flow: u32,
+}
+
+/// One row of it.
+struct FlowRow<'a> {
+    number: u32,
+    flow: &'a Flow,
+    side: Side,
+    direction: &'a Direction,
+    half: Option<&'a Half>,
+    connection: Option<&'a Connection>,
+}
+
+impl<'a> FlowRow<'a> {
+    fn at(flows: &'a FlowTable, row: usize, first_flow: u32) -> Self {
+        let index = (row / 2) as u32;
+        let flow = flows.get(index);
+        let forward = flow.forward();
+        let side = if row % 2 == 0 { forward } else { forward.other() };
+        let direction = flow.direction(side);
+        let connection = flow.tcp.as_deref();
+        // What the sequence numbers say is not known where packets lack them.
+        let is_cut = direction.cut_packets > 0;
+        let half = connection.map(|tcp| tcp.half(side)).filter(|_| !is_cut);
+        Self { number: index + first_flow, flow, side, direction, half, connection }
+    }
+
+    fn seen<T>(&self, value: T) -> Option<T> {
+        (self.direction.packets > 0).then_some(value)
+    }
+
+    fn address(&self, side: Side) -> String {
+        address_text(self.flow.key.end(side).0, self.flow.key.family())
+    }
+
+    fn port(&self, side: Side) -> u32 {
+        u32::from(self.flow.key.end(side).1)
+    }
+
+    fn duration_s(&self) -> Option<f64> {
+        self.seen(()).map(|()| (self.direction.end_ns - self.direction.start_ns) as f64 / 1e9)
+    }
+
+    fn payload_bytes(&self) -> Option<u64> {
+        (self.direction.cut_packets == 0).then_some(self.direction.payload_bytes)
+    }
+
+    /// Bits per second of `bytes` over the direction's own active time.
+    fn rate_bps(&self, bytes: u64) -> Option<f64> {
+        let duration_ns = self.direction.end_ns.saturating_sub(self.direction.start_ns);
+        (duration_ns > 0).then(|| bytes as f64 * 8.0 * 1e9 / duration_ns as f64)
+    }
+
+    fn goodput_bps(&self) -> Option<f64> {
+        let bytes = match self.connection {
+            Some(_) => self.half?.unique_bytes,
+            None => self.payload_bytes()?,
+        };
+        self.rate_bps(bytes)
+    }
+
+    fn transport(&self) -> &'static str {
+        if self.connection.is_some() { "tcp" } else { "udp" }
+    }
+
+    fn percentile_ms(&self, share: f64) -> Option<f64> {
+        let half = self.half?;
+        let found = half.rtt_sketch.percentile(share)? as f64 / 1e6;
+        // The middle of a bucket may lie outside of what was measured; the ends are exact.
+        Some(found.clamp(half.rtt.min_ms()?, half.rtt.max_ms()?))
+    }
+
+    fn timestamp_rtt(&self) -> Option<&'a RttStatistics> {
+        self.half.filter(|half| half.has_timestamps).map(|half| &half.timestamp_rtt)
+    }
+
+    fn handshake_rtt_ms(&self) -> Option<f64> {
+        Some(self.connection?.handshake_rtt_ns? as f64 / 1e6)
+    }
+
+    fn notes(&self) -> Option<String> {
+        let mut notes: Vec<String> = Vec::new();
+        let direction = self.direction;
+        let other = self.flow.direction(self.side.other());
+        if direction.packets == 0 {
+            notes.push("no packet of this direction in the capture".into());
+        } else if other.packets == 0 && self.connection.is_some() {
+            notes.push("only this direction in the capture: no RTT".into());
+        }
+        if direction.cut_packets > 0 {
+            let n = direction.cut_packets;
+            notes
+                .push(format!("the transport header of {n} packets was cut off or damaged: payload unknown"));
+        }
+        if let Some(connection) = self.connection
+            && connection.opener().is_none()
+        {
+            notes.push("no SYN in the capture: began before it".into());
+        }
+        if let Some(half) = self.half {
+            self.note_on_half(half, &mut notes);
+        }
+        (!notes.is_empty()).then(|| notes.join("; "))
+    }
+
+    fn note_on_half(&self, half: &Half, notes: &mut Vec<String>) {
+        if half.mss.is_some_and(|mss| self.direction.largest_payload > u32::from(mss)) {
+            notes.push(format!(
+                "packets of up to {} bytes of payload: captured before segmentation offload cut them, \
+                 so packets are fewer than on the wire",
+                self.direction.largest_payload
+            ));
+        }
+        if half.lost_track_of_holes() {
+            notes.push("too many gaps to remember: late packets may be taken for retransmissions".into());
+        }
+        if half.unwatched > 0 {
+            notes.push(format!("too much in flight: {} segments gave no RTT", half.unwatched));
+        }
+    }
+}
+
+impl Rows for FlowRows {
+    fn len(&self) -> usize {
+        2 * self.analysis.flows.len()
+    }
+
+    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
+        let flows = &self.analysis.flows;
+        let rows: Vec<FlowRow<'_>> =
+            (start..end).map(|row| FlowRow::at(flows, row, self.first_flow)).collect();
+        let mut columns = Columns::default();
+        self.identity(&rows, &mut columns);
+        volume(&rows, &mut columns);
+        reconstruction(&rows, &mut columns);
+        round_trips(&rows, &mut columns);
+        columns.u64("ip_fragments", rows.iter().map(|row| row.direction.fragments));
+        columns.u64("icmp_errors", rows.iter().map(|row| row.direction.icmp_errors));
+        columns.text("notes", rows.iter().map(FlowRow::notes));
+        columns.finish(rows.len())
+    }
+}
+
+impl FlowRows {
+    fn identity(&self, rows: &[FlowRow<'_>], columns: &mut Columns) {
+        let source = |row: &FlowRow<'_>| {
+            self.analysis.sources.get(row.flow.source as usize).map(|source| source.source.as_str())
+        };
+        let no_text = || rows.iter().map(|_| None::<&str>);
+        columns.u32("flow", rows.iter().map(|row| row.number));
+        columns
+            .text("direction", rows.iter().map(|row| direction_name(row.side, row.flow.forward())).map(Some));
+        columns.text("transport", rows.iter().map(FlowRow::transport).map(Some));
+        columns.text("label", no_text());
+        columns.text("src", rows.iter().map(|row| row.address(row.side)).map(Some));
+        columns.u32("src_port", rows.iter().map(|row| row.port(row.side)));
+        columns.text("dst", rows.iter().map(|row| row.address(row.side.other())).map(Some));
+        columns.u32("dst_port", rows.iter().map(|row| row.port(row.side.other())));
+        columns.text("source", rows.iter().map(source));
+        columns.text("vantage", no_text());
+        columns.text("state", rows.iter().map(|row| row.connection.map(|tcp| tcp.state().name())));
+    }
+}
+
+fn volume(rows: &[FlowRow<'_>], columns: &mut Columns) {
+    columns.i64("start_ns", rows.iter().map(|row| row.seen(row.direction.start_ns)));
+    columns.i64("end_ns", rows.iter().map(|row| row.seen(row.direction.end_ns)));
+    columns.f64("duration_s", rows.iter().map(FlowRow::duration_s));
+    columns.u64("packets", rows.iter().map(|row| row.direction.packets));
+    columns.u64("wire_bytes", rows.iter().map(|row| row.direction.wire_bytes));
+    columns.u64("payload_bytes", rows.iter().map(FlowRow::payload_bytes));
+    columns.u64("unique_bytes", rows.iter().map(|row| row.half.map(|half| half.unique_bytes)));
+    columns.f64("throughput_bps", rows.iter().map(|row| row.rate_bps(row.direction.wire_bytes)));
+    columns.f64("goodput_bps", rows.iter().map(FlowRow::goodput_bps));
+    let data_packets = |row: &FlowRow<'_>| row.payload_bytes().map(|_| row.direction.data_packets);
+    columns.u64("data_packets", rows.iter().map(data_packets));
+}
+
+fn reconstruction(rows: &[FlowRow<'_>], columns: &mut Columns) {
+    let mut counts = |name: &str, value: fn(&Half) -> u64| {
+        columns.u64(name, rows.iter().map(|row| row.half.map(value)));
+    };
+    counts("retransmitted_packets", |half| half.retransmitted_packets);
+    counts("retransmitted_bytes", |half| half.retransmitted_bytes);
+    counts("out_of_order_packets", |half| half.out_of_order_packets);
+    counts("duplicate_acks", |half| half.duplicate_acks);
+    counts("zero_windows", |half| half.zero_windows);
+    counts("missing_bytes", Half::missing_bytes);
+    let mss = |row: &FlowRow<'_>| row.connection.and_then(|tcp| tcp.half(row.side).mss).map(u32::from);
+    columns.u32("mss", rows.iter().map(mss));
+    columns.f64("handshake_rtt_ms", rows.iter().map(FlowRow::handshake_rtt_ms));
+}
+
+fn round_trips(rows: &[FlowRow<'_>], columns: &mut Columns) {
+    let rtt = |row: &FlowRow<'_>, value: fn(&RttStatistics) -> Option<f64>| {
+        row.half.and_then(|half| value(&half.rtt))
+    };
+    let echo =
+        |row: &FlowRow<'_>, value: fn(&RttStatistics) -> Option<f64>| row.timestamp_rtt().and_then(value);
+    columns.u64("rtt_samples", rows.iter().map(|row| row.half.map(|half| half.rtt.count())));
+    columns.f64("rtt_min_ms", rows.iter().map(|row| rtt(row, RttStatistics::min_ms)));
+    columns.f64("rtt_mean_ms", rows.iter().map(|row| rtt(row, RttStatistics::mean_ms)));
+    columns.f64("rtt_p50_ms", rows.iter().map(|row| row.percentile_ms(0.50)));
+    columns.f64("rtt_p95_ms", rows.iter().map(|row| row.percentile_ms(0.95)));
+    columns.f64("rtt_max_ms", rows.iter().map(|row| rtt(row, RttStatistics::max_ms)));
+    columns.f64("rtt_std_ms", rows.iter().map(|row| rtt(row, RttStatistics::std_ms)));
+    let echo_count = |row: &FlowRow<'_>| row.timestamp_rtt().map(RttStatistics::count);
+    columns.u64("ts_rtt_samples", rows.iter().map(echo_count));
+    columns.f64("ts_rtt_min_ms", rows.iter().map(|row| echo(row, RttStatistics::min_ms)));
+    columns.f64("ts_rtt_mean_ms", rows.iter().map(|row| echo(row, RttStatistics::mean_ms)));
+    columns.f64("ts_rtt_max_ms", rows.iter().map(|row| echo(row, RttStatistics::max_ms)));
+}
+
+/// The table of bins, in order of flow, direction and time.
+pub struct BinRows {
+    analysis: Arc<Analysis>,
+    first_flow: u32,
+    /// Directions that have bins, each with its number of rows before.
+    lanes: Vec<(u32, Side, usize)>,
+    total: usize,
+}
+
+impl BinRows {
+    /// The bins of `analysis`, flows numbered from `first_flow`.
+    pub fn new(analysis: Arc<Analysis>, first_flow: u32) -> Self {
+        let mut lanes = Vec::new();
+        let mut total = 0;
+        if let Some(bins) = &analysis.bins {
+            for flow in 0..analysis.flows.len() as u32 {
+                let forward = analysis.flows.get(flow).forward();
+                for side in [forward, forward.other()] {
+                    let n = bins.lane(flow, side).len();
+                    if n > 0 {
+                        lanes.push((flow, side, total));
+                        total += n;
+                    }
+                }
+            }
+        }
+        Self { analysis, first_flow, lanes, total }
+    }
+
+    fn row<'a>(&self, bins: &'a Bins, row: usize) -> Option<(u32, Side, &'a Bin)> {
+        let lane = self.lanes.partition_point(|lane| lane.2 <= row).checked_sub(1)?;
+        let &(flow, side, before) = self.lanes.get(lane)?;
+        Some((flow, side, bins.lane(flow, side).get(row - before)?))
+    }
+}
+
+impl Rows for BinRows {
+    fn len(&self) -> usize {
+        self.total
+    }
+
+    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
+        let empty = Bins::new(crate::bins::BinWidth::Adaptive, 0);
+        let bins = self.analysis.bins.as_ref().unwrap_or(&empty);
+        let rows: Vec<_> = (start..end).filter_map(|row| self.row(bins, row)).collect();
+        let forward = |flow: u32| self.analysis.flows.get(flow).forward();
+        let mut columns = Columns::default();
+        columns.u32("flow", rows.iter().map(|row| row.0 + self.first_flow));
+        columns.text("direction", rows.iter().map(|row| direction_name(row.1, forward(row.0))).map(Some));
+        columns.i64("time_ns", rows.iter().map(|row| bins.start_ns(row.2.index)));
+        columns.i64("width_ns", rows.iter().map(|_| bins.width_ns()));
+        columns.u64("packets", rows.iter().map(|row| row.2.packets));
+        columns.u64("wire_bytes", rows.iter().map(|row| row.2.wire_bytes));
+        columns.u64("payload_bytes", rows.iter().map(|row| row.2.payload_bytes));
+        columns.u64("unique_bytes", rows.iter().map(|row| row.2.unique_bytes));
+        columns.u64("retransmitted_packets", rows.iter().map(|row| row.2.retransmitted_packets));
+        columns.u64("rtt_samples", rows.iter().map(|row| row.2.rtt_samples));
+        let ms = |bin: &Bin, ns: f64| (bin.rtt_samples > 0).then_some(ns / 1e6);
+        columns.f64("rtt_min_ms", rows.iter().map(|row| ms(row.2, row.2.rtt_min_ns as f64)));
+        let mean = |bin: &Bin| bin.rtt_sum_ns as f64 / bin.rtt_samples as f64;
+        columns.f64("rtt_mean_ms", rows.iter().map(|row| ms(row.2, mean(row.2))));
+        columns.f64("rtt_max_ms", rows.iter().map(|row| ms(row.2, row.2.rtt_max_ns as f64)));
+        columns.finish(rows.len())
+    }
+}
+
+/// The table of RTT samples, in order of time of arrival.
+pub struct RttRows {
+    /// What is shown.
+    pub analysis: Arc<Analysis>,
+    /// Number of the first flow.
+    pub first_flow: u32,
+}
+
+impl Rows for RttRows {
+    fn len(&self) -> usize {
+        self.analysis.rtt.kept.len()
+    }
+
+    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
+        let rows = &self.analysis.rtt.kept[start..end];
+        let direction =
+            |row: &RttSample| direction_name(row.side, self.analysis.flows.get(row.flow).forward());
+        let mut columns = Columns::default();
+        columns.u32("flow", rows.iter().map(|row| row.flow + self.first_flow));
+        columns.text("direction", rows.iter().map(direction).map(Some));
+        columns.i64("time_ns", rows.iter().map(|row| row.time_ns));
+        columns.i64("rtt_ns", rows.iter().map(|row| i64::try_from(row.rtt_ns).ok()));
+        columns.text("method", rows.iter().map(|row| row.method.name()).map(Some));
+        columns.u64("packet", rows.iter().map(|row| row.packet));
+        columns.finish(rows.len())
+    }
+}
+
+/// The table of retransmissions and late arrivals, in order of arrival.
+pub struct LossRows {
+    /// What is shown.
+    pub analysis: Arc<Analysis>,
+    /// Number of the first flow.
+    pub first_flow: u32,
+}
+
+impl Rows for LossRows {
+    fn len(&self) -> usize {
+        self.analysis.losses.kept.len()
+    }
+
+    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
+        let rows = &self.analysis.losses.kept[start..end];
+        let forward = |flow: u32| self.analysis.flows.get(flow).forward();
+        let kind = |repeated: u32| {
+            if repeated > 0 { "retransmission" } else { "out_of_order" }
+        };
+        let mut columns = Columns::default();
+        columns.u32("flow", rows.iter().map(|row| row.flow + self.first_flow));
+        columns
+            .text("direction", rows.iter().map(|row| direction_name(row.side, forward(row.flow))).map(Some));
+        columns.i64("time_ns", rows.iter().map(|row| row.time_ns));
+        columns.u64("packet", rows.iter().map(|row| row.packet));
+        columns.i64("seq_rel", rows.iter().map(|row| row.position));
+        columns.u32("payload_bytes", rows.iter().map(|row| row.payload_bytes));
+        columns.u32("repeated_bytes", rows.iter().map(|row| row.repeated_bytes));
+        columns.text("kind", rows.iter().map(|row| kind(row.repeated_bytes)).map(Some));
+        columns.finish(rows.len())
+    }
+}
+
+/// One row of the table of packets.
+pub struct PacketRow {
+    packet: Packet,
+    node: Option<String>,
+    found: Option<(u32, &'static str)>,
+    positions: (Option<i64>, Option<i64>),
+    window_bytes: Option<u64>,
+}
+
+impl PacketRow {
+    /// A packet as it stands in the table, with what its flow adds.
+    pub fn new(packet: Packet, found: Option<Found>, flows: &FlowTable, node: Option<&str>) -> Self {
+        let network = packet.network;
+        let flow = found.map(|found| (found, flows.get(found.flow)));
+        let mut row = Self {
+            packet,
+            node: node.map(str::to_owned),
+            found: flow.map(|(found, flow)| (found.flow, direction_name(found.side, flow.forward()))),
+            positions: (None, None),
+            window_bytes: None,
+        };
+        if let Some((found, flow)) = flow
+            && let (Some(tcp), Some(connection)) = (network.tcp(), &flow.tcp)
+        {
+            let (mine, theirs) = (connection.half(found.side), connection.half(found.side.other()));
+            let is_ack = tcp.flags.has(crate::event::TcpFlags::ACK);
+            row.positions.0 = mine.position(tcp.seq);
+            row.positions.1 = theirs.position(tcp.ack).filter(|_| is_ack);
+            row.window_bytes = window_bytes(tcp.window, tcp.flags, mine, theirs);
+        }
+        row
+    }
+
+    fn is_ip(&self) -> bool {
+        self.packet.is_ip
+    }
+
+    fn tcp(&self) -> Option<&crate::event::Tcp> {
+        self.packet.network.tcp()
+    }
+
+    fn transport(&self) -> Option<String> {
+        self.is_ip().then(|| match (&self.packet.network.transport, self.packet.network.endpoints.protocol) {
+            (Transport::IcmpError, _) => "icmp error".into(),
+            (_, 6) => "tcp".into(),
+            (_, 17) => "udp".into(),
+            (_, number) => crate::event::Reason::Unknown(u32::from(number)).words(Layer::Ipv4),
+        })
+    }
+
+    fn address(&self, address: u128) -> Option<String> {
+        self.is_ip().then(|| address_text(address, self.packet.network.endpoints.family))
+    }
+
+    fn port(&self, port: u16) -> Option<u32> {
+        self.packet.network.has_ports.then_some(u32::from(port))
+    }
+
+    fn decode_stop(&self) -> Option<String> {
+        let stop = self.packet.stop?;
+        Some(format!("{}: {}", stop.layer.name(), stop.reason.words(stop.layer)))
+    }
+}
+
+/// RFC 7323 section 2.2: the scale is in force if both SYNs offered one, and never in a SYN.
+fn window_bytes(window: u16, flags: crate::event::TcpFlags, mine: &Half, theirs: &Half) -> Option<u64> {
+    let window = u64::from(window);
+    if flags.has(crate::event::TcpFlags::SYN) {
+        return Some(window);
+    }
+    if !(mine.has_syn() && theirs.has_syn()) {
+        return None;
+    }
+    match (mine.window_scale, theirs.window_scale) {
+        (Some(scale), Some(_)) => Some(window << scale),
+        _ => Some(window),
+    }
+}
+
+/// A batch of packets.
+pub struct PacketRows {
+    /// In order of the source.
+    pub rows: Vec<PacketRow>,
+    /// Number of the first flow.
+    pub first_flow: u32,
+}
+
+impl Rows for PacketRows {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
+        let rows = &self.rows[start..end];
+        let ends = |row: &PacketRow| row.packet.network.endpoints;
+        let mut columns = Columns::default();
+        columns.u64("packet", rows.iter().map(|row| row.packet.number));
+        columns.i64("time_ns", rows.iter().map(|row| row.packet.time_ns));
+        columns.text("node", rows.iter().map(|row| row.node.as_deref()));
+        columns.text("event", rows.iter().map(|row| row.packet.event.map(|event| event.name())));
+        columns.u32("flow", rows.iter().map(|row| row.found.map(|found| found.0 + self.first_flow)));
+        columns.text("direction", rows.iter().map(|row| row.found.map(|found| found.1)));
+        columns.text("transport", rows.iter().map(PacketRow::transport));
+        columns.text("src", rows.iter().map(|row| row.address(ends(row).src)));
+        columns.u32("src_port", rows.iter().map(|row| row.port(ends(row).src_port)));
+        columns.text("dst", rows.iter().map(|row| row.address(ends(row).dst)));
+        columns.u32("dst_port", rows.iter().map(|row| row.port(ends(row).dst_port)));
+        columns.u32("captured_bytes", rows.iter().map(|row| row.packet.captured_bytes));
+        columns.u32("wire_bytes", rows.iter().map(|row| row.packet.wire_bytes));
+        columns.u32("payload_bytes", rows.iter().map(|row| row.packet.network.payload_bytes));
+        header_columns(rows, &mut columns);
+        columns.finish(rows.len())
+    }
+}
+
+fn header_columns(rows: &[PacketRow], columns: &mut Columns) {
+    let tcp = |row: &PacketRow| row.tcp().copied();
+    let timestamp = |row: &PacketRow| row.tcp().and_then(|tcp| tcp.options.timestamp);
+    let ack = |row: &PacketRow| {
+        row.tcp().filter(|tcp| tcp.flags.has(crate::event::TcpFlags::ACK)).map(|tcp| tcp.ack)
+    };
+    columns.u32("seq", rows.iter().map(|row| tcp(row).map(|tcp| tcp.seq)));
+    columns.u32("ack", rows.iter().map(ack));
+    columns.i64("seq_rel", rows.iter().map(|row| row.positions.0));
+    columns.i64("ack_rel", rows.iter().map(|row| row.positions.1));
+    columns.text("flags", rows.iter().map(|row| tcp(row).map(|tcp| tcp.flags.letters())));
+    columns.u64("window_bytes", rows.iter().map(|row| row.window_bytes));
+    columns.u32("ts_val", rows.iter().map(|row| timestamp(row).map(|timestamp| timestamp.0)));
+    columns.u32("ts_ecr", rows.iter().map(|row| timestamp(row).map(|timestamp| timestamp.1)));
+    let ip_id = |row: &PacketRow| {
+        row.packet.network.ip_id.map(u32::from).or(row.packet.network.fragment.map(|fragment| fragment.id))
+    };
+    let ip = |row: &PacketRow, value: u8| row.is_ip().then_some(u32::from(value));
+    columns.u32("ip_id", rows.iter().map(ip_id));
+    columns.u32("ttl", rows.iter().map(|row| ip(row, row.packet.network.ttl)));
+    columns.u32("ecn", rows.iter().map(|row| ip(row, row.packet.network.ecn)));
+    columns.text("decode_stop", rows.iter().map(PacketRow::decode_stop));
+}

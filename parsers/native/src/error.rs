@@ -1,0 +1,126 @@
+//! What went wrong with an input: where, what was found, what was expected.
+//!
+//! Readers return a [`ReadError`] and know nothing of file names; the analysis adds the source and
+//! the packet number and keeps it as a [`Problem`]. Words for people are made in one place in
+//! Python from these facts.
+
+use std::io;
+
+/// Stable names of what can be wrong with an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// The path cannot be opened (missing, not permitted, a directory).
+    CannotOpen,
+    /// Reading failed half-way (disk, network file system, vanished file).
+    ReadFailed,
+    /// Zero bytes.
+    Empty,
+    /// Not a capture file at all.
+    NotACapture,
+    /// A capture of a kind or version that is not read.
+    Unsupported,
+    /// The input ends in the middle of a record or of a compressed stream.
+    Truncated,
+    /// A length or field that cannot be true.
+    Corrupt,
+    /// The compressed data are damaged.
+    BadCompression,
+    /// The bound on decompressed bytes was reached.
+    DecompressionLimit,
+    /// The bound on the number of flows was reached.
+    FlowLimit,
+    /// The bound on the number of samples was reached.
+    SampleLimit,
+    /// A well-formed file without a packet.
+    NoPackets,
+    /// The user stopped the analysis.
+    Cancelled,
+}
+
+impl ProblemKind {
+    /// The name as it stands in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CannotOpen => "cannot_open",
+            Self::ReadFailed => "read_failed",
+            Self::Empty => "empty",
+            Self::NotACapture => "not_a_capture",
+            Self::Unsupported => "unsupported",
+            Self::Truncated => "truncated",
+            Self::Corrupt => "corrupt",
+            Self::BadCompression => "bad_compression",
+            Self::DecompressionLimit => "decompression_limit",
+            Self::FlowLimit => "flow_limit",
+            Self::SampleLimit => "sample_limit",
+            Self::NoPackets => "no_packets",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether the input, or the rest of it, could not be read (else it is a reservation).
+    pub fn is_error(self) -> bool {
+        !matches!(self, Self::Truncated | Self::FlowLimit | Self::SampleLimit | Self::NoPackets)
+    }
+}
+
+/// Why a reader stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadError {
+    /// What kind of trouble.
+    pub kind: ProblemKind,
+    /// Offset in the uncompressed input of the record that could not be read.
+    pub byte: Option<u64>,
+    /// Found and expected, lower case, without full stop.
+    pub message: String,
+    /// What the user can do.
+    pub hint: Option<&'static str>,
+}
+
+impl ReadError {
+    /// An error about the input as a whole.
+    pub fn whole(kind: ProblemKind, message: impl Into<String>) -> Self {
+        Self { kind, byte: None, message: message.into(), hint: None }
+    }
+
+    /// An error about the record that starts at `byte`.
+    pub fn at(kind: ProblemKind, byte: u64, message: impl Into<String>) -> Self {
+        Self { kind, byte: Some(byte), message: message.into(), hint: None }
+    }
+
+    /// The same with advice.
+    pub fn hint(mut self, hint: &'static str) -> Self {
+        self.hint = Some(hint);
+        self
+    }
+
+    /// The input ends inside a record: `have` of `need` bytes are there.
+    pub fn cut(byte: u64, what: &str, have: usize, need: usize) -> Self {
+        Self::at(
+            ProblemKind::Truncated,
+            byte,
+            format!("the file ends inside a {what}: {have} bytes, expected {need}"),
+        )
+        .hint("the file was probably cut while being written; `--strict` makes this an error")
+    }
+
+    /// An error of the operating system.
+    pub fn io(kind: ProblemKind, error: &io::Error) -> Self {
+        // `No such file or directory (os error 2)`: the number says nothing to a user.
+        let text = error.to_string();
+        let words = text.split(" (os error").next().unwrap_or(&text);
+        Self::whole(kind, words.to_lowercase())
+    }
+}
+
+/// A [`ReadError`] with the source and the packet it belongs to.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// The input as the user named it.
+    pub source: String,
+    /// Number of the packet that could not be read, from 1.
+    pub packet: Option<u64>,
+    /// Packets of this source analysed before it.
+    pub packets_before: u64,
+    /// What the reader said.
+    pub error: ReadError,
+}

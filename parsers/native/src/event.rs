@@ -1,0 +1,270 @@
+//! The canonical packet: what every format is turned into before flows are made of it.
+
+/// An address of either family as one number, so that a key compares without branches.
+/// The family stands beside it in [`Endpoints`].
+pub type Address = u128;
+
+/// What kind of addresses a packet has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Family {
+    /// IPv4: the address is in the low 32 bits.
+    #[default]
+    V4,
+    /// IPv6.
+    V6,
+}
+
+/// The five-tuple of a packet, in its own direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Endpoints {
+    /// Kind of `src` and `dst`.
+    pub family: Family,
+    /// IP protocol number.
+    pub protocol: u8,
+    /// Sender.
+    pub src: Address,
+    /// Receiver.
+    pub dst: Address,
+    /// Sender's port; 0 without ports.
+    pub src_port: u16,
+    /// Receiver's port; 0 without ports.
+    pub dst_port: u16,
+}
+
+/// TCP flags as on the wire (RFC 9293, RFC 3168, RFC 3540).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct TcpFlags(pub u16);
+
+impl TcpFlags {
+    /// No more data from the sender.
+    pub const FIN: u16 = 0x001;
+    /// Synchronise sequence numbers.
+    pub const SYN: u16 = 0x002;
+    /// Reset the connection.
+    pub const RST: u16 = 0x004;
+    /// The acknowledgement number is valid.
+    pub const ACK: u16 = 0x010;
+
+    /// Whether any of `flags` is set.
+    #[inline(always)]
+    pub fn has(self, flags: u16) -> bool {
+        self.0 & flags != 0
+    }
+
+    /// The set flags as letters of `FSRPAUECN`.
+    pub fn letters(self) -> String {
+        "FSRPAUECN"
+            .chars()
+            .enumerate()
+            .filter(|(bit, _)| self.0 & (1 << bit) != 0)
+            .map(|(_, letter)| letter)
+            .collect()
+    }
+}
+
+/// A TCP header.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tcp {
+    /// Sequence number of the first payload byte (or of SYN).
+    pub seq: u32,
+    /// Acknowledgement number; means nothing without the flag.
+    pub ack: u32,
+    /// Control bits.
+    pub flags: TcpFlags,
+    /// Window field, not scaled.
+    pub window: u16,
+    /// Options, as far as they were captured.
+    pub options: TcpOptions,
+}
+
+/// The options that matter for reconstruction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TcpOptions {
+    /// Timestamp value and echo reply (RFC 7323).
+    pub timestamp: Option<(u32, u32)>,
+    /// Maximum segment size, on SYN.
+    pub mss: Option<u16>,
+    /// Window scale, on SYN; at most 14 (RFC 7323 section 2.3).
+    pub window_scale: Option<u8>,
+}
+
+/// Where a packet lies in its datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// Identification, the same in all fragments of a datagram.
+    pub id: u32,
+    /// First byte of the datagram's payload in this fragment.
+    pub offset: u32,
+}
+
+/// What the capture says happened to the packet where it was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It left the host.
+    Sent,
+    /// It came in.
+    Received,
+}
+
+impl Event {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Received => "received",
+        }
+    }
+}
+
+/// A layer, for saying where decoding stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Layer {
+    /// Link layer, VLAN tags included.
+    Link,
+    /// IPv4.
+    Ipv4,
+    /// IPv6 and its extension headers.
+    Ipv6,
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// ICMP of either family.
+    Icmp,
+}
+
+/// Why decoding stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// The snap length cut the packet.
+    Cut,
+    /// A length or version that cannot be true.
+    Malformed,
+    /// A link type, EtherType or IP protocol that is not decoded, by number.
+    Unknown(u32),
+}
+
+/// Decoding ended before the payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stop {
+    /// In which layer.
+    pub layer: Layer,
+    /// Why.
+    pub reason: Reason,
+}
+
+impl Layer {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Link => "link",
+            Self::Ipv4 => "ipv4",
+            Self::Ipv6 => "ipv6",
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Icmp => "icmp",
+        }
+    }
+}
+
+impl Reason {
+    /// The words in tables.
+    pub fn words(self, layer: Layer) -> String {
+        match self {
+            Self::Cut => "cut by the snap length".into(),
+            Self::Malformed => "malformed".into(),
+            Self::Unknown(0x0806) if layer == Layer::Link => "ARP".into(),
+            Self::Unknown(number) if layer == Layer::Link => format!("EtherType 0x{number:04x}"),
+            Self::Unknown(1) => "ICMP".into(),
+            Self::Unknown(2) => "IGMP".into(),
+            Self::Unknown(33) => "DCCP".into(),
+            Self::Unknown(58) => "ICMPv6".into(),
+            Self::Unknown(132) => "SCTP".into(),
+            Self::Unknown(number) => format!("IP protocol {number}"),
+        }
+    }
+}
+
+/// What follows the IP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Transport {
+    /// A TCP header, in [`Network::tcp`].
+    Tcp,
+    /// A UDP header.
+    Udp,
+    /// An ICMP error; the five-tuple is that of the packet it quotes.
+    IcmpError,
+    /// A fragment behind the first: its transport header is in another packet.
+    LaterFragment,
+    /// Nothing that could be read.
+    #[default]
+    Unread,
+}
+
+/// An IP header and what is behind it, as far as it could be decoded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Network {
+    /// The five-tuple.
+    pub endpoints: Endpoints,
+    /// Whether the ports of `endpoints` were read.
+    pub has_ports: bool,
+    /// IPv4 identification.
+    pub ip_id: Option<u16>,
+    /// Time to live, or hop limit.
+    pub ttl: u8,
+    /// The ECN bits (RFC 3168).
+    pub ecn: u8,
+    /// Set if the packet is a fragment.
+    pub fragment: Option<Fragment>,
+    /// What follows.
+    pub transport: Transport,
+    /// The TCP header; means nothing unless `transport` says so.
+    pub tcp: Tcp,
+    /// Bytes of the transport header.
+    pub header_bytes: u32,
+    /// Bytes of transport payload; for a later fragment all bytes after the IP header. None if a
+    /// header that tells was cut off.
+    pub payload_bytes: Option<u32>,
+}
+
+impl Network {
+    /// Forget the last packet, as far as the next one's decoders do not overwrite it.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        self.endpoints = Endpoints::default();
+        self.has_ports = false;
+        self.ip_id = None;
+        self.fragment = None;
+        self.transport = Transport::Unread;
+        self.payload_bytes = None;
+    }
+
+    /// The TCP header, if there is one.
+    #[inline(always)]
+    pub fn tcp(&self) -> Option<&Tcp> {
+        (self.transport == Transport::Tcp).then_some(&self.tcp)
+    }
+}
+
+/// One packet, whatever the source.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Packet {
+    /// Number in the source, from 1.
+    pub number: u64,
+    /// Since the epoch, or since the start of a simulation.
+    pub time_ns: i64,
+    /// Index of the interface it was seen at.
+    pub interface: usize,
+    /// What happened there.
+    pub event: Option<Event>,
+    /// Bytes in the file.
+    pub captured_bytes: u32,
+    /// Bytes of the frame on the wire.
+    pub wire_bytes: u32,
+    /// Whether there is an IP header.
+    pub is_ip: bool,
+    /// The IP header and beyond; means nothing unless `is_ip`.
+    pub network: Network,
+    /// Set if decoding ended early.
+    pub stop: Option<Stop>,
+}

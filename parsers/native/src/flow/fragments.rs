@@ -1,0 +1,71 @@
+//! Fragments behind the first have no ports: they find their flow by the datagram's identification.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::Found;
+use crate::event::{Endpoints, Family, Network, Tcp, Transport};
+
+/// Datagrams whose later fragments are awaited. A first fragment that is older than this many
+/// others has lost its rest, or the capture is hostile.
+const MAX_DATAGRAMS: usize = 4_096;
+
+/// RFC 791: addresses, protocol and identification together name a datagram.
+type DatagramKey = (Family, u8, u128, u128, u32);
+
+/// What later fragments need to know of the first.
+#[derive(Clone, Copy)]
+struct First {
+    found: Found,
+    /// For TCP, the sequence number that the datagram's first byte would have.
+    seq_of_first_byte: u32,
+}
+
+/// Datagrams that arrive in pieces.
+#[derive(Default)]
+pub struct Fragments {
+    datagrams: HashMap<DatagramKey, First>,
+    order: VecDeque<DatagramKey>,
+}
+
+impl Fragments {
+    /// Remember a first fragment, whose transport header named `found`.
+    pub fn remember(&mut self, network: &Network, found: Found) {
+        let Some(key) = key_of(network) else {
+            return;
+        };
+        let seq_of_first_byte = match network.transport {
+            Transport::Tcp => network.tcp.seq.wrapping_sub(network.header_bytes),
+            _ => 0,
+        };
+        if self.datagrams.insert(key, First { found, seq_of_first_byte }).is_some() {
+            return;
+        }
+        self.order.push_back(key);
+        if self.order.len() > MAX_DATAGRAMS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.datagrams.remove(&oldest);
+        }
+    }
+
+    /// The flow of a later fragment, and for TCP a header that says which bytes it carries.
+    pub fn resolve(&self, network: &mut Network) -> Option<Found> {
+        let first = self.datagrams.get(&key_of(network)?)?;
+        if network.endpoints.protocol == 6 {
+            let offset = network.fragment.map_or(0, |fragment| fragment.offset);
+            network.transport = Transport::Tcp;
+            network.tcp = Tcp {
+                seq: first.seq_of_first_byte.wrapping_add(offset),
+                // A window of 0 would be counted as one that was announced.
+                window: u16::MAX,
+                ..Tcp::default()
+            };
+        }
+        Some(first.found)
+    }
+}
+
+fn key_of(network: &Network) -> Option<DatagramKey> {
+    let Endpoints { family, protocol, src, dst, .. } = network.endpoints;
+    Some((family, protocol, src, dst, network.fragment?.id))
+}

@@ -1,0 +1,129 @@
+//! One key for both directions of a conversation.
+
+use std::hash::{Hash, Hasher};
+
+use crate::event::{Address, Endpoints, Family};
+
+/// Which of a key's two ends a packet comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The end with the lower address and port.
+    Low = 0,
+    /// The other.
+    High = 1,
+}
+
+impl Side {
+    /// The other end.
+    #[inline(always)]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Low => Self::High,
+            Self::High => Self::Low,
+        }
+    }
+}
+
+/// A five-tuple without direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowKey {
+    low: [u64; 2],
+    high: [u64; 2],
+    /// Low port, high port, protocol, family.
+    rest: u64,
+}
+
+impl FlowKey {
+    /// The key of a packet's conversation, and the side that sent the packet.
+    #[inline(always)]
+    pub fn of(endpoints: &Endpoints) -> (Self, Side) {
+        let Endpoints { family, protocol, src, dst, src_port, dst_port } = *endpoints;
+        let src_is_low = (src, src_port) <= (dst, dst_port);
+        let (low, high, low_port, high_port, side) = if src_is_low {
+            (src, dst, src_port, dst_port, Side::Low)
+        } else {
+            (dst, src, dst_port, src_port, Side::High)
+        };
+        let rest = u64::from(low_port)
+            | u64::from(high_port) << 16
+            | u64::from(protocol) << 32
+            | (family as u64) << 40;
+        (Self { low: halves(low), high: halves(high), rest }, side)
+    }
+
+    /// A few bits that differ between keys, for a cache. Not for a table: anybody can foresee it.
+    #[inline(always)]
+    pub fn slot(&self) -> usize {
+        let mixed = self.low[1] ^ self.high[1] ^ self.rest ^ self.rest >> 16;
+        (mixed ^ mixed >> 8) as usize
+    }
+
+    /// Address and port of one end.
+    pub fn end(&self, side: Side) -> (Address, u16) {
+        let (words, port) = match side {
+            Side::Low => (self.low, self.rest),
+            Side::High => (self.high, self.rest >> 16),
+        };
+        (u128::from(words[0]) << 64 | u128::from(words[1]), port as u16)
+    }
+
+    /// IP protocol number.
+    pub fn protocol(&self) -> u8 {
+        (self.rest >> 32) as u8
+    }
+
+    /// Kind of the addresses.
+    pub fn family(&self) -> Family {
+        if self.rest >> 40 == Family::V4 as u64 { Family::V4 } else { Family::V6 }
+    }
+}
+
+impl Hash for FlowKey {
+    /// One round for IPv4, whose upper halves are all zero; three for IPv6.
+    #[inline(always)]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.low[1] << 32 ^ self.high[1] ^ self.low[1] >> 32);
+        state.write_u64(self.rest);
+        if self.low[0] | self.high[0] != 0 {
+            for word in [self.low[0], self.low[1], self.high[0], self.high[1]] {
+                state.write_u64(word);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn halves(address: Address) -> [u64; 2] {
+    [(address >> 64) as u64, address as u64]
+}
+
+/// An address in its usual notation.
+pub fn address_text(address: Address, family: Family) -> String {
+    match family {
+        Family::V4 => std::net::Ipv4Addr::from_bits(address as u32).to_string(),
+        Family::V6 => std::net::Ipv6Addr::from_bits(address).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn test_both_directions_have_one_key_and_opposite_sides(
+            src: u128, dst: u128, src_port: u16, dst_port: u16, protocol: u8,
+        ) {
+            let forth = Endpoints { family: Family::V6, protocol, src, dst, src_port, dst_port };
+            let back = Endpoints { src: dst, dst: src, src_port: dst_port, dst_port: src_port, ..forth };
+            let (key, side) = FlowKey::of(&forth);
+            let (back_key, back_side) = FlowKey::of(&back);
+            prop_assert_eq!(key, back_key);
+            prop_assert!(side != back_side || (src, src_port) == (dst, dst_port));
+            prop_assert_eq!(key.end(side), (src, src_port));
+            prop_assert_eq!(key.end(side.other()), (dst, dst_port));
+            prop_assert_eq!((key.protocol(), key.family()), (protocol, Family::V6));
+        }
+    }
+}

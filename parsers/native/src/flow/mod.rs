@@ -1,0 +1,138 @@
+//! Packets to flows: which conversation, which direction, and what its state becomes.
+
+mod fragments;
+mod holes;
+pub mod key;
+pub mod rtt;
+mod table;
+pub mod tcp;
+
+use crate::event::{Network, Packet, Transport};
+pub use fragments::Fragments;
+use key::{FlowKey, Side};
+pub use table::{FlowTable, Found};
+use tcp::{Connection, Outcome, Segment};
+
+/// Volume of one direction.
+#[derive(Clone, Copy, Debug)]
+pub struct Direction {
+    /// Packets seen.
+    pub packets: u64,
+    /// Their frames on the wire.
+    pub wire_bytes: u64,
+    /// Their transport payload.
+    pub payload_bytes: u64,
+    /// Packets with payload.
+    pub data_packets: u64,
+    /// The longest of them.
+    pub largest_payload: u32,
+    /// Earliest time; means nothing without packets.
+    pub start_ns: i64,
+    /// Latest time, likewise.
+    pub end_ns: i64,
+    /// Packets whose payload is not known because a header was cut.
+    pub cut_packets: u64,
+    /// Packets that were fragments.
+    pub fragments: u64,
+    /// ICMP errors that quote this direction.
+    pub icmp_errors: u64,
+}
+
+impl Direction {
+    const UNSEEN: Self = Self {
+        packets: 0,
+        wire_bytes: 0,
+        payload_bytes: 0,
+        data_packets: 0,
+        largest_payload: 0,
+        start_ns: i64::MAX,
+        end_ns: i64::MIN,
+        cut_packets: 0,
+        fragments: 0,
+        icmp_errors: 0,
+    };
+
+    #[inline(always)]
+    fn count(&mut self, packet: &Packet, network: &Network) {
+        self.start_ns = self.start_ns.min(packet.time_ns);
+        self.end_ns = self.end_ns.max(packet.time_ns);
+        self.packets += 1;
+        self.wire_bytes += u64::from(packet.wire_bytes);
+        match network.payload_bytes {
+            Some(payload) => {
+                self.payload_bytes += u64::from(payload);
+                self.data_packets += u64::from(payload > 0);
+                self.largest_payload = self.largest_payload.max(payload);
+            }
+            None => self.cut_packets += 1,
+        }
+        self.fragments += u64::from(network.fragment.is_some());
+    }
+}
+
+/// One conversation.
+#[derive(Debug)]
+pub struct Flow {
+    /// Its five-tuple.
+    pub key: FlowKey,
+    /// The side of the first packet seen.
+    first: Side,
+    /// Index of the source it was first seen in.
+    pub source: u32,
+    directions: [Direction; 2],
+    /// The connection, if it is TCP.
+    pub tcp: Option<Box<Connection>>,
+}
+
+impl Flow {
+    /// A flow whose first packet came from `first`.
+    pub fn new(key: FlowKey, first: Side, source: u32) -> Self {
+        let is_tcp = key.protocol() == 6;
+        Self { key, first, source, directions: [Direction::UNSEEN; 2], tcp: is_tcp.then(Box::default) }
+    }
+
+    /// The side that opened the conversation: it sent the SYN, else the first packet seen.
+    pub fn forward(&self) -> Side {
+        self.tcp.as_ref().and_then(|tcp| tcp.opener()).unwrap_or(self.first)
+    }
+
+    /// What `side` sent.
+    pub fn direction(&self, side: Side) -> &Direction {
+        &self.directions[side as usize]
+    }
+
+    /// Take in a packet from `side` and say in `outcome` what it was.
+    #[inline(always)]
+    pub fn on_packet(&mut self, side: Side, packet: &Packet, network: &Network, outcome: &mut Outcome) {
+        outcome.clear();
+        self.directions[side as usize].count(packet, network);
+        match (network.payload_bytes, &mut self.tcp) {
+            (Some(payload), Some(connection)) if network.transport == Transport::Tcp => {
+                let segment = Segment { time_ns: packet.time_ns, tcp: &network.tcp, payload };
+                connection.on_segment(side, &segment, outcome);
+            }
+            // Every UDP datagram is new as far as anybody can tell.
+            (Some(payload), None) => outcome.new_bytes = payload,
+            _ => {}
+        }
+    }
+
+    /// Take in an ICMP error that quotes a packet of `side`.
+    pub fn on_icmp_error(&mut self, side: Side) {
+        self.directions[side as usize].icmp_errors += 1;
+    }
+
+    /// Whether a packet cannot belong to this flow although it has its five-tuple.
+    pub fn is_over_before(&self, side: Side, packet: &Packet, network: &Network) -> bool {
+        let (Some(tcp), Some(connection)) = (network.tcp(), &self.tcp) else {
+            return false;
+        };
+        let payload = network.payload_bytes.unwrap_or(0);
+        connection.is_over_before(side, &Segment { time_ns: packet.time_ns, tcp, payload })
+    }
+}
+
+/// The name of a direction, given the side that opened the flow.
+pub fn direction_name(side: Side, forward: Side) -> &'static str {
+    if side == forward { "fwd" } else { "rev" }
+}

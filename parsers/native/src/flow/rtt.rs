@@ -1,0 +1,213 @@
+//! Statistics of round-trip times: exact sums, and percentiles of bounded error.
+
+/// Buckets in each power of two.
+const PER_OCTAVE_BITS: u32 = 6;
+const PER_OCTAVE: u64 = 1 << PER_OCTAVE_BITS;
+
+/// Round-trip times of one direction, in nanoseconds. All sums are of integers, so the result
+/// depends neither on order nor on how samples are spread over threads.
+#[derive(Clone, Debug)]
+pub struct RttStatistics {
+    count: u64,
+    min_ns: u64,
+    max_ns: u64,
+    sum_ns: u128,
+    sum_of_squares: u128,
+}
+
+impl Default for RttStatistics {
+    fn default() -> Self {
+        Self { count: 0, min_ns: u64::MAX, max_ns: 0, sum_ns: 0, sum_of_squares: 0 }
+    }
+}
+
+impl RttStatistics {
+    /// Take in one sample.
+    #[inline(always)]
+    pub fn add(&mut self, rtt_ns: u64) {
+        self.count += 1;
+        self.min_ns = self.min_ns.min(rtt_ns);
+        self.max_ns = self.max_ns.max(rtt_ns);
+        self.sum_ns += u128::from(rtt_ns);
+        let square = u128::from(rtt_ns) * u128::from(rtt_ns);
+        self.sum_of_squares = self.sum_of_squares.saturating_add(square);
+    }
+
+    /// Number of samples.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Smallest sample in ms; None without samples, as all below.
+    pub fn min_ms(&self) -> Option<f64> {
+        (self.count > 0).then(|| ms(self.min_ns as f64))
+    }
+
+    /// Largest sample in ms.
+    pub fn max_ms(&self) -> Option<f64> {
+        (self.count > 0).then(|| ms(self.max_ns as f64))
+    }
+
+    /// Mean in ms.
+    pub fn mean_ms(&self) -> Option<f64> {
+        (self.count > 0).then(|| ms(self.sum_ns as f64 / self.count as f64))
+    }
+
+    /// Population standard deviation in ms.
+    pub fn std_ms(&self) -> Option<f64> {
+        if self.count == 0 {
+            return None;
+        }
+        let n = u128::from(self.count);
+        // n * sum(x^2) - sum(x)^2 in integers: no cancellation. Out of range only for samples of
+        // hours, where floats do.
+        let exact = n
+            .checked_mul(self.sum_of_squares)
+            .zip(self.sum_ns.checked_mul(self.sum_ns))
+            .and_then(|(squares, square)| squares.checked_sub(square));
+        let n = self.count as f64;
+        let variance = match exact {
+            Some(difference) => difference as f64 / n / n,
+            None => {
+                let mean = self.sum_ns as f64 / n;
+                (self.sum_of_squares as f64 / n - mean * mean).max(0.0)
+            }
+        };
+        Some(ms(variance.sqrt()))
+    }
+}
+
+/// A histogram whose buckets grow with the value: 64 in each power of two, so that a percentile
+/// read from it is within 1/128 (0.8 %) of the sample it stands for. Two of them merge by adding
+/// their counts.
+///
+/// Only buckets in use take memory, and their number is bounded by the 58 * 64 that exist for
+/// 64-bit values.
+#[derive(Clone, Debug, Default)]
+pub struct Sketch {
+    /// (bucket, count) in order of bucket.
+    buckets: Vec<(u16, u32)>,
+    last: usize,
+}
+
+impl Sketch {
+    /// Take in one sample.
+    #[inline(always)]
+    pub fn add(&mut self, value: u64) {
+        let bucket = bucket_of(value);
+        // Consecutive samples are alike: look where the last one went first.
+        if let Some(entry) = self.buckets.get_mut(self.last)
+            && entry.0 == bucket
+        {
+            entry.1 = entry.1.saturating_add(1);
+            return;
+        }
+        self.add_elsewhere(bucket);
+    }
+
+    fn add_elsewhere(&mut self, bucket: u16) {
+        match self.buckets.binary_search_by_key(&bucket, |entry| entry.0) {
+            Ok(at) => {
+                self.buckets[at].1 = self.buckets[at].1.saturating_add(1);
+                self.last = at;
+            }
+            Err(at) => {
+                self.buckets.insert(at, (bucket, 1));
+                self.last = at;
+            }
+        }
+    }
+
+    /// The sample of nearest rank `ceil(share * n)` to within 0.8 %; None without samples.
+    pub fn percentile(&self, share: f64) -> Option<u64> {
+        let count: u64 = self.buckets.iter().map(|entry| u64::from(entry.1)).sum();
+        let rank = ((share * count as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        for &(bucket, n) in &self.buckets {
+            seen += u64::from(n);
+            if seen >= rank {
+                return Some(middle_of(bucket));
+            }
+        }
+        None
+    }
+}
+
+/// Values below 64 have a bucket each; above, the bucket is the exponent and the six bits behind
+/// the leading one.
+#[inline(always)]
+fn bucket_of(value: u64) -> u16 {
+    if value < PER_OCTAVE {
+        return value as u16;
+    }
+    let shift = value.ilog2() - PER_OCTAVE_BITS;
+    let mantissa = (value >> shift) & (PER_OCTAVE - 1);
+    ((u64::from(shift) + 1) * PER_OCTAVE + mantissa) as u16
+}
+
+fn middle_of(bucket: u16) -> u64 {
+    let bucket = u64::from(bucket);
+    if bucket < PER_OCTAVE {
+        return bucket;
+    }
+    let shift = bucket / PER_OCTAVE - 1;
+    let low = (PER_OCTAVE + bucket % PER_OCTAVE) << shift;
+    low + ((1 << shift) >> 1)
+}
+
+fn ms(ns: f64) -> f64 {
+    ns / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn test_statistics_of_four_known_samples() {
+        let mut statistics = RttStatistics::default();
+        for sample in [2_000_000, 4_000_000, 4_000_000, 6_000_000] {
+            statistics.add(sample);
+        }
+        assert_eq!(statistics.mean_ms(), Some(4.0));
+        assert_eq!(statistics.std_ms(), Some(2.0_f64.sqrt()));
+        assert_eq!((statistics.min_ms(), statistics.max_ms()), (Some(2.0), Some(6.0)));
+    }
+
+    #[test]
+    fn test_no_samples_give_no_statistics() {
+        assert_eq!(RttStatistics::default().mean_ms(), None);
+        assert_eq!(Sketch::default().percentile(0.5), None);
+    }
+
+    proptest! {
+        #[test]
+        fn test_a_percentile_is_within_its_error(
+            mut values in proptest::collection::vec(1_u64..10_000_000_000_000, 1..300),
+            share in 0.01_f64..1.0,
+        ) {
+            let mut sketch = Sketch::default();
+            values.iter().for_each(|&value| sketch.add(value));
+            values.sort_unstable();
+            let rank = ((share * values.len() as f64).ceil() as usize).max(1);
+            let exact = values[rank - 1] as f64;
+            let found = sketch.percentile(share).unwrap() as f64;
+            prop_assert!((found - exact).abs() <= exact / 128.0, "{} for {}", found, exact);
+        }
+
+        #[test]
+        fn test_statistics_do_not_depend_on_order(
+            mut values in proptest::collection::vec(0_u64..1_000_000_000_000, 1..100),
+        ) {
+            let of = |values: &[u64]| {
+                let mut statistics = RttStatistics::default();
+                values.iter().for_each(|&value| statistics.add(value));
+                (statistics.mean_ms(), statistics.std_ms())
+            };
+            let forward = of(&values);
+            values.reverse();
+            prop_assert_eq!(forward, of(&values));
+        }
+    }
+}

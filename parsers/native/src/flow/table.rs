@@ -1,0 +1,125 @@
+//! All flows, found by key and kept in order of their first packet.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use super::Flow;
+use super::key::{FlowKey, Side};
+use crate::event::{Network, Packet, TcpFlags, Transport};
+
+/// Entries of the first-level cache.
+const RECENT: usize = 256;
+
+/// The table of flows.
+pub struct FlowTable {
+    /// Numbers of flows by key; the newest of those that share one.
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    /// In order of their first packet.
+    flows: Vec<Flow>,
+    max_flows: u32,
+    /// The flow found last for each [`FlowKey::slot`]: spares most look-ups in `index`.
+    recent: [u32; RECENT],
+}
+
+/// The flow of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its number, from 0.
+    pub flow: u32,
+    /// The side that sent the packet.
+    pub side: Side,
+}
+
+impl FlowTable {
+    /// An empty table of at most `max_flows`.
+    pub fn new(max_flows: u32) -> Self {
+        Self {
+            index: HashTable::new(),
+            // Seeded anew in each process: nobody can prepare a capture whose keys collide.
+            hasher: DefaultHashBuilder::default(),
+            flows: Vec::new(),
+            max_flows,
+            recent: [0; RECENT],
+        }
+    }
+
+    /// Number of flows.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    /// Flow number `flow`.
+    #[inline(always)]
+    pub fn get(&self, flow: u32) -> &Flow {
+        &self.flows[flow as usize]
+    }
+
+    /// Flow number `flow`, to be changed.
+    #[inline(always)]
+    pub fn get_mut(&mut self, flow: u32) -> &mut Flow {
+        &mut self.flows[flow as usize]
+    }
+
+    /// The flow that a packet belongs to, opened if need be. None if the bound is reached.
+    #[inline(always)]
+    pub fn find_or_open(&mut self, packet: &Packet, network: &Network, source: u32) -> Option<Found> {
+        let (key, side) = FlowKey::of(&network.endpoints);
+        let slot = key.slot() % RECENT;
+        let recent = self.recent[slot];
+        let known = match self.flows.get(recent as usize) {
+            Some(flow) if flow.key == key => Some(recent),
+            _ => self.lookup(&key),
+        };
+        // Only a SYN can begin another connection between the same ports.
+        let is_syn = network.transport == Transport::Tcp && network.tcp.flags.has(TcpFlags::SYN);
+        let flow = match known {
+            Some(flow) if !is_syn || !self.get(flow).is_over_before(side, packet, network) => flow,
+            _ => self.open(key, side, source)?,
+        };
+        self.recent[slot] = flow;
+        Some(Found { flow, side })
+    }
+
+    /// The flow of a five-tuple, if it is known.
+    pub fn find(&self, network: &Network) -> Option<Found> {
+        let (key, side) = FlowKey::of(&network.endpoints);
+        self.lookup(&key).map(|flow| Found { flow, side })
+    }
+
+    fn lookup(&self, key: &FlowKey) -> Option<u32> {
+        let hash = self.hasher.hash_one(key);
+        self.index.find(hash, |&flow| self.get(flow).key == *key).copied()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn open(&mut self, key: FlowKey, side: Side, source: u32) -> Option<u32> {
+        let number = self.flows.len() as u32;
+        if number >= self.max_flows {
+            return None;
+        }
+        self.flows.push(Flow::new(key, side, source));
+        self.register(key, number);
+        Some(number)
+    }
+
+    /// Make `number` the flow of `key`, in place of an older one if there is.
+    fn register(&mut self, key: FlowKey, number: u32) {
+        let Self { index, hasher, flows, .. } = self;
+        let key_of = |flow: u32| flows[flow as usize].key;
+        let hash = hasher.hash_one(key);
+        match index.find_mut(hash, |&flow| key_of(flow) == key) {
+            Some(entry) => *entry = number,
+            None => {
+                index.insert_unique(hash, number, |&flow| hasher.hash_one(key_of(flow)));
+            }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The core of tfrctrace: captures in, packets and flows out. Nothing here knows of metrics,
+//! reports or the command line, and only `python.rs` knows of Python.
+//!
+//! The path of one packet:
+//!
+//! 1. [`input`] opens a path or a pipe, recognises compression, and gives a window of bytes.
+//! 2. [`capture`] finds the next record in it: time in ns, interface, captured and wire bytes.
+//! 3. [`filter`] drops it if the user's expression, compiled by libpcap, says so.
+//! 4. [`wire`] peels layers as far as they go into an [`event::Packet`]; a reason stays where
+//!    that stops early.
+//! 5. [`summary`] counts it, so that no packet disappears.
+//! 6. [`flow`] finds or opens its conversation and moves that flow's state on.
+//! 7. [`bins`] and samples keep what the caller asked for; [`analysis`] ties these steps together.
+//! 8. [`columns`] turns flows and samples into Arrow tables, which Python takes over uncopied.
+
+pub mod analysis;
+pub mod bins;
+pub mod capture;
+pub mod columns;
+pub mod error;
+pub mod event;
+pub mod filter;
+pub mod flow;
+pub mod input;
+#[cfg(feature = "python")]
+mod python;
+pub mod seq;
+pub mod summary;
+pub mod wire;

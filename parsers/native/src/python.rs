@@ -1,0 +1,477 @@
+//! The only file that names PyO3: what `_native.pyi` promises, and nothing else.
+#![allow(missing_docs)]
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::cast::AsArray;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyList};
+
+use crate::analysis::{Analysis as Core, Options, Reading};
+use crate::bins::BinWidth;
+use crate::columns::{BinRows, FlowRows, LossRows, PacketRow, PacketRows, Rows, RttRows};
+use crate::error::{Problem, ProblemKind};
+use crate::filter::{Compiler, Instruction};
+use crate::input;
+use crate::summary::SourceSummary;
+
+/// Rows in one batch of a stream: large enough to be quick, small enough that a table of any
+/// length passes in little memory.
+const BATCH_ROWS: usize = 16_384;
+
+fn arrow_error(error: ArrowError) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
+
+/// A table that polars takes over through the Arrow C stream interface.
+#[pyclass(frozen, module = "tfrctrace.parsers._native")]
+struct Table {
+    rows: Arc<dyn Rows>,
+}
+
+#[pymethods]
+impl Table {
+    fn __len__(&self) -> usize {
+        self.rows.len()
+    }
+
+    #[getter]
+    fn columns(&self) -> PyResult<Vec<String>> {
+        let schema = self.rows.schema().map_err(arrow_error)?;
+        Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
+    }
+
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The protocol allows a producer to answer with its own schema.
+        let _ = requested_schema;
+        let schema = self.rows.schema().map_err(arrow_error)?;
+        let stream = BatchStream { rows: Arc::clone(&self.rows), schema, next: 0 };
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(stream)), c"arrow_array_stream")
+    }
+
+    #[pyo3(signature = (start = 0, stop = None))]
+    fn rows<'py>(&self, py: Python<'py>, start: usize, stop: Option<usize>) -> PyResult<Bound<'py, PyList>> {
+        let stop = stop.unwrap_or(usize::MAX).min(self.rows.len());
+        let batch = self.rows.batch(start.min(stop), stop).map_err(arrow_error)?;
+        rows_to_python(py, &batch)
+    }
+}
+
+struct BatchStream {
+    rows: Arc<dyn Rows>,
+    schema: SchemaRef,
+    next: usize,
+}
+
+impl Iterator for BatchStream {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let start = self.next;
+        let end = (start + BATCH_ROWS).min(self.rows.len());
+        self.next = end;
+        (start < end).then(|| self.rows.batch(start, end))
+    }
+}
+
+impl RecordBatchReader for BatchStream {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+fn rows_to_python<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    let schema = batch.schema();
+    for row in 0..batch.num_rows() {
+        let dict = PyDict::new(py);
+        for (field, column) in schema.fields().iter().zip(batch.columns()) {
+            dict.set_item(field.name(), cell(py, column, row)?)?;
+        }
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+/// One value; the types are those that `columns.rs` makes.
+fn cell<'py>(py: Python<'py>, column: &dyn Array, row: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if column.is_null(row) {
+        return Ok(None);
+    }
+    let value = match column.data_type() {
+        DataType::UInt32 => column.as_primitive::<UInt32Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::UInt64 => column.as_primitive::<UInt64Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Int64 => column.as_primitive::<Int64Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Float64 => column.as_primitive::<Float64Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Utf8 => column.as_string::<i32>().value(row).into_pyobject(py)?.into_any(),
+        other => {
+            return Err(PyRuntimeError::new_err(format!("no Python value for {other}")));
+        }
+    };
+    Ok(Some(value))
+}
+
+/// Counters of a running analysis.
+#[pyclass(frozen, module = "tfrctrace.parsers._native")]
+struct Progress {
+    shared: Arc<input::Progress>,
+}
+
+#[pymethods]
+impl Progress {
+    #[new]
+    fn new() -> Self {
+        Self { shared: Arc::default() }
+    }
+
+    #[getter]
+    fn bytes_read(&self) -> u64 {
+        self.shared.bytes_read.load(Ordering::Relaxed)
+    }
+
+    #[getter]
+    fn packets(&self) -> u64 {
+        self.shared.packets.load(Ordering::Relaxed)
+    }
+
+    fn cancel(&self) {
+        self.shared.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A filter compiler that is a Python callable. The exception it raised waits until the core has
+/// returned.
+struct PythonCompiler {
+    callable: Py<PyAny>,
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl PythonCompiler {
+    fn new(callable: Py<PyAny>) -> Self {
+        Self { callable, raised: Mutex::new(None) }
+    }
+
+    /// The exception behind `words`, which the core passed on.
+    fn exception(&self, words: String) -> PyErr {
+        let raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner).take();
+        raised.unwrap_or_else(|| PyValueError::new_err(words))
+    }
+}
+
+impl Compiler for PythonCompiler {
+    fn compile(&self, link_type: u32, snap_length: u32) -> Result<Vec<Instruction>, String> {
+        let program = Python::attach(|py| {
+            let program = self.callable.call1(py, (link_type, snap_length))?;
+            program.extract::<Vec<(u16, u8, u8, u32)>>(py)
+        });
+        match program {
+            Ok(program) => {
+                Ok(program.into_iter().map(|(code, jt, jf, k)| Instruction { code, jt, jf, k }).collect())
+            }
+            Err(error) => {
+                let words = error.to_string();
+                *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                Err(words)
+            }
+        }
+    }
+}
+
+/// The result of one pass.
+#[pyclass(frozen, module = "tfrctrace.parsers._native")]
+struct Analysis {
+    core: Arc<Core>,
+    first_flow: u32,
+}
+
+impl Analysis {
+    fn table(rows: impl Rows + 'static) -> Table {
+        Table { rows: Arc::new(rows) }
+    }
+}
+
+#[pymethods]
+impl Analysis {
+    #[getter]
+    fn flows(&self) -> Table {
+        Self::table(FlowRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
+    }
+
+    #[getter]
+    fn bins(&self) -> Table {
+        Self::table(BinRows::new(Arc::clone(&self.core), self.first_flow))
+    }
+
+    #[getter]
+    fn rtt(&self) -> Table {
+        Self::table(RttRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
+    }
+
+    #[getter]
+    fn losses(&self) -> Table {
+        Self::table(LossRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
+    }
+
+    #[getter]
+    fn sources<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        sources_to_python(py, &self.core.sources)
+    }
+
+    #[getter]
+    fn problems<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        problems_to_python(py, &self.core.problems)
+    }
+
+    /// The same result with its flows numbered from `first_flow`.
+    fn numbered_from(&self, first_flow: u32) -> Self {
+        Self { core: Arc::clone(&self.core), first_flow }
+    }
+}
+
+#[pyfunction]
+#[pyo3(signature = (
+    sources, *, filter = None, bins = false, bin_ns = None, rtt = false, losses = false,
+    max_flows = 1_000_000, max_samples = 10_000_000, max_decompressed_bytes = 64 << 30, progress = None,
+))]
+#[allow(clippy::too_many_arguments)]
+fn analyse(
+    py: Python<'_>,
+    sources: Vec<String>,
+    filter: Option<Py<PyAny>>,
+    bins: bool,
+    bin_ns: Option<i64>,
+    rtt: bool,
+    losses: bool,
+    max_flows: u32,
+    max_samples: usize,
+    max_decompressed_bytes: u64,
+    progress: Option<Py<Progress>>,
+) -> PyResult<Analysis> {
+    if bin_ns.is_some_and(|width| width <= 0) {
+        return Err(PyValueError::new_err("bin_ns must be positive"));
+    }
+    let width = bin_ns.map_or(BinWidth::Adaptive, BinWidth::Fixed);
+    let options =
+        Options { bins: bins.then_some(width), rtt, losses, max_flows, max_samples, max_decompressed_bytes };
+    let progress = progress.map_or_else(Arc::default, |progress| Arc::clone(&progress.get().shared));
+    let compiler = filter.map(PythonCompiler::new);
+    let outcome = py.detach(|| {
+        let mut core = Core::new(options);
+        for source in &sources {
+            let compiler = compiler.as_ref().map(|compiler| compiler as &dyn Compiler);
+            core.read(source, compiler, &progress)?;
+        }
+        core.finish();
+        Ok(core)
+    });
+    let core = outcome.map_err(|words: String| match &compiler {
+        Some(compiler) => compiler.exception(words),
+        None => PyRuntimeError::new_err(words),
+    })?;
+    check_cancelled(&core.problems)?;
+    Ok(Analysis { core: Arc::new(core), first_flow: 1 })
+}
+
+fn check_cancelled(problems: &[Problem]) -> PyResult<()> {
+    if problems.iter().any(|problem| problem.error.kind == ProblemKind::Cancelled) {
+        return Err(PyKeyboardInterrupt::new_err(()));
+    }
+    Ok(())
+}
+
+/// Packets of one source, batch by batch.
+#[pyclass(module = "tfrctrace.parsers._native")]
+struct PacketReader {
+    core: Core,
+    /// None after the end. The lock is never contended: it only makes the class shareable.
+    reading: Mutex<Option<Reading>>,
+    compiler: Option<PythonCompiler>,
+    first_flow: u32,
+}
+
+#[pymethods]
+impl PacketReader {
+    #[new]
+    #[pyo3(signature = (
+        source, *, filter = None, max_flows = 1_000_000, max_decompressed_bytes = 64 << 30, progress = None,
+    ))]
+    fn new(
+        source: String,
+        filter: Option<Py<PyAny>>,
+        max_flows: u32,
+        max_decompressed_bytes: u64,
+        progress: Option<Py<Progress>>,
+    ) -> Self {
+        let core = Core::new(Options { max_flows, max_decompressed_bytes, ..Options::default() });
+        let progress = progress.map_or_else(Arc::default, |progress| Arc::clone(&progress.get().shared));
+        let reading = Mutex::new(Some(Reading::open(&source, &core, &progress)));
+        Self { core, reading, compiler: filter.map(PythonCompiler::new), first_flow: 1 }
+    }
+
+    #[pyo3(signature = (rows = 65_536))]
+    fn next_batch(&mut self, py: Python<'_>, rows: usize) -> PyResult<Option<Table>> {
+        let slot = self.reading.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Some(reading) = slot else {
+            return Ok(None);
+        };
+        let (core, compiler) = (&mut self.core, &self.compiler);
+        let batch =
+            py.detach(|| next_packets(reading, core, compiler.as_ref(), rows.max(1))).map_err(|words| {
+                match compiler {
+                    Some(compiler) => compiler.exception(words),
+                    None => PyRuntimeError::new_err(words),
+                }
+            })?;
+        if batch.is_empty() {
+            if let Some(reading) = slot.take() {
+                reading.close(&mut self.core);
+            }
+            self.core.finish();
+            check_cancelled(&self.core.problems)?;
+            return Ok(None);
+        }
+        Ok(Some(Table { rows: Arc::new(PacketRows { rows: batch, first_flow: self.first_flow }) }))
+    }
+
+    /// Number of flows so far.
+    #[getter]
+    fn flow_count(&self) -> usize {
+        self.core.flows.len()
+    }
+
+    #[getter]
+    fn sources<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        sources_to_python(py, &self.core.sources)
+    }
+
+    #[getter]
+    fn problems<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        problems_to_python(py, &self.core.problems)
+    }
+}
+
+fn next_packets(
+    reading: &mut Reading,
+    core: &mut Core,
+    compiler: Option<&PythonCompiler>,
+    n: usize,
+) -> Result<Vec<PacketRow>, String> {
+    let compiler = compiler.map(|compiler| compiler as &dyn Compiler);
+    let mut rows = Vec::new();
+    while rows.len() < n && reading.next(core, compiler)? {
+        let (packet, found) = reading.packet();
+        let node = reading.interface_name(packet.interface);
+        rows.push(PacketRow::new(*packet, found, &core.flows, node));
+    }
+    Ok(rows)
+}
+
+fn sources_to_python<'py>(py: Python<'py>, sources: &[SourceSummary]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for source in sources {
+        list.append(source_to_python(py, source)?)?;
+    }
+    Ok(list)
+}
+
+fn source_to_python<'py>(py: Python<'py>, source: &SourceSummary) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let mut link_types: Vec<String> = Vec::new();
+    let interfaces = PyList::empty(py);
+    for (interface, packets) in &source.interfaces {
+        let link_type = interface.link_type.name();
+        let entry = PyDict::new(py);
+        entry.set_item("name", &interface.name)?;
+        entry.set_item("link_type", &link_type)?;
+        entry.set_item("snap_length_bytes", interface.snap_length)?;
+        entry.set_item("packets", packets)?;
+        entry.set_item("dropped_packets", interface.dropped)?;
+        interfaces.append(entry)?;
+        if !link_types.contains(&link_type) {
+            link_types.push(link_type);
+        }
+    }
+    dict.set_item("source", &source.source)?;
+    dict.set_item("format", source.format)?;
+    dict.set_item("compression", source.compression)?;
+    dict.set_item("link_types", link_types)?;
+    dict.set_item("interfaces", interfaces)?;
+    let seen = |time_ns: i64| (source.packets > 0).then_some(time_ns);
+    dict.set_item("start_ns", seen(source.start_ns))?;
+    dict.set_item("end_ns", seen(source.end_ns))?;
+    for (name, count) in [
+        ("packets", source.packets),
+        ("filtered_packets", source.filtered_packets),
+        ("tcp_packets", source.tcp_packets),
+        ("udp_packets", source.udp_packets),
+        ("other_ip_packets", source.other_ip_packets),
+        ("non_ip_packets", source.non_ip_packets),
+        ("undecoded_packets", source.undecoded_packets),
+        ("untracked_packets", source.untracked_packets),
+        ("portless_packets", source.portless_packets),
+        ("out_of_order_times", source.out_of_order_times),
+        ("wire_bytes", source.wire_bytes),
+        ("captured_bytes", source.captured_bytes),
+    ] {
+        dict.set_item(name, count)?;
+    }
+    dict.set_item("decode_stops", stops_to_python(py, source)?)?;
+    Ok(dict)
+}
+
+fn stops_to_python<'py>(py: Python<'py>, source: &SourceSummary) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    let add = |layer: &str, reason: String, packets: u64, first: Option<u64>| -> PyResult<()> {
+        let entry = PyDict::new(py);
+        entry.set_item("layer", layer)?;
+        entry.set_item("reason", reason)?;
+        entry.set_item("packets", packets)?;
+        entry.set_item("first_packet", first)?;
+        list.append(entry)
+    };
+    for (stop, packets, first) in &source.stops {
+        add(stop.layer.name(), stop.reason.words(stop.layer), *packets, Some(*first))?;
+    }
+    if source.other_stops > 0 {
+        add("any", "of further kinds".into(), source.other_stops, None)?;
+    }
+    Ok(list)
+}
+
+fn problems_to_python<'py>(py: Python<'py>, problems: &[Problem]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for problem in problems {
+        let error = &problem.error;
+        let dict = PyDict::new(py);
+        dict.set_item("severity", if error.kind.is_error() { "error" } else { "warning" })?;
+        dict.set_item("kind", error.kind.name())?;
+        dict.set_item("source", &problem.source)?;
+        dict.set_item("packet", problem.packet)?;
+        dict.set_item("byte", error.byte)?;
+        dict.set_item("message", &error.message)?;
+        dict.set_item("hint", error.hint)?;
+        dict.set_item("packets_before", problem.packets_before)?;
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Table>()?;
+    module.add_class::<Progress>()?;
+    module.add_class::<Analysis>()?;
+    module.add_class::<PacketReader>()?;
+    module.add_function(wrap_pyfunction!(analyse, module)?)
+}

@@ -1,0 +1,130 @@
+//! What one source held: every packet is counted somewhere.
+
+use crate::capture::Interface;
+use crate::event::{Packet, Stop, Transport};
+
+/// Different reasons to stop that are told apart; a hostile capture could have one per packet.
+const MAX_STOPS: usize = 64;
+
+/// Counts of one source. `packets` is the sum of TCP, UDP, other IP, non-IP and undecoded ones.
+#[derive(Clone, Debug, Default)]
+pub struct SourceSummary {
+    /// As the user named it.
+    pub source: String,
+    /// `pcap`, `pcapng` or empty.
+    pub format: &'static str,
+    /// `gzip`, `zstd`, `lz4`, `xz` or empty.
+    pub compression: &'static str,
+    /// Each with the packets that were captured there.
+    pub interfaces: Vec<(Interface, u64)>,
+    /// Earliest time; means nothing without packets.
+    pub start_ns: i64,
+    /// Latest time, likewise.
+    pub end_ns: i64,
+    /// Packets analysed.
+    pub packets: u64,
+    /// Packets that the filter left out.
+    pub filtered_packets: u64,
+    /// IP packets of protocol TCP.
+    pub tcp_packets: u64,
+    /// IP packets of protocol UDP.
+    pub udp_packets: u64,
+    /// IP packets of other protocols.
+    pub other_ip_packets: u64,
+    /// ARP and the like.
+    pub non_ip_packets: u64,
+    /// No IP header could be read although there should be one.
+    pub undecoded_packets: u64,
+    /// TCP and UDP packets of flows beyond the bound on their number.
+    pub untracked_packets: u64,
+    /// TCP and UDP packets that could not be given to a flow: their ports were cut off, or they
+    /// are fragments whose first is not in the capture.
+    pub portless_packets: u64,
+    /// Where decoding stopped, how often, and in which packet first.
+    pub stops: Vec<(Stop, u64, u64)>,
+    /// Stops of further kinds.
+    pub other_stops: u64,
+    /// Packets with a time before their predecessor's.
+    pub out_of_order_times: u64,
+    /// Frames on the wire.
+    pub wire_bytes: u64,
+    /// Bytes in the capture.
+    pub captured_bytes: u64,
+    interface_packets: Vec<u64>,
+    previous_ns: i64,
+}
+
+impl SourceSummary {
+    /// Nothing yet.
+    pub fn new(source: &str) -> Self {
+        Self {
+            source: source.to_owned(),
+            start_ns: i64::MAX,
+            end_ns: i64::MIN,
+            previous_ns: i64::MIN,
+            ..Self::default()
+        }
+    }
+
+    /// Take in a decoded packet.
+    #[inline(always)]
+    pub fn count(&mut self, packet: &Packet) {
+        self.packets += 1;
+        self.wire_bytes += u64::from(packet.wire_bytes);
+        self.captured_bytes += u64::from(packet.captured_bytes);
+        let time_ns = packet.time_ns;
+        self.start_ns = self.start_ns.min(time_ns);
+        self.end_ns = self.end_ns.max(time_ns);
+        self.out_of_order_times += u64::from(time_ns < self.previous_ns);
+        self.previous_ns = time_ns;
+        match self.interface_packets.get_mut(packet.interface) {
+            Some(count) => *count += 1,
+            None => self.first_of_interface(packet.interface),
+        }
+        let is_icmp_error = matches!(packet.network.transport, Transport::IcmpError);
+        match packet.network.endpoints.protocol {
+            _ if !packet.is_ip => self.count_without_ip(packet),
+            // It has the five-tuple of what it quotes, but is ICMP.
+            _ if is_icmp_error => self.other_ip_packets += 1,
+            6 => self.tcp_packets += 1,
+            17 => self.udp_packets += 1,
+            _ => self.other_ip_packets += 1,
+        }
+        if let Some(stop) = packet.stop {
+            self.count_stop(stop, packet.number);
+        }
+    }
+
+    #[cold]
+    fn first_of_interface(&mut self, interface: usize) {
+        self.interface_packets.resize(interface + 1, 0);
+        self.interface_packets[interface] = 1;
+    }
+
+    #[cold]
+    fn count_without_ip(&mut self, packet: &Packet) {
+        use crate::event::{Layer, Reason};
+        match packet.stop {
+            Some(Stop { layer: Layer::Link, reason: Reason::Unknown(_) }) => self.non_ip_packets += 1,
+            _ => self.undecoded_packets += 1,
+        }
+    }
+
+    #[inline(never)]
+    fn count_stop(&mut self, stop: Stop, number: u64) {
+        if let Some(entry) = self.stops.iter_mut().find(|entry| entry.0 == stop) {
+            entry.1 += 1;
+        } else if self.stops.len() < MAX_STOPS {
+            self.stops.push((stop, 1, number));
+        } else {
+            self.other_stops += 1;
+        }
+    }
+
+    /// Add what the reader knows at the end.
+    pub fn finish(&mut self, interfaces: &[Interface]) {
+        let count = |at: usize| self.interface_packets.get(at).copied().unwrap_or(0);
+        self.interfaces =
+            interfaces.iter().enumerate().map(|(at, interface)| (interface.clone(), count(at))).collect();
+    }
+}

@@ -1,0 +1,41 @@
+//! ICMP errors (RFC 792, RFC 4443): they quote the packet that they are about.
+
+use super::{Bytes, ip, u16_at};
+use crate::event::{Family, Layer, Network, Reason, Stop, Transport};
+use crate::wire::link::{IPV4, IPV6};
+
+const HEADER: usize = 8;
+
+/// Decode an ICMP error: `network` gets the five-tuple of the quoted packet. Other messages stop
+/// as protocols that are not decoded.
+pub fn decode(bytes: Bytes<'_>, network: &mut Network) -> Option<Stop> {
+    let Some(header) = bytes.captured.first_chunk::<HEADER>() else {
+        return Some(bytes.shortage(HEADER, Layer::Icmp));
+    };
+    let (is_error, ether_type, layer) = match network.endpoints.family {
+        // Unreachable, source quench, redirect, time exceeded, parameter problem.
+        Family::V4 => (matches!(header[0], 3 | 4 | 5 | 11 | 12), IPV4, Layer::Ipv4),
+        // Unreachable, too big, time exceeded, parameter problem.
+        Family::V6 => (matches!(header[0], 1..=4), IPV6, Layer::Ipv6),
+    };
+    if !is_error {
+        let reason = Reason::Unknown(u32::from(network.endpoints.protocol));
+        return Some(Stop { layer, reason });
+    }
+    let quote = bytes.behind(HEADER);
+    let mut quoted = Network::default();
+    let Ok((header, _)) = ip::headers(ether_type, quote, &mut quoted) else {
+        return Some(Stop { layer: Layer::Icmp, reason: Reason::Malformed });
+    };
+    network.endpoints = quoted.endpoints;
+    network.transport = Transport::IcmpError;
+    // RFC 792 promises eight bytes of the transport header: enough for the ports, not for more.
+    if let Some(ports) = quote.behind(header).captured.first_chunk::<4>()
+        && matches!(quoted.endpoints.protocol, ip::TCP | ip::UDP)
+    {
+        network.endpoints.src_port = u16_at(ports, 0);
+        network.endpoints.dst_port = u16_at(ports, 2);
+        network.has_ports = true;
+    }
+    None
+}

@@ -1,0 +1,160 @@
+//! IPv4 (RFC 791) and IPv6 (RFC 8200) headers.
+
+use super::link::{IPV4, IPV6};
+use super::{Bytes, icmp, tcp, u16_at, u32_at, udp};
+use crate::event::{Family, Fragment, Layer, Network, Reason, Stop, Transport};
+
+pub const ICMP: u8 = 1;
+pub const TCP: u8 = 6;
+pub const UDP: u8 = 17;
+pub const ICMPV6: u8 = 58;
+
+/// Extension headers chain; more than this is not a packet.
+const MAX_EXTENSIONS: usize = 16;
+
+/// Decode what has type `ether_type` into `network`. False if there is no IP header.
+#[inline(always)]
+pub fn decode(ether_type: u16, bytes: Bytes<'_>, network: &mut Network) -> (bool, Option<Stop>) {
+    match headers(ether_type, bytes, network) {
+        Ok((header, payload)) => (true, transport(bytes.behind(header), payload, network)),
+        // Addresses are set as soon as the fixed header was read; what failed may lie behind it.
+        Err(stop) => (network.endpoints.src != 0 || network.endpoints.dst != 0, Some(stop)),
+    }
+}
+
+/// Decode IP headers only: their length, and the bytes on the wire behind them.
+#[inline(always)]
+pub fn headers(ether_type: u16, bytes: Bytes<'_>, network: &mut Network) -> Result<(usize, u32), Stop> {
+    match ether_type {
+        IPV4 => ipv4(bytes, network),
+        IPV6 => ipv6(bytes, network),
+        other => Err(Stop { layer: Layer::Link, reason: Reason::Unknown(u32::from(other)) }),
+    }
+}
+
+#[inline(always)]
+fn ipv4(bytes: Bytes<'_>, network: &mut Network) -> Result<(usize, u32), Stop> {
+    const LAYER: Layer = Layer::Ipv4;
+    let Some(header) = bytes.captured.first_chunk::<20>() else {
+        return Err(bytes.shortage(20, LAYER));
+    };
+    let malformed = Stop { layer: LAYER, reason: Reason::Malformed };
+    let length = usize::from(header[0] & 0x0f) * 4;
+    if header[0] >> 4 != 4 || length < 20 {
+        return Err(malformed);
+    }
+    ipv4_fields(header, network);
+    let fragment = u16_at(header, 6);
+    if fragment & 0x3fff != 0 {
+        network.fragment =
+            Some(Fragment { id: u32::from(u16_at(header, 4)), offset: u32::from(fragment & 0x1fff) * 8 });
+    }
+    // With segmentation offload the length may be left at 0: then the frame tells.
+    let total = match u32::from(u16_at(header, 2)) {
+        0 => bytes.on_wire,
+        total => total.min(bytes.on_wire),
+    };
+    match total.checked_sub(length as u32) {
+        Some(payload) => Ok((length, payload)),
+        None => Err(malformed),
+    }
+}
+
+/// The fields that every IPv4 packet has.
+#[inline(always)]
+pub fn ipv4_fields(header: &[u8; 20], network: &mut Network) {
+    network.endpoints.family = Family::V4;
+    network.endpoints.protocol = header[9];
+    network.endpoints.src = u128::from(u32_at(header, 12));
+    network.endpoints.dst = u128::from(u32_at(header, 16));
+    network.ip_id = Some(u16_at(header, 4));
+    network.ttl = header[8];
+    network.ecn = header[1] & 3;
+}
+
+fn ipv6(bytes: Bytes<'_>, network: &mut Network) -> Result<(usize, u32), Stop> {
+    const LAYER: Layer = Layer::Ipv6;
+    let Some(header) = bytes.captured.first_chunk::<40>() else {
+        return Err(bytes.shortage(40, LAYER));
+    };
+    if header[0] >> 4 != 6 {
+        return Err(Stop { layer: LAYER, reason: Reason::Malformed });
+    }
+    let address = |at: usize| {
+        let mut octets = [0; 16];
+        octets.copy_from_slice(&header[at..at + 16]);
+        u128::from_be_bytes(octets)
+    };
+    network.endpoints.family = Family::V6;
+    network.endpoints.src = address(8);
+    network.endpoints.dst = address(24);
+    network.ttl = header[7];
+    network.ecn = (header[1] >> 4) & 3;
+    let behind = bytes.on_wire.saturating_sub(40);
+    // 0 is a jumbogram (RFC 2675) or a super-segment: the frame tells.
+    let payload = match u32::from(u16_at(header, 4)) {
+        0 => behind,
+        payload => payload.min(behind),
+    };
+    let (protocol, end) = extensions(bytes, header[6], network)?;
+    network.endpoints.protocol = protocol;
+    match payload.checked_sub((end - 40) as u32) {
+        Some(payload) => Ok((end, payload)),
+        None => Err(Stop { layer: LAYER, reason: Reason::Malformed }),
+    }
+}
+
+/// Walk the extension headers: the protocol behind them, and where it begins.
+fn extensions(bytes: Bytes<'_>, mut next: u8, network: &mut Network) -> Result<(u8, usize), Stop> {
+    const LAYER: Layer = Layer::Ipv6;
+    let mut at = 40;
+    for _ in 0..MAX_EXTENSIONS {
+        // Hop-by-hop, routing, destination options, mobility, HIP, shim6; fragment; authentication.
+        if !matches!(next, 0 | 43 | 44 | 51 | 60 | 135 | 139 | 140) {
+            return Ok((next, at));
+        }
+        network.endpoints.protocol = next;
+        let Some(header) = bytes.captured.get(at..at + 8) else {
+            return Err(bytes.shortage(at + 8, LAYER));
+        };
+        let length = match next {
+            44 => {
+                let offset = u16_at(header, 2);
+                network.fragment =
+                    Some(Fragment { id: u32_at(header, 4), offset: u32::from(offset & 0xfff8) });
+                8
+            }
+            51 => (usize::from(header[1]) + 2) * 4,
+            _ => (usize::from(header[1]) + 1) * 8,
+        };
+        next = header[0];
+        at += length;
+        if network.fragment.is_some_and(|fragment| fragment.offset > 0) {
+            // What looks like a header is the middle of the datagram.
+            return Ok((next, at));
+        }
+    }
+    Err(Stop { layer: LAYER, reason: Reason::Malformed })
+}
+
+#[inline(always)]
+fn transport(bytes: Bytes<'_>, payload: u32, network: &mut Network) -> Option<Stop> {
+    let bytes = Bytes { captured: bytes.captured, on_wire: payload };
+    if network.fragment.is_some_and(|fragment| fragment.offset > 0) {
+        network.transport = Transport::LaterFragment;
+        network.payload_bytes = Some(payload);
+        return None;
+    }
+    match network.endpoints.protocol {
+        TCP => tcp::decode(bytes, network),
+        UDP => udp::decode(bytes, network),
+        ICMP | ICMPV6 => icmp::decode(bytes, network),
+        other => Some(Stop {
+            layer: match network.endpoints.family {
+                Family::V4 => Layer::Ipv4,
+                Family::V6 => Layer::Ipv6,
+            },
+            reason: Reason::Unknown(u32::from(other)),
+        }),
+    }
+}

@@ -1,0 +1,152 @@
+//! Link layers: where does the IP header begin, and of which version is it?
+
+use super::{Bytes, cooked_event, u16_at};
+use crate::capture::LinkType;
+use crate::event::{Event, Layer, Reason, Stop};
+
+pub const IPV4: u16 = 0x0800;
+pub const IPV6: u16 = 0x86dd;
+const PPPOE_SESSION: u16 = 0x8864;
+/// Below this the field is an 802.3 length.
+const FIRST_ETHER_TYPE: u16 = 0x0600;
+/// Tags stack; more than this is not a network.
+const MAX_TAGS: usize = 8;
+
+/// A link header.
+pub struct Link {
+    /// EtherType of what follows.
+    pub ether_type: u16,
+    /// Bytes before it.
+    pub header: usize,
+    /// Direction, where the link header has one.
+    pub event: Option<Event>,
+}
+
+/// Find the network header behind a link header of `link_type`.
+#[inline(always)]
+pub fn decode(link_type: LinkType, bytes: Bytes<'_>) -> Result<Link, Stop> {
+    if link_type == LinkType::Ethernet {
+        let header = need(bytes, 14)?;
+        let ether_type = u16_at(header, 12);
+        if ether_type == IPV4 {
+            return Ok(plain(IPV4, 14));
+        }
+        return tagged(bytes, ether_type, 14).map(|(ether_type, at)| plain(ether_type, at));
+    }
+    other(link_type, bytes)
+}
+
+fn other(link_type: LinkType, bytes: Bytes<'_>) -> Result<Link, Stop> {
+    match link_type {
+        LinkType::Ethernet => decode(link_type, bytes),
+        LinkType::Raw => Ok(plain(by_version(need(bytes, 1)?[0])?, 0)),
+        LinkType::Ipv4 => Ok(plain(IPV4, 0)),
+        LinkType::Ipv6 => Ok(plain(IPV6, 0)),
+        LinkType::Null | LinkType::Loop => {
+            let family = need(bytes, 4)?;
+            // Null is in the writer's byte order; families are small numbers, so either works.
+            let family = u16::from(family[0]) | u16::from(family[3]);
+            Ok(plain(by_family(family)?, 4))
+        }
+        LinkType::Ppp => ppp(bytes, 0),
+        LinkType::PppWithDirection => {
+            let sent = need(bytes, 1)?[0] != 0;
+            let mut link = ppp(bytes, 1)?;
+            link.event = Some(if sent { Event::Sent } else { Event::Received });
+            Ok(link)
+        }
+        LinkType::PppHdlc => match *need(bytes, 4)? {
+            // Cisco HDLC: unicast or multicast address, then control 0, then an EtherType.
+            [0x0f | 0x8f, 0, ..] => {
+                tagged(bytes, u16_at(bytes.captured, 2), 4).map(|(ether_type, at)| plain(ether_type, at))
+            }
+            _ => ppp(bytes, 0),
+        },
+        LinkType::Sll => cooked(bytes, 14, 16, |header| u16_at(header, 0)),
+        LinkType::Sll2 => cooked(bytes, 0, 20, |header| u16::from(header[10])),
+        LinkType::Unknown(number) => Err(stop(Reason::Unknown(number))),
+    }
+}
+
+fn cooked(
+    bytes: Bytes<'_>,
+    protocol_at: usize,
+    length: usize,
+    packet_type: impl Fn(&[u8]) -> u16,
+) -> Result<Link, Stop> {
+    let header = need(bytes, length)?;
+    let (ether_type, at) = tagged(bytes, u16_at(header, protocol_at), length)?;
+    Ok(Link { ether_type, header: at, event: cooked_event(packet_type(header)) })
+}
+
+/// Peel VLAN tags, LLC/SNAP and PPPoE off what begins at `at` and has type `ether_type`.
+fn tagged(bytes: Bytes<'_>, mut ether_type: u16, mut at: usize) -> Result<(u16, usize), Stop> {
+    for _ in 0..MAX_TAGS {
+        match ether_type {
+            // 802.1Q, 802.1ad and its predecessors.
+            0x8100 | 0x88a8 | 0x9100 | 0x9200 => {
+                ether_type = u16_at(need(bytes, at + 4)?, at + 2);
+                at += 4;
+            }
+            PPPOE_SESSION => {
+                let link = ppp(bytes, at + 6)?;
+                return Ok((link.ether_type, link.header));
+            }
+            0..FIRST_ETHER_TYPE => {
+                let snap = need(bytes, at + 8)?;
+                if snap[at..at + 6] != [0xaa, 0xaa, 3, 0, 0, 0] {
+                    return Err(stop(Reason::Unknown(u32::from(ether_type))));
+                }
+                ether_type = u16_at(snap, at + 6);
+                at += 8;
+            }
+            _ => return Ok((ether_type, at)),
+        }
+    }
+    Err(stop(Reason::Malformed))
+}
+
+/// PPP (RFC 1661): address and control may be left out, and so may the protocol's high byte.
+/// ns-3 writes neither address nor control.
+fn ppp(bytes: Bytes<'_>, at: usize) -> Result<Link, Stop> {
+    let header = need(bytes, at + 2)?;
+    let at = if header[at..at + 2] == [0xff, 0x03] { at + 2 } else { at };
+    let first = need(bytes, at + 1)?[at];
+    let (protocol, header) =
+        if first & 1 == 1 { (u16::from(first), at + 1) } else { (u16_at(need(bytes, at + 2)?, at), at + 2) };
+    match protocol {
+        0x0021 => Ok(plain(IPV4, header)),
+        0x0057 => Ok(plain(IPV6, header)),
+        other => Err(stop(Reason::Unknown(u32::from(other)))),
+    }
+}
+
+fn plain(ether_type: u16, header: usize) -> Link {
+    Link { ether_type, header, event: None }
+}
+
+fn by_version(first: u8) -> Result<u16, Stop> {
+    match first >> 4 {
+        4 => Ok(IPV4),
+        6 => Ok(IPV6),
+        _ => Err(stop(Reason::Malformed)),
+    }
+}
+
+/// Address families: 2 is IPv4 everywhere, IPv6 has a number on each system.
+fn by_family(family: u16) -> Result<u16, Stop> {
+    match family {
+        2 => Ok(IPV4),
+        10 | 24 | 28 | 30 => Ok(IPV6),
+        other => Err(stop(Reason::Unknown(u32::from(other)))),
+    }
+}
+
+#[inline(always)]
+fn need(bytes: Bytes<'_>, n: usize) -> Result<&[u8], Stop> {
+    bytes.captured.get(..n).ok_or_else(|| bytes.shortage(n, Layer::Link))
+}
+
+fn stop(reason: Reason) -> Stop {
+    Stop { layer: Layer::Link, reason }
+}

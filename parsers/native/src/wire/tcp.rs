@@ -1,0 +1,138 @@
+//! TCP headers and options (RFC 9293, RFC 7323).
+
+use super::{Bytes, u16_at, u32_at};
+use crate::event::{Layer, Network, Reason, Stop, Tcp, TcpFlags, TcpOptions, Transport};
+
+/// Bytes of the header without options.
+const HEADER: usize = 20;
+/// `NOP NOP timestamp(10)`: what nearly every segment carries, in this very order.
+const ALIGNED_TIMESTAMP: [u8; 4] = [1, 1, 8, 10];
+/// RFC 7323 section 2.3: a larger shift count must be taken for 14.
+const MAX_WINDOW_SCALE: u8 = 14;
+
+/// Decode a TCP header into `network`; of a cut one the ports are kept.
+#[inline(always)]
+pub fn decode(bytes: Bytes<'_>, network: &mut Network) -> Option<Stop> {
+    let Some(header) = bytes.captured.first_chunk::<HEADER>() else {
+        return Some(ports_only(bytes, network));
+    };
+    network.endpoints.src_port = u16_at(header, 0);
+    network.endpoints.dst_port = u16_at(header, 2);
+    network.has_ports = true;
+    let length = usize::from(header[12] >> 4) * 4;
+    let payload = bytes.on_wire.checked_sub(length as u32);
+    let (true, Some(payload)) = (length >= HEADER, payload) else {
+        return Some(Stop { layer: Layer::Tcp, reason: Reason::Malformed });
+    };
+    let end = length.min(bytes.captured.len());
+    fields(header, &bytes.captured[HEADER..end], payload, network);
+    (end < length).then(|| bytes.shortage(length, Layer::Tcp))
+}
+
+/// The fields of a header that was captured whole, with its options as far as they were.
+#[inline(always)]
+pub fn fields(header: &[u8; HEADER], options: &[u8], payload: u32, network: &mut Network) {
+    network.endpoints.src_port = u16_at(header, 0);
+    network.endpoints.dst_port = u16_at(header, 2);
+    network.has_ports = true;
+    network.transport = Transport::Tcp;
+    network.tcp = Tcp {
+        seq: u32_at(header, 4),
+        ack: u32_at(header, 8),
+        flags: TcpFlags(u16_at(header, 12) & 0x01ff),
+        window: u16_at(header, 14),
+        options: read_options(options),
+    };
+    network.header_bytes = u32::from(header[12] >> 4) * 4;
+    network.payload_bytes = Some(payload);
+}
+
+#[cold]
+fn ports_only(bytes: Bytes<'_>, network: &mut Network) -> Stop {
+    if let Some(ports) = bytes.captured.first_chunk::<4>() {
+        network.endpoints.src_port = u16_at(ports, 0);
+        network.endpoints.dst_port = u16_at(ports, 2);
+        network.has_ports = true;
+    }
+    bytes.shortage(HEADER, Layer::Tcp)
+}
+
+#[inline(always)]
+fn read_options(bytes: &[u8]) -> TcpOptions {
+    if let Some(aligned) = bytes.first_chunk::<12>()
+        && bytes.len() == 12
+        && aligned[..4] == ALIGNED_TIMESTAMP
+    {
+        return TcpOptions {
+            timestamp: Some((u32_at(aligned, 4), u32_at(aligned, 8))),
+            ..TcpOptions::default()
+        };
+    }
+    walk(bytes)
+}
+
+/// Read options one by one; the first impossible length ends them.
+fn walk(mut bytes: &[u8]) -> TcpOptions {
+    let mut found = TcpOptions::default();
+    loop {
+        let (&kind, rest) = match bytes.split_first() {
+            None | Some((0, _)) => return found,
+            Some((1, rest)) => {
+                bytes = rest;
+                continue;
+            }
+            Some(split) => split,
+        };
+        let Some(option) = rest.first().and_then(|&length| bytes.get(2..usize::from(length))) else {
+            return found;
+        };
+        match (kind, option.len()) {
+            (2, 2) => found.mss = Some(u16_at(option, 0)),
+            (3, 1) => found.window_scale = Some(option[0].min(MAX_WINDOW_SCALE)),
+            (8, 8) => found.timestamp = Some((u32_at(option, 0), u32_at(option, 4))),
+            _ => {}
+        }
+        bytes = &bytes[2 + option.len()..];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Options of a Linux SYN: MSS 1460, SACK permitted, timestamps, NOP, window scale 10.
+    const SYN_OPTIONS: [u8; 20] = [2, 4, 0x05, 0xb4, 4, 2, 8, 10, 0, 0, 0, 7, 0, 0, 0, 0, 1, 3, 3, 10];
+
+    #[test]
+    fn test_options_of_a_syn() {
+        let found = walk(&SYN_OPTIONS);
+        assert_eq!(found.mss, Some(1460));
+        assert_eq!(found.window_scale, Some(10));
+        assert_eq!(found.timestamp, Some((7, 0)));
+    }
+
+    #[test]
+    fn test_an_impossible_option_length_ends_the_options() {
+        assert_eq!(walk(&[2, 0, 1, 1]).mss, None);
+        assert_eq!(walk(&[2, 1]).mss, None);
+        assert_eq!(walk(&[2, 4, 5]).mss, None);
+        assert_eq!(walk(&[2]).mss, None);
+    }
+
+    #[test]
+    fn test_both_ways_to_read_a_timestamp_agree() {
+        let bytes = [1, 1, 8, 10, 0, 0, 1, 0, 0, 0, 2, 0];
+        assert_eq!(read_options(&bytes).timestamp, walk(&bytes).timestamp);
+        assert_eq!(read_options(&bytes).timestamp, Some((256, 512)));
+    }
+
+    #[test]
+    fn test_a_header_cut_behind_the_ports_keeps_them() {
+        let mut network = Network::default();
+        let bytes = Bytes { captured: &[0, 80, 1, 0, 9], on_wire: 20 };
+        let stop = decode(bytes, &mut network).unwrap();
+        assert_eq!(stop, Stop { layer: Layer::Tcp, reason: Reason::Cut });
+        assert_eq!((network.endpoints.src_port, network.endpoints.dst_port), (80, 256));
+        assert_eq!(network.payload_bytes, None);
+    }
+}

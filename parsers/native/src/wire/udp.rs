@@ -1,0 +1,33 @@
+//! UDP headers (RFC 768).
+
+use super::{Bytes, u16_at};
+use crate::event::{Layer, Network, Reason, Stop, Transport};
+
+const HEADER: usize = 8;
+
+/// Decode a UDP header into `network`; of a cut one the ports are kept.
+pub fn decode(bytes: Bytes<'_>, network: &mut Network) -> Option<Stop> {
+    let Some(ports) = bytes.captured.first_chunk::<4>() else {
+        return Some(bytes.shortage(HEADER, Layer::Udp));
+    };
+    network.endpoints.src_port = u16_at(ports, 0);
+    network.endpoints.dst_port = u16_at(ports, 2);
+    network.has_ports = true;
+    let Some(header) = bytes.captured.first_chunk::<HEADER>() else {
+        return Some(bytes.shortage(HEADER, Layer::Udp));
+    };
+    let length = u32::from(u16_at(header, 4));
+    let whole = bytes.on_wire.saturating_sub(HEADER as u32);
+    network.header_bytes = HEADER as u32;
+    network.transport = Transport::Udp;
+    // The datagram's own length is that of all fragments together; 0 is a jumbogram or offload.
+    network.payload_bytes = Some(match length.checked_sub(HEADER as u32) {
+        Some(payload) => payload.min(whole),
+        None if length == 0 => whole,
+        None => {
+            network.payload_bytes = None;
+            return Some(Stop { layer: Layer::Udp, reason: Reason::Malformed });
+        }
+    });
+    None
+}
