@@ -1,24 +1,18 @@
 //! One pass over one source, or over several that are one trace.
 
+use std::ffi::OsStr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::bins::{BinWidth, Bins};
-use crate::capture::{Capture, LinkType, Record};
 use crate::error::{Problem, ProblemKind, ReadError};
 use crate::event::{Network, Packet, Transport};
-use crate::filter::{Compiler, Program};
+use crate::filter::Compiler;
 use crate::flow::key::Side;
 use crate::flow::tcp::Outcome;
 use crate::flow::{FlowTable, Found, Fragments};
-use crate::input::{Input, Progress};
+use crate::input::Progress;
+use crate::reading::Reading;
 use crate::summary::SourceSummary;
-use crate::wire;
-
-/// Packets between two looks at the progress counters.
-const PROGRESS_STEP: u64 = 8_192;
-/// Snap length given to the filter compiler; it only decides how much an accepting filter keeps.
-const FILTER_SNAP_LENGTH: u32 = 262_144;
 
 /// What to collect, and the bounds.
 #[derive(Clone, Debug)]
@@ -175,14 +169,25 @@ impl Analysis {
     /// the filter, in libpcap's words.
     pub fn read(
         &mut self,
-        source: &str,
+        source: &OsStr,
         compiler: Option<&dyn Compiler>,
         progress: &Arc<Progress>,
     ) -> Result<(), String> {
-        let mut reading = Reading::open(source, self, progress);
-        while reading.next(self, compiler)? {}
-        reading.close(self);
+        let mut reading = Reading::open(source, self.options.max_decompressed_bytes, progress);
+        let mut summary = SourceSummary::new(&source.to_string_lossy());
+        reading.for_each_batch(compiler, |packets| {
+            for packet in packets {
+                self.take(packet, &mut summary);
+            }
+        })?;
+        self.close(reading, summary);
         Ok(())
+    }
+
+    /// Take over the counts of a source that was read, and what went wrong with it.
+    pub fn close(&mut self, reading: Reading, mut summary: SourceSummary) {
+        self.problems.extend(reading.finish(&mut summary));
+        self.sources.push(summary);
     }
 
     /// Report the bounds that were reached. To be called once, after the last source.
@@ -216,9 +221,10 @@ impl Analysis {
         self.problems.push(Problem { source: first, packet: None, packets_before, error });
     }
 
-    /// Give a packet to its flow.
+    /// Count a packet and give it to its flow, which is the answer.
     #[inline(always)]
-    fn take(&mut self, packet: &Packet, summary: &mut SourceSummary) -> Option<Found> {
+    pub fn take(&mut self, packet: &Packet, summary: &mut SourceSummary) -> Option<Found> {
+        summary.count(packet);
         if !packet.is_ip {
             return None;
         }
@@ -331,147 +337,4 @@ fn sample_rtt(samples: &mut Samples<RttSample>, found: Found, packet: &Packet, o
 #[inline(always)]
 fn is_flow(network: &Network) -> bool {
     network.has_ports && matches!(network.endpoints.protocol, 6 | 17)
-}
-
-/// One source while it is being read.
-pub struct Reading {
-    capture: Option<Capture>,
-    filters: Vec<(LinkType, Program)>,
-    summary: SourceSummary,
-    error: Option<ReadError>,
-    number: u64,
-    packet: Packet,
-    found: Option<Found>,
-    progress: Arc<Progress>,
-}
-
-impl Reading {
-    /// Open `source`. If that fails there are no packets, and [`Reading::close`] reports it.
-    pub fn open(source: &str, analysis: &Analysis, progress: &Arc<Progress>) -> Self {
-        let limit = analysis.options.max_decompressed_bytes;
-        Self::with_input(source, Input::open(source, limit, progress), progress)
-    }
-
-    /// The same with an input that was opened already.
-    pub fn with_input(source: &str, input: Result<Input, ReadError>, progress: &Arc<Progress>) -> Self {
-        let mut summary = SourceSummary::new(source);
-        let opened = input.and_then(|input| {
-            summary.compression = input.compression().name();
-            Capture::open(input)
-        });
-        let (capture, error) = match opened {
-            Ok(capture) => (Some(capture), None),
-            Err(error) => (None, Some(error)),
-        };
-        summary.format = capture.as_ref().map_or("", Capture::format);
-        Self {
-            capture,
-            filters: Vec::new(),
-            summary,
-            error,
-            number: 0,
-            packet: Packet::default(),
-            found: None,
-            progress: Arc::clone(progress),
-        }
-    }
-
-    /// The packet of the last call of [`Reading::next`], and the flow it was given to.
-    pub fn packet(&self) -> (&Packet, Option<Found>) {
-        (&self.packet, self.found)
-    }
-
-    /// Read and analyse the next packet that the filter lets through; false at the end.
-    #[inline(always)]
-    pub fn next(&mut self, analysis: &mut Analysis, compiler: Option<&dyn Compiler>) -> Result<bool, String> {
-        loop {
-            let Some(capture) = &mut self.capture else {
-                return Ok(false);
-            };
-            let record = match capture.next_record() {
-                Ok(Some(record)) => record,
-                Ok(None) => return Ok(false),
-                Err(error) => {
-                    self.error = Some(error);
-                    return Ok(false);
-                }
-            };
-            self.number += 1;
-            if self.number % PROGRESS_STEP == 0 {
-                self.progress.packets.fetch_add(PROGRESS_STEP, Ordering::Relaxed);
-            }
-            if let Some(compiler) = compiler
-                && !accepts(&mut self.filters, compiler, &record)?
-            {
-                self.summary.filtered_packets += 1;
-                continue;
-            }
-            wire::decode(&record, self.number, &mut self.packet);
-            self.summary.count(&self.packet);
-            self.found = analysis.take(&self.packet, &mut self.summary);
-            return Ok(true);
-        }
-    }
-
-    /// Hand the counts and what went wrong to `analysis`.
-    pub fn close(mut self, analysis: &mut Analysis) {
-        self.progress.packets.fetch_add(self.number % PROGRESS_STEP, Ordering::Relaxed);
-        if let Some(capture) = &self.capture {
-            self.summary.finish(capture.interfaces());
-        }
-        let failed = self.error.is_some();
-        if let Some(error) = self.error {
-            let in_packets = error.byte.is_some() && self.capture.is_some();
-            analysis.problems.push(Problem {
-                source: self.summary.source.clone(),
-                packet: in_packets.then_some(self.number + 1),
-                packets_before: self.number,
-                error,
-            });
-        }
-        if self.summary.packets == 0 && !failed {
-            let message = match self.summary.filtered_packets {
-                0 => "the capture holds no packets".to_owned(),
-                n => format!("the filter left out all {n} packets"),
-            };
-            analysis.problems.push(Problem {
-                source: self.summary.source.clone(),
-                packet: None,
-                packets_before: 0,
-                error: ReadError::whole(ProblemKind::NoPackets, message),
-            });
-        }
-        analysis.sources.push(self.summary);
-    }
-
-    /// The interfaces known so far, for naming a packet's.
-    pub fn interface_name(&self, interface: usize) -> Option<&str> {
-        self.capture.as_ref()?.interfaces().get(interface)?.name.as_deref()
-    }
-}
-
-/// Whether the filter, compiled for the record's link type, lets it through.
-#[inline(always)]
-fn accepts(
-    filters: &mut Vec<(LinkType, Program)>,
-    compiler: &dyn Compiler,
-    record: &Record<'_>,
-) -> Result<bool, String> {
-    let program = match filters.iter().position(|(link_type, _)| *link_type == record.link_type) {
-        Some(at) => &filters[at].1,
-        None => compile(filters, compiler, record.link_type)?,
-    };
-    Ok(program.accepts(record.data, record.wire_bytes))
-}
-
-#[cold]
-fn compile<'a>(
-    filters: &'a mut Vec<(LinkType, Program)>,
-    compiler: &dyn Compiler,
-    link_type: LinkType,
-) -> Result<&'a Program, String> {
-    let instructions = compiler.compile(link_type.number(), FILTER_SNAP_LENGTH)?;
-    let program = Program::new(instructions)?;
-    filters.push((link_type, program));
-    Ok(&filters[filters.len() - 1].1)
 }

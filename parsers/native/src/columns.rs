@@ -100,7 +100,7 @@ impl<'a> FlowRow<'a> {
         let index = (row / 2) as u32;
         let flow = flows.get(index);
         let forward = flow.forward();
-        let side = if row % 2 == 0 { forward } else { forward.other() };
+        let side = if row.is_multiple_of(2) { forward } else { forward.other() };
         let direction = flow.direction(side);
         let connection = flow.tcp.as_deref();
         // What the sequence numbers say is not known where packets lack them.
@@ -147,6 +147,11 @@ impl<'a> FlowRow<'a> {
         if self.connection.is_some() { "tcp" } else { "udp" }
     }
 
+    /// Not known if no header of the connection was whole.
+    fn state(&self) -> Option<&'static str> {
+        self.connection.filter(|tcp| tcp.was_seen()).map(|tcp| tcp.state().name())
+    }
+
     fn percentile_ms(&self, share: f64) -> Option<f64> {
         let half = self.half?;
         let found = half.rtt_sketch.percentile(share)? as f64 / 1e6;
@@ -176,8 +181,11 @@ impl<'a> FlowRow<'a> {
             notes
                 .push(format!("the transport header of {n} packets was cut off or damaged: payload unknown"));
         }
+        // Where headers were cut the SYN may have been among them.
+        let all_read = direction.cut_packets == 0 && other.cut_packets == 0;
         if let Some(connection) = self.connection
             && connection.opener().is_none()
+            && all_read
         {
             notes.push("no SYN in the capture: began before it".into());
         }
@@ -242,7 +250,7 @@ impl FlowRows {
         columns.u32("dst_port", rows.iter().map(|row| row.port(row.side.other())));
         columns.text("source", rows.iter().map(source));
         columns.text("vantage", no_text());
-        columns.text("state", rows.iter().map(|row| row.connection.map(|tcp| tcp.state().name())));
+        columns.text("state", rows.iter().map(FlowRow::state));
     }
 }
 

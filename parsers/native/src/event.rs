@@ -140,8 +140,10 @@ pub enum Reason {
     Cut,
     /// A length or version that cannot be true.
     Malformed,
-    /// A link type, EtherType or IP protocol that is not decoded, by number.
+    /// An EtherType, PPP protocol or IP protocol that is not decoded, by number.
     Unknown(u32),
+    /// A link type that is not decoded, by number.
+    UnknownLinkType(u32),
 }
 
 /// Decoding ended before the payload.
@@ -175,6 +177,7 @@ impl Reason {
             Self::Malformed => "malformed".into(),
             Self::Unknown(0x0806) if layer == Layer::Link => "ARP".into(),
             Self::Unknown(number) if layer == Layer::Link => format!("EtherType 0x{number:04x}"),
+            Self::UnknownLinkType(number) => format!("link type {number}"),
             Self::Unknown(1) => "ICMP".into(),
             Self::Unknown(2) => "IGMP".into(),
             Self::Unknown(33) => "DCCP".into(),
@@ -221,7 +224,7 @@ pub struct Network {
     /// The TCP header; means nothing unless `transport` says so.
     pub tcp: Tcp,
     /// Bytes of the transport header.
-    pub header_bytes: u32,
+    pub header_bytes: u8,
     /// Bytes of transport payload; for a later fragment all bytes after the IP header. None if a
     /// header that tells was cut off.
     pub payload_bytes: Option<u32>,
@@ -254,7 +257,7 @@ pub struct Packet {
     /// Since the epoch, or since the start of a simulation.
     pub time_ns: i64,
     /// Index of the interface it was seen at.
-    pub interface: usize,
+    pub interface: u32,
     /// What happened there.
     pub event: Option<Event>,
     /// Bytes in the file.

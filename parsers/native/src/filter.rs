@@ -20,7 +20,7 @@ pub struct Instruction {
 
 /// Compiles the user's expression for a link type and a snap length. The core cannot: that is
 /// libpcap's own work, so that syntax and meaning are tcpdump's.
-pub trait Compiler {
+pub trait Compiler: Sync {
     /// The program, or what libpcap says against the expression.
     fn compile(&self, link_type: u32, snap_length: u32) -> Result<Vec<Instruction>, String>;
 }

@@ -7,7 +7,7 @@
 //! 2. [`capture`] finds the next record in it: time in ns, interface, captured and wire bytes.
 //! 3. [`filter`] drops it if the user's expression, compiled by libpcap, says so.
 //! 4. [`wire`] peels layers as far as they go into an [`event::Packet`]; a reason stays where
-//!    that stops early.
+//!    that stops early. [`reading`] does steps 1 to 4, ahead of the rest, in a thread of its own.
 //! 5. [`summary`] counts it, so that no packet disappears.
 //! 6. [`flow`] finds or opens its conversation and moves that flow's state on.
 //! 7. [`bins`] and samples keep what the caller asked for; [`analysis`] ties these steps together.
@@ -24,6 +24,7 @@ pub mod flow;
 pub mod input;
 #[cfg(feature = "python")]
 mod python;
+pub mod reading;
 pub mod seq;
 pub mod summary;
 pub mod wire;

@@ -1,6 +1,7 @@
 //! The only file that names PyO3: what `_native.pyi` promises, and nothing else.
 #![allow(missing_docs)]
 
+use std::ffi::OsString;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,12 +14,14 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 
-use crate::analysis::{Analysis as Core, Options, Reading};
+use crate::analysis::{Analysis as Core, Options};
 use crate::bins::BinWidth;
 use crate::columns::{BinRows, FlowRows, LossRows, PacketRow, PacketRows, Rows, RttRows};
 use crate::error::{Problem, ProblemKind};
+use crate::event::Packet;
 use crate::filter::{Compiler, Instruction};
 use crate::input;
+use crate::reading::Reading;
 use crate::summary::SourceSummary;
 
 /// Rows in one batch of a stream: large enough to be quick, small enough that a table of any
@@ -247,7 +250,7 @@ impl Analysis {
 #[allow(clippy::too_many_arguments)]
 fn analyse(
     py: Python<'_>,
-    sources: Vec<String>,
+    sources: Vec<OsString>,
     filter: Option<Py<PyAny>>,
     bins: bool,
     bin_ns: Option<i64>,
@@ -294,6 +297,7 @@ fn check_cancelled(problems: &[Problem]) -> PyResult<()> {
 #[pyclass(module = "tfrctrace.parsers._native")]
 struct PacketReader {
     core: Core,
+    summary: SourceSummary,
     /// None after the end. The lock is never contended: it only makes the class shareable.
     reading: Mutex<Option<Reading>>,
     compiler: Option<PythonCompiler>,
@@ -307,16 +311,17 @@ impl PacketReader {
         source, *, filter = None, max_flows = 1_000_000, max_decompressed_bytes = 64 << 30, progress = None,
     ))]
     fn new(
-        source: String,
+        source: OsString,
         filter: Option<Py<PyAny>>,
         max_flows: u32,
         max_decompressed_bytes: u64,
         progress: Option<Py<Progress>>,
     ) -> Self {
         let core = Core::new(Options { max_flows, max_decompressed_bytes, ..Options::default() });
+        let summary = SourceSummary::new(&source.to_string_lossy());
         let progress = progress.map_or_else(Arc::default, |progress| Arc::clone(&progress.get().shared));
-        let reading = Mutex::new(Some(Reading::open(&source, &core, &progress)));
-        Self { core, reading, compiler: filter.map(PythonCompiler::new), first_flow: 1 }
+        let reading = Mutex::new(Some(Reading::open(&source, max_decompressed_bytes, &progress)));
+        Self { core, summary, reading, compiler: filter.map(PythonCompiler::new), first_flow: 1 }
     }
 
     #[pyo3(signature = (rows = 65_536))]
@@ -325,17 +330,16 @@ impl PacketReader {
         let Some(reading) = slot else {
             return Ok(None);
         };
-        let (core, compiler) = (&mut self.core, &self.compiler);
-        let batch =
-            py.detach(|| next_packets(reading, core, compiler.as_ref(), rows.max(1))).map_err(|words| {
-                match compiler {
-                    Some(compiler) => compiler.exception(words),
-                    None => PyRuntimeError::new_err(words),
-                }
+        let (core, summary, compiler) = (&mut self.core, &mut self.summary, &self.compiler);
+        let batch = py
+            .detach(|| next_packets(reading, core, summary, compiler.as_ref(), rows.max(1)))
+            .map_err(|words| match compiler {
+                Some(compiler) => compiler.exception(words),
+                None => PyRuntimeError::new_err(words),
             })?;
         if batch.is_empty() {
             if let Some(reading) = slot.take() {
-                reading.close(&mut self.core);
+                self.core.close(reading, std::mem::take(summary));
             }
             self.core.finish();
             check_cancelled(&self.core.problems)?;
@@ -364,13 +368,16 @@ impl PacketReader {
 fn next_packets(
     reading: &mut Reading,
     core: &mut Core,
+    summary: &mut SourceSummary,
     compiler: Option<&PythonCompiler>,
     n: usize,
 ) -> Result<Vec<PacketRow>, String> {
     let compiler = compiler.map(|compiler| compiler as &dyn Compiler);
-    let mut rows = Vec::new();
-    while rows.len() < n && reading.next(core, compiler)? {
-        let (packet, found) = reading.packet();
+    let mut packets = vec![Packet::default(); n];
+    let n = reading.fill(&mut packets, compiler)?;
+    let mut rows = Vec::with_capacity(n);
+    for packet in &packets[..n] {
+        let found = core.take(packet, summary);
         let node = reading.interface_name(packet.interface);
         rows.push(PacketRow::new(*packet, found, &core.flows, node));
     }

@@ -77,9 +77,9 @@ impl SourceSummary {
         self.end_ns = self.end_ns.max(time_ns);
         self.out_of_order_times += u64::from(time_ns < self.previous_ns);
         self.previous_ns = time_ns;
-        match self.interface_packets.get_mut(packet.interface) {
+        match self.interface_packets.get_mut(packet.interface as usize) {
             Some(count) => *count += 1,
-            None => self.first_of_interface(packet.interface),
+            None => self.first_of_interface(packet.interface as usize),
         }
         let is_icmp_error = matches!(packet.network.transport, Transport::IcmpError);
         match packet.network.endpoints.protocol {

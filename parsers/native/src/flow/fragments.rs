@@ -34,7 +34,7 @@ impl Fragments {
             return;
         };
         let seq_of_first_byte = match network.transport {
-            Transport::Tcp => network.tcp.seq.wrapping_sub(network.header_bytes),
+            Transport::Tcp => network.tcp.seq.wrapping_sub(u32::from(network.header_bytes)),
             _ => 0,
         };
         if self.datagrams.insert(key, First { found, seq_of_first_byte }).is_some() {

@@ -38,7 +38,11 @@ impl FlowKey {
     #[inline(always)]
     pub fn of(endpoints: &Endpoints) -> (Self, Side) {
         let Endpoints { family, protocol, src, dst, src_port, dst_port } = *endpoints;
-        let src_is_low = (src, src_port) <= (dst, dst_port);
+        let src_is_low = match family {
+            // Both in one comparison of machine words.
+            Family::V4 => end_v4(src, src_port) <= end_v4(dst, dst_port),
+            Family::V6 => (src, src_port) <= (dst, dst_port),
+        };
         let (low, high, low_port, high_port, side) = if src_is_low {
             (src, dst, src_port, dst_port, Side::Low)
         } else {
@@ -90,6 +94,11 @@ impl Hash for FlowKey {
             }
         }
     }
+}
+
+#[inline(always)]
+fn end_v4(address: Address, port: u16) -> u64 {
+    (address as u64) << 16 | u64::from(port)
 }
 
 #[inline(always)]

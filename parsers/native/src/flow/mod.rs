@@ -66,7 +66,9 @@ impl Direction {
             }
             None => self.cut_packets += 1,
         }
-        self.fragments += u64::from(network.fragment.is_some());
+        if network.fragment.is_some() {
+            self.fragments += 1;
+        }
     }
 }
 

@@ -108,6 +108,8 @@ pub struct Half {
     stream: Option<Unwrapper>,
     /// Position behind the highest seen (SND.NXT as the capture knows it).
     next: i64,
+    /// The sequence number at `next`; means nothing without a stream.
+    next_number: u32,
     /// Lowest position seen.
     start: i64,
     /// Highest position that the other side acknowledged (SND.UNA).
@@ -192,6 +194,11 @@ impl Connection {
         &self.halves[side as usize]
     }
 
+    /// Whether any of its segments could be read.
+    pub fn was_seen(&self) -> bool {
+        self.halves.iter().any(|half| half.stream.is_some())
+    }
+
     /// Who opened the connection, if the capture shows it.
     pub fn opener(&self) -> Option<Side> {
         self.opener
@@ -259,16 +266,17 @@ impl Connection {
             self.on_control(side, segment);
         }
         let (sender, receiver) = self.split(side);
-        if segment.payload > 0 || sender.stream.is_none() || flags.has(TcpFlags::SYN | TcpFlags::FIN) {
-            sender.place(segment, outcome);
-        }
+        sender.place(segment, outcome);
         if segment.tcp.window == 0 && !flags.has(TcpFlags::RST) {
             sender.zero_windows += 1;
         }
-        if let Some((value, _)) = segment.tcp.options.timestamp {
+        if let Some((value, _)) = segment.tcp.options.timestamp
+            && sender.last_timestamp != Some(value)
+        {
             sender.remember_timestamp(value, segment);
         }
-        if flags.has(TcpFlags::ACK) {
+        // Most data packets repeat the last acknowledgement on their way.
+        if flags.has(TcpFlags::ACK) && (segment.payload == 0 || segment.tcp.ack != receiver.last_ack) {
             receiver.on_acknowledgement(sender, segment, outcome);
             if !self.handshake_done {
                 outcome.handshake_rtt_ns = self.complete_handshake(side, segment);
@@ -357,26 +365,35 @@ impl Half {
     /// Find where a segment belongs in this side's stream, and what of it is new.
     #[inline(always)]
     fn place(&mut self, segment: &Segment<'_>, outcome: &mut Outcome) {
+        let control = segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST);
+        let is_next = segment.tcp.seq == self.next_number && self.stream.is_some();
+        if !is_next || control {
+            return self.place_unusual(segment, outcome);
+        }
+        if segment.payload > 0 {
+            outcome.position = self.next;
+            outcome.new_bytes = segment.payload;
+            self.unique_bytes += u64::from(segment.payload);
+            self.advance(self.next + i64::from(segment.payload), segment.time_ns);
+        }
+    }
+
+    /// Everything but the next data or a bare acknowledgement with the next number.
+    #[inline(never)]
+    fn place_unusual(&mut self, segment: &Segment<'_>, outcome: &mut Outcome) {
         let flags = segment.tcp.flags;
-        let number = SeqNumber(segment.tcp.seq);
         let syn = i64::from(flags.has(TcpFlags::SYN));
         let Some(stream) = self.stream else {
             return self.begin(segment, syn, outcome);
         };
-        let position = stream.position(number, self.next);
+        let position = stream.position(SeqNumber(segment.tcp.seq), self.next);
         outcome.position = position;
         let start = position + syn;
         let end = start + i64::from(segment.payload);
         let occupied = end + i64::from(flags.has(TcpFlags::FIN));
-        if flags.has(TcpFlags::RST) {
-            // What a reset carries is not data of the stream (RFC 9293 section 3.5.3).
-            return;
-        }
-        if position == self.next {
-            outcome.new_bytes = segment.payload;
-            self.unique_bytes += u64::from(segment.payload);
-            self.advance(occupied, segment.time_ns);
-        } else {
+        // What a reset carries is not data of the stream (RFC 9293 section 3.5.3), and a bare
+        // acknowledgement occupies no number.
+        if !flags.has(TcpFlags::RST) && occupied > position {
             self.place_elsewhere(start, end, occupied, segment, outcome);
         }
     }
@@ -391,6 +408,7 @@ impl Half {
         outcome.position = position;
         self.start = position;
         self.next = position;
+        self.next_number = segment.tcp.seq;
         self.acknowledged = position;
         self.ambiguous = (i64::MAX, i64::MIN);
         if segment.tcp.flags.has(TcpFlags::RST) {
@@ -405,9 +423,7 @@ impl Half {
         }
     }
 
-    /// A segment that does not continue the stream: beyond the next byte, or before it.
-    #[cold]
-    #[inline(never)]
+    /// A segment anywhere in the stream: at its end, beyond it, or before it.
     fn place_elsewhere(
         &mut self,
         start: i64,
@@ -454,6 +470,7 @@ impl Half {
     /// New sequence numbers up to `occupied` went out.
     #[inline(always)]
     fn advance(&mut self, occupied: i64, time_ns: i64) {
+        self.next_number = self.next_number.wrapping_add((occupied - self.next) as u32);
         self.next = occupied;
         if self.outstanding.len() < MAX_OUTSTANDING {
             self.outstanding.push_back((occupied, time_ns));
@@ -462,12 +479,8 @@ impl Half {
         }
     }
 
-    #[inline(always)]
     fn remember_timestamp(&mut self, value: u32, segment: &Segment<'_>) {
         self.has_timestamps = true;
-        if self.last_timestamp == Some(value) {
-            return;
-        }
         let occupies = segment.payload > 0 || segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN);
         let is_newer = self.last_timestamp.is_none_or(|last| SeqNumber(value).since(SeqNumber(last)) > 0);
         if occupies && is_newer {
@@ -482,10 +495,6 @@ impl Half {
     /// `segment`, sent by `acknowledger`, acknowledges data of this half.
     #[inline(always)]
     fn on_acknowledgement(&mut self, acknowledger: &mut Half, segment: &Segment<'_>, outcome: &mut Outcome) {
-        if segment.payload > 0 && segment.tcp.ack == self.last_ack {
-            // Most data packets repeat the last acknowledgement on their way.
-            return;
-        }
         self.last_ack = segment.tcp.ack;
         let Some(position) = self.position(segment.tcp.ack) else {
             return;

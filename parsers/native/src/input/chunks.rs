@@ -1,4 +1,5 @@
-//! Reading ahead: a thread fills chunks while the analysis empties others.
+//! Chunks of the uncompressed input. Decompression gets a thread of its own, which fills chunks
+//! while the reader empties others.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -33,7 +34,8 @@ pub enum Filled {
     Failed(ReadError),
 }
 
-/// The source of chunks. Short inputs are read on the spot; the thread starts with the second chunk.
+/// The source of chunks. Plain and short inputs are read on the spot; the thread starts with the
+/// second chunk.
 pub struct Chunks {
     state: State,
     /// A buffer that came back while nobody reads ahead.
@@ -66,7 +68,7 @@ impl Chunks {
             State::Fresh(mut filler) => {
                 let filled = filler.fill_guarded(std::mem::take(&mut self.spare));
                 match &filled {
-                    Filled::Chunk(chunk) if chunk.end - chunk.head < CHUNK => {
+                    Filled::Chunk(chunk) if filler.is_plain() || chunk.end - chunk.head < CHUNK => {
                         self.state = State::Fresh(filler);
                     }
                     Filled::Chunk(_) => self.state = read_ahead(filler),
@@ -128,6 +130,11 @@ struct Filler {
 }
 
 impl Filler {
+    /// Whether nothing needs decompressing: then a thread for it gains nothing.
+    fn is_plain(&self) -> bool {
+        self.compression == Compression::None
+    }
+
     /// Fill `buffer`, and turn a panic inside a decompressor into an error of its input.
     fn fill_guarded(&mut self, buffer: Vec<u8>) -> Filled {
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.fill(buffer)));
@@ -166,8 +173,9 @@ impl Filler {
             }
         }
         self.total += (end - head) as u64;
-        if self.total > self.limit {
-            return Filled::Failed(self.limit_reached());
+        if let Some(beyond) = self.total.checked_sub(self.limit).filter(|beyond| *beyond > 0) {
+            end = end.saturating_sub(beyond as usize).max(head);
+            self.failed = Some(self.limit_reached());
         }
         match (end == head, self.failed.take()) {
             (true, None) => Filled::End,

@@ -2,12 +2,13 @@
 //!
 //! [`Input::open`] recognises the compression from the first bytes. A reader then asks for the next
 //! `n` bytes with [`Input::peek`] and passes on with [`Input::consume`]; records are slices of the
-//! window and are never copied. Behind the window a thread reads and decompresses ahead into a few
-//! recycled chunks, so memory does not depend on the size of the input.
+//! window and are never copied. Behind the window are a few recycled chunks, filled ahead by a
+//! thread if the input is compressed, so memory does not depend on the size of the input.
 
 mod chunks;
 mod decompress;
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -17,9 +18,8 @@ use crate::error::{ProblemKind, ReadError};
 use chunks::{Chunks, Filled};
 pub use decompress::Compression;
 
-/// Bytes that one chunk holds. Two of them fit the second-level cache of usual processors' cores;
-/// larger chunks measured slower.
-const CHUNK: usize = 512 * 1024;
+/// Bytes that one chunk holds: small enough to stay in a core's second-level cache.
+const CHUNK: usize = 256 * 1024;
 
 /// Counters that another thread may read while an analysis runs, and its stop button.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ pub struct Input {
 impl Input {
     /// Open `source` (a path, or `-` for standard input) and look at its first bytes.
     pub fn open(
-        source: &str,
+        source: &OsStr,
         max_decompressed_bytes: u64,
         progress: &Arc<Progress>,
     ) -> Result<Self, ReadError> {
@@ -180,7 +180,7 @@ impl Input {
     }
 }
 
-fn open_file(path: &str) -> Result<File, ReadError> {
+fn open_file(path: &OsStr) -> Result<File, ReadError> {
     let cannot = |error: io::Error| ReadError::io(ProblemKind::CannotOpen, &error);
     let file = File::open(path).map_err(cannot)?;
     if file.metadata().map_err(cannot)?.is_dir() {

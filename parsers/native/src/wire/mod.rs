@@ -44,7 +44,7 @@ impl<'a> Bytes<'a> {
 pub fn decode(record: &Record<'_>, number: u64, packet: &mut Packet) {
     packet.number = number;
     packet.time_ns = record.time_ns;
-    packet.interface = record.interface;
+    packet.interface = record.interface as u32;
     packet.captured_bytes = record.data.len() as u32;
     packet.wire_bytes = record.wire_bytes;
     packet.event = None;

@@ -43,7 +43,7 @@ pub fn fields(header: &[u8; HEADER], options: &[u8], payload: u32, network: &mut
         window: u16_at(header, 14),
         options: read_options(options),
     };
-    network.header_bytes = u32::from(header[12] >> 4) * 4;
+    network.header_bytes = (header[12] >> 4) * 4;
     network.payload_bytes = Some(payload);
 }
 

@@ -18,7 +18,7 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network) -> Option<Stop> {
     };
     let length = u32::from(u16_at(header, 4));
     let whole = bytes.on_wire.saturating_sub(HEADER as u32);
-    network.header_bytes = HEADER as u32;
+    network.header_bytes = HEADER as u8;
     network.transport = Transport::Udp;
     // The datagram's own length is that of all fragments together; 0 is a jumbogram or offload.
     network.payload_bytes = Some(match length.checked_sub(HEADER as u32) {

@@ -1,0 +1,224 @@
+//! One source from its first byte to decoded packets.
+//!
+//! Reading and decoding cost about as much as following flows, so a source of more than a few
+//! packets is read by a thread of its own that stays a few batches ahead. The packets come out in
+//! the same order whatever the threads do.
+
+use std::ffi::OsStr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread;
+
+use crate::capture::{Capture, LinkType, Record};
+use crate::error::{Problem, ProblemKind, ReadError};
+use crate::event::Packet;
+use crate::filter::{Compiler, Program};
+use crate::input::{Input, Progress};
+use crate::summary::SourceSummary;
+use crate::wire;
+
+/// Packets decoded in one go: 160 kB, which stays in the second-level cache. With fewer, waking the
+/// other thread costs more than decoding.
+const BATCH: usize = 1024;
+/// Batches that are decoded and wait.
+const WAITING: usize = 16;
+/// Snap length given to the filter compiler; it only decides how much an accepting filter keeps.
+const FILTER_SNAP_LENGTH: u32 = 262_144;
+
+/// One source while it is being read.
+pub struct Reading {
+    source: String,
+    compression: &'static str,
+    capture: Option<Capture>,
+    filters: Vec<(LinkType, Program)>,
+    filtered: u64,
+    error: Option<ReadError>,
+    number: u64,
+    progress: Arc<Progress>,
+}
+
+impl Reading {
+    /// Open `source`. If that fails there are no packets, and [`Reading::finish`] says why.
+    pub fn open(source: &OsStr, max_decompressed_bytes: u64, progress: &Arc<Progress>) -> Self {
+        let name = source.to_string_lossy();
+        Self::with_input(&name, Input::open(source, max_decompressed_bytes, progress), progress)
+    }
+
+    /// The same with an input that was opened already.
+    pub fn with_input(source: &str, input: Result<Input, ReadError>, progress: &Arc<Progress>) -> Self {
+        let mut compression = "";
+        let opened = input.and_then(|input| {
+            compression = input.compression().name();
+            Capture::open(input)
+        });
+        let (capture, error) = match opened {
+            Ok(capture) => (Some(capture), None),
+            Err(error) => (None, Some(error)),
+        };
+        Self {
+            source: source.to_owned(),
+            compression,
+            capture,
+            filters: Vec::new(),
+            filtered: 0,
+            error,
+            number: 0,
+            progress: Arc::clone(progress),
+        }
+    }
+
+    /// Hand all packets to `work`, in order, some at a time.
+    pub fn for_each_batch(
+        &mut self,
+        compiler: Option<&dyn Compiler>,
+        mut work: impl FnMut(&[Packet]),
+    ) -> Result<(), String> {
+        let mut first = vec![Packet::default(); BATCH];
+        let n = self.fill(&mut first, compiler)?;
+        work(&first[..n]);
+        if n < BATCH {
+            return Ok(());
+        }
+        thread::scope(|scope| {
+            let (sender, filled) = sync_channel::<Batch>(WAITING);
+            let (spent, returned) = channel();
+            let reader = thread::Builder::new()
+                .name("reading".into())
+                .spawn_scoped(scope, || self.run_ahead(compiler, sender, returned));
+            match reader {
+                Ok(_) => consume(&filled, &spent, &mut work),
+                Err(error) => Err(format!("no thread to read with: {error}")),
+            }
+        })
+    }
+
+    /// Fill one batch after the other until the source ends or nobody wants them.
+    fn run_ahead(
+        &mut self,
+        compiler: Option<&dyn Compiler>,
+        filled: SyncSender<Batch>,
+        returned: Receiver<Vec<Packet>>,
+    ) {
+        loop {
+            let mut packets = returned.try_recv().unwrap_or_else(|_| vec![Packet::default(); BATCH]);
+            let outcome = self.fill(&mut packets, compiler);
+            let last = !matches!(outcome, Ok(BATCH));
+            if filled.send(outcome.map(|n| (packets, n))).is_err() || last {
+                return;
+            }
+        }
+    }
+
+    /// Decode packets into `packets`, as many as fit: fewer only at the end of the source.
+    pub fn fill(&mut self, packets: &mut [Packet], compiler: Option<&dyn Compiler>) -> Result<usize, String> {
+        let before = self.number;
+        let mut n = 0;
+        while n < packets.len() && self.decode_next(&mut packets[n], compiler)? {
+            n += 1;
+        }
+        self.progress.packets.fetch_add(self.number - before, Ordering::Relaxed);
+        Ok(n)
+    }
+
+    /// Decode the next packet that the filter lets through; false at the end.
+    #[inline(always)]
+    fn decode_next(&mut self, packet: &mut Packet, compiler: Option<&dyn Compiler>) -> Result<bool, String> {
+        loop {
+            let Some(capture) = &mut self.capture else {
+                return Ok(false);
+            };
+            let record = match capture.next_record() {
+                Ok(Some(record)) => record,
+                Ok(None) => return Ok(false),
+                Err(error) => {
+                    self.error = Some(error);
+                    return Ok(false);
+                }
+            };
+            self.number += 1;
+            if let Some(compiler) = compiler
+                && !accepts(&mut self.filters, compiler, &record)?
+            {
+                self.filtered += 1;
+                continue;
+            }
+            wire::decode(&record, self.number, packet);
+            return Ok(true);
+        }
+    }
+
+    /// Complete `summary`, and say what went wrong.
+    pub fn finish(self, summary: &mut SourceSummary) -> Option<Problem> {
+        summary.compression = self.compression;
+        summary.filtered_packets = self.filtered;
+        if let Some(capture) = &self.capture {
+            summary.format = capture.format();
+            summary.finish(capture.interfaces());
+        }
+        let in_a_packet = self.error.as_ref().is_some_and(|error| error.byte.is_some());
+        let number = (in_a_packet && self.capture.is_some()).then_some(self.number + 1);
+        let error = self.error.or_else(|| no_packets(summary))?;
+        Some(Problem { source: self.source, packet: number, packets_before: self.number, error })
+    }
+
+    /// Name of an interface, if the capture has it.
+    pub fn interface_name(&self, interface: u32) -> Option<&str> {
+        self.capture.as_ref()?.interfaces().get(interface as usize)?.name.as_deref()
+    }
+}
+
+/// Decoded packets and their number, or what libpcap says against the filter.
+type Batch = Result<(Vec<Packet>, usize), String>;
+
+fn consume(
+    filled: &Receiver<Batch>,
+    spent: &Sender<Vec<Packet>>,
+    work: &mut impl FnMut(&[Packet]),
+) -> Result<(), String> {
+    while let Ok(batch) = filled.recv() {
+        let (packets, n) = batch?;
+        work(&packets[..n]);
+        // After its last batch the reader takes nothing back.
+        let _ = spent.send(packets);
+    }
+    Ok(())
+}
+
+/// A source that was read well but held nothing.
+fn no_packets(summary: &SourceSummary) -> Option<ReadError> {
+    if summary.packets > 0 {
+        return None;
+    }
+    let message = match summary.filtered_packets {
+        0 => "the capture holds no packets".to_owned(),
+        n => format!("the filter left out all {n} packets"),
+    };
+    Some(ReadError::whole(ProblemKind::NoPackets, message))
+}
+
+/// Whether the filter, compiled for the record's link type, lets it through.
+#[inline(always)]
+fn accepts(
+    filters: &mut Vec<(LinkType, Program)>,
+    compiler: &dyn Compiler,
+    record: &Record<'_>,
+) -> Result<bool, String> {
+    let program = match filters.iter().position(|(link_type, _)| *link_type == record.link_type) {
+        Some(at) => &filters[at].1,
+        None => compile(filters, compiler, record.link_type)?,
+    };
+    Ok(program.accepts(record.data, record.wire_bytes))
+}
+
+#[cold]
+fn compile<'a>(
+    filters: &'a mut Vec<(LinkType, Program)>,
+    compiler: &dyn Compiler,
+    link_type: LinkType,
+) -> Result<&'a Program, String> {
+    let instructions = compiler.compile(link_type.number(), FILTER_SNAP_LENGTH)?;
+    let program = Program::new(instructions)?;
+    filters.push((link_type, program));
+    Ok(&filters[filters.len() - 1].1)
+}
