@@ -173,8 +173,13 @@ impl Analysis {
         compiler: Option<&dyn Compiler>,
         progress: &Arc<Progress>,
     ) -> Result<(), String> {
-        let mut reading = Reading::open(source, self.options.max_decompressed_bytes, progress);
-        let mut summary = SourceSummary::new(&source.to_string_lossy());
+        let reading = Reading::open(source, self.options.max_decompressed_bytes, progress);
+        self.read_from(reading, compiler)
+    }
+
+    /// The same for a source that was opened already.
+    pub fn read_from(&mut self, mut reading: Reading, compiler: Option<&dyn Compiler>) -> Result<(), String> {
+        let mut summary = SourceSummary::new(reading.source());
         reading.for_each_batch(compiler, |packets| {
             for packet in packets {
                 self.take(packet, &mut summary);

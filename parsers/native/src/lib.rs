@@ -27,4 +27,6 @@ mod python;
 pub mod reading;
 pub mod seq;
 pub mod summary;
+#[doc(hidden)]
+pub mod testing;
 pub mod wire;

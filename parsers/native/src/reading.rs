@@ -68,6 +68,11 @@ impl Reading {
         }
     }
 
+    /// The source as the user named it.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
     /// Hand all packets to `work`, in order, some at a time.
     pub fn for_each_batch(
         &mut self,

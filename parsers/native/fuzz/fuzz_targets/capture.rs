@@ -1,0 +1,11 @@
+//! Any bytes as a file: recognised, decompressed, decoded, given to flows, turned into tables.
+//!
+//! `cd parsers/native && cargo +nightly fuzz run capture ../../tests/data/captures`
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tfrctrace_native::testing::{analyse_bytes, check_tables};
+
+fuzz_target!(|bytes: &[u8]| {
+    check_tables(analyse_bytes(bytes.to_vec()));
+});

@@ -1,0 +1,108 @@
+//! What the tests of whole traces and the fuzz targets share: bytes in, checked tables out.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use crate::analysis::{Analysis, Options};
+use crate::bins::BinWidth;
+use crate::columns::{BinRows, FlowRows, LossRows, Rows, RttRows};
+use crate::input::{Input, Progress};
+use crate::reading::Reading;
+
+/// Bounds small enough that a test reaches them.
+const MAX_FLOWS: u32 = 64;
+const MAX_SAMPLES: usize = 1_000;
+const MAX_DECOMPRESSED_BYTES: u64 = 16 << 20;
+
+/// Analyse `bytes` as a file, collecting everything.
+pub fn analyse_bytes(bytes: Vec<u8>) -> Analysis {
+    let options = Options {
+        bins: Some(BinWidth::Adaptive),
+        rtt: true,
+        losses: true,
+        max_flows: MAX_FLOWS,
+        max_samples: MAX_SAMPLES,
+        max_decompressed_bytes: MAX_DECOMPRESSED_BYTES,
+    };
+    let progress = Arc::new(Progress::default());
+    let input = Input::from_reader(Box::new(Cursor::new(bytes)), MAX_DECOMPRESSED_BYTES, &progress);
+    let reading = Reading::with_input("bytes", input, &progress);
+    let mut analysis = Analysis::new(options);
+    let outcome = analysis.read_from(reading, None);
+    assert!(outcome.is_ok(), "without a filter nothing can be refused: {outcome:?}");
+    analysis.finish();
+    analysis
+}
+
+/// Make every table, and check what must be true of any capture: the bounds hold, no packet is
+/// lost, and the parts add up to the whole.
+pub fn check_tables(analysis: Analysis) {
+    assert!(analysis.flows.len() <= MAX_FLOWS as usize);
+    assert!(analysis.rtt.kept.len() <= MAX_SAMPLES);
+    for source in &analysis.sources {
+        let ip = source.tcp_packets + source.udp_packets + source.other_ip_packets;
+        assert_eq!(source.packets, ip + source.non_ip_packets + source.undecoded_packets);
+        assert!(source.captured_bytes <= source.wire_bytes);
+    }
+    let analysis = Arc::new(analysis);
+    let first_flow = 1;
+    let tables: [Box<dyn Rows>; 4] = [
+        Box::new(FlowRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(BinRows::new(Arc::clone(&analysis), first_flow)),
+        Box::new(RttRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(LossRows { analysis: Arc::clone(&analysis), first_flow }),
+    ];
+    for table in tables {
+        let batch = table.batch(0, table.len());
+        assert!(batch.is_ok_and(|batch| batch.num_rows() == table.len()));
+    }
+    check_sums(&analysis);
+}
+
+/// Flows, bins and the summary count the same packets and bytes.
+fn check_sums(analysis: &Analysis) {
+    let mut in_flows = (0, 0);
+    let mut in_bins = (0, 0);
+    for number in 0..analysis.flows.len() as u32 {
+        let flow = analysis.flows.get(number);
+        for side in [flow.forward(), flow.forward().other()] {
+            let direction = flow.direction(side);
+            in_flows.0 += direction.packets;
+            in_flows.1 += direction.wire_bytes;
+            if let Some(half) = flow.tcp.as_ref().map(|tcp| tcp.half(side)) {
+                assert!(half.unique_bytes + half.retransmitted_bytes <= direction.payload_bytes);
+            }
+            for bin in analysis.bins.iter().flat_map(|bins| bins.lane(number, side)) {
+                in_bins.0 += bin.packets;
+                in_bins.1 += bin.wire_bytes;
+            }
+        }
+    }
+    assert_eq!(in_flows, in_bins);
+    let counted: u64 = analysis
+        .sources
+        .iter()
+        .map(|source| {
+            let left_out = source.untracked_packets + source.portless_packets;
+            source.tcp_packets + source.udp_packets - left_out
+        })
+        .sum();
+    assert_eq!(in_flows.0, counted);
+}
+
+/// A little-endian microsecond pcap file of `packets`, one each millisecond.
+pub fn pcap_of_packets(link_type: u32, packets: &[&[u8]]) -> Vec<u8> {
+    let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0];
+    file.extend(link_type.to_le_bytes());
+    for (number, packet) in packets.iter().enumerate() {
+        let microseconds = 1_000 * number as u32;
+        for field in [microseconds / 1_000_000, microseconds % 1_000_000] {
+            file.extend(field.to_le_bytes());
+        }
+        for _ in 0..2 {
+            file.extend((packet.len() as u32).to_le_bytes());
+        }
+        file.extend_from_slice(packet);
+    }
+    file
+}
