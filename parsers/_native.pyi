@@ -1,0 +1,146 @@
+"""The surface of the Rust core, typed. Nothing here touches metrics, reports or the command line."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypedDict, final
+
+class Problem(TypedDict):
+    """What went wrong with one input: facts, made into words by `tfrctrace.errors`."""
+
+    severity: str
+    """`error`: the input, or the rest of it, could not be read; `warning`: read, with this reservation;
+    `note`: left out of a directory because it is no capture (said by `parsers.sources`, not by the core)."""
+    kind: str
+    """Stable identifier such as `cannot_open`, `empty`, `not_a_capture`, `truncated`, `corrupt`."""
+    source: str
+    packet: int | None
+    """Number of the packet that could not be read, from 1."""
+    byte: int | None
+    """Offset in the (uncompressed) input where it starts."""
+    message: str
+    """What was found and what was expected, lower case, without full stop."""
+    hint: str | None
+    packets_before: int
+    """Packets of this source that were analysed before."""
+
+class SourceSummary(TypedDict):
+    """What one input held."""
+
+    source: str
+    format: str
+    """`pcap`, `pcapng`, or empty when it was not recognised."""
+    compression: str
+    """`gzip`, `zstd`, `lz4`, `xz`, or empty."""
+    link_types: list[str]
+    interfaces: list[dict[str, Any]]
+    """`name`, `link_type`, `snap_length_bytes`, `packets`, `dropped_packets` (null when not recorded)."""
+    start_ns: int | None
+    end_ns: int | None
+    packets: int
+    filtered_packets: int
+    """Packets that the filter left out (they are not in the other counts)."""
+    tcp_packets: int
+    udp_packets: int
+    other_ip_packets: int
+    non_ip_packets: int
+    undecoded_packets: int
+    """Packets in which no IP header could be read."""
+    untracked_packets: int
+    """TCP and UDP packets of flows beyond the bound on their number."""
+    portless_packets: int
+    """TCP and UDP packets without readable ports, or fragments whose first is missing: in no flow."""
+    decode_stops: list[dict[str, Any]]
+    """`layer`, `reason`, `packets`, `first_packet`."""
+    out_of_order_times: int
+    """Packets with a time before their predecessor's."""
+    wire_bytes: int
+    captured_bytes: int
+
+@final
+class Table:
+    """A table in Arrow memory; `polars.DataFrame(table)` takes it over without a copy."""
+
+    def __len__(self) -> int: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    @property
+    def columns(self) -> list[str]: ...
+    def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
+        """Return rows as dictionaries, for small tables and for writing in chunks without a data frame."""
+
+@final
+class Progress:
+    """Counters that another thread may read while an analysis runs."""
+
+    def __init__(self) -> None: ...
+    @property
+    def bytes_read(self) -> int:
+        """Bytes read from disk or pipe (compressed bytes of a compressed input)."""
+    @property
+    def packets(self) -> int: ...
+    def cancel(self) -> None:
+        """Ask the analysis to stop at the next chunk; it then raises KeyboardInterrupt."""
+
+@final
+class Analysis:
+    """The result of one pass over one input, or over several that were joined."""
+
+    @property
+    def flows(self) -> Table: ...
+    @property
+    def bins(self) -> Table: ...
+    @property
+    def rtt(self) -> Table: ...
+    @property
+    def losses(self) -> Table: ...
+    @property
+    def sources(self) -> list[SourceSummary]: ...
+    @property
+    def problems(self) -> list[Problem]: ...
+    def numbered_from(self, first_flow: int) -> Analysis:
+        """Return the same result with its flows numbered from `first_flow` (1 before)."""
+
+FilterCompiler: TypeAlias = Callable[[int, int], Sequence[tuple[int, int, int, int]]]
+"""Takes a link type (LINKTYPE_ number) and a snap length; gives the BPF program as (code, jt, jf, k)."""
+
+def analyse(
+    sources: Sequence[str],
+    *,
+    filter: FilterCompiler | None = None,
+    bins: bool = False,
+    bin_ns: int | None = None,
+    rtt: bool = False,
+    losses: bool = False,
+    max_flows: int = 1_000_000,
+    max_samples: int = 10_000_000,
+    max_decompressed_bytes: int = 68_719_476_736,
+    progress: Progress | None = None,
+) -> Analysis:
+    """Read `sources` one after the other as one trace (`-` is standard input) and analyse their flows.
+
+    Nothing about an input raises: what went wrong stands in `Analysis.problems`. `bins` collects time bins
+    of `bin_ns` nanoseconds; without a width it starts at 1 ms and doubles until the table is small.
+    `rtt` and `losses` collect samples, at most `max_samples` of each. An exception that `filter` raises
+    passes through.
+    """
+
+@final
+class PacketReader:
+    """Packets of one input, decoded and given to their flows, in batches of bounded size."""
+
+    def __init__(
+        self,
+        source: str,
+        *,
+        filter: FilterCompiler | None = None,
+        max_flows: int = 1_000_000,
+        max_decompressed_bytes: int = 68_719_476_736,
+        progress: Progress | None = None,
+    ) -> None: ...
+    def next_batch(self, rows: int = 65_536) -> Table | None:
+        """Return the next packets as a table with the columns of `schema.PACKETS`; None at the end."""
+    @property
+    def flow_count(self) -> int:
+        """Number of flows so far."""
+    @property
+    def sources(self) -> list[SourceSummary]: ...
+    @property
+    def problems(self) -> list[Problem]: ...

@@ -1,0 +1,358 @@
+"""One pass of the core over all inputs: threads, progress, and one numbering of the flows.
+
+The core runs outside Python's lock, so each input gets a thread, and the thread that asked is free to show
+progress and to be interrupted. Results stand in the order of the inputs, whichever was ready first.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from tfrctrace.errors import FilterError, input_problem
+from tfrctrace.parsers._native import PacketReader, Progress, analyse
+from tfrctrace.parsers.sources import size_in_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+
+    import polars as pl
+    import pyarrow as pa
+
+    from tfrctrace.parsers._native import Analysis, Problem, SourceSummary, Table
+    from tfrctrace.parsers.filters import CompiledFilter
+
+TableName = Literal["flows", "bins", "rtt", "losses"]
+"""What one pass can collect; packets are read in batches instead (`packet_batches`)."""
+
+ROWS_AT_ONCE: Final = 4096
+"""Rows that are Python objects at one time."""
+
+BATCH_ROWS: Final = 65_536
+"""Rows of one batch that is written."""
+
+_GRACE_S: Final = 1.0
+"""How long to wait for a cancelled thread: one that reads from a pipe may be stuck in that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How inputs are read, whatever is collected from them."""
+
+    filter: CompiledFilter | None
+    join: bool
+    """Whether the inputs are one trace, one after the other."""
+    max_flows: int
+    """Flows that are followed in one trace; packets of later flows are counted as untracked."""
+    max_samples: int
+    """RTT samples and losses that are kept of one trace, of each."""
+    max_decompressed_bytes: int
+    """Where a compressed input is given up as a decompression bomb."""
+
+
+class StackedTable:
+    """The tables of several traces, one below the other."""
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        self._tables = tuple(tables)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._tables))
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Give the rows as dictionaries, few of them at one time."""
+        for table in self._tables:
+            for start in range(0, len(table), ROWS_AT_ONCE):
+                yield from table.rows(start, min(start + ROWS_AT_ONCE, len(table)))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Give the rows as Arrow record batches of bounded size."""
+        for table in self._tables:
+            for batch in _arrow_batches(table):
+                for start in range(0, batch.num_rows, BATCH_ROWS):
+                    yield batch.slice(start, BATCH_ROWS)
+
+    def frame(self) -> pl.DataFrame:
+        """Return a data frame, without a copy when there is only one trace."""
+        import polars as pl
+
+        return pl.concat([pl.DataFrame(table) for table in self._tables])
+
+
+class Pass:
+    """One pass over all inputs, which runs in threads of its own from the start.
+
+    It may be watched (`wait`, `bytes_read`, `packets`) and cancelled from another thread.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[str],
+        settings: Settings,
+        collect: frozenset[TableName],
+        *,
+        bin_ns: int | None = None,
+    ) -> None:
+        self.total_bytes = _sum_if_known([size_in_bytes(name) for name in inputs])
+        """Bytes to be read, compressed ones if the input is; None if that is not known."""
+        self._settings = settings
+        self._collect = collect
+        self._bin_ns = bin_ns
+        self._traces = [list(inputs)] if settings.join else [[name] for name in inputs]
+        self._progress = [Progress() for _ in self._traces]
+        self._results: list[Analysis | None] = [None] * len(self._traces)
+        self._refusals: dict[int, Problem] = {}
+        self._failure: BaseException | None = None
+        self._queue = iter(range(len(self._traces)))
+        self._lock = threading.Lock()
+        self._done = threading.Event()
+        self._running = min(len(self._traces), os.cpu_count() or 1)
+        for _ in range(self._running):
+            # daemons: a thread that is stuck reading from a pipe must not keep the program alive
+            threading.Thread(target=self._work, name="tfrctrace-reader", daemon=True).start()
+        if not self._running:
+            self._done.set()
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes read so far, as `total_bytes` counts them."""
+        return sum(progress.bytes_read for progress in self._progress)
+
+    @property
+    def packets(self) -> int:
+        """Packets read so far."""
+        return sum(progress.packets for progress in self._progress)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait at most `seconds`; return whether the pass is at its end."""
+        return self._done.wait(seconds)
+
+    def cancel(self) -> None:
+        """Stop all threads, or leave alone those that do not react."""
+        with self._lock:
+            self._queue = iter(())
+        for progress in self._progress:
+            progress.cancel()
+        self._done.wait(_GRACE_S)
+
+    def result(self) -> Reading:
+        """Return what was collected. To be called when `wait` has said that the end is reached."""
+        if self._failure is not None:
+            raise self._failure
+        analyses = [analysis for analysis in self._results if analysis is not None]
+        return Reading(
+            _numbered_through(analyses), [problem for _, problem in sorted(self._refusals.items())]
+        )
+
+    def _work(self) -> None:
+        """Read traces until none is left or one has failed."""
+        try:
+            while (index := self._next_trace()) is not None:
+                self._read(index)
+        except BaseException as failure:
+            with self._lock:
+                self._failure = self._failure or failure
+                self._queue = iter(())
+        finally:
+            with self._lock:
+                self._running -= 1
+                if not self._running:
+                    self._done.set()
+
+    def _next_trace(self) -> int | None:
+        with self._lock:
+            return next(self._queue, None)
+
+    def _read(self, index: int) -> None:
+        """Read one trace, and keep its result in the place that the order of the inputs gives it."""
+        settings = self._settings
+        try:
+            self._results[index] = analyse(
+                self._traces[index],
+                filter=settings.filter,
+                bins="bins" in self._collect,
+                bin_ns=self._bin_ns,
+                rtt="rtt" in self._collect,
+                losses="losses" in self._collect,
+                max_flows=settings.max_flows,
+                max_samples=settings.max_samples,
+                max_decompressed_bytes=settings.max_decompressed_bytes,
+                progress=self._progress[index],
+            )
+        except FilterError as error:
+            self._refusals[index] = _filter_refused(self._traces[index], error)
+
+
+class Reading:
+    """What one pass has collected."""
+
+    def __init__(self, analyses: Sequence[Analysis], problems: Sequence[Problem] = ()) -> None:
+        """Take analyses whose flows are numbered through, and what is to be said beyond their problems."""
+        self._analyses = tuple(analyses)
+        self._flows = [one.flows for one in analyses]
+        self.sources: list[SourceSummary] = [source for one in analyses for source in one.sources]
+        self.problems: list[Problem] = [*problems, *(problem for one in analyses for problem in one.problems)]
+
+    @property
+    def flow_count(self) -> int:
+        """Conversations, of which each has two directions."""
+        return max(map(_last_flow, self._flows), default=0)
+
+    @property
+    def is_empty_handed(self) -> bool:
+        """Whether every input has an error and not one packet could be read."""
+        return not _was_read(self.sources, self.problems)
+
+    @property
+    def bin_widths_ns(self) -> set[int]:
+        """Widths of the bins of the traces; the core chooses one for each trace."""
+        return {one.bins.rows(0, 1)[0]["width_ns"] for one in self._analyses if len(one.bins)}
+
+    def table(self, name: TableName) -> StackedTable:
+        """Return a table over all traces. It is empty if the pass did not collect it."""
+        return StackedTable(self._tables(name))
+
+    def _tables(self, name: TableName) -> list[Table]:
+        if name == "flows":
+            return self._flows
+        if name == "bins":
+            return [one.bins for one in self._analyses]
+        if name == "rtt":
+            return [one.rtt for one in self._analyses]
+        return [one.losses for one in self._analyses]
+
+
+class PacketBatches:
+    """All packets of all inputs as Arrow record batches; memory does not grow with their number.
+
+    Iterate once; `sources` and `problems` are complete when the last batch was taken.
+    """
+
+    def __init__(self, inputs: Sequence[str], settings: Settings) -> None:
+        self.total_bytes = _sum_if_known([size_in_bytes(name) for name in inputs])
+        self.sources: list[SourceSummary] = []
+        self.problems: list[Problem] = []
+        self._inputs = inputs
+        self._settings = settings
+        self._progress = [Progress() for _ in inputs]
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes read so far, as `total_bytes` counts them."""
+        return sum(progress.bytes_read for progress in self._progress)
+
+    @property
+    def packets(self) -> int:
+        """Packets read so far."""
+        return sum(progress.packets for progress in self._progress)
+
+    @property
+    def is_empty_handed(self) -> bool:
+        """Whether every input has an error and not one packet could be read."""
+        return not _was_read(self.sources, self.problems)
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        flows_before = 0
+        for name, progress in zip(self._inputs, self._progress, strict=True):
+            flows_before += yield from self._batches_of(name, progress, flows_before)
+
+    def _batches_of(
+        self, name: str, progress: Progress, flows_before: int
+    ) -> Generator[pa.RecordBatch, None, int]:
+        """Give the packets of one input, note what is to be said of it, and return how many flows it has."""
+        settings = self._settings
+        try:
+            reader = PacketReader(
+                name,
+                filter=settings.filter,
+                max_flows=settings.max_flows,
+                max_decompressed_bytes=settings.max_decompressed_bytes,
+                progress=progress,
+            )
+            while (table := reader.next_batch(BATCH_ROWS)) is not None:
+                for batch in _arrow_batches(table):
+                    yield _with_flows_after(batch, flows_before)
+        except FilterError as error:
+            self.problems.append(_filter_refused([name], error))
+            return 0
+        self.sources += reader.sources
+        self.problems += reader.problems
+        return reader.flow_count
+
+
+def _numbered_through(analyses: Sequence[Analysis]) -> list[Analysis]:
+    """Return the analyses with flow numbers that go on from one to the next."""
+    numbered: list[Analysis] = []
+    flows_before = 0
+    for analysis in analyses:
+        numbered.append(analysis.numbered_from(flows_before + 1) if flows_before else analysis)
+        flows_before = max(flows_before, _last_flow(numbered[-1].flows))
+    return numbered
+
+
+def arrow_schema(table: str) -> pa.Schema:
+    """Return the Arrow schema of a table by its name (one of `schema.TABLES`)."""
+    import pyarrow as pa
+
+    from tfrctrace.parsers.schema import TABLES
+
+    types: dict[str, pa.DataType] = {
+        "uint32": pa.uint32(),
+        "uint64": pa.uint64(),
+        "int64": pa.int64(),
+        "float64": pa.float64(),
+        "string": pa.string(),
+    }
+    return pa.schema([(column.name, types[column.type]) for column in TABLES[table]])
+
+
+def _arrow_batches(table: Table) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    return iter(pa.RecordBatchReader.from_stream(table))
+
+
+def _with_flows_after(batch: pa.RecordBatch, flows_before: int) -> pa.RecordBatch:
+    """Return `batch` with the numbers of its flows increased by `flows_before`."""
+    if not flows_before:
+        return batch
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    index = batch.schema.get_field_index("flow")
+    flow = pc.add(batch.column(index), pa.scalar(flows_before, batch.column(index).type))
+    return batch.set_column(index, batch.schema.field(index), flow)
+
+
+def _last_flow(flows: Table) -> int:
+    """Return the largest number of a flow, which the last row has; 0 if there is no flow."""
+    if not len(flows):
+        return 0
+    last: int = flows.rows(len(flows) - 1, len(flows))[0]["flow"]
+    return last
+
+
+def _was_read(sources: Sequence[SourceSummary], problems: Sequence[Problem]) -> bool:
+    """Return whether there is a source without an error, or with packets before it."""
+    failed = {problem["source"] for problem in problems if problem["severity"] == "error"}
+    return any(
+        source["source"] not in failed or source["packets"] + source["filtered_packets"] > 0
+        for source in sources
+    )
+
+
+def _filter_refused(trace: Sequence[str], error: FilterError) -> Problem:
+    """Return the problem of a trace with a link type that the filter cannot be compiled for."""
+    return input_problem(
+        trace[0],
+        "filter",
+        f"filter `{error.expression}` does not fit its link type: {error.reason}",
+        hint=error.hint,
+    )
+
+
+def _sum_if_known(sizes: Sequence[int | None]) -> int | None:
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None

@@ -1,0 +1,255 @@
+"""Every column of every table: name, type, unit, meaning, and when it is null.
+
+This is the one place in Python that names columns. The Rust core builds the same tables in the
+same order (`native/src/columns.rs`); a test holds the two together. The page `docs/columns.md`
+is made from here.
+
+Rows of flows are tidy: one row for each flow and direction. Times are integer nanoseconds,
+counts are integers, rates are bits per second, shares go from 0 to 1. Null means "cannot be known
+from this trace" (the column `notes` says why); zero means measured zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ColumnType = Literal["uint32", "uint64", "int64", "float64", "string"]
+
+SCHEMA_VERSION: Final = 1
+"""Version of the JSON form; it changes when a name or a meaning does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: `null_when` is empty when the value is always known."""
+
+    name: str
+    type: ColumnType
+    unit: str
+    meaning: str
+    null_when: str = ""
+
+
+FLOWS: Final = (
+    Column("flow", "uint32", "", "number of the conversation, in order of first packet, from 1"),
+    Column("direction", "string", "", "`fwd` from the side that opened the flow, else the first seen; `rev`"),
+    Column("transport", "string", "", "`tcp` or `udp`"),
+    Column("label", "string", "", "name given by the user", "none was given"),
+    Column("src", "string", "", "address of the sender of this direction"),
+    Column("src_port", "uint32", "", "port of the sender of this direction"),
+    Column("dst", "string", "", "address of the receiver of this direction"),
+    Column("dst_port", "uint32", "", "port of the receiver of this direction"),
+    Column("source", "string", "", "file the flow was read from (the first, when files are joined)"),
+    Column(
+        "vantage", "string", "", "where the capture was taken: `sender`, `receiver`, `middle`", "not known"
+    ),
+    Column(
+        "state",
+        "string",
+        "",
+        "of the connection when the capture ended: `attempted` (SYN without answer), `refused` (SYN answered "
+        "by RST), `opening` (SYN and SYN/ACK, no final ACK), `established`, `half_closed` (one FIN), "
+        "`closed` (both FINs), `reset`, `midstream` (no SYN in the capture, neither FIN nor RST)",
+        "not TCP, or no TCP header was whole",
+    ),
+    Column("start_ns", "int64", "ns", "time of the first packet of this direction", "no packet this way"),
+    Column("end_ns", "int64", "ns", "time of the last packet of this direction", "no packet this way"),
+    Column("duration_s", "float64", "s", "from first to last packet of this direction", "no packet this way"),
+    Column("packets", "uint64", "", "packets of this direction in the capture"),
+    Column("wire_bytes", "uint64", "bytes", "whole frames as they were on the wire"),
+    Column(
+        "payload_bytes",
+        "uint64",
+        "bytes",
+        "transport payload, retransmissions and what RST carries included",
+        "the snap length cut the transport header",
+    ),
+    Column(
+        "unique_bytes",
+        "uint64",
+        "bytes",
+        "payload with every sequence number counted once",
+        "not TCP, or as payload_bytes",
+    ),
+    Column(
+        "throughput_bps",
+        "float64",
+        "bit/s",
+        "wire_bytes over duration_s",
+        "fewer than two packets, or all at one time",
+    ),
+    Column(
+        "goodput_bps",
+        "float64",
+        "bit/s",
+        "unique_bytes over duration_s (payload_bytes for UDP)",
+        "as throughput_bps or unique_bytes",
+    ),
+    Column("data_packets", "uint64", "", "packets that carry payload", "as payload_bytes"),
+    Column(
+        "retransmitted_packets",
+        "uint64",
+        "",
+        "data packets with at least one byte that the capture had already shown",
+        "not TCP, or as payload_bytes",
+    ),
+    Column(
+        "retransmitted_bytes",
+        "uint64",
+        "bytes",
+        "payload bytes that the capture had already shown",
+        "as retransmitted_packets",
+    ),
+    Column(
+        "out_of_order_packets",
+        "uint64",
+        "",
+        "data packets below the highest sequence number seen, with bytes not seen before",
+        "as retransmitted_packets",
+    ),
+    Column(
+        "duplicate_acks",
+        "uint64",
+        "",
+        "pure acknowledgements sent this way that repeat number and window while data was outstanding "
+        "(RFC 5681 section 2)",
+        "not TCP, or as payload_bytes",
+    ),
+    Column("zero_windows", "uint64", "", "packets that announce a receive window of 0", "as duplicate_acks"),
+    Column(
+        "missing_bytes",
+        "uint64",
+        "bytes",
+        "sequence numbers passed over and never seen in the capture (lost before it, or not captured)",
+        "as retransmitted_packets",
+    ),
+    Column("mss", "uint32", "bytes", "maximum segment size this side announced", "no SYN with the option"),
+    Column(
+        "handshake_rtt_ms",
+        "float64",
+        "ms",
+        "from SYN to the ACK that completes the handshake, the same from any capture point",
+        "no complete handshake, or its packets were sent twice",
+    ),
+    Column(
+        "rtt_samples",
+        "uint64",
+        "",
+        "data (and SYN, FIN) of this direction whose acknowledgement gave an RTT (Karn's rule: never from "
+        "data sent twice or late)",
+        "not TCP, or as payload_bytes",
+    ),
+    Column("rtt_min_ms", "float64", "ms", "smallest sample", "no sample"),
+    Column("rtt_mean_ms", "float64", "ms", "mean of the samples", "no sample"),
+    Column("rtt_p50_ms", "float64", "ms", "median, within 0.8 %", "no sample"),
+    Column("rtt_p95_ms", "float64", "ms", "95th percentile (nearest rank), within 0.8 %", "no sample"),
+    Column("rtt_max_ms", "float64", "ms", "largest sample", "no sample"),
+    Column("rtt_std_ms", "float64", "ms", "population standard deviation of the samples", "no sample"),
+    Column(
+        "ts_rtt_samples",
+        "uint64",
+        "",
+        "RTT samples by TCP timestamp echo (RFC 7323), valid for retransmitted data too",
+        "as rtt_samples, or no timestamps",
+    ),
+    Column("ts_rtt_min_ms", "float64", "ms", "smallest of them", "no sample"),
+    Column("ts_rtt_mean_ms", "float64", "ms", "their mean", "no sample"),
+    Column("ts_rtt_max_ms", "float64", "ms", "largest of them", "no sample"),
+    Column("ip_fragments", "uint64", "", "packets that were fragments of a larger datagram"),
+    Column("icmp_errors", "uint64", "", "ICMP errors that quote a packet of this direction"),
+    Column("notes", "string", "", "why values are null or uncertain, separated by `; `", "nothing to say"),
+)
+
+PACKETS: Final = (
+    Column("packet", "uint64", "", "number in the source, from 1, as Wireshark counts"),
+    Column("time_ns", "int64", "ns", "since the epoch"),
+    Column("node", "string", "", "capture interface", "the file names none"),
+    Column("event", "string", "", "what happened at the node", "a capture does not say"),
+    Column("flow", "uint32", "", "number of the conversation", "belongs to no flow"),
+    Column("direction", "string", "", "`fwd` or `rev`", "belongs to no flow"),
+    Column("transport", "string", "", "`tcp`, `udp`, or the IP protocol by number", "not IP"),
+    Column("src", "string", "", "sender", "not IP"),
+    Column("src_port", "uint32", "", "sender's port", "no ports"),
+    Column("dst", "string", "", "receiver", "not IP"),
+    Column("dst_port", "uint32", "", "receiver's port", "no ports"),
+    Column("captured_bytes", "uint32", "bytes", "bytes in the file"),
+    Column("wire_bytes", "uint32", "bytes", "bytes of the frame on the wire"),
+    Column("payload_bytes", "uint32", "bytes", "transport payload", "cut off, or not TCP or UDP"),
+    Column("seq", "uint32", "", "sequence number as sent", "not TCP, or cut off"),
+    Column("ack", "uint32", "", "acknowledgement number as sent", "no ACK flag"),
+    Column(
+        "seq_rel", "int64", "bytes", "sequence number from the first of its direction, unwrapped", "as seq"
+    ),
+    Column("ack_rel", "int64", "bytes", "acknowledgement number, likewise", "as ack"),
+    Column("flags", "string", "", "TCP flags, letters of `FSRPAUECN`", "not TCP, or cut off"),
+    Column("window_bytes", "uint64", "bytes", "receive window, scaled", "the scale is not known"),
+    Column("ts_val", "uint32", "", "TCP timestamp value", "no timestamps"),
+    Column("ts_ecr", "uint32", "", "TCP timestamp echo reply", "no timestamps"),
+    Column(
+        "ip_id",
+        "uint32",
+        "",
+        "IPv4 identification, or that of an IPv6 fragment",
+        "IPv6 without fragment header",
+    ),
+    Column("ttl", "uint32", "", "time to live or hop limit", "not IP"),
+    Column("ecn", "uint32", "", "ECN bits of the IP header: 0 not-ECT, 1 ECT(1), 2 ECT(0), 3 CE", "not IP"),
+    Column("decode_stop", "string", "", "layer and reason where decoding ended", "decoded whole"),
+)
+
+BINS: Final = (
+    Column("flow", "uint32", "", "number of the conversation"),
+    Column("direction", "string", "", "`fwd` or `rev`"),
+    Column("time_ns", "int64", "ns", "start of the bin; bins without a packet have no row"),
+    Column("width_ns", "int64", "ns", "width of the bin, the same for every row"),
+    Column("packets", "uint64", "", "packets in the bin"),
+    Column("wire_bytes", "uint64", "bytes", "their frames"),
+    Column("payload_bytes", "uint64", "bytes", "their payload"),
+    Column("unique_bytes", "uint64", "bytes", "payload not seen before (all payload for UDP)"),
+    Column("retransmitted_packets", "uint64", "", "data packets with bytes seen before"),
+    Column("rtt_samples", "uint64", "", "RTT samples whose acknowledgement arrived in the bin"),
+    Column("rtt_min_ms", "float64", "ms", "smallest of them", "no sample"),
+    Column("rtt_mean_ms", "float64", "ms", "their mean", "no sample"),
+    Column("rtt_max_ms", "float64", "ms", "largest of them", "no sample"),
+)
+
+RTT: Final = (
+    Column("flow", "uint32", "", "number of the conversation"),
+    Column("direction", "string", "", "direction of the data that was acknowledged"),
+    Column("time_ns", "int64", "ns", "when the acknowledgement was seen"),
+    Column("rtt_ns", "int64", "ns", "time since the data was seen"),
+    Column("method", "string", "", "`ack` (Karn's rule), `timestamp` (RFC 7323 echo) or `handshake`"),
+    Column("packet", "uint64", "", "number of the acknowledging packet"),
+)
+
+LOSSES: Final = (
+    Column("flow", "uint32", "", "number of the conversation"),
+    Column("direction", "string", "", "direction of the data"),
+    Column("time_ns", "int64", "ns", "when the packet was seen"),
+    Column("packet", "uint64", "", "its number in the source"),
+    Column("seq_rel", "int64", "bytes", "its first sequence number, from the first of the direction"),
+    Column("payload_bytes", "uint32", "bytes", "its payload"),
+    Column("repeated_bytes", "uint32", "bytes", "how many of them the capture had already shown"),
+    Column("kind", "string", "", "`retransmission` or `out_of_order`, as counted in the table of flows"),
+)
+
+TABLES: Final = {"flows": FLOWS, "packets": PACKETS, "bins": BINS, "rtt": RTT, "losses": LOSSES}
+"""All tables by name."""
+
+
+def polars_schema(table: str) -> dict[str, pl.DataType]:
+    """Return the Polars schema of `table` (one of `TABLES`)."""
+    import polars as pl
+
+    types: dict[str, pl.DataType] = {
+        "uint32": pl.UInt32(),
+        "uint64": pl.UInt64(),
+        "int64": pl.Int64(),
+        "float64": pl.Float64(),
+        "string": pl.String(),
+    }
+    return {column.name: types[column.type] for column in TABLES[table]}

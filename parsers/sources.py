@@ -1,0 +1,196 @@
+"""Which inputs the arguments mean: files, directories and standard input, in a fixed order."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.errors import STANDARD_INPUT, UsageError, input_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tfrctrace.parsers._native import Problem
+
+CAPTURE_SUFFIXES: Final = (".pcap", ".pcapng", ".cap", ".dmp", ".ntar", ".pcapn")
+COMPRESSION_SUFFIXES: Final = (".gz", ".zst", ".lz4", ".xz")
+
+_CAPTURE_MAGICS: Final = (
+    b"\xa1\xb2\xc3\xd4",  # pcap, microseconds, in both byte orders
+    b"\xd4\xc3\xb2\xa1",
+    b"\xa1\xb2\x3c\x4d",  # pcap, nanoseconds
+    b"\x4d\x3c\xb2\xa1",
+    b"\x0a\x0d\x0d\x0a",  # pcapng
+)
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_XZ_MAGIC: Final = b"\xfd7zXZ\x00"
+_NAMES_SHOWN: Final = 3
+
+
+@dataclass(slots=True)
+class Inputs:
+    """What to read, and what is to be said about it before reading."""
+
+    names: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def is_standard_input(self) -> bool:
+        """Whether there is one input and it can be read only once."""
+        return self.names == [STANDARD_INPUT]
+
+
+def find_inputs(arguments: Sequence[str], *, join: bool = False) -> Inputs:
+    """Return the inputs that `arguments` name.
+
+    A file stays where it was named. A directory stands for the captures below it, in natural order
+    (`x2` before `x10`); what does not look like a capture is left out with a note. With `join`, files
+    named in a shell's alphabetical order are put in natural order, as the rotation of a capture needs it.
+    """
+    if not arguments:
+        raise UsageError("no input was named")
+    if STANDARD_INPUT in arguments and len(arguments) > 1:
+        raise UsageError("`-` (standard input) cannot be read together with other inputs")
+    inputs = Inputs()
+    if list(arguments) == [STANDARD_INPUT]:
+        _refuse_terminal()
+    for argument in arguments:
+        if os.path.isdir(argument):
+            _add_directory(inputs, argument)
+        else:
+            inputs.names.append(argument)
+    if join and inputs.names == sorted(inputs.names):
+        inputs.names.sort(key=natural_key)
+    return inputs
+
+
+def natural_key(name: str) -> list[tuple[int, int, str]]:
+    """Return a sort key that orders numbers in names by value: `trace2` before `trace10`."""
+    pieces = re.split(r"([0-9]+)", name)
+    return [(1, int(piece), "") if index % 2 else (0, 0, piece) for index, piece in enumerate(pieces)]
+
+
+def size_in_bytes(name: str) -> int | None:
+    """Return how many bytes there are to read; None for a pipe or a file that is not there."""
+    if name == STANDARD_INPUT:
+        return None
+    try:
+        status = os.stat(name)
+    except OSError:
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def without_suffixes(name: str) -> str:
+    """Return the last part of a path without the suffixes of captures and compression."""
+    stem = os.path.basename(name)
+    for suffixes in (COMPRESSION_SUFFIXES, CAPTURE_SUFFIXES):
+        root, suffix = os.path.splitext(stem)
+        if root and suffix.lower() in suffixes:
+            stem = root
+    return stem
+
+
+def _refuse_terminal() -> None:
+    if sys.stdin is not None and sys.stdin.isatty():
+        raise UsageError(
+            "standard input is a terminal, not a capture",
+            hint="pipe a capture into it: `tcpdump -w - | tfrctrace flows -`",
+        )
+
+
+def _add_directory(inputs: Inputs, directory: str) -> None:
+    """Add the captures below `directory`, and a problem for what cannot be used."""
+
+    def cannot_list(error: OSError) -> None:
+        folder = os.fsdecode(error.filename)
+        inputs.problems.append(input_problem(folder, "cannot_open", f"cannot be listed: {_reason(error)}"))
+
+    captures: list[str] = []
+    skipped: list[str] = []
+    for path in _regular_files(directory, cannot_list):
+        try:
+            (captures if looks_like_capture(path) else skipped).append(path)
+        except OSError as error:
+            inputs.problems.append(input_problem(path, "cannot_open", f"cannot be opened: {_reason(error)}"))
+    inputs.names += captures
+    if not captures:
+        inputs.problems.append(
+            input_problem(directory, "no_captures", "is a directory without any pcap or pcapng file")
+        )
+    elif skipped:
+        inputs.problems.append(_note_of_skipped(directory, skipped))
+
+
+def _note_of_skipped(directory: str, skipped: list[str]) -> Problem:
+    names = [f"`{os.path.relpath(path, directory)}`" for path in skipped[:_NAMES_SHOWN]]
+    if len(skipped) > _NAMES_SHOWN:
+        names.append(f"{len(skipped) - _NAMES_SHOWN} more")
+    count = (
+        "1 file is no capture and was"
+        if len(skipped) == 1
+        else f"{len(skipped)} files are no captures and were"
+    )
+    return input_problem(directory, "skipped", f"{count} left out: {', '.join(names)}", severity="note")
+
+
+def _regular_files(directory: str, on_error: Callable[[OSError], None]) -> list[str]:
+    """Return the files below `directory` in natural order; pipes and devices could block, so not those."""
+    paths = [
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(directory, onerror=on_error)
+        for name in names
+    ]
+    return sorted(filter(os.path.isfile, paths), key=natural_key)
+
+
+def looks_like_capture(path: str) -> bool:
+    """Return whether a file is a capture by its first bytes, or calls itself one.
+
+    A compressed file is judged by its first bytes too if Python can undo its compression, else by name.
+    """
+    if _has_capture_name(path):
+        return True
+    with open(path, "rb") as file:
+        start = file.read(6)
+    if start.startswith(_CAPTURE_MAGICS):
+        return True
+    if start.startswith(_GZIP_MAGIC):
+        import gzip
+
+        return _starts_as_capture(gzip.open, path)
+    if start.startswith(_XZ_MAGIC):
+        import lzma
+
+        return _starts_as_capture(lzma.open, path)
+    return False
+
+
+def _has_capture_name(path: str) -> bool:
+    """Return whether a name ends like a capture's: `.pcap`, `.pcapng.zst`, or tcpdump's rotated `.pcap12`."""
+    name = os.path.basename(path).lower()
+    root, suffix = os.path.splitext(name)
+    if suffix in COMPRESSION_SUFFIXES:
+        name = root
+    return name.rstrip("0123456789").endswith(CAPTURE_SUFFIXES)
+
+
+def _starts_as_capture(open_compressed: Callable[[str], object], path: str) -> bool:
+    """Return whether the uncompressed content starts as a capture does."""
+    import lzma
+    import zlib
+
+    try:
+        with open_compressed(path) as file:  # type: ignore[attr-defined]
+            start: bytes = file.read(4)
+    except (EOFError, OSError, lzma.LZMAError, zlib.error):
+        return False
+    return start in _CAPTURE_MAGICS
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

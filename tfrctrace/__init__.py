@@ -1,0 +1,40 @@
+"""Post-hoc trace analysis for TCP and TFRC: captures in, flows, fairness and reports out.
+
+    import tfrctrace
+
+    trace = tfrctrace.open("link.pcapng", filter="tcp port 5201")
+    trace.flows                   # one row per flow and direction, a Polars frame
+    trace.rtt, trace.losses       # samples, keyed by flow
+    trace.throughput("500ms")     # bins of equal width
+    trace.report("link.html")
+
+Every column is explained in `tfrctrace.parsers.schema`; times are ns, rates bit/s.
+"""
+
+from tfrctrace.errors import (
+    FilterError,
+    InputError,
+    NotBuiltError,
+    OutputError,
+    ReadOnceError,
+    TfrctraceError,
+    TfrctraceWarning,
+    UsageError,
+)
+from tfrctrace.trace import Trace, open
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "FilterError",
+    "InputError",
+    "NotBuiltError",
+    "OutputError",
+    "ReadOnceError",
+    "TfrctraceError",
+    "TfrctraceWarning",
+    "Trace",
+    "UsageError",
+    "__version__",
+    "open",
+]
