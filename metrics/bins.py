@@ -1,0 +1,133 @@
+"""Time bins of flows: made wider, and made even by the zeros between packets.
+
+Works on the table of bins (columns as in `tfrctrace.parsers.schema.BINS`), which has no row where
+nothing was sent. Counts and bytes stay integers; nothing is divided here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import polars as pl
+
+COUNTS: Final = (
+    "packets",
+    "wire_bytes",
+    "payload_bytes",
+    "unique_bytes",
+    "retransmitted_packets",
+    "rtt_samples",
+)
+"""Columns that add up when bins are joined; a bin without packets has 0 in each."""
+
+_NICE_FACTORS: Final = (1, 2, 5)
+
+
+def bin_width_for(span_ns: int, base_ns: int, most_bins: int) -> int:
+    """Return the width in ns (1, 2, 5, 10, ... times `base_ns`) that cuts `span_ns` into few enough bins.
+
+    It is the smallest such width with at most `most_bins` bins.
+    """
+    if base_ns <= 0 or most_bins <= 0:
+        raise ValueError("`base_ns` and `most_bins` must be positive")
+    decade = 1
+    while True:
+        for factor in _NICE_FACTORS:
+            width_ns = base_ns * factor * decade
+            if span_ns <= width_ns * most_bins:
+                return width_ns
+        decade *= 10
+
+
+def time_span_ns(bins: pl.DataFrame) -> tuple[int, int]:
+    """Return the start of the first and the end of the last bin in ns; `bins` must not be empty."""
+    import polars as pl
+
+    start_ns, end_ns = bins.select(
+        pl.col("time_ns").min(), (pl.col("time_ns") + pl.col("width_ns")).max().alias("end_ns")
+    ).row(0)
+    return int(start_ns), int(end_ns)
+
+
+def coarser_bins(bins: pl.DataFrame, width_ns: int, *, origin_ns: int | None = None) -> pl.DataFrame:
+    """Return `bins` joined into bins of `width_ns` (ns) that are counted from `origin_ns`.
+
+    Counts are summed, the smallest and largest RTT (ms) are kept, the mean RTT is weighted with the number
+    of samples; it is null where no bin has a sample. Without `origin_ns` the first bin begins where the
+    first of `bins` does. `width_ns` must be a multiple of every width in `bins`, else a bin would have to
+    be cut.
+    """
+    import polars as pl
+
+    if width_ns <= 0 or not (width_ns % bins["width_ns"] == 0).all():
+        raise ValueError(f"a width of {width_ns} ns is not a multiple of the width of the bins")
+    if bins.is_empty():
+        return bins
+    first = bins["time_ns"].min()
+    origin = pl.lit(first if origin_ns is None else origin_ns, dtype=pl.Int64)
+    start = origin + (pl.col("time_ns") - origin).floordiv(width_ns) * width_ns
+    # the sum of all samples in ms; a bin without samples has a null mean and adds nothing
+    rtt_sum_ms = (pl.col("rtt_mean_ms") * pl.col("rtt_samples")).sum()
+    return (
+        bins.sort("flow", "direction", "time_ns")
+        .group_by("flow", "direction", start.alias("time_ns"), maintain_order=True)
+        .agg(
+            pl.lit(width_ns, dtype=pl.Int64).alias("width_ns"),
+            *(pl.col(name).sum() for name in COUNTS),
+            pl.col("rtt_min_ms").min(),
+            pl.when(pl.col("rtt_samples").sum() > 0)
+            .then(rtt_sum_ms / pl.col("rtt_samples").sum())
+            .alias("rtt_mean_ms"),
+            pl.col("rtt_max_ms").max(),
+        )
+        .select(bins.columns)
+    )
+
+
+def evenly_spaced(bins: pl.DataFrame) -> pl.DataFrame:
+    """Return `bins` with a row for every bin between the first and the last of each flow and direction.
+
+    Added rows have 0 in every count (nothing was captured then: a measured zero) and null RTT. All bins of
+    one flow and direction must have one width. The result has as many rows as the flows have bins of life,
+    which for many long flows is far more than `bins`.
+    """
+    import polars as pl
+
+    key = ["flow", "direction"]
+    life = bins.group_by(*key, maintain_order=True).agg(
+        pl.col("time_ns").min().alias("_first"),
+        pl.col("time_ns").max().alias("_last"),
+        pl.col("width_ns").first(),
+        pl.col("width_ns").n_unique().alias("_widths"),
+    )
+    if (life["_widths"] > 1).any():
+        raise ValueError("bins of one flow have different widths")
+    grid = (
+        life.with_columns(
+            pl.int_ranges("_first", pl.col("_last") + 1, pl.col("width_ns"), dtype=pl.Int64).alias("time_ns")
+        )
+        .drop("_first", "_last", "_widths")
+        .explode("time_ns")
+    )
+    return (
+        grid.join(bins.drop("width_ns"), on=[*key, "time_ns"], how="left", maintain_order="left")
+        .with_columns(pl.col(*COUNTS).fill_null(0))
+        .select(bins.columns)
+        .sort(*key, "time_ns")
+    )
+
+
+def summed_over_flows(bins: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per time with the counts of all flows and directions summed.
+
+    Columns are `time_ns`, `width_ns` and the counts. All bins must have one width and one origin, as
+    `coarser_bins` makes them.
+    """
+    import polars as pl
+
+    return (
+        bins.group_by("time_ns", maintain_order=True)
+        .agg(pl.col("width_ns").first(), *(pl.col(name).sum() for name in COUNTS))
+        .sort("time_ns")
+    )
