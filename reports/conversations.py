@@ -1,0 +1,89 @@
+"""Both directions of a flow side by side, and how they are called in a report.
+
+Frames are tidy, one row per flow and direction; people think in conversations. The direction that
+carried more bytes leads, the other one is "the way back".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tfrctrace.reports.parts import Name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One flow: the row of its leading direction, and the row of the way back (None if there is none)."""
+
+    lead: dict[str, Any]
+    back: dict[str, Any] | None
+
+
+def largest_conversations(flows: pl.DataFrame, limit: int) -> list[Conversation]:
+    """Return the `limit` flows with most bytes on the wire, largest first, equal ones by number."""
+    import polars as pl
+
+    chosen = (
+        flows.group_by("flow")
+        .agg(pl.col("wire_bytes").sum().alias("_total"))
+        .sort("_total", "flow", descending=[True, False])
+        .head(limit)
+    )
+    # within a flow the heavier direction first; `fwd` sorts before `rev` when they are equal
+    rows = (
+        chosen.join(flows, on="flow", how="inner")
+        .sort("_total", "flow", "wire_bytes", "direction", descending=[True, False, True, False])
+        .drop("_total")
+    )
+    by_flow: dict[int, list[dict[str, Any]]] = {}
+    for row in rows.iter_rows(named=True):
+        by_flow.setdefault(row["flow"], []).append(row)
+    return [Conversation(pair[0], pair[1] if len(pair) > 1 else None) for pair in by_flow.values()]
+
+
+def is_near_receiver(row: Mapping[str, Any]) -> bool:
+    """Tell whether the RTT samples of a direction are only its receiver's own delay, not that of the path.
+
+    So it is for a capture at the receiver. Where the vantage is not known, the handshake tells: it sees the
+    whole path from everywhere, so samples ten times shorter cannot.
+    """
+    if row["vantage"] is not None:
+        return bool(row["vantage"] == "receiver")
+    median_ms, handshake_ms = row["rtt_p50_ms"], row["handshake_rtt_ms"]
+    return median_ms is not None and handshake_ms is not None and median_ms * 10 < handshake_ms
+
+
+def endpoint(address: str | None, port: int | None) -> str:
+    """Return an address with its port as one writes it in a URL: `10.0.0.1:80`, `[2001:db8::1]:80`."""
+    if address is None:
+        return "?"
+    if port is None:
+        return address
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def ends(row: Mapping[str, Any]) -> str:
+    """Return sender and receiver of a direction."""
+    return f"{endpoint(row['src'], row['src_port'])} → {endpoint(row['dst'], row['dst_port'])}"
+
+
+def direction_label(row: Mapping[str, Any]) -> str:
+    """Return how a direction is called in a legend: its flow, the user's label if any, and its ends."""
+    called = f"{row['flow']} {row['label']}" if row["label"] else str(row["flow"])
+    return f"{called}: {ends(row)}"
+
+
+def flow_name(row: Mapping[str, Any]) -> Name:
+    """Return `flow 3` as a name that points to the row of the flow."""
+    return Name(f"flow {row['flow']}", flow_anchor(row["flow"]))
+
+
+def flow_anchor(flow: int) -> str:
+    """Return the key of the table row of a flow."""
+    return f"flow-{flow}"

@@ -1,0 +1,276 @@
+"""The figures of a report as plain series: throughput over time, RTT over time, spread of the RTT."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.metrics.bins import bin_width_for, coarser_bins, evenly_spaced, summed_over_flows, time_span_ns
+from tfrctrace.metrics.throughput import throughput_series, with_rates
+from tfrctrace.reports.conversations import direction_label, is_near_receiver
+from tfrctrace.reports.parts import OTHER, STYLES, Curve, Figure, Span
+from tfrctrace.reports.units import counted, format_count, format_duration_s, format_ms, format_rate_bps
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MOST_BINS: Final = 240
+"""Bins across a figure: more are narrower than the line that is drawn through them."""
+
+_FEWEST_BINS: Final = 40
+"""Bins across a figure of a trace with few packets."""
+
+_PACKETS_IN_BIN: Final = 10
+"""Mean packets in a bin of the largest direction; with fewer, a curve shows the gaps between packets."""
+
+_SMALLEST_SHARE: Final = 0.05
+"""Directions with less than this share of the bytes (or RTT samples) of the first one are not drawn alone."""
+
+_LONGEST_BREAK: Final = 3
+"""Bins without an RTT sample that a line is still drawn across."""
+
+Key = tuple[int, str]
+"""Flow and direction."""
+
+
+def throughput_figure(
+    flows: pl.DataFrame, bins: pl.DataFrame, *, start_ns: int | None, key: str, title: str
+) -> Figure | None:
+    """Return the throughput of the largest directions over time, the rest as one curve; None without bins.
+
+    Times count from `start_ns`, when the trace began (its first bin if that is not known).
+    """
+    if bins.is_empty():
+        return None
+    wide = _drawn_bins(bins)
+    drawn = _largest_directions(flows, wide)
+    keys = [(row["flow"], row["direction"]) for row in drawn]
+    first_ns, end_ns = time_span_ns(wide)
+    origin_ns = first_ns if start_ns is None else start_ns
+    width_ns = int(wide["width_ns"][0])
+    series = throughput_series(_of(wide, keys))
+    curves = [
+        _rate_curve(direction_label(row), style, _one(series, row), origin_ns)
+        for style, row in enumerate(drawn, start=1)
+    ]
+    rest = _not_of(wide, keys)
+    left_out = rest.unique(["flow", "direction"]).height
+    if left_out:
+        label = f"the other {counted(left_out, 'direction')} together"
+        curves.append(_rate_curve(label, OTHER, _summed_rates(rest), origin_ns))
+    peak = max(value or 0.0 for curve in curves for value in curve.values)
+    return Figure(
+        key=key,
+        title=title,
+        description=f"Line chart, {counted(len(curves), 'curve')}; highest bin {format_rate_bps(peak)}.",
+        caption=_throughput_caption(width_ns, curves, peak, bins),
+        unit="bit/s",
+        curves=tuple(curves),
+        lasted_s=(end_ns - origin_ns) / 1e9,
+    )
+
+
+def _throughput_caption(width_ns: int, curves: list[Curve], peak: float, bins: pl.DataFrame) -> str:
+    packets = counted(int(bins["packets"].sum()), "packet")
+    rings = " A ring marks a bin with retransmissions." if any(curve.marked for curve in curves) else ""
+    return (
+        f"Whole frames on the wire, per flow and direction, in bins of {format_duration_s(width_ns / 1e9)} "
+        f"({packets}). The highest bin is {format_rate_bps(peak)}. The first and the last bin of a flow "
+        f"are filled only in part.{rings}"
+    )
+
+
+def rtt_figure(
+    flows: pl.DataFrame, bins: pl.DataFrame, *, start_ns: int | None, key: str, title: str
+) -> Figure | None:
+    """Return the RTT of the directions with most samples over time: mean in a band from min to max.
+
+    Times count from `start_ns`, when the trace began (its first bin if that is not known).
+    """
+    import polars as pl
+
+    sampled = bins.filter(pl.col("rtt_samples") > 0)
+    if sampled.is_empty():
+        return None
+    drawn = _most_sampled(flows)
+    wide = _drawn_bins(bins)
+    first_ns, end_ns = time_span_ns(wide)
+    origin_ns = first_ns if start_ns is None else start_ns
+    width_ns = int(wide["width_ns"][0])
+    wide = wide.filter(pl.col("rtt_samples") > 0)
+    curves = tuple(
+        _rtt_curve(direction_label(row), style, _one(wide, row), origin_ns)
+        for style, row in enumerate(drawn, start=1)
+    )
+    shown = _of(sampled, [(row["flow"], row["direction"]) for row in drawn])
+    left_out = sampled.unique(["flow", "direction"]).height - len(drawn)
+    rest = f" Not drawn: {counted(left_out, 'direction')} with fewer samples." if left_out else ""
+    return Figure(
+        key=key,
+        title=title,
+        description=f"Line chart of {counted(len(curves), 'curve')}; {_range_words(shown)}.",
+        caption=(
+            f"Mean RTT of each bin as a line, from its smallest to its largest sample as a band; bins of "
+            f"{format_duration_s(width_ns / 1e9)}, {counted(int(shown['rtt_samples'].sum()), 'sample')}, "
+            f"at the time of the acknowledgement.{_near_receiver(drawn)}{rest}"
+        ),
+        unit="ms",
+        curves=curves,
+        lasted_s=(end_ns - origin_ns) / 1e9,
+    )
+
+
+def _near_receiver(rows: list[dict[str, Any]]) -> str:
+    """Return the warning that belongs beside a figure of another quantity than the RTT of the path."""
+    near = [f"flow {row['flow']}" for row in rows if is_near_receiver(row)]
+    return f" Seen near the receiver, only its own delay: {', '.join(near)}." if near else ""
+
+
+def spread_figure(flows: pl.DataFrame, *, key: str, title: str) -> Figure | None:
+    """Return the spread of the RTT of the directions with most samples; None without samples."""
+    rows = _most_sampled(flows)
+    if not rows:
+        return None
+    spans = tuple(
+        Span(
+            f"{direction_label(row)} ({counted(row['rtt_samples'], 'sample')})",
+            style,
+            row["rtt_min_ms"],
+            row["rtt_p50_ms"],
+            row["rtt_p95_ms"],
+            row["rtt_max_ms"],
+        )
+        for style, row in enumerate(rows, start=1)
+    )
+    medians = ", ".join(format_ms(span.median) for span in spans)
+    return Figure(
+        key=key,
+        title=title,
+        description=f"Range chart of {counted(len(spans), 'direction')}; medians {medians}.",
+        caption=(
+            "Thin line from the smallest to the largest sample, thick line from the median (ring) to the "
+            f"95th percentile; {format_count(sum(row['rtt_samples'] for row in rows))} samples in all."
+        ),
+        unit="ms",
+        spans=spans,
+    )
+
+
+def _drawn_bins(bins: pl.DataFrame) -> pl.DataFrame:
+    """Return the bins as wide as a figure can show.
+
+    Joining bins instead of thinning points keeps the drawn rate a true one, over the width that the
+    caption names; of the RTT the smallest and largest sample survive.
+    """
+    import polars as pl
+
+    start_ns, end_ns = time_span_ns(bins)
+    packets = bins.group_by("flow", "direction").agg(pl.col("packets").sum())["packets"].sort()[-1]
+    most_bins = min(max(packets // _PACKETS_IN_BIN, _FEWEST_BINS), _MOST_BINS)
+    return coarser_bins(bins, bin_width_for(end_ns - start_ns, int(bins["width_ns"][0]), most_bins))
+
+
+def _largest_directions(flows: pl.DataFrame, bins: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return the directions with bins that carried most bytes, largest first, without the tiny ones."""
+    present = bins.select("flow", "direction").unique()
+    rows = (
+        flows.join(present, on=["flow", "direction"], how="semi")
+        .sort("wire_bytes", "flow", "direction", descending=[True, False, False])
+        .head(STYLES)
+        .to_dicts()
+    )
+    return [row for row in rows if row["wire_bytes"] >= _SMALLEST_SHARE * rows[0]["wire_bytes"]]
+
+
+def _most_sampled(flows: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return the directions with RTT samples, most samples first, as many as can be told apart."""
+    import polars as pl
+
+    rows = (
+        flows.filter(pl.col("rtt_samples") > 0)
+        .sort("rtt_samples", "flow", "direction", descending=[True, False, False])
+        .head(STYLES)
+        .to_dicts()
+    )
+    return [row for row in rows if row["rtt_samples"] >= _SMALLEST_SHARE * rows[0]["rtt_samples"]]
+
+
+def _of(bins: pl.DataFrame, keys: list[Key]) -> pl.DataFrame:
+    return bins.join(_key_frame(bins, keys), on=["flow", "direction"], how="semi")
+
+
+def _not_of(bins: pl.DataFrame, keys: list[Key]) -> pl.DataFrame:
+    return bins.join(_key_frame(bins, keys), on=["flow", "direction"], how="anti")
+
+
+def _key_frame(bins: pl.DataFrame, keys: list[Key]) -> pl.DataFrame:
+    import polars as pl
+
+    columns = {"flow": [flow for flow, _ in keys], "direction": [direction for _, direction in keys]}
+    return pl.DataFrame(columns, schema=bins.select("flow", "direction").schema)
+
+
+def _one(frame: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
+    import polars as pl
+
+    return frame.filter(pl.col("flow") == row["flow"], pl.col("direction") == row["direction"])
+
+
+def _summed_rates(bins: pl.DataFrame) -> pl.DataFrame:
+    """Return the evenly spaced rate of all flows in `bins` together."""
+    import polars as pl
+
+    # as one flow, so that the gaps between its packets are filled too
+    together = summed_over_flows(bins).with_columns(
+        pl.lit(0, dtype=pl.UInt32).alias("flow"),
+        pl.lit("fwd").alias("direction"),
+        *(pl.lit(None, dtype=pl.Float64).alias(f"rtt_{name}_ms") for name in ("min", "mean", "max")),
+    )
+    return with_rates(evenly_spaced(together.select(bins.columns)))
+
+
+def _rate_curve(label: str, style: int, series: pl.DataFrame, origin_ns: int) -> Curve:
+    again = series["retransmitted_packets"].to_list()
+    return Curve(
+        label,
+        style,
+        _middles_s(series, origin_ns),
+        tuple(series["throughput_bps"].to_list()),
+        # in the sum of many flows nearly every bin would have a dot
+        marked=tuple(i for i, packets in enumerate(again) if packets) if style != OTHER else (),
+    )
+
+
+def _middles_s(series: pl.DataFrame, origin_ns: int) -> tuple[float, ...]:
+    """Return the middle of each bin in seconds since `origin_ns`."""
+    widths = series["width_ns"].to_list()
+    return tuple(
+        (time_ns - origin_ns + width_ns / 2) / 1e9
+        for time_ns, width_ns in zip(series["time_ns"].to_list(), widths, strict=True)
+    )
+
+
+def _rtt_curve(label: str, style: int, series: pl.DataFrame, origin_ns: int) -> Curve:
+    """Return the curve of one direction, broken where a flow was silent for long."""
+    times: list[float] = []
+    columns: tuple[list[float | None], ...] = ([], [], [])
+    previous_ns: int | None = None
+    values = series.select("time_ns", "width_ns", "rtt_mean_ms", "rtt_min_ms", "rtt_max_ms").iter_rows()
+    for time_ns, width_ns, *rtts_ms in values:
+        middle_s = (time_ns - origin_ns + width_ns / 2) / 1e9
+        if previous_ns is not None and time_ns - previous_ns > (_LONGEST_BREAK + 1) * width_ns:
+            times.append(middle_s)
+            for column in columns:
+                column.append(None)
+        times.append(middle_s)
+        for column, rtt_ms in zip(columns, rtts_ms, strict=True):
+            column.append(rtt_ms)
+        previous_ns = time_ns
+    mean, low, high = (tuple(column) for column in columns)
+    return Curve(label, style, tuple(times), mean, low, high)
+
+
+def _range_words(bins: pl.DataFrame) -> str:
+    import polars as pl
+
+    low, high = bins.select(pl.col("rtt_min_ms").min(), pl.col("rtt_max_ms").max()).row(0)
+    return f"samples from {format_ms(low)} to {format_ms(high)}"

@@ -1,0 +1,317 @@
+"""Figures as SVG for a page: drawn by matplotlib, coloured by the page's style sheet.
+
+Matplotlib draws in fixed colours that stand for roles (`_ROLES`). Afterwards each is replaced by a class of
+`style.css` (`s-` for strokes, `f-` for fills), so that one drawing serves light, dark and print, and no
+style attribute is left that a strict content security policy would have to allow. Text stays text.
+
+The same figure gives the same bytes: no date, no random identifiers, no settings of the user.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from typing import TYPE_CHECKING, Any, Final
+from xml.etree import ElementTree
+
+from tfrctrace.reports.parts import OTHER, STYLES
+from tfrctrace.reports.plain import plain_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+    from matplotlib.typing import RcKeyType
+
+    from tfrctrace.reports.parts import Curve, Figure, Span
+
+_POINTS_PER_PIXEL: Final = 0.75
+_SVG: Final = "{http://www.w3.org/2000/svg}"
+_HREF: Final = "{http://www.w3.org/1999/xlink}href"
+
+# Colours only mark roles here; what they look like stands in style.css.
+_INK: Final = "#000001"
+_GRID: Final = "#000002"
+_PAPER: Final = "#000003"
+_OTHER: Final = "#000010"
+_CURVES: Final = tuple(f"#00001{style}" for style in range(1, STYLES + 1))
+_ROLES: Final = {
+    _INK: "ink",
+    _GRID: "grid",
+    _PAPER: "paper",
+    _OTHER: "other",
+    **{colour: f"c{style}" for style, colour in enumerate(_CURVES, start=1)},
+}
+
+_DASHES: Final = {OTHER: (1.5, 2), 4: (6, 2), 5: (4, 1.5, 1, 1.5), 6: (2.5, 1.5)}
+"""A second way, beside colour, to tell curves apart: the first three are solid."""
+
+_RATE_PREFIXES: Final = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
+
+_LOG_FROM: Final = 20.0
+"""Ratio of the largest to the smallest RTT from which a logarithmic axis shows more than a linear one."""
+
+_SETTINGS: Final[dict[RcKeyType, Any]] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "tfrctrace",
+    # a name from a capture must not be read as a formula
+    "text.parse_math": False,
+    "axes.unicode_minus": True,
+    "path.simplify": False,
+    "axes.formatter.useoffset": False,
+}
+
+
+def figure_svg(figure: Figure, *, width_px: int, height_px: int, key: str, css: str = "") -> str:
+    """Return `figure` as one `<svg>` element of the classes `css`.
+
+    `key` is unique in the page and prefixes the identifiers. The size sets the proportions and how large the
+    text is beside the drawing; how wide the element is drawn is up to the page.
+    """
+    import matplotlib as mpl
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure as Canvas
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_SETTINGS)
+        size = (width_px * _POINTS_PER_PIXEL / 72, height_px * _POINTS_PER_PIXEL / 72)
+        canvas = Canvas(figsize=size, layout="constrained", facecolor="none")
+        FigureCanvasSVG(canvas)
+        _draw(canvas, figure)
+        written = io.BytesIO()
+        canvas.savefig(written, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    return _page_svg(written.getvalue(), figure, key, css)
+
+
+def swatch_svg(style: int) -> str:
+    """Return a piece of the line that is drawn in `style`, for a legend."""
+    dashes = f' stroke-dasharray="{" ".join(map(str, _DASHES[style]))}"' if style in _DASHES else ""
+    return (
+        '<svg viewBox="0 0 24 10" aria-hidden="true">'
+        f'<path class="s-{_ROLES[_colour(style)]}" d="M0 5H24" stroke-width="3"{dashes}></path></svg>'
+    )
+
+
+def _draw(canvas: Canvas, figure: Figure) -> None:
+    axes = canvas.add_subplot()
+    _calm(axes)
+    if figure.curves:
+        _draw_curves(axes, figure)
+    else:
+        _draw_spans(axes, figure.spans)
+
+
+def _calm(axes: Axes) -> None:
+    """Leave of the frame only what is needed to read a value."""
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color(_GRID)
+    axes.tick_params(colors=_INK, labelsize=8.5, length=0, which="both", pad=5)
+    axes.grid(visible=True, axis="y", color=_GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _draw_curves(axes: Axes, figure: Figure) -> None:
+    scale, unit = _scale(figure)
+    # the largest last: it must not hide the smaller ones under its band
+    for curve in sorted(figure.curves, key=lambda curve: -curve.style if curve.style else -math.inf):
+        _draw_curve(axes, curve, scale)
+    axes.set_xlabel("seconds since the first packet", color=_INK, fontsize=8.5)
+    axes.set_ylabel(unit, color=_INK, fontsize=8.5)
+    # the first bin may begin a little before the first packet
+    axes.set_xlim(min(0.0, *(curve.time_s[0] for curve in figure.curves)), figure.lasted_s)
+    if figure.unit == "ms" and _is_wide(_middle_values(figure.curves)):
+        _logarithmic(axes, "y")
+    else:
+        axes.set_ylim(bottom=0)
+
+
+def _draw_curve(axes: Axes, curve: Curve, scale: float) -> None:
+    colour = _colour(curve.style)
+    values = _scaled(curve.values, scale)
+    if curve.low:
+        low, high = _scaled(curve.low, scale), _scaled(curve.high, scale)
+        axes.fill_between(curve.time_s, low, high, color=colour, alpha=0.2, linewidth=0)
+    (line,) = axes.plot(curve.time_s, values, color=colour, linewidth=1.4, solid_joinstyle="round")
+    if curve.style in _DASHES:
+        line.set_dashes(_DASHES[curve.style])
+    lone = [index for index in _lone_points(curve.values) if index not in curve.marked]
+    for points, size, face in ((lone, 3.4, colour), (curve.marked, 4.4, _PAPER)):
+        axes.plot(
+            [curve.time_s[i] for i in points],
+            [values[i] for i in points],
+            color=colour,
+            marker="o",
+            markersize=size,
+            markerfacecolor=face,
+            markeredgewidth=1.1,
+            linestyle="none",
+        )
+
+
+def _lone_points(values: tuple[float | None, ...]) -> list[int]:
+    """Return the indices of values without a neighbour, through which no line goes."""
+    padded = (None, *values, None)
+    return [
+        index
+        for index, value in enumerate(values)
+        if value is not None and padded[index] is None and padded[index + 2] is None
+    ]
+
+
+def _draw_spans(axes: Axes, spans: tuple[Span, ...]) -> None:
+    for place, span in enumerate(spans):
+        colour = _colour(span.style)
+        axes.plot([span.low, span.top], [place, place], color=colour, linewidth=1.2)
+        axes.plot([span.median, span.high], [place, place], color=colour, linewidth=7, solid_capstyle="butt")
+        axes.plot(
+            [span.median],
+            [place],
+            color=colour,
+            marker="o",
+            markersize=8,
+            markerfacecolor=_PAPER,
+            markeredgewidth=2,
+            clip_on=False,  # a median near 0 is drawn whole
+        )
+    axes.set_ylim(len(spans) - 0.5, -0.5)
+    axes.set_yticks([])
+    axes.grid(visible=False, axis="y")
+    axes.grid(visible=True, axis="x", color=_GRID, linewidth=0.6)
+    axes.set_xlabel("ms", color=_INK, fontsize=8.5)
+    if _is_wide([value for span in spans for value in (span.median, span.high)]):
+        _logarithmic(axes, "x")
+    else:
+        axes.set_xlim(left=0)
+
+
+def _logarithmic(axes: Axes, name: str) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    if name == "x":
+        axes.set_xscale("log")
+    else:
+        axes.set_yscale("log")
+    axis = axes.xaxis if name == "x" else axes.yaxis
+    axis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0), numticks=9))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _scale(figure: Figure) -> tuple[float, str]:
+    """Return what values are divided by, and the unit they then have."""
+    if figure.unit == "ms":
+        return 1.0, "ms"
+    largest = max(_drawn_values(figure.curves), default=0.0)
+    return next(((scale, unit) for scale, unit in _RATE_PREFIXES if largest >= scale), _RATE_PREFIXES[-1])
+
+
+def _drawn_values(curves: Iterable[Curve]) -> list[float]:
+    series = (column for curve in curves for column in (curve.values, curve.low, curve.high))
+    return [value for column in series for value in column if value is not None]
+
+
+def _middle_values(curves: Iterable[Curve]) -> list[float]:
+    """Return the drawn lines without their outermost 5 % at either end, which may be a few odd samples."""
+    values = sorted(value for curve in curves for value in curve.values if value is not None)
+    edge = len(values) // 20
+    return values[edge : len(values) - edge]
+
+
+def _is_wide(values: list[float]) -> bool:
+    return bool(values) and min(values) > 0 and max(values) / min(values) >= _LOG_FROM
+
+
+def _scaled(values: tuple[float | None, ...], scale: float) -> list[float]:
+    return [math.nan if value is None else value / scale for value in values]
+
+
+def _colour(style: int) -> str:
+    return _OTHER if style == OTHER else _CURVES[style - 1]
+
+
+def _page_svg(document: bytes, figure: Figure, key: str, css: str) -> str:
+    """Return matplotlib's document as an element for a page: named, without styles, identifiers unique."""
+    root = ElementTree.fromstring(document)
+    for tag in ("metadata", "defs/style"):
+        _remove(root, tag)
+    _own_identifiers(root, key)
+    for element in root.iter():
+        _classes_for_styles(element)
+        element.tag = element.tag.removeprefix(_SVG)
+    _describe(root, figure, key)
+    if css:
+        root.set("class", css)
+    _trim(root)
+    return ElementTree.tostring(root, encoding="unicode", short_empty_elements=False)
+
+
+def _remove(root: ElementTree.Element, path: str) -> None:
+    """Remove the elements at `path` wherever the first of its tags occurs."""
+    *above, last = (f"{_SVG}{tag}" for tag in path.split("/"))
+    for parent in list(root.iter(above[0])) if above else [root]:
+        for child in parent.findall(last):
+            parent.remove(child)
+
+
+_LEFT_TO_THE_PAGE: Final = frozenset({"font-family"})
+
+_REFERENCE: Final = re.compile(r"url\(#([^)]+)\)")
+
+
+def _own_identifiers(root: ElementTree.Element, key: str) -> None:
+    """Keep identifiers that are referred to, with `key` before them; two figures may use the same ones."""
+    referred: set[str] = set()
+    for element in root.iter():
+        if _HREF in element.attrib:
+            target = element.attrib.pop(_HREF).removeprefix("#")
+            referred.add(target)
+            element.set("href", f"#{key}-{target}")
+        for name, value in element.attrib.items():
+            referred.update(_REFERENCE.findall(value))
+            element.set(name, _REFERENCE.sub(rf"url(#{key}-\1)", value))
+    for element in root.iter():
+        identifier = element.attrib.pop("id", None)
+        if identifier in referred:
+            element.set("id", f"{key}-{identifier}")
+
+
+def _classes_for_styles(element: ElementTree.Element) -> None:
+    """Replace the style attribute by classes for colours and by presentation attributes for the rest."""
+    classes: list[str] = []
+    for declaration in filter(None, element.attrib.pop("style", "").split(";")):
+        name, value = (part.strip() for part in declaration.split(":", 1))
+        if value.lower() in _ROLES:
+            classes.append(f"{name[0]}-{_ROLES[value.lower()]}")
+        elif name == "font":
+            # `8.5px 'DejaVu Sans', ...`: the page has its own font
+            element.set("font-size", value.split(maxsplit=1)[0])
+        elif name not in _LEFT_TO_THE_PAGE:
+            element.set(name, value)
+    if classes:
+        element.set("class", " ".join(classes))
+
+
+def _describe(root: ElementTree.Element, figure: Figure, key: str) -> None:
+    """Give the drawing a name and a description for those who do not see it; its size is up to the page."""
+    for name in ("width", "height", "version"):
+        root.attrib.pop(name, None)
+    root.set("role", "img")
+    root.set("aria-labelledby", f"{key}-title {key}-desc")
+    for place, (tag, text) in enumerate((("title", figure.title), ("desc", figure.description))):
+        described = ElementTree.Element(tag, {"id": f"{key}-{tag}"})
+        described.text = plain_text(text)
+        root.insert(place, described)
+
+
+def _trim(root: ElementTree.Element) -> None:
+    """Drop the line breaks between elements, which only cost bytes."""
+    for element in root.iter():
+        if element.text is not None and not element.text.strip():
+            element.text = None
+        element.tail = None
+        if "d" in element.attrib:
+            element.set("d", " ".join(element.attrib["d"].split()))

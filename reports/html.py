@@ -1,0 +1,215 @@
+"""A report as one HTML file that needs nothing else: no network, no other file, no script to be read.
+
+Every text is escaped in one place (`_text`). The content security policy lets in only the style sheet and
+the script that stand in the file, by their hashes, so that nothing else could run even if it got in.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from importlib import resources
+from string import Template
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from tfrctrace.reports.figures import figure_svg, swatch_svg
+from tfrctrace.reports.parts import Name
+from tfrctrace.reports.plain import plain_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tfrctrace.reports.parts import (
+        Cell,
+        Fact,
+        Figure,
+        Heading,
+        Note,
+        Report,
+        Row,
+        Section,
+        TableView,
+        Term,
+        Words,
+    )
+
+_Part = TypeVar("_Part")
+
+_WIDE_PX: Final = 1000
+_NARROW_PX: Final = 350
+_CURVES_HEIGHT_PX: Final = {_WIDE_PX: 320, _NARROW_PX: 250}
+_SPANS_HEIGHT_PX: Final = 60
+_SPAN_HEIGHT_PX: Final = 34
+
+_SEVERITIES: Final = {"error": "Error:", "warning": "Warning:", "info": "Note:"}
+
+
+_NUMBER_AND_UNIT: Final = re.compile(r"(\d) (?=%|[kMGTPE]?(?:B|bit/s)\b|(?:ms|s|min|h|d)\b)")
+"""A number and its unit stay on one line."""
+
+
+def render(report: Report) -> str:
+    """Return `report` as the text of an HTML file; the same report gives the same text."""
+    style, script = _resource("style.css"), _resource("table.js")
+    return Template(_resource("template.html")).substitute(
+        policy=_policy(style, script),
+        title=_text(report.title),
+        style=style,
+        links=_joined(_link, report.sections),
+        sections="\n".join(_section(section) for section in report.sections),
+        script=script,
+    )
+
+
+def _resource(name: str) -> str:
+    return resources.files("tfrctrace.reports").joinpath(name).read_text("utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    """Return a policy that allows nothing but this style sheet and this script."""
+    return (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(content: str) -> str:
+    digest = hashlib.sha256(content.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _text(text: str) -> str:
+    """Return `text`, wherever it came from, as harmless HTML for content and for quoted attributes."""
+    return html.escape(plain_text(text), quote=True)
+
+
+def _joined(write: Callable[[_Part], str], parts: Iterable[_Part]) -> str:
+    return "".join(write(part) for part in parts)
+
+
+def _link(section: Section) -> str:
+    return f'<li><a href="#{section.key}">{_text(section.title)}</a></li>'
+
+
+def _section(section: Section) -> str:
+    return (
+        f'<section id="{section.key}" aria-labelledby="{section.key}-heading">'
+        f'<h2 id="{section.key}-heading">{_text(section.title)}</h2>'
+        + _joined(_paragraph, section.paragraphs)
+        + _list("dl", "facts", _joined(_fact, section.facts))
+        + _list("ul", "findings", _joined(_finding, section.findings))
+        + _list("ul", "notes", _joined(_note, section.notes))
+        + _joined(_figure, section.figures)
+        + _joined(_table, section.tables)
+        + _list("dl", "terms", _joined(_term, section.terms))
+        + "</section>"
+    )
+
+
+def _list(tag: str, css: str, items: str) -> str:
+    return f'<{tag} class="{css}">{items}</{tag}>' if items else ""
+
+
+def _words(words: Words) -> str:
+    return "".join(_name(word) if isinstance(word, Name) else _prose(word) for word in words)
+
+
+def _prose(text: str) -> str:
+    """Return our own words; what stands between backticks is a command."""
+    pieces = _NUMBER_AND_UNIT.sub("\\1\u00a0", _text(text)).split("`")
+    return "".join(f"<code>{piece}</code>" if odd % 2 else piece for odd, piece in enumerate(pieces))
+
+
+def _name(name: Name) -> str:
+    # isolated, so that a name in a right-to-left script does not turn the sentence around it
+    if name.anchor:
+        return f'<a href="#{_text(name.anchor)}"><bdi>{_text(name.text)}</bdi></a>'
+    return f'<bdi class="name">{_text(name.text)}</bdi>'
+
+
+def _paragraph(words: Words) -> str:
+    return f"<p>{_words(words)}</p>"
+
+
+def _finding(words: Words) -> str:
+    return f"<li>{_words(words)}</li>"
+
+
+def _fact(fact: Fact) -> str:
+    return (
+        f'<div class="fact"><dt>{_text(fact.label)}</dt><dd class="value">{_text(fact.value)}</dd>'
+        f'<dd class="detail">{_text(fact.detail)}</dd></div>'
+    )
+
+
+def _note(note: Note) -> str:
+    detail = f'<p class="detail">{_prose(note.detail)}</p>' if note.detail else ""
+    return (
+        f'<li class="note {note.severity}"><p><span class="severity">{_SEVERITIES[note.severity]}</span>'
+        f"{_words(note.words)}</p>{detail}</li>"
+    )
+
+
+def _term(term: Term) -> str:
+    return f"<dt>{_text(term.name)}</dt><dd>{_prose(term.words)}</dd>"
+
+
+def _figure(figure: Figure) -> str:
+    drawn = "".join(
+        _chart(figure, width_px, css) for width_px, css in ((_WIDE_PX, "wide"), (_NARROW_PX, "narrow"))
+    )
+    entries = "".join(
+        f"<li>{swatch_svg(part.style)}<bdi>{_text(part.label)}</bdi></li>"
+        for part in figure.curves or figure.spans
+    )
+    return (
+        f'<figure id="{_text(figure.key)}"><h3><bdi>{_text(figure.title)}</bdi></h3>'
+        f"{_list('ul', 'legend', entries)}{drawn}<figcaption>{_prose(figure.caption)}</figcaption></figure>"
+    )
+
+
+def _chart(figure: Figure, width_px: int, css: str) -> str:
+    """Return the drawing for one width; the style sheet shows the one that fits the screen."""
+    height_px = (
+        _CURVES_HEIGHT_PX[width_px]
+        if figure.curves
+        else _SPANS_HEIGHT_PX + _SPAN_HEIGHT_PX * len(figure.spans)
+    )
+    key = f"{figure.key}-{css}"
+    return figure_svg(figure, width_px=width_px, height_px=height_px, key=key, css=f"chart {css}")
+
+
+def _table(table: TableView) -> str:
+    sortable = " data-sortable" if table.sortable else ""
+    rows = "".join(_row(row, table.headings) for row in table.rows)
+    return (
+        f'<div class="scroll" role="region" aria-labelledby="{table.key}-caption" tabindex="0">'
+        f'<table{sortable}><caption><span id="{table.key}-caption">{_prose(table.caption)}</span></caption>'
+        f"<thead><tr>{_joined(_heading, table.headings)}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _heading(heading: Heading) -> str:
+    css = ' class="number"' if heading.numeric else ""
+    meaning = f' title="{_text(heading.meaning)}"' if heading.meaning else ""
+    return f'<th scope="col"{css}{meaning}>{_text(heading.label)}</th>'
+
+
+def _row(row: Row, headings: tuple[Heading, ...]) -> str:
+    first, *others = zip(row.cells, headings, strict=True)
+    named = f'<th scope="row"{_attributes(*first)}>{_content(*first)}</th>'
+    cells = "".join(f"<td{_attributes(*pair)}>{_content(*pair)}</td>" for pair in others)
+    return f'<tr id="{_text(row.key)}">{named}{cells}</tr>\n'
+
+
+def _attributes(cell: Cell, heading: Heading) -> str:
+    css = ' class="number"' if heading.numeric else ""
+    return css if cell.sort is None else f'{css} data-sort="{cell.sort:.15g}"'
+
+
+def _content(cell: Cell, heading: Heading) -> str:
+    back = f'<span class="back">{_text(cell.back)}</span>' if cell.back else ""
+    # text from a capture may be in a right-to-left script, numbers are ours
+    return f"{_text(cell.text) if heading.numeric else f'<bdi>{_text(cell.text)}</bdi>'}{back}"

@@ -1,0 +1,223 @@
+"""What a report says, whatever its form: the sections, their order, and what is left out.
+
+The parts are in `parts`, the words in `summary` and `reservations`, the series behind the figures in
+`curves`, the tables in `flowtable`. Writing it down is the work of `html`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.reports.conversations import largest_conversations
+from tfrctrace.reports.curves import rtt_figure, spread_figure, throughput_figure
+from tfrctrace.reports.flowtable import MOST_FLOWS, flow_table, source_table
+from tfrctrace.reports.parts import Figure, Report, Section, Term, Words
+from tfrctrace.reports.reservations import reservations
+from tfrctrace.reports.summary import summary
+from tfrctrace.reports.units import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import polars as pl
+
+MOST_TRACES: Final = 6
+"""Traces that get figures of their own; of more, those with most bytes are drawn."""
+
+_SILENT: Final = "No figures are drawn for the {} with fewer bytes."
+
+
+def build_report(
+    flows: pl.DataFrame,
+    bins: pl.DataFrame,
+    sources: Sequence[Mapping[str, Any]],
+    problems: Sequence[Mapping[str, Any]],
+    *,
+    title: str,
+    joined: bool = False,
+) -> Report:
+    """Return the report on `flows` and `bins` (columns as in `tfrctrace.parsers.schema`).
+
+    `sources` and `problems` are what the parsers say about the inputs (`SourceSummary`, `Problem`).
+    `joined` means that all sources are one trace with one time axis; else each has figures of its own.
+    """
+    inputs = source_table(sources)
+    flows, sources, problems = _with_short_names(flows, sources, problems)
+    conversations = largest_conversations(flows, MOST_FLOWS)
+    starts_ns = {source["source"]: source["start_ns"] for source in sources if source["start_ns"] is not None}
+    if joined and starts_ns:
+        starts_ns = dict.fromkeys(starts_ns, min(starts_ns.values()))
+    traces = _traces(flows, bins, sources, starts_ns, joined=joined)
+    table = flow_table(conversations, flows=flows["flow"].n_unique(), starts_ns=starts_ns)
+    sections = (
+        summary(flows, sources, conversations, joined=joined),
+        reservations(flows, conversations, sources, problems),
+        _throughput_section(traces, sources),
+        _rtt_section(traces),
+        Section("flows", "Flows", tables=(table,) if table.rows else ()),
+        Section("inputs", "Inputs", tables=(inputs,) if inputs.rows else ()),
+        Section("method", "How the numbers were made", terms=_METHOD),
+    )
+    return Report(title, tuple(section for section in sections if _says_something(section)))
+
+
+Facts = list[dict[str, Any]]
+"""Sources or problems."""
+
+
+def _with_short_names(
+    flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]], problems: Sequence[Mapping[str, Any]]
+) -> tuple[pl.DataFrame, Facts, Facts]:
+    """Call inputs by their names without the folder that all of them are in; the table of inputs has it."""
+    import polars as pl
+
+    paths = {fact["source"] for fact in (*sources, *problems)}
+    folder = _common_folder(paths)
+    short = {path: path.removeprefix(f"{folder}/") for path in paths} if folder else {}
+
+    def renamed(facts: Sequence[Mapping[str, Any]]) -> Facts:
+        return [{**fact, "source": short.get(fact["source"], fact["source"])} for fact in facts]
+
+    if short:
+        flows = flows.with_columns(pl.col("source").replace(short))
+    return flows, renamed(sources), renamed(problems)
+
+
+def _common_folder(paths: Iterable[str]) -> str:
+    """Return the deepest folder that all `paths` are in; empty if there is none, or only the root."""
+    folders = (path.split("/")[:-1] for path in paths)
+    shared = takewhile(lambda level: len(set(level)) == 1, zip(*folders, strict=False))
+    return "/".join(level[0] for level in shared)
+
+
+def _says_something(section: Section) -> bool:
+    return any(
+        (
+            section.paragraphs,
+            section.facts,
+            section.findings,
+            section.notes,
+            section.figures,
+            section.tables,
+            section.terms,
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Trace:
+    """What is drawn on one time axis: its name (empty if it is the only one), start in ns, flows and bins."""
+
+    name: str
+    start_ns: int | None
+    flows: pl.DataFrame
+    bins: pl.DataFrame
+
+    def titled(self, title: str) -> str:
+        return f"{title}: {self.name}" if self.name else title
+
+
+def _traces(
+    flows: pl.DataFrame,
+    bins: pl.DataFrame,
+    sources: Sequence[Mapping[str, Any]],
+    starts_ns: Mapping[str, int],
+    *,
+    joined: bool,
+) -> list[_Trace]:
+    """Return the traces that are drawn, in the order of the inputs: times of two traces do not mix."""
+    import polars as pl
+
+    names = flows["source"].unique(maintain_order=True).to_list()
+    if joined or len(names) <= 1:
+        return [_Trace("", min(starts_ns.values(), default=None), flows, bins)]
+    size = {source["source"]: source["wire_bytes"] for source in sources}
+    largest = sorted(names, key=lambda name: -size.get(name, 0))[:MOST_TRACES]
+    traces: list[_Trace] = []
+    for name in names:
+        if name in largest:
+            own = flows.filter(pl.col("source") == name)
+            own_bins = bins.join(own, on=["flow", "direction"], how="semi")
+            traces.append(_Trace(name, starts_ns.get(name), own, own_bins))
+    return traces
+
+
+def _throughput_section(traces: Sequence[_Trace], sources: Sequence[Mapping[str, Any]]) -> Section:
+    figures = (
+        throughput_figure(
+            trace.flows,
+            trace.bins,
+            start_ns=trace.start_ns,
+            key=f"throughput-{number}",
+            title=trace.titled("Throughput over time"),
+        )
+        for number, trace in enumerate(traces, start=1)
+    )
+    shown = tuple(figure for figure in figures if figure is not None)
+    return Section("throughput", "Throughput", _left_out(traces, sources) if shown else (), figures=shown)
+
+
+def _left_out(traces: Sequence[_Trace], sources: Sequence[Mapping[str, Any]]) -> tuple[Words, ...]:
+    """Return the sentence that owns up to traces without a figure."""
+    if len(traces) < MOST_TRACES or len(sources) == len(traces):
+        return ()
+    return ((_SILENT.format(counted(len(sources) - len(traces), "trace")),),)
+
+
+def _rtt_section(traces: Sequence[_Trace]) -> Section:
+    return Section("rtt", "Round-trip time", figures=tuple(_rtt_figures(traces)))
+
+
+def _rtt_figures(traces: Sequence[_Trace]) -> Iterator[Figure]:
+    for number, trace in enumerate(traces, start=1):
+        over_time = rtt_figure(
+            trace.flows,
+            trace.bins,
+            start_ns=trace.start_ns,
+            key=f"rtt-{number}",
+            title=trace.titled("RTT over time"),
+        )
+        spread = spread_figure(
+            trace.flows, key=f"rtt-spread-{number}", title=trace.titled("Spread of the RTT")
+        )
+        yield from (figure for figure in (over_time, spread) if figure is not None)
+
+
+_METHOD: Final = (
+    Term(
+        "Throughput",
+        "Bytes of whole frames on the wire over the time from the first to the last packet of the flow and "
+        "direction. Undefined for fewer than two packets.",
+    ),
+    Term(
+        "Goodput",
+        "Payload with every sequence number counted once, over the same time; for UDP all payload.",
+    ),
+    Term(
+        "Rates over time",
+        "Bytes of a bin over the width of the bin. Between the first and the last packet of a flow, a bin "
+        "without packets counts as zero.",
+    ),
+    Term(
+        "Sent again",
+        "TCP data packets with at least one byte that the capture had already shown. A packet that was lost "
+        "before the place of the capture is seen only once and not counted.",
+    ),
+    Term(
+        "Round-trip time",
+        "From a data packet to the acknowledgement that covers it, both as seen at the place of the capture. "
+        "Never from data that was sent more than once, where it would be open which copy was acknowledged "
+        "(Karn's rule, RFC 6298 section 3). Delayed acknowledgements are part of it.",
+    ),
+    Term(
+        "Percentiles",
+        "Nearest rank, within 0.8 %; minimum, mean and maximum are exact.",
+    ),
+    Term(
+        "Units",
+        "1 kB is 1000 bytes and 1 Mbit/s is 1,000,000 bit/s. Times of day are UTC. A dash means that a value "
+        "cannot be known from this capture; zero means measured zero.",
+    ),
+)

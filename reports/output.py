@@ -1,0 +1,104 @@
+"""Where results go: a file that appears only when it is complete, a pipe, or standard output."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import stat
+import sys
+from typing import TYPE_CHECKING, BinaryIO, TextIO
+
+from tfrctrace.errors import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STANDARD_OUTPUT = "-"
+
+
+def check_output(path: str) -> None:
+    """Raise `OutputError` if `open_output` cannot work, before anybody waits for the reading of a capture."""
+    if path == STANDARD_OUTPUT or (os.path.exists(path) and not os.path.isdir(path)):
+        return
+    if os.path.isdir(path):
+        raise OutputError(path, "is a directory")
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise OutputError(path, "no such directory")
+    if not os.access(folder, os.W_OK):
+        raise OutputError(path, "permission denied")
+
+
+@contextlib.contextmanager
+def open_output(path: str) -> Iterator[BinaryIO]:
+    """Give a file to write bytes to; `-` is standard output.
+
+    A file is written beside its place and moved there at the end, so a run that fails leaves what was there.
+    Pipes and devices are written directly. Raises `OutputError` if that is not possible.
+    """
+    if path == STANDARD_OUTPUT:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    check_output(path)
+    try:
+        with _replacing(path) if _is_replaceable(path) else open(path, "wb") as file:
+            yield file
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise OutputError(path, (error.strerror or str(error)).lower()) from error
+
+
+@contextlib.contextmanager
+def open_text_output(path: str) -> Iterator[TextIO]:
+    """Give a file to write text to, as `open_output` does; files are UTF-8, a terminal is what it is."""
+    if path == STANDARD_OUTPUT:
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    with open_output(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="\n")
+        yield text
+        text.flush()
+        text.detach()
+
+
+def _is_replaceable(path: str) -> bool:
+    """Return whether a new file can take the place of `path`: not that of a pipe or a device."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return True
+
+
+@contextlib.contextmanager
+def _replacing(path: str) -> Iterator[BinaryIO]:
+    """Give a new file that takes the place of `path` (or of what it links to) when the block ends well."""
+    import tempfile
+
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{name[:32]}.", suffix=".part", dir=folder)
+    try:
+        with open(descriptor, "wb") as file:
+            yield file
+        os.chmod(temporary, _mode_for(target))
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _mode_for(target: str) -> int:
+    """Return the permissions of the file that is replaced, else those of any new file."""
+    try:
+        return stat.S_IMODE(os.stat(target).st_mode)
+    except OSError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask

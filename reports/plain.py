@@ -1,0 +1,29 @@
+"""Text that came out of a capture, made harmless for every place where it is shown."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
+"""Unicode categories that draw nothing but may move the cursor, turn the writing direction or hide text."""
+
+
+def plain_text(text: str) -> str:
+    r"""Return `text` with control and format characters as visible escapes such as `\x1b` or `\u202e`.
+
+    That covers terminal sequences, line breaks, right-to-left overrides, and the lone surrogates that stand
+    for the bytes of a file name that is not UTF-8. Escaping for HTML comes after this.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_visible(character) for character in text)
+
+
+def _visible(character: str) -> str:
+    if unicodedata.category(character) not in _INVISIBLE:
+        return character
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,113 @@
+"""Numbers as people read them: three significant digits and a unit that fits.
+
+Shared by every form of a report, so that the page and the terminal show the same text. Prefixes are
+decimal (1 kB is 1000 bytes, as for bit/s). A missing value is an en dash, never 0.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+MISSING: Final = "–"
+"""Stands for a value that cannot be known."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_PREFIXES: Final = ("", "k", "M", "G", "T", "P", "E")
+
+
+def format_count(value: int | None) -> str:
+    """Return a whole number with commas between groups of three digits: `1,234,567`."""
+    return MISSING if value is None else f"{value:,d}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 flow`, `2 flows`."""
+    return f"{format_count(number)} {noun}" if number == 1 else f"{format_count(number)} {noun}s"
+
+
+def format_bytes(value: float | None) -> str:
+    """Return an amount of data given in bytes: `512 B`, `1.50 kB`, `12.3 MB`."""
+    return _with_prefix(value, "B")
+
+
+def format_rate_bps(value: float | None) -> str:
+    """Return a rate given in bit/s: `0 bit/s`, `9.57 Mbit/s`, `1.00 Gbit/s`."""
+    return _with_prefix(value, "bit/s")
+
+
+def format_ms(value: float | None) -> str:
+    """Return a time given in milliseconds, always in ms so that a column can be compared: `0.042 ms`.
+
+    Whole microseconds are enough, except for times below one.
+    """
+    if value is None or not math.isfinite(value):
+        return MISSING
+    return f"{value:.3f} ms" if 0.001 <= abs(value) < 1 else f"{_three_digits(value)} ms"
+
+
+def format_share(value: float | None) -> str:
+    """Return a share from 0 to 1 in percent, two decimals at most: `1.25 %`, `<0.01 %`."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    percent = value * 100
+    if 0 < percent < 0.005:
+        return "<0.01 %"  # 0.00 % would read as none at all
+    return f"{percent:.2f} %" if 0 < percent < 1 else f"{_three_digits(percent)} %"
+
+
+def format_duration_s(value: float | None) -> str:
+    """Return a duration given in seconds: `250 ms`, `12.3 s`, `2 min 05 s`, `1 h 02 min`, `3 d 04 h`."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    if 0 < abs(value) < 0.9995:
+        return format_ms(value * 1000)
+    if abs(value) < 59.95:  # 59.95 and above would round to `60.0 s`
+        return f"{_three_digits(value)} s"
+    sign = "-" if value < 0 else ""
+    minutes, seconds = divmod(round(abs(value)), 60)
+    if minutes < 60:
+        return f"{sign}{minutes} min {seconds:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return f"{sign}{hours} h {minutes:02d} min"
+    days, hours = divmod(hours, 24)
+    return f"{sign}{days} d {hours:02d} h"
+
+
+def format_time_ns(value: int | None) -> str:
+    """Return a time given in ns since the epoch, in UTC to the millisecond: `2026-05-09 07:35:25.120 UTC`."""
+    if value is None:
+        return MISSING
+    moment = _EPOCH + timedelta(microseconds=value // 1000)
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} UTC"
+
+
+def _with_prefix(value: float | None, unit: str) -> str:
+    """Return `value` with the decimal prefix that leaves one to three digits before the point."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    scaled = float(value)
+    step = 0
+    # 999.5 would be written as 1000: it belongs to the next prefix
+    while abs(scaled) >= 999.5 and step < len(_PREFIXES) - 1:
+        scaled /= 1000
+        step += 1
+    digits = _whole_or_three_digits(scaled) if step == 0 else _three_digits(scaled)
+    return f"{digits} {_PREFIXES[step]}{unit}"
+
+
+def _whole_or_three_digits(value: float) -> str:
+    """Return whole numbers without a fraction (there are no 0.00 bytes), others to three digits."""
+    return f"{value:.0f}" if value == int(value) else _three_digits(value)
+
+
+def _three_digits(value: float) -> str:
+    """Return three significant digits without an exponent, at most six decimals; whole above 100."""
+    if value == 0:
+        return "0"
+    # the rounded value decides: 9.996 is written 10.0, not 10.00
+    exponent = math.floor(math.log10(abs(float(f"{value:.2e}"))))
+    decimals = min(max(2 - exponent, 0), 6)
+    return f"{value:,.{decimals}f}"
