@@ -1,0 +1,133 @@
+"""The command line: the commands by name, and the one place that turns an error into words and a status.
+
+Exit status: 0 done; 1 a check failed; 2 wrong usage; 3 an input could not be read (the rest was done);
+70 a bug of ours; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, Final, cast
+
+import typer
+
+from tfrctrace import __version__
+from tfrctrace.commands.convert import convert
+from tfrctrace.commands.flows import flows
+from tfrctrace.commands.report import report
+from tfrctrace.console import DONE, INTERNAL_ERROR, INTERRUPTED, NOT_READ, WRONG_USAGE, say
+from tfrctrace.errors import InputError, Message, TfrctraceError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DEBUG_VARIABLE: Final = "TFRCTRACE_DEBUG"
+"""If set, an internal error shows where it happened."""
+
+# Root of what Typer raises for wrong arguments. Typer does not name it, and carries click inside itself
+# or imports it, depending on its version.
+_CLICK_EXCEPTION: Final = next(
+    base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
+)
+
+app = typer.Typer(
+    name="tfrctrace",
+    help="Post-hoc trace analysis for TCP and TFRC: captures in, flows and reports out.",
+    epilog="Example: tfrctrace report link.pcapng -o link.html",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command(epilog="Example: tfrctrace report link.pcapng -o link.html")(report)
+app.command(epilog="Example: tfrctrace flows --filter 'tcp port 5201' --sort bytes link.pcapng")(flows)
+app.command(epilog="Example: tfrctrace convert link.pcapng --what rtt -o rtt.parquet")(convert)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"tfrctrace {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version and leave.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Post-hoc trace analysis for TCP and TFRC: captures in, flows and reports out."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return the exit status; no exception leaves this function."""
+    try:
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        status = app(list(arguments) or ["--help"], prog_name="tfrctrace", standalone_mode=False)
+        sys.stdout.flush()
+    except BaseException as error:
+        return _failed(error)
+    return status if isinstance(status, int) else DONE
+
+
+def _failed(error: BaseException) -> int:
+    """Say what went wrong and return the exit status."""
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return INTERRUPTED
+    if _is_closed_pipe(error):
+        _drop_standard_output()
+        return DONE
+    if isinstance(error, SystemExit):  # Typer's way to end after completion
+        return error.code if isinstance(error.code, int) else DONE
+    if isinstance(error, TfrctraceError):
+        for message in error.messages():
+            say(message)
+        return NOT_READ if isinstance(error, InputError) else WRONG_USAGE
+    if isinstance(error, _CLICK_EXCEPTION):
+        return _misused(cast("typer.BadParameter", error))
+    return _internal(error)
+
+
+def _is_closed_pipe(error: BaseException) -> bool:
+    """Return whether the reader of standard output has left; Typer makes a `SystemExit` of that."""
+    return isinstance(error, BrokenPipeError) or (
+        isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)
+    )
+
+
+def _misused(error: typer.BadParameter) -> int:
+    """Say what is wrong with the arguments, which Typer has found out."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "tfrctrace"
+    text = error.format_message()
+    say(
+        Message(
+            "error", text[:1].lower() + text[1:].rstrip("."), hint=f"`{command} --help` shows what there is"
+        )
+    )
+    return WRONG_USAGE
+
+
+def _internal(error: BaseException) -> int:
+    """Say that this is a bug of ours, and where it is if the user wants to know."""
+    if os.environ.get(DEBUG_VARIABLE):
+        import traceback
+
+        traceback.print_exception(error)
+    words = " ".join(str(error).split())
+    say(
+        Message(
+            "error",
+            f"internal error: {type(error).__name__}{': ' if words else ''}{words}",
+            hint=f"this is a bug; `{DEBUG_VARIABLE}=1` shows where, please report it with that",
+        )
+    )
+    return INTERNAL_ERROR
+
+
+def _drop_standard_output() -> None:
+    """Let the flush at exit go nowhere: the reader has closed the pipe because it has seen enough."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

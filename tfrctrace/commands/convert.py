@@ -1,0 +1,140 @@
+"""`tfrctrace convert`: packets, flows or samples as a table that other programs read."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tfrctrace.commands.options import (
+    Filter,
+    Join,
+    MaxDecompressed,
+    MaxFlows,
+    MaxSamples,
+    Quiet,
+    Strict,
+    Traces,
+    check_place,
+    open_trace,
+)
+from tfrctrace.console import Console
+from tfrctrace.errors import InputError, UsageError
+from tfrctrace.reports.output import STANDARD_OUTPUT
+from tfrctrace.reports.tables import FORMAT_OF_SUFFIX, TableFormat
+from tfrctrace.trace import MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
+
+if TYPE_CHECKING:
+    from tfrctrace.parsers.reading import TableName
+    from tfrctrace.trace import Trace
+
+
+What = Literal["packets", "flows", "bins", "rtt", "losses"]
+
+
+def convert(
+    traces: Traces,
+    *,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.")
+    ],
+    what: Annotated[What, typer.Option("--what", "-w", help="Which table.")] = "packets",
+    form: Annotated[
+        TableFormat | None,
+        typer.Option("--format", help="Form of the table; without it the suffix of FILE tells."),
+    ] = None,
+    bin_width: Annotated[
+        str | None,
+        typer.Option(
+            "--bin-width", metavar="TIME", help="Width of the bins, as 500ms; else one that fits the length."
+        ),
+    ] = None,
+    filter: Filter = None,
+    join: Join = False,
+    max_flows: MaxFlows = MAX_FLOWS,
+    max_samples: MaxSamples = None,
+    max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
+    strict: Strict = False,
+    quiet: Quiet = False,
+) -> int:
+    """Write one table of captures as Parquet, CSV or Arrow.
+
+    Packets are written as they are read, so a capture may be larger than memory.
+    """
+    from tfrctrace.durations import parse_duration_ns
+
+    chosen = _form(form, output)
+    _refuse_contradictions(what, chosen, output, join=join, bin_width=bin_width, max_samples=max_samples)
+    check_place(output, traces)
+    console = Console(quiet=quiet, strict=strict)
+    trace = open_trace(
+        traces,
+        console,
+        filter=filter,
+        join=join,
+        max_flows=max_flows,
+        max_samples=max_samples or MAX_SAMPLES,
+        max_decompressed_bytes=max_decompressed_bytes,
+        bin_ns=None if bin_width is None else parse_duration_ns(bin_width),
+    )
+    if what == "packets":
+        _write_packets(trace, console, output, chosen)
+    else:
+        _write_samples(trace, what, output, chosen)
+    if output != STANDARD_OUTPUT:
+        console.note(f"{what} written to `{output}`")
+    return console.exit_status
+
+
+def _form(form: TableFormat | None, output: str) -> TableFormat:
+    """Return the form that was asked for, else that of the file's name."""
+    if form:
+        return form
+    suffix = os.path.splitext(output)[1].lower()
+    if suffix not in FORMAT_OF_SUFFIX:
+        raise UsageError(
+            f"the name `{output}` does not tell the form of the table",
+            hint="end it in `.parquet`, `.csv` or `.arrow`, or give `--format`",
+        )
+    return FORMAT_OF_SUFFIX[suffix]
+
+
+def _refuse_contradictions(
+    what: What, form: TableFormat, output: str, *, join: bool, bin_width: str | None, max_samples: int | None
+) -> None:
+    """Raise for options that would have no effect on the table that is asked for."""
+    if join and what == "packets":
+        raise UsageError("`--join` has no meaning for packets, which are numbered in each capture")
+    if bin_width is not None and what != "bins":
+        raise UsageError("`--bin-width` is for `--what bins` only")
+    if max_samples is not None and what not in {"rtt", "losses"}:
+        raise UsageError("`--max-samples` is for `--what rtt` and `--what losses` only")
+    if form != "csv" and output == STANDARD_OUTPUT and sys.stdout.isatty():
+        raise UsageError(
+            f"{form} is not for a terminal", hint="name a file with `-o`, or choose `--format csv`"
+        )
+
+
+def _write_packets(trace: Trace, console: Console, output: str, form: TableFormat) -> None:
+    from tfrctrace.parsers.reading import arrow_schema
+    from tfrctrace.reports.output import open_output
+    from tfrctrace.reports.tables import write_table
+
+    packets = trace.packet_batches()
+    with open_output(output) as file:
+        write_table(file, form, console.watch_items(packets), arrow_schema("packets"))
+        if packets.is_empty_handed:
+            raise InputError(packets.problems)
+    console.tell(packets.problems)
+
+
+def _write_samples(trace: Trace, table: TableName, output: str, form: TableFormat) -> None:
+    from tfrctrace.parsers.reading import arrow_schema
+    from tfrctrace.reports.output import open_output
+    from tfrctrace.reports.tables import write_table
+
+    batches = trace.read(table).table(table).batches()
+    with open_output(output) as file:
+        write_table(file, form, batches, arrow_schema(table))

@@ -1,0 +1,116 @@
+"""Options that several commands have, in one form and with one help text; and the trace they describe."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tfrctrace.errors import UsageError
+from tfrctrace.reports.output import check_output
+from tfrctrace.trace import MAX_SAMPLES, Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfrctrace.console import Console
+    from tfrctrace.parsers.filters import CompiledFilter
+    from tfrctrace.parsers.reading import Pass
+
+Traces = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TRACE",
+        help="Captures (pcap, pcapng, also compressed), directories of them, or - for standard input.",
+        show_default=False,
+    ),
+]
+Filter = Annotated[
+    str | None,
+    typer.Option("--filter", "-f", metavar="EXPRESSION", help="Read only packets that match, as in tcpdump."),
+]
+Join = Annotated[
+    bool, typer.Option("--join", help="Read all captures as one trace that was rotated, not each for itself.")
+]
+MaxFlows = Annotated[
+    int, typer.Option("--max-flows", min=1, metavar="N", help="Follow at most N flows in one trace.")
+]
+MaxSamples = Annotated[
+    int | None,
+    typer.Option(
+        "--max-samples",
+        min=1,
+        metavar="N",
+        show_default=str(MAX_SAMPLES),
+        help="Keep at most N RTT samples or losses of one trace.",
+    ),
+]
+MaxDecompressed = Annotated[
+    int,
+    typer.Option(
+        "--max-decompressed", min=1, metavar="N", help="Give up a compressed capture after N bytes."
+    ),
+]
+
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Treat every warning about an input as an error (exit status 3).")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+
+
+def open_trace(
+    traces: list[str],
+    console: Console,
+    *,
+    filter: str | None,
+    join: bool,
+    max_flows: int,
+    max_samples: int = MAX_SAMPLES,
+    max_decompressed_bytes: int,
+    bin_ns: int | None = None,
+    meanwhile: Callable[[], None] | None = None,
+) -> Trace:
+    """Return the trace that the options describe, which tells `console` what happens while it is read.
+
+    `meanwhile` is called once the core is at work: the place to load what is needed afterwards.
+    """
+    from tfrctrace.parsers.reading import Settings
+    from tfrctrace.parsers.sources import find_inputs
+
+    settings = Settings(
+        filter=None if filter is None else _compiled(filter),
+        join=join,
+        max_flows=max_flows,
+        max_samples=max_samples,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )
+
+    def watch(running: Pass) -> None:
+        if meanwhile:
+            meanwhile()
+        console.watch(running)
+
+    return Trace(
+        find_inputs(traces, join=join),
+        settings,
+        bin_ns=bin_ns,
+        watch=watch,
+        on_problems=console.tell,
+    )
+
+
+def check_place(output: str, traces: list[str]) -> None:
+    """Raise if the result cannot be written to `output`, or would take the place of a capture."""
+    check_output(output)
+    for trace in traces:
+        if os.path.exists(output) and os.path.exists(trace) and os.path.samefile(output, trace):
+            raise UsageError(
+                f"`{output}` is read, so it cannot be written", hint="choose another name for `-o`"
+            )
+
+
+def _compiled(expression: str) -> CompiledFilter:
+    from tfrctrace.parsers.filters import CompiledFilter
+
+    return CompiledFilter(expression)

@@ -1,0 +1,79 @@
+"""`tfrctrace report`: the whole story of captures as one HTML file."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from tfrctrace.commands.options import (
+    Filter,
+    Join,
+    MaxDecompressed,
+    MaxFlows,
+    Quiet,
+    Strict,
+    Traces,
+    check_place,
+    open_trace,
+)
+from tfrctrace.console import Console
+from tfrctrace.trace import MAX_DECOMPRESSED_BYTES, MAX_FLOWS
+
+
+def report(
+    traces: Traces,
+    *,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            show_default="NAME.html of one capture, else report.html",
+            help="Where to write; - is standard output.",
+        ),
+    ] = None,
+    title: Annotated[
+        str | None,
+        typer.Option("--title", metavar="TEXT", help="Heading of the report; else the capture's name."),
+    ] = None,
+    filter: Filter = None,
+    join: Join = False,
+    max_flows: MaxFlows = MAX_FLOWS,
+    max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
+    strict: Strict = False,
+    quiet: Quiet = False,
+) -> int:
+    """Write a report of captures: one HTML file that needs no network and no other file.
+
+    Without -o it is put into the current directory and named after the capture.
+    """
+    from tfrctrace.reports.output import STANDARD_OUTPUT
+
+    path = output or default_name(traces)
+    check_place(path, traces)
+    console = Console(quiet=quiet, strict=strict)
+    trace = open_trace(
+        traces,
+        console,
+        filter=filter,
+        join=join,
+        max_flows=max_flows,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )
+    trace.report(path, title=title)
+    if path != STANDARD_OUTPUT:
+        console.note(f"report written to `{path}`")
+    return console.exit_status
+
+
+def default_name(traces: list[str]) -> str:
+    """Return the name of the report of `traces`: the capture's own, if there is one and it is a file."""
+    from tfrctrace.errors import STANDARD_INPUT
+    from tfrctrace.parsers.sources import without_suffixes
+
+    if len(traces) != 1 or traces[0] == STANDARD_INPUT or os.path.isdir(traces[0]):
+        return "report.html"
+    return f"{without_suffixes(traces[0])}.html"

@@ -1,0 +1,301 @@
+"""What `tfrctrace.open` returns: one or more captures, read when something is asked of them."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.errors import InputError, ReadOnceError, TfrctraceWarning, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    import polars as pl
+
+    from tfrctrace.parsers._native import Problem, SourceSummary
+    from tfrctrace.parsers.reading import PacketBatches, Pass, Reading, Settings, StackedTable, TableName
+    from tfrctrace.parsers.sources import Inputs
+
+StrPath = str | os.PathLike[str]
+
+MAX_FLOWS: Final = 1_000_000
+"""Flows that are followed in one trace, unless the caller says otherwise."""
+
+MAX_SAMPLES: Final = 10_000_000
+"""RTT samples, and as many losses, that are kept of one trace."""
+
+MAX_DECOMPRESSED_BYTES: Final = 64 * 2**30
+"""Bytes after which a compressed input is given up as a decompression bomb."""
+
+NS_PER_MS: Final = 1_000_000
+
+_POLL_S: Final = 0.1
+
+
+def open(
+    paths: StrPath | Iterable[StrPath],
+    *,
+    filter: str | None = None,
+    join: bool = False,
+    bin_width: str | None = None,
+    max_flows: int = MAX_FLOWS,
+    max_samples: int = MAX_SAMPLES,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
+) -> Trace:
+    """Return the trace in `paths`: captures, directories of captures, or `-` for standard input.
+
+    Nothing is read before something is asked of the trace, and each file is read again for what was not
+    collected yet. Standard input cannot be read twice: its one pass collects everything.
+
+    `filter` is an expression of tcpdump. Several files are separate traces, with flows numbered through; with
+    `join` they are one trace that was rotated. `bin_width` such as `"10ms"` sets the width of `Trace.bins`.
+    `max_flows` and `max_samples` bound the memory, `max_decompressed_bytes` the size of a compressed input.
+
+    Raises `FilterError` for a wrong filter, and `InputError` (here or at the first question) if none of the
+    inputs can be read. If some can, or with a reservation, a `TfrctraceWarning` says so.
+    """
+    from tfrctrace.durations import parse_duration_ns
+    from tfrctrace.parsers.filters import CompiledFilter
+    from tfrctrace.parsers.reading import Settings
+    from tfrctrace.parsers.sources import find_inputs
+
+    named = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    settings = Settings(
+        filter=None if filter is None else CompiledFilter(filter),
+        join=join,
+        max_flows=max_flows,
+        max_samples=max_samples,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )
+    return Trace(
+        find_inputs([os.fspath(path) for path in named], join=join),
+        settings,
+        bin_ns=None if bin_width is None else parse_duration_ns(bin_width),
+    )
+
+
+def wait_quietly(running: Pass) -> None:
+    """Wait for the end of a pass; an interrupt stops it."""
+    try:
+        while not running.wait(_POLL_S):
+            pass
+    except BaseException:
+        running.cancel()
+        raise
+
+
+def warn_of(problems: list[Problem]) -> None:
+    """Issue a `TfrctraceWarning` for each problem; notes are not worth one."""
+    for problem in problems:
+        if problem["severity"] != "note":
+            warnings.warn(TfrctraceWarning(problem), stacklevel=2)
+
+
+class Trace:
+    """One or more captures, and everything that can be asked of them.
+
+    Frames are Polars, with the columns of `tfrctrace.parsers.schema`; `.to_pandas()` is Polars' own. What was
+    collected is kept, so asking twice reads once.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        settings: Settings,
+        *,
+        bin_ns: int | None = None,
+        watch: Callable[[Pass], None] = wait_quietly,
+        on_problems: Callable[[list[Problem]], None] = warn_of,
+    ) -> None:
+        """Take the inputs; use `tfrctrace.open` instead, unless you want to `watch` the reading yourself.
+
+        `watch` is given a running pass and returns at its end; `on_problems` is told once what was wrong.
+        """
+        if not inputs.names:
+            raise InputError(inputs.problems)
+        self._inputs = inputs
+        self._settings = settings
+        self._bin_ns = bin_ns
+        self._watch = watch
+        self._on_problems = on_problems
+        self._readings: list[tuple[frozenset[TableName], Reading]] = []
+        self._bins: dict[int, pl.DataFrame] = {}
+        self._was_streamed = False
+        self._was_told = False
+
+    def __repr__(self) -> str:
+        names = self._inputs.names
+        what = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+        if not self._readings:
+            return f"<Trace of {what}, not read yet>"
+        reading = self._readings[0][1]
+        packets = sum(source["packets"] for source in reading.sources)
+        return f"<Trace of {what}: {reading.flow_count} flows, {packets} packets>"
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """One row for each flow and direction."""
+        return self.table("flows").frame()
+
+    @property
+    def bins(self) -> pl.DataFrame:
+        """Counts in bins of time; their width is `bin_width` of `open`, else one that fits the length."""
+        return self.table("bins").frame()
+
+    @property
+    def rtt(self) -> pl.DataFrame:
+        """One row for each RTT sample, in ns."""
+        return self.table("rtt").frame()
+
+    @property
+    def losses(self) -> pl.DataFrame:
+        """One row for each retransmitted or out-of-order packet."""
+        return self.table("losses").frame()
+
+    @property
+    def sources(self) -> list[SourceSummary]:
+        """What each input held: format, link types, counts, times in ns."""
+        return self._any_reading().sources
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What was wrong with the inputs, as facts; `tfrctrace.errors.describe` makes words of them."""
+        return self._inputs.problems + self._any_reading().problems
+
+    def throughput(self, width: str) -> pl.DataFrame:
+        """Return throughput and goodput (bit/s) of each flow and direction in bins of `width`, as `"500ms"`.
+
+        Between the first and the last packet of a direction a bin without packets is a row with 0.
+        """
+        from tfrctrace.durations import parse_duration_ns
+        from tfrctrace.metrics.throughput import throughput_series
+
+        return throughput_series(self._bins_of_width(parse_duration_ns(width)))
+
+    def packets(self) -> Iterator[pl.DataFrame]:
+        """Give all packets, in frames of bounded size; `polars.concat(trace.packets())` makes one of them."""
+        import polars as pl
+
+        batches = self.packet_batches()
+        for batch in batches:
+            yield pl.DataFrame(batch)
+        if batches.is_empty_handed:
+            raise InputError(batches.problems)
+        self._tell(batches.problems)
+
+    def packet_batches(self) -> PacketBatches:
+        """Return all packets as Arrow record batches, to be iterated over once, without a data frame."""
+        from tfrctrace.parsers.reading import PacketBatches
+
+        self._refuse_second_reading("the table of packets")
+        self._was_streamed = True
+        return PacketBatches(self._inputs.names, self._settings)
+
+    def report(self, path: StrPath, *, title: str | None = None) -> Path:
+        """Write a report, one HTML file that needs nothing else, and return its path."""
+        from pathlib import Path
+
+        from tfrctrace.reports.output import open_output
+
+        page = self.report_html(title=title)
+        with open_output(os.fspath(path)) as file:
+            file.write(page.encode(errors="backslashreplace"))
+        return Path(path)
+
+    def report_html(self, *, title: str | None = None) -> str:
+        """Return the report as text."""
+        from tfrctrace.reports.html import render
+        from tfrctrace.reports.model import build_report
+
+        reading = self.read("flows", "bins")
+        report = build_report(
+            reading.table("flows").frame(),
+            reading.table("bins").frame(),
+            reading.sources,
+            self._inputs.problems + reading.problems,
+            title=title or self.name,
+            joined=self._settings.join,
+        )
+        return render(report)
+
+    @property
+    def name(self) -> str:
+        """What the trace is called in a title: the file's name, or how many files there are."""
+        names = self._inputs.names
+        if self._inputs.is_standard_input:
+            return "standard input"
+        return os.path.basename(names[0]) if len(names) == 1 else f"{len(names)} captures"
+
+    def table(self, name: TableName) -> StackedTable:
+        """Return a table as the core made it: rows or Arrow batches, without a data frame."""
+        return self._read_one(name).table(name)
+
+    def read(self, *tables: TableName) -> Reading:
+        """Return a reading that holds `tables`, from one pass over the inputs if there was none yet.
+
+        Properties do this by themselves; call it first if several tables are wanted, and only those.
+        """
+        wanted = frozenset(tables)
+        for collected, reading in self._readings:
+            if wanted <= collected:
+                return reading
+        self._refuse_second_reading(" and ".join(sorted(wanted)))
+        reading = self._pass(wanted, self._bin_ns)
+        widths_ns = reading.bin_widths_ns
+        if len(widths_ns) > 1:
+            # each trace was given the width that fits its length; one table has one width
+            reading = self._pass(wanted, max(widths_ns))
+        self._readings.append((wanted, reading))
+        return reading
+
+    def _any_reading(self) -> Reading:
+        return self._readings[0][1] if self._readings else self._read_one("flows")
+
+    def _read_one(self, name: TableName) -> Reading:
+        """Return a reading with the table `name`; of standard input, with all that there will ever be."""
+        if self._inputs.is_standard_input and not self._readings:
+            return self.read("flows", "bins", "rtt", "losses")
+        return self.read(name)
+
+    def _bins_of_width(self, width_ns: int) -> pl.DataFrame:
+        """Return bins of `width_ns`: counted anew, or for standard input made from those there are."""
+        if self._inputs.is_standard_input:
+            return self._joined_bins(width_ns)
+        if width_ns not in self._bins:
+            self._bins[width_ns] = self._pass(frozenset({"bins"}), width_ns).table("bins").frame()
+        return self._bins[width_ns]
+
+    def _joined_bins(self, width_ns: int) -> pl.DataFrame:
+        from tfrctrace.metrics.bins import coarser_bins
+
+        bins = self.bins
+        if len(bins) and width_ns % bins["width_ns"][0]:
+            have_ms, wanted_ms = bins["width_ns"][0] / NS_PER_MS, width_ns / NS_PER_MS
+            raise UsageError(
+                f"standard input was counted in bins of {have_ms:g} ms, not a divisor of {wanted_ms:g} ms",
+                hint="give `bin_width` to `tfrctrace.open`, or save the capture to a file",
+            )
+        return coarser_bins(bins, width_ns)
+
+    def _refuse_second_reading(self, wanted: str) -> None:
+        if self._inputs.is_standard_input and (self._readings or self._was_streamed):
+            raise ReadOnceError(wanted)
+
+    def _pass(self, collect: frozenset[TableName], bin_ns: int | None) -> Reading:
+        """Read all inputs once; the first time, tell what was wrong with them."""
+        from tfrctrace.parsers.reading import Pass
+
+        running = Pass(self._inputs.names, self._settings, collect, bin_ns=bin_ns)
+        self._watch(running)
+        reading = running.result()
+        if reading.is_empty_handed:
+            raise InputError(self._inputs.problems + reading.problems)
+        self._tell(reading.problems)
+        return reading
+
+    def _tell(self, problems: list[Problem]) -> None:
+        if not self._was_told:
+            self._was_told = True
+            self._on_problems(self._inputs.problems + problems)
