@@ -1,0 +1,121 @@
+"""What several tests need: captures made from packets, and the program run as a user runs it."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+# A busy machine is slow, not wrong.
+settings.register_profile("tfrctrace", deadline=None)
+settings.load_profile("tfrctrace")
+
+CLIENT, SERVER = "192.0.2.1", "198.51.100.7"
+CLIENT_MAC, SERVER_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
+START_S = 1_700_000_000
+STEP_MS = 10
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one run of the program ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="session")
+def conversation() -> Callable[..., list[bytes]]:
+    """Return a function that makes the frames of a short, closed TCP connection."""
+    from scapy.layers.inet import IP, TCP
+    from scapy.layers.l2 import Ether
+
+    def frames(port: int = 40_000, *, data_packets: int = 3, link_layer: bool = True) -> list[bytes]:
+        def there(**tcp: object) -> bytes:
+            return frame(CLIENT, SERVER, sport=port, dport=80, **tcp)
+
+        def back(**tcp: object) -> bytes:
+            return frame(SERVER, CLIENT, sport=80, dport=port, **tcp)
+
+        def frame(src: str, dst: str, payload: bytes = b"", **tcp: object) -> bytes:
+            packet = IP(src=src, dst=dst) / TCP(**tcp) / payload
+            macs = (CLIENT_MAC, SERVER_MAC) if src == CLIENT else (SERVER_MAC, CLIENT_MAC)
+            return bytes(Ether(src=macs[0], dst=macs[1]) / packet if link_layer else packet)
+
+        end = 1001 + 100 * data_packets
+        made = [
+            there(flags="S", seq=1000, options=[("MSS", 1460)]),
+            back(flags="SA", seq=5000, ack=1001, options=[("MSS", 1400)]),
+            there(flags="A", seq=1001, ack=5001),
+        ]
+        for seq in range(1001, end, 100):
+            made += [
+                there(flags="PA", seq=seq, ack=5001, payload=b"x" * 100),
+                back(flags="A", seq=5001, ack=seq + 100),
+            ]
+        return [
+            *made,
+            there(flags="FA", seq=end, ack=5001),
+            back(flags="FA", seq=5001, ack=end + 1),
+            there(flags="A", seq=end + 1, ack=5002),
+        ]
+
+    return frames
+
+
+@pytest.fixture
+def write_capture(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that writes frames into a pcap file, 10 ms apart."""
+
+    def write(
+        name: str, frames: Iterable[bytes], *, link_type: int = 1, start_s: int = START_S, cut: int = 0
+    ) -> Path:
+        """Write the capture; `cut` bytes are missing at its end."""
+        content = bytearray(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, link_type))
+        for number, frame in enumerate(frames):
+            seconds, ms = divmod(number * STEP_MS, 1000)
+            content += struct.pack("<IIII", start_s + seconds, ms * 1000, len(frame), len(frame)) + frame
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content[: len(content) - cut])
+        return path
+
+    return write
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., Outcome]:
+    """Return a function that runs the program in a process of its own, in `tmp_path`."""
+
+    def run_program(
+        *arguments: str | Path, stdin: bytes = b"", environment: dict[str, str] | None = None
+    ) -> Outcome:
+        done = subprocess.run(
+            program(arguments),
+            input=stdin,
+            capture_output=True,
+            check=False,
+            timeout=60,
+            cwd=tmp_path,
+            env={**os.environ, "COLUMNS": "80", **(environment or {})},
+        )
+        outcome = Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+        assert "Traceback" not in outcome.err
+        return outcome
+
+    return run_program
+
+
+def program(arguments: Sequence[str | Path]) -> list[str]:
+    return [sys.executable, "-m", "tfrctrace", *map(str, arguments)]

@@ -1,0 +1,335 @@
+"""Every link type, IP header and cut that is read, on packets that scapy built.
+
+Each capture holds the same handful of packets behind other headers, so that one table is right for all.
+"""
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption_NOP, IPOption_RR, fragment
+from scapy.layers.inet6 import (
+    ICMPv6DestUnreach,
+    ICMPv6PacketTooBig,
+    IPv6,
+    IPv6ExtHdrDestOpt,
+    IPv6ExtHdrFragment,
+    IPv6ExtHdrHopByHop,
+    IPv6ExtHdrRouting,
+    PadN,
+)
+from scapy.layers.l2 import ARP, CookedLinux, CookedLinuxV2, Dot1AD, Dot1Q, Ether, Loopback
+from scapy.packet import Packet, Raw
+
+from tfrctrace.parsers import _native
+
+CLIENT, SERVER = "192.0.2.1", "198.51.100.7"
+CLIENT_6, SERVER_6 = "2001:db8::1", "2001:db8:1::7"
+PAYLOAD = b"x" * 100
+
+
+def capture(
+    path: Path,
+    link_type: int,
+    frames: list[bytes],
+    *,
+    snap_length: int = 65_535,
+    lengths: list[int] | None = None,
+) -> Path:
+    """Write a pcap file byte by byte; `lengths` says how long the frames were on the wire."""
+    records = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, snap_length, link_type)]
+    for number, frame in enumerate(frames):
+        wire = lengths[number] if lengths else len(frame)
+        kept = frame[:snap_length]
+        records.append(struct.pack("<IIII", 1_700_000_000, number * 1000, len(kept), wire) + kept)
+    path.write_bytes(b"".join(records))
+    return path
+
+
+def read(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    analysis = _native.analyse([str(path)])
+    assert [p for p in analysis.problems if p["severity"] == "error"] == []
+    (source,) = analysis.sources
+    return analysis.flows.rows(), dict(source)
+
+
+def conversation(ip: Callable[[str, str], Packet], client: str, server: str) -> list[Packet]:
+    """Handshake, one request of 100 bytes, its acknowledgement."""
+
+    def out(flags: str, seq: int, ack: int) -> Packet:
+        return ip(client, server) / TCP(sport=40_000, dport=80, flags=flags, seq=seq, ack=ack)
+
+    def back(flags: str, seq: int, ack: int) -> Packet:
+        return ip(server, client) / TCP(sport=80, dport=40_000, flags=flags, seq=seq, ack=ack)
+
+    return [
+        out("S", 1000, 0),
+        back("SA", 5000, 1001),
+        out("A", 1001, 5001),
+        out("PA", 1001, 5001) / Raw(PAYLOAD),
+        back("A", 5001, 1101),
+    ]
+
+
+def ethernet(protocol: int) -> Packet:
+    # with addresses given, scapy asks nobody
+    return Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02", type=protocol)
+
+
+def version_4(src: str, dst: str) -> Packet:
+    return IP(src=src, dst=dst)
+
+
+def version_6(src: str, dst: str) -> Packet:
+    return IPv6(src=src, dst=dst)
+
+
+PACKETS_4 = conversation(version_4, CLIENT, SERVER)
+PACKETS_6 = conversation(version_6, CLIENT_6, SERVER_6)
+
+
+def framed(header: Callable[[Packet], bytes], packets: list[Packet]) -> list[bytes]:
+    return [header(packet) + bytes(packet) for packet in packets]
+
+
+def ether_type(packet: Packet) -> int:
+    return 0x86DD if packet.haslayer(IPv6) else 0x0800
+
+
+def ppp_protocol(packet: Packet) -> bytes:
+    return b"\x00\x57" if packet.haslayer(IPv6) else b"\x00\x21"
+
+
+def afnum(packet: Packet) -> int:
+    return 30 if packet.haslayer(IPv6) else 2
+
+
+# (name, link type, bytes before the IP header)
+LINK_TYPES: list[tuple[str, int, Callable[[Packet], bytes]]] = [
+    ("ethernet", 1, lambda p: bytes(ethernet(ether_type(p)))),
+    ("vlan", 1, lambda p: bytes(ethernet(0x8100) / Dot1Q(vlan=42, type=ether_type(p)))),
+    ("qinq", 1, lambda p: bytes(ethernet(0x88A8) / Dot1AD(vlan=7) / Dot1Q(vlan=42, type=ether_type(p)))),
+    (
+        "two 802.1Q tags",
+        1,
+        lambda p: bytes(ethernet(0x8100) / Dot1Q(vlan=7) / Dot1Q(vlan=42, type=ether_type(p))),
+    ),
+    ("raw 101", 101, lambda _: b""),
+    ("raw 12", 12, lambda _: b""),
+    ("raw 14", 14, lambda _: b""),
+    ("null, little-endian", 0, lambda p: struct.pack("<I", afnum(p))),
+    ("null, big-endian", 0, lambda p: struct.pack(">I", afnum(p))),
+    ("null, by scapy", 0, lambda p: bytes(Loopback(type=afnum(p)))),
+    ("loop", 108, lambda p: struct.pack(">I", afnum(p))),
+    ("cooked v1", 113, lambda p: bytes(CookedLinux(proto=ether_type(p)))),
+    ("cooked v2", 276, lambda p: bytes(CookedLinuxV2(proto=ether_type(p)))),
+    ("cooked v1 with a tag", 113, lambda p: bytes(CookedLinux(proto=0x8100)) + tag(p)),
+    ("ppp", 9, lambda p: b"\xff\x03" + ppp_protocol(p)),
+    ("ppp without address", 9, ppp_protocol),
+    ("ppp, short protocol", 9, lambda p: b"\xff\x03" + ppp_protocol(p)[1:]),
+    ("hdlc-like ppp", 50, lambda p: b"\xff\x03" + ppp_protocol(p)),
+    ("ppp sent", 204, lambda p: b"\x01\xff\x03" + ppp_protocol(p)),
+    ("ppp received", 204, lambda p: b"\x00" + ppp_protocol(p)),
+]
+
+
+def tag(packet: Packet) -> bytes:
+    return struct.pack(">HH", 42, ether_type(packet))
+
+
+@pytest.mark.parametrize("packets", [PACKETS_4, PACKETS_6], ids=["ipv4", "ipv6"])
+@pytest.mark.parametrize(("name", "link_type", "header"), LINK_TYPES, ids=[name for name, _, _ in LINK_TYPES])
+def test_a_conversation_is_the_same_behind_every_link_header(
+    tmp_path: Path, name: str, link_type: int, header: Callable[[Packet], bytes], packets: list[Packet]
+) -> None:
+    frames = framed(header, packets)
+    rows, source = read(capture(tmp_path / "c.pcap", link_type, frames))
+    check_conversation(rows, packets)
+    assert source["undecoded_packets"] == 0, name
+    assert sum(row["wire_bytes"] for row in rows) == sum(map(len, frames))
+
+
+def check_conversation(rows: list[dict[str, Any]], packets: list[Packet]) -> None:
+    there, back = rows
+    first = packets[0]
+    addresses = (first[IPv6].src, first[IPv6].dst) if first.haslayer(IPv6) else (first[IP].src, first[IP].dst)
+    assert (there["src"], there["dst"]) == addresses
+    assert (there["src_port"], there["dst_port"]) == (40_000, 80)
+    assert (there["direction"], back["direction"]) == ("fwd", "rev")
+    assert (there["packets"], back["packets"]) == (3, 2)
+    assert (there["payload_bytes"], back["payload_bytes"]) == (len(PAYLOAD), 0)
+    assert there["unique_bytes"] == len(PAYLOAD)
+    assert there["state"] == "established"
+    assert there["rtt_samples"] == 2
+    # one packet a millisecond: SYN at 0, the ACK that completes the handshake at 2
+    assert there["handshake_rtt_ms"] == pytest.approx(2)
+
+
+@pytest.mark.parametrize(("link_type", "packets"), [(228, PACKETS_4), (229, PACKETS_6)])
+def test_raw_ip_of_one_version(tmp_path: Path, link_type: int, packets: list[Packet]) -> None:
+    rows, _ = read(capture(tmp_path / "c.pcap", link_type, framed(lambda _: b"", packets)))
+    check_conversation(rows, packets)
+
+
+@pytest.mark.parametrize("routers", [0, 1, 8])
+def test_ipv4_options_are_passed_over(tmp_path: Path, routers: int) -> None:
+    def with_options(src: str, dst: str) -> Packet:
+        return IP(src=src, dst=dst, options=[IPOption_NOP(), IPOption_RR(routers=["192.0.2.99"] * routers)])
+
+    packets = conversation(with_options, CLIENT, SERVER)
+    assert IP(bytes(packets[0])).ihl == 6 + routers
+    rows, _ = read(capture(tmp_path / "c.pcap", 101, framed(lambda _: b"", packets)))
+    check_conversation(rows, packets)
+
+
+def hop_by_hop(src: str, dst: str) -> Packet:
+    return IPv6(src=src, dst=dst) / IPv6ExtHdrHopByHop(options=[PadN(optdata=b"\0" * 12)])
+
+
+def chain(src: str, dst: str) -> Packet:
+    destination = IPv6ExtHdrDestOpt(options=[PadN(optdata=b"\0" * 4)])
+    routing = IPv6ExtHdrRouting(addresses=["2001:db8::99"], segleft=0)
+    return IPv6(src=src, dst=dst) / IPv6ExtHdrHopByHop() / routing / destination
+
+
+def atomic_fragment(src: str, dst: str) -> Packet:
+    return IPv6(src=src, dst=dst) / IPv6ExtHdrFragment(id=7, m=0, offset=0)
+
+
+@pytest.mark.parametrize("header", [hop_by_hop, chain, atomic_fragment])
+def test_ipv6_extension_headers_are_passed_over(tmp_path: Path, header: Callable[[str, str], Packet]) -> None:
+    packets = conversation(header, CLIENT_6, SERVER_6)
+    rows, _ = read(capture(tmp_path / "c.pcap", 101, framed(lambda _: b"", packets)))
+    check_conversation(rows, packets)
+
+
+def test_fragments_of_ipv4_belong_to_the_flow_of_their_datagram(tmp_path: Path) -> None:
+    datagram = IP(src=CLIENT, dst=SERVER, id=77) / UDP(sport=5000, dport=6000) / Raw(b"y" * 3000)
+    pieces = [bytes(piece) for piece in fragment(datagram, fragsize=1000)]  # type: ignore[no-untyped-call]
+    assert len(pieces) > 2
+    rows, _ = read(capture(tmp_path / "c.pcap", 101, pieces))
+    there = rows[0]
+    assert there["src_port"] == 5000
+    assert there["packets"] == len(pieces)
+    assert there["ip_fragments"] == len(pieces)
+    assert there["payload_bytes"] == 3000
+
+
+def test_fragments_of_ipv6_belong_to_the_flow_of_their_datagram(tmp_path: Path) -> None:
+    whole = bytes(UDP(sport=5000, dport=6000, chksum=1) / Raw(b"y" * 2992))
+    pieces = []
+    for at in range(0, len(whole), 1200):
+        part = whole[at : at + 1200]
+        head = IPv6ExtHdrFragment(nh=17, id=99, offset=at // 8, m=int(at + 1200 < len(whole)))
+        pieces.append(bytes(IPv6(src=CLIENT_6, dst=SERVER_6) / head / Raw(part)))
+    rows, _ = read(capture(tmp_path / "c.pcap", 101, pieces))
+    there = rows[0]
+    assert there["src_port"] == 5000
+    assert there["packets"] == there["ip_fragments"] == len(pieces)
+    assert there["payload_bytes"] == 2992
+
+
+def unreachable_4(quoted: Packet) -> Packet:
+    return IP(src="203.0.113.1", dst=CLIENT) / ICMP(type=3, code=1) / Raw(bytes(quoted)[:28])
+
+
+def exceeded_4(quoted: Packet) -> Packet:
+    return IP(src="203.0.113.1", dst=CLIENT) / ICMP(type=11) / Raw(bytes(quoted)[:28])
+
+
+def unreachable_6(quoted: Packet) -> Packet:
+    return IPv6(src="2001:db8:2::1", dst=CLIENT_6) / ICMPv6DestUnreach(code=4) / Raw(bytes(quoted))
+
+
+def too_big_6(quoted: Packet) -> Packet:
+    return IPv6(src="2001:db8:2::1", dst=CLIENT_6) / ICMPv6PacketTooBig(mtu=1280) / Raw(bytes(quoted))
+
+
+@pytest.mark.parametrize(
+    ("packets", "error"),
+    [(PACKETS_4, unreachable_4), (PACKETS_4, exceeded_4), (PACKETS_6, unreachable_6), (PACKETS_6, too_big_6)],
+)
+def test_an_icmp_error_counts_for_the_flow_it_quotes(
+    tmp_path: Path, packets: list[Packet], error: Callable[[Packet], Packet]
+) -> None:
+    frames = framed(lambda _: b"", [*packets, error(packets[3])])
+    rows, _ = read(capture(tmp_path / "c.pcap", 101, frames))
+    assert len(rows) == 2
+    assert (rows[0]["icmp_errors"], rows[1]["icmp_errors"]) == (1, 0)
+    assert rows[0]["packets"] == 3
+
+
+def test_an_echo_request_is_no_flow(tmp_path: Path) -> None:
+    rows, source = read(capture(tmp_path / "c.pcap", 101, [bytes(IP(src=CLIENT, dst=SERVER) / ICMP())]))
+    assert rows == []
+    assert source["other_ip_packets"] == 1
+
+
+def test_arp_is_counted_as_not_ip(tmp_path: Path) -> None:
+    rows, source = read(
+        capture(tmp_path / "c.pcap", 1, [bytes(ethernet(0x0806) / ARP(psrc=CLIENT, pdst=SERVER))])
+    )
+    assert rows == []
+    assert source["non_ip_packets"] == 1
+
+
+def test_ethernet_padding_is_no_payload(tmp_path: Path) -> None:
+    padded = [bytes(ethernet(0x0800) / packet).ljust(60, b"\0") for packet in PACKETS_4]
+    rows, _ = read(capture(tmp_path / "c.pcap", 1, padded))
+    check_conversation(rows, PACKETS_4)
+
+
+def test_an_ip_length_of_zero_means_the_rest_of_the_frame(tmp_path: Path) -> None:
+    """Linux writes it for packets that the network card will cut into segments."""
+    data = IP(src=CLIENT, dst=SERVER, len=0) / TCP(sport=40_000, dport=80, flags="A") / Raw(b"z" * 20_000)
+    rows, _ = read(capture(tmp_path / "c.pcap", 101, [bytes(data)]))
+    assert rows[0]["payload_bytes"] == 20_000
+
+
+# Ethernet 14, IP 20, TCP 20: what can be known at each snap length
+@pytest.mark.parametrize(
+    ("snap_length", "has_flow", "has_payload"),
+    [
+        (13, False, False),
+        (33, False, False),
+        (34, False, False),
+        (38, True, False),
+        (53, True, False),
+        (54, True, True),
+        (96, True, True),
+    ],
+)
+def test_cut_packets_are_analysed_from_the_headers_that_are_left(
+    tmp_path: Path, snap_length: int, has_flow: bool, has_payload: bool
+) -> None:
+    frames = [bytes(ethernet(0x0800) / packet) for packet in PACKETS_4]
+    rows, source = read(
+        capture(tmp_path / "c.pcap", 1, frames, snap_length=snap_length, lengths=[*map(len, frames)])
+    )
+    assert source["packets"] == len(frames)
+    assert bool(rows) == has_flow
+    if has_flow:
+        assert sum(row["wire_bytes"] for row in rows) == sum(map(len, frames))
+        assert rows[0]["payload_bytes"] == (len(PAYLOAD) if has_payload else None)
+    if has_payload:
+        check_conversation(rows, PACKETS_4)
+
+
+def test_the_packet_table_says_where_decoding_ended(tmp_path: Path) -> None:
+    frames = [bytes(ethernet(0x0800) / packet) for packet in PACKETS_4]
+    path = capture(tmp_path / "c.pcap", 1, frames, snap_length=40, lengths=[*map(len, frames)])
+    batch = _native.PacketReader(str(path)).next_batch()
+    assert batch is not None
+    for row in batch.rows():
+        assert row["decode_stop"]
+        assert row["src_port"] in (80, 40_000)
+        assert row["payload_bytes"] is None
+
+
+def test_a_cooked_header_says_who_sent(tmp_path: Path) -> None:
+    frames = [bytes(CookedLinux(pkttype=kind, proto=0x800) / PACKETS_4[0]) for kind in (0, 4)]
+    batch = _native.PacketReader(str(capture(tmp_path / "c.pcap", 113, frames))).next_batch()
+    assert batch is not None
+    assert [row["event"] for row in batch.rows()] == ["received", "sent"]

@@ -1,0 +1,142 @@
+"""Which inputs the arguments mean, and in which order they are read."""
+
+import gzip
+import lzma
+import os
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfrctrace.errors import UsageError, describe
+from tfrctrace.parsers.sources import find_inputs, looks_like_capture, natural_key, without_suffixes
+
+PCAP = b"\xd4\xc3\xb2\xa1" + bytes(20)
+PCAPNG = b"\x0a\x0d\x0d\x0a" + bytes(24)
+
+
+def names_below(directory, inputs):
+    return [os.path.relpath(name, directory) for name in inputs.names]
+
+
+def test_files_stay_in_the_order_they_were_named():
+    assert find_inputs(["b.pcap", "a10.pcap", "a2.pcap"]).names == ["b.pcap", "a10.pcap", "a2.pcap"]
+
+
+def test_a_file_that_is_not_there_is_left_for_the_core_to_report():
+    inputs = find_inputs(["nowhere.pcap"])
+    assert inputs.names == ["nowhere.pcap"]
+    assert not inputs.problems
+
+
+def test_a_directory_stands_for_its_captures_in_natural_order(tmp_path):
+    for name in ("t10.pcap", "t2.pcap", "deep/er/t1.pcapng", "t1.pcap"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(PCAP)
+    inputs = find_inputs([str(tmp_path)])
+    assert names_below(tmp_path, inputs) == ["deep/er/t1.pcapng", "t1.pcap", "t2.pcap", "t10.pcap"]
+
+
+def test_what_is_no_capture_is_left_out_of_a_directory_with_a_note(tmp_path):
+    (tmp_path / "a.pcap").write_bytes(PCAP)
+    for name in ("README", "notes.txt", "x1.log", "x2.log", "x10.log"):
+        (tmp_path / name).write_text("text")
+    inputs = find_inputs([str(tmp_path)])
+    assert names_below(tmp_path, inputs) == ["a.pcap"]
+    (note,) = inputs.problems
+    assert note["severity"] == "note"
+    assert (
+        note["message"]
+        == "5 files are no captures and were left out: `README`, `notes.txt`, `x1.log`, 2 more"
+    )
+
+
+def test_a_directory_without_captures_is_an_error(tmp_path):
+    (tmp_path / "notes.txt").write_text("text")
+    inputs = find_inputs([str(tmp_path)])
+    assert not inputs.names
+    (problem,) = inputs.problems
+    assert describe(problem).lines()[0] == (
+        f"error: `{tmp_path}`: is a directory without any pcap or pcapng file"
+    )
+
+
+def test_a_named_pipe_in_a_directory_is_not_opened(tmp_path):
+    os.mkfifo(tmp_path / "pipe.pcap")
+    assert not find_inputs([str(tmp_path)]).names
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "is_one"),
+    [
+        ("dump", PCAP, True),
+        ("dump.bin", PCAPNG, True),
+        ("nanoseconds", b"\x4d\x3c\xb2\xa1" + bytes(20), True),
+        ("dump.gz", gzip.compress(PCAP), True),
+        ("dump.xz", lzma.compress(PCAPNG), True),
+        ("text.gz", gzip.compress(b"words"), False),
+        ("broken.gz", b"\x1f\x8b\x08" + bytes(3), False),
+        ("broken.xz", b"\xfd7zXZ\x00 broken", False),
+        # by name: Python 3.11 cannot undo zstd, and an empty capture should be reported, not left out
+        ("dump.pcap.zst", b"\x28\xb5\x2f\xfd", True),
+        ("DUMP.PCAPNG.LZ4", b"\x04\x22\x4d\x18", True),
+        ("rotated.pcap17", b"", True),
+        ("empty.pcap", b"", True),
+        ("empty", b"", False),
+        ("report.html", b"<html>", False),
+    ],
+)
+def test_captures_are_recognised_by_content_and_by_name(tmp_path, name, content, is_one):
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert looks_like_capture(str(path)) == is_one
+
+
+def test_joined_captures_in_a_shells_order_are_put_in_natural_order():
+    assert find_inputs(["t.pcap1", "t.pcap10", "t.pcap2"], join=True).names == [
+        "t.pcap1",
+        "t.pcap2",
+        "t.pcap10",
+    ]
+
+
+def test_joined_captures_in_an_order_of_the_users_own_stay_in_it():
+    assert find_inputs(["t3", "t1", "t2"], join=True).names == ["t3", "t1", "t2"]
+
+
+def test_standard_input_stands_alone():
+    with pytest.raises(UsageError, match="cannot be read together"):
+        find_inputs(["-", "a.pcap"])
+
+
+def test_no_argument_is_wrong_usage():
+    with pytest.raises(UsageError, match="no input was named"):
+        find_inputs([])
+
+
+@given(st.lists(st.integers(min_value=0, max_value=10**12), unique=True))
+def test_natural_order_is_the_order_of_the_numbers(numbers):
+    names = [f"trace{number}.pcap" for number in sorted(numbers)]
+    shuffled = random.Random(0).sample(names, len(names))
+    assert sorted(shuffled, key=natural_key) == names
+
+
+@given(st.lists(st.text()))
+def test_any_names_can_be_put_in_natural_order(names):
+    assert sorted(sorted(names, key=natural_key)) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [
+        ("/tmp/link.pcapng.gz", "link"),
+        ("link.pcap", "link"),
+        ("link.tar.gz", "link.tar"),
+        ("link.v2.pcap.zst", "link.v2"),
+        (".pcap", ".pcap"),
+        ("link", "link"),
+    ],
+)
+def test_the_suffixes_of_captures_are_taken_off_names(name, stem):
+    assert without_suffixes(name) == stem

@@ -1,0 +1,70 @@
+"""The captures of the benchmarks are what their description says, in both file forms."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tfrctrace.parsers import _native
+
+BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def captures() -> ModuleType:
+    pytest.importorskip("numpy")
+    for name in ("plan", "captures"):
+        spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return module
+
+
+def flows(captures: ModuleType, path: Path, **plan: Any) -> tuple[list[dict[str, Any]], Any]:
+    planned = captures.Plan(**plan)
+    with open(path, "wb") as file:
+        captures.write(planned, file)
+    analysis = _native.analyse([str(path)])
+    assert analysis.problems == []
+    return analysis.flows.rows(), planned
+
+
+@pytest.mark.parametrize("form", ["pcap", "pcapng"])
+@pytest.mark.parametrize("snap_length", [96, 1514])
+def test_every_connection_is_whole_and_repeats_what_it_lost(
+    captures: ModuleType, tmp_path: Path, form: str, snap_length: int
+) -> None:
+    rows, plan = flows(captures, tmp_path / "c", packets=9_000, flows=3, snap_length=snap_length, form=form)
+    assert len(rows) == 2 * plan.flows
+    assert sum(row["packets"] for row in rows) == plan.written
+    losses = [turn for turn in range(plan.rounds) if turn % captures.LOSS_EVERY == captures.LOSS_AT]
+    for row in rows:
+        assert row["state"] == "closed"
+        assert row["missing_bytes"] == 0
+        assert row["out_of_order_packets"] == 0
+        if row["direction"] == "fwd":
+            assert row["data_packets"] == 2 * plan.rounds
+            assert row["retransmitted_packets"] == len(losses)
+            assert row["unique_bytes"] == (2 * plan.rounds - len(losses)) * captures.SEGMENT
+            assert row["rtt_p50_ms"] == pytest.approx(40, rel=0.1)
+            assert row["ts_rtt_mean_ms"] == pytest.approx(40, rel=0.1)
+
+
+def test_both_forms_hold_the_same_packets(captures: ModuleType, tmp_path: Path) -> None:
+    tables = [
+        flows(captures, tmp_path / form, packets=5_000, flows=50, form=form)[0] for form in ("pcap", "pcapng")
+    ]
+    pcap, pcapng = ([row | {"source": ""} for row in table] for table in tables)
+    assert pcap == pcapng
+
+
+def test_the_same_plan_gives_the_same_bytes(captures: ModuleType, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        flows(captures, tmp_path / name, packets=2_000, flows=7)
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()

@@ -1,0 +1,183 @@
+"""The documentation is complete, current and true: commands, options, columns, links, and code that runs."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tfrctrace.parsers import schema
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    [
+        *DOCS.glob("*.md"),
+        *ROOT.glob("*.md"),
+        *(ROOT / "sample_traces").glob("*.md"),
+        *(ROOT / "tests").rglob("*.md"),
+    ]
+)
+LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)")
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_generate", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # dataclasses look their module up by name
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_generated_pages_are_current(generate: ModuleType) -> None:
+    assert list(generate.stale_pages()) == [], "run `make docs`"
+
+
+def test_a_stale_page_is_noticed(
+    generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "sample_traces").symlink_to(ROOT / "sample_traces")
+    (tmp_path / "README.md").write_text((ROOT / "README.md").read_text())
+    monkeypatch.setattr(generate, "ROOT", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["generate.py"])
+    assert generate.main() == 0
+    (tmp_path / "docs" / "cli.md").write_text("# Commands\n")
+    monkeypatch.setattr(sys, "argv", ["generate.py", "--check"])
+    assert generate.main() == 1
+    assert "docs/cli.md is stale" in capsys.readouterr().err
+
+
+def test_every_command_is_documented_with_help_and_an_example(generate: ModuleType) -> None:
+    page = (DOCS / "cli.md").read_text()
+    commands = generate.commands()
+    assert {"report", "flows", "convert"} <= {command.name for command in commands}
+    for command in commands:
+        assert f"\n## {command.name}\n" in page
+        assert command.help
+        assert command.example.startswith(f"tfrctrace {command.name} ")
+        assert command.example in page
+
+
+def test_every_option_is_documented_with_help(generate: ModuleType) -> None:
+    for command in generate.commands():
+        section = (DOCS / "cli.md").read_text().split(f"\n## {command.name}\n")[1].split("\n## ")[0]
+        assert len(command.options) > 3
+        for option in command.options:
+            assert option.help, option.names
+            assert all(f"`{name}`" in section for name in option.names)
+
+
+def test_help_of_the_program_names_the_documented_commands_and_options(generate: ModuleType) -> None:
+    for command in generate.commands():
+        run = [sys.executable, "-m", "tfrctrace", command.name, "--help"]
+        help_text = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+        for option in command.options:
+            assert any(name in help_text for name in option.names), option.names
+
+
+def test_every_column_is_documented() -> None:
+    page = (DOCS / "columns.md").read_text()
+    for table, columns in schema.TABLES.items():
+        section = page.split(f"\n## {table}\n")[1].split("\n## ")[0]
+        for column in columns:
+            assert f"| `{column.name}` | {column.type} |" in section
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_to_files_resolve(page: Path) -> None:
+    for target in LINK.findall(page.read_text()):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), target
+        if anchor:
+            assert anchor in anchors(linked), target
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def shell_lines(page: Path) -> list[str]:
+    """Commands that a page shows, in blocks of type `console`."""
+    blocks = re.findall(r"```console\n(.*?)```", page.read_text(), flags=re.DOTALL)
+    return [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+
+
+def test_make_commands_in_the_documentation_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    named = {line.split()[1] for page in PAGES for line in shell_lines(page) if re.match(r"make \w", line)}
+    assert {"demo", "test"} <= named
+    assert named <= targets
+
+
+def readme_commands() -> list[str]:
+    return [line for line in shell_lines(ROOT / "README.md") if line.startswith("tfrctrace ")]
+
+
+def test_the_readme_shows_every_command(generate: ModuleType) -> None:
+    shown = {line.split()[1] for line in readme_commands()}
+    assert {command.name for command in generate.commands()} <= shown
+
+
+@pytest.mark.parametrize("line", readme_commands())
+def test_commands_of_the_readme_run(line: str, tmp_path: Path) -> None:
+    (tmp_path / "sample_traces").symlink_to(ROOT / "sample_traces")
+    script = line.replace("tfrctrace ", f"'{sys.executable}' -m tfrctrace ", 1)
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    if " -o " in line:
+        written = line.split(" -o ")[1].split(maxsplit=1)[0]
+        assert (tmp_path / written).stat().st_size > 0
+    else:
+        assert done.stdout
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+def test_python_in_the_documentation_runs(page: str, tmp_path: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
+    assert blocks
+    (tmp_path / "sample_traces").symlink_to(ROOT / "sample_traces")
+    run = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_nothing_that_is_installed_imports_scapy() -> None:
+    """scapy is GPL-2.0; `docs/licences.md` promises that only tests and benchmarks touch it."""
+    sources = [
+        path
+        for room in ("tfrctrace", "parsers", "metrics", "reports")
+        for path in (ROOT / room).rglob("*.py")
+    ]
+    assert len(sources) > 10
+    imports = re.compile(r"^\s*(?:import|from)\s+scapy\b", flags=re.MULTILINE)
+    assert [path for path in sources if imports.search(path.read_text())] == []
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert not any(name.startswith("scapy") for name in settings["dependencies"])
+    extras = settings["optional-dependencies"]
+    assert {extra for extra, names in extras.items() if any(n.startswith("scapy") for n in names)} == {
+        "test",
+        "bench",
+    }
+
+
+def test_every_requirement_is_pinned() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    named = settings["build-system"]["requires"] + settings["project"]["dependencies"]
+    for extra in settings["project"]["optional-dependencies"].values():
+        named += extra
+    pinned = set(re.findall(r"^([^=\n#]+)==", (ROOT / "constraints.txt").read_text(), flags=re.MULTILINE))
+    wanted = {re.split(r"[><=\[ ]", requirement)[0].lower() for requirement in named}
+    assert wanted <= pinned

@@ -1,0 +1,102 @@
+"""Imports go one way: parsers, metrics, reports, and the tool on top of them."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+FLOOR = {"tfrctrace.errors"}
+"""What every room stands on."""
+
+MAY_IMPORT = {
+    "parsers": {"parsers"},
+    "metrics": {"parsers", "metrics"},
+    "reports": {"parsers", "metrics", "reports"},
+}
+"""Rooms that a room knows; `metrics` and `reports` know the names of columns (`parsers.schema`)."""
+
+ONLY_TYPES_AND_NAMES = {"tfrctrace.parsers.schema", "tfrctrace.parsers._native"}
+"""What rooms after the parsers may know of them."""
+
+HEAVY = {"matplotlib", "numpy", "pandas", "polars", "pyarrow", "rich"}
+"""Imported only inside the functions that use them, so that `--help` and small tables are quick."""
+
+
+def modules(folder):
+    return sorted(path for path in (ROOT / folder).rglob("*.py") if "native" not in path.parts)
+
+
+ROOM_MODULES = [(room, path) for room in MAY_IMPORT for path in modules(room)]
+ALL_MODULES = [path for folder in (*MAY_IMPORT, "tfrctrace") for path in modules(folder)]
+
+
+def imported_names(nodes):
+    """Give every imported module, `from x import y` as `x.y` too."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are by full name"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def everywhere(path):
+    return ast.walk(ast.parse(path.read_text()))
+
+
+def at_import_time(path):
+    """Give the statements that run on import: not those in functions or under TYPE_CHECKING."""
+    waiting = list(ast.parse(path.read_text()).body)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            waiting += node.orelse
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            waiting += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+
+
+def identity(value):
+    return str(value.relative_to(ROOT)) if isinstance(value, Path) else str(value)
+
+
+def test_there_are_modules_to_look_at():
+    assert {room for room, _ in ROOM_MODULES} == set(MAY_IMPORT)
+    assert len(ALL_MODULES) > len(ROOM_MODULES) > 0
+
+
+@pytest.mark.parametrize(("room", "path"), ROOM_MODULES, ids=identity)
+def test_a_room_imports_only_rooms_before_it(room, path):
+    allowed = {f"tfrctrace.{known}" for known in MAY_IMPORT[room]}
+    for name in imported_names(everywhere(path)):
+        if name.split(".")[0] != "tfrctrace" or any(
+            name == floor or name.startswith(f"{floor}.") for floor in FLOOR
+        ):
+            continue
+        assert ".".join(name.split(".")[:2]) in allowed, f"{path.name} imports {name}"
+
+
+@pytest.mark.parametrize(
+    ("room", "path"), [(room, path) for room, path in ROOM_MODULES if room != "parsers"], ids=identity
+)
+def test_rooms_after_the_parsers_know_only_their_columns(room, path):
+    for name in imported_names(everywhere(path)):
+        if name.startswith("tfrctrace.parsers"):
+            assert any(name == known or name.startswith(f"{known}.") for known in ONLY_TYPES_AND_NAMES), (
+                f"{path.name} imports {name}"
+            )
+
+
+@pytest.mark.parametrize("path", ALL_MODULES, ids=identity)
+def test_heavy_imports_stay_inside_functions(path):
+    for name in imported_names(at_import_time(path)):
+        assert name.split(".")[0] not in HEAVY, f"{path.name} imports {name} at its top"
+
+
+@pytest.mark.parametrize("path", ALL_MODULES, ids=identity)
+def test_nothing_installed_imports_scapy(path):
+    # scapy is GPL-2.0, the package is not
+    assert not any(name.split(".")[0] == "scapy" for name in imported_names(everywhere(path)))

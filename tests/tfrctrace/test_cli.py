@@ -1,0 +1,326 @@
+"""The program as a user meets it: exit status, messages, what goes where."""
+
+import ast
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import typer
+
+from tfrctrace import __version__
+from tfrctrace.cli import app
+
+DONE, WRONG_USAGE, NOT_READ, INTERNAL_ERROR, INTERRUPTED = 0, 2, 3, 70, 130
+COMMANDS = sorted(info.callback.__name__ for info in app.registered_commands)
+
+
+def test_the_version_is_shown(run):
+    outcome = run("--version")
+    assert (outcome.status, outcome.out) == (DONE, f"tfrctrace {__version__}\n")
+
+
+def test_without_arguments_the_help_is_shown(run):
+    assert run().out == run("--help").out
+    assert "Usage: tfrctrace" in run().out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_ends_with_an_example(run, command):
+    outcome = run(command, "-h")
+    assert outcome.status == DONE
+    assert re.search(rf"Example: tfrctrace {command} .*\n\Z", outcome.out)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_has_help(command):
+    (parameters,) = [
+        group.params for name, group in typer.main.get_command(app).commands.items() if name == command
+    ]
+    assert all(parameter.help for parameter in parameters)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_there_is_completion_for_shells(run, shell):
+    outcome = run(environment={"_TFRCTRACE_COMPLETE": f"source_{shell}"})
+    assert outcome.status == DONE
+    assert "tfrctrace" in outcome.out
+
+
+def test_commands_are_completed(run):
+    environment = {"_TFRCTRACE_COMPLETE": "complete_bash", "COMP_WORDS": "tfrctrace fl", "COMP_CWORD": "1"}
+    assert run(environment=environment).out.strip() == "flows"
+
+
+def test_a_read_capture_is_status_0_with_nothing_on_stderr(run, write_capture, conversation):
+    write_capture("a.pcap", conversation())
+    outcome = run("flows", "a.pcap")
+    assert (outcome.status, outcome.err) == (DONE, "")
+    assert "192.0.2.1:40000 → 198.51.100.7:80" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["flows"], "missing argument"),
+        (["flows", "--nonsense", "a.pcap"], "no such option: --nonsense"),
+        (["flows", "--format", "xml", "a.pcap"], "invalid value for '--format'"),
+        (["flows", "--max-flows", "0", "a.pcap"], "invalid value for '--max-flows'"),
+        (
+            ["flows", "--limit", "3", "--format", "json", "a.pcap"],
+            "`--sort` and `--limit` shape the text table",
+        ),
+        (["flows", "--sort", "rtt", "-o", "x.csv", "a.pcap"], "but the format is csv"),
+        (["flows", "--filter", "tcp prt 80", "a.pcap"], "filter `tcp prt 80`: can't parse filter expression"),
+        (["flows", "-", "a.pcap"], "cannot be read together with other inputs"),
+        (["flows", "-o", "no/such/folder/x.json", "a.pcap"], "cannot write `no/such/folder/x.json`"),
+        (["convert", "a.pcap", "-o", "x.xls"], "does not tell the form of the table"),
+        (["convert", "a.pcap", "-o", "x.csv", "--join"], "`--join` has no meaning for packets"),
+        (
+            ["convert", "a.pcap", "-o", "x.csv", "--bin-width", "1s"],
+            "`--bin-width` is for `--what bins` only",
+        ),
+        (
+            ["convert", "a.pcap", "-o", "x.csv", "-w", "bins", "--bin-width", "1 lightyear"],
+            "is not a duration",
+        ),
+        (["convert", "a.pcap", "-o", "x.csv", "-w", "flows", "--max-samples", "5"], "`--max-samples` is for"),
+        (["convert", "a.pcap"], "missing option '--output'"),
+        (["report", "a.pcap", "-o", "no/such/folder/x.html"], "cannot write `no/such/folder/x.html`"),
+        (
+            ["convert", "./a.pcap", "-o", "a.pcap", "--format", "csv"],
+            "`a.pcap` is read, so it cannot be written",
+        ),
+        (["nonsense"], "no such command 'nonsense'"),
+    ],
+)
+def test_wrong_usage_is_status_2_with_one_message(run, write_capture, conversation, arguments, words):
+    write_capture("a.pcap", conversation())
+    outcome = run(*arguments)
+    assert (outcome.status, outcome.out) == (WRONG_USAGE, "")
+    first, *rest = outcome.err.splitlines()
+    assert first.startswith("error: ")
+    assert words in first
+    assert all(line.startswith("hint:  ") for line in rest)
+
+
+def test_a_bad_filter_is_refused_before_anything_is_read(run):
+    outcome = run("flows", "--filter", "tcp prt 80", "nowhere.pcap")
+    assert outcome.status == WRONG_USAGE
+    assert "nowhere" not in outcome.err
+
+
+def test_a_filter_for_another_link_type_names_the_capture_it_does_not_fit(run, write_capture, conversation):
+    write_capture("a.pcap", conversation())
+    outcome = run("flows", "--filter", "inbound", "a.pcap")
+    assert outcome.status == NOT_READ
+    assert "`a.pcap`: filter `inbound` does not fit its link type: inbound/outbound not supp" in outcome.err
+
+
+def test_one_unreadable_input_is_status_3_and_the_others_are_shown(run, write_capture, conversation):
+    write_capture("a.pcap", conversation())
+    outcome = run("flows", "a.pcap", "nowhere.pcap")
+    assert outcome.status == NOT_READ
+    assert outcome.err.startswith("error: `nowhere.pcap`: ")
+    assert "192.0.2.1:40000" in outcome.out
+
+
+def test_when_nothing_can_be_read_there_is_no_output(run):
+    outcome = run("flows", "--format", "json", "nowhere.pcap")
+    assert (outcome.status, outcome.out) == (NOT_READ, "")
+
+
+def test_a_capture_cut_at_its_end_is_a_warning(run, write_capture, conversation):
+    write_capture("a.pcap", conversation(), cut=3)
+    outcome = run("flows", "a.pcap")
+    assert outcome.status == DONE
+    assert outcome.err.startswith("warning: `a.pcap` packet 12 at byte ")
+    assert "         11 packets before it were analysed\n" in outcome.err
+
+
+def test_strict_makes_an_error_of_a_warning(run, write_capture, conversation):
+    write_capture("a.pcap", conversation(), cut=3)
+    outcome = run("flows", "--strict", "a.pcap")
+    assert outcome.status == NOT_READ
+    assert outcome.err.startswith("error: `a.pcap` packet 12 at byte ")
+    assert "192.0.2.1:40000" in outcome.out
+
+
+def test_quiet_says_nothing_but_errors(run, write_capture, conversation):
+    write_capture("a.pcap", conversation(), cut=3)
+    assert run("flows", "--quiet", "a.pcap").err == ""
+    assert run("report", "--quiet", "a.pcap").err == ""
+    assert run("flows", "--quiet", "--strict", "a.pcap").err.startswith("error: ")
+
+
+def test_standard_input_is_read(run, write_capture, conversation):
+    content = write_capture("a.pcap", conversation()).read_bytes()
+    outcome = run("flows", "-", stdin=content)
+    assert outcome.status == DONE
+    assert outcome.out.startswith("standard input: pcap, Ethernet, 12 packets")
+
+
+def test_an_internal_error_is_one_message_and_a_traceback_only_if_asked_for(run, write_capture, conversation):
+    write_capture("a.pcap", conversation())
+    broken = (
+        "import tfrctrace.reports.text as t; del t.write_flows; from tfrctrace.__main__ import main; main()"
+    )
+    command = [sys.executable, "-c", broken, "flows", "a.pcap"]
+    plain = run_in(write_capture, command)
+    assert plain.returncode == INTERNAL_ERROR
+    assert plain.stderr.startswith("error: internal error: ImportError: ")
+    assert "Traceback" not in plain.stderr
+    assert "Traceback" in run_in(write_capture, command, TFRCTRACE_DEBUG="1").stderr
+
+
+def run_in(write_capture, command, **environment):
+    folder = write_capture("empty.pcap", []).parent
+    return subprocess.run(
+        command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["flows", "--format", "json"],
+        ["flows", "--format", "csv"],
+        ["flows", "--limit", "0"],
+        ["convert", "-w", "packets", "-o", "-", "--format", "csv"],
+        ["convert", "-w", "packets", "-o", "-", "--format", "parquet"],
+    ],
+)
+def test_a_reader_that_has_seen_enough_ends_the_program_quietly(write_capture, conversation, arguments):
+    # the client's port is at byte 34 of the way there and at byte 36 of the way back
+    there, back, *_ = conversation()
+    frames = []
+    for port in range(1000, 3000):
+        number = port.to_bytes(2, "big")
+        frames += [there[:34] + number + there[36:], back[:36] + number + back[38:]]
+    path = write_capture("many.pcap", frames)
+    command = [sys.executable, "-m", "tfrctrace", *arguments, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.read(10)
+        process.stdout.close()
+        said = process.stderr.read().decode()
+        assert (process.wait(timeout=60), said) == (DONE, "")
+
+
+def in_a_terminal(arguments, *, until=None, then=None, environment=None, stdin=subprocess.DEVNULL):
+    """Run the program with stderr and stdout on a terminal; return status and what was shown."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tfrctrace", *arguments],
+        stdin=stdin,
+        stdout=follower,
+        stderr=follower,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "80", **(environment or {})},
+    )
+    os.close(follower)
+    shown = b""
+    deadline = time.monotonic() + 60
+    try:
+        while time.monotonic() < deadline:
+            if select.select([leader], [], [], 0.1)[0]:
+                try:
+                    piece = os.read(leader, 65_536)
+                except OSError:  # the other end is closed
+                    break
+                if not piece:
+                    break
+                shown += piece
+            if until and until in shown:
+                then(process)
+                until = None
+        return process.wait(timeout=60), shown.decode()
+    finally:
+        process.kill()
+        os.close(leader)
+
+
+def test_on_a_terminal_messages_have_colour(write_capture, conversation):
+    _, shown = in_a_terminal(["flows", "nowhere.pcap"], environment={"NO_COLOR": ""})
+    assert "\x1b[1;31merror:\x1b[0m `nowhere.pcap`" in shown
+
+
+def test_no_color_is_obeyed(write_capture, conversation):
+    path = write_capture("a.pcap", conversation(), cut=3)
+    _, shown = in_a_terminal(["flows", str(path)], environment={"NO_COLOR": "1"})
+    assert "192.0.2.1:40000" in shown
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]", shown)
+
+
+def test_the_table_fits_a_terminal_and_leaves_nothing_out(write_capture, conversation):
+    path = write_capture("a.pcap", conversation())
+    _, shown = in_a_terminal(["flows", str(path)], environment={"NO_COLOR": "1"})
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    table = plain[plain.index("flow ") :].splitlines()
+    assert max(map(len, table)) <= 80
+    assert "192.0.2.1:40000" in plain
+    assert "198.51.100.7:80" in plain
+
+
+def test_an_interrupt_ends_the_program_with_130_and_without_a_traceback():
+    reader, writer = os.pipe()
+    try:
+        status, shown = in_a_terminal(
+            ["flows", "-"],
+            until=b"packets/s",
+            then=lambda process: process.send_signal(signal.SIGINT),
+            stdin=reader,
+        )
+    finally:
+        os.close(reader)
+        os.close(writer)
+    assert status == INTERRUPTED
+    assert "Traceback" not in shown
+
+
+def modules_loaded_by(*arguments, cwd):
+    code = (
+        "import sys; from tfrctrace.cli import run; "
+        f"run({list(map(str, arguments))!r}); print(sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=cwd)
+    return {name.split(".")[0] for name in ast.literal_eval(done.stderr.splitlines()[-1])}
+
+
+HEAVY = {"polars", "pandas", "numpy", "pyarrow", "matplotlib", "libpcap"}
+
+
+def test_help_loads_nothing_heavy(tmp_path):
+    assert not modules_loaded_by("--help", cwd=tmp_path) & (HEAVY | {"rich"})
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_flows_as_text_or_json_load_no_data_frame(write_capture, conversation, form):
+    path = write_capture("a.pcap", conversation())
+    loaded = modules_loaded_by("flows", "--filter", "tcp", "--format", form, path, cwd=path.parent)
+    assert not loaded & HEAVY
+
+
+def test_help_costs_at_most_three_times_the_import_of_typer(tmp_path):
+    # bytecode is kept somewhere, as it is once a package is installed
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+
+    def cost(*arguments):
+        before = os.times()
+        subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True, env=environment)
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
+
+    best_help = min(cost("-m", "tfrctrace", "--help") for _ in range(5))
+    best_import = min(cost("-c", "import typer") for _ in range(5))
+    assert best_help <= 3 * best_import
+
+
+def test_every_module_of_a_command_is_registered():
+    folder = Path(sys.modules["tfrctrace.cli"].__file__).parent / "commands"
+    assert {path.stem for path in folder.glob("*.py")} - {"__init__", "options"} == set(COMMANDS)

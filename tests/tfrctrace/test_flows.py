@@ -1,0 +1,130 @@
+"""`tfrctrace flows`: which flows the text table shows, and that all forms agree."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import polars as pl
+import pytest
+
+from tfrctrace.commands.flows import _chosen as chosen
+
+
+def rows(*flows):
+    """Give the two rows of each flow, with some columns of the way there."""
+    empty = {
+        "wire_bytes": 0,
+        "packets": 0,
+        "goodput_bps": None,
+        "retransmitted_packets": None,
+        "rtt_p50_ms": None,
+    }
+    for number, columns in enumerate(flows, 1):
+        yield {"flow": number, "direction": "fwd"} | empty | columns
+        yield {"flow": number, "direction": "rev"} | empty
+
+
+def numbers(flows):
+    return [flow[0]["flow"] for flow in flows]
+
+
+def test_without_an_order_the_first_flows_are_shown():
+    assert numbers(chosen(rows({}, {}, {}), "flow", 2)) == [1, 2]
+
+
+def test_both_directions_stay_together():
+    assert [len(flow) for flow in chosen(rows({}, {}), "flow", None)] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("sort", "column"),
+    [
+        ("bytes", "wire_bytes"),
+        ("packets", "packets"),
+        ("goodput", "goodput_bps"),
+        ("retransmissions", "retransmitted_packets"),
+        ("rtt", "rtt_p50_ms"),
+    ],
+)
+@pytest.mark.parametrize("limit", [2, None])
+def test_the_largest_come_first_and_the_unknown_last(sort, column, limit):
+    flows = chosen(rows({column: 5}, {column: None}, {column: 7}), sort, limit)
+    assert numbers(flows) == [3, 1, 2][:limit]
+
+
+def test_equal_flows_stay_in_order_of_their_first_packet():
+    assert numbers(chosen(rows({"packets": 5}, {"packets": 5}, {"packets": 5}), "packets", 2)) == [1, 2]
+    assert numbers(chosen(rows({"packets": 5}, {"packets": 5}, {"packets": 6}), "packets", None)) == [3, 1, 2]
+
+
+@pytest.fixture
+def two_captures(write_capture, conversation):
+    write_capture("a.pcap", [*conversation(1001), *conversation(1002, data_packets=9)])
+    write_capture("b.pcap", conversation(1003, data_packets=5), start_s=1_700_000_100)
+
+
+@pytest.mark.usefixtures("two_captures")
+def test_flows_of_several_captures_are_numbered_through(run):
+    flows = json.loads(run("flows", "--format", "json", "a.pcap", "b.pcap").out)["flows"]
+    assert [(row["flow"], row["source"]) for row in flows if row["direction"] == "fwd"] == [
+        (1, "a.pcap"),
+        (2, "a.pcap"),
+        (3, "b.pcap"),
+    ]
+
+
+@pytest.mark.usefixtures("two_captures")
+def test_every_form_has_the_same_rows(run, tmp_path):
+    outcome = run("flows", "--format", "json", "a.pcap", "b.pcap")
+    as_json = json.loads(outcome.out)["flows"]
+    assert run("flows", "a.pcap", "b.pcap", "-o", "x.parquet").status == 0
+    as_parquet = pl.read_parquet(tmp_path / "x.parquet")
+    as_csv = pl.read_csv(io.StringIO(run("flows", "a.pcap", "b.pcap", "--format", "csv").out))
+    assert as_parquet.rows(named=True) == as_json
+    assert as_csv.select(pl.col(pl.Int64)).equals(
+        as_parquet.select(as_csv.select(pl.col(pl.Int64)).columns).cast(pl.Int64)
+    )
+    assert as_csv["src"].to_list() == as_parquet["src"].to_list()
+
+
+@pytest.mark.usefixtures("two_captures")
+def test_the_name_of_the_output_tells_its_form(run, tmp_path):
+    run("flows", "a.pcap", "-o", "x.json")
+    assert json.loads((tmp_path / "x.json").read_text())["schema_version"] == 1
+    run("flows", "a.pcap", "-o", "x.txt")
+    assert (tmp_path / "x.txt").read_text() == run("flows", "a.pcap").out
+
+
+@pytest.mark.usefixtures("two_captures")
+def test_the_text_table_obeys_limit_and_sort(run):
+    out = run("flows", "a.pcap", "b.pcap", "--sort", "packets", "--limit", "2").out
+    assert [line.split()[1] for line in out.splitlines() if "→ 198" in line] == [
+        "192.0.2.1:1002",
+        "192.0.2.1:1003",
+    ]
+    assert "2 of 3 flows, by packets, largest first" in out
+    assert "3 flows" in run("flows", "a.pcap", "b.pcap", "--limit", "0").out
+
+
+def test_a_rotated_capture_is_one_trace_when_joined(run, write_capture, conversation):
+    frames = conversation(data_packets=4)
+    write_capture("t1.pcap", frames[:5])
+    write_capture("t2.pcap", frames[5:], start_s=1_700_000_001)
+    write_capture("whole.pcap", frames)
+    joined = json.loads(run("flows", "--join", "--format", "json", "t1.pcap", "t2.pcap").out)["flows"]
+    whole = json.loads(run("flows", "--format", "json", "whole.pcap").out)["flows"]
+    apart = json.loads(run("flows", "--format", "json", "t1.pcap", "t2.pcap").out)["flows"]
+    assert [row["packets"] for row in joined] == [row["packets"] for row in whole]
+    assert [row["state"] for row in joined] == ["closed", "closed"]
+    assert len(apart) == 4
+
+
+def test_a_bound_on_flows_is_reported_when_it_is_reached(run, write_capture, conversation):
+    write_capture("a.pcap", [*conversation(1001), *conversation(1002)])
+    outcome = run("flows", "--max-flows", "1", "--format", "json", "a.pcap")
+    parsed = json.loads(outcome.out)
+    assert len(parsed["flows"]) == 2
+    assert parsed["sources"][0]["untracked_packets"] == len(conversation())
+    assert parsed["warnings"]
+    assert "warning: `a.pcap`" in outcome.err
