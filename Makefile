@@ -1,0 +1,93 @@
+# Everything that is done to this repository. Nothing is installed outside of $(VENV).
+
+PYTHON ?= python3
+VENV   ?= .venv
+BENCH  ?=
+
+BIN    := $(VENV)/bin
+STAMPS := $(VENV)/.done
+SAMPLES := sample_traces/two-flows.pcapng.gz sample_traces/mixed.pcap.zst
+
+# What the compiled core is made from: a change to any of them builds it again.
+CORE := pyproject.toml MANIFEST.in Cargo.toml Cargo.lock $(shell find parsers/native -path '*/target' -prune -o \
+	-path '*/fuzz' -prune -o -type f \( -name '*.rs' -o -name '*.toml' \) -print)
+
+# Both names: the second is what newer pip reads for the isolated build. Relative, because pip splits at blanks.
+export PIP_CONSTRAINT := constraints.txt
+export PIP_BUILD_CONSTRAINT := constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONPATH
+
+# The requirements of one extra, read from pyproject.toml.
+extra = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"], sep="\n")'
+
+.PHONY: help setup demo test test-rust lint format bench docs screenshot clean
+.DELETE_ON_ERROR:
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## make .venv and install the package and the tools of development
+
+demo: $(STAMPS)/tfrctrace ## write a report on the sample traces and say where it is
+	@mkdir -p demo
+	$(BIN)/tfrctrace report $(SAMPLES) -o demo/report.html
+	@echo "the report: file://$(CURDIR)/demo/report.html"
+
+test: $(STAMPS)/tfrctrace $(STAMPS)/test ## run the Python test suite
+	$(BIN)/pytest
+
+test-rust: ## run the tests of the core
+	cargo test --locked --release
+
+lint: $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style and types of Python and Rust
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/mypy benchmarks/run.py docs/generate.py sample_traces/make.py tests/data/witness.py
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --lib --features python -- -D warnings
+
+format: $(STAMPS)/lint ## format Python and Rust
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	cargo fmt
+
+bench: $(STAMPS)/tfrctrace $(STAMPS)/bench ## measure against other programs (options: make bench BENCH='--packets 1000000')
+	$(BIN)/python benchmarks/run.py $(BENCH)
+
+docs: $(STAMPS)/tfrctrace $(STAMPS)/docs ## write the generated pages and build the documentation
+	$(BIN)/python docs/generate.py
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "the documentation: file://$(CURDIR)/docs/_build/html/index.html"
+
+screenshot: demo ## take the README's picture of a report again (needs chromium)
+	$(BIN)/tfrctrace report --quiet sample_traces/two-flows.pcapng.gz -o demo/picture.html
+	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --blink-settings=preferredColorScheme=1 \
+		--window-size=1100,1480 --screenshot=demo/picture.png file://$(CURDIR)/demo/picture.html
+	$(BIN)/python -c "from PIL import Image; Image.open('demo/picture.png').convert('RGB').quantize(128).save('docs/images/report.png', optimize=True)"
+
+clean: ## remove everything that was made here
+	rm -rf $(VENV) target build dist demo docs/_build benchmarks/captures *.egg-info
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis parsers/_native*.so
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMPS)/venv:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("$(PYTHON) is too old: Python 3.11 or later is needed; name one with `make PYTHON=python3.12`")'
+	$(PYTHON) -m venv $(VENV)
+	@mkdir -p $(STAMPS)
+	@touch $@
+
+$(STAMPS)/tfrctrace: $(STAMPS)/venv constraints.txt $(CORE)
+	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust from https://rustup.rs" >&2; exit 1; }
+	@echo "building and installing tfrctrace (minutes the first time)"
+	@$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+$(STAMPS)/%: $(STAMPS)/venv constraints.txt pyproject.toml
+	@echo "installing what $* needs"
+	@$(call extra,$*) > $(STAMPS)/$*.txt
+	@$(BIN)/pip install --quiet --requirement $(STAMPS)/$*.txt
+	@touch $@
