@@ -22,7 +22,7 @@ use crate::wire;
 /// other thread costs more than decoding.
 const BATCH: usize = 1024;
 /// Batches that are decoded and wait.
-const WAITING: usize = 16;
+const WAITING: usize = 4;
 /// Snap length given to the filter compiler; it only decides how much an accepting filter keeps.
 const FILTER_SNAP_LENGTH: u32 = 262_144;
 

@@ -73,22 +73,26 @@ impl SourceSummary {
         self.wire_bytes += u64::from(packet.wire_bytes);
         self.captured_bytes += u64::from(packet.captured_bytes);
         let time_ns = packet.time_ns;
+        if time_ns < self.previous_ns {
+            self.out_of_order_times += 1;
+        }
+        self.previous_ns = time_ns;
         self.start_ns = self.start_ns.min(time_ns);
         self.end_ns = self.end_ns.max(time_ns);
-        self.out_of_order_times += u64::from(time_ns < self.previous_ns);
-        self.previous_ns = time_ns;
         match self.interface_packets.get_mut(packet.interface as usize) {
             Some(count) => *count += 1,
             None => self.first_of_interface(packet.interface as usize),
         }
-        let is_icmp_error = matches!(packet.network.transport, Transport::IcmpError);
-        match packet.network.endpoints.protocol {
+        match packet.network.transport {
             _ if !packet.is_ip => self.count_without_ip(packet),
+            Transport::Tcp => self.tcp_packets += 1,
             // It has the five-tuple of what it quotes, but is ICMP.
-            _ if is_icmp_error => self.other_ip_packets += 1,
-            6 => self.tcp_packets += 1,
-            17 => self.udp_packets += 1,
-            _ => self.other_ip_packets += 1,
+            Transport::IcmpError => self.other_ip_packets += 1,
+            _ => match packet.network.endpoints.protocol {
+                6 => self.tcp_packets += 1,
+                17 => self.udp_packets += 1,
+                _ => self.other_ip_packets += 1,
+            },
         }
         if let Some(stop) = packet.stop {
             self.count_stop(stop, packet.number);
