@@ -19,16 +19,16 @@ from tfrctrace.reports.units import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rich.table import Table as RichTable
-    from rich.text import Text
 
 NS_PER_S: Final = 1_000_000_000
 
 _ROOM_FOR_ALL: Final = 105
 """Columns of a terminal that hold every column of the table with IPv4 addresses."""
 
-_WITHOUT_END: Final = 1000
-"""Columns where nothing has to be folded: a pipe or a file."""
+_HEADINGS: Final = ("flow", "from → to", "packets", "bytes", "goodput", "retrans.", "RTT p50 / p95")
+_ENDS: Final = 1
+"""The column that names the ends; all others are numbers."""
+_GAP: Final = "  "
 
 _SOURCES_SHOWN: Final = 5
 
@@ -47,18 +47,14 @@ def write_flows(
     `total` is how many flows there are, `order` how these were chosen. With a `width` (of a terminal, in
     columns) the table is made to fit by folding; without one every flow has its two lines.
     """
-    from rich.console import Console
-
-    console = Console(
-        file=file, width=width or _WITHOUT_END, highlight=False, markup=False, emoji=False, soft_wrap=True
-    )
-    for line in _captured([source for source in sources if source["format"]]):
-        console.print(line)
-    if flows:
-        console.print()
-        console.print(_table(flows, narrow=width is not None and width < _ROOM_FOR_ALL), soft_wrap=False)
-        console.print()
-    console.print(_counted(len(flows), total, order))
+    lines = list(_captured([source for source in sources if source["format"]]))
+    if flows and width is None:
+        lines += ["", *_unfolded(flows), ""]
+    for line in lines:
+        file.write(line + "\n")
+    if flows and width is not None:
+        _write_folded(file, flows, width)
+    file.write(_counted(len(flows), total, order) + "\n")
 
 
 def _captured(sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -85,27 +81,60 @@ def _facts(source: Mapping[str, Any]) -> Iterator[str]:
         yield f"{format_count(source['filtered_packets'])} left out by the filter"
 
 
-def _table(flows: Sequence[Sequence[Mapping[str, Any]]], *, narrow: bool) -> RichTable:
+def _unfolded(flows: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
+    """Give the lines of a table for a pipe or a file: as wide as it must be, without styles.
+
+    Without rich, which takes longer to load than a small capture to read.
+    """
+    lines = [_HEADINGS, *(cells for flow in flows for cells in _cells(flow, narrow=False))]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for number, cells in enumerate(lines):
+        aligned = [
+            cell.ljust(width) if index == _ENDS else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        yield _GAP.join(aligned).rstrip()
+        if number == 0:
+            yield "─" * (sum(widths) + len(_GAP) * (len(widths) - 1))
+
+
+def _write_folded(file: TextIO, flows: Sequence[Sequence[Mapping[str, Any]]], width: int) -> None:
+    """Write a table for a terminal of `width` columns: addresses fold, numbers do not."""
     from rich import box
+    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
+    narrow = width < _ROOM_FOR_ALL
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("flow", justify="right", no_wrap=True, style="bold")
-    table.add_column("from → to", overflow="fold")
-    for name in ("packets", "bytes", "goodput", "retrans."):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("RTT p50" if narrow else "RTT p50 / p95", justify="right", no_wrap=True)
-    for rows in flows:
-        _add_flow(table, rows, narrow=narrow)
-    return table
+    for index, heading in enumerate(_HEADINGS):
+        if index == _ENDS:
+            table.add_column(heading, overflow="fold")
+        else:
+            style = "bold" if index == 0 else None
+            table.add_column(
+                _narrow(heading) if narrow else heading, justify="right", no_wrap=True, style=style
+            )
+    for flow in flows:
+        for number, cells in enumerate(_cells(flow, narrow=narrow)):
+            # as text, so that nothing in it is taken for markup
+            table.add_row(*map(Text, cells), style="dim" if number else None)
+    console = Console(file=file, width=width, highlight=False, markup=False, emoji=False)
+    console.print()
+    console.print(table)
+    console.print()
 
 
-def _add_flow(table: RichTable, rows: Sequence[Mapping[str, Any]], *, narrow: bool) -> None:
-    """Add a line for the way there, which names the flow, and one for the way back, which tells its state."""
-    there = rows[0]
-    table.add_row(str(there["flow"]), _plain(ends(there)), *_numbers(there, narrow=narrow))
-    for back in rows[1:]:
-        table.add_row("", _plain(f"  ← {_kind(there)}"), *_numbers(back, narrow=narrow), style="dim")
+def _cells(flow: Sequence[Mapping[str, Any]], *, narrow: bool) -> Iterator[tuple[str, ...]]:
+    """Give a line for the way there, which names the flow, and one for the way back, with its state."""
+    there = flow[0]
+    yield (str(there["flow"]), printable(ends(there)), *_numbers(there, narrow=narrow))
+    for back in flow[1:]:
+        yield ("", printable(f"  ← {_kind(there)}"), *_numbers(back, narrow=narrow))
+
+
+def _narrow(heading: str) -> str:
+    return heading.removesuffix(" / p95")
 
 
 def _kind(row: Mapping[str, Any]) -> str:
@@ -125,13 +154,6 @@ def _numbers(row: Mapping[str, Any], *, narrow: bool) -> tuple[str, ...]:
         format_count(row["retransmitted_packets"]),
         rtt,
     )
-
-
-def _plain(text: str) -> Text:
-    """Return text of a capture so that nothing in it is taken for markup or for a control sequence."""
-    from rich.text import Text
-
-    return Text(printable(text))
 
 
 def _counted(shown: int, total: int, order: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import os
+import sys
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -115,12 +116,11 @@ def flows(
 
 
 def _load_table() -> None:
-    """Load what draws the table while the core is reading: it takes a tenth of a second."""
-    import rich.box
-    import rich.console
-    import rich.table  # noqa: F401
-
-    import tfrctrace.reports.text  # noqa: F401
+    """Load what draws the table while the core is reading."""
+    if sys.stdout.isatty():
+        import rich.box
+        import rich.console
+        import rich.table  # noqa: F401
 
 
 def _write_text(reading: Reading, output: str, sort: SortKey, limit: int) -> None:

@@ -132,7 +132,7 @@ pub struct Analysis {
     /// All flows.
     pub flows: FlowTable,
     fragments: Fragments,
-    /// Of the last packet; kept here so that it is not copied.
+    /// Of the last packet; kept here so that it is not copied. Nobody looks unless `collects`.
     outcome: Outcome,
     /// Whether anything is collected beside the flows themselves.
     collects: bool,
@@ -181,6 +181,7 @@ impl Analysis {
     pub fn read_from(&mut self, mut reading: Reading, compiler: Option<&dyn Compiler>) -> Result<(), String> {
         let mut summary = SourceSummary::new(reading.source());
         reading.for_each_batch(compiler, |packets| {
+            summary.count(packets);
             for packet in packets {
                 self.take(packet, &mut summary);
             }
@@ -226,10 +227,9 @@ impl Analysis {
         self.problems.push(Problem { source: first, packet: None, packets_before, error });
     }
 
-    /// Count a packet and give it to its flow, which is the answer.
+    /// Give a packet that `summary` has counted to its flow, which is the answer.
     #[inline(always)]
     pub fn take(&mut self, packet: &Packet, summary: &mut SourceSummary) -> Option<Found> {
-        summary.count(packet);
         if !packet.is_ip {
             return None;
         }
@@ -282,6 +282,9 @@ impl Analysis {
     #[inline(always)]
     fn give(&mut self, found: Found, packet: &Packet, network: &Network) {
         let outcome = &mut self.outcome;
+        if self.collects {
+            outcome.clear();
+        }
         self.flows.get_mut(found.flow).on_packet(found.side, packet, network, outcome);
         if self.collects {
             self.collect(found, packet, network);

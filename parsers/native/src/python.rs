@@ -375,6 +375,7 @@ fn next_packets(
     let compiler = compiler.map(|compiler| compiler as &dyn Compiler);
     let mut packets = vec![Packet::default(); n];
     let n = reading.fill(&mut packets, compiler)?;
+    summary.count(&packets[..n]);
     let mut rows = Vec::with_capacity(n);
     for packet in &packets[..n] {
         let found = core.take(packet, summary);

@@ -117,28 +117,18 @@ impl Reading {
 
     /// Decode packets into `packets`, as many as fit: fewer only at the end of the source.
     pub fn fill(&mut self, packets: &mut [Packet], compiler: Option<&dyn Compiler>) -> Result<usize, String> {
+        let Some(capture) = &mut self.capture else {
+            return Ok(0);
+        };
         let before = self.number;
         let mut n = 0;
-        while n < packets.len() && self.decode_next(&mut packets[n], compiler)? {
-            n += 1;
-        }
-        self.progress.packets.fetch_add(self.number - before, Ordering::Relaxed);
-        Ok(n)
-    }
-
-    /// Decode the next packet that the filter lets through; false at the end.
-    #[inline(always)]
-    fn decode_next(&mut self, packet: &mut Packet, compiler: Option<&dyn Compiler>) -> Result<bool, String> {
-        loop {
-            let Some(capture) = &mut self.capture else {
-                return Ok(false);
-            };
+        while n < packets.len() {
             let record = match capture.next_record() {
                 Ok(Some(record)) => record,
-                Ok(None) => return Ok(false),
+                Ok(None) => break,
                 Err(error) => {
                     self.error = Some(error);
-                    return Ok(false);
+                    break;
                 }
             };
             self.number += 1;
@@ -148,9 +138,11 @@ impl Reading {
                 self.filtered += 1;
                 continue;
             }
-            wire::decode(&record, self.number, packet);
-            return Ok(true);
+            wire::decode(&record, self.number, &mut packets[n]);
+            n += 1;
         }
+        self.progress.packets.fetch_add(self.number - before, Ordering::Relaxed);
+        Ok(n)
     }
 
     /// Complete `summary`, and say what went wrong.

@@ -66,36 +66,54 @@ impl SourceSummary {
         }
     }
 
-    /// Take in a decoded packet.
+    /// Take in decoded packets.
+    pub fn count(&mut self, packets: &[Packet]) {
+        // Sums stay in registers for the length of a batch.
+        let (mut wire_bytes, mut captured_bytes, mut tcp_packets) = (0, 0, 0);
+        let (mut start_ns, mut end_ns, mut previous_ns) = (self.start_ns, self.end_ns, self.previous_ns);
+        for packet in packets {
+            wire_bytes += u64::from(packet.wire_bytes);
+            captured_bytes += u64::from(packet.captured_bytes);
+            let time_ns = packet.time_ns;
+            self.out_of_order_times += u64::from(time_ns < previous_ns);
+            previous_ns = time_ns;
+            start_ns = start_ns.min(time_ns);
+            end_ns = end_ns.max(time_ns);
+            self.count_interface(packet.interface as usize);
+            if packet.is_ip && packet.network.transport == Transport::Tcp {
+                tcp_packets += 1;
+            } else {
+                self.count_kind(packet);
+            }
+            if let Some(stop) = packet.stop {
+                self.count_stop(stop, packet.number);
+            }
+        }
+        (self.start_ns, self.end_ns, self.previous_ns) = (start_ns, end_ns, previous_ns);
+        self.packets += packets.len() as u64;
+        self.wire_bytes += wire_bytes;
+        self.captured_bytes += captured_bytes;
+        self.tcp_packets += tcp_packets;
+    }
+
     #[inline(always)]
-    pub fn count(&mut self, packet: &Packet) {
-        self.packets += 1;
-        self.wire_bytes += u64::from(packet.wire_bytes);
-        self.captured_bytes += u64::from(packet.captured_bytes);
-        let time_ns = packet.time_ns;
-        if time_ns < self.previous_ns {
-            self.out_of_order_times += 1;
-        }
-        self.previous_ns = time_ns;
-        self.start_ns = self.start_ns.min(time_ns);
-        self.end_ns = self.end_ns.max(time_ns);
-        match self.interface_packets.get_mut(packet.interface as usize) {
+    fn count_interface(&mut self, interface: usize) {
+        match self.interface_packets.get_mut(interface) {
             Some(count) => *count += 1,
-            None => self.first_of_interface(packet.interface as usize),
+            None => self.first_of_interface(interface),
         }
-        match packet.network.transport {
-            _ if !packet.is_ip => self.count_without_ip(packet),
-            Transport::Tcp => self.tcp_packets += 1,
+    }
+
+    fn count_kind(&mut self, packet: &Packet) {
+        if !packet.is_ip {
+            return self.count_without_ip(packet);
+        }
+        match (packet.network.transport, packet.network.endpoints.protocol) {
             // It has the five-tuple of what it quotes, but is ICMP.
-            Transport::IcmpError => self.other_ip_packets += 1,
-            _ => match packet.network.endpoints.protocol {
-                6 => self.tcp_packets += 1,
-                17 => self.udp_packets += 1,
-                _ => self.other_ip_packets += 1,
-            },
-        }
-        if let Some(stop) = packet.stop {
-            self.count_stop(stop, packet.number);
+            (Transport::IcmpError, _) => self.other_ip_packets += 1,
+            (_, 6) => self.tcp_packets += 1,
+            (_, 17) => self.udp_packets += 1,
+            _ => self.other_ip_packets += 1,
         }
     }
 

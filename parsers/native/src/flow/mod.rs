@@ -103,10 +103,9 @@ impl Flow {
         &self.directions[side as usize]
     }
 
-    /// Take in a packet from `side` and say in `outcome` what it was.
+    /// Take in a packet from `side` and say in `outcome`, which must be clear, what it was.
     #[inline(always)]
     pub fn on_packet(&mut self, side: Side, packet: &Packet, network: &Network, outcome: &mut Outcome) {
-        outcome.clear();
         self.directions[side as usize].count(packet, network);
         match (network.payload_bytes, &mut self.tcp) {
             (Some(payload), Some(connection)) if network.transport == Transport::Tcp => {

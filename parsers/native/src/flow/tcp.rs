@@ -118,8 +118,8 @@ pub struct Half {
     last_ack: u32,
     holes: Holes,
 
-    /// (end position, time) of new data not yet acknowledged, in order of time.
-    outstanding: VecDeque<(i64, i64)>,
+    /// New data not yet acknowledged.
+    outstanding: Outstanding,
     /// Acknowledgements beyond `ambiguous.0` while up to `ambiguous.1` is outstanding tell no RTT:
     /// something there was sent twice or arrived late (Karn's rule).
     ambiguous: (i64, i64),
@@ -473,7 +473,7 @@ impl Half {
         self.next_number = self.next_number.wrapping_add((occupied - self.next) as u32);
         self.next = occupied;
         if self.outstanding.len() < MAX_OUTSTANDING {
-            self.outstanding.push_back((occupied, time_ns));
+            self.outstanding.push(occupied, time_ns);
         } else {
             self.unwatched += 1;
         }
@@ -519,13 +519,7 @@ impl Half {
     #[inline(always)]
     fn on_progress(&mut self, position: i64, time_ns: i64) -> Option<u64> {
         let before = self.acknowledged;
-        let mut sent_ns = None;
-        while let Some(&(end, sent)) = self.outstanding.front()
-            && end <= position
-        {
-            sent_ns = (end == position).then_some(sent);
-            self.outstanding.pop_front();
-        }
+        let sent_ns = self.outstanding.pop_through(position);
         // An acknowledgement of what the capture never showed must not move beyond what it did.
         self.acknowledged = position.min(self.next);
         let is_ambiguous = before < self.ambiguous.1 && position > self.ambiguous.0;
@@ -554,6 +548,48 @@ impl Half {
             };
         }
         None
+    }
+}
+
+/// (end position, time) of segments in the order they were sent.
+///
+/// Invariant: `head <= segments.len()`; those before `head` are acknowledged.
+#[derive(Debug, Default)]
+struct Outstanding {
+    segments: Vec<(i64, i64)>,
+    head: usize,
+}
+
+impl Outstanding {
+    fn len(&self) -> usize {
+        self.segments.len() - self.head
+    }
+
+    #[inline(always)]
+    fn push(&mut self, end: i64, time_ns: i64) {
+        // Before memory grows, move what is left to the front, if that is the lesser part.
+        if self.segments.len() == self.segments.capacity() && 2 * self.head >= self.segments.len() {
+            self.segments.drain(..self.head);
+            self.head = 0;
+        }
+        self.segments.push((end, time_ns));
+    }
+
+    /// Forget what ends at or before `position`; when the segment that ends right there was sent.
+    #[inline(always)]
+    fn pop_through(&mut self, position: i64) -> Option<i64> {
+        let mut last = None;
+        while let Some(&(end, time_ns)) = self.segments.get(self.head)
+            && end <= position
+        {
+            last = (end == position).then_some(time_ns);
+            self.head += 1;
+        }
+        if self.head == self.segments.len() {
+            self.segments.clear();
+            self.head = 0;
+        }
+        last
     }
 }
 
