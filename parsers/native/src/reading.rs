@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
-use crate::capture::{Capture, LinkType, Record};
+use crate::capture::{Capture, LinkType, Record, Records};
 use crate::error::{Problem, ProblemKind, ReadError};
 use crate::event::Packet;
 use crate::filter::{Compiler, Program};
@@ -117,13 +117,29 @@ impl Reading {
 
     /// Decode packets into `packets`, as many as fit: fewer only at the end of the source.
     pub fn fill(&mut self, packets: &mut [Packet], compiler: Option<&dyn Compiler>) -> Result<usize, String> {
-        let Some(capture) = &mut self.capture else {
-            return Ok(0);
-        };
         let before = self.number;
+        // One loop for each format, so that each is small enough for the processor's registers.
+        let mut capture = self.capture.take();
+        let filled = match &mut capture {
+            Some(Capture::Pcap(reader)) => self.fill_from(reader, packets, compiler),
+            Some(Capture::Pcapng(reader)) => self.fill_from(reader, packets, compiler),
+            None => Ok(0),
+        };
+        self.capture = capture;
+        self.progress.packets.fetch_add(self.number - before, Ordering::Relaxed);
+        filled
+    }
+
+    #[inline(never)]
+    fn fill_from(
+        &mut self,
+        reader: &mut impl Records,
+        packets: &mut [Packet],
+        compiler: Option<&dyn Compiler>,
+    ) -> Result<usize, String> {
         let mut n = 0;
-        while n < packets.len() {
-            let record = match capture.next_record() {
+        while let Some(packet) = packets.get_mut(n) {
+            let record = match reader.next_record() {
                 Ok(Some(record)) => record,
                 Ok(None) => break,
                 Err(error) => {
@@ -138,10 +154,9 @@ impl Reading {
                 self.filtered += 1;
                 continue;
             }
-            wire::decode(&record, self.number, &mut packets[n]);
+            wire::decode(&record, self.number, packet);
             n += 1;
         }
-        self.progress.packets.fetch_add(self.number - before, Ordering::Relaxed);
         Ok(n)
     }
 

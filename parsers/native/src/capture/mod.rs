@@ -104,15 +104,12 @@ impl Capture {
             Self::Pcapng(reader) => reader.interfaces(),
         }
     }
+}
 
+/// Packets one after the other, whatever the format.
+pub trait Records {
     /// The next packet, or None at the end.
-    #[inline(always)]
-    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
-        match self {
-            Self::Pcap(reader) => reader.next_record(),
-            Self::Pcapng(reader) => reader.next_record(),
-        }
-    }
+    fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError>;
 }
 
 /// Say what the file is instead, where that is easy to see.

@@ -1,6 +1,6 @@
 //! The classic pcap format (draft-ietf-opsawg-pcap): a file header of 24 bytes, then records.
 
-use super::{Interface, LinkType, MAX_RECORD, Record, Resolution};
+use super::{Interface, LinkType, MAX_RECORD, Record, Records, Resolution};
 use crate::error::{ProblemKind, ReadError};
 use crate::input::Input;
 
@@ -46,6 +46,31 @@ pub struct PcapReader {
     interface: [Interface; 1],
     /// Length of the record that was handed out last; it is passed over at the next call.
     current: usize,
+}
+
+impl Records for PcapReader {
+    #[inline(always)]
+    fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        self.input.consume(self.current);
+        self.current = 0;
+        let header = match self.whole_record() {
+            Some(header) => header,
+            None => match self.refill()? {
+                Some(header) => header,
+                None => return Ok(None),
+            },
+        };
+        self.current = self.header_length() + header.captured as usize;
+        let unit = if self.variant.nanoseconds { 1 } else { 1_000 };
+        Ok(Some(Record {
+            time_ns: i64::from(header.seconds) * 1_000_000_000 + i64::from(header.fraction) * unit,
+            interface: 0,
+            link_type: self.interface[0].link_type,
+            data: &self.input.window()[self.header_length()..self.current],
+            // Some writers leave the length on the wire at zero or below what they captured.
+            wire_bytes: header.wire_bytes.max(header.captured),
+        }))
+    }
 }
 
 impl PcapReader {
@@ -96,30 +121,6 @@ impl PcapReader {
     /// The one interface of a pcap file.
     pub fn interfaces(&self) -> &[Interface] {
         &self.interface
-    }
-
-    /// The next packet, or None at the end.
-    #[inline(always)]
-    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
-        self.input.consume(self.current);
-        self.current = 0;
-        let header = match self.whole_record() {
-            Some(header) => header,
-            None => match self.refill()? {
-                Some(header) => header,
-                None => return Ok(None),
-            },
-        };
-        self.current = self.header_length() + header.captured as usize;
-        let unit = if self.variant.nanoseconds { 1 } else { 1_000 };
-        Ok(Some(Record {
-            time_ns: i64::from(header.seconds) * 1_000_000_000 + i64::from(header.fraction) * unit,
-            interface: 0,
-            link_type: self.interface[0].link_type,
-            data: &self.input.window()[self.header_length()..self.current],
-            // Some writers leave the length on the wire at zero or below what they captured.
-            wire_bytes: header.wire_bytes.max(header.captured),
-        }))
     }
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! The pcapng format (draft-ietf-opsawg-pcapng): sections of blocks, each section in its own byte
 //! order, each interface with its own link type, snap length and time resolution.
 
-use super::{Interface, LinkType, MAX_RECORD, Record, Resolution};
+use super::{Interface, LinkType, MAX_RECORD, Record, Records, Resolution};
 use crate::error::{ProblemKind, ReadError};
 use crate::input::Input;
 
@@ -46,24 +46,9 @@ struct PacketHeader {
     data: usize,
 }
 
-impl PcapngReader {
-    /// Start at the first section header.
-    pub fn open(input: Input) -> Result<Self, ReadError> {
-        let mut reader =
-            Self { input, big_endian: false, interfaces: Vec::new(), section_base: 0, current: 0 };
-        // The first block decides the byte order; it is read like any other.
-        reader.section_header()?;
-        Ok(reader)
-    }
-
-    /// The interfaces of all sections so far.
-    pub fn interfaces(&self) -> &[Interface] {
-        &self.interfaces
-    }
-
-    /// The next packet, or None at the end.
+impl Records for PcapngReader {
     #[inline(always)]
-    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+    fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         self.input.consume(self.current);
         self.current = 0;
         loop {
@@ -81,6 +66,22 @@ impl PcapngReader {
             };
             return self.record(packet, length).map(Some);
         }
+    }
+}
+
+impl PcapngReader {
+    /// Start at the first section header.
+    pub fn open(input: Input) -> Result<Self, ReadError> {
+        let mut reader =
+            Self { input, big_endian: false, interfaces: Vec::new(), section_base: 0, current: 0 };
+        // The first block decides the byte order; it is read like any other.
+        reader.section_header()?;
+        Ok(reader)
+    }
+
+    /// The interfaces of all sections so far.
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
     }
 
     /// Type and total length of the block at the window's start.
