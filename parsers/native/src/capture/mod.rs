@@ -112,6 +112,13 @@ pub trait Records {
     fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError>;
 }
 
+/// A number of a header, in the byte order of its file.
+#[inline(always)]
+fn u32_at<const N: usize>(bytes: &[u8; N], at: usize, big_endian: bool) -> u32 {
+    let field = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+    if big_endian { u32::from_be_bytes(field) } else { u32::from_le_bytes(field) }
+}
+
 /// Say what the file is instead, where that is easy to see.
 fn not_a_capture(first: &[u8]) -> ReadError {
     let looks_like_text = first.iter().all(|&byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());

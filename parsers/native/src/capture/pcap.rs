@@ -1,6 +1,6 @@
 //! The classic pcap format (draft-ietf-opsawg-pcap): a file header of 24 bytes, then records.
 
-use super::{Interface, LinkType, MAX_RECORD, Record, Records, Resolution};
+use super::{Interface, LinkType, MAX_RECORD, Record, Records, Resolution, u32_at};
 use crate::error::{ProblemKind, ReadError};
 use crate::input::Input;
 
@@ -84,7 +84,7 @@ impl PcapReader {
         let Some(variant) = Variant::of([m0, m1, m2, m3]) else {
             return Err(ReadError::at(ProblemKind::NotACapture, 0, "not a pcap file"));
         };
-        let field = |at: usize| read_u32(header, at, variant.big_endian);
+        let field = |at: usize| u32_at(header, at, variant.big_endian);
         let version = if variant.big_endian { field(4) >> 16 } else { field(4) & 0xffff };
         if version != 2 {
             return Err(ReadError::at(
@@ -186,18 +186,12 @@ impl RecordHeader {
     #[inline(always)]
     fn read(bytes: &[u8; RECORD_HEADER], big_endian: bool) -> Self {
         Self {
-            seconds: read_u32(bytes, 0, big_endian),
-            fraction: read_u32(bytes, 4, big_endian),
-            captured: read_u32(bytes, 8, big_endian),
-            wire_bytes: read_u32(bytes, 12, big_endian),
+            seconds: u32_at(bytes, 0, big_endian),
+            fraction: u32_at(bytes, 4, big_endian),
+            captured: u32_at(bytes, 8, big_endian),
+            wire_bytes: u32_at(bytes, 12, big_endian),
         }
     }
-}
-
-#[inline(always)]
-fn read_u32<const N: usize>(bytes: &[u8; N], at: usize, big_endian: bool) -> u32 {
-    let field = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
-    if big_endian { u32::from_be_bytes(field) } else { u32::from_le_bytes(field) }
 }
 
 #[cfg(test)]

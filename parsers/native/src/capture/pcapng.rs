@@ -1,7 +1,7 @@
 //! The pcapng format (draft-ietf-opsawg-pcapng): sections of blocks, each section in its own byte
 //! order, each interface with its own link type, snap length and time resolution.
 
-use super::{Interface, LinkType, MAX_RECORD, Record, Records, Resolution};
+use super::{Interface, LinkType, MAX_RECORD, Record, Records, Resolution, u32_at};
 use crate::error::{ProblemKind, ReadError};
 use crate::input::Input;
 
@@ -355,12 +355,6 @@ fn options(mut bytes: &[u8], big_endian: bool) -> impl Iterator<Item = (u16, &[u
         bytes = bytes.get(padded..).unwrap_or_default();
         (code != END_OF_OPTIONS).then_some((code, value))
     })
-}
-
-#[inline(always)]
-fn u32_at<const N: usize>(bytes: &[u8; N], at: usize, big_endian: bool) -> u32 {
-    let field = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
-    if big_endian { u32::from_be_bytes(field) } else { u32::from_le_bytes(field) }
 }
 
 #[cfg(test)]
