@@ -7,7 +7,7 @@
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
 use crate::capture::{Capture, LinkType, Record, Records};
@@ -23,8 +23,6 @@ use crate::wire;
 const BATCH: usize = 1024;
 /// Batches that are decoded and wait.
 const WAITING: usize = 4;
-/// Looks at an empty queue before sleeping: about the time in which a batch is decoded.
-const SPINS: u32 = 1_000;
 /// Snap length given to the filter compiler; it only decides how much an accepting filter keeps.
 const FILTER_SNAP_LENGTH: u32 = 262_144;
 
@@ -190,26 +188,13 @@ fn consume(
     spent: &Sender<Vec<Packet>>,
     work: &mut impl FnMut(&[Packet]),
 ) -> Result<(), String> {
-    let spins = if thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) { SPINS } else { 0 };
-    while let Some(batch) = receive(filled, spins) {
+    while let Ok(batch) = filled.recv() {
         let (packets, n) = batch?;
         work(&packets[..n]);
         // After its last batch the reader takes nothing back.
         let _ = spent.send(packets);
     }
     Ok(())
-}
-
-/// Wait for a batch, at first without sleeping: to be woken costs the reader more than the wait.
-fn receive(filled: &Receiver<Batch>, spins: u32) -> Option<Batch> {
-    for _ in 0..spins {
-        match filled.try_recv() {
-            Ok(batch) => return Some(batch),
-            Err(TryRecvError::Disconnected) => return None,
-            Err(TryRecvError::Empty) => std::hint::spin_loop(),
-        }
-    }
-    filled.recv().ok()
 }
 
 /// A source that was read well but held nothing.
