@@ -8,6 +8,7 @@ use crate::error::{Problem, ProblemKind, ReadError};
 use crate::event::{Network, Packet, Transport};
 use crate::filter::Compiler;
 use crate::flow::key::Side;
+use crate::flow::sendings::Pool;
 use crate::flow::tcp::Outcome;
 use crate::flow::{FlowTable, Found, Fragments};
 use crate::input::Progress;
@@ -132,6 +133,8 @@ pub struct Analysis {
     /// All flows.
     pub flows: FlowTable,
     fragments: Fragments,
+    /// What waits for acknowledgements, of all flows.
+    pool: Pool,
     /// Of the last packet; kept here so that it is not copied. Nobody looks unless `collects`.
     outcome: Outcome,
     /// Whether anything is collected beside the flows themselves.
@@ -154,6 +157,7 @@ impl Analysis {
         Self {
             flows: FlowTable::new(options.max_flows),
             fragments: Fragments::default(),
+            pool: Pool::default(),
             outcome: Outcome::default(),
             collects: options.bins.is_some() || options.rtt || options.losses,
             bins: options.bins.map(|width| Bins::new(width, options.max_samples)),
@@ -285,7 +289,8 @@ impl Analysis {
         if self.collects {
             outcome.clear();
         }
-        self.flows.get_mut(found.flow).on_packet(found.side, packet, network, outcome);
+        let flow = self.flows.get_mut(found.flow);
+        flow.on_packet(found.side, packet, network, &mut self.pool, outcome);
         if self.collects {
             self.collect(found, packet, network);
         }

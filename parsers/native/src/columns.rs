@@ -15,7 +15,7 @@ use crate::analysis::{Analysis, RttSample};
 use crate::bins::{Bin, Bins};
 use crate::event::{Layer, Packet, Transport};
 use crate::flow::key::{Side, address_text};
-use crate::flow::rtt::RttStatistics;
+use crate::flow::rtt::RttRange;
 use crate::flow::tcp::{Connection, Half};
 use crate::flow::{Direction, Flow, FlowTable, Found, direction_name};
 
@@ -156,10 +156,10 @@ impl<'a> FlowRow<'a> {
         let half = self.half?;
         let found = half.rtt_sketch.percentile(share)? as f64 / 1e6;
         // The middle of a bucket may lie outside of what was measured; the ends are exact.
-        Some(found.clamp(half.rtt.min_ms()?, half.rtt.max_ms()?))
+        Some(found.clamp(half.rtt.range.min_ms()?, half.rtt.range.max_ms()?))
     }
 
-    fn timestamp_rtt(&self) -> Option<&'a RttStatistics> {
+    fn timestamp_rtt(&self) -> Option<&'a RttRange> {
         self.half.filter(|half| half.has_timestamps).map(|half| &half.timestamp_rtt)
     }
 
@@ -272,11 +272,11 @@ fn reconstruction(rows: &[FlowRow<'_>], columns: &mut Columns) {
     let mut counts = |name: &str, value: fn(&Half) -> u64| {
         columns.u64(name, rows.iter().map(|row| row.half.map(value)));
     };
-    counts("retransmitted_packets", |half| half.retransmitted_packets);
+    counts("retransmitted_packets", |half| half.retransmitted_packets.into());
     counts("retransmitted_bytes", |half| half.retransmitted_bytes);
-    counts("out_of_order_packets", |half| half.out_of_order_packets);
-    counts("duplicate_acks", |half| half.duplicate_acks);
-    counts("zero_windows", |half| half.zero_windows);
+    counts("out_of_order_packets", |half| half.out_of_order_packets.into());
+    counts("duplicate_acks", |half| half.duplicate_acks.into());
+    counts("zero_windows", |half| half.zero_windows.into());
     counts("missing_bytes", Half::missing_bytes);
     let mss = |row: &FlowRow<'_>| row.connection.and_then(|tcp| tcp.half(row.side).mss).map(u32::from);
     columns.u32("mss", rows.iter().map(mss));
@@ -284,23 +284,22 @@ fn reconstruction(rows: &[FlowRow<'_>], columns: &mut Columns) {
 }
 
 fn round_trips(rows: &[FlowRow<'_>], columns: &mut Columns) {
-    let rtt = |row: &FlowRow<'_>, value: fn(&RttStatistics) -> Option<f64>| {
-        row.half.and_then(|half| value(&half.rtt))
+    let rtt = |row: &FlowRow<'_>, value: fn(&RttRange) -> Option<f64>| {
+        row.half.and_then(|half| value(&half.rtt.range))
     };
-    let echo =
-        |row: &FlowRow<'_>, value: fn(&RttStatistics) -> Option<f64>| row.timestamp_rtt().and_then(value);
-    columns.u64("rtt_samples", rows.iter().map(|row| row.half.map(|half| half.rtt.count())));
-    columns.f64("rtt_min_ms", rows.iter().map(|row| rtt(row, RttStatistics::min_ms)));
-    columns.f64("rtt_mean_ms", rows.iter().map(|row| rtt(row, RttStatistics::mean_ms)));
+    let echo = |row: &FlowRow<'_>, value: fn(&RttRange) -> Option<f64>| row.timestamp_rtt().and_then(value);
+    columns.u64("rtt_samples", rows.iter().map(|row| row.half.map(|half| half.rtt.range.count())));
+    columns.f64("rtt_min_ms", rows.iter().map(|row| rtt(row, RttRange::min_ms)));
+    columns.f64("rtt_mean_ms", rows.iter().map(|row| rtt(row, RttRange::mean_ms)));
     columns.f64("rtt_p50_ms", rows.iter().map(|row| row.percentile_ms(0.50)));
     columns.f64("rtt_p95_ms", rows.iter().map(|row| row.percentile_ms(0.95)));
-    columns.f64("rtt_max_ms", rows.iter().map(|row| rtt(row, RttStatistics::max_ms)));
-    columns.f64("rtt_std_ms", rows.iter().map(|row| rtt(row, RttStatistics::std_ms)));
-    let echo_count = |row: &FlowRow<'_>| row.timestamp_rtt().map(RttStatistics::count);
+    columns.f64("rtt_max_ms", rows.iter().map(|row| rtt(row, RttRange::max_ms)));
+    columns.f64("rtt_std_ms", rows.iter().map(|row| row.half.and_then(|half| half.rtt.std_ms())));
+    let echo_count = |row: &FlowRow<'_>| row.timestamp_rtt().map(RttRange::count);
     columns.u64("ts_rtt_samples", rows.iter().map(echo_count));
-    columns.f64("ts_rtt_min_ms", rows.iter().map(|row| echo(row, RttStatistics::min_ms)));
-    columns.f64("ts_rtt_mean_ms", rows.iter().map(|row| echo(row, RttStatistics::mean_ms)));
-    columns.f64("ts_rtt_max_ms", rows.iter().map(|row| echo(row, RttStatistics::max_ms)));
+    columns.f64("ts_rtt_min_ms", rows.iter().map(|row| echo(row, RttRange::min_ms)));
+    columns.f64("ts_rtt_mean_ms", rows.iter().map(|row| echo(row, RttRange::mean_ms)));
+    columns.f64("ts_rtt_max_ms", rows.iter().map(|row| echo(row, RttRange::max_ms)));
 }
 
 /// The table of bins, in order of flow, direction and time.

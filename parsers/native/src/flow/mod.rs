@@ -4,12 +4,14 @@ mod fragments;
 mod holes;
 pub mod key;
 pub mod rtt;
+pub mod sendings;
 mod table;
 pub mod tcp;
 
 use crate::event::{Network, Packet, Transport};
 pub use fragments::Fragments;
 use key::{FlowKey, Side};
+use sendings::Pool;
 pub use table::{FlowTable, Found};
 use tcp::{Connection, Outcome, Segment};
 
@@ -105,12 +107,19 @@ impl Flow {
 
     /// Take in a packet from `side` and say in `outcome`, which must be clear, what it was.
     #[inline(always)]
-    pub fn on_packet(&mut self, side: Side, packet: &Packet, network: &Network, outcome: &mut Outcome) {
+    pub fn on_packet(
+        &mut self,
+        side: Side,
+        packet: &Packet,
+        network: &Network,
+        pool: &mut Pool,
+        outcome: &mut Outcome,
+    ) {
         self.directions[side as usize].count(packet, network);
         match (network.payload_bytes, &mut self.tcp) {
             (Some(payload), Some(connection)) if network.transport == Transport::Tcp => {
                 let segment = Segment { time_ns: packet.time_ns, tcp: &network.tcp, payload };
-                connection.on_segment(side, &segment, outcome);
+                connection.on_segment(side, &segment, pool, outcome);
             }
             // Every UDP datagram is new as far as anybody can tell.
             (Some(payload), None) => outcome.new_bytes = payload,

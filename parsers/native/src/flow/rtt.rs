@@ -4,33 +4,31 @@
 const PER_OCTAVE_BITS: u32 = 6;
 const PER_OCTAVE: u64 = 1 << PER_OCTAVE_BITS;
 
-/// Round-trip times of one direction, in nanoseconds. All sums are of integers, so the result
-/// depends neither on order nor on how samples are spread over threads.
+/// Number, range and mean of round-trip times, in nanoseconds. All sums are of integers, so the
+/// result depends neither on order nor on how samples are spread over threads.
 #[derive(Clone, Debug)]
-pub struct RttStatistics {
+pub struct RttRange {
     count: u64,
     min_ns: u64,
     max_ns: u64,
-    sum_ns: u128,
-    sum_of_squares: u128,
+    /// 584 years of round trips fit.
+    sum_ns: u64,
 }
 
-impl Default for RttStatistics {
+impl Default for RttRange {
     fn default() -> Self {
-        Self { count: 0, min_ns: u64::MAX, max_ns: 0, sum_ns: 0, sum_of_squares: 0 }
+        Self { count: 0, min_ns: u64::MAX, max_ns: 0, sum_ns: 0 }
     }
 }
 
-impl RttStatistics {
+impl RttRange {
     /// Take in one sample.
     #[inline(always)]
     pub fn add(&mut self, rtt_ns: u64) {
         self.count += 1;
         self.min_ns = self.min_ns.min(rtt_ns);
         self.max_ns = self.max_ns.max(rtt_ns);
-        self.sum_ns += u128::from(rtt_ns);
-        let square = u128::from(rtt_ns) * u128::from(rtt_ns);
-        self.sum_of_squares = self.sum_of_squares.saturating_add(square);
+        self.sum_ns = self.sum_ns.saturating_add(rtt_ns);
     }
 
     /// Number of samples.
@@ -52,24 +50,42 @@ impl RttStatistics {
     pub fn mean_ms(&self) -> Option<f64> {
         (self.count > 0).then(|| ms(self.sum_ns as f64 / self.count as f64))
     }
+}
 
-    /// Population standard deviation in ms.
+/// The same with the standard deviation.
+#[derive(Clone, Debug, Default)]
+pub struct RttStatistics {
+    /// Number, range and mean.
+    pub range: RttRange,
+    sum_of_squares: u128,
+}
+
+impl RttStatistics {
+    /// Take in one sample.
+    #[inline(always)]
+    pub fn add(&mut self, rtt_ns: u64) {
+        self.range.add(rtt_ns);
+        let square = u128::from(rtt_ns) * u128::from(rtt_ns);
+        self.sum_of_squares = self.sum_of_squares.saturating_add(square);
+    }
+
+    /// Population standard deviation in ms; None without samples.
     pub fn std_ms(&self) -> Option<f64> {
-        if self.count == 0 {
+        if self.range.count == 0 {
             return None;
         }
-        let n = u128::from(self.count);
+        let (n, sum) = (u128::from(self.range.count), u128::from(self.range.sum_ns));
         // n * sum(x^2) - sum(x)^2 in integers: no cancellation. Out of range only for samples of
         // hours, where floats do.
         let exact = n
             .checked_mul(self.sum_of_squares)
-            .zip(self.sum_ns.checked_mul(self.sum_ns))
+            .zip(sum.checked_mul(sum))
             .and_then(|(squares, square)| squares.checked_sub(square));
-        let n = self.count as f64;
+        let n = n as f64;
         let variance = match exact {
             Some(difference) => difference as f64 / n / n,
             None => {
-                let mean = self.sum_ns as f64 / n;
+                let mean = sum as f64 / n;
                 (self.sum_of_squares as f64 / n - mean * mean).max(0.0)
             }
         };
@@ -170,14 +186,14 @@ mod tests {
         for sample in [2_000_000, 2_000_000, 6_000_000, 6_000_000] {
             statistics.add(sample);
         }
-        assert_eq!(statistics.mean_ms(), Some(4.0));
+        assert_eq!(statistics.range.mean_ms(), Some(4.0));
         assert_eq!(statistics.std_ms(), Some(2.0));
-        assert_eq!((statistics.min_ms(), statistics.max_ms()), (Some(2.0), Some(6.0)));
+        assert_eq!((statistics.range.min_ms(), statistics.range.max_ms()), (Some(2.0), Some(6.0)));
     }
 
     #[test]
     fn test_no_samples_give_no_statistics() {
-        assert_eq!(RttStatistics::default().mean_ms(), None);
+        assert_eq!(RttStatistics::default().range.mean_ms(), None);
         assert_eq!(Sketch::default().percentile(0.5), None);
     }
 
@@ -203,7 +219,7 @@ mod tests {
             let of = |values: &[u64]| {
                 let mut statistics = RttStatistics::default();
                 values.iter().for_each(|&value| statistics.add(value));
-                (statistics.mean_ms(), statistics.std_ms())
+                (statistics.range.mean_ms(), statistics.std_ms())
             };
             let forward = of(&values);
             values.reverse();

@@ -8,11 +8,10 @@
 //! Finer classes of retransmissions (fast, by timeout, spurious, ...) belong between `Half::place`,
 //! which knows whether bytes repeat, and `Outcome`.
 
-use std::collections::VecDeque;
-
 use super::holes::Holes;
 use super::key::Side;
-use super::rtt::{RttStatistics, Sketch};
+use super::rtt::{RttRange, RttStatistics, Sketch};
+use super::sendings::{Pool, Sendings};
 use crate::event::{Tcp, TcpFlags};
 use crate::seq::{SeqNumber, Unwrapper};
 
@@ -116,15 +115,16 @@ pub struct Half {
     acknowledged: i64,
     /// The acknowledgement number that the other side sent last.
     last_ack: u32,
-    holes: Holes,
+    /// None until something is passed over.
+    holes: Option<Box<Holes>>,
 
-    /// New data not yet acknowledged.
-    outstanding: Outstanding,
+    /// New data not yet acknowledged, by the position where they end.
+    outstanding: Sendings,
     /// Acknowledgements beyond `ambiguous.0` while up to `ambiguous.1` is outstanding tell no RTT:
     /// something there was sent twice or arrived late (Karn's rule).
     ambiguous: (i64, i64),
-    /// (TSval, time of the first data that carried it), not yet echoed.
-    timestamps: VecDeque<(u32, i64)>,
+    /// Timestamp values not yet echoed, each with the time of the first data that carried it.
+    timestamps: Sendings,
     last_timestamp: Option<u32>,
 
     /// Of the last segment this side sent, as an acknowledger.
@@ -139,25 +139,25 @@ pub struct Half {
     /// Payload with every byte counted once.
     pub unique_bytes: u64,
     /// Packets with bytes seen before.
-    pub retransmitted_packets: u64,
+    pub retransmitted_packets: u32,
     /// Those bytes.
     pub retransmitted_bytes: u64,
     /// Late packets with bytes not seen before.
-    pub out_of_order_packets: u64,
+    pub out_of_order_packets: u32,
     /// Duplicate acknowledgements that this side sent.
-    pub duplicate_acks: u64,
+    pub duplicate_acks: u32,
     /// Packets of this side that announce a window of 0.
-    pub zero_windows: u64,
+    pub zero_windows: u32,
     /// RTT of this side's data, by Karn's rule.
     pub rtt: RttStatistics,
     /// Its percentiles.
     pub rtt_sketch: Sketch,
     /// RTT of this side's data, by timestamp echo.
-    pub timestamp_rtt: RttStatistics,
+    pub timestamp_rtt: RttRange,
     /// Whether any segment carried a timestamp.
     pub has_timestamps: bool,
     /// Segments whose RTT was not looked for because too many were outstanding.
-    pub unwatched: u64,
+    pub unwatched: u32,
 }
 
 /// Both halves and what belongs to neither.
@@ -258,26 +258,27 @@ impl Connection {
         }
     }
 
-    /// Take in one segment that `side` sent; `outcome` must be clear.
+    /// Take in one segment that `side` sent; `outcome` must be clear. What waits for its
+    /// acknowledgement is kept in `pool`.
     #[inline(always)]
-    pub fn on_segment(&mut self, side: Side, segment: &Segment<'_>, outcome: &mut Outcome) {
+    pub fn on_segment(&mut self, side: Side, segment: &Segment<'_>, pool: &mut Pool, outcome: &mut Outcome) {
         let flags = segment.tcp.flags;
         if flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST) {
             self.on_control(side, segment);
         }
         let (sender, receiver) = self.split(side);
-        sender.place(segment, outcome);
+        sender.place(segment, pool, outcome);
         if segment.tcp.window == 0 && !flags.has(TcpFlags::RST) {
             sender.zero_windows += 1;
         }
         if let Some((value, _)) = segment.tcp.options.timestamp
             && sender.last_timestamp != Some(value)
         {
-            sender.remember_timestamp(value, segment);
+            sender.remember_timestamp(value, segment, pool);
         }
         // Most data packets repeat the last acknowledgement on their way.
         if flags.has(TcpFlags::ACK) && (segment.payload == 0 || segment.tcp.ack != receiver.last_ack) {
-            receiver.on_acknowledgement(sender, segment, outcome);
+            receiver.on_acknowledgement(sender, segment, pool, outcome);
             if !self.handshake_done {
                 outcome.handshake_rtt_ns = self.complete_handshake(side, segment);
             }
@@ -343,12 +344,12 @@ impl Default for Connection {
 impl Half {
     /// Bytes passed over and never seen.
     pub fn missing_bytes(&self) -> u64 {
-        self.holes.missing()
+        self.holes.as_ref().map_or(0, |holes| holes.missing())
     }
 
     /// Whether there were more holes than are kept.
     pub fn lost_track_of_holes(&self) -> bool {
-        self.holes.overflowed()
+        self.holes.as_ref().is_some_and(|holes| holes.overflowed())
     }
 
     /// Whether the capture shows a SYN of this side.
@@ -364,27 +365,27 @@ impl Half {
 
     /// Find where a segment belongs in this side's stream, and what of it is new.
     #[inline(always)]
-    fn place(&mut self, segment: &Segment<'_>, outcome: &mut Outcome) {
+    fn place(&mut self, segment: &Segment<'_>, pool: &mut Pool, outcome: &mut Outcome) {
         let control = segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST);
         let is_next = segment.tcp.seq == self.next_number && self.stream.is_some();
         if !is_next || control {
-            return self.place_unusual(segment, outcome);
+            return self.place_unusual(segment, pool, outcome);
         }
         if segment.payload > 0 {
             outcome.position = self.next;
             outcome.new_bytes = segment.payload;
             self.unique_bytes += u64::from(segment.payload);
-            self.advance(self.next + i64::from(segment.payload), segment.time_ns);
+            self.advance(self.next + i64::from(segment.payload), segment.time_ns, pool);
         }
     }
 
     /// Everything but the next data or a bare acknowledgement with the next number.
     #[inline(never)]
-    fn place_unusual(&mut self, segment: &Segment<'_>, outcome: &mut Outcome) {
+    fn place_unusual(&mut self, segment: &Segment<'_>, pool: &mut Pool, outcome: &mut Outcome) {
         let flags = segment.tcp.flags;
         let syn = i64::from(flags.has(TcpFlags::SYN));
         let Some(stream) = self.stream else {
-            return self.begin(segment, syn, outcome);
+            return self.begin(segment, syn, pool, outcome);
         };
         let position = stream.position(SeqNumber(segment.tcp.seq), self.next);
         outcome.position = position;
@@ -394,13 +395,13 @@ impl Half {
         // What a reset carries is not data of the stream (RFC 9293 section 3.5.3), and a bare
         // acknowledgement occupies no number.
         if !flags.has(TcpFlags::RST) && occupied > position {
-            self.place_elsewhere(start, end, occupied, segment, outcome);
+            self.place_elsewhere((start, end, occupied), segment, pool, outcome);
         }
     }
 
     /// The first segment of this direction.
     #[cold]
-    fn begin(&mut self, segment: &Segment<'_>, syn: i64, outcome: &mut Outcome) {
+    fn begin(&mut self, segment: &Segment<'_>, syn: i64, pool: &mut Pool, outcome: &mut Outcome) {
         // Without a SYN the first byte seen is position 1, as if the SYN had been just before it.
         let base = SeqNumber(segment.tcp.seq.wrapping_sub(1 - syn as u32));
         self.stream = Some(Unwrapper::new(base));
@@ -419,17 +420,16 @@ impl Half {
         let fin = i64::from(segment.tcp.flags.has(TcpFlags::FIN));
         let occupied = 1 + i64::from(segment.payload) + fin;
         if occupied > position {
-            self.advance(occupied, segment.time_ns);
+            self.advance(occupied, segment.time_ns, pool);
         }
     }
 
     /// A segment anywhere in the stream: at its end, beyond it, or before it.
     fn place_elsewhere(
         &mut self,
-        start: i64,
-        end: i64,
-        occupied: i64,
+        (start, end, occupied): (i64, i64, i64),
         segment: &Segment<'_>,
+        pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
         let known = self.start..self.next;
@@ -438,13 +438,14 @@ impl Half {
             // From before the first segment of the capture.
             self.start = start;
             if end < known.start {
-                self.holes.open(end, known.start);
+                self.holes.get_or_insert_default().open(end, known.start);
             }
         }
-        let filled = self.holes.fill(start.max(known.start), end.min(known.end));
+        let within = (start.max(known.start), end.min(known.end));
+        let filled = self.holes.as_mut().map_or(0, |holes| holes.fill(within.0, within.1));
         let beyond = (end - start.max(known.end)).max(0);
         if start > known.end {
-            self.holes.open(known.end, start);
+            self.holes.get_or_insert_default().open(known.end, start);
         }
         // Each is a part of the payload, so they fit.
         let late_bytes = older as u32 + filled as u32;
@@ -459,7 +460,7 @@ impl Half {
             self.out_of_order_packets += 1;
         }
         if occupied > known.end {
-            self.advance(occupied, segment.time_ns);
+            self.advance(occupied, segment.time_ns, pool);
         }
         if outcome.position < known.end {
             let from = self.ambiguous.0.min(outcome.position);
@@ -469,40 +470,47 @@ impl Half {
 
     /// New sequence numbers up to `occupied` went out.
     #[inline(always)]
-    fn advance(&mut self, occupied: i64, time_ns: i64) {
+    fn advance(&mut self, occupied: i64, time_ns: i64, pool: &mut Pool) {
         self.next_number = self.next_number.wrapping_add((occupied - self.next) as u32);
         self.next = occupied;
-        if self.outstanding.len() < MAX_OUTSTANDING {
-            self.outstanding.push(occupied, time_ns);
-        } else {
+        let is_watched =
+            self.outstanding.len() < MAX_OUTSTANDING && self.outstanding.push(occupied as u32, time_ns, pool);
+        if !is_watched {
             self.unwatched += 1;
         }
     }
 
-    fn remember_timestamp(&mut self, value: u32, segment: &Segment<'_>) {
+    fn remember_timestamp(&mut self, value: u32, segment: &Segment<'_>, pool: &mut Pool) {
         self.has_timestamps = true;
         let occupies = segment.payload > 0 || segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN);
         let is_newer = self.last_timestamp.is_none_or(|last| SeqNumber(value).since(SeqNumber(last)) > 0);
         if occupies && is_newer {
             self.last_timestamp = Some(value);
             if self.timestamps.len() == MAX_TIMESTAMPS {
-                self.timestamps.pop_front();
+                self.timestamps.drop_oldest(pool);
             }
-            self.timestamps.push_back((value, segment.time_ns));
+            // Without room the value has no RTT, as if its echo had been lost.
+            let _ = self.timestamps.push(value, segment.time_ns, pool);
         }
     }
 
     /// `segment`, sent by `acknowledger`, acknowledges data of this half.
     #[inline(always)]
-    fn on_acknowledgement(&mut self, acknowledger: &mut Half, segment: &Segment<'_>, outcome: &mut Outcome) {
+    fn on_acknowledgement(
+        &mut self,
+        acknowledger: &mut Half,
+        segment: &Segment<'_>,
+        pool: &mut Pool,
+        outcome: &mut Outcome,
+    ) {
         self.last_ack = segment.tcp.ack;
         let Some(position) = self.position(segment.tcp.ack) else {
             return;
         };
         if position > self.acknowledged {
-            outcome.ack_rtt_ns = self.on_progress(position, segment.time_ns);
+            outcome.ack_rtt_ns = self.on_progress(position, segment.time_ns, pool);
             if let Some((_, echo)) = segment.tcp.options.timestamp {
-                outcome.timestamp_rtt_ns = self.on_echo(echo, segment.time_ns);
+                outcome.timestamp_rtt_ns = self.on_echo(echo, segment.time_ns, pool);
             }
         } else if position == self.acknowledged
             && self.next > position
@@ -517,9 +525,9 @@ impl Half {
 
     /// The acknowledgement moved on to `position`: its RTT, if it tells one.
     #[inline(always)]
-    fn on_progress(&mut self, position: i64, time_ns: i64) -> Option<u64> {
+    fn on_progress(&mut self, position: i64, time_ns: i64, pool: &mut Pool) -> Option<u64> {
         let before = self.acknowledged;
-        let sent_ns = self.outstanding.pop_through(position);
+        let sent_ns = self.outstanding.pop_through(position as u32, pool);
         // An acknowledgement of what the capture never showed must not move beyond what it did.
         self.acknowledged = position.min(self.next);
         let is_ambiguous = before < self.ambiguous.1 && position > self.ambiguous.0;
@@ -534,62 +542,11 @@ impl Half {
 
     /// The first echo of a timestamp: later ones may echo it for want of a newer.
     #[inline(always)]
-    fn on_echo(&mut self, echo: u32, time_ns: i64) -> Option<u64> {
-        while let Some(&(value, sent_ns)) = self.timestamps.front() {
-            match SeqNumber(echo).since(SeqNumber(value)) {
-                ..0 => return None,
-                0 => {
-                    self.timestamps.pop_front();
-                    let rtt_ns = elapsed(sent_ns, time_ns)?;
-                    self.timestamp_rtt.add(rtt_ns);
-                    return Some(rtt_ns);
-                }
-                _ => self.timestamps.pop_front(),
-            };
-        }
-        None
-    }
-}
-
-/// (end position, time) of segments in the order they were sent.
-///
-/// Invariant: `head <= segments.len()`; those before `head` are acknowledged.
-#[derive(Debug, Default)]
-struct Outstanding {
-    segments: Vec<(i64, i64)>,
-    head: usize,
-}
-
-impl Outstanding {
-    fn len(&self) -> usize {
-        self.segments.len() - self.head
-    }
-
-    #[inline(always)]
-    fn push(&mut self, end: i64, time_ns: i64) {
-        // Before memory grows, move what is left to the front, if that is the lesser part.
-        if self.segments.len() == self.segments.capacity() && 2 * self.head >= self.segments.len() {
-            self.segments.drain(..self.head);
-            self.head = 0;
-        }
-        self.segments.push((end, time_ns));
-    }
-
-    /// Forget what ends at or before `position`; when the segment that ends right there was sent.
-    #[inline(always)]
-    fn pop_through(&mut self, position: i64) -> Option<i64> {
-        let mut last = None;
-        while let Some(&(end, time_ns)) = self.segments.get(self.head)
-            && end <= position
-        {
-            last = (end == position).then_some(time_ns);
-            self.head += 1;
-        }
-        if self.head == self.segments.len() {
-            self.segments.clear();
-            self.head = 0;
-        }
-        last
+    fn on_echo(&mut self, echo: u32, time_ns: i64, pool: &mut Pool) -> Option<u64> {
+        let sent_ns = self.timestamps.pop_through(echo, pool)?;
+        let rtt_ns = elapsed(sent_ns, time_ns)?;
+        self.timestamp_rtt.add(rtt_ns);
+        Some(rtt_ns)
     }
 }
 
@@ -609,17 +566,18 @@ mod tests {
     /// A connection fed by hand: the sender of the data is `Low`.
     struct Script {
         connection: Connection,
+        pool: Pool,
     }
 
     impl Script {
         fn new() -> Self {
-            Self { connection: Connection::new() }
+            Self { connection: Connection::new(), pool: Pool::default() }
         }
 
         fn give(&mut self, side: Side, time_ms: i64, payload: u32, tcp: Tcp) -> Outcome {
             let mut outcome = Outcome::default();
             let segment = Segment { time_ns: time_ms * MS, tcp: &tcp, payload };
-            self.connection.on_segment(side, &segment, &mut outcome);
+            self.connection.on_segment(side, &segment, &mut self.pool, &mut outcome);
             outcome
         }
 
@@ -842,6 +800,6 @@ mod tests {
                 assert_eq!(ack.ack_rtt_ns, Some(20_000_000));
             }
         }
-        assert!(script.sender().outstanding.segments.capacity() <= 128);
+        assert!(script.pool.len() <= 32);
     }
 }
