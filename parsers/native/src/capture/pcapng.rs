@@ -46,11 +46,29 @@ struct PacketHeader {
     data: usize,
 }
 
+impl PacketHeader {
+    #[inline(always)]
+    fn enhanced(header: &[u8; 28], big_endian: bool) -> Self {
+        let high = u32_at(header, 12, big_endian);
+        let low = u32_at(header, 16, big_endian);
+        Self {
+            interface: u32_at(header, 8, big_endian),
+            ticks: u64::from(high) << 32 | u64::from(low),
+            captured: u32_at(header, 20, big_endian),
+            wire_bytes: u32_at(header, 24, big_endian),
+            data: 28,
+        }
+    }
+}
+
 impl Records for PcapngReader {
     #[inline(always)]
     fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         self.input.consume(self.current);
         self.current = 0;
+        if let Some((packet, length)) = self.whole_packet() {
+            return self.record(packet, length).map(Some);
+        }
         loop {
             let Some((kind, length)) = self.block_header()? else {
                 return Ok(None);
@@ -82,6 +100,21 @@ impl PcapngReader {
     /// The interfaces of all sections so far.
     pub fn interfaces(&self) -> &[Interface] {
         &self.interfaces
+    }
+
+    /// What nearly every block is: an enhanced packet that is all in the window. None for others,
+    /// and for those that are wrong, which the long way explains.
+    #[inline(always)]
+    fn whole_packet(&self) -> Option<(PacketHeader, u32)> {
+        let window = self.input.window();
+        let header = window.first_chunk::<28>()?;
+        let kind = u32_at(header, 0, self.big_endian);
+        let length = u32_at(header, 4, self.big_endian);
+        let is_whole = kind == ENHANCED_PACKET
+            && length >= 32
+            && length.is_multiple_of(4)
+            && length as usize <= window.len();
+        is_whole.then(|| (PacketHeader::enhanced(header, self.big_endian), length))
     }
 
     /// Type and total length of the block at the window's start.
@@ -121,22 +154,13 @@ impl PcapngReader {
         Ok(&self.input.window()[..need])
     }
 
-    #[inline(always)]
     fn enhanced_packet(&mut self, length: u32) -> Result<PacketHeader, ReadError> {
         let big_endian = self.big_endian;
         let block = self.need(length, "packet block")?;
         let Some(header) = block.first_chunk::<28>().filter(|_| length >= 32) else {
             return Err(self.short_block("enhanced packet", length, 32));
         };
-        let high = u32_at(header, 12, big_endian);
-        let low = u32_at(header, 16, big_endian);
-        Ok(PacketHeader {
-            interface: u32_at(header, 8, big_endian),
-            ticks: u64::from(high) << 32 | u64::from(low),
-            captured: u32_at(header, 20, big_endian),
-            wire_bytes: u32_at(header, 24, big_endian),
-            data: 28,
-        })
+        Ok(PacketHeader::enhanced(header, big_endian))
     }
 
     /// The obsolete packet block: as the enhanced one, with a 16-bit interface and a drop count.

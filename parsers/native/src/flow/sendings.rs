@@ -8,7 +8,7 @@
 use crate::seq::SeqNumber;
 
 /// Entries of all lists together: 128 MiB. Those beyond are not watched.
-const MAX_ENTRIES: usize = 8 << 20;
+const MAX_ENTRIES: usize = 4 << 20;
 
 const NONE: u32 = u32::MAX;
 
@@ -29,13 +29,16 @@ pub struct Pool {
 
 impl Default for Pool {
     fn default() -> Self {
-        Self { entries: Vec::new(), free: NONE }
+        // Address space only: memory is taken page by page as entries are. Growing would copy, and
+        // leave the smaller buffer behind.
+        Self { entries: Vec::with_capacity(MAX_ENTRIES), free: NONE }
     }
 }
 
 impl Pool {
     /// Entries in use or free.
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    pub fn size(&self) -> usize {
         self.entries.len()
     }
 
@@ -76,7 +79,7 @@ impl Default for Sendings {
 impl Sendings {
     /// How many wait.
     #[inline(always)]
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.count as usize
     }
 
@@ -154,9 +157,9 @@ mod tests {
                     queue.pop_front();
                 }
                 prop_assert_eq!(list.pop_through(number, &mut pool), expected);
-                prop_assert_eq!(list.len(), queue.len());
+                prop_assert_eq!(list.count(), queue.len());
             }
-            prop_assert!(pool.len() <= 300);
+            prop_assert!(pool.size() <= 300);
         }
     }
 }

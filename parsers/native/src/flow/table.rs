@@ -11,6 +11,9 @@ use crate::event::{Network, Packet, TcpFlags, Transport};
 /// Entries of the first-level cache.
 const RECENT: usize = 256;
 
+/// Flows whose address space is reserved at once; up to here nothing is copied on growing.
+const RESERVED: usize = 1 << 17;
+
 /// The table of flows.
 pub struct FlowTable {
     /// Numbers of flows by key; the newest of those that share one.
@@ -39,7 +42,7 @@ impl FlowTable {
             index: HashTable::new(),
             // Seeded anew in each process: nobody can prepare a capture whose keys collide.
             hasher: DefaultHashBuilder::default(),
-            flows: Vec::new(),
+            flows: Vec::with_capacity(RESERVED.min(max_flows as usize)),
             max_flows,
             recent: [0; RECENT],
         }

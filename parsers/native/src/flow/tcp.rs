@@ -473,8 +473,8 @@ impl Half {
     fn advance(&mut self, occupied: i64, time_ns: i64, pool: &mut Pool) {
         self.next_number = self.next_number.wrapping_add((occupied - self.next) as u32);
         self.next = occupied;
-        let is_watched =
-            self.outstanding.len() < MAX_OUTSTANDING && self.outstanding.push(occupied as u32, time_ns, pool);
+        let is_watched = self.outstanding.count() < MAX_OUTSTANDING
+            && self.outstanding.push(occupied as u32, time_ns, pool);
         if !is_watched {
             self.unwatched += 1;
         }
@@ -486,7 +486,7 @@ impl Half {
         let is_newer = self.last_timestamp.is_none_or(|last| SeqNumber(value).since(SeqNumber(last)) > 0);
         if occupies && is_newer {
             self.last_timestamp = Some(value);
-            if self.timestamps.len() == MAX_TIMESTAMPS {
+            if self.timestamps.count() == MAX_TIMESTAMPS {
                 self.timestamps.drop_oldest(pool);
             }
             // Without room the value has no RTT, as if its echo had been lost.
@@ -800,6 +800,6 @@ mod tests {
                 assert_eq!(ack.ack_rtt_ns, Some(20_000_000));
             }
         }
-        assert!(script.pool.len() <= 32);
+        assert!(script.pool.size() <= 32);
     }
 }
