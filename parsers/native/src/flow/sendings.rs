@@ -7,8 +7,8 @@
 
 use crate::seq::SeqNumber;
 
-/// Entries of all lists together: 128 MiB. Those beyond are not watched.
-const MAX_ENTRIES: usize = 4 << 20;
+/// Entries of all lists together: 48 MiB. Those beyond are not watched.
+const MAX_ENTRIES: usize = 3 << 20;
 
 const NONE: u32 = u32::MAX;
 
