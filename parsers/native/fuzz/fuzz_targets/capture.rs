@@ -1,6 +1,8 @@
 //! Any bytes as a file: recognised, decompressed, decoded, given to flows, turned into tables.
 //!
-//! `cd parsers/native && cargo +nightly fuzz run capture ../../tests/data/captures`
+//! `cd parsers/native && mkdir -p fuzz/corpus/capture`, then
+//! `cargo +nightly fuzz run capture fuzz/corpus/capture ../../tests/data/captures`: what it finds goes
+//! to the first folder.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
