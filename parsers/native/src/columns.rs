@@ -122,7 +122,7 @@ impl<'a> FlowRow<'a> {
     }
 
     fn duration_s(&self) -> Option<f64> {
-        self.seen(()).map(|()| (self.direction.end_ns - self.direction.start_ns) as f64 / 1e9)
+        self.seen(()).map(|()| self.direction.end_ns.saturating_sub(self.direction.start_ns) as f64 / 1e9)
     }
 
     fn payload_bytes(&self) -> Option<u64> {
