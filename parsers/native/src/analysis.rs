@@ -4,15 +4,19 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use crate::bins::{BinWidth, Bins};
+use crate::documents::FlowTotals;
 use crate::error::{Problem, ProblemKind, ReadError};
-use crate::event::{Network, Packet, Transport};
+use crate::event::{Event, Network, NodeLayer, PROTOCOL_TFRC, Packet, PathPoint, Sighting, Transport};
 use crate::filter::Compiler;
+use crate::flow::crossings::{Crossings, Meaning};
 use crate::flow::key::Side;
 use crate::flow::sendings::Pool;
 use crate::flow::tcp::Outcome;
 use crate::flow::{FlowTable, Found, Fragments};
 use crate::input::Progress;
 use crate::reading::Reading;
+use crate::samples::VariableSample;
+use crate::source::InputFormat;
 use crate::summary::SourceSummary;
 
 /// What to collect, and the bounds.
@@ -30,6 +34,11 @@ pub struct Options {
     pub max_samples: usize,
     /// Bytes that a compressed source may grow to.
     pub max_decompressed_bytes: u64,
+    /// The layer of a simulator's nodes at which packets count as sent and received; None takes
+    /// the highest that the trace has.
+    pub layer: Option<NodeLayer>,
+    /// What the sources are, where the user knows better than their content tells.
+    pub format: Option<InputFormat>,
 }
 
 impl Default for Options {
@@ -41,6 +50,8 @@ impl Default for Options {
             max_flows: 1_000_000,
             max_samples: 10_000_000,
             max_decompressed_bytes: 64 << 30,
+            layer: None,
+            format: None,
         }
     }
 }
@@ -135,6 +146,8 @@ pub struct Analysis {
     fragments: Fragments,
     /// What waits for acknowledgements, of all flows.
     pool: Pool,
+    /// Packets between their two ends, where the trace shows both.
+    crossings: Crossings,
     /// Of the last packet; kept here so that it is not copied. Nobody looks unless `collects`.
     outcome: Outcome,
     /// Whether anything is collected beside the flows themselves.
@@ -145,6 +158,8 @@ pub struct Analysis {
     pub rtt: Samples<RttSample>,
     /// Retransmissions and late arrivals.
     pub losses: Samples<LossSample>,
+    /// Variables that another program wrote down.
+    pub variables: Samples<VariableSample>,
     /// One for each source read.
     pub sources: Vec<SourceSummary>,
     /// What went wrong.
@@ -158,11 +173,13 @@ impl Analysis {
             flows: FlowTable::new(options.max_flows),
             fragments: Fragments::default(),
             pool: Pool::default(),
+            crossings: Crossings::default(),
             outcome: Outcome::default(),
             collects: options.bins.is_some() || options.rtt || options.losses,
             bins: options.bins.map(|width| Bins::new(width, options.max_samples)),
             rtt: Samples::new(options.rtt, options.max_samples),
             losses: Samples::new(options.losses, options.max_samples),
+            variables: Samples::new(true, options.max_samples),
             sources: Vec::new(),
             problems: Vec::new(),
             options,
@@ -177,7 +194,8 @@ impl Analysis {
         compiler: Option<&dyn Compiler>,
         progress: &Arc<Progress>,
     ) -> Result<(), String> {
-        let reading = Reading::open(source, self.options.max_decompressed_bytes, progress);
+        let options = &self.options;
+        let reading = Reading::open(source, options.format, options.max_decompressed_bytes, progress);
         self.read_from(reading, compiler)
     }
 
@@ -195,13 +213,21 @@ impl Analysis {
     }
 
     /// Take over the counts of a source that was read, and what went wrong with it.
-    pub fn close(&mut self, reading: Reading, mut summary: SourceSummary) {
+    pub fn close(&mut self, mut reading: Reading, mut summary: SourceSummary) {
+        let document = reading.document();
+        for totals in &document.flows {
+            self.take_totals(totals, &mut summary);
+        }
+        for sample in reading.take_samples().into_iter().chain(document.samples) {
+            self.variables.add(sample);
+        }
         self.problems.extend(reading.finish(&mut summary));
         self.sources.push(summary);
     }
 
     /// Report the bounds that were reached. To be called once, after the last source.
     pub fn finish(&mut self) {
+        self.crossings.finish(&mut self.flows);
         let untracked: u64 = self.sources.iter().map(|source| source.untracked_packets).sum();
         if untracked > 0 {
             let message = format!(
@@ -215,6 +241,7 @@ impl Analysis {
         let limits = [
             ("RTT samples", self.rtt.left_out),
             ("loss samples", self.losses.left_out),
+            ("samples of variables", self.variables.left_out),
             ("packets in time bins", lost_bins),
         ];
         for (what, left_out) in limits.into_iter().filter(|(_, left_out)| *left_out > 0) {
@@ -237,6 +264,9 @@ impl Analysis {
         if !packet.is_ip {
             return None;
         }
+        if let Some(sighting) = packet.sighting {
+            return self.take_sighting(packet, &sighting, summary);
+        }
         let network = &packet.network;
         match network.transport {
             Transport::Tcp | Transport::Udp | Transport::Unread if is_flow(network) => {
@@ -258,6 +288,69 @@ impl Analysis {
                 summary.portless_packets += u64::from(matches!(network.endpoints.protocol, 6 | 17));
                 None
             }
+        }
+    }
+
+    /// A packet that a simulator saw. It counts for its flow where it was sent, where it arrived,
+    /// and where it was dropped; on its way it only has a flow.
+    fn take_sighting(
+        &mut self,
+        packet: &Packet,
+        sighting: &Sighting,
+        summary: &mut SourceSummary,
+    ) -> Option<Found> {
+        let network = &packet.network;
+        if !network.has_ports || !matches!(network.endpoints.protocol, 6 | 17 | PROTOCOL_TFRC) {
+            return None;
+        }
+        let counts = self.options.layer.is_none_or(|layer| layer == sighting.layer);
+        let meaning = match (packet.event, sighting.point) {
+            (Some(Event::Sent | Event::Enqueued), PathPoint::Source) if counts => Meaning::Sent,
+            (Some(Event::Received), PathPoint::Destination) if counts => Meaning::Received,
+            (Some(Event::Dropped), _) => Meaning::Nothing,
+            _ => return self.flows.find(network),
+        };
+        let source = self.sources.len() as u32;
+        let Some(found) = self.flows.find_or_open(packet, network, source) else {
+            summary.untracked_packets += 1;
+            return None;
+        };
+        let (crossings, flows) = (&mut self.crossings, &mut self.flows);
+        let meaning = match meaning {
+            Meaning::Sent => crossings.on_sent(found, packet, sighting, flows),
+            Meaning::Received => crossings.on_received(found, packet, sighting, flows),
+            Meaning::Nothing => {
+                crossings.on_dropped(found, packet, sighting, flows);
+                Meaning::Nothing
+            }
+        };
+        let Found { flow, side } = found;
+        let (pool, outcome) = (&mut self.pool, &mut self.outcome);
+        outcome.clear();
+        match meaning {
+            Meaning::Nothing => {}
+            Meaning::Sent => {
+                flows.get_mut(flow).on_sent(side, packet, network, pool, outcome);
+                if self.collects {
+                    self.collect(found, packet, network);
+                }
+            }
+            Meaning::Received => {
+                flows.get_mut(flow).on_received(side, packet, network, pool, outcome);
+                if self.collects {
+                    self.collect_rtt(found, packet);
+                }
+            }
+        }
+        Some(found)
+    }
+
+    /// A direction of a flow that another program summed up.
+    fn take_totals(&mut self, totals: &FlowTotals, summary: &mut SourceSummary) {
+        let source = self.sources.len() as u32;
+        match self.flows.find_or_open_totals(&totals.endpoints, source) {
+            Some(found) => self.flows.get_mut(found.flow).on_totals(found.side, totals),
+            None => summary.untracked_packets += totals.sent.0,
         }
     }
 
@@ -318,6 +411,18 @@ impl Analysis {
                 payload_bytes,
                 repeated_bytes: outcome.repeated_bytes,
             });
+        }
+    }
+}
+
+impl Analysis {
+    /// Keep what the arrival of a packet says of the other direction's round-trip times.
+    fn collect_rtt(&mut self, found: Found, packet: &Packet) {
+        if let Some(bins) = &mut self.bins {
+            bins.add_rtt(found.flow, found.side, packet.time_ns, &self.outcome);
+        }
+        if self.rtt.wanted {
+            sample_rtt(&mut self.rtt, found, packet, &self.outcome);
         }
     }
 }

@@ -143,17 +143,24 @@ impl Bins {
             ..Bin::default()
         };
         self.put(lane_index(flow, side), volume);
-        if let Some(rtt_ns) = outcome.ack_rtt_ns {
-            let sample = Bin {
-                index: time_ns.saturating_sub(origin).div_euclid(self.width_ns),
-                rtt_samples: 1,
-                rtt_min_ns: rtt_ns,
-                rtt_max_ns: rtt_ns,
-                rtt_sum_ns: rtt_ns,
-                ..Bin::default()
-            };
-            self.put(lane_index(flow, side.other()), sample);
-        }
+        self.add_rtt(flow, side, time_ns, outcome);
+    }
+
+    /// Take in only the RTT that a packet of `side` told of the other side's data.
+    #[inline(always)]
+    pub fn add_rtt(&mut self, flow: u32, side: Side, time_ns: i64, outcome: &Outcome) {
+        let Some(rtt_ns) = outcome.ack_rtt_ns else { return };
+        let origin = *self.origin_ns.get_or_insert(time_ns);
+        let sample = Bin {
+            // Not the packet's own bin: adding that may have made bins wider.
+            index: time_ns.saturating_sub(origin).div_euclid(self.width_ns),
+            rtt_samples: 1,
+            rtt_min_ns: rtt_ns,
+            rtt_max_ns: rtt_ns,
+            rtt_sum_ns: rtt_ns,
+            ..Bin::default()
+        };
+        self.put(lane_index(flow, side.other()), sample);
     }
 
     #[inline(always)]

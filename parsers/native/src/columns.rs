@@ -13,11 +13,15 @@ use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 
 use crate::analysis::{Analysis, RttSample};
 use crate::bins::{Bin, Bins};
-use crate::event::{Layer, Packet, Transport};
-use crate::flow::key::{Side, address_text};
+use crate::event::{Address, Layer, Numbering, PROTOCOL_TFRC, Packet, Transport};
+use crate::flow::delivery::Delivery;
+use crate::flow::key::{Notation, Side, address_text};
 use crate::flow::rtt::RttRange;
 use crate::flow::tcp::{Connection, Half};
 use crate::flow::{Direction, Flow, FlowTable, Found, direction_name};
+use crate::reading::Reading;
+use crate::samples::VariableSample;
+use crate::summary::SourceSummary;
 
 /// A table that is made batch by batch, when somebody asks.
 pub trait Rows: Send + Sync {
@@ -88,6 +92,7 @@ pub struct FlowRows {
 /// One row of it.
 struct FlowRow<'a> {
     number: u32,
+    notation: Notation<'a>,
     flow: &'a Flow,
     side: Side,
     direction: &'a Direction,
@@ -96,7 +101,8 @@ struct FlowRow<'a> {
 }
 
 impl<'a> FlowRow<'a> {
-    fn at(flows: &'a FlowTable, row: usize, first_flow: u32) -> Self {
+    fn at(analysis: &'a Analysis, row: usize, first_flow: u32) -> Self {
+        let flows = &analysis.flows;
         let index = (row / 2) as u32;
         let flow = flows.get(index);
         let forward = flow.forward();
@@ -106,7 +112,9 @@ impl<'a> FlowRow<'a> {
         // What the sequence numbers say is not known where packets lack them.
         let is_cut = direction.cut_packets > 0;
         let half = connection.map(|tcp| tcp.half(side)).filter(|_| !is_cut);
-        Self { number: index + first_flow, flow, side, direction, half, connection }
+        let source = analysis.sources.get(flow.source as usize);
+        let notation = source.map(SourceSummary::notation).unwrap_or_default();
+        Self { number: index + first_flow, notation, flow, side, direction, half, connection }
     }
 
     fn seen<T>(&self, value: T) -> Option<T> {
@@ -114,7 +122,7 @@ impl<'a> FlowRow<'a> {
     }
 
     fn address(&self, side: Side) -> String {
-        address_text(self.flow.key.end(side).0, self.flow.key.family())
+        address_text(self.flow.key.end(side).0, self.flow.key.family(), self.notation)
     }
 
     fn port(&self, side: Side) -> u32 {
@@ -137,19 +145,51 @@ impl<'a> FlowRow<'a> {
 
     fn goodput_bps(&self) -> Option<f64> {
         let bytes = match self.connection {
-            Some(_) => self.half?.unique_bytes,
+            Some(_) => self.unique_bytes()?,
             None => self.payload_bytes()?,
         };
         self.rate_bps(bytes)
     }
 
     fn transport(&self) -> &'static str {
-        if self.connection.is_some() { "tcp" } else { "udp" }
+        match self.flow.key.protocol() {
+            6 => "tcp",
+            PROTOCOL_TFRC => "tfrc",
+            _ => "udp",
+        }
+    }
+
+    fn delivery(&self) -> Option<&'a Delivery> {
+        self.flow.deliveries.as_deref().map(|deliveries| deliveries.of(self.side))
+    }
+
+    /// A simulator shows both ends of a path.
+    fn vantage(&self) -> Option<&'static str> {
+        self.flow.deliveries.is_some().then_some("both")
+    }
+
+    /// Sequence numbers that count packets say nothing of bytes.
+    fn counts_packets(&self) -> bool {
+        self.flow.numbering == Numbering::Packets
+    }
+
+    fn unique_bytes(&self) -> Option<u64> {
+        if self.counts_packets() {
+            return self.delivery().map(|delivery| delivery.unique_bytes);
+        }
+        self.half.map(|half| half.unique_bytes)
+    }
+
+    fn retransmitted_bytes(&self) -> Option<u64> {
+        if self.counts_packets() {
+            return self.delivery().map(|delivery| delivery.repeated_bytes);
+        }
+        self.half.map(|half| half.retransmitted_bytes)
     }
 
     /// Not known if no header of the connection was whole.
     fn state(&self) -> Option<&'static str> {
-        self.connection.filter(|tcp| tcp.was_seen()).map(|tcp| tcp.state().name())
+        self.connection.filter(|tcp| tcp.was_seen() && !self.counts_packets()).map(|tcp| tcp.state().name())
     }
 
     fn percentile_ms(&self, share: f64) -> Option<f64> {
@@ -176,7 +216,9 @@ impl<'a> FlowRow<'a> {
         } else if other.packets == 0 && self.connection.is_some() {
             notes.push("only this direction in the capture: no RTT".into());
         }
-        if direction.cut_packets > 0 {
+        if self.delivery().is_some_and(|delivery| delivery.totals.is_some()) {
+            notes.push("from totals, not from packets".into());
+        } else if direction.cut_packets > 0 {
             let n = direction.cut_packets;
             notes
                 .push(format!("the transport header of {n} packets was cut off or damaged: payload unknown"));
@@ -186,6 +228,7 @@ impl<'a> FlowRow<'a> {
         if let Some(connection) = self.connection
             && connection.opener().is_none()
             && all_read
+            && !self.counts_packets()
         {
             notes.push("no SYN in the capture: began before it".into());
         }
@@ -218,14 +261,14 @@ impl Rows for FlowRows {
     }
 
     fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
-        let flows = &self.analysis.flows;
         let rows: Vec<FlowRow<'_>> =
-            (start..end).map(|row| FlowRow::at(flows, row, self.first_flow)).collect();
+            (start..end).map(|row| FlowRow::at(&self.analysis, row, self.first_flow)).collect();
         let mut columns = Columns::default();
         self.identity(&rows, &mut columns);
         volume(&rows, &mut columns);
         reconstruction(&rows, &mut columns);
         round_trips(&rows, &mut columns);
+        delivery(&rows, &mut columns);
         columns.u64("ip_fragments", rows.iter().map(|row| row.direction.fragments));
         columns.u64("icmp_errors", rows.iter().map(|row| row.direction.icmp_errors));
         columns.text("notes", rows.iter().map(FlowRow::notes));
@@ -249,7 +292,7 @@ impl FlowRows {
         columns.text("dst", rows.iter().map(|row| row.address(row.side.other())).map(Some));
         columns.u32("dst_port", rows.iter().map(|row| row.port(row.side.other())));
         columns.text("source", rows.iter().map(source));
-        columns.text("vantage", no_text());
+        columns.text("vantage", rows.iter().map(FlowRow::vantage));
         columns.text("state", rows.iter().map(FlowRow::state));
     }
 }
@@ -261,7 +304,7 @@ fn volume(rows: &[FlowRow<'_>], columns: &mut Columns) {
     columns.u64("packets", rows.iter().map(|row| row.direction.packets));
     columns.u64("wire_bytes", rows.iter().map(|row| row.direction.wire_bytes));
     columns.u64("payload_bytes", rows.iter().map(FlowRow::payload_bytes));
-    columns.u64("unique_bytes", rows.iter().map(|row| row.half.map(|half| half.unique_bytes)));
+    columns.u64("unique_bytes", rows.iter().map(FlowRow::unique_bytes));
     columns.f64("throughput_bps", rows.iter().map(|row| row.rate_bps(row.direction.wire_bytes)));
     columns.f64("goodput_bps", rows.iter().map(FlowRow::goodput_bps));
     let data_packets = |row: &FlowRow<'_>| row.payload_bytes().map(|_| row.direction.data_packets);
@@ -273,11 +316,16 @@ fn reconstruction(rows: &[FlowRow<'_>], columns: &mut Columns) {
         columns.u64(name, rows.iter().map(|row| row.half.map(value)));
     };
     counts("retransmitted_packets", |half| half.retransmitted_packets.into());
-    counts("retransmitted_bytes", |half| half.retransmitted_bytes);
+    columns.u64("retransmitted_bytes", rows.iter().map(FlowRow::retransmitted_bytes));
+    let mut counts = |name: &str, value: fn(&Half) -> u64| {
+        columns.u64(name, rows.iter().map(|row| row.half.map(value)));
+    };
     counts("out_of_order_packets", |half| half.out_of_order_packets.into());
     counts("duplicate_acks", |half| half.duplicate_acks.into());
     counts("zero_windows", |half| half.zero_windows.into());
-    counts("missing_bytes", Half::missing_bytes);
+    let missing_bytes =
+        |row: &FlowRow<'_>| row.half.filter(|_| !row.counts_packets()).map(Half::missing_bytes);
+    columns.u64("missing_bytes", rows.iter().map(missing_bytes));
     let mss = |row: &FlowRow<'_>| row.connection.and_then(|tcp| tcp.half(row.side).mss).map(u32::from);
     columns.u32("mss", rows.iter().map(mss));
     columns.f64("handshake_rtt_ms", rows.iter().map(FlowRow::handshake_rtt_ms));
@@ -300,6 +348,32 @@ fn round_trips(rows: &[FlowRow<'_>], columns: &mut Columns) {
     columns.f64("ts_rtt_min_ms", rows.iter().map(|row| echo(row, RttRange::min_ms)));
     columns.f64("ts_rtt_mean_ms", rows.iter().map(|row| echo(row, RttRange::mean_ms)));
     columns.f64("ts_rtt_max_ms", rows.iter().map(|row| echo(row, RttRange::max_ms)));
+}
+
+fn delivery(rows: &[FlowRow<'_>], columns: &mut Columns) {
+    let mut counts = |name: &str, value: fn(&Delivery) -> u64| {
+        columns.u64(name, rows.iter().map(|row| row.delivery().map(value)));
+    };
+    counts("sent_packets", |delivery| delivery.sent);
+    counts("received_packets", |delivery| delivery.received);
+    counts("received_bytes", |delivery| delivery.received_bytes);
+    counts("dropped_packets", |delivery| delivery.dropped);
+    counts("lost_packets", |delivery| delivery.lost);
+    counts("in_flight_packets", |delivery| delivery.in_flight);
+    counts("duplicate_packets", |delivery| delivery.duplicates);
+    let mut values = |name: &str, value: fn(&Delivery) -> Option<f64>| {
+        columns.f64(name, rows.iter().map(|row| row.delivery().and_then(value)));
+    };
+    values("pdr", Delivery::ratio);
+    values("plr", |delivery| delivery.ratio().map(|ratio| 1.0 - ratio));
+    values("delay_min_ms", |delivery| delivery.delay_range_ms().map(|range| range.0));
+    values("delay_mean_ms", Delivery::delay_mean_ms);
+    values("delay_p95_ms", |delivery| delivery.delay_percentile_ms(0.95));
+    values("delay_max_ms", |delivery| delivery.delay_range_ms().map(|range| range.1));
+    values("jitter_ms", Delivery::jitter_ms);
+    let reasons = |row: &FlowRow<'_>| row.delivery().and_then(Delivery::drop_words);
+    columns.text("drop_reasons", rows.iter().map(reasons));
+    columns.u32("flow_id", rows.iter().map(|row| row.flow.flow_id));
 }
 
 /// The table of bins, in order of flow, direction and time.
@@ -429,10 +503,49 @@ impl Rows for LossRows {
     }
 }
 
+/// The table of variables, in order of the sources.
+pub struct VariableRows {
+    /// What is shown.
+    pub analysis: Arc<Analysis>,
+    /// Number of the first flow.
+    pub first_flow: u32,
+}
+
+impl Rows for VariableRows {
+    fn len(&self) -> usize {
+        self.analysis.variables.kept.len()
+    }
+
+    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
+        let rows = &self.analysis.variables.kept[start..end];
+        let flows = &self.analysis.flows;
+        let found: Vec<Option<Found>> = rows.iter().map(|row| flows.find_endpoints(&row.endpoints)).collect();
+        let direction = |found: &Option<Found>| {
+            found.map(|found| direction_name(found.side, flows.get(found.flow).forward()))
+        };
+        let notation = self.analysis.sources.first().map(SourceSummary::notation).unwrap_or_default();
+        let address = |address, row: &VariableSample| address_text(address, row.endpoints.family, notation);
+        let mut columns = Columns::default();
+        columns.u32("flow", found.iter().map(|found| found.map(|found| found.flow + self.first_flow)));
+        columns.text("direction", found.iter().map(direction));
+        columns.text("src", rows.iter().map(|row| address(row.endpoints.src, row)).map(Some));
+        columns.u32("src_port", rows.iter().map(|row| u32::from(row.endpoints.src_port)));
+        columns.text("dst", rows.iter().map(|row| address(row.endpoints.dst, row)).map(Some));
+        columns.u32("dst_port", rows.iter().map(|row| u32::from(row.endpoints.dst_port)));
+        columns.i64("time_ns", rows.iter().map(|row| row.time_ns));
+        columns.text("name", rows.iter().map(|row| row.name).map(Some));
+        columns.text("unit", rows.iter().map(|row| row.unit.name()).map(Some));
+        columns.f64("value", rows.iter().map(|row| row.value));
+        columns.finish(rows.len())
+    }
+}
+
 /// One row of the table of packets.
 pub struct PacketRow {
     packet: Packet,
     node: Option<String>,
+    /// Of both ends, where an address is no IP address.
+    names: Option<(String, String)>,
     found: Option<(u32, &'static str)>,
     positions: (Option<i64>, Option<i64>),
     window_bytes: Option<u64>,
@@ -440,12 +553,13 @@ pub struct PacketRow {
 
 impl PacketRow {
     /// A packet as it stands in the table, with what its flow adds.
-    pub fn new(packet: Packet, found: Option<Found>, flows: &FlowTable, node: Option<&str>) -> Self {
+    pub fn new(packet: Packet, found: Option<Found>, flows: &FlowTable, reading: &Reading) -> Self {
         let network = packet.network;
         let flow = found.map(|found| (found, flows.get(found.flow)));
         let mut row = Self {
             packet,
-            node: node.map(str::to_owned),
+            node: reading.interface_name(packet.interface).map(str::to_owned),
+            names: reading.endpoint_names(&network.endpoints),
             found: flow.map(|(found, flow)| (found.flow, direction_name(found.side, flow.forward()))),
             positions: (None, None),
             window_bytes: None,
@@ -475,12 +589,29 @@ impl PacketRow {
             (Transport::IcmpError, _) => "icmp error".into(),
             (_, 6) => "tcp".into(),
             (_, 17) => "udp".into(),
+            (_, PROTOCOL_TFRC) => "tfrc".into(),
             (_, number) => crate::event::Reason::Unknown(u32::from(number)).words(Layer::Ipv4),
         })
     }
 
-    fn address(&self, address: u128) -> Option<String> {
-        self.is_ip().then(|| address_text(address, self.packet.network.endpoints.family))
+    fn src(&self) -> Option<String> {
+        let src = self.packet.network.endpoints.src;
+        self.is_ip().then(|| match &self.names {
+            Some((src, _)) => src.clone(),
+            None => self.ip_address(src),
+        })
+    }
+
+    fn dst(&self) -> Option<String> {
+        let dst = self.packet.network.endpoints.dst;
+        self.is_ip().then(|| match &self.names {
+            Some((_, dst)) => dst.clone(),
+            None => self.ip_address(dst),
+        })
+    }
+
+    fn ip_address(&self, address: Address) -> String {
+        address_text(address, self.packet.network.endpoints.family, Notation::default())
     }
 
     fn port(&self, port: u16) -> Option<u32> {
@@ -532,9 +663,9 @@ impl Rows for PacketRows {
         columns.u32("flow", rows.iter().map(|row| row.found.map(|found| found.0 + self.first_flow)));
         columns.text("direction", rows.iter().map(|row| row.found.map(|found| found.1)));
         columns.text("transport", rows.iter().map(PacketRow::transport));
-        columns.text("src", rows.iter().map(|row| row.address(ends(row).src)));
+        columns.text("src", rows.iter().map(PacketRow::src));
         columns.u32("src_port", rows.iter().map(|row| row.port(ends(row).src_port)));
-        columns.text("dst", rows.iter().map(|row| row.address(ends(row).dst)));
+        columns.text("dst", rows.iter().map(PacketRow::dst));
         columns.u32("dst_port", rows.iter().map(|row| row.port(ends(row).dst_port)));
         columns.u32("captured_bytes", rows.iter().map(|row| row.packet.captured_bytes));
         columns.u32("wire_bytes", rows.iter().map(|row| row.packet.wire_bytes));
@@ -565,5 +696,15 @@ fn header_columns(rows: &[PacketRow], columns: &mut Columns) {
     columns.u32("ip_id", rows.iter().map(ip_id));
     columns.u32("ttl", rows.iter().map(|row| ip(row, row.packet.network.ttl)));
     columns.u32("ecn", rows.iter().map(|row| ip(row, row.packet.network.ecn)));
+    let sighting = |row: &PacketRow| row.packet.sighting;
+    columns.text("layer", rows.iter().map(|row| sighting(row).map(|seen| seen.layer.name())));
+    let reason = |row: &PacketRow| {
+        let reason = sighting(row)?.reason;
+        (!reason.text().is_empty()).then(|| reason.text().to_owned())
+    };
+    columns.text("drop_reason", rows.iter().map(reason));
+    columns.u64("uid", rows.iter().map(|row| sighting(row).map(|seen| seen.identity)));
+    columns.u64("sequence", rows.iter().map(|row| row.packet.network.sequence));
+    columns.u32("flow_id", rows.iter().map(|row| row.packet.network.flow_id));
     columns.text("decode_stop", rows.iter().map(PacketRow::decode_stop));
 }

@@ -23,6 +23,10 @@ pub enum ProblemKind {
     Truncated,
     /// A length or field that cannot be true.
     Corrupt,
+    /// Lines of a text that could not be read.
+    BadLines,
+    /// What a format cannot tell, or tells too coarsely.
+    Imprecise,
     /// The compressed data are damaged.
     BadCompression,
     /// The bound on decompressed bytes was reached.
@@ -48,6 +52,8 @@ impl ProblemKind {
             Self::Unsupported => "unsupported",
             Self::Truncated => "truncated",
             Self::Corrupt => "corrupt",
+            Self::BadLines => "bad_lines",
+            Self::Imprecise => "imprecise",
             Self::BadCompression => "bad_compression",
             Self::DecompressionLimit => "decompression_limit",
             Self::FlowLimit => "flow_limit",
@@ -59,7 +65,15 @@ impl ProblemKind {
 
     /// Whether the input, or the rest of it, could not be read (else it is a reservation).
     pub fn is_error(self) -> bool {
-        !matches!(self, Self::Truncated | Self::FlowLimit | Self::SampleLimit | Self::NoPackets)
+        !matches!(
+            self,
+            Self::Truncated
+                | Self::FlowLimit
+                | Self::SampleLimit
+                | Self::NoPackets
+                | Self::BadLines
+                | Self::Imprecise
+        )
     }
 }
 
@@ -70,6 +84,8 @@ pub struct ReadError {
     pub kind: ProblemKind,
     /// Offset in the uncompressed input of the record that could not be read.
     pub byte: Option<u64>,
+    /// Number of the line, in a text.
+    pub line: Option<u64>,
     /// Found and expected, lower case, without full stop.
     pub message: String,
     /// What the user can do.
@@ -79,12 +95,12 @@ pub struct ReadError {
 impl ReadError {
     /// An error about the input as a whole.
     pub fn whole(kind: ProblemKind, message: impl Into<String>) -> Self {
-        Self { kind, byte: None, message: message.into(), hint: None }
+        Self { kind, byte: None, line: None, message: message.into(), hint: None }
     }
 
     /// An error about the record that starts at `byte`.
     pub fn at(kind: ProblemKind, byte: u64, message: impl Into<String>) -> Self {
-        Self { kind, byte: Some(byte), message: message.into(), hint: None }
+        Self { kind, byte: Some(byte), line: None, message: message.into(), hint: None }
     }
 
     /// The same with advice.

@@ -12,7 +12,15 @@ pub enum Family {
     V4,
     /// IPv6.
     V6,
+    /// A node of a simulation, by number.
+    Node,
+    /// A host whose name is all that a text trace gives: index into the source's names.
+    Name,
 }
+
+/// Stands in [`Endpoints::protocol`] for TFRC that a simulator sends without a protocol of the
+/// wire: a number for experiments (RFC 3692).
+pub const PROTOCOL_TFRC: u8 = 253;
 
 /// The five-tuple of a packet, in its own direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -97,13 +105,21 @@ pub struct Fragment {
     pub offset: u32,
 }
 
-/// What the capture says happened to the packet where it was seen.
+/// What the source says happened to the packet where it was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It left the host.
+    /// It left the host, or the layer that the trace names.
     Sent,
     /// It came in.
     Received,
+    /// It was passed on by a node that is not its destination.
+    Forwarded,
+    /// It was put into a queue.
+    Enqueued,
+    /// It left a queue, for the link.
+    Dequeued,
+    /// It was thrown away.
+    Dropped,
 }
 
 impl Event {
@@ -112,8 +128,108 @@ impl Event {
         match self {
             Self::Sent => "sent",
             Self::Received => "received",
+            Self::Forwarded => "forwarded",
+            Self::Enqueued => "enqueued",
+            Self::Dequeued => "dequeued",
+            Self::Dropped => "dropped",
         }
     }
+}
+
+/// Where in a node a simulator saw a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NodeLayer {
+    /// The transport agent or application socket (ns-2 `AGT`).
+    Agent,
+    /// The routing agent (ns-2 `RTR`).
+    Routing,
+    /// The interface queue of a wireless node (ns-2 `IFQ`).
+    Queue,
+    /// Medium access.
+    Mac,
+    /// The radio.
+    Phy,
+    /// A wired link with its queue.
+    Link,
+    /// The IP layer (ns-3 `Ipv4L3Protocol`).
+    Ip,
+}
+
+impl NodeLayer {
+    /// Every layer, from the application down.
+    pub const ALL: [Self; 7] =
+        [Self::Agent, Self::Routing, Self::Ip, Self::Queue, Self::Mac, Self::Phy, Self::Link];
+
+    /// The name in tables and options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Routing => "routing",
+            Self::Queue => "queue",
+            Self::Mac => "mac",
+            Self::Phy => "phy",
+            Self::Link => "link",
+            Self::Ip => "ip",
+        }
+    }
+}
+
+/// At which point of its path a packet was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum PathPoint {
+    /// At the node that made it.
+    Source,
+    /// At the node that it is for.
+    Destination,
+    /// On the way, or the trace does not tell.
+    #[default]
+    Between,
+}
+
+/// A few letters of a source's own, such as a reason for a drop: what is longer is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Code([u8; 8]);
+
+impl Code {
+    /// The first letters of `text`, with `?` for what is not printable ASCII.
+    pub fn new(text: &[u8]) -> Self {
+        let mut code = [0; 8];
+        for (to, from) in code.iter_mut().zip(text) {
+            *to = if from.is_ascii_graphic() { *from } else { b'?' };
+        }
+        Self(code)
+    }
+
+    /// The letters; empty if there are none.
+    pub fn text(&self) -> &str {
+        let n = self.0.iter().position(|&byte| byte == 0).unwrap_or(self.0.len());
+        std::str::from_utf8(&self.0[..n]).unwrap_or_default()
+    }
+}
+
+/// What a simulator's trace knows about a packet where it saw it, beyond what a capture does.
+/// [`Packet::interface`] is the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sighting {
+    /// Where in the node.
+    pub layer: NodeLayer,
+    /// Where on the packet's path.
+    pub point: PathPoint,
+    /// The same number whenever this packet of its direction is seen, and another for every other
+    /// one, retransmissions included.
+    pub identity: u64,
+    /// Why it was dropped; empty if the trace gives no reason.
+    pub reason: Code,
+}
+
+/// What sequence numbers count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Numbering {
+    /// Bytes of payload, as TCP does on the wire.
+    #[default]
+    Bytes,
+    /// Packets, as ns-2's one-way TCP agents do: each is one unit, whatever its size.
+    Packets,
 }
 
 /// A layer, for saying where decoding stopped.
@@ -193,8 +309,12 @@ impl Reason {
 pub enum Transport {
     /// A TCP header, in [`Network::tcp`].
     Tcp,
-    /// A UDP header.
+    /// A UDP header, or a simulator's packet of an application without feedback.
     Udp,
+    /// A data packet of TFRC.
+    Tfrc,
+    /// A receiver report of TFRC.
+    TfrcFeedback,
     /// An ICMP error; the five-tuple is that of the packet it quotes.
     IcmpError,
     /// A fragment behind the first: its transport header is in another packet.
@@ -225,6 +345,13 @@ pub struct Network {
     pub tcp: Tcp,
     /// Bytes of the transport header.
     pub header_bytes: u8,
+    /// What the sequence numbers of `tcp` count.
+    pub numbering: Numbering,
+    /// Sequence number of a protocol that is not TCP: of the packet, or in feedback the highest
+    /// one received.
+    pub sequence: Option<u64>,
+    /// The simulator's flow id; several flows may have the same.
+    pub flow_id: Option<u32>,
     /// Bytes of transport payload; for a later fragment all bytes after the IP header. None if a
     /// header that tells was cut off.
     pub payload_bytes: Option<u32>,
@@ -239,6 +366,9 @@ impl Network {
         self.ip_id = None;
         self.fragment = None;
         self.transport = Transport::Unread;
+        self.numbering = Numbering::Bytes;
+        self.sequence = None;
+        self.flow_id = None;
         self.payload_bytes = None;
     }
 
@@ -252,19 +382,21 @@ impl Network {
 /// One packet, whatever the source.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Packet {
-    /// Number in the source, from 1.
+    /// Number in the source, from 1; in a text the number of its line.
     pub number: u64,
     /// Since the epoch, or since the start of a simulation.
     pub time_ns: i64,
-    /// Index of the interface it was seen at.
+    /// Index of the interface or node it was seen at.
     pub interface: u32,
     /// What happened there.
     pub event: Option<Event>,
+    /// Set if a simulator saw it.
+    pub sighting: Option<Sighting>,
     /// Bytes in the file.
     pub captured_bytes: u32,
     /// Bytes of the frame on the wire.
     pub wire_bytes: u32,
-    /// Whether there is an IP header.
+    /// Whether there is an IP header, or what stands for it in a simulation.
     pub is_ip: bool,
     /// The IP header and beyond; means nothing unless `is_ip`.
     pub network: Network,

@@ -17,6 +17,7 @@ pub mod analysis;
 pub mod bins;
 pub mod capture;
 pub mod columns;
+pub mod documents;
 pub mod error;
 pub mod event;
 pub mod filter;
@@ -25,8 +26,11 @@ pub mod input;
 #[cfg(feature = "python")]
 mod python;
 pub mod reading;
+pub mod samples;
 pub mod seq;
+pub mod source;
 pub mod summary;
 #[doc(hidden)]
 pub mod testing;
+pub mod text;
 pub mod wire;

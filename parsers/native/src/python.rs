@@ -16,12 +16,13 @@ use pyo3::types::{PyCapsule, PyDict, PyList};
 
 use crate::analysis::{Analysis as Core, Options};
 use crate::bins::BinWidth;
-use crate::columns::{BinRows, FlowRows, LossRows, PacketRow, PacketRows, Rows, RttRows};
+use crate::columns::{BinRows, FlowRows, LossRows, PacketRow, PacketRows, Rows, RttRows, VariableRows};
 use crate::error::{Problem, ProblemKind};
-use crate::event::Packet;
+use crate::event::{NodeLayer, Packet};
 use crate::filter::{Compiler, Instruction};
 use crate::input;
 use crate::reading::Reading;
+use crate::source::InputFormat;
 use crate::summary::SourceSummary;
 
 /// Rows in one batch of a stream: large enough to be quick, small enough that a table of any
@@ -227,6 +228,11 @@ impl Analysis {
     }
 
     #[getter]
+    fn variables(&self) -> Table {
+        Self::table(VariableRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
+    }
+
+    #[getter]
     fn sources<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         sources_to_python(py, &self.core.sources)
     }
@@ -244,13 +250,15 @@ impl Analysis {
 
 #[pyfunction]
 #[pyo3(signature = (
-    sources, *, filter = None, bins = false, bin_ns = None, rtt = false, losses = false,
+    sources, *, format = None, layer = None, filter = None, bins = false, bin_ns = None, rtt = false, losses = false,
     max_flows = 1_000_000, max_samples = 10_000_000, max_decompressed_bytes = 64 << 30, progress = None,
 ))]
 #[allow(clippy::too_many_arguments)]
 fn analyse(
     py: Python<'_>,
     sources: Vec<OsString>,
+    format: Option<&str>,
+    layer: Option<&str>,
     filter: Option<Py<PyAny>>,
     bins: bool,
     bin_ns: Option<i64>,
@@ -265,8 +273,16 @@ fn analyse(
         return Err(PyValueError::new_err("bin_ns must be positive"));
     }
     let width = bin_ns.map_or(BinWidth::Adaptive, BinWidth::Fixed);
-    let options =
-        Options { bins: bins.then_some(width), rtt, losses, max_flows, max_samples, max_decompressed_bytes };
+    let options = Options {
+        bins: bins.then_some(width),
+        rtt,
+        losses,
+        max_flows,
+        max_samples,
+        max_decompressed_bytes,
+        layer: layer.map(layer_by_name).transpose()?,
+        format: format.map(format_by_name).transpose()?,
+    };
     let progress = progress.map_or_else(Arc::default, |progress| Arc::clone(&progress.get().shared));
     let compiler = filter.map(PythonCompiler::new);
     let outcome = py.detach(|| {
@@ -284,6 +300,27 @@ fn analyse(
     })?;
     check_cancelled(&core.problems)?;
     Ok(Analysis { core: Arc::new(core), first_flow: 1 })
+}
+
+/// The formats that `format` may name.
+#[pyfunction]
+fn input_formats() -> Vec<&'static str> {
+    InputFormat::all().map(|(name, _)| name).collect()
+}
+
+/// The layers that `layer` may name.
+#[pyfunction]
+fn node_layers() -> Vec<&'static str> {
+    NodeLayer::ALL.into_iter().map(NodeLayer::name).collect()
+}
+
+fn format_by_name(name: &str) -> PyResult<InputFormat> {
+    InputFormat::by_name(name).ok_or_else(|| PyValueError::new_err(format!("no input format `{name}`")))
+}
+
+fn layer_by_name(name: &str) -> PyResult<NodeLayer> {
+    let found = NodeLayer::ALL.into_iter().find(|layer| layer.name() == name);
+    found.ok_or_else(|| PyValueError::new_err(format!("no layer `{name}`")))
 }
 
 fn check_cancelled(problems: &[Problem]) -> PyResult<()> {
@@ -308,20 +345,22 @@ struct PacketReader {
 impl PacketReader {
     #[new]
     #[pyo3(signature = (
-        source, *, filter = None, max_flows = 1_000_000, max_decompressed_bytes = 64 << 30, progress = None,
+        source, *, format = None, filter = None, max_flows = 1_000_000, max_decompressed_bytes = 64 << 30, progress = None,
     ))]
     fn new(
         source: OsString,
+        format: Option<&str>,
         filter: Option<Py<PyAny>>,
         max_flows: u32,
         max_decompressed_bytes: u64,
         progress: Option<Py<Progress>>,
-    ) -> Self {
+    ) -> PyResult<Self> {
+        let format = format.map(format_by_name).transpose()?;
         let core = Core::new(Options { max_flows, max_decompressed_bytes, ..Options::default() });
         let summary = SourceSummary::new(&source.to_string_lossy());
         let progress = progress.map_or_else(Arc::default, |progress| Arc::clone(&progress.get().shared));
-        let reading = Mutex::new(Some(Reading::open(&source, max_decompressed_bytes, &progress)));
-        Self { core, summary, reading, compiler: filter.map(PythonCompiler::new), first_flow: 1 }
+        let reading = Mutex::new(Some(Reading::open(&source, format, max_decompressed_bytes, &progress)));
+        Ok(Self { core, summary, reading, compiler: filter.map(PythonCompiler::new), first_flow: 1 })
     }
 
     #[pyo3(signature = (rows = 65_536))]
@@ -379,8 +418,7 @@ fn next_packets(
     let mut rows = Vec::with_capacity(n);
     for packet in &packets[..n] {
         let found = core.take(packet, summary);
-        let node = reading.interface_name(packet.interface);
-        rows.push(PacketRow::new(*packet, found, &core.flows, node));
+        rows.push(PacketRow::new(*packet, found, &core.flows, reading));
     }
     Ok(rows)
 }
@@ -423,12 +461,16 @@ fn source_to_python<'py>(py: Python<'py>, source: &SourceSummary) -> PyResult<Bo
         ("filtered_packets", source.filtered_packets),
         ("tcp_packets", source.tcp_packets),
         ("udp_packets", source.udp_packets),
+        ("tfrc_packets", source.tfrc_packets),
         ("other_ip_packets", source.other_ip_packets),
         ("non_ip_packets", source.non_ip_packets),
         ("undecoded_packets", source.undecoded_packets),
         ("untracked_packets", source.untracked_packets),
         ("portless_packets", source.portless_packets),
         ("out_of_order_times", source.out_of_order_times),
+        ("lines", source.lines),
+        ("other_lines", source.other_lines),
+        ("bad_lines", source.bad_lines),
         ("wire_bytes", source.wire_bytes),
         ("captured_bytes", source.captured_bytes),
     ] {
@@ -467,6 +509,7 @@ fn problems_to_python<'py>(py: Python<'py>, problems: &[Problem]) -> PyResult<Bo
         dict.set_item("source", &problem.source)?;
         dict.set_item("packet", problem.packet)?;
         dict.set_item("byte", error.byte)?;
+        dict.set_item("line", error.line)?;
         dict.set_item("message", &error.message)?;
         dict.set_item("hint", error.hint)?;
         dict.set_item("packets_before", problem.packets_before)?;
@@ -481,5 +524,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Progress>()?;
     module.add_class::<Analysis>()?;
     module.add_class::<PacketReader>()?;
-    module.add_function(wrap_pyfunction!(analyse, module)?)
+    module.add_function(wrap_pyfunction!(analyse, module)?)?;
+    module.add_function(wrap_pyfunction!(input_formats, module)?)?;
+    module.add_function(wrap_pyfunction!(node_layers, module)?)
 }

@@ -11,11 +11,16 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
 use crate::capture::{Capture, LinkType, Record, Records};
+use crate::documents::Document;
 use crate::error::{Problem, ProblemKind, ReadError};
-use crate::event::Packet;
+use crate::event::{Endpoints, Family, Packet};
 use crate::filter::{Compiler, Program};
+use crate::flow::key::address_text;
 use crate::input::{Input, Progress};
+use crate::samples::VariableSample;
+use crate::source::{InputFormat, Source};
 use crate::summary::SourceSummary;
+use crate::text::TextTrace;
 use crate::wire;
 
 /// Packets decoded in one go: 160 kB, which stays in the second-level cache. With fewer, waking the
@@ -30,7 +35,7 @@ const FILTER_SNAP_LENGTH: u32 = 262_144;
 pub struct Reading {
     source: String,
     compression: &'static str,
-    capture: Option<Capture>,
+    opened: Option<Source>,
     filters: Vec<(LinkType, Program)>,
     filtered: u64,
     error: Option<ReadError>,
@@ -40,26 +45,37 @@ pub struct Reading {
 
 impl Reading {
     /// Open `source`. If that fails there are no packets, and [`Reading::finish`] says why.
-    pub fn open(source: &OsStr, max_decompressed_bytes: u64, progress: &Arc<Progress>) -> Self {
+    /// `format` is the user's word for what it is, else its content tells.
+    pub fn open(
+        source: &OsStr,
+        format: Option<InputFormat>,
+        max_decompressed_bytes: u64,
+        progress: &Arc<Progress>,
+    ) -> Self {
         let name = source.to_string_lossy();
-        Self::with_input(&name, Input::open(source, max_decompressed_bytes, progress), progress)
+        Self::with_input(&name, Input::open(source, max_decompressed_bytes, progress), format, progress)
     }
 
     /// The same with an input that was opened already.
-    pub fn with_input(source: &str, input: Result<Input, ReadError>, progress: &Arc<Progress>) -> Self {
+    pub fn with_input(
+        source: &str,
+        input: Result<Input, ReadError>,
+        format: Option<InputFormat>,
+        progress: &Arc<Progress>,
+    ) -> Self {
         let mut compression = "";
         let opened = input.and_then(|input| {
             compression = input.compression().name();
-            Capture::open(input)
+            Source::open(input, format)
         });
-        let (capture, error) = match opened {
-            Ok(capture) => (Some(capture), None),
+        let (opened, error) = match opened {
+            Ok(opened) => (Some(opened), None),
             Err(error) => (None, Some(error)),
         };
         Self {
             source: source.to_owned(),
             compression,
-            capture,
+            opened,
             filters: Vec::new(),
             filtered: 0,
             error,
@@ -119,13 +135,14 @@ impl Reading {
     pub fn fill(&mut self, packets: &mut [Packet], compiler: Option<&dyn Compiler>) -> Result<usize, String> {
         let before = self.number;
         // One loop for each format, so that each is small enough for the processor's registers.
-        let mut capture = self.capture.take();
-        let filled = match &mut capture {
-            Some(Capture::Pcap(reader)) => self.fill_from(reader, packets, compiler),
-            Some(Capture::Pcapng(reader)) => self.fill_from(reader, packets, compiler),
-            None => Ok(0),
+        let mut opened = self.opened.take();
+        let filled = match &mut opened {
+            Some(Source::Capture(Capture::Pcap(reader))) => self.fill_from(reader, packets, compiler),
+            Some(Source::Capture(Capture::Pcapng(reader))) => self.fill_from(reader, packets, compiler),
+            Some(Source::Text(trace)) => Ok(self.fill_from_text(trace, packets, compiler)),
+            Some(Source::Document(..)) | None => Ok(0),
         };
-        self.capture = capture;
+        self.opened = opened;
         self.progress.packets.fetch_add(self.number - before, Ordering::Relaxed);
         filled
     }
@@ -160,23 +177,96 @@ impl Reading {
         Ok(n)
     }
 
-    /// Complete `summary`, and say what went wrong.
-    pub fn finish(self, summary: &mut SourceSummary) -> Option<Problem> {
-        summary.compression = self.compression;
-        summary.filtered_packets = self.filtered;
-        if let Some(capture) = &self.capture {
-            summary.format = capture.format();
-            summary.finish(capture.interfaces());
+    #[inline(never)]
+    fn fill_from_text(
+        &mut self,
+        trace: &mut TextTrace,
+        packets: &mut [Packet],
+        compiler: Option<&dyn Compiler>,
+    ) -> usize {
+        if compiler.is_some() {
+            self.error = Some(filter_on_text(trace.format()));
+            return 0;
         }
-        let in_a_packet = self.error.as_ref().is_some_and(|error| error.byte.is_some());
-        let number = (in_a_packet && self.capture.is_some()).then_some(self.number + 1);
-        let error = self.error.or_else(|| no_packets(summary))?;
-        Some(Problem { source: self.source, packet: number, packets_before: self.number, error })
+        let mut n = 0;
+        while let Some(packet) = packets.get_mut(n) {
+            match trace.next_packet(packet) {
+                Ok(true) => n += 1,
+                Ok(false) => break,
+                Err(error) => {
+                    self.error = Some(error);
+                    break;
+                }
+            }
+        }
+        self.number += n as u64;
+        n
     }
 
-    /// Name of an interface, if the capture has it.
+    /// Read the source if it is a document: these hold no packets.
+    pub fn document(&mut self) -> Document {
+        let mut document = Document::default();
+        if let Some(Source::Document(format, input)) = &mut self.opened
+            && let Some(input) = input.take()
+            && let Err(error) = format.read(input, &mut document)
+        {
+            self.error = Some(error);
+        }
+        document
+    }
+
+    /// Samples of variables that stood among the packets. To be called after the last packet.
+    pub fn take_samples(&mut self) -> Vec<VariableSample> {
+        match &mut self.opened {
+            Some(Source::Text(trace)) => trace.reader().take_samples(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Complete `summary`, and say what went wrong.
+    pub fn finish(mut self, summary: &mut SourceSummary) -> Vec<Problem> {
+        summary.compression = self.compression;
+        summary.filtered_packets = self.filtered;
+        let mut errors = Vec::new();
+        if let Some(opened) = &mut self.opened {
+            summary.format = opened.format();
+            summary.finish(&opened.interfaces());
+            if let Source::Text(trace) = opened {
+                errors.extend(finish_text(trace, summary));
+            }
+        }
+        let is_document = matches!(self.opened, Some(Source::Document(..)));
+        match self.error {
+            Some(error) => errors.push(error),
+            None if !is_document && errors.is_empty() => errors.extend(no_packets(summary)),
+            None => {}
+        }
+        let is_capture = matches!(self.opened, Some(Source::Capture(_)));
+        let place = |error: ReadError| Problem {
+            source: self.source.clone(),
+            packet: (error.byte.is_some() && is_capture).then_some(self.number + 1),
+            packets_before: self.number,
+            error,
+        };
+        errors.into_iter().map(place).collect()
+    }
+
+    /// Both ends as the source writes them, where addresses are no IP addresses.
+    pub fn endpoint_names(&self, endpoints: &Endpoints) -> Option<(String, String)> {
+        let Some(Source::Text(trace)) = &self.opened else { return None };
+        if matches!(endpoints.family, Family::V4 | Family::V6) {
+            return None;
+        }
+        let name = |address| match endpoints.family {
+            Family::Name => trace.host(address).unwrap_or_default().to_owned(),
+            _ => address_text(address, endpoints.family, trace.notation()),
+        };
+        Some((name(endpoints.src), name(endpoints.dst)))
+    }
+
+    /// Name of an interface or node, if the source has it.
     pub fn interface_name(&self, interface: u32) -> Option<&str> {
-        self.capture.as_ref()?.interfaces().get(interface as usize)?.name.as_deref()
+        self.opened.as_ref()?.place(interface)
     }
 }
 
@@ -197,13 +287,31 @@ fn consume(
     Ok(())
 }
 
+/// Take over what a text says of itself beside its packets.
+fn finish_text(trace: &mut TextTrace, summary: &mut SourceSummary) -> Vec<ReadError> {
+    summary.lines = trace.line_count();
+    summary.other_lines = trace.other_lines;
+    summary.bad_lines = trace.complaints.count();
+    summary.hosts = trace.reader().hosts().map(|hosts| hosts.iter().map(str::to_owned).collect());
+    summary.has_hierarchical_addresses = trace.reader().has_hierarchical_addresses();
+    let remarks = trace.reader().remarks();
+    let remarks = remarks.into_iter().map(|words| ReadError::whole(ProblemKind::Imprecise, words));
+    trace.complaints.error().into_iter().chain(remarks).collect()
+}
+
+/// Expressions of libpcap look at bytes, which a text does not have.
+fn filter_on_text(format: &str) -> ReadError {
+    let message = format!("a filter expression is for captures, and this is a text ({format})");
+    ReadError::whole(ProblemKind::Unsupported, message).hint("leave `--filter` out for this input")
+}
+
 /// A source that was read well but held nothing.
 fn no_packets(summary: &SourceSummary) -> Option<ReadError> {
     if summary.packets > 0 {
         return None;
     }
     let message = match summary.filtered_packets {
-        0 => "the capture holds no packets".to_owned(),
+        0 => "there are no packets in it".to_owned(),
         n => format!("the filter left out all {n} packets"),
     };
     Some(ReadError::whole(ProblemKind::NoPackets, message))

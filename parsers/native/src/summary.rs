@@ -2,16 +2,17 @@
 
 use crate::capture::Interface;
 use crate::event::{Packet, Stop, Transport};
+use crate::flow::key::Notation;
 
 /// Different reasons to stop that are told apart; a hostile capture could have one per packet.
 const MAX_STOPS: usize = 64;
 
-/// Counts of one source. `packets` is the sum of TCP, UDP, other IP, non-IP and undecoded ones.
+/// Counts of one source. `packets` is the sum of TCP, UDP, TFRC, other IP, non-IP and undecoded ones.
 #[derive(Clone, Debug, Default)]
 pub struct SourceSummary {
     /// As the user named it.
     pub source: String,
-    /// `pcap`, `pcapng` or empty.
+    /// Name of the format, or empty.
     pub format: &'static str,
     /// `gzip`, `zstd`, `lz4`, `xz` or empty.
     pub compression: &'static str,
@@ -46,6 +47,18 @@ pub struct SourceSummary {
     pub other_stops: u64,
     /// Packets with a time before their predecessor's.
     pub out_of_order_times: u64,
+    /// Lines of a text, all of them.
+    pub lines: u64,
+    /// Lines that are understood and no packets.
+    pub other_lines: u64,
+    /// Lines that are not understood.
+    pub bad_lines: u64,
+    /// Names behind addresses that are indices.
+    pub hosts: Option<Vec<String>>,
+    /// Whether node numbers are to be written as domain, cluster and node.
+    pub has_hierarchical_addresses: bool,
+    /// Data packets and reports of a simulator's TFRC.
+    pub tfrc_packets: u64,
     /// Frames on the wire.
     pub wire_bytes: u64,
     /// Bytes in the capture.
@@ -113,6 +126,7 @@ impl SourceSummary {
             (Transport::IcmpError, _) => self.other_ip_packets += 1,
             (_, 6) => self.tcp_packets += 1,
             (_, 17) => self.udp_packets += 1,
+            (Transport::Tfrc | Transport::TfrcFeedback, _) => self.tfrc_packets += 1,
             _ => self.other_ip_packets += 1,
         }
     }
@@ -140,6 +154,14 @@ impl SourceSummary {
             self.stops.push((stop, 1, number));
         } else {
             self.other_stops += 1;
+        }
+    }
+
+    /// How the source's addresses are written.
+    pub fn notation(&self) -> Notation<'_> {
+        Notation {
+            hosts: self.hosts.as_deref().unwrap_or_default(),
+            is_hierarchical: self.has_hierarchical_addresses,
         }
     }
 

@@ -23,10 +23,11 @@ pub fn analyse_bytes(bytes: Vec<u8>) -> Analysis {
         max_flows: MAX_FLOWS,
         max_samples: MAX_SAMPLES,
         max_decompressed_bytes: MAX_DECOMPRESSED_BYTES,
+        ..Options::default()
     };
     let progress = Arc::new(Progress::default());
     let input = Input::from_reader(Box::new(Cursor::new(bytes)), MAX_DECOMPRESSED_BYTES, &progress);
-    let reading = Reading::with_input("bytes", input, &progress);
+    let reading = Reading::with_input("bytes", input, None, &progress);
     let mut analysis = Analysis::new(options);
     let outcome = analysis.read_from(reading, None);
     assert!(outcome.is_ok(), "without a filter nothing can be refused: {outcome:?}");
@@ -40,7 +41,8 @@ pub fn check_tables(analysis: Analysis) {
     assert!(analysis.flows.len() <= MAX_FLOWS as usize);
     assert!(analysis.rtt.kept.len() <= MAX_SAMPLES);
     for source in &analysis.sources {
-        let ip = source.tcp_packets + source.udp_packets + source.other_ip_packets;
+        let ip =
+            source.tcp_packets + source.udp_packets + source.tfrc_packets + source.other_ip_packets;
         assert_eq!(source.packets, ip + source.non_ip_packets + source.undecoded_packets);
         assert!(source.captured_bytes <= source.wire_bytes);
     }

@@ -26,6 +26,8 @@ pub enum LinkType {
     Ipv6,
     /// Linux cooked capture, version 2.
     Sll2,
+    /// No bytes at all: the packets of a text trace.
+    None,
     /// Any other, by number: its packets are counted, not decoded.
     Unknown(u32),
 }
@@ -63,6 +65,7 @@ impl LinkType {
             Self::Ipv4 => 228,
             Self::Ipv6 => 229,
             Self::Sll2 => 276,
+            Self::None => u32::MAX,
             Self::Unknown(number) => number,
         }
     }
@@ -81,6 +84,7 @@ impl LinkType {
             Self::Ipv4 => "raw IPv4".into(),
             Self::Ipv6 => "raw IPv6".into(),
             Self::Sll2 => "Linux cooked v2".into(),
+            Self::None => "text".into(),
             Self::Unknown(number) => format!("link type {number}"),
         }
     }

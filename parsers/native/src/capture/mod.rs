@@ -42,6 +42,14 @@ pub struct Interface {
     time: Resolution,
 }
 
+impl Interface {
+    /// A place that a text trace names.
+    pub fn named(name: &str, link_type: LinkType) -> Self {
+        let time = Resolution { per_second: 1_000_000_000, offset_s: 0 };
+        Self { name: Some(name.to_owned()), link_type, snap_length: 0, dropped: None, time }
+    }
+}
+
 /// How an interface counts time.
 #[derive(Clone, Copy, Debug)]
 struct Resolution {
@@ -103,6 +111,15 @@ impl Capture {
             Self::Pcap(reader) => reader.interfaces(),
             Self::Pcapng(reader) => reader.interfaces(),
         }
+    }
+}
+
+/// Whether a file that starts so says that it is a capture.
+pub fn is_magic(first: &[u8]) -> bool {
+    match *first {
+        [0x0a, 0x0d, 0x0d, 0x0a, ..] => true,
+        [a, b, c, d, ..] => pcap::is_magic([a, b, c, d]),
+        _ => false,
     }
 }
 

@@ -41,7 +41,7 @@ impl FlowKey {
         let src_is_low = match family {
             // Both in one comparison of machine words.
             Family::V4 => end_v4(src, src_port) <= end_v4(dst, dst_port),
-            Family::V6 => (src, src_port) <= (dst, dst_port),
+            _ => (src, src_port) <= (dst, dst_port),
         };
         let (low, high, low_port, high_port, side) = if src_is_low {
             (src, dst, src_port, dst_port, Side::Low)
@@ -78,7 +78,12 @@ impl FlowKey {
 
     /// Kind of the addresses.
     pub fn family(&self) -> Family {
-        if self.rest >> 40 == Family::V4 as u64 { Family::V4 } else { Family::V6 }
+        match self.rest >> 40 {
+            0 => Family::V4,
+            1 => Family::V6,
+            2 => Family::Node,
+            _ => Family::Name,
+        }
     }
 }
 
@@ -106,11 +111,29 @@ fn halves(address: Address) -> [u64; 2] {
     [(address >> 64) as u64, address as u64]
 }
 
+/// What a source knows about the notation of its addresses.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Notation<'a> {
+    /// Names behind addresses that are indices.
+    pub hosts: &'a [String],
+    /// Whether node numbers are written as domain, cluster and node.
+    pub is_hierarchical: bool,
+}
+
 /// An address in its usual notation.
-pub fn address_text(address: Address, family: Family) -> String {
+pub fn address_text(address: Address, family: Family, notation: Notation<'_>) -> String {
     match family {
         Family::V4 => std::net::Ipv4Addr::from_bits(address as u32).to_string(),
         Family::V6 => std::net::Ipv6Addr::from_bits(address).to_string(),
+        // ns-2's default: 10 bits of domain, 11 of cluster, 11 of node.
+        Family::Node if notation.is_hierarchical => {
+            format!("{}.{}.{}", address >> 22, address >> 11 & 0x7ff, address & 0x7ff)
+        }
+        Family::Name => {
+            let name = usize::try_from(address).ok().and_then(|index| notation.hosts.get(index));
+            name.cloned().unwrap_or_else(|| address.to_string())
+        }
+        Family::Node => address.to_string(),
     }
 }
 

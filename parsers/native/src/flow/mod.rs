@@ -1,5 +1,7 @@
 //! Packets to flows: which conversation, which direction, and what its state becomes.
 
+pub mod crossings;
+pub mod delivery;
 mod fragments;
 mod holes;
 pub mod key;
@@ -8,7 +10,9 @@ pub mod sendings;
 mod table;
 pub mod tcp;
 
-use crate::event::{Network, Packet, Transport};
+use crate::documents::FlowTotals;
+use crate::event::{Network, Numbering, Packet, TcpFlags, Transport};
+use delivery::Deliveries;
 pub use fragments::Fragments;
 use key::{FlowKey, Side};
 use sendings::Pool;
@@ -86,13 +90,28 @@ pub struct Flow {
     directions: [Direction; 2],
     /// The connection, if it is TCP.
     pub tcp: Option<Box<Connection>>,
+    /// What became of its packets, if the trace shows both ends.
+    pub deliveries: Option<Box<Deliveries>>,
+    /// The simulator's flow id of its first packet.
+    pub flow_id: Option<u32>,
+    /// What its sequence numbers count.
+    pub numbering: Numbering,
 }
 
 impl Flow {
     /// A flow whose first packet came from `first`.
     pub fn new(key: FlowKey, first: Side, source: u32) -> Self {
         let is_tcp = key.protocol() == 6;
-        Self { key, first, source, directions: [Direction::UNSEEN; 2], tcp: is_tcp.then(Box::default) }
+        Self {
+            key,
+            first,
+            source,
+            directions: [Direction::UNSEEN; 2],
+            tcp: is_tcp.then(Box::default),
+            deliveries: None,
+            flow_id: None,
+            numbering: Numbering::Bytes,
+        }
     }
 
     /// The side that opened the conversation: it sent the SYN, else the first packet seen.
@@ -124,6 +143,94 @@ impl Flow {
             // Every UDP datagram is new as far as anybody can tell.
             (Some(payload), None) => outcome.new_bytes = payload,
             _ => {}
+        }
+    }
+
+    /// Take over what another program says of the packets of `side`.
+    pub fn on_totals(&mut self, side: Side, totals: &FlowTotals) {
+        let direction = &mut self.directions[side as usize];
+        if let Some((start_ns, end_ns)) = totals.sent_ns {
+            direction.start_ns = direction.start_ns.min(start_ns);
+            direction.end_ns = direction.end_ns.max(end_ns);
+        }
+        direction.packets += totals.sent.0;
+        direction.wire_bytes += totals.sent.1;
+        // Totals do not tell payload from headers.
+        direction.cut_packets += totals.sent.0;
+        self.deliveries_mut().of_mut(side).on_totals(totals);
+    }
+
+    /// What became of its packets, to be changed.
+    pub fn deliveries_mut(&mut self) -> &mut Deliveries {
+        self.deliveries.get_or_insert_default()
+    }
+
+    /// The side at whose node a simulated connection is watched: the one that sent first.
+    pub fn watched(&self) -> Side {
+        self.first
+    }
+
+    /// Take in a packet that a simulator saw being sent by `side`.
+    pub fn on_sent(
+        &mut self,
+        side: Side,
+        packet: &Packet,
+        network: &Network,
+        pool: &mut Pool,
+        outcome: &mut Outcome,
+    ) {
+        self.directions[side as usize].count(packet, network);
+        self.flow_id = self.flow_id.or(network.flow_id);
+        self.numbering = network.numbering;
+        if side == self.first {
+            self.watch(side, packet, network, pool, outcome);
+        } else {
+            outcome.new_bytes = network.payload_bytes.unwrap_or(0);
+        }
+    }
+
+    /// Take in a packet that a simulator saw where it was to go. The connection is watched at the
+    /// side that sent first, as a capture there would: it sees its own packets when they leave and
+    /// the other side's when they arrive.
+    pub fn on_received(
+        &mut self,
+        side: Side,
+        packet: &Packet,
+        network: &Network,
+        pool: &mut Pool,
+        outcome: &mut Outcome,
+    ) {
+        if side != self.first {
+            self.watch(side, packet, network, pool, outcome);
+        }
+    }
+
+    fn watch(
+        &mut self,
+        side: Side,
+        packet: &Packet,
+        network: &Network,
+        pool: &mut Pool,
+        outcome: &mut Outcome,
+    ) {
+        let payload = network.payload_bytes.unwrap_or(0);
+        let Some(connection) = self.tcp.as_mut().filter(|_| network.transport == Transport::Tcp) else {
+            outcome.new_bytes = payload;
+            return;
+        };
+        let units = match network.numbering {
+            Numbering::Bytes => payload,
+            Numbering::Packets => u32::from(!network.tcp.flags.has(TcpFlags::ACK)),
+        };
+        let segment = Segment { time_ns: packet.time_ns, tcp: &network.tcp, payload: units };
+        connection.on_segment(side, &segment, pool, outcome);
+        if network.numbering == Numbering::Packets {
+            let bytes_of = |units: u32| if units > 0 { payload } else { 0 };
+            outcome.new_bytes = bytes_of(outcome.new_bytes);
+            outcome.repeated_bytes = bytes_of(outcome.repeated_bytes);
+            let delivery = self.deliveries.get_or_insert_default().of_mut(side);
+            delivery.unique_bytes += u64::from(outcome.new_bytes);
+            delivery.repeated_bytes += u64::from(outcome.repeated_bytes);
         }
     }
 

@@ -36,6 +36,11 @@ impl RttRange {
         self.count
     }
 
+    /// Largest sample in ns; None without samples.
+    pub fn max_ns(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max_ns)
+    }
+
     /// Smallest sample in ms; None without samples, as all below.
     pub fn min_ms(&self) -> Option<f64> {
         (self.count > 0).then(|| ms(self.min_ns as f64))

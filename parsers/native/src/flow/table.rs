@@ -6,7 +6,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::Flow;
 use super::key::{FlowKey, Side};
-use crate::event::{Network, Packet, TcpFlags, Transport};
+use crate::event::{Endpoints, Network, Packet, TcpFlags, Transport};
 
 /// Entries of the first-level cache.
 const RECENT: usize = 256;
@@ -90,9 +90,24 @@ impl FlowTable {
         Some(Found { flow, side })
     }
 
+    /// The flow of a direction that another program summed up.
+    pub fn find_or_open_totals(&mut self, endpoints: &Endpoints, source: u32) -> Option<Found> {
+        let (key, side) = FlowKey::of(endpoints);
+        let flow = match self.lookup(&key) {
+            Some(flow) => flow,
+            None => self.open(key, side, source)?,
+        };
+        Some(Found { flow, side })
+    }
+
     /// The flow of a five-tuple, if it is known.
     pub fn find(&self, network: &Network) -> Option<Found> {
-        let (key, side) = FlowKey::of(&network.endpoints);
+        self.find_endpoints(&network.endpoints)
+    }
+
+    /// The same.
+    pub fn find_endpoints(&self, endpoints: &Endpoints) -> Option<Found> {
+        let (key, side) = FlowKey::of(endpoints);
         self.lookup(&key).map(|flow| Found { flow, side })
     }
 

@@ -115,6 +115,14 @@ impl Input {
         self.position += n;
     }
 
+    /// The next `n` bytes of the window, passed.
+    #[inline(always)]
+    pub fn take(&mut self, n: usize) -> &[u8] {
+        let start = self.position;
+        self.consume(n);
+        &self.window[start..self.position]
+    }
+
     /// Move on by `n` bytes that need not be in the window; false if the input ends before.
     pub fn skip(&mut self, mut n: u64) -> Result<bool, ReadError> {
         loop {

@@ -16,7 +16,7 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network) -> Option<Stop> {
         // Unreachable, source quench, redirect, time exceeded, parameter problem.
         Family::V4 => (matches!(header[0], 3 | 4 | 5 | 11 | 12), IPV4, Layer::Ipv4),
         // Unreachable, too big, time exceeded, parameter problem.
-        Family::V6 => (matches!(header[0], 1..=4), IPV6, Layer::Ipv6),
+        _ => (matches!(header[0], 1..=4), IPV6, Layer::Ipv6),
     };
     if !is_error {
         let reason = Reason::Unknown(u32::from(network.endpoints.protocol));

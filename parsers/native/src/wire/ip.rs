@@ -152,7 +152,7 @@ fn transport(bytes: Bytes<'_>, payload: u32, network: &mut Network) -> Option<St
         other => Some(Stop {
             layer: match network.endpoints.family {
                 Family::V4 => Layer::Ipv4,
-                Family::V6 => Layer::Ipv6,
+                _ => Layer::Ipv6,
             },
             reason: Reason::Unknown(u32::from(other)),
         }),

@@ -64,6 +64,7 @@ fn other(link_type: LinkType, bytes: Bytes<'_>) -> Result<Link, Stop> {
         },
         LinkType::Sll => cooked(bytes, 14, 16, |header| u16_at(header, 0)),
         LinkType::Sll2 => cooked(bytes, 0, 20, |header| u16::from(header[10])),
+        LinkType::None => Err(stop(Reason::UnknownLinkType(link_type.number()))),
         LinkType::Unknown(number) => Err(stop(Reason::UnknownLinkType(number))),
     }
 }

@@ -1,0 +1,211 @@
+//! Packets between their two ends, found by identity when they arrive or are dropped.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use super::FlowTable;
+use super::key::Side;
+use super::table::Found;
+use crate::event::{NodeLayer, Packet, Sighting};
+
+/// Packets that are remembered; the oldest is forgotten first. At 10 GbE and full-size packets
+/// this is a third of a second, in a simulation of 10 Mbit/s five minutes.
+const REMEMBERED: usize = 1 << 18;
+
+/// A packet that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Crossing {
+    flow: u32,
+    side: Side,
+    state: State,
+    bytes: u32,
+    identity: u64,
+    sent_ns: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Sent,
+    Dropped,
+    Received,
+}
+
+/// What a sighting meant to its flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// A packet was sent.
+    Sent,
+    /// A packet arrived for the first time.
+    Received,
+    /// Seen again, or at a layer that is not counted.
+    Nothing,
+}
+
+/// All packets of a trace that were sent lately.
+pub struct Crossings {
+    ring: Vec<Crossing>,
+    /// Where the next goes, once the ring is full.
+    next: usize,
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    latest_ns: i64,
+}
+
+impl Default for Crossings {
+    fn default() -> Self {
+        Self {
+            ring: Vec::new(),
+            next: 0,
+            index: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            latest_ns: i64::MIN,
+        }
+    }
+}
+
+impl Crossings {
+    /// A packet was seen where it was made.
+    pub fn on_sent(
+        &mut self,
+        found: Found,
+        packet: &Packet,
+        sighting: &Sighting,
+        flows: &mut FlowTable,
+    ) -> Meaning {
+        self.latest_ns = self.latest_ns.max(packet.time_ns);
+        let delivery = flows.get_mut(found.flow).deliveries_mut().of_mut(found.side);
+        if delivery.layer.is_none() {
+            delivery.layer = Some(sighting.layer);
+        }
+        if self.find(found, sighting.identity).is_some() {
+            return Meaning::Nothing;
+        }
+        delivery.sent += 1;
+        self.insert(found, packet, sighting.identity, State::Sent, flows);
+        Meaning::Sent
+    }
+
+    /// A packet was seen where it was to go.
+    pub fn on_received(
+        &mut self,
+        found: Found,
+        packet: &Packet,
+        sighting: &Sighting,
+        flows: &mut FlowTable,
+    ) -> Meaning {
+        self.latest_ns = self.latest_ns.max(packet.time_ns);
+        let delivery = flows.get_mut(found.flow).deliveries_mut().of_mut(found.side);
+        if !delivery.layer.is_none_or(|sent_at| is_same_path(sent_at, sighting.layer)) {
+            return Meaning::Nothing;
+        }
+        let Some(slot) = self.find(found, sighting.identity) else {
+            delivery.received += 1;
+            delivery.unsent += 1;
+            delivery.received_bytes += u64::from(packet.wire_bytes);
+            self.insert(found, packet, sighting.identity, State::Received, flows);
+            return Meaning::Received;
+        };
+        let crossing = &mut self.ring[slot];
+        match std::mem::replace(&mut crossing.state, State::Received) {
+            State::Received => {
+                delivery.duplicates += 1;
+                return Meaning::Nothing;
+            }
+            State::Dropped => delivery.dropped = delivery.dropped.saturating_sub(1),
+            State::Sent => {}
+        }
+        delivery.received += 1;
+        delivery.received_bytes += u64::from(crossing.bytes);
+        delivery.on_delay(crossing.sent_ns, packet.time_ns);
+        Meaning::Received
+    }
+
+    /// A packet was dropped. A collision on the air is repaired by the MAC layer and is no loss yet.
+    pub fn on_dropped(&mut self, found: Found, packet: &Packet, sighting: &Sighting, flows: &mut FlowTable) {
+        self.latest_ns = self.latest_ns.max(packet.time_ns);
+        let delivery = flows.get_mut(found.flow).deliveries_mut().of_mut(found.side);
+        delivery.on_drop(sighting.layer, sighting.reason, 1);
+        if sighting.layer == NodeLayer::Mac && sighting.reason.text() == "COL" {
+            return;
+        }
+        if let Some(slot) = self.find(found, sighting.identity)
+            && self.ring[slot].state == State::Sent
+        {
+            self.ring[slot].state = State::Dropped;
+            delivery.dropped += 1;
+        }
+    }
+
+    /// Decide about packets that neither arrived nor were dropped. To be called once, at the end.
+    pub fn finish(&mut self, flows: &mut FlowTable) {
+        for crossing in &self.ring {
+            let delivery = flows.get_mut(crossing.flow).deliveries_mut().of_mut(crossing.side);
+            match crossing.state {
+                State::Received => {}
+                State::Dropped => delivery.lost += 1,
+                State::Sent => {
+                    let age_ns = self.latest_ns.saturating_sub(crossing.sent_ns);
+                    let longest_ns = delivery.delay.range.max_ns();
+                    if longest_ns.is_some_and(|longest| age_ns as u64 <= longest) {
+                        delivery.in_flight += 1;
+                    } else {
+                        delivery.lost += 1;
+                    }
+                }
+            }
+        }
+        self.ring.clear();
+        self.index.clear();
+    }
+
+    fn find(&self, found: Found, identity: u64) -> Option<usize> {
+        let hash = self.hasher.hash_one((found.flow, found.side as u8, identity));
+        let is_it = |&slot: &u32| {
+            let crossing = &self.ring[slot as usize];
+            crossing.identity == identity && crossing.flow == found.flow && crossing.side == found.side
+        };
+        self.index.find(hash, is_it).map(|&slot| slot as usize)
+    }
+
+    fn insert(&mut self, found: Found, packet: &Packet, identity: u64, state: State, flows: &mut FlowTable) {
+        let Found { flow, side } = found;
+        let crossing =
+            Crossing { flow, side, state, bytes: packet.wire_bytes, identity, sent_ns: packet.time_ns };
+        let slot = if self.ring.len() < REMEMBERED {
+            self.ring.push(crossing);
+            self.ring.len() - 1
+        } else {
+            let slot = self.next;
+            self.next = (self.next + 1) % REMEMBERED;
+            self.forget(slot, flows);
+            self.ring[slot] = crossing;
+            slot
+        };
+        let Self { index, hasher, ring, .. } = self;
+        let hash_of = |slot: u32| {
+            let crossing: &Crossing = &ring[slot as usize];
+            hasher.hash_one((crossing.flow, crossing.side as u8, crossing.identity))
+        };
+        index.insert_unique(hash_of(slot as u32), slot as u32, |&slot| hash_of(slot));
+    }
+
+    /// Take the packet in `slot` out of the index; what has not arrived by now is lost.
+    fn forget(&mut self, slot: usize, flows: &mut FlowTable) {
+        let old = self.ring[slot];
+        let hash = self.hasher.hash_one((old.flow, old.side as u8, old.identity));
+        if let Ok(entry) = self.index.find_entry(hash, |&at| at as usize == slot) {
+            entry.remove();
+        }
+        if old.state != State::Received {
+            flows.get_mut(old.flow).deliveries_mut().of_mut(old.side).lost += 1;
+        }
+    }
+}
+
+/// Whether a packet sent at one layer may be counted as received at another: the wired half of a
+/// mixed trace has links only, and a radio stands where a link would.
+fn is_same_path(sent: NodeLayer, received: NodeLayer) -> bool {
+    use NodeLayer::{Agent, Link, Phy};
+    sent == received || matches!((sent, received), (Agent, Link) | (Link, Agent) | (Link, Phy) | (Phy, Link))
+}

@@ -1,0 +1,237 @@
+//! What became of packets between their two ends, where a trace shows both.
+
+use super::key::Side;
+use super::rtt::{RttStatistics, Sketch};
+use crate::documents::FlowTotals;
+use crate::event::{Code, NodeLayer};
+
+/// Kinds of drops that are told apart in one direction.
+const MAX_DROP_KINDS: usize = 16;
+
+/// Drops of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drops {
+    /// Where.
+    pub layer: NodeLayer,
+    /// Why; empty if the trace gives no reason.
+    pub reason: Code,
+    /// How many.
+    pub count: u64,
+}
+
+/// Delivery of one direction. A packet is counted once, however often it was seen.
+#[derive(Clone, Debug, Default)]
+pub struct Delivery {
+    /// Where its first packet was seen to be sent; packets are counted at this layer.
+    pub layer: Option<NodeLayer>,
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets received.
+    pub received: u64,
+    /// Their bytes, as they were sent.
+    pub received_bytes: u64,
+    /// Those of `received` whose sending is not in the trace.
+    pub unsent: u64,
+    /// Arrivals of packets that had arrived before.
+    pub duplicates: u64,
+    /// Packets that were dropped somewhere and never arrived.
+    pub dropped: u64,
+    /// Packets that never arrived, dropped ones included; not those of `in_flight`.
+    pub lost: u64,
+    /// Packets that were on their way when the trace ended: sent less than the longest delay ago.
+    pub in_flight: u64,
+    /// Every drop that the trace shows, also of packets that arrived in the end.
+    pub drops: Vec<Drops>,
+    /// Delays of the packets received.
+    pub delay: RttStatistics,
+    /// Their percentiles.
+    pub delay_sketch: Sketch,
+    /// Packets that seem to have arrived before they were sent.
+    pub negative_delays: u64,
+    /// Payload with every sequence number counted once, where these count packets.
+    pub unique_bytes: u64,
+    /// Payload sent again, likewise.
+    pub repeated_bytes: u64,
+    jitter: Jitter,
+    /// What another program summed up, instead of packets.
+    pub totals: Option<Box<FlowTotals>>,
+}
+
+/// Interarrival jitter (RFC 3550 section 6.4.1), in order of arrival.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Jitter {
+    last_transit_ns: Option<i64>,
+    /// J, in ns.
+    estimate_ns: f64,
+    /// Number of differences taken.
+    count: u64,
+}
+
+impl Jitter {
+    /// Take in the transit time of the next packet that arrived. Only differences matter, so the
+    /// clocks of the two ends need not agree.
+    pub fn add(&mut self, transit_ns: i64) {
+        if let Some(last) = self.last_transit_ns.replace(transit_ns) {
+            let difference = transit_ns.saturating_sub(last).unsigned_abs() as f64;
+            // J += (|D| - J) / 16
+            self.estimate_ns += (difference - self.estimate_ns) / 16.0;
+            self.count += 1;
+        }
+    }
+
+    /// J in ms; None with fewer than two packets.
+    pub fn ms(&self) -> Option<f64> {
+        (self.count > 0).then_some(self.estimate_ns / 1e6)
+    }
+}
+
+impl Delivery {
+    /// A packet arrived that was sent at `sent_ns`.
+    pub fn on_delay(&mut self, sent_ns: i64, received_ns: i64) {
+        let transit_ns = received_ns.saturating_sub(sent_ns);
+        self.jitter.add(transit_ns);
+        match u64::try_from(transit_ns) {
+            Ok(delay_ns) => {
+                self.delay.add(delay_ns);
+                self.delay_sketch.add(delay_ns);
+            }
+            Err(_) => self.negative_delays += 1,
+        }
+    }
+
+    /// Count a drop that the trace shows.
+    pub fn on_drop(&mut self, layer: NodeLayer, reason: Code, count: u64) {
+        match self.drops.iter().position(|drops| drops.layer == layer && drops.reason == reason) {
+            Some(at) => self.drops[at].count += count,
+            None if self.drops.len() < MAX_DROP_KINDS => self.drops.push(Drops { layer, reason, count }),
+            // The last kind stands for all further ones.
+            None => self.drops[MAX_DROP_KINDS - 1].count += count,
+        }
+    }
+
+    /// Take over what another program summed up.
+    pub fn on_totals(&mut self, totals: &FlowTotals) {
+        self.sent += totals.sent.0;
+        self.received += totals.received.0;
+        self.received_bytes += totals.received.1;
+        let missing = totals.sent.0.saturating_sub(totals.received.0);
+        let lost = totals.lost.unwrap_or(missing);
+        self.lost += lost;
+        self.in_flight += missing.saturating_sub(lost);
+        for &(layer, reason, count) in &totals.drops {
+            self.on_drop(layer, reason, count);
+            self.dropped += count;
+        }
+        self.totals = Some(Box::new(totals.clone()));
+    }
+
+    /// Mean delay in ms.
+    pub fn delay_mean_ms(&self) -> Option<f64> {
+        match &self.totals {
+            Some(totals) => {
+                let sum = totals.delay_sum_ns? as f64;
+                (totals.received.0 > 0).then(|| sum / totals.received.0 as f64 / 1e6)
+            }
+            None => self.delay.range.mean_ms(),
+        }
+    }
+
+    /// Smallest and largest delay in ms.
+    pub fn delay_range_ms(&self) -> Option<(f64, f64)> {
+        match &self.totals {
+            Some(totals) => totals.delay_range_ns.map(|(min, max)| (min as f64 / 1e6, max as f64 / 1e6)),
+            None => self.delay.range.min_ms().zip(self.delay.range.max_ms()),
+        }
+    }
+
+    /// Share of the packets sent that arrived; None if nothing was sent early enough to arrive.
+    pub fn ratio(&self) -> Option<f64> {
+        let due = self.sent.saturating_sub(self.in_flight);
+        let arrived = self.received.saturating_sub(self.unsent);
+        (due > 0).then(|| arrived as f64 / due as f64)
+    }
+
+    /// Jitter in ms (RFC 3550).
+    pub fn jitter_ms(&self) -> Option<f64> {
+        self.jitter.ms()
+    }
+
+    /// The delay that this share of the packets does not exceed, in ms, within 0.8 %.
+    pub fn delay_percentile_ms(&self, share: f64) -> Option<f64> {
+        if let Some(totals) = &self.totals {
+            return histogram_percentile_ms(&totals.delay_histogram, share);
+        }
+        let found = self.delay_sketch.percentile(share)? as f64 / 1e6;
+        Some(found.clamp(self.delay.range.min_ms()?, self.delay.range.max_ms()?))
+    }
+
+    /// The drops in words, most frequent first: `queue 34, routing NRTE 2`; None without.
+    pub fn drop_words(&self) -> Option<String> {
+        let mut drops = self.drops.clone();
+        drops.sort_by_key(|drops| std::cmp::Reverse(drops.count));
+        let words = |drops: &Drops| match drops.reason.text() {
+            "" => format!("{} {}", drops.layer.name(), drops.count),
+            reason => format!("{} {reason} {}", drops.layer.name(), drops.count),
+        };
+        (!drops.is_empty()).then(|| drops.iter().map(words).collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// The upper edge of the bin that holds the sample of nearest rank.
+fn histogram_percentile_ms(bins: &[(i64, u64)], share: f64) -> Option<f64> {
+    let count: u64 = bins.iter().map(|bin| bin.1).sum();
+    let rank = ((share * count as f64).ceil() as u64).max(1);
+    let mut seen = 0;
+    for &(edge_ns, n) in bins {
+        seen += n;
+        if seen >= rank {
+            return Some(edge_ns as f64 / 1e6);
+        }
+    }
+    None
+}
+
+/// Both directions.
+#[derive(Clone, Debug, Default)]
+pub struct Deliveries {
+    sides: [Delivery; 2],
+}
+
+impl Deliveries {
+    /// What became of the packets that `side` sent.
+    pub fn of(&self, side: Side) -> &Delivery {
+        &self.sides[side as usize]
+    }
+
+    /// The same, to be changed.
+    pub fn of_mut(&mut self, side: Side) -> &mut Delivery {
+        &mut self.sides[side as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_jitter_follows_the_equation_of_rfc_3550() {
+        let mut jitter = Jitter::default();
+        assert_eq!(jitter.ms(), None);
+        for transit_ms in [10_i64, 14, 10, 10] {
+            jitter.add(transit_ms * 1_000_000);
+        }
+        // J: 0 -> 4/16 -> 0.25 + 3.75/16 -> that * 15/16
+        let expected = (0.25 + 3.75 / 16.0) * 15.0 / 16.0;
+        assert!((jitter.ms().unwrap() - expected).abs() < 1e-12);
+    }
+
+    #[test]
+    fn test_kinds_of_drops_are_bounded_and_none_is_lost() {
+        let mut delivery = Delivery::default();
+        for kind in 0..100 {
+            delivery.on_drop(NodeLayer::Mac, Code::new(format!("R{kind}").as_bytes()), 1);
+        }
+        assert_eq!(delivery.drops.len(), MAX_DROP_KINDS);
+        assert_eq!(delivery.drops.iter().map(|drops| drops.count).sum::<u64>(), 100);
+    }
+}

@@ -1,0 +1,223 @@
+//! Traces that are text: lines to packets. One file or folder per format, the same packet out of
+//! each as out of a capture.
+//!
+//! [`TextTrace`] owns what the formats share: finding lines in the input's window, counting those
+//! that are no packets and those that are wrong, and stopping at the end. A format is a
+//! [`LineFormat`]: it sees one line after the other and never the file.
+
+mod complaints;
+mod lines;
+mod names;
+pub mod ns2;
+mod number;
+
+use crate::capture::{Interface, LinkType};
+use crate::error::{ProblemKind, ReadError};
+use crate::event::{Address, Packet};
+use crate::flow::key::Notation;
+use crate::input::Input;
+use crate::samples::VariableSample;
+pub use complaints::Complaints;
+use lines::{Line, Lines};
+pub use names::Names;
+
+/// Bytes of a text that are looked at to recognise its format.
+const DETECT_BYTES: usize = 64 * 1024;
+/// Lines of them.
+const DETECT_LINES: usize = 200;
+
+/// What a line was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The packet was filled. It need not be of this line: a format may hold packets back.
+    Packet,
+    /// Understood, and nothing to tell of: a comment, an event, the first half of a packet.
+    Other,
+    /// Not understood: what was expected, lower case, without full stop.
+    Wrong(&'static str),
+}
+
+/// A format of text traces.
+pub trait LineFormat: Send {
+    /// Take in the line with this number, without its end. A packet's `number` is that of the line
+    /// it stands on (the first, if two); `packet` holds anything before and is to be set whole.
+    fn read(&mut self, number: u64, line: &[u8], packet: &mut Packet) -> Outcome;
+
+    /// Give a packet that was held back, after the last line; to be called until it says false.
+    fn finish(&mut self, packet: &mut Packet) -> bool {
+        let _ = packet;
+        false
+    }
+
+    /// What the packets' `interface` means: nodes, or interfaces by name.
+    fn places(&self) -> &Names;
+
+    /// Names behind addresses of [`Family::Name`](crate::event::Family::Name).
+    fn hosts(&self) -> Option<&Names> {
+        None
+    }
+
+    /// Whether node numbers are made of domain, cluster and node, and are written so.
+    fn has_hierarchical_addresses(&self) -> bool {
+        false
+    }
+
+    /// Samples of variables that stand among the packets, taken out.
+    fn take_samples(&mut self) -> Vec<VariableSample> {
+        Vec::new()
+    }
+
+    /// What is to be said of the trace as a whole, such as times too coarse for delays.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// The formats by the names that `--input-format` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextFormat {
+    /// ns-2's traces, all forms, also mixed.
+    Ns2,
+}
+
+impl TextFormat {
+    /// All of them, in the order in which they are tried.
+    pub const ALL: [Self; 1] = [Self::Ns2];
+
+    /// The name in tables and options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ns2 => "ns2",
+        }
+    }
+
+    /// Whether a line looks as if it were of this format.
+    fn recognises(self, line: &[u8]) -> bool {
+        match self {
+            Self::Ns2 => ns2::recognises(line),
+        }
+    }
+
+    fn reader(self) -> Box<dyn LineFormat> {
+        match self {
+            Self::Ns2 => Box::new(ns2::Ns2::default()),
+        }
+    }
+}
+
+/// The format that most of the first lines look like; None if none of them looks like any.
+pub fn detect(start: &[u8]) -> Option<TextFormat> {
+    let mut lines = start.split(|&byte| byte == b'\n');
+    let mut votes = [0_usize; TextFormat::ALL.len()];
+    for line in lines.by_ref().take(DETECT_LINES) {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if let Some(at) = TextFormat::ALL.iter().position(|format| format.recognises(line)) {
+            votes[at] += 1;
+        }
+    }
+    let (at, &most) = votes.iter().enumerate().max_by_key(|(at, votes)| (**votes, usize::MAX - at))?;
+    (most > 0).then(|| TextFormat::ALL[at])
+}
+
+/// A text trace while it is being read.
+pub struct TextTrace {
+    format: TextFormat,
+    lines: Lines,
+    reader: Box<dyn LineFormat>,
+    /// Lines that are understood but no packets.
+    pub other_lines: u64,
+    /// Lines that are not understood.
+    pub complaints: Complaints,
+    ended: bool,
+}
+
+impl TextTrace {
+    /// Recognise the format of `input`, whose first bytes are text; None if it is of no known one.
+    pub fn open(mut input: Input) -> Result<Result<Self, Input>, ReadError> {
+        let detected = detect(input.peek(DETECT_BYTES)?);
+        Ok(match detected {
+            Some(format) => Ok(Self::of(format, input)),
+            None => Err(input),
+        })
+    }
+
+    /// Read `input` as `format`, whatever it looks like.
+    pub fn of(format: TextFormat, input: Input) -> Self {
+        Self {
+            format,
+            lines: Lines::new(input),
+            reader: format.reader(),
+            other_lines: 0,
+            complaints: Complaints::default(),
+            ended: false,
+        }
+    }
+
+    /// The name of the format.
+    pub fn format(&self) -> &'static str {
+        self.format.name()
+    }
+
+    /// Lines read so far.
+    pub fn line_count(&self) -> u64 {
+        self.lines.number()
+    }
+
+    /// What the format knows beside packets.
+    pub fn reader(&mut self) -> &mut dyn LineFormat {
+        &mut *self.reader
+    }
+
+    /// Name of a node or interface.
+    pub fn place(&self, interface: u32) -> Option<&str> {
+        self.reader.places().get(interface)
+    }
+
+    /// Name behind an address that is an index.
+    pub fn host(&self, address: Address) -> Option<&str> {
+        self.reader.hosts()?.get(u32::try_from(address).ok()?)
+    }
+
+    /// How node numbers are written.
+    pub fn notation(&self) -> Notation<'static> {
+        Notation { hosts: &[], is_hierarchical: self.reader.has_hierarchical_addresses() }
+    }
+
+    /// The places as interfaces of the summary.
+    pub fn interfaces(&self) -> Vec<Interface> {
+        self.reader.places().iter().map(|name| Interface::named(name, LinkType::None)).collect()
+    }
+
+    /// Fill `packet` with the next one; false at the end.
+    #[inline]
+    pub fn next_packet(&mut self, packet: &mut Packet) -> Result<bool, ReadError> {
+        while !self.ended {
+            let number = self.lines.number() + 1;
+            let outcome = match self.lines.next()? {
+                Line::Text(line) => self.reader.read(number, line, packet),
+                Line::TooLong => Outcome::Wrong(lines::TOO_LONG),
+                Line::End => {
+                    self.ended = true;
+                    break;
+                }
+            };
+            match outcome {
+                Outcome::Packet => return Ok(true),
+                Outcome::Other => self.other_lines += 1,
+                Outcome::Wrong(expected) => self.complaints.add(number, expected),
+            }
+        }
+        Ok(self.reader.finish(packet))
+    }
+}
+
+/// An error for a text that no format recognises.
+pub fn not_recognised() -> ReadError {
+    let known: Vec<&str> = TextFormat::ALL.iter().map(|format| format.name()).collect();
+    ReadError::at(
+        ProblemKind::NotACapture,
+        0,
+        format!("this is text of no known form, expected a capture or one of: {}", known.join(", ")),
+    )
+    .hint("if it is one of them, name it with `--input-format`")
+}
