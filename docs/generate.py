@@ -31,6 +31,8 @@ TABLES = {
     "rtt": "One row for each RTT sample: `trace.rtt`, `tfrctrace convert --what rtt`.",
     "losses": "One row for each data packet that repeats or comes late: `trace.losses`, "
     "`tfrctrace convert --what losses`.",
+    "variables": "What a sender wrote down itself, in a log or among the packets of a simulation: "
+    "`trace.variables`, `tfrctrace convert --what variables`.",
 }
 
 COLUMNS_HEAD = """\

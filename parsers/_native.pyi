@@ -14,6 +14,8 @@ class Problem(TypedDict):
     source: str
     packet: int | None
     """Number of the packet that could not be read, from 1."""
+    line: int | None
+    """Number of the first line that could not be read, in a text."""
     byte: int | None
     """Offset in the (uncompressed) input where it starts."""
     message: str
@@ -27,7 +29,7 @@ class SourceSummary(TypedDict):
 
     source: str
     format: str
-    """`pcap`, `pcapng`, or empty when it was not recognised."""
+    """One of `input_formats`, or empty when it was not recognised."""
     compression: str
     """`gzip`, `zstd`, `lz4`, `xz`, or empty."""
     link_types: list[str]
@@ -40,6 +42,8 @@ class SourceSummary(TypedDict):
     """Packets that the filter left out (they are not in the other counts)."""
     tcp_packets: int
     udp_packets: int
+    tfrc_packets: int
+    """Data and feedback of a simulator's TFRC."""
     other_ip_packets: int
     non_ip_packets: int
     undecoded_packets: int
@@ -52,6 +56,12 @@ class SourceSummary(TypedDict):
     """`layer`, `reason`, `packets`, `first_packet`."""
     out_of_order_times: int
     """Packets with a time before their predecessor's."""
+    lines: int
+    """Lines of a text, all of them."""
+    other_lines: int
+    """Lines that are understood and no packets."""
+    bad_lines: int
+    """Lines that are not understood."""
     wire_bytes: int
     captured_bytes: int
 
@@ -92,6 +102,9 @@ class Analysis:
     @property
     def losses(self) -> Table: ...
     @property
+    def variables(self) -> Table:
+        """Variables that another program wrote down; in these sources, or among their packets."""
+    @property
     def sources(self) -> list[SourceSummary]: ...
     @property
     def problems(self) -> list[Problem]: ...
@@ -104,6 +117,8 @@ FilterCompiler: TypeAlias = Callable[[int, int], Sequence[tuple[int, int, int, i
 def analyse(
     sources: Sequence[str],
     *,
+    format: str | None = None,
+    layer: str | None = None,
     filter: FilterCompiler | None = None,
     bins: bool = False,
     bin_ns: int | None = None,
@@ -116,11 +131,22 @@ def analyse(
 ) -> Analysis:
     """Read `sources` one after the other as one trace (`-` is standard input) and analyse their flows.
 
-    Nothing about an input raises: what went wrong stands in `Analysis.problems`. `bins` collects time bins
-    of `bin_ns` nanoseconds; without a width it starts at 1 ms and doubles until the table is small.
+    Nothing about an input raises: what went wrong stands in `Analysis.problems`. `format` is one of
+    `input_formats` (else the content tells), `layer` one of `node_layers` (else the highest in a simulator's
+    trace). `bins` collects time bins of `bin_ns` nanoseconds; without a width it starts at 1 ms and doubles
+    until the table is small.
     `rtt` and `losses` collect samples, at most `max_samples` of each. An exception that `filter` raises
     passes through.
     """
+
+def is_trace(path: str) -> bool:
+    """Return whether a file is of a known format by its content; raises OSError if it cannot be read."""
+
+def input_formats() -> list[str]:
+    """Return the formats that `format` may name."""
+
+def node_layers() -> list[str]:
+    """Return the layers of a simulator's nodes that `layer` may name."""
 
 @final
 class PacketReader:
@@ -130,6 +156,7 @@ class PacketReader:
         self,
         source: str,
         *,
+        format: str | None = None,
         filter: FilterCompiler | None = None,
         max_flows: int = 1_000_000,
         max_decompressed_bytes: int = 68_719_476_736,

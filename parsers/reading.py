@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tfrctrace.parsers._native import Analysis, Problem, SourceSummary, Table
     from tfrctrace.parsers.filters import CompiledFilter
 
-TableName = Literal["flows", "bins", "rtt", "losses"]
+TableName = Literal["flows", "bins", "rtt", "losses", "variables"]
 """What one pass can collect; packets are read in batches instead (`packet_batches`)."""
 
 ROWS_AT_ONCE: Final = 4096
@@ -42,6 +42,10 @@ class Settings:
     """How inputs are read, whatever is collected from them."""
 
     filter: CompiledFilter | None
+    format: str | None = None
+    """What the inputs are (one of `_native.input_formats`), where their content does not tell."""
+    layer: str | None = None
+    """Where in a simulator's nodes packets count as sent and received (one of `_native.node_layers`)."""
     join: bool
     """Whether the inputs are one trace, one after the other."""
     max_flows: int
@@ -171,6 +175,8 @@ class Pass:
         try:
             self._results[index] = analyse(
                 self._traces[index],
+                format=settings.format,
+                layer=settings.layer,
                 filter=settings.filter,
                 bins="bins" in self._collect,
                 bin_ns=self._bin_ns,
@@ -221,6 +227,8 @@ class Reading:
             return [one.bins for one in self._analyses]
         if name == "rtt":
             return [one.rtt for one in self._analyses]
+        if name == "variables":
+            return [one.variables for one in self._analyses]
         return [one.losses for one in self._analyses]
 
 
@@ -266,6 +274,7 @@ class PacketBatches:
         try:
             reader = PacketReader(
                 name,
+                format=settings.format,
                 filter=settings.filter,
                 max_flows=settings.max_flows,
                 max_decompressed_bytes=settings.max_decompressed_bytes,

@@ -37,15 +37,19 @@ class Column:
 FLOWS: Final = (
     Column("flow", "uint32", "", "number of the conversation, in order of first packet, from 1"),
     Column("direction", "string", "", "`fwd` from the side that opened the flow, else the first seen; `rev`"),
-    Column("transport", "string", "", "`tcp` or `udp`"),
+    Column("transport", "string", "", "`tcp`, `udp`, or `tfrc` for a simulator's TFRC"),
     Column("label", "string", "", "name given by the user", "none was given"),
-    Column("src", "string", "", "address of the sender of this direction"),
+    Column("src", "string", "", "address of the sender of this direction; in a simulation its node"),
     Column("src_port", "uint32", "", "port of the sender of this direction"),
-    Column("dst", "string", "", "address of the receiver of this direction"),
+    Column("dst", "string", "", "address of the receiver of this direction, likewise"),
     Column("dst_port", "uint32", "", "port of the receiver of this direction"),
     Column("source", "string", "", "file the flow was read from (the first, when files are joined)"),
     Column(
-        "vantage", "string", "", "where the capture was taken: `sender`, `receiver`, `middle`", "not known"
+        "vantage",
+        "string",
+        "",
+        "where the capture was taken; `both` if the trace shows both ends, as a simulator's does",
+        "not known",
     ),
     Column(
         "state",
@@ -59,7 +63,7 @@ FLOWS: Final = (
     Column("start_ns", "int64", "ns", "time of the first packet of this direction", "no packet this way"),
     Column("end_ns", "int64", "ns", "time of the last packet of this direction", "no packet this way"),
     Column("duration_s", "float64", "s", "from first to last packet of this direction", "no packet this way"),
-    Column("packets", "uint64", "", "packets of this direction in the capture"),
+    Column("packets", "uint64", "", "packets of this direction in the capture; in a simulation those sent"),
     Column("wire_bytes", "uint64", "bytes", "whole frames as they were on the wire"),
     Column(
         "payload_bytes",
@@ -159,16 +163,85 @@ FLOWS: Final = (
     Column("ts_rtt_min_ms", "float64", "ms", "smallest of them", "no sample"),
     Column("ts_rtt_mean_ms", "float64", "ms", "their mean", "no sample"),
     Column("ts_rtt_max_ms", "float64", "ms", "largest of them", "no sample"),
+    Column(
+        "sent_packets",
+        "uint64",
+        "",
+        "packets that left the sender, each counted once; every retransmission is one of its own",
+        "the trace shows one end only",
+    ),
+    Column(
+        "received_packets", "uint64", "", "packets that reached the receiver, each once", "as sent_packets"
+    ),
+    Column("received_bytes", "uint64", "bytes", "their sizes, as they were sent", "as sent_packets"),
+    Column(
+        "dropped_packets",
+        "uint64",
+        "",
+        "packets that the trace shows being dropped and that never arrived",
+        "as sent_packets",
+    ),
+    Column(
+        "lost_packets",
+        "uint64",
+        "",
+        "packets that never arrived, with or without a drop in the trace, without in_flight_packets",
+        "as sent_packets",
+    ),
+    Column(
+        "in_flight_packets",
+        "uint64",
+        "",
+        "packets without a known end that were sent less than delay_max_ms before the trace ended",
+        "as sent_packets",
+    ),
+    Column(
+        "duplicate_packets", "uint64", "", "arrivals of packets that had arrived before", "as sent_packets"
+    ),
+    Column(
+        "pdr",
+        "float64",
+        "",
+        "packet delivery ratio: received of those sent, without in_flight_packets on either side",
+        "as sent_packets, or nothing was sent",
+    ),
+    Column("plr", "float64", "", "packet loss ratio: 1 - pdr", "as pdr"),
+    Column("delay_min_ms", "float64", "ms", "smallest one-way delay", "as sent_packets, or nothing arrived"),
+    Column(
+        "delay_mean_ms", "float64", "ms", "mean one-way delay of the packets that arrived", "as delay_min_ms"
+    ),
+    Column(
+        "delay_p95_ms", "float64", "ms", "95th percentile (nearest rank), within 0.8 %", "as delay_min_ms"
+    ),
+    Column("delay_max_ms", "float64", "ms", "largest one-way delay", "as delay_min_ms"),
+    Column(
+        "jitter_ms", "float64", "ms", "interarrival jitter at the end (RFC 3550)", "fewer than two arrivals"
+    ),
+    Column(
+        "drop_reasons",
+        "string",
+        "",
+        "drops by place and reason as the trace names it, most frequent first; also of packets that arrived "
+        "in the end",
+        "no drop in the trace",
+    ),
+    Column("flow_id", "uint32", "", "the simulator's own flow id; flows may share one", "the trace has none"),
     Column("ip_fragments", "uint64", "", "packets that were fragments of a larger datagram"),
     Column("icmp_errors", "uint64", "", "ICMP errors that quote a packet of this direction"),
     Column("notes", "string", "", "why values are null or uncertain, separated by `; `", "nothing to say"),
 )
 
 PACKETS: Final = (
-    Column("packet", "uint64", "", "number in the source, from 1, as Wireshark counts"),
-    Column("time_ns", "int64", "ns", "since the epoch"),
-    Column("node", "string", "", "capture interface", "the file names none"),
-    Column("event", "string", "", "what happened at the node", "a capture does not say"),
+    Column("packet", "uint64", "", "number in the source, from 1, as Wireshark counts; in a text the line"),
+    Column("time_ns", "int64", "ns", "since the epoch, or since the start of a simulation"),
+    Column("node", "string", "", "capture interface, or node of a simulation", "the file names none"),
+    Column(
+        "event",
+        "string",
+        "",
+        "what happened at the node: `sent`, `received`, `forwarded`, `enqueued`, `dequeued`, `dropped`",
+        "a capture does not say",
+    ),
     Column("flow", "uint32", "", "number of the conversation", "belongs to no flow"),
     Column("direction", "string", "", "`fwd` or `rev`", "belongs to no flow"),
     Column("transport", "string", "", "`tcp`, `udp`, or the IP protocol by number", "not IP"),
@@ -198,6 +271,13 @@ PACKETS: Final = (
     ),
     Column("ttl", "uint32", "", "time to live or hop limit", "not IP"),
     Column("ecn", "uint32", "", "ECN bits of the IP header: 0 not-ECT, 1 ECT(1), 2 ECT(0), 3 CE", "not IP"),
+    Column("layer", "string", "", "where in the node a simulator saw it", "not a simulation"),
+    Column(
+        "drop_reason", "string", "", "why it was dropped, as the trace names it", "not dropped, or not said"
+    ),
+    Column("uid", "uint64", "", "tells a packet of a simulation from all others", "not a simulation"),
+    Column("sequence", "uint64", "", "sequence number of a protocol other than TCP", "none, or not read"),
+    Column("flow_id", "uint32", "", "the simulator's own flow id", "the trace has none"),
     Column("decode_stop", "string", "", "layer and reason where decoding ended", "decoded whole"),
 )
 
@@ -237,7 +317,29 @@ LOSSES: Final = (
     Column("kind", "string", "", "`retransmission` or `out_of_order`, as counted in the table of flows"),
 )
 
-TABLES: Final = {"flows": FLOWS, "packets": PACKETS, "bins": BINS, "rtt": RTT, "losses": LOSSES}
+VARIABLES: Final = (
+    Column(
+        "flow", "uint32", "", "number of the conversation with the same ends", "none of the inputs has it"
+    ),
+    Column("direction", "string", "", "direction of which `src` is the sender", "as flow"),
+    Column("src", "string", "", "the sender whose variable it is"),
+    Column("src_port", "uint32", "", "its port; 0 if the log does not say"),
+    Column("dst", "string", "", "whom it sends to"),
+    Column("dst_port", "uint32", "", "port of the receiver; 0 if the log does not say"),
+    Column("time_ns", "int64", "ns", "since the epoch, or since the start of a simulation or of the log"),
+    Column("name", "string", "", "such as `cwnd`, `ssthresh`, `srtt`, `rttvar`, `throughput`"),
+    Column("unit", "string", "", "`packets`, `bytes`, `ms`, `bit/s`, or empty for a plain number"),
+    Column("value", "float64", "", "what the sender itself wrote down"),
+)
+
+TABLES: Final = {
+    "flows": FLOWS,
+    "packets": PACKETS,
+    "bins": BINS,
+    "rtt": RTT,
+    "losses": LOSSES,
+    "variables": VARIABLES,
+}
 """All tables by name."""
 
 

@@ -19,15 +19,6 @@ if TYPE_CHECKING:
 CAPTURE_SUFFIXES: Final = (".pcap", ".pcapng", ".cap", ".dmp", ".ntar", ".pcapn")
 COMPRESSION_SUFFIXES: Final = (".gz", ".zst", ".lz4", ".xz")
 
-_CAPTURE_MAGICS: Final = (
-    b"\xa1\xb2\xc3\xd4",  # pcap, microseconds, in both byte orders
-    b"\xd4\xc3\xb2\xa1",
-    b"\xa1\xb2\x3c\x4d",  # pcap, nanoseconds
-    b"\x4d\x3c\xb2\xa1",
-    b"\x0a\x0d\x0d\x0a",  # pcapng
-)
-_GZIP_MAGIC: Final = b"\x1f\x8b"
-_XZ_MAGIC: Final = b"\xfd7zXZ\x00"
 _NAMES_SHOWN: Final = 3
 
 
@@ -47,8 +38,8 @@ class Inputs:
 def find_inputs(arguments: Sequence[str], *, join: bool = False) -> Inputs:
     """Return the inputs that `arguments` name.
 
-    A file stays where it was named. A directory stands for the captures below it, in natural order
-    (`x2` before `x10`); what does not look like a capture is left out with a note. With `join`, files
+    A file stays where it was named. A directory stands for the traces below it, in natural order
+    (`x2` before `x10`); what does not look like a trace is left out with a note. With `join`, files
     named in a shell's alphabetical order are put in natural order, as the rotation of a capture needs it.
     """
     if not arguments:
@@ -120,7 +111,7 @@ def _add_directory(inputs: Inputs, directory: str) -> None:
     inputs.names += captures
     if not captures:
         inputs.problems.append(
-            input_problem(directory, "no_captures", "is a directory without any pcap or pcapng file")
+            input_problem(directory, "no_captures", "is a directory without any trace of a known format")
         )
     elif skipped:
         inputs.problems.append(_note_of_skipped(directory, skipped))
@@ -131,9 +122,7 @@ def _note_of_skipped(directory: str, skipped: list[str]) -> Problem:
     if len(skipped) > _NAMES_SHOWN:
         names.append(f"{len(skipped) - _NAMES_SHOWN} more")
     count = (
-        "1 file is no capture and was"
-        if len(skipped) == 1
-        else f"{len(skipped)} files are no captures and were"
+        "1 file is no trace and was" if len(skipped) == 1 else f"{len(skipped)} files are no traces and were"
     )
     return input_problem(directory, "skipped", f"{count} left out: {', '.join(names)}", severity="note")
 
@@ -149,25 +138,10 @@ def _regular_files(directory: str, on_error: Callable[[OSError], None]) -> list[
 
 
 def looks_like_capture(path: str) -> bool:
-    """Return whether a file is a capture by its first bytes, or calls itself one.
+    """Return whether a file is a trace of a known format by its content, or calls itself a capture."""
+    from tfrctrace.parsers._native import is_trace
 
-    A compressed file is judged by its first bytes too if Python can undo its compression, else by name.
-    """
-    if _has_capture_name(path):
-        return True
-    with open(path, "rb") as file:
-        start = file.read(6)
-    if start.startswith(_CAPTURE_MAGICS):
-        return True
-    if start.startswith(_GZIP_MAGIC):
-        import gzip
-
-        return _starts_as_capture(gzip.open, path)
-    if start.startswith(_XZ_MAGIC):
-        import lzma
-
-        return _starts_as_capture(lzma.open, path)
-    return False
+    return _has_capture_name(path) or is_trace(path)
 
 
 def _has_capture_name(path: str) -> bool:
@@ -177,19 +151,6 @@ def _has_capture_name(path: str) -> bool:
     if suffix in COMPRESSION_SUFFIXES:
         name = root
     return name.rstrip("0123456789").endswith(CAPTURE_SUFFIXES)
-
-
-def _starts_as_capture(open_compressed: Callable[[str], object], path: str) -> bool:
-    """Return whether the uncompressed content starts as a capture does."""
-    import lzma
-    import zlib
-
-    try:
-        with open_compressed(path) as file:  # type: ignore[attr-defined]
-            start: bytes = file.read(4)
-    except (EOFError, OSError, lzma.LZMAError, zlib.error):
-        return False
-    return start in _CAPTURE_MAGICS
 
 
 def _reason(error: OSError) -> str:

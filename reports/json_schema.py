@@ -73,7 +73,7 @@ def _source() -> JsonSchema:
     return _object(
         {
             "source": _TEXT | {"description": "name of the input; `-` is standard input"},
-            "format": _TEXT | {"description": "`pcap`, `pcapng`, or empty if not recognised"},
+            "format": _TEXT | {"description": "such as `pcap` or `ns2`; empty if not recognised"},
             "compression": _TEXT | {"description": "`gzip`, `zstd`, `lz4`, `xz`, or empty"},
             "link_types": {"type": "array", "items": _TEXT},
             "interfaces": {"type": "array", "items": _interface()},
@@ -83,6 +83,7 @@ def _source() -> JsonSchema:
             "filtered_packets": _COUNT | {"description": "left out by the filter, in no other count"},
             "tcp_packets": _COUNT,
             "udp_packets": _COUNT,
+            "tfrc_packets": _COUNT | {"description": "of a simulator's TFRC"},
             "other_ip_packets": _COUNT,
             "non_ip_packets": _COUNT,
             "undecoded_packets": _COUNT | {"description": "without a readable IP header"},
@@ -90,6 +91,9 @@ def _source() -> JsonSchema:
             "portless_packets": _COUNT | {"description": "TCP and UDP without readable ports, in no flow"},
             "decode_stops": {"type": "array", "items": _decode_stop()},
             "out_of_order_times": _COUNT | {"description": "packets with a time before their predecessor's"},
+            "lines": _COUNT | {"description": "of a text, all of them"},
+            "other_lines": _COUNT | {"description": "understood, and no packets"},
+            "bad_lines": _COUNT | {"description": "not understood"},
             "wire_bytes": _COUNT,
             "captured_bytes": _COUNT,
         }
@@ -122,6 +126,7 @@ def _warning() -> JsonSchema:
             "severity": {"enum": ["error", "warning", "note"]},
             "kind": _TEXT | {"description": "stable identifier, such as `truncated`"},
             "source": _TEXT,
+            "line": position | {"description": "number of the first line that could not be read, in a text"},
             "packet": position | {"description": "number of the packet that could not be read, from 1"},
             "byte": position | {"description": "offset in the uncompressed input where it starts"},
             "message": _TEXT,

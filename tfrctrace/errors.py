@@ -163,6 +163,7 @@ def input_problem(
         "kind": kind,
         "source": source,
         "packet": None,
+        "line": None,
         "byte": None,
         "message": message,
         "hint": hint,
@@ -182,6 +183,8 @@ def _severity(problem: Problem) -> Severity:
 
 def _place(problem: Problem) -> str:
     place = source_name(problem["source"])
+    if problem["line"] is not None:
+        place += f" line {problem['line']}"
     if problem["packet"] is not None:
         place += f" packet {problem['packet']}"
     if problem["byte"] is not None:

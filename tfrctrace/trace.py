@@ -1,4 +1,4 @@
-"""What `tfrctrace.open` returns: one or more captures, read when something is asked of them."""
+"""What `tfrctrace.open` returns: one or more traces, read when something is asked of them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import polars as pl
+    import pyarrow as pa
 
     from tfrctrace.parsers._native import Problem, SourceSummary
     from tfrctrace.parsers.reading import PacketBatches, Pass, Reading, Settings, StackedTable, TableName
@@ -38,6 +39,8 @@ def open(
     paths: StrPath | Iterable[StrPath],
     *,
     filter: str | None = None,
+    input_format: str | None = None,
+    layer: str | None = None,
     join: bool = False,
     bin_width: str | None = None,
     max_flows: int = MAX_FLOWS,
@@ -49,14 +52,17 @@ def open(
     Nothing is read before something is asked of the trace, and each file is read again for what was not
     collected yet. Standard input cannot be read twice: its one pass collects everything.
 
-    `filter` is an expression of tcpdump. Several files are separate traces, with flows numbered through; with
-    `join` they are one trace that was rotated. `bin_width` such as `"10ms"` sets the width of `Trace.bins`.
-    `max_flows` and `max_samples` bound the memory, `max_decompressed_bytes` the size of a compressed input.
+    `filter` is an expression of tcpdump. `input_format` says what the inputs are where their content does
+    not, `layer` where in a simulator's nodes packets count as sent and received. Several files are separate
+    traces, with flows numbered through; with `join` they are one trace that was rotated. `bin_width` such as
+    `"10ms"` sets the width of `Trace.bins`. `max_flows` and `max_samples` bound the memory,
+    `max_decompressed_bytes` the size of a compressed input.
 
     Raises `FilterError` for a wrong filter, and `InputError` (here or at the first question) if none of the
     inputs can be read. If some can, or with a reservation, a `TfrctraceWarning` says so.
     """
     from tfrctrace.durations import parse_duration_ns
+    from tfrctrace.parsers._native import input_formats, node_layers
     from tfrctrace.parsers.filters import CompiledFilter
     from tfrctrace.parsers.reading import Settings
     from tfrctrace.parsers.sources import find_inputs
@@ -64,6 +70,8 @@ def open(
     named = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     settings = Settings(
         filter=None if filter is None else CompiledFilter(filter),
+        format=_one_of(input_formats(), input_format, "input_format"),
+        layer=_one_of(node_layers(), layer, "layer"),
         join=join,
         max_flows=max_flows,
         max_samples=max_samples,
@@ -74,6 +82,13 @@ def open(
         settings,
         bin_ns=None if bin_width is None else parse_duration_ns(bin_width),
     )
+
+
+def _one_of(known: list[str], name: str | None, what: str) -> str | None:
+    """Return `name`, or raise if it is none of the known ones."""
+    if name is None or name in known:
+        return name
+    raise UsageError(f"`{what}` cannot be `{name}`", hint=f"it is one of {', '.join(known)}")
 
 
 def wait_quietly(running: Pass) -> None:
@@ -153,6 +168,18 @@ class Trace:
     def losses(self) -> pl.DataFrame:
         """One row for each retransmitted or out-of-order packet."""
         return self.table("losses").frame()
+
+    @property
+    def variables(self) -> pl.DataFrame:
+        """What senders wrote down themselves, such as cwnd: one row for each sample, with its flow."""
+        from tfrctrace.parsers.variables import with_flows
+
+        reading = self.read("flows", "variables")
+        return with_flows(reading.table("variables").frame(), reading.table("flows").frame())
+
+    def variable_batches(self) -> Iterator[pa.RecordBatch]:
+        """Return `variables` as Arrow record batches."""
+        return iter(self.variables.to_arrow().to_batches())
 
     @property
     def sources(self) -> list[SourceSummary]:
@@ -256,7 +283,7 @@ class Trace:
     def _read_one(self, name: TableName) -> Reading:
         """Return a reading with the table `name`; of standard input, with all that there will ever be."""
         if self._inputs.is_standard_input and not self._readings:
-            return self.read("flows", "bins", "rtt", "losses")
+            return self.read("flows", "bins", "rtt", "losses", "variables")
         return self.read(name)
 
     def _bins_of_width(self, width_ns: int) -> pl.DataFrame:

@@ -95,7 +95,10 @@ def test_a_text_file_is_called_text(tmp_path: Path) -> None:
     path = write(tmp_path / "notes.pcap", b"measured on a Friday\n")
     outcome = run(path)
     assert outcome.status == NOT_READ
-    assert f"error: `{path}` at byte 0: this is text, expected a pcap or pcapng capture" in outcome.said
+    assert (
+        f"error: `{path}` at byte 0: this is text of no known form, expected a capture or one of: "
+        in outcome.said
+    )
 
 
 def test_other_bytes_are_no_capture(tmp_path: Path) -> None:

@@ -47,8 +47,7 @@ def test_what_is_no_capture_is_left_out_of_a_directory_with_a_note(tmp_path):
     (note,) = inputs.problems
     assert note["severity"] == "note"
     assert (
-        note["message"]
-        == "5 files are no captures and were left out: `README`, `notes.txt`, `x1.log`, 2 more"
+        note["message"] == "5 files are no traces and were left out: `README`, `notes.txt`, `x1.log`, 2 more"
     )
 
 
@@ -58,7 +57,7 @@ def test_a_directory_without_captures_is_an_error(tmp_path):
     assert not inputs.names
     (problem,) = inputs.problems
     assert describe(problem).lines()[0] == (
-        f"error: `{tmp_path}`: is a directory without any pcap or pcapng file"
+        f"error: `{tmp_path}`: is a directory without any trace of a known format"
     )
 
 

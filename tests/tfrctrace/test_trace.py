@@ -168,7 +168,7 @@ def test_when_nothing_can_be_read_an_error_has_the_facts(tmp_path):
 
 
 def test_an_empty_directory_is_refused_at_once(tmp_path):
-    with pytest.raises(tfrctrace.InputError, match="without any pcap or pcapng file"):
+    with pytest.raises(tfrctrace.InputError, match="without any trace of a known format"):
         tfrctrace.open(tmp_path)
 
 

@@ -10,7 +10,9 @@ import typer
 
 from tfrctrace.commands.options import (
     Filter,
+    Format,
     Join,
+    Layer,
     MaxDecompressed,
     MaxFlows,
     MaxSamples,
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from tfrctrace.trace import Trace
 
 
-What = Literal["packets", "flows", "bins", "rtt", "losses"]
+What = Literal["packets", "flows", "bins", "rtt", "losses", "variables"]
 
 
 def convert(
@@ -52,6 +54,8 @@ def convert(
         ),
     ] = None,
     filter: Filter = None,
+    input_format: Format = None,
+    layer: Layer = None,
     join: Join = False,
     max_flows: MaxFlows = MAX_FLOWS,
     max_samples: MaxSamples = None,
@@ -66,13 +70,17 @@ def convert(
     from tfrctrace.durations import parse_duration_ns
 
     chosen = _form(form, output)
-    _refuse_contradictions(what, chosen, output, join=join, bin_width=bin_width, max_samples=max_samples)
+    _refuse_contradictions(
+        what, chosen, output, join=join, layer=layer, bin_width=bin_width, max_samples=max_samples
+    )
     check_place(output, traces)
     console = Console(quiet=quiet, strict=strict)
     trace = open_trace(
         traces,
         console,
         filter=filter,
+        input_format=input_format,
+        layer=layer,
         join=join,
         max_flows=max_flows,
         max_samples=max_samples or MAX_SAMPLES,
@@ -102,15 +110,24 @@ def _form(form: TableFormat | None, output: str) -> TableFormat:
 
 
 def _refuse_contradictions(
-    what: What, form: TableFormat, output: str, *, join: bool, bin_width: str | None, max_samples: int | None
+    what: What,
+    form: TableFormat,
+    output: str,
+    *,
+    join: bool,
+    layer: str | None,
+    bin_width: str | None,
+    max_samples: int | None,
 ) -> None:
     """Raise for options that would have no effect on the table that is asked for."""
     if join and what == "packets":
         raise UsageError("`--join` has no meaning for packets, which are numbered in each capture")
+    if layer is not None and what == "packets":
+        raise UsageError("`--layer` chooses what is counted, and the table of packets has every layer")
     if bin_width is not None and what != "bins":
         raise UsageError("`--bin-width` is for `--what bins` only")
-    if max_samples is not None and what not in {"rtt", "losses"}:
-        raise UsageError("`--max-samples` is for `--what rtt` and `--what losses` only")
+    if max_samples is not None and what not in {"rtt", "losses", "variables"}:
+        raise UsageError("`--max-samples` is for `--what rtt`, `losses` and `variables` only")
     if form != "csv" and output == STANDARD_OUTPUT and sys.stdout.isatty():
         raise UsageError(
             f"{form} is not for a terminal", hint="name a file with `-o`, or choose `--format csv`"
@@ -135,6 +152,7 @@ def _write_samples(trace: Trace, table: TableName, output: str, form: TableForma
     from tfrctrace.reports.output import open_output
     from tfrctrace.reports.tables import write_table
 
-    batches = trace.read(table).table(table).batches()
+    # flows tell which flow of another input a log belongs to
+    batches = trace.variable_batches() if table == "variables" else trace.read(table).table(table).batches()
     with open_output(output) as file:
         write_table(file, form, batches, arrow_schema(table))

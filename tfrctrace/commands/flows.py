@@ -13,7 +13,9 @@ import typer
 
 from tfrctrace.commands.options import (
     Filter,
+    Format,
     Join,
+    Layer,
     MaxDecompressed,
     MaxFlows,
     Quiet,
@@ -77,6 +79,8 @@ def flows(
         ),
     ] = None,
     filter: Filter = None,
+    input_format: Format = None,
+    layer: Layer = None,
     join: Join = False,
     max_flows: MaxFlows = MAX_FLOWS,
     max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
@@ -100,6 +104,8 @@ def flows(
         traces,
         console,
         filter=filter,
+        input_format=input_format,
+        layer=layer,
         join=join,
         max_flows=max_flows,
         max_decompressed_bytes=max_decompressed_bytes,

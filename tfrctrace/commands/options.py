@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -22,13 +22,35 @@ Traces = Annotated[
     list[str],
     typer.Argument(
         metavar="TRACE",
-        help="Captures (pcap, pcapng, also compressed), directories of them, or - for standard input.",
+        help="Captures, simulator traces, printed packets or logs, also compressed; directories of them; "
+        "or - for standard input.",
         show_default=False,
+    ),
+]
+InputFormat = Literal[
+    "pcap", "pcapng", "ns2", "ns3", "tcpdump", "iperf", "ss", "tcpvars", "flowmon", "iperf3"
+]
+NodeLayer = Literal["agent", "routing", "ip", "queue", "mac", "phy", "link"]
+
+Format = Annotated[
+    InputFormat | None,
+    typer.Option("--input-format", help="What the inputs are, where their content does not tell."),
+]
+Layer = Annotated[
+    NodeLayer | None,
+    typer.Option(
+        "--layer",
+        help="Where in a simulator's nodes packets count as sent and received; else the highest there is.",
     ),
 ]
 Filter = Annotated[
     str | None,
-    typer.Option("--filter", "-f", metavar="EXPRESSION", help="Read only packets that match, as in tcpdump."),
+    typer.Option(
+        "--filter",
+        "-f",
+        metavar="EXPRESSION",
+        help="Read only packets of captures that match, as in tcpdump.",
+    ),
 ]
 Join = Annotated[
     bool, typer.Option("--join", help="Read all captures as one trace that was rotated, not each for itself.")
@@ -64,6 +86,8 @@ def open_trace(
     console: Console,
     *,
     filter: str | None,
+    input_format: InputFormat | None = None,
+    layer: NodeLayer | None = None,
     join: bool,
     max_flows: int,
     max_samples: int = MAX_SAMPLES,
@@ -80,6 +104,8 @@ def open_trace(
 
     settings = Settings(
         filter=None if filter is None else _compiled(filter),
+        format=input_format,
+        layer=layer,
         join=join,
         max_flows=max_flows,
         max_samples=max_samples,

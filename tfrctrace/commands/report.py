@@ -9,7 +9,9 @@ import typer
 
 from tfrctrace.commands.options import (
     Filter,
+    Format,
     Join,
+    Layer,
     MaxDecompressed,
     MaxFlows,
     Quiet,
@@ -40,6 +42,8 @@ def report(
         typer.Option("--title", metavar="TEXT", help="Heading of the report; else the capture's name."),
     ] = None,
     filter: Filter = None,
+    input_format: Format = None,
+    layer: Layer = None,
     join: Join = False,
     max_flows: MaxFlows = MAX_FLOWS,
     max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
@@ -59,6 +63,8 @@ def report(
         traces,
         console,
         filter=filter,
+        input_format=input_format,
+        layer=layer,
         join=join,
         max_flows=max_flows,
         max_decompressed_bytes=max_decompressed_bytes,

@@ -10,7 +10,7 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 
@@ -22,7 +22,7 @@ use crate::event::{NodeLayer, Packet};
 use crate::filter::{Compiler, Instruction};
 use crate::input;
 use crate::reading::Reading;
-use crate::source::InputFormat;
+use crate::source::{InputFormat, Source};
 use crate::summary::SourceSummary;
 
 /// Rows in one batch of a stream: large enough to be quick, small enough that a table of any
@@ -308,6 +308,25 @@ fn input_formats() -> Vec<&'static str> {
     InputFormat::all().map(|(name, _)| name).collect()
 }
 
+/// Whether a file is of a known format by its content, be it damaged or not.
+#[pyfunction]
+fn is_trace(py: Python<'_>, path: OsString) -> PyResult<bool> {
+    // Only the start is read, so no bound on the whole is needed.
+    let opened = py.detach(|| input::Input::open(&path, u64::MAX, &Arc::default()));
+    match opened.and_then(|input| Source::open(input, None)) {
+        Ok(_) => Ok(true),
+        Err(error) if matches!(error.kind, ProblemKind::CannotOpen | ProblemKind::ReadFailed) => {
+            Err(PyOSError::new_err(error.message))
+        }
+        Err(error) => Ok(match error.kind {
+            ProblemKind::NotACapture | ProblemKind::Empty => false,
+            // What cannot be unpacked could be anything; else the error is about a place in a trace.
+            ProblemKind::BadCompression | ProblemKind::Truncated => error.byte.is_some(),
+            _ => true,
+        }),
+    }
+}
+
 /// The layers that `layer` may name.
 #[pyfunction]
 fn node_layers() -> Vec<&'static str> {
@@ -525,6 +544,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Analysis>()?;
     module.add_class::<PacketReader>()?;
     module.add_function(wrap_pyfunction!(analyse, module)?)?;
+    module.add_function(wrap_pyfunction!(is_trace, module)?)?;
     module.add_function(wrap_pyfunction!(input_formats, module)?)?;
     module.add_function(wrap_pyfunction!(node_layers, module)?)
 }

@@ -9,6 +9,9 @@ use crate::text::{self, TextFormat, TextTrace};
 /// Bytes that are looked at to recognise a document.
 const START: usize = 4096;
 
+/// What some editors put in front of a text.
+const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
+
 /// A format that the user may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputFormat {
@@ -96,7 +99,8 @@ impl Source {
 
 /// Whether the first bytes could be those of a text: captures start with bytes that are not.
 fn looks_like_text(start: &[u8]) -> bool {
-    let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace() || *byte >= 0x80;
+    let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
     let first = start.get(..4).unwrap_or(start);
     let known_binary = matches!(first, [b'B', b'Z', b'h', _] | [b'P', b'K', 3, 4]);
     !first.is_empty() && first.iter().all(is_text) && !known_binary && !crate::capture::is_magic(first)

@@ -25,6 +25,8 @@ pub use names::Names;
 const DETECT_BYTES: usize = 64 * 1024;
 /// Lines of them.
 const DETECT_LINES: usize = 200;
+/// One line in so many must look like a format: packets may be printed with all their bytes.
+const LINES_FOR_ONE: usize = 20;
 
 /// What a line was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,18 +107,19 @@ impl TextFormat {
     }
 }
 
-/// The format that most of the first lines look like; None if none of them looks like any.
+/// The format that most of the first lines look like; None if hardly any looks like one.
 pub fn detect(start: &[u8]) -> Option<TextFormat> {
-    let mut lines = start.split(|&byte| byte == b'\n');
     let mut votes = [0_usize; TextFormat::ALL.len()];
-    for line in lines.by_ref().take(DETECT_LINES) {
+    let mut lines = 0;
+    for line in start.split(|&byte| byte == b'\n').take(DETECT_LINES) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
+        lines += usize::from(!line.trim_ascii().is_empty());
         if let Some(at) = TextFormat::ALL.iter().position(|format| format.recognises(line)) {
             votes[at] += 1;
         }
     }
     let (at, &most) = votes.iter().enumerate().max_by_key(|(at, votes)| (**votes, usize::MAX - at))?;
-    (most > 0).then(|| TextFormat::ALL[at])
+    (most > 0 && most * LINES_FOR_ONE >= lines).then(|| TextFormat::ALL[at])
 }
 
 /// A text trace while it is being read.
