@@ -40,6 +40,14 @@ _HEADINGS: Final = (
     Heading("RTT 95\u00a0%", meaning="95th percentile of the round-trip times"),
 )
 
+_DELIVERY_HEADINGS: Final = (
+    Heading("Lost", meaning="packets that never reached the receiver"),
+    Heading("Delivered", meaning="packet delivery ratio: received of those sent"),
+    Heading("Delay mean", meaning="mean one-way delay of the packets that arrived"),
+    Heading("Delay 95\u00a0%", meaning="95th percentile of the one-way delays"),
+)
+"""Where a trace shows both ends."""
+
 
 def flow_table(
     conversations: Sequence[Conversation], *, flows: int, starts_ns: Mapping[str, int]
@@ -49,9 +57,22 @@ def flow_table(
     `flows` is how many there are in all, `starts_ns` when each trace began.
     """
     several = len(starts_ns) > 1
-    headings = (*_HEADINGS, Heading("Trace", numeric=False, meaning="the input")) if several else _HEADINGS
+    delivery = any(pair.lead["pdr"] is not None for pair in conversations)
+    headings = (
+        *_HEADINGS,
+        *(_DELIVERY_HEADINGS if delivery else ()),
+        *((Heading("Trace", numeric=False, meaning="the input"),) if several else ()),
+    )
     rows = tuple(
-        Row(flow_anchor(pair.lead["flow"]), _flow_cells(pair, starts_ns, several)) for pair in conversations
+        Row(
+            flow_anchor(pair.lead["flow"]),
+            (
+                *_flow_cells(pair, starts_ns),
+                *(_delivery_cells(pair) if delivery else ()),
+                *((Cell(pair.lead["source"]),) if several else ()),
+            ),
+        )
+        for pair in conversations
     )
     return TableView("flows", _flow_caption(len(rows), flows), headings, rows, sortable=True)
 
@@ -69,13 +90,13 @@ def _flow_caption(shown: int, flows: int) -> str:
     )
 
 
-def _flow_cells(pair: Conversation, starts_ns: Mapping[str, int], several: bool) -> tuple[Cell, ...]:
+def _flow_cells(pair: Conversation, starts_ns: Mapping[str, int]) -> tuple[Cell, ...]:
     lead = pair.lead
     begins = [row["start_ns"] for row in (lead, pair.back) if row and row["start_ns"] is not None]
     started_s = (
         (min(begins) - starts_ns[lead["source"]]) / 1e9 if begins and lead["source"] in starts_ns else None
     )
-    cells = (
+    return (
         Cell(str(lead["flow"]), sort=lead["flow"]),
         Cell(ends(lead), _transport(lead)),
         Cell(_state(lead)),
@@ -89,7 +110,15 @@ def _flow_cells(pair: Conversation, starts_ns: Mapping[str, int], several: bool)
         _both_ways(pair, "rtt_p50_ms", format_ms),
         _both_ways(pair, "rtt_p95_ms", format_ms),
     )
-    return (*cells, Cell(lead["source"])) if several else cells
+
+
+def _delivery_cells(pair: Conversation) -> tuple[Cell, ...]:
+    return (
+        _both_ways(pair, "lost_packets", format_count),
+        _both_ways(pair, "pdr", format_share),
+        _both_ways(pair, "delay_mean_ms", format_ms),
+        _both_ways(pair, "delay_p95_ms", format_ms),
+    )
 
 
 def _both_ways(pair: Conversation, column: str, written: Callable[[Any], str]) -> Cell:
@@ -126,7 +155,7 @@ def source_table(sources: Sequence[Mapping[str, Any]]) -> TableView:
     headings = (
         Heading("Input", numeric=False),
         Heading("Format", numeric=False, meaning="with compression, if any"),
-        Heading("Link type", numeric=False),
+        Heading("Link type", numeric=False, meaning="or the number of lines of a text"),
         Heading("Interfaces", numeric=False),
         Heading("First packet", numeric=False),
         Heading("Duration"),
@@ -146,7 +175,7 @@ def _source_cells(source: Mapping[str, Any]) -> tuple[Cell, ...]:
     return (
         Cell(source["source"]),
         Cell(_format(source)),
-        Cell(", ".join(source["link_types"]) or MISSING),
+        Cell(_link_types(source)),
         Cell(_interfaces(source["interfaces"])),
         Cell(format_time_ns(source["start_ns"])),
         Cell(format_duration_s(span_s(source["start_ns"], source["end_ns"]))),
@@ -158,6 +187,12 @@ def _source_cells(source: Mapping[str, Any]) -> tuple[Cell, ...]:
         Cell(format_bytes(source["wire_bytes"])),
         Cell(format_bytes(source["captured_bytes"])),
     )
+
+
+def _link_types(source: Mapping[str, Any]) -> str:
+    if source["lines"]:
+        return f"{format_count(source['lines'])} lines"
+    return ", ".join(source["link_types"]) or MISSING
 
 
 def span_s(start_ns: int | None, end_ns: int | None) -> float | None:

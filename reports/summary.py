@@ -54,6 +54,7 @@ def summary(
         _unsuccessful(flows),
         _closed_windows(flows),
         _icmp_errors(flows),
+        _delivery(flows),
     )
     return Section(
         key="summary",
@@ -259,6 +260,27 @@ def _closed_windows(flows: pl.DataFrame) -> Words:
         return ()
     times = counted(int(closed["zero_windows"].sum()), "packet")
     return (f"{times} announced a receive window of 0, in {counted(closed['flow'].n_unique(), 'flow')}.",)
+
+
+def _delivery(flows: pl.DataFrame) -> Words:
+    import polars as pl
+
+    sent = flows.filter(pl.col("sent_packets") > 0)
+    if sent.is_empty():
+        return ()
+    packets, lost = int(sent["sent_packets"].sum()), int(sent["lost_packets"].sum())
+    opening = f"{format_count(lost)} of {counted(packets, 'packet')} sent never arrived"
+    share = f" ({format_share(lost / packets)})"
+    worst = sent.filter(pl.col("lost_packets") > 0).sort("pdr", "flow").head(1).to_dicts()
+    if not worst or sent["flow"].n_unique() == 1:
+        return (f"{opening}{share}.",)
+    row = worst[0]
+    where = f", dropped at {row['drop_reasons']}" if row["drop_reasons"] else ""
+    return (
+        f"{opening}{share}, most of all in ",
+        flow_name(row),
+        f": {format_share(row['pdr'])} delivered{where}.",
+    )
 
 
 def _icmp_errors(flows: pl.DataFrame) -> Words:

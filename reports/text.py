@@ -13,6 +13,7 @@ from tfrctrace.reports.units import (
     format_duration_s,
     format_ms,
     format_rate_bps,
+    format_share,
     format_time_ns,
 )
 
@@ -26,6 +27,8 @@ _ROOM_FOR_ALL: Final = 105
 """Columns of a terminal that hold every column of the table with IPv4 addresses."""
 
 _HEADINGS: Final = ("flow", "from → to", "packets", "bytes", "goodput", "retrans.", "RTT p50 / p95")
+_DELIVERY_HEADINGS: Final = ("PDR", "delay mean / p95")
+"""Of two more columns, where a trace shows both ends."""
 _ENDS: Final = 1
 """The column that names the ends; all others are numbers."""
 _GAP: Final = "  "
@@ -73,6 +76,8 @@ def _facts(source: Mapping[str, Any]) -> Iterator[str]:
         )
     if source["link_types"]:
         yield " and ".join(source["link_types"])
+    if source["lines"]:
+        yield counted(source["lines"], "line")
     yield f"{counted(source['packets'], 'packet')} with {format_bytes(source['wire_bytes'])}"
     if source["start_ns"] is not None:
         span_s = (source["end_ns"] - source["start_ns"]) / NS_PER_S
@@ -86,7 +91,7 @@ def _unfolded(flows: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
 
     Without rich, which takes longer to load than a small capture to read.
     """
-    lines = [_HEADINGS, *(cells for flow in flows for cells in _cells(flow, narrow=False))]
+    lines = [_headings(flows), *_lines(flows, narrow=False)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for number, cells in enumerate(lines):
         aligned = [
@@ -107,7 +112,7 @@ def _write_folded(file: TextIO, flows: Sequence[Sequence[Mapping[str, Any]]], wi
 
     narrow = width < _ROOM_FOR_ALL
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for index, heading in enumerate(_HEADINGS):
+    for index, heading in enumerate(_headings(flows)):
         if index == _ENDS:
             table.add_column(heading, overflow="fold")
         else:
@@ -115,14 +120,29 @@ def _write_folded(file: TextIO, flows: Sequence[Sequence[Mapping[str, Any]]], wi
             table.add_column(
                 _narrow(heading) if narrow else heading, justify="right", no_wrap=True, style=style
             )
-    for flow in flows:
-        for number, cells in enumerate(_cells(flow, narrow=narrow)):
-            # as text, so that nothing in it is taken for markup
-            table.add_row(*map(Text, cells), style="dim" if number else None)
+    for cells in _lines(flows, narrow=narrow):
+        # as text, so that nothing in it is taken for markup; only the way there has a number
+        table.add_row(*map(Text, cells), style=None if cells[0] else "dim")
     console = Console(file=file, width=width, highlight=False, markup=False, emoji=False)
     console.print()
     console.print(table)
     console.print()
+
+
+def _headings(flows: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[str, ...]:
+    return (*_HEADINGS, *_DELIVERY_HEADINGS) if _show_delivery(flows) else _HEADINGS
+
+
+def _show_delivery(flows: Sequence[Sequence[Mapping[str, Any]]]) -> bool:
+    return any(row["pdr"] is not None for flow in flows for row in flow)
+
+
+def _lines(flows: Sequence[Sequence[Mapping[str, Any]]], *, narrow: bool) -> Iterator[tuple[str, ...]]:
+    """Give the lines of the table below its headings."""
+    delivery = _show_delivery(flows)
+    for flow in flows:
+        for row, cells in zip(flow, _cells(flow, narrow=narrow), strict=True):
+            yield (*cells, *_delivery(row, narrow=narrow)) if delivery else cells
 
 
 def _cells(flow: Sequence[Mapping[str, Any]], *, narrow: bool) -> Iterator[tuple[str, ...]]:
@@ -144,16 +164,27 @@ def _kind(row: Mapping[str, Any]) -> str:
 
 
 def _numbers(row: Mapping[str, Any], *, narrow: bool) -> tuple[str, ...]:
-    rtt = format_ms(row["rtt_p50_ms"])
-    if not narrow and row["rtt_p50_ms"] is not None:
-        rtt = f"{rtt.removesuffix(' ms')} / {format_ms(row['rtt_p95_ms'])}"
     return (
         format_count(row["packets"]),
         format_bytes(row["wire_bytes"]),
         format_rate_bps(row["goodput_bps"]),
         format_count(row["retransmitted_packets"]),
-        rtt,
+        _pair_ms(row["rtt_p50_ms"], row["rtt_p95_ms"], narrow=narrow),
     )
+
+
+def _delivery(row: Mapping[str, Any], *, narrow: bool) -> tuple[str, ...]:
+    return (
+        format_share(row["pdr"]),
+        _pair_ms(row["delay_mean_ms"], row["delay_p95_ms"], narrow=narrow),
+    )
+
+
+def _pair_ms(first: float | None, second: float | None, *, narrow: bool) -> str:
+    """Return two times of which both or none is known, or only the first where there is no room."""
+    if narrow or first is None or second is None:
+        return format_ms(first)
+    return f"{format_ms(first).removesuffix(' ms')} / {format_ms(second)}"
 
 
 def _counted(shown: int, total: int, order: str) -> str:

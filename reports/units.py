@@ -14,6 +14,7 @@ MISSING: Final = "–"
 """Stands for a value that cannot be known."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_YEAR_NS: Final = 365 * 86_400 * 1_000_000_000
 _PREFIXES: Final = ("", "k", "M", "G", "T", "P", "E")
 
 
@@ -77,9 +78,14 @@ def format_duration_s(value: float | None) -> str:
 
 
 def format_time_ns(value: int | None) -> str:
-    """Return a time given in ns since the epoch, in UTC to the millisecond: `2026-05-09 07:35:25.120 UTC`."""
+    """Return a time given in ns since the epoch, in UTC to the millisecond: `2026-05-09 07:35:25.120 UTC`.
+
+    Simulations and clocks that were not set count from 0; their times are seconds: `12.345 s`.
+    """
     if value is None:
         return MISSING
+    if abs(value) < _YEAR_NS:
+        return f"{value / 1e9:.3f} s"
     moment = _EPOCH + timedelta(microseconds=value // 1000)
     return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} UTC"
 

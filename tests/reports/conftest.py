@@ -67,6 +67,10 @@ _SOURCE = {
     "untracked_packets": 0,
     "decode_stops": [],
     "out_of_order_times": 0,
+    "tfrc_packets": 0,
+    "lines": 0,
+    "other_lines": 0,
+    "bad_lines": 0,
     "wire_bytes": 10_000,
     "captured_bytes": 10_000,
 }
@@ -75,6 +79,7 @@ _PROBLEM = {
     "kind": "truncated",
     "source": "a.pcap",
     "packet": None,
+    "line": None,
     "byte": None,
     "message": "the file ends early",
     "hint": None,

@@ -23,6 +23,9 @@ ROW = {
     "retransmitted_packets": 28,
     "rtt_p50_ms": 32.1,
     "rtt_p95_ms": 45.0,
+    "pdr": None,
+    "delay_mean_ms": None,
+    "delay_p95_ms": None,
 }
 BACK = ROW | {
     "direction": "rev",
@@ -44,6 +47,7 @@ SOURCE = {
     "link_types": ["Ethernet"],
     "packets": 18555,
     "filtered_packets": 0,
+    "lines": 0,
     "wire_bytes": 18_214_000,
     "start_ns": 1_700_000_000_000_000_000,
     "end_ns": 1_700_000_060_000_000_000,
@@ -70,6 +74,19 @@ def test_the_table_reads_as_a_person_expects():
         "",
         "1 flow",
     ]
+
+
+def test_where_a_trace_shows_both_ends_delivery_stands_in_two_more_columns():
+    delivered = {"pdr": 0.9771, "delay_mean_ms": 128.2, "delay_p95_ms": 190.4}
+    trace = {"format": "ns2", "compression": "", "link_types": [], "lines": 61_020, "start_ns": 0}
+    source = SOURCE | trace | {"end_ns": 10**9}
+    lines = shown(((ROW | delivered, BACK),), (source,)).splitlines()
+    assert lines[0] == (
+        "`link.pcapng`: ns2, 61,020 lines, 18,555 packets with 18.2 MB, from 0.000 s for 1.00 s"
+    )
+    assert re.split(r"  +", lines[2])[-3:] == ["RTT p50 / p95", "PDR", "delay mean / p95"]
+    assert re.split(r"  +", lines[4])[-3:] == ["32.1 / 45.0 ms", "97.7 %", "128 / 190 ms"]
+    assert re.split(r"  +", lines[5])[-3:] == ["–", "–", "–"]
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 200])

@@ -16,6 +16,7 @@ use pyo3::types::{PyCapsule, PyDict, PyList};
 
 use crate::analysis::{Analysis as Core, Options};
 use crate::bins::BinWidth;
+use crate::capture::LinkType;
 use crate::columns::{BinRows, FlowRows, LossRows, PacketRow, PacketRows, Rows, RttRows, VariableRows};
 use crate::error::{Problem, ProblemKind};
 use crate::event::{NodeLayer, Packet};
@@ -463,7 +464,7 @@ fn source_to_python<'py>(py: Python<'py>, source: &SourceSummary) -> PyResult<Bo
         entry.set_item("packets", packets)?;
         entry.set_item("dropped_packets", interface.dropped)?;
         interfaces.append(entry)?;
-        if !link_types.contains(&link_type) {
+        if interface.link_type != LinkType::None && !link_types.contains(&link_type) {
             link_types.push(link_type);
         }
     }
