@@ -1,7 +1,7 @@
 """The surface of the Rust core, typed. Nothing here touches metrics, reports or the command line."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypedDict, final
+from typing import Any, Protocol, TypeAlias, TypedDict, final
 
 class Problem(TypedDict):
     """What went wrong with one input: facts, made into words by `tfrctrace.errors`."""
@@ -114,8 +114,17 @@ class Analysis:
 FilterCompiler: TypeAlias = Callable[[int, int], Sequence[tuple[int, int, int, int]]]
 """Takes a link type (LINKTYPE_ number) and a snap length; gives the BPF program as (code, jt, jf, k)."""
 
+class ReadableFile(Protocol):
+    """What the core needs of an open file."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most `size` bytes, none at the end."""
+
+Source: TypeAlias = str | tuple[str, ReadableFile]
+"""A path (`-` is standard input), or a name for messages with an open file."""
+
 def analyse(
-    sources: Sequence[str],
+    sources: Sequence[Source],
     *,
     format: str | None = None,
     layer: str | None = None,
@@ -129,7 +138,7 @@ def analyse(
     max_decompressed_bytes: int = 68_719_476_736,
     progress: Progress | None = None,
 ) -> Analysis:
-    """Read `sources` one after the other as one trace (`-` is standard input) and analyse their flows.
+    """Read `sources` one after the other as one trace and analyse their flows.
 
     Nothing about an input raises: what went wrong stands in `Analysis.problems`. `format` is one of
     `input_formats` (else the content tells), `layer` one of `node_layers` (else the highest in a simulator's
@@ -154,7 +163,7 @@ class PacketReader:
 
     def __init__(
         self,
-        source: str,
+        source: Source,
         *,
         format: str | None = None,
         filter: FilterCompiler | None = None,

@@ -11,7 +11,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from tfrctrace.errors import FilterError, input_problem
+from tfrctrace.errors import STANDARD_INPUT, FilterError, input_problem
 from tfrctrace.parsers._native import PacketReader, Progress, analyse
 from tfrctrace.parsers.sources import size_in_bytes
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from tfrctrace.parsers._native import Analysis, Problem, SourceSummary, Table
+    from tfrctrace.parsers._native import Analysis, Problem, Source, SourceSummary, Table
     from tfrctrace.parsers.filters import CompiledFilter
 
 TableName = Literal["flows", "bins", "rtt", "losses", "variables"]
@@ -43,7 +43,7 @@ class Settings:
 
     filter: CompiledFilter | None
     format: str | None = None
-    """What the inputs are (one of `_native.input_formats`), where their content does not tell."""
+    """What the inputs are (of `_native.input_formats`, or a reader's), where their content does not tell."""
     layer: str | None = None
     """Where in a simulator's nodes packets count as sent and received (one of `_native.node_layers`)."""
     join: bool
@@ -172,23 +172,39 @@ class Pass:
     def _read(self, index: int) -> None:
         """Read one trace, and keep its result in the place that the order of the inputs gives it."""
         settings = self._settings
+        trace = self._traces[index]
         try:
-            self._results[index] = analyse(
-                self._traces[index],
-                format=settings.format,
-                layer=settings.layer,
-                filter=settings.filter,
-                bins="bins" in self._collect,
-                bin_ns=self._bin_ns,
-                rtt="rtt" in self._collect,
-                losses="losses" in self._collect,
-                max_flows=settings.max_flows,
-                max_samples=settings.max_samples,
-                max_decompressed_bytes=settings.max_decompressed_bytes,
-                progress=self._progress[index],
-            )
+            sources, form = _opened(trace, settings.format)
+            analysis = self._analyse(sources, form, index)
+            if settings.format is None and len(trace) == 1 and _is_unknown(analysis):
+                analysis = self._analyse_with_reader(trace[0], index) or analysis
+            self._results[index] = analysis
         except FilterError as error:
-            self._refusals[index] = _filter_refused(self._traces[index], error)
+            self._refusals[index] = _filter_refused(trace, error)
+
+    def _analyse(self, sources: Sequence[Source], form: str | None, index: int) -> Analysis:
+        settings = self._settings
+        return analyse(
+            sources,
+            format=form,
+            layer=settings.layer,
+            filter=settings.filter,
+            bins="bins" in self._collect,
+            bin_ns=self._bin_ns,
+            rtt="rtt" in self._collect,
+            losses="losses" in self._collect,
+            max_flows=settings.max_flows,
+            max_samples=settings.max_samples,
+            max_decompressed_bytes=settings.max_decompressed_bytes,
+            progress=self._progress[index],
+        )
+
+    def _analyse_with_reader(self, name: str, index: int) -> Analysis | None:
+        """Ask the readers of other packages about an input that the core does not know."""
+        from tfrctrace.parsers.plugins import PACKETS_FORMAT, read_with, reader_for
+
+        reader = None if name == STANDARD_INPUT else reader_for(name)
+        return self._analyse([read_with(reader, name)], PACKETS_FORMAT, index) if reader else None
 
 
 class Reading:
@@ -272,9 +288,10 @@ class PacketBatches:
         """Give the packets of one input, note what is to be said of it, and return how many flows it has."""
         settings = self._settings
         try:
+            sources, form = _opened([name], settings.format)
             reader = PacketReader(
-                name,
-                format=settings.format,
+                sources[0],
+                format=form,
                 filter=settings.filter,
                 max_flows=settings.max_flows,
                 max_decompressed_bytes=settings.max_decompressed_bytes,
@@ -289,6 +306,21 @@ class PacketBatches:
         self.sources += reader.sources
         self.problems += reader.problems
         return reader.flow_count
+
+
+def _opened(trace: Sequence[str], form: str | None) -> tuple[list[Source], str | None]:
+    """Return what to give to the core for the inputs `trace`, and as which format."""
+    if form is None:
+        return list(trace), None
+    from tfrctrace.parsers.plugins import PACKETS_FORMAT, is_reader, read_with, reader_named
+
+    if not is_reader(form):
+        return list(trace), form
+    return [read_with(reader_named(form), name) for name in trace], PACKETS_FORMAT
+
+
+def _is_unknown(analysis: Analysis) -> bool:
+    return any(problem["kind"] == "not_a_capture" for problem in analysis.problems)
 
 
 def _numbered_through(analyses: Sequence[Analysis]) -> list[Analysis]:

@@ -273,6 +273,9 @@ PACKETS: Final = (
     Column("ecn", "uint32", "", "ECN bits of the IP header: 0 not-ECT, 1 ECT(1), 2 ECT(0), 3 CE", "not IP"),
     Column("layer", "string", "", "where in the node a simulator saw it", "not a simulation"),
     Column(
+        "point", "string", "", "where on its path: `source`, `destination`, `between`", "not a simulation"
+    ),
+    Column(
         "drop_reason", "string", "", "why it was dropped, as the trace names it", "not dropped, or not said"
     ),
     Column("uid", "uint64", "", "tells a packet of a simulation from all others", "not a simulation"),

@@ -62,15 +62,16 @@ def open(
     inputs can be read. If some can, or with a reservation, a `TfrctraceWarning` says so.
     """
     from tfrctrace.durations import parse_duration_ns
-    from tfrctrace.parsers._native import input_formats, node_layers
+    from tfrctrace.parsers._native import node_layers
     from tfrctrace.parsers.filters import CompiledFilter
+    from tfrctrace.parsers.plugins import check_format
     from tfrctrace.parsers.reading import Settings
     from tfrctrace.parsers.sources import find_inputs
 
     named = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     settings = Settings(
         filter=None if filter is None else CompiledFilter(filter),
-        format=_one_of(input_formats(), input_format, "input_format"),
+        format=check_format(input_format),
         layer=_one_of(node_layers(), layer, "layer"),
         join=join,
         max_flows=max_flows,

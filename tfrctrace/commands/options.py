@@ -27,14 +27,15 @@ Traces = Annotated[
         show_default=False,
     ),
 ]
-InputFormat = Literal[
-    "pcap", "pcapng", "ns2", "ns3", "tcpdump", "iperf", "ss", "tcpvars", "flowmon", "iperf3"
-]
 NodeLayer = Literal["agent", "routing", "ip", "queue", "mac", "phy", "link"]
 
 Format = Annotated[
-    InputFormat | None,
-    typer.Option("--input-format", help="What the inputs are, where their content does not tell."),
+    str | None,
+    typer.Option(
+        "--input-format",
+        metavar="NAME",
+        help="What the inputs are, where their content does not tell: pcap, ns2, ns3, tcpdump, ...",
+    ),
 ]
 Layer = Annotated[
     NodeLayer | None,
@@ -86,7 +87,7 @@ def open_trace(
     console: Console,
     *,
     filter: str | None,
-    input_format: InputFormat | None = None,
+    input_format: str | None = None,
     layer: NodeLayer | None = None,
     join: bool,
     max_flows: int,
@@ -99,12 +100,13 @@ def open_trace(
 
     `meanwhile` is called once the core is at work: the place to load what is needed afterwards.
     """
+    from tfrctrace.parsers.plugins import check_format
     from tfrctrace.parsers.reading import Settings
     from tfrctrace.parsers.sources import find_inputs
 
     settings = Settings(
         filter=None if filter is None else _compiled(filter),
-        format=input_format,
+        format=None if input_format is None else check_format(input_format),
         layer=layer,
         join=join,
         max_flows=max_flows,

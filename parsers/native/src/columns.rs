@@ -698,6 +698,7 @@ fn header_columns(rows: &[PacketRow], columns: &mut Columns) {
     columns.u32("ecn", rows.iter().map(|row| ip(row, row.packet.network.ecn)));
     let sighting = |row: &PacketRow| row.packet.sighting;
     columns.text("layer", rows.iter().map(|row| sighting(row).map(|seen| seen.layer.name())));
+    columns.text("point", rows.iter().map(|row| sighting(row).map(|seen| seen.point.name())));
     let reason = |row: &PacketRow| {
         let reason = sighting(row)?.reason;
         (!reason.text().is_empty()).then(|| reason.text().to_owned())

@@ -186,6 +186,17 @@ pub enum PathPoint {
     Between,
 }
 
+impl PathPoint {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Destination => "destination",
+            Self::Between => "between",
+        }
+    }
+}
+
 /// A few letters of a source's own, such as a reason for a drop: what is longer is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Code([u8; 8]);

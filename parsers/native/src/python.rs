@@ -12,7 +12,7 @@ use arrow_array::{Array, RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
 use crate::analysis::{Analysis as Core, Options};
 use crate::bins::BinWidth;
@@ -193,6 +193,62 @@ impl Compiler for PythonCompiler {
     }
 }
 
+/// A source: a path, or a name with an open file.
+#[derive(FromPyObject)]
+enum Given {
+    Path(OsString),
+    File(String, PythonFile),
+}
+
+impl Given {
+    fn name(&self) -> String {
+        match self {
+            Self::Path(path) => path.to_string_lossy().into_owned(),
+            Self::File(name, _) => name.clone(),
+        }
+    }
+
+    fn open(
+        self,
+        format: Option<InputFormat>,
+        max_decompressed_bytes: u64,
+        progress: &Arc<input::Progress>,
+    ) -> Reading {
+        match self {
+            Self::Path(path) => Reading::open(&path, format, max_decompressed_bytes, progress),
+            Self::File(name, file) => {
+                let input = input::Input::from_reader(Box::new(file), max_decompressed_bytes, progress);
+                Reading::with_input(&name, input, format, progress)
+            }
+        }
+    }
+}
+
+/// A file that Python reads.
+struct PythonFile(Py<PyAny>);
+
+impl<'py> FromPyObject<'_, 'py> for PythonFile {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        object.getattr("read")?;
+        Ok(Self(object.to_owned().unbind()))
+    }
+}
+
+impl std::io::Read for PythonFile {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        Python::attach(|py| {
+            let read = self.0.call_method1(py, "read", (buffer.len(),))?;
+            let bytes = read.bind(py).cast::<PyBytes>()?.as_bytes();
+            let n = bytes.len().min(buffer.len());
+            buffer[..n].copy_from_slice(&bytes[..n]);
+            Ok(n)
+        })
+        .map_err(|error: PyErr| std::io::Error::other(error.to_string()))
+    }
+}
+
 /// The result of one pass.
 #[pyclass(frozen, module = "tfrctrace.parsers._native")]
 struct Analysis {
@@ -257,7 +313,7 @@ impl Analysis {
 #[allow(clippy::too_many_arguments)]
 fn analyse(
     py: Python<'_>,
-    sources: Vec<OsString>,
+    sources: Vec<Given>,
     format: Option<&str>,
     layer: Option<&str>,
     filter: Option<Py<PyAny>>,
@@ -274,6 +330,7 @@ fn analyse(
         return Err(PyValueError::new_err("bin_ns must be positive"));
     }
     let width = bin_ns.map_or(BinWidth::Adaptive, BinWidth::Fixed);
+    let forced = format.map(format_by_name).transpose()?;
     let options = Options {
         bins: bins.then_some(width),
         rtt,
@@ -282,15 +339,15 @@ fn analyse(
         max_samples,
         max_decompressed_bytes,
         layer: layer.map(layer_by_name).transpose()?,
-        format: format.map(format_by_name).transpose()?,
+        format: forced,
     };
     let progress = progress.map_or_else(Arc::default, |progress| Arc::clone(&progress.get().shared));
     let compiler = filter.map(PythonCompiler::new);
     let outcome = py.detach(|| {
         let mut core = Core::new(options);
-        for source in &sources {
+        for source in sources {
             let compiler = compiler.as_ref().map(|compiler| compiler as &dyn Compiler);
-            core.read(source, compiler, &progress)?;
+            core.read_from(source.open(forced, max_decompressed_bytes, &progress), compiler)?;
         }
         core.finish();
         Ok(core)
@@ -368,7 +425,7 @@ impl PacketReader {
         source, *, format = None, filter = None, max_flows = 1_000_000, max_decompressed_bytes = 64 << 30, progress = None,
     ))]
     fn new(
-        source: OsString,
+        source: Given,
         format: Option<&str>,
         filter: Option<Py<PyAny>>,
         max_flows: u32,
@@ -377,9 +434,9 @@ impl PacketReader {
     ) -> PyResult<Self> {
         let format = format.map(format_by_name).transpose()?;
         let core = Core::new(Options { max_flows, max_decompressed_bytes, ..Options::default() });
-        let summary = SourceSummary::new(&source.to_string_lossy());
+        let summary = SourceSummary::new(&source.name());
         let progress = progress.map_or_else(Arc::default, |progress| Arc::clone(&progress.get().shared));
-        let reading = Mutex::new(Some(Reading::open(&source, format, max_decompressed_bytes, &progress)));
+        let reading = Mutex::new(Some(source.open(format, max_decompressed_bytes, &progress)));
         Ok(Self { core, summary, reading, compiler: filter.map(PythonCompiler::new), first_flow: 1 })
     }
 

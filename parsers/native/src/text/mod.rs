@@ -10,6 +10,7 @@ mod lines;
 mod names;
 pub mod ns2;
 mod number;
+mod packets;
 
 use crate::capture::{Interface, LinkType};
 use crate::error::{ProblemKind, ReadError};
@@ -80,16 +81,19 @@ pub trait LineFormat: Send {
 pub enum TextFormat {
     /// ns-2's traces, all forms, also mixed.
     Ns2,
+    /// The table of packets as CSV.
+    Packets,
 }
 
 impl TextFormat {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Self; 1] = [Self::Ns2];
+    pub const ALL: [Self; 2] = [Self::Ns2, Self::Packets];
 
     /// The name in tables and options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ns2 => "ns2",
+            Self::Packets => "packets",
         }
     }
 
@@ -97,18 +101,24 @@ impl TextFormat {
     fn recognises(self, line: &[u8]) -> bool {
         match self {
             Self::Ns2 => ns2::recognises(line),
+            Self::Packets => packets::recognises(line),
         }
     }
 
     fn reader(self) -> Box<dyn LineFormat> {
         match self {
             Self::Ns2 => Box::new(ns2::Ns2::default()),
+            Self::Packets => Box::new(packets::Packets::default()),
         }
     }
 }
 
 /// The format that most of the first lines look like; None if hardly any looks like one.
 pub fn detect(start: &[u8]) -> Option<TextFormat> {
+    // The names of its columns stand in one line only.
+    if start.split(|&byte| byte == b'\n').next().is_some_and(packets::recognises) {
+        return Some(TextFormat::Packets);
+    }
     let mut votes = [0_usize; TextFormat::ALL.len()];
     let mut lines = 0;
     for line in start.split(|&byte| byte == b'\n').take(DETECT_LINES) {
