@@ -34,7 +34,8 @@ def installed(tmp_path, monkeypatch):
     (site / "pinglog.py").write_text(source)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: pinglog\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
-        "[tfrctrace.readers]\npinglog = pinglog:PingLog\nempty = pinglog:Iterator\nmissing = pinglog:Nothing\n"
+        "[tfrctrace.readers]\npinglog = pinglog:PingLog\n"
+        "empty = pinglog:Iterator\nmissing = pinglog:Nothing\n"
     )
     monkeypatch.syspath_prepend(str(site))
     return {"PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
