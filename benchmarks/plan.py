@@ -16,6 +16,22 @@ ROUND_TRIP_NS: Final = 40_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class TextPlan:
+    """An ns-2 trace of so many lines, or what tcpdump prints of a capture."""
+
+    kind: Literal["ns2", "tcpdump"]
+    written: int
+    """Lines of the trace."""
+    source: str
+    """What it is made from: the number of lines, or the name of a capture."""
+
+    @property
+    def name(self) -> str:
+        """Name of the file: the same plan, the same name."""
+        return f"{self.kind}-{self.written}-lines.txt"
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What a capture shall hold; `packets` is rounded down to whole connections."""
 

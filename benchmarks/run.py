@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from plan import Form, Plan
+from plan import Form, Plan, TextPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,6 +36,16 @@ MANY_FLOWS = 100_000
 SNAP_LENGTH = 96
 FULL_SIZE_SNAP = 1514
 SHORTEST_FLOW = 12
+NS2_LINES = 3_500_000
+"""About 200 MB."""
+
+
+AWK = """
+$1 == "+" && $3 == 2 && $5 == "tcpFriend" { if (!($12 in sent)) { sent[$12] = $2; packets++ } }
+$1 == "r" && $4 == 3 && $5 == "tcpFriend" { delay += $2 - sent[$12]; delete sent[$12]; arrived++ }
+END { print arrived / packets, delay / arrived }
+"""
+"""Packet delivery ratio and mean delay of one flow, as such scripts do it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +102,17 @@ class Comparison:
     remark: str = ""
 
 
-def make(plan: Plan) -> Path:
-    """Return the capture; made, if need be, by another process, as memory is measured from this one."""
+def make(plan: Plan | TextPlan) -> Path:
+    """Return the trace; made, if need be, by another process, as memory is measured from this one."""
     path = CAPTURES / plan.name
     if not path.exists():
         print(f"making {plan.name}", file=sys.stderr, flush=True)
         CAPTURES.mkdir(exist_ok=True)
-        what = [plan.packets, plan.flows, plan.snap_length, plan.form]
-        subprocess.run([sys.executable, str(HERE / "captures.py"), str(path), *map(str, what)], check=True)
+        if isinstance(plan, TextPlan):
+            what = ["texts.py", path, plan.kind, plan.source]
+        else:
+            what = ["captures.py", path, plan.packets, plan.flows, plan.snap_length, plan.form]
+        subprocess.run([sys.executable, str(HERE / str(what[0])), *map(str, what[1:])], check=True)
     return path
 
 
@@ -156,7 +169,7 @@ def tool(name: str, *arguments: str) -> Peer:
     program = shutil.which(name)
     if program is None:
         return Peer(name, None, f"{name} is not installed")
-    return Peer(name, lambda capture: [program, *(part.format(capture) for part in arguments)])
+    return Peer(name, lambda capture: [program, *(part.replace("{}", str(capture)) for part in arguments)])
 
 
 def script(name: str, module: str) -> Peer:
@@ -211,7 +224,7 @@ class Bench:
     entries: list[Entry] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
 
-    def capture(self, plan: Plan) -> Path:
+    def capture(self, plan: Plan | TextPlan) -> Path:
         """Return the capture, made if need be, and in the page cache."""
         path = make(plan)
         warm(path)
@@ -224,7 +237,13 @@ class Bench:
         return Plan(max(self.packets // share, flows * SHORTEST_FLOW), flows, snap_length, form)
 
     def compare(
-        self, name: str, peer: Peer, plan: Plan, *, at_least: float | None, peer_plan: Plan | None = None
+        self,
+        name: str,
+        peer: Peer,
+        plan: Plan | TextPlan,
+        *,
+        at_least: float | None,
+        peer_plan: Plan | None = None,
     ) -> Entry | None:
         """Measure a peer and tfrctrace in turns; return tfrctrace's entry."""
         target = "-" if at_least is None else f">= {at_least:g}"
@@ -306,7 +325,21 @@ class Bench:
             Comparison("pcapng over pcap", measured, "times", "<= 1.15", _verdict(measured <= 1.15))
         )
 
-    def alone(self, plan: Plan) -> Entry:
+    def text(self) -> None:
+        """Text traces: an awk script for one flow of an ns-2 trace, tcpdump that prints what is read here."""
+        trace = TextPlan("ns2", NS2_LINES, str(NS2_LINES))
+        entry = None
+        for awk in ("mawk", "gawk"):
+            entry = self.compare(f"{awk}, ns-2 trace", tool(awk, AWK, "{}"), trace, at_least=3) or entry
+        self.memory("memory, ns-2 trace", entry or self.alone(trace), limit_mb=100)
+        printed = self.plan(share=10)
+        if shutil.which("tcpdump"):
+            make(printed)
+        text = TextPlan("tcpdump", printed.written, str(CAPTURES / printed.name))
+        peer = tool("tcpdump", "-nn", "-tt", "-r", "{}")
+        self.compare("tcpdump printing", peer, text, at_least=5, peer_plan=printed)
+
+    def alone(self, plan: Plan | TextPlan) -> Entry:
         """Measure tfrctrace without anybody to compare it with."""
         command = tfrctrace().command
         assert command is not None
@@ -321,6 +354,7 @@ GROUPS: dict[str, Callable[[Bench], None]] = {
     "many": Bench.many,
     "full": Bench.full,
     "pcapng": Bench.pcapng,
+    "text": Bench.text,
     "tshark": Bench.tshark,
     "python": Bench.python,
 }
