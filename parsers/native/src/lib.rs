@@ -13,6 +13,7 @@
 //! 7. [`bins`] and samples keep what the caller asked for; [`analysis`] ties these steps together.
 //! 8. [`columns`] turns flows and samples into Arrow tables, which Python takes over uncopied.
 
+pub mod address;
 pub mod analysis;
 pub mod bins;
 pub mod capture;

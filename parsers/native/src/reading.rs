@@ -40,6 +40,10 @@ pub struct Reading {
     filtered: u64,
     error: Option<ReadError>,
     number: u64,
+    /// Whether there were samples of variables: a log without packets is not empty.
+    has_samples: bool,
+    /// What a document says of itself.
+    remarks: Vec<String>,
     progress: Arc<Progress>,
 }
 
@@ -80,6 +84,8 @@ impl Reading {
             filtered: 0,
             error,
             number: 0,
+            has_samples: false,
+            remarks: Vec::new(),
             progress: Arc::clone(progress),
         }
     }
@@ -212,15 +218,18 @@ impl Reading {
         {
             self.error = Some(error);
         }
+        self.remarks = std::mem::take(&mut document.remarks);
         document
     }
 
     /// Samples of variables that stood among the packets. To be called after the last packet.
     pub fn take_samples(&mut self) -> Vec<VariableSample> {
-        match &mut self.opened {
+        let samples = match &mut self.opened {
             Some(Source::Text(trace)) => trace.reader().take_samples(),
             _ => Vec::new(),
-        }
+        };
+        self.has_samples = !samples.is_empty();
+        samples
     }
 
     /// Complete `summary`, and say what went wrong.
@@ -235,10 +244,12 @@ impl Reading {
                 errors.extend(finish_text(trace, summary));
             }
         }
+        errors.extend(self.remarks.drain(..).map(imprecise));
         let is_document = matches!(self.opened, Some(Source::Document(..)));
+        let may_be_empty = is_document || self.has_samples;
         match self.error {
             Some(error) => errors.push(error),
-            None if !is_document && errors.is_empty() => errors.extend(no_packets(summary)),
+            None if !may_be_empty && errors.is_empty() => errors.extend(no_packets(summary)),
             None => {}
         }
         let is_capture = matches!(self.opened, Some(Source::Capture(_)));
@@ -295,8 +306,12 @@ fn finish_text(trace: &mut TextTrace, summary: &mut SourceSummary) -> Vec<ReadEr
     summary.hosts = trace.reader().hosts().map(|hosts| hosts.iter().map(str::to_owned).collect());
     summary.has_hierarchical_addresses = trace.reader().has_hierarchical_addresses();
     let remarks = trace.reader().remarks();
-    let remarks = remarks.into_iter().map(|words| ReadError::whole(ProblemKind::Imprecise, words));
-    trace.complaints.error().into_iter().chain(remarks).collect()
+    trace.complaints.error().into_iter().chain(remarks.into_iter().map(imprecise)).collect()
+}
+
+/// A reservation about a source as a whole.
+fn imprecise(words: String) -> ReadError {
+    ReadError::whole(ProblemKind::Imprecise, words)
 }
 
 /// Expressions of libpcap look at bytes, which a text does not have.

@@ -45,3 +45,39 @@ pub struct VariableSample {
     /// The value.
     pub value: f64,
 }
+
+/// Samples of one source that are kept: a log that runs for days must not fill the memory.
+const MAX_SAMPLES: usize = 1 << 22;
+
+/// The samples of one source, up to a bound.
+#[derive(Debug, Default)]
+pub struct SampleList {
+    kept: Vec<VariableSample>,
+    left_out: u64,
+}
+
+impl SampleList {
+    /// Keep `sample` if there is room. What overflowed or is no number tells nothing.
+    pub fn add(&mut self, sample: VariableSample) {
+        if !sample.value.is_finite() {
+            return;
+        }
+        if self.kept.len() < MAX_SAMPLES {
+            self.kept.push(sample);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Take those kept out.
+    pub fn take(&mut self) -> Vec<VariableSample> {
+        std::mem::take(&mut self.kept)
+    }
+
+    /// What is to be said if there was no room for some.
+    pub fn remark(&self) -> Option<String> {
+        let left_out = self.left_out;
+        (left_out > 0)
+            .then(|| format!("{left_out} samples left out: only the first {MAX_SAMPLES} of a log are kept"))
+    }
+}

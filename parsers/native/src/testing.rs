@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::analysis::{Analysis, Options};
 use crate::bins::BinWidth;
-use crate::columns::{BinRows, FlowRows, LossRows, Rows, RttRows};
+use crate::columns::{BinRows, FlowRows, LossRows, Rows, RttRows, VariableRows};
 use crate::input::{Input, Progress};
 use crate::reading::Reading;
+use crate::source::InputFormat;
 
 /// Bounds small enough that a test reaches them.
 const MAX_FLOWS: u32 = 64;
@@ -16,6 +17,17 @@ const MAX_DECOMPRESSED_BYTES: u64 = 16 << 20;
 
 /// Analyse `bytes` as a file, collecting everything.
 pub fn analyse_bytes(bytes: Vec<u8>) -> Analysis {
+    analyse(bytes, None)
+}
+
+/// The same with the format named, as a user may do it.
+pub fn analyse_bytes_as(bytes: Vec<u8>, format: &str) -> Analysis {
+    let known = InputFormat::by_name(format);
+    assert!(known.is_some(), "no format `{format}`");
+    analyse(bytes, known)
+}
+
+fn analyse(bytes: Vec<u8>, format: Option<InputFormat>) -> Analysis {
     let options = Options {
         bins: Some(BinWidth::Adaptive),
         rtt: true,
@@ -27,7 +39,7 @@ pub fn analyse_bytes(bytes: Vec<u8>) -> Analysis {
     };
     let progress = Arc::new(Progress::default());
     let input = Input::from_reader(Box::new(Cursor::new(bytes)), MAX_DECOMPRESSED_BYTES, &progress);
-    let reading = Reading::with_input("bytes", input, None, &progress);
+    let reading = Reading::with_input("bytes", input, format, &progress);
     let mut analysis = Analysis::new(options);
     let outcome = analysis.read_from(reading, None);
     assert!(outcome.is_ok(), "without a filter nothing can be refused: {outcome:?}");
@@ -40,6 +52,7 @@ pub fn analyse_bytes(bytes: Vec<u8>) -> Analysis {
 pub fn check_tables(analysis: Analysis) {
     assert!(analysis.flows.len() <= MAX_FLOWS as usize);
     assert!(analysis.rtt.kept.len() <= MAX_SAMPLES);
+    assert!(analysis.variables.kept.len() <= MAX_SAMPLES);
     for source in &analysis.sources {
         let ip = source.tcp_packets + source.udp_packets + source.tfrc_packets + source.other_ip_packets;
         assert_eq!(source.packets, ip + source.non_ip_packets + source.undecoded_packets);
@@ -47,11 +60,12 @@ pub fn check_tables(analysis: Analysis) {
     }
     let analysis = Arc::new(analysis);
     let first_flow = 1;
-    let tables: [Box<dyn Rows>; 4] = [
+    let tables: [Box<dyn Rows>; 5] = [
         Box::new(FlowRows { analysis: Arc::clone(&analysis), first_flow }),
         Box::new(BinRows::new(Arc::clone(&analysis), first_flow)),
         Box::new(RttRows { analysis: Arc::clone(&analysis), first_flow }),
         Box::new(LossRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(VariableRows { analysis: Arc::clone(&analysis), first_flow }),
     ];
     for table in tables {
         let batch = table.batch(0, table.len());
