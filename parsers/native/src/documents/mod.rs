@@ -1,6 +1,9 @@
 //! Inputs that are one document, not a sequence of packets: totals of flows and logs of programs.
 //! One file per format.
 
+mod iperf3;
+mod json;
+
 use crate::error::ReadError;
 use crate::event::{Code, Endpoints, NodeLayer};
 use crate::input::Input;
@@ -8,27 +11,34 @@ use crate::samples::VariableSample;
 
 /// The formats by the names that `--input-format` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DocumentFormat {}
+pub enum DocumentFormat {
+    /// iperf3's JSON, one document or several.
+    Iperf3,
+}
 
 impl DocumentFormat {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Self; 0] = [];
+    pub const ALL: [Self; 1] = [Self::Iperf3];
 
     /// The name in tables and options.
     pub fn name(self) -> &'static str {
-        match self {}
+        match self {
+            Self::Iperf3 => "iperf3",
+        }
     }
 
     /// Whether a file that starts so looks as if it were of this format.
     pub fn recognises(self, start: &[u8]) -> bool {
-        let _ = start;
-        match self {}
+        match self {
+            Self::Iperf3 => iperf3::recognises(start),
+        }
     }
 
     /// Read all of `input` into `document`. What was read before an error stays there.
     pub fn read(self, input: Input, document: &mut Document) -> Result<(), ReadError> {
-        let _ = (input, document);
-        match self {}
+        match self {
+            Self::Iperf3 => iperf3::read(input, document),
+        }
     }
 }
 
