@@ -6,11 +6,15 @@
 //! [`LineFormat`]: it sees one line after the other and never the file.
 
 mod complaints;
+pub mod date;
+pub mod iperf;
 mod lines;
 mod names;
 pub mod ns2;
 mod number;
 mod packets;
+pub mod ss;
+pub mod tcpvars;
 
 use crate::capture::{Interface, LinkType};
 use crate::error::{ProblemKind, ReadError};
@@ -83,17 +87,26 @@ pub enum TextFormat {
     Ns2,
     /// The table of packets as CSV.
     Packets,
+    /// What iperf prints.
+    Iperf,
+    /// Samples of `ss -ti`.
+    Ss,
+    /// Variables of connections in columns.
+    TcpVars,
 }
 
 impl TextFormat {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Self; 2] = [Self::Ns2, Self::Packets];
+    pub const ALL: [Self; 5] = [Self::Ns2, Self::Packets, Self::Iperf, Self::Ss, Self::TcpVars];
 
     /// The name in tables and options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ns2 => "ns2",
             Self::Packets => "packets",
+            Self::Iperf => "iperf",
+            Self::Ss => "ss",
+            Self::TcpVars => "tcpvars",
         }
     }
 
@@ -102,6 +115,9 @@ impl TextFormat {
         match self {
             Self::Ns2 => ns2::recognises(line),
             Self::Packets => packets::recognises(line),
+            Self::Iperf => iperf::recognises(line),
+            Self::Ss => ss::recognises(line),
+            Self::TcpVars => tcpvars::recognises(line),
         }
     }
 
@@ -109,6 +125,9 @@ impl TextFormat {
         match self {
             Self::Ns2 => Box::new(ns2::Ns2::default()),
             Self::Packets => Box::new(packets::Packets::default()),
+            Self::Iperf => Box::new(iperf::Iperf::default()),
+            Self::Ss => Box::new(ss::Ss::default()),
+            Self::TcpVars => Box::new(tcpvars::TcpVars::default()),
         }
     }
 }
