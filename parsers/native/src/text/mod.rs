@@ -148,7 +148,11 @@ pub fn detect(start: &[u8]) -> Option<TextFormat> {
         }
     }
     let (at, &most) = votes.iter().enumerate().max_by_key(|(at, votes)| (**votes, usize::MAX - at))?;
-    (most > 0 && most * LINES_FOR_ONE >= lines).then(|| TextFormat::ALL[at])
+    let is_enough = most > 0 && most * LINES_FOR_ONE >= lines;
+    // One line with the names of columns speaks for all numbers below it.
+    let has_names =
+        || TextFormat::ALL.iter().zip(votes).any(|(format, n)| *format == TextFormat::TcpVars && n > 0);
+    if is_enough { Some(TextFormat::ALL[at]) } else { has_names().then_some(TextFormat::TcpVars) }
 }
 
 /// A text trace while it is being read.

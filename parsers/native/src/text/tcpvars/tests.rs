@@ -41,6 +41,12 @@ fn test_columns_in_every_notation() {
 }
 
 #[test]
+fn test_one_line_of_names_is_enough_for_many_numbers() {
+    let text = format!("time,cwnd_packets\n{}", "0.5,10\n".repeat(1000));
+    assert_eq!(detect(text.as_bytes()), Some(TextFormat::TcpVars));
+}
+
+#[test]
 fn test_units_that_are_not_named_are_said() {
     let (samples, log, _) = read("time,fid,cwnd,ssthresh,rtt_s\n0.100000,1,2.0000,80.00,0.0320\n");
     let expected = [
