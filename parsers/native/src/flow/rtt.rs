@@ -106,9 +106,11 @@ impl RttStatistics {
 /// 64-bit values.
 #[derive(Clone, Debug, Default)]
 pub struct Sketch {
-    /// (bucket, count) in order of bucket.
+    /// Bucket and count of the last samples: consecutive ones are alike. Apart from the others, so
+    /// that most samples, and directions with few of them, need no other memory.
+    last: (u16, u32),
+    /// (bucket, count) of those before, in order of bucket.
     buckets: Vec<(u16, u32)>,
-    last: usize,
 }
 
 impl Sketch {
@@ -116,35 +118,34 @@ impl Sketch {
     #[inline(always)]
     pub fn add(&mut self, value: u64) {
         let bucket = bucket_of(value);
-        // Consecutive samples are alike: look where the last one went first.
-        if let Some(entry) = self.buckets.get_mut(self.last)
-            && entry.0 == bucket
-        {
-            entry.1 = entry.1.saturating_add(1);
-            return;
+        if self.last.0 != bucket {
+            self.put_away();
+            self.last = (bucket, 0);
         }
-        self.add_elsewhere(bucket);
+        self.last.1 = self.last.1.saturating_add(1);
     }
 
-    fn add_elsewhere(&mut self, bucket: u16) {
+    /// Add `last` to the others.
+    #[inline(never)]
+    fn put_away(&mut self) {
+        let (bucket, count) = self.last;
+        if count == 0 {
+            return;
+        }
         match self.buckets.binary_search_by_key(&bucket, |entry| entry.0) {
-            Ok(at) => {
-                self.buckets[at].1 = self.buckets[at].1.saturating_add(1);
-                self.last = at;
-            }
-            Err(at) => {
-                self.buckets.insert(at, (bucket, 1));
-                self.last = at;
-            }
+            Ok(at) => self.buckets[at].1 = self.buckets[at].1.saturating_add(count),
+            Err(at) => self.buckets.insert(at, (bucket, count)),
         }
     }
 
     /// The sample of nearest rank `ceil(share * n)` to within 0.8 %; None without samples.
     pub fn percentile(&self, share: f64) -> Option<u64> {
-        let count: u64 = self.buckets.iter().map(|entry| u64::from(entry.1)).sum();
+        let mut whole = self.clone();
+        whole.put_away();
+        let count: u64 = whole.buckets.iter().map(|entry| u64::from(entry.1)).sum();
         let rank = ((share * count as f64).ceil() as u64).max(1);
         let mut seen = 0;
-        for &(bucket, n) in &self.buckets {
+        for &(bucket, n) in &whole.buckets {
             seen += u64::from(n);
             if seen >= rank {
                 return Some(middle_of(bucket));
