@@ -12,12 +12,15 @@ use crate::flow::crossings::{Crossings, Meaning};
 use crate::flow::key::Side;
 use crate::flow::sendings::Pool;
 use crate::flow::tcp::Outcome;
-use crate::flow::{FlowTable, Found, Fragments};
+use crate::flow::{Backlog, FlowTable, Found, Fragments, LOOK_UPS};
 use crate::input::Progress;
 use crate::reading::Reading;
 use crate::samples::VariableSample;
 use crate::source::InputFormat;
 use crate::summary::SourceSummary;
+
+/// Flows whose state the caches hold: up to here packets are given to their flows at once.
+const CACHED_FLOWS: usize = 1_024;
 
 /// What to collect, and the bounds.
 #[derive(Clone, Debug)]
@@ -148,6 +151,8 @@ pub struct Analysis {
     pool: Pool,
     /// Packets between their two ends, where the trace shows both.
     crossings: Crossings,
+    /// Packets that are not given to their flows yet; empty outside of [`Analysis::read_from`].
+    backlog: Backlog,
     /// Of the last packet; kept here so that it is not copied. Nobody looks unless `collects`.
     outcome: Outcome,
     /// Whether anything is collected beside the flows themselves.
@@ -174,6 +179,7 @@ impl Analysis {
             fragments: Fragments::default(),
             pool: Pool::default(),
             crossings: Crossings::default(),
+            backlog: Backlog::default(),
             outcome: Outcome::default(),
             collects: options.bins.is_some() || options.rtt || options.losses,
             bins: options.bins.map(|width| Bins::new(width, options.max_samples)),
@@ -204,10 +210,9 @@ impl Analysis {
         let mut summary = SourceSummary::new(reading.source());
         reading.for_each_batch(compiler, |packets| {
             summary.count(packets);
-            for packet in packets {
-                self.take(packet, &mut summary);
-            }
+            self.take_batch(packets, &mut summary);
         })?;
+        self.backlog.settle_all(&mut self.flows, &mut self.pool);
         self.close(reading, summary);
         Ok(())
     }
@@ -256,6 +261,51 @@ impl Analysis {
         let first = self.sources.first().map(|source| source.source.clone()).unwrap_or_default();
         let packets_before = self.sources.iter().map(|source| source.packets).sum();
         self.problems.push(Problem { source: first, packet: None, packets_before, error });
+    }
+
+    /// [`Analysis::take`] for many packets, set aside if there are many flows and nothing is
+    /// collected in the order of packets.
+    fn take_batch(&mut self, packets: &[Packet], summary: &mut SourceSummary) {
+        if self.collects || self.flows.len() < CACHED_FLOWS {
+            for packet in packets {
+                self.take(packet, summary);
+            }
+            return;
+        }
+        let mut found = [None; LOOK_UPS];
+        for packets in packets.chunks(LOOK_UPS) {
+            self.flows.find_each(packets, &mut found);
+            let flows_before = self.flows.len();
+            for (packet, found) in packets.iter().zip(found) {
+                // A flow opened since may have taken over the five-tuple.
+                let is_known = packet.is_ip && self.flows.len() == flows_before;
+                self.take_later(packet, found.filter(|_| is_known), summary);
+            }
+        }
+    }
+
+    /// Set a packet aside if its flow was `found` and it is of the usual kind, else take it.
+    #[inline(always)]
+    fn take_later(&mut self, packet: &Packet, found: Option<Found>, summary: &mut SourceSummary) {
+        if let Some(found) = found
+            && packet.sighting.is_none()
+            && is_flow(&packet.network)
+            && self.backlog.set_aside(packet, found, &mut self.flows, &mut self.pool)
+        {
+            return;
+        }
+        self.take_in_turn(packet, summary);
+    }
+
+    /// Take a packet after those of its flow that were set aside.
+    #[inline(never)]
+    fn take_in_turn(&mut self, packet: &Packet, summary: &mut SourceSummary) {
+        if packet.is_ip
+            && let Some(found) = self.flows.find(&packet.network)
+        {
+            self.backlog.settle(found.flow, &mut self.flows, &mut self.pool);
+        }
+        self.take(packet, summary);
     }
 
     /// Give a packet that `summary` has counted to its flow, which is the answer.
@@ -372,6 +422,7 @@ impl Analysis {
             summary.portless_packets += u64::from(matches!(network.endpoints.protocol, 6 | 17));
             return None;
         };
+        self.backlog.settle(found.flow, &mut self.flows, &mut self.pool);
         self.give(found, packet, &network);
         Some(found)
     }

@@ -25,7 +25,7 @@ impl Side {
 }
 
 /// A five-tuple without direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct FlowKey {
     low: [u64; 2],
     high: [u64; 2],

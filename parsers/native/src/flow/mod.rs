@@ -1,5 +1,6 @@
 //! Packets to flows: which conversation, which direction, and what its state becomes.
 
+mod backlog;
 pub mod crossings;
 pub mod delivery;
 mod fragments;
@@ -12,11 +13,13 @@ pub mod tcp;
 
 use crate::documents::FlowTotals;
 use crate::event::{Network, Numbering, Packet, TcpFlags, Transport};
+use backlog::Aside;
+pub use backlog::Backlog;
 use delivery::Deliveries;
 pub use fragments::Fragments;
 use key::{FlowKey, Side};
 use sendings::Pool;
-pub use table::{FlowTable, Found};
+pub use table::{FlowTable, Found, LOOK_UPS};
 use tcp::{Connection, Outcome, Segment};
 
 /// Volume of one direction.
@@ -59,21 +62,18 @@ impl Direction {
     };
 
     #[inline(always)]
-    fn count(&mut self, packet: &Packet, network: &Network) {
-        self.start_ns = self.start_ns.min(packet.time_ns);
-        self.end_ns = self.end_ns.max(packet.time_ns);
+    fn count(&mut self, time_ns: i64, wire_bytes: u32, payload: Option<u32>) {
+        self.start_ns = self.start_ns.min(time_ns);
+        self.end_ns = self.end_ns.max(time_ns);
         self.packets += 1;
-        self.wire_bytes += u64::from(packet.wire_bytes);
-        match network.payload_bytes {
+        self.wire_bytes += u64::from(wire_bytes);
+        match payload {
             Some(payload) => {
                 self.payload_bytes += u64::from(payload);
                 self.data_packets += u64::from(payload > 0);
                 self.largest_payload = self.largest_payload.max(payload);
             }
             None => self.cut_packets += 1,
-        }
-        if network.fragment.is_some() {
-            self.fragments += 1;
         }
     }
 }
@@ -134,7 +134,11 @@ impl Flow {
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
-        self.directions[side as usize].count(packet, network);
+        let direction = &mut self.directions[side as usize];
+        direction.count(packet.time_ns, packet.wire_bytes, network.payload_bytes);
+        if network.fragment.is_some() {
+            direction.fragments += 1;
+        }
         match (network.payload_bytes, &mut self.tcp) {
             (Some(payload), Some(connection)) if network.transport == Transport::Tcp => {
                 let segment = Segment { time_ns: packet.time_ns, tcp: &network.tcp, payload };
@@ -179,7 +183,7 @@ impl Flow {
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
-        self.directions[side as usize].count(packet, network);
+        self.directions[side as usize].count(packet.time_ns, packet.wire_bytes, network.payload_bytes);
         self.flow_id = self.flow_id.or(network.flow_id);
         self.numbering = network.numbering;
         if side == self.first {
@@ -231,6 +235,17 @@ impl Flow {
             let delivery = self.deliveries.get_or_insert_default().of_mut(side);
             delivery.unique_bytes += u64::from(outcome.new_bytes);
             delivery.repeated_bytes += u64::from(outcome.repeated_bytes);
+        }
+    }
+
+    /// [`Flow::on_packet`] for a packet that was set aside.
+    #[inline(always)]
+    fn on_aside(&mut self, packet: &Aside, pool: &mut Pool, outcome: &mut Outcome) {
+        let (side, payload) = (packet.side(), packet.payload);
+        self.directions[side as usize].count(packet.time_ns, packet.wire_bytes, Some(payload));
+        if let Some(connection) = &mut self.tcp {
+            let segment = Segment { time_ns: packet.time_ns, tcp: &packet.tcp(), payload };
+            connection.on_segment(side, &segment, pool, outcome);
         }
     }
 

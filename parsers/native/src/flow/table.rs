@@ -14,6 +14,9 @@ const RECENT: usize = 256;
 /// Flows whose address space is reserved at once; up to here nothing is copied on growing.
 const RESERVED: usize = 1 << 17;
 
+/// Packets that [`FlowTable::find_each`] looks up at a time.
+pub const LOOK_UPS: usize = 32;
+
 /// The table of flows.
 pub struct FlowTable {
     /// Numbers of flows by key; the newest of those that share one.
@@ -21,6 +24,8 @@ pub struct FlowTable {
     hasher: DefaultHashBuilder,
     /// In order of their first packet.
     flows: Vec<Flow>,
+    /// Their keys again, close together: a look-up compares them without touching the flow.
+    keys: Vec<FlowKey>,
     max_flows: u32,
     /// The flow found last for each [`FlowKey::slot`]: spares most look-ups in `index`.
     recent: [u32; RECENT],
@@ -38,11 +43,13 @@ pub struct Found {
 impl FlowTable {
     /// An empty table of at most `max_flows`.
     pub fn new(max_flows: u32) -> Self {
+        let reserved = RESERVED.min(max_flows as usize);
         Self {
             index: HashTable::new(),
             // Seeded anew in each process: nobody can prepare a capture whose keys collide.
             hasher: DefaultHashBuilder::default(),
-            flows: Vec::with_capacity(RESERVED.min(max_flows as usize)),
+            flows: Vec::with_capacity(reserved),
+            keys: Vec::with_capacity(reserved),
             max_flows,
             recent: [0; RECENT],
         }
@@ -76,8 +83,8 @@ impl FlowTable {
         let (key, side) = FlowKey::of(&network.endpoints);
         let slot = key.slot() % RECENT;
         let recent = self.recent[slot];
-        let known = match self.flows.get(recent as usize) {
-            Some(flow) if flow.key == key => Some(recent),
+        let known = match self.keys.get(recent as usize) {
+            Some(known) if *known == key => Some(recent),
             _ => self.lookup(&key),
         };
         // Only a SYN can begin another connection between the same ports.
@@ -111,9 +118,30 @@ impl FlowTable {
         self.lookup(&key).map(|flow| Found { flow, side })
     }
 
+    /// The same for [`LOOK_UPS`] packets or fewer, one after the other into `found`.
+    ///
+    /// All hashes come first: look-ups that follow each other closely wait for memory together.
+    pub fn find_each(&self, packets: &[Packet], found: &mut [Option<Found>; LOOK_UPS]) {
+        let hashed = |packet: &Packet| {
+            let (key, side) = FlowKey::of(&packet.network.endpoints);
+            (key, side, self.hasher.hash_one(key))
+        };
+        let mut wanted = [(FlowKey::default(), Side::Low, 0); LOOK_UPS];
+        for (packet, wanted) in packets.iter().zip(&mut wanted) {
+            *wanted = hashed(packet);
+        }
+        for ((key, side, hash), found) in wanted[..packets.len()].iter().zip(found) {
+            *found = self.lookup_hashed(key, *hash).map(|flow| Found { flow, side: *side });
+        }
+    }
+
     fn lookup(&self, key: &FlowKey) -> Option<u32> {
-        let hash = self.hasher.hash_one(key);
-        self.index.find(hash, |&flow| self.get(flow).key == *key).copied()
+        self.lookup_hashed(key, self.hasher.hash_one(key))
+    }
+
+    #[inline(always)]
+    fn lookup_hashed(&self, key: &FlowKey, hash: u64) -> Option<u32> {
+        self.index.find(hash, |&flow| self.keys[flow as usize] == *key).copied()
     }
 
     #[cold]
@@ -124,14 +152,15 @@ impl FlowTable {
             return None;
         }
         self.flows.push(Flow::new(key, side, source));
+        self.keys.push(key);
         self.register(key, number);
         Some(number)
     }
 
     /// Make `number` the flow of `key`, in place of an older one if there is.
     fn register(&mut self, key: FlowKey, number: u32) {
-        let Self { index, hasher, flows, .. } = self;
-        let key_of = |flow: u32| flows[flow as usize].key;
+        let Self { index, hasher, keys, .. } = self;
+        let key_of = |flow: u32| keys[flow as usize];
         let hash = hasher.hash_one(key);
         match index.find_mut(hash, |&flow| key_of(flow) == key) {
             Some(entry) => *entry = number,
