@@ -480,6 +480,7 @@ impl Half {
         }
     }
 
+    #[inline(always)]
     fn remember_timestamp(&mut self, value: u32, segment: &Segment<'_>, pool: &mut Pool) {
         self.has_timestamps = true;
         let occupies = segment.payload > 0 || segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN);
