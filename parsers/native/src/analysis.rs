@@ -370,8 +370,14 @@ impl Analysis {
             Meaning::Sent => crossings.on_sent(found, packet, sighting, flows),
             Meaning::Received => crossings.on_received(found, packet, sighting, flows),
             Meaning::Nothing => {
+                // A full queue at the source drops what it never took in: sent all the same.
+                let is_first = counts && sighting.point == PathPoint::Source;
+                let meaning = match is_first {
+                    true => crossings.on_sent(found, packet, sighting, flows),
+                    false => Meaning::Nothing,
+                };
                 crossings.on_dropped(found, packet, sighting, flows);
-                Meaning::Nothing
+                meaning
             }
         };
         let Found { flow, side } = found;
