@@ -11,6 +11,7 @@ pub mod iperf;
 mod lines;
 mod names;
 pub mod ns2;
+pub mod ns3;
 mod number;
 mod packets;
 pub mod ss;
@@ -38,6 +39,8 @@ const LINES_FOR_ONE: usize = 20;
 pub enum Outcome {
     /// The packet was filled. It need not be of this line: a format may hold packets back.
     Packet,
+    /// A packet was taken in, and none is to be given yet.
+    Held,
     /// Understood, and nothing to tell of: a comment, an event, the first half of a packet.
     Other,
     /// Not understood: what was expected, lower case, without full stop.
@@ -83,6 +86,8 @@ pub trait LineFormat: Send {
 /// The formats by the names that `--input-format` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextFormat {
+    /// ns-3's ASCII traces of any release.
+    Ns3,
     /// ns-2's traces, all forms, also mixed.
     Ns2,
     /// The table of packets as CSV.
@@ -97,11 +102,12 @@ pub enum TextFormat {
 
 impl TextFormat {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Self; 5] = [Self::Ns2, Self::Packets, Self::Iperf, Self::Ss, Self::TcpVars];
+    pub const ALL: [Self; 6] = [Self::Ns3, Self::Ns2, Self::Packets, Self::Iperf, Self::Ss, Self::TcpVars];
 
     /// The name in tables and options.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Ns3 => "ns3",
             Self::Ns2 => "ns2",
             Self::Packets => "packets",
             Self::Iperf => "iperf",
@@ -113,6 +119,7 @@ impl TextFormat {
     /// Whether a line looks as if it were of this format.
     fn recognises(self, line: &[u8]) -> bool {
         match self {
+            Self::Ns3 => ns3::recognises(line),
             Self::Ns2 => ns2::recognises(line),
             Self::Packets => packets::recognises(line),
             Self::Iperf => iperf::recognises(line),
@@ -123,6 +130,7 @@ impl TextFormat {
 
     fn reader(self) -> Box<dyn LineFormat> {
         match self {
+            Self::Ns3 => Box::new(ns3::Ns3::default()),
             Self::Ns2 => Box::new(ns2::Ns2::default()),
             Self::Packets => Box::new(packets::Packets::default()),
             Self::Iperf => Box::new(iperf::Iperf::default()),
@@ -239,6 +247,7 @@ impl TextTrace {
             };
             match outcome {
                 Outcome::Packet => return Ok(true),
+                Outcome::Held => {}
                 Outcome::Other => self.other_lines += 1,
                 Outcome::Wrong(expected) => self.complaints.add(number, expected),
             }
