@@ -1,8 +1,10 @@
 //! Inputs that are one document, not a sequence of packets: totals of flows and logs of programs.
 //! One file per format.
 
+mod flowmon;
 mod iperf3;
 mod json;
+mod xml;
 
 use crate::error::ReadError;
 use crate::event::{Code, Endpoints, NodeLayer};
@@ -14,16 +16,19 @@ use crate::samples::VariableSample;
 pub enum DocumentFormat {
     /// iperf3's JSON, one document or several.
     Iperf3,
+    /// ns-3's FlowMonitor, XML.
+    FlowMonitor,
 }
 
 impl DocumentFormat {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Self; 1] = [Self::Iperf3];
+    pub const ALL: [Self; 2] = [Self::Iperf3, Self::FlowMonitor];
 
     /// The name in tables and options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Iperf3 => "iperf3",
+            Self::FlowMonitor => "flowmon",
         }
     }
 
@@ -31,6 +36,7 @@ impl DocumentFormat {
     pub fn recognises(self, start: &[u8]) -> bool {
         match self {
             Self::Iperf3 => iperf3::recognises(start),
+            Self::FlowMonitor => flowmon::recognises(start),
         }
     }
 
@@ -38,6 +44,7 @@ impl DocumentFormat {
     pub fn read(self, input: Input, document: &mut Document) -> Result<(), ReadError> {
         match self {
             Self::Iperf3 => iperf3::read(input, document),
+            Self::FlowMonitor => flowmon::read(input, document),
         }
     }
 }
