@@ -20,6 +20,10 @@ CAPTURE_SUFFIXES: Final = (".pcap", ".pcapng", ".cap", ".dmp", ".ntar", ".pcapn"
 COMPRESSION_SUFFIXES: Final = (".gz", ".zst", ".lz4", ".xz")
 
 _NAMES_SHOWN: Final = 3
+# Without a prefix the name starts with the node.
+_NS3_NAME: Final = re.compile(
+    r"(?:^|-)(?:(?P<node>[0-9]{1,9})-(?P<device>[0-9]{1,9})|n(?P<ip_node>[0-9]{1,9})-i(?P<interface>[0-9]{1,9}))$"
+)
 
 
 @dataclass(slots=True)
@@ -84,6 +88,20 @@ def without_suffixes(name: str) -> str:
         if root and suffix.lower() in suffixes:
             stem = root
     return stem
+
+
+def ns3_place(name: str) -> str | None:
+    """Return where ns-3 made a capture, from the name it gave to the file.
+
+    `run-3-1.pcap` is of node 3, device 1, and `run-n3-i1.pcap` of an interface of its IP layer. None for
+    names of another form; that a name has this form does not prove that ns-3 gave it.
+    """
+    found = _NS3_NAME.search(without_suffixes(name).removesuffix(".tr"))
+    if found is None:
+        return None
+    if found["ip_node"]:
+        return f"node {int(found['ip_node'])}, interface {int(found['interface'])}"
+    return f"node {int(found['node'])}, device {int(found['device'])}"
 
 
 def _refuse_terminal() -> None:

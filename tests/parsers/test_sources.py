@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfrctrace.errors import UsageError, describe
-from tfrctrace.parsers.sources import find_inputs, looks_like_capture, natural_key, without_suffixes
+from tfrctrace.parsers.sources import (
+    find_inputs,
+    looks_like_capture,
+    natural_key,
+    ns3_place,
+    without_suffixes,
+)
 
 PCAP = b"\xd4\xc3\xb2\xa1" + bytes(20)
 PCAPNG = b"\x0a\x0d\x0d\x0a" + bytes(24)
@@ -139,3 +145,22 @@ def test_any_names_can_be_put_in_natural_order(names):
 )
 def test_the_suffixes_of_captures_are_taken_off_names(name, stem):
     assert without_suffixes(name) == stem
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("out/csma-red-3-1.pcap", "node 3, device 1"),
+        ("wifi-12-0.pcap.gz", "node 12, device 0"),
+        ("3-1.pcap", "node 3, device 1"),
+        ("prefix-0-2.tr", "node 0, device 2"),
+        ("ip-n4-i1.pcap", "node 4, interface 1"),
+        ("capture.pcap", None),
+        ("eth0.pcap", None),
+        ("run3-1.pcap", None),
+        ("a-3-x.pcap", None),
+        ("-", None),
+    ],
+)
+def test_the_place_of_a_capture_is_in_the_name_that_ns3_gives_it(name, place):
+    assert ns3_place(name) == place
