@@ -106,7 +106,7 @@ fn analyse(bytes: &[u8], options: Options) -> Analysis {
     let progress = Arc::new(Progress::default());
     let input = Input::from_reader(Box::new(Cursor::new(bytes.to_vec())), u64::MAX, &progress);
     let mut analysis = Analysis::new(options);
-    analysis.read_from(Reading::with_input("bytes", input, &progress), None).unwrap();
+    analysis.read_from(Reading::with_input("bytes", input, None, &progress), None).unwrap();
     analysis
 }
 

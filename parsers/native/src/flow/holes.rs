@@ -23,7 +23,7 @@ impl Holes {
             let (start, end) = self.ranges.remove(0);
             self.forgotten += (end - start) as u64;
         }
-        let at = self.ranges.partition_point(|range| range.1 < start);
+        let at = self.ranges.partition_point(|range| range.1 <= start);
         self.ranges.insert(at, (start, end));
     }
 
@@ -87,6 +87,15 @@ mod tests {
         assert_eq!(holes.fill(15, 20), 5);
         assert_eq!(holes.fill(15, 20), 0);
         assert_eq!(holes.fill(0, 100), 15);
+        assert_eq!(holes.missing(), 0);
+    }
+
+    #[test]
+    fn test_a_hole_may_begin_where_another_ends() {
+        let mut holes = Holes::default();
+        holes.open(0, 1);
+        holes.open(1, 19);
+        assert_eq!((holes.fill(13, 23), holes.fill(0, 19)), (6, 13));
         assert_eq!(holes.missing(), 0);
     }
 
