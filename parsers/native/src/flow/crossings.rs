@@ -28,7 +28,10 @@ struct Crossing {
 enum State {
     Sent,
     Dropped,
-    Received,
+    /// It still waited in a queue when the simulation ended.
+    Left,
+    /// It arrived, at this layer.
+    Received(NodeLayer),
 }
 
 /// What a sighting meant to its flow.
@@ -75,7 +78,7 @@ impl Crossings {
     ) -> Meaning {
         self.latest_ns = self.latest_ns.max(packet.time_ns);
         let delivery = flows.get_mut(found.flow).deliveries_mut().of_mut(found.side);
-        if delivery.layer.is_none() {
+        if delivery.sent == 0 {
             delivery.layer = Some(sighting.layer);
         }
         if self.find(found, sighting.identity).is_some() {
@@ -96,44 +99,51 @@ impl Crossings {
     ) -> Meaning {
         self.latest_ns = self.latest_ns.max(packet.time_ns);
         let delivery = flows.get_mut(found.flow).deliveries_mut().of_mut(found.side);
-        if !delivery.layer.is_none_or(|sent_at| is_same_path(sent_at, sighting.layer)) {
+        // In a trace without its start the first arrival comes first, and at the lowest layer.
+        let sent_at = *delivery.layer.get_or_insert(sighting.layer);
+        if !is_same_path(sent_at, sighting.layer) {
             return Meaning::Nothing;
         }
         let Some(slot) = self.find(found, sighting.identity) else {
             delivery.received += 1;
             delivery.unsent += 1;
             delivery.received_bytes += u64::from(packet.wire_bytes);
-            self.insert(found, packet, sighting.identity, State::Received, flows);
+            self.insert(found, packet, sighting.identity, State::Received(sighting.layer), flows);
             return Meaning::Received;
         };
         let crossing = &mut self.ring[slot];
-        match std::mem::replace(&mut crossing.state, State::Received) {
-            State::Received => {
-                delivery.duplicates += 1;
+        match crossing.state {
+            State::Received(layer) => {
+                // A node with a link and an agent writes down the same arrival twice.
+                delivery.duplicates += u64::from(layer == sighting.layer);
                 return Meaning::Nothing;
             }
             State::Dropped => delivery.dropped = delivery.dropped.saturating_sub(1),
-            State::Sent => {}
+            State::Sent | State::Left => {}
         }
+        crossing.state = State::Received(sighting.layer);
         delivery.received += 1;
         delivery.received_bytes += u64::from(crossing.bytes);
         delivery.on_delay(crossing.sent_ns, packet.time_ns);
         Meaning::Received
     }
 
-    /// A packet was dropped. A collision on the air is repaired by the MAC layer and is no loss yet.
+    /// A packet was dropped. A collision on the air is repaired by the MAC layer and is no loss yet,
+    /// and what a queue holds at the end of a simulation (ns-2's `END`) is still on its way.
     pub fn on_dropped(&mut self, found: Found, packet: &Packet, sighting: &Sighting, flows: &mut FlowTable) {
         self.latest_ns = self.latest_ns.max(packet.time_ns);
         let delivery = flows.get_mut(found.flow).deliveries_mut().of_mut(found.side);
         delivery.on_drop(sighting.layer, sighting.reason, 1);
-        if sighting.layer == NodeLayer::Mac && sighting.reason.text() == "COL" {
-            return;
-        }
+        let state = match (sighting.layer, sighting.reason.text()) {
+            (NodeLayer::Mac, "COL") => return,
+            (NodeLayer::Queue, "END") => State::Left,
+            _ => State::Dropped,
+        };
         if let Some(slot) = self.find(found, sighting.identity)
             && self.ring[slot].state == State::Sent
         {
-            self.ring[slot].state = State::Dropped;
-            delivery.dropped += 1;
+            self.ring[slot].state = state;
+            delivery.dropped += u64::from(state == State::Dropped);
         }
     }
 
@@ -142,8 +152,9 @@ impl Crossings {
         for crossing in &self.ring {
             let delivery = flows.get_mut(crossing.flow).deliveries_mut().of_mut(crossing.side);
             match crossing.state {
-                State::Received => {}
+                State::Received(_) => {}
                 State::Dropped => delivery.lost += 1,
+                State::Left => delivery.in_flight += 1,
                 State::Sent => {
                     let age_ns = self.latest_ns.saturating_sub(crossing.sent_ns);
                     let longest_ns = delivery.delay.range.max_ns();
@@ -197,7 +208,7 @@ impl Crossings {
         if let Ok(entry) = self.index.find_entry(hash, |&at| at as usize == slot) {
             entry.remove();
         }
-        if old.state != State::Received {
+        if !matches!(old.state, State::Received(_)) {
             flows.get_mut(old.flow).deliveries_mut().of_mut(old.side).lost += 1;
         }
     }

@@ -204,6 +204,8 @@ impl Flow {
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
+        // Some traces show it on links only, and not where the packet was sent.
+        self.flow_id = self.flow_id.or(network.flow_id);
         if side != self.first {
             self.watch(side, packet, network, pool, outcome);
         }
