@@ -103,7 +103,9 @@ fn check_sums(analysis: &Analysis) {
             let direction = flow.direction(side);
             in_flows.0 += direction.packets;
             in_flows.1 += direction.wire_bytes;
-            if let Some(half) = flow.tcp.as_ref().map(|tcp| tcp.half(side)) {
+            // A simulated connection is watched at one end, and its packets are counted at both.
+            let captured = flow.tcp.as_ref().filter(|_| flow.deliveries.is_none());
+            if let Some(half) = captured.map(|tcp| tcp.half(side)) {
                 assert!(half.unique_bytes + half.retransmitted_bytes <= direction.payload_bytes);
             }
             for bin in analysis.bins.iter().flat_map(|bins| bins.lane(number, side)) {
@@ -113,6 +115,10 @@ fn check_sums(analysis: &Analysis) {
         }
     }
     assert_eq!(in_flows, in_bins);
+    // A simulator shows the same packet at many places, and only where it is sent it counts.
+    if analysis.sources.iter().any(|source| source.lines > 0) {
+        return;
+    }
     let counted: u64 = analysis
         .sources
         .iter()
