@@ -3,21 +3,27 @@
 use std::ffi::OsStr;
 use std::sync::Arc;
 
+use crate::asides::{Asides, Head};
 use crate::bins::{BinWidth, Bins};
 use crate::documents::FlowTotals;
 use crate::error::{Problem, ProblemKind, ReadError};
-use crate::event::{Event, Network, NodeLayer, PROTOCOL_TFRC, Packet, PathPoint, Sighting, Transport};
+use crate::event::{
+    Endpoints, Event, Network, NodeLayer, PROTOCOL_TFRC, Packet, PathPoint, Sighting, Transport,
+};
 use crate::filter::Compiler;
 use crate::flow::crossings::{Crossings, Meaning};
 use crate::flow::key::Side;
 use crate::flow::sendings::Pool;
 use crate::flow::tcp::Outcome;
-use crate::flow::{Backlog, FlowTable, Found, Fragments, LOOK_UPS};
+use crate::flow::{Backlog, Flow, FlowTable, Found, Fragments, LOOK_UPS};
+use crate::frame::Frame;
 use crate::input::Progress;
+use crate::links::{LinkSample, Links};
 use crate::reading::Reading;
 use crate::samples::VariableSample;
 use crate::source::InputFormat;
 use crate::summary::SourceSummary;
+use crate::wire::probe::ProbeLayout;
 
 /// Flows whose state the caches hold: up to here packets are given to their flows at once.
 const CACHED_FLOWS: usize = 1_024;
@@ -31,6 +37,10 @@ pub struct Options {
     pub rtt: bool,
     /// Collect every retransmission and late arrival.
     pub losses: bool,
+    /// Collect every 802.11 frame.
+    pub links: bool,
+    /// What the payloads of UDP datagrams from or to these ports begin with.
+    pub dissect: Vec<(u16, ProbeLayout)>,
     /// Flows that are told apart.
     pub max_flows: u32,
     /// Samples of each kind that are kept.
@@ -50,6 +60,8 @@ impl Default for Options {
             bins: None,
             rtt: false,
             losses: false,
+            links: false,
+            dissect: Vec::new(),
             max_flows: 1_000_000,
             max_samples: 10_000_000,
             max_decompressed_bytes: 64 << 30,
@@ -163,6 +175,10 @@ pub struct Analysis {
     pub rtt: Samples<RttSample>,
     /// Retransmissions and late arrivals.
     pub losses: Samples<LossSample>,
+    /// Links between 802.11 stations.
+    pub links: Links,
+    /// Their frames.
+    pub link_samples: Samples<LinkSample>,
     /// Variables that another program wrote down.
     pub variables: Samples<VariableSample>,
     /// One for each source read.
@@ -185,6 +201,8 @@ impl Analysis {
             bins: options.bins.map(|width| Bins::new(width, options.max_samples)),
             rtt: Samples::new(options.rtt, options.max_samples),
             losses: Samples::new(options.losses, options.max_samples),
+            links: Links::default(),
+            link_samples: Samples::new(options.links, options.max_samples),
             variables: Samples::new(true, options.max_samples),
             sources: Vec::new(),
             problems: Vec::new(),
@@ -208,9 +226,9 @@ impl Analysis {
     /// The same for a source that was opened already.
     pub fn read_from(&mut self, mut reading: Reading, compiler: Option<&dyn Compiler>) -> Result<(), String> {
         let mut summary = SourceSummary::new(reading.source());
-        reading.for_each_batch(compiler, |packets| {
+        reading.for_each_batch(compiler, |packets, asides| {
             summary.count(packets);
-            self.take_batch(packets, &mut summary);
+            self.take_batch(packets, asides, &mut summary);
         })?;
         self.backlog.settle_all(&mut self.flows, &mut self.pool);
         self.close(reading, summary);
@@ -233,6 +251,7 @@ impl Analysis {
     /// Report the bounds that were reached. To be called once, after the last source.
     pub fn finish(&mut self) {
         self.crossings.finish(&mut self.flows);
+        self.flows.iter_mut().for_each(Flow::finish);
         let untracked: u64 = self.sources.iter().map(|source| source.untracked_packets).sum();
         if untracked > 0 {
             let message = format!(
@@ -242,10 +261,20 @@ impl Analysis {
             let hint = "raise `--max-flows`, or select flows with `--filter`";
             self.bound(ReadError::whole(ProblemKind::FlowLimit, message).hint(hint));
         }
+        if self.links.untracked > 0 {
+            let message = format!(
+                "more than {} links between stations: {} frames of further links were left out",
+                Links::MOST,
+                self.links.untracked
+            );
+            let hint = "select stations with `--filter`, such as `wlan host`";
+            self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(hint));
+        }
         let lost_bins = self.bins.as_ref().map_or(0, Bins::lost_packets);
         let limits = [
             ("RTT samples", self.rtt.left_out),
             ("loss samples", self.losses.left_out),
+            ("frames", self.link_samples.left_out),
             ("samples of variables", self.variables.left_out),
             ("packets in time bins", lost_bins),
         ];
@@ -265,10 +294,10 @@ impl Analysis {
 
     /// [`Analysis::take`] for many packets, set aside if there are many flows and nothing is
     /// collected in the order of packets.
-    fn take_batch(&mut self, packets: &[Packet], summary: &mut SourceSummary) {
+    fn take_batch(&mut self, packets: &[Packet], asides: &Asides, summary: &mut SourceSummary) {
         if self.collects || self.flows.len() < CACHED_FLOWS {
             for packet in packets {
-                self.take(packet, summary);
+                self.take(packet, asides, summary);
             }
             return;
         }
@@ -279,38 +308,50 @@ impl Analysis {
             for (packet, found) in packets.iter().zip(found) {
                 // A flow opened since may have taken over the five-tuple.
                 let is_known = packet.is_ip && self.flows.len() == flows_before;
-                self.take_later(packet, found.filter(|_| is_known), summary);
+                self.take_later(packet, asides, found.filter(|_| is_known), summary);
             }
         }
     }
 
     /// Set a packet aside if its flow was `found` and it is of the usual kind, else take it.
     #[inline(always)]
-    fn take_later(&mut self, packet: &Packet, found: Option<Found>, summary: &mut SourceSummary) {
+    fn take_later(
+        &mut self,
+        packet: &Packet,
+        asides: &Asides,
+        found: Option<Found>,
+        summary: &mut SourceSummary,
+    ) {
         if let Some(found) = found
             && packet.sighting.is_none()
+            && packet.frame.is_none()
             && is_flow(&packet.network)
             && self.backlog.set_aside(packet, found, &mut self.flows, &mut self.pool)
         {
             return;
         }
-        self.take_in_turn(packet, summary);
+        self.take_in_turn(packet, asides, summary);
     }
 
     /// Take a packet after those of its flow that were set aside.
     #[inline(never)]
-    fn take_in_turn(&mut self, packet: &Packet, summary: &mut SourceSummary) {
+    fn take_in_turn(&mut self, packet: &Packet, asides: &Asides, summary: &mut SourceSummary) {
         if packet.is_ip
             && let Some(found) = self.flows.find(&packet.network)
         {
             self.backlog.settle(found.flow, &mut self.flows, &mut self.pool);
         }
-        self.take(packet, summary);
+        self.take(packet, asides, summary);
     }
 
     /// Give a packet that `summary` has counted to its flow, which is the answer.
     #[inline(always)]
-    pub fn take(&mut self, packet: &Packet, summary: &mut SourceSummary) -> Option<Found> {
+    pub fn take(&mut self, packet: &Packet, asides: &Asides, summary: &mut SourceSummary) -> Option<Found> {
+        if let Some(aside) = packet.frame
+            && self.take_frame(packet, asides.frame(aside))
+        {
+            return self.take_repeat(packet, summary);
+        }
         if !packet.is_ip {
             return None;
         }
@@ -329,6 +370,9 @@ impl Analysis {
                     self.fragments.remember(network, found);
                 }
                 self.give(found, packet, network);
+                if network.transport == Transport::Udp {
+                    self.take_datagram(found, packet, asides.head(network.head));
+                }
                 Some(found)
             }
             Transport::LaterFragment | Transport::IcmpError => {
@@ -398,6 +442,42 @@ impl Analysis {
                 }
             }
         }
+        Some(found)
+    }
+
+    /// Look for a number in the payload of a datagram.
+    #[inline(never)]
+    fn take_datagram(&mut self, found: Found, packet: &Packet, head: Head) {
+        let Endpoints { src_port, dst_port, .. } = packet.network.endpoints;
+        let is_meant = |(port, _): &&(u16, ProbeLayout)| [src_port, dst_port].contains(port);
+        let forced = self.options.dissect.iter().find(is_meant).map(|(_, layout)| *layout);
+        self.flows.get_mut(found.flow).on_datagram(found.side, packet, head, forced);
+    }
+
+    /// Give an 802.11 frame to its link; whether the capture had shown it before.
+    #[cold]
+    fn take_frame(&mut self, packet: &Packet, frame: Option<&Frame>) -> bool {
+        let Some(frame) = frame else { return false };
+        let is_repeat = self.links.take(packet, frame);
+        if self.link_samples.wanted {
+            let &Packet { time_ns, number, .. } = packet;
+            self.link_samples.add(LinkSample { time_ns, packet: number, frame: *frame, is_repeat });
+        }
+        is_repeat
+    }
+
+    /// A packet in a frame that the capture had shown before: its acknowledgement was lost on the
+    /// air. To the flow it is no packet, let alone a retransmission.
+    #[cold]
+    fn take_repeat(&mut self, packet: &Packet, summary: &mut SourceSummary) -> Option<Found> {
+        let network = &packet.network;
+        let is_error = network.transport == Transport::IcmpError;
+        if !packet.is_ip || is_error || !matches!(network.endpoints.protocol, 6 | 17) {
+            return None;
+        }
+        summary.repeated_packets += 1;
+        let found = self.flows.find(network).filter(|_| network.has_ports)?;
+        self.flows.get_mut(found.flow).on_repeated_frame(found.side);
         Some(found)
     }
 

@@ -3,6 +3,8 @@
 //! Names, types and order are those of `schema.py`, which also says what each column means and
 //! when it is null; a test holds the two together.
 
+pub mod links;
+
 use std::sync::Arc;
 
 use arrow_array::{

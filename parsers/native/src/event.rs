@@ -1,5 +1,8 @@
 //! The canonical packet: what every format is turned into before flows are made of it.
 
+use crate::asides::Aside;
+use crate::frame::FrameKind;
+
 /// An address of either family as one number, so that a key compares without branches.
 /// The family stands beside it in [`Endpoints`].
 pub type Address = u128;
@@ -271,6 +274,23 @@ pub enum Reason {
     Unknown(u32),
     /// A link type that is not decoded, by number.
     UnknownLinkType(u32),
+    /// An 802.11 frame that is not for carrying packets.
+    Frame(FrameKind),
+    /// A part of a packet whose beginning, with all headers, is in another 802.11 frame.
+    LaterPart,
+    /// The payload of the frame is encrypted.
+    Encrypted,
+    /// The radio received the frame damaged.
+    BadChecksum,
+    /// The first packet of an aggregate was decoded, those behind it were not.
+    Aggregate,
+}
+
+impl Reason {
+    /// Whether there was no IP header to be expected, rather than one that could not be read.
+    pub fn is_without_ip(self) -> bool {
+        matches!(self, Self::Unknown(_) | Self::Frame(_) | Self::LaterPart)
+    }
 }
 
 /// Decoding ended before the payload.
@@ -305,6 +325,11 @@ impl Reason {
             Self::Unknown(0x0806) if layer == Layer::Link => "ARP".into(),
             Self::Unknown(number) if layer == Layer::Link => format!("EtherType 0x{number:04x}"),
             Self::UnknownLinkType(number) => format!("link type {number}"),
+            Self::Frame(kind) => format!("802.11 {} frame", kind.name()),
+            Self::LaterPart => "later part of a packet in several 802.11 frames".into(),
+            Self::Encrypted => "encrypted".into(),
+            Self::BadChecksum => "bad checksum".into(),
+            Self::Aggregate => "further packets of an A-MSDU".into(),
             Self::Unknown(1) => "ICMP".into(),
             Self::Unknown(2) => "IGMP".into(),
             Self::Unknown(33) => "DCCP".into(),
@@ -354,6 +379,8 @@ pub struct Network {
     pub transport: Transport,
     /// The TCP header; means nothing unless `transport` says so.
     pub tcp: Tcp,
+    /// How the payload begins; means nothing unless `transport` is [`Transport::Udp`].
+    pub head: Option<Aside>,
     /// Bytes of the transport header.
     pub header_bytes: u8,
     /// What the sequence numbers of `tcp` count.
@@ -403,6 +430,8 @@ pub struct Packet {
     pub event: Option<Event>,
     /// Set if a simulator saw it.
     pub sighting: Option<Sighting>,
+    /// The 802.11 frame that carried it, if one did.
+    pub frame: Option<Aside>,
     /// Bytes in the file.
     pub captured_bytes: u32,
     /// Bytes of the frame on the wire.

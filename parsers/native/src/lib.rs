@@ -15,6 +15,7 @@
 
 pub mod address;
 pub mod analysis;
+pub mod asides;
 pub mod bins;
 pub mod capture;
 pub mod columns;
@@ -23,7 +24,9 @@ pub mod error;
 pub mod event;
 pub mod filter;
 pub mod flow;
+pub mod frame;
 pub mod input;
+pub mod links;
 #[cfg(feature = "python")]
 mod python;
 pub mod reading;

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
+use crate::asides::Asides;
 use crate::capture::{Capture, LinkType, Record, Records};
 use crate::documents::Document;
 use crate::error::{Problem, ProblemKind, ReadError};
@@ -99,11 +100,12 @@ impl Reading {
     pub fn for_each_batch(
         &mut self,
         compiler: Option<&dyn Compiler>,
-        mut work: impl FnMut(&[Packet]),
+        mut work: impl FnMut(&[Packet], &Asides),
     ) -> Result<(), String> {
         let mut first = vec![Packet::default(); BATCH];
-        let n = self.fill(&mut first, compiler)?;
-        work(&first[..n]);
+        let mut asides = Asides::default();
+        let n = self.fill(&mut first, &mut asides, compiler)?;
+        work(&first[..n], &asides);
         if n < BATCH {
             return Ok(());
         }
@@ -125,26 +127,35 @@ impl Reading {
         &mut self,
         compiler: Option<&dyn Compiler>,
         filled: SyncSender<Batch>,
-        returned: Receiver<Vec<Packet>>,
+        returned: Receiver<Spent>,
     ) {
         loop {
-            let mut packets = returned.try_recv().unwrap_or_else(|_| vec![Packet::default(); BATCH]);
-            let outcome = self.fill(&mut packets, compiler);
+            let new = |_| (vec![Packet::default(); BATCH], Asides::default());
+            let (mut packets, mut asides) = returned.try_recv().unwrap_or_else(new);
+            let outcome = self.fill(&mut packets, &mut asides, compiler);
             let last = !matches!(outcome, Ok(BATCH));
-            if filled.send(outcome.map(|n| (packets, n))).is_err() || last {
+            if filled.send(outcome.map(|n| (packets, asides, n))).is_err() || last {
                 return;
             }
         }
     }
 
     /// Decode packets into `packets`, as many as fit: fewer only at the end of the source.
-    pub fn fill(&mut self, packets: &mut [Packet], compiler: Option<&dyn Compiler>) -> Result<usize, String> {
+    pub fn fill(
+        &mut self,
+        packets: &mut [Packet],
+        asides: &mut Asides,
+        compiler: Option<&dyn Compiler>,
+    ) -> Result<usize, String> {
+        asides.clear();
         let before = self.number;
         // One loop for each format, so that each is small enough for the processor's registers.
         let mut opened = self.opened.take();
         let filled = match &mut opened {
-            Some(Source::Capture(Capture::Pcap(reader))) => self.fill_from(reader, packets, compiler),
-            Some(Source::Capture(Capture::Pcapng(reader))) => self.fill_from(reader, packets, compiler),
+            Some(Source::Capture(Capture::Pcap(reader))) => self.fill_from(reader, packets, asides, compiler),
+            Some(Source::Capture(Capture::Pcapng(reader))) => {
+                self.fill_from(reader, packets, asides, compiler)
+            }
             Some(Source::Text(trace)) => Ok(self.fill_from_text(trace, packets, compiler)),
             Some(Source::Document(..)) | None => Ok(0),
         };
@@ -158,6 +169,7 @@ impl Reading {
         &mut self,
         reader: &mut impl Records,
         packets: &mut [Packet],
+        asides: &mut Asides,
         compiler: Option<&dyn Compiler>,
     ) -> Result<usize, String> {
         let mut n = 0;
@@ -177,7 +189,7 @@ impl Reading {
                 self.filtered += 1;
                 continue;
             }
-            wire::decode(&record, self.number, packet);
+            wire::decode(&record, self.number, packet, asides);
             n += 1;
         }
         Ok(n)
@@ -282,18 +294,21 @@ impl Reading {
 }
 
 /// Decoded packets and their number, or what libpcap says against the filter.
-type Batch = Result<(Vec<Packet>, usize), String>;
+type Batch = Result<(Vec<Packet>, Asides, usize), String>;
+
+/// The same after use, to be filled again.
+type Spent = (Vec<Packet>, Asides);
 
 fn consume(
     filled: &Receiver<Batch>,
-    spent: &Sender<Vec<Packet>>,
-    work: &mut impl FnMut(&[Packet]),
+    spent: &Sender<Spent>,
+    work: &mut impl FnMut(&[Packet], &Asides),
 ) -> Result<(), String> {
     while let Ok(batch) = filled.recv() {
-        let (packets, n) = batch?;
-        work(&packets[..n]);
+        let (packets, asides, n) = batch?;
+        work(&packets[..n], &asides);
         // After its last batch the reader takes nothing back.
-        let _ = spent.send(packets);
+        let _ = spent.send((packets, asides));
     }
     Ok(())
 }

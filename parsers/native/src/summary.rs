@@ -1,7 +1,7 @@
 //! What one source held: every packet is counted somewhere.
 
 use crate::capture::Interface;
-use crate::event::{Packet, Stop, Transport};
+use crate::event::{Layer, Packet, Stop, Transport};
 use crate::flow::key::Notation;
 
 /// Different reasons to stop that are told apart; a hostile capture could have one per packet.
@@ -41,6 +41,9 @@ pub struct SourceSummary {
     /// TCP and UDP packets that could not be given to a flow: their ports were cut off, or they
     /// are fragments whose first is not in the capture.
     pub portless_packets: u64,
+    /// TCP and UDP packets in 802.11 frames that the capture had shown before: the link repeated
+    /// them, so their flows do not count them again.
+    pub repeated_packets: u64,
     /// Where decoding stopped, how often, and in which packet first.
     pub stops: Vec<(Stop, u64, u64)>,
     /// Stops of further kinds.
@@ -139,9 +142,8 @@ impl SourceSummary {
 
     #[cold]
     fn count_without_ip(&mut self, packet: &Packet) {
-        use crate::event::{Layer, Reason};
         match packet.stop {
-            Some(Stop { layer: Layer::Link, reason: Reason::Unknown(_) }) => self.non_ip_packets += 1,
+            Some(Stop { layer: Layer::Link, reason }) if reason.is_without_ip() => self.non_ip_packets += 1,
             _ => self.undecoded_packets += 1,
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::analysis::{Analysis, Options};
 use crate::bins::BinWidth;
+use crate::columns::links::{LinkRows, LinkSampleRows};
 use crate::columns::{BinRows, FlowRows, LossRows, Rows, RttRows, VariableRows};
 use crate::flow::delivery::Delivery;
 use crate::flow::key::Side;
@@ -34,6 +35,7 @@ fn analyse(bytes: Vec<u8>, format: Option<InputFormat>) -> Analysis {
         bins: Some(BinWidth::Adaptive),
         rtt: true,
         losses: true,
+        links: true,
         max_flows: MAX_FLOWS,
         max_samples: MAX_SAMPLES,
         max_decompressed_bytes: MAX_DECOMPRESSED_BYTES,
@@ -62,7 +64,9 @@ pub fn check_tables(analysis: Analysis) {
     }
     let analysis = Arc::new(analysis);
     let first_flow = 1;
-    let tables: [Box<dyn Rows>; 5] = [
+    let tables: [Box<dyn Rows>; 7] = [
+        Box::new(LinkRows { analysis: Arc::clone(&analysis) }),
+        Box::new(LinkSampleRows { analysis: Arc::clone(&analysis) }),
         Box::new(FlowRows { analysis: Arc::clone(&analysis), first_flow }),
         Box::new(BinRows::new(Arc::clone(&analysis), first_flow)),
         Box::new(RttRows { analysis: Arc::clone(&analysis), first_flow }),
@@ -123,11 +127,22 @@ fn check_sums(analysis: &Analysis) {
         .sources
         .iter()
         .map(|source| {
-            let left_out = source.untracked_packets + source.portless_packets;
+            let left_out = source.untracked_packets + source.portless_packets + source.repeated_packets;
             source.tcp_packets + source.udp_packets - left_out
         })
         .sum();
     assert_eq!(in_flows.0, counted);
+}
+
+/// Pieces of `bytes`, each of which begins with a byte that says how long it is.
+pub fn split_at_lengths(mut bytes: &[u8]) -> Vec<&[u8]> {
+    let mut pieces = Vec::new();
+    while let Some((&length, behind)) = bytes.split_first() {
+        let (piece, behind) = behind.split_at(usize::from(length).min(behind.len()));
+        pieces.push(piece);
+        bytes = behind;
+    }
+    pieces
 }
 
 /// A little-endian microsecond pcap file of `packets`, one each millisecond.

@@ -66,7 +66,9 @@ proptest! {
 
     #[test]
     fn test_packets_of_noise_keep_every_bound(
-        link_type in prop::sample::select(vec![0_u32, 1, 9, 50, 101, 108, 113, 204, 228, 229, 276]),
+        link_type in prop::sample::select(vec![
+            0_u32, 1, 9, 50, 101, 105, 108, 113, 119, 127, 163, 204, 228, 229, 276,
+        ]),
         packets in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..120), 0..30),
     ) {
         let packets: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();

@@ -18,6 +18,14 @@ pub enum LinkType {
     Loop,
     /// Linux cooked capture.
     Sll,
+    /// 802.11 frames alone.
+    Wifi,
+    /// 802.11 frames behind a Prism or AVS header.
+    WifiPrism,
+    /// 802.11 frames behind a radiotap header.
+    WifiRadiotap,
+    /// 802.11 frames behind an AVS header.
+    WifiAvs,
     /// PPP behind one byte of direction.
     PppWithDirection,
     /// IPv4 only.
@@ -41,8 +49,12 @@ impl LinkType {
             9 => Self::Ppp,
             50 => Self::PppHdlc,
             12 | 14 | 101 => Self::Raw,
+            105 => Self::Wifi,
             108 => Self::Loop,
             113 => Self::Sll,
+            119 => Self::WifiPrism,
+            127 => Self::WifiRadiotap,
+            163 => Self::WifiAvs,
             204 => Self::PppWithDirection,
             228 => Self::Ipv4,
             229 => Self::Ipv6,
@@ -59,8 +71,12 @@ impl LinkType {
             Self::Ppp => 9,
             Self::PppHdlc => 50,
             Self::Raw => 101,
+            Self::Wifi => 105,
             Self::Loop => 108,
             Self::Sll => 113,
+            Self::WifiPrism => 119,
+            Self::WifiRadiotap => 127,
+            Self::WifiAvs => 163,
             Self::PppWithDirection => 204,
             Self::Ipv4 => 228,
             Self::Ipv6 => 229,
@@ -80,6 +96,10 @@ impl LinkType {
             Self::Raw => "raw IP".into(),
             Self::Loop => "OpenBSD loopback".into(),
             Self::Sll => "Linux cooked v1".into(),
+            Self::Wifi => "802.11".into(),
+            Self::WifiPrism => "802.11 with Prism header".into(),
+            Self::WifiRadiotap => "802.11 with radiotap header".into(),
+            Self::WifiAvs => "802.11 with AVS header".into(),
             Self::PppWithDirection => "PPP with direction".into(),
             Self::Ipv4 => "raw IPv4".into(),
             Self::Ipv6 => "raw IPv6".into(),

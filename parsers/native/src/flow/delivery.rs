@@ -4,6 +4,7 @@ use super::key::Side;
 use super::rtt::{RttStatistics, Sketch};
 use crate::documents::FlowTotals;
 use crate::event::{Code, NodeLayer};
+use crate::wire::probe::ProbeLayout;
 
 /// Kinds of drops that are told apart in one direction.
 const MAX_DROP_KINDS: usize = 16;
@@ -17,6 +18,20 @@ pub struct Drops {
     pub reason: Code,
     /// How many.
     pub count: u64,
+}
+
+/// Where the counts come from if not from sightings: numbers in the payload, of the packets that
+/// passed the point of capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Whose numbers.
+    pub layout: ProbeLayout,
+    /// Packets that arrived after one with a higher number.
+    pub reordered: u64,
+    /// How often the numbers began anew.
+    pub restarts: u64,
+    /// Whether sender and capture seem to have one clock; without it there is only jitter.
+    pub has_delays: bool,
 }
 
 /// Delivery of one direction. A packet is counted once, however often it was seen.
@@ -55,6 +70,8 @@ pub struct Delivery {
     jitter: Jitter,
     /// What another program summed up, instead of packets.
     pub totals: Option<Box<FlowTotals>>,
+    /// Set if numbers in the payload tell all this. [`Delivery::layer`] is None then.
+    pub counted: Option<Counted>,
 }
 
 /// Interarrival jitter (RFC 3550 section 6.4.1), in order of arrival.
@@ -97,6 +114,18 @@ impl Delivery {
             }
             Err(_) => self.negative_delays += 1,
         }
+    }
+
+    /// A packet arrived that was sent at `sent_ns` by a clock of its own.
+    pub fn on_transit(&mut self, sent_ns: i64, received_ns: i64) {
+        self.jitter.add(received_ns.saturating_sub(sent_ns));
+    }
+
+    /// The clocks of both ends differ: what was taken for delays means nothing.
+    pub fn forget_delays(&mut self) {
+        self.delay = RttStatistics::default();
+        self.delay_sketch = Sketch::default();
+        self.negative_delays = 0;
     }
 
     /// Count a drop that the trace shows.

@@ -6,18 +6,23 @@ pub mod delivery;
 mod fragments;
 mod holes;
 pub mod key;
+mod numbered;
 pub mod rtt;
 pub mod sendings;
+mod sequences;
 mod table;
 pub mod tcp;
 
+use crate::asides::Head;
 use crate::documents::FlowTotals;
 use crate::event::{Network, Numbering, Packet, TcpFlags, Transport};
+use crate::wire::probe::ProbeLayout;
 use backlog::Aside;
 pub use backlog::Backlog;
-use delivery::Deliveries;
+use delivery::{Deliveries, Delivery};
 pub use fragments::Fragments;
 use key::{FlowKey, Side};
+use numbered::Probing;
 use sendings::Pool;
 pub use table::{FlowTable, Found, LOOK_UPS};
 use tcp::{Connection, Outcome, Segment};
@@ -45,6 +50,9 @@ pub struct Direction {
     pub fragments: u64,
     /// ICMP errors that quote this direction.
     pub icmp_errors: u64,
+    /// Frames with packets of this direction that 802.11 sent again although the capture had shown
+    /// them: not counted above.
+    pub repeated_frames: u64,
 }
 
 impl Direction {
@@ -59,6 +67,7 @@ impl Direction {
         cut_packets: 0,
         fragments: 0,
         icmp_errors: 0,
+        repeated_frames: 0,
     };
 
     #[inline(always)]
@@ -92,6 +101,8 @@ pub struct Flow {
     pub tcp: Option<Box<Connection>>,
     /// What became of its packets, if the trace shows both ends.
     pub deliveries: Option<Box<Deliveries>>,
+    /// Whether its datagrams are numbered in their payload, for each side; only of UDP.
+    probing: Option<Box<[Probing; 2]>>,
     /// The simulator's flow id of its first packet.
     pub flow_id: Option<u32>,
     /// What its sequence numbers count.
@@ -109,6 +120,7 @@ impl Flow {
             directions: [Direction::UNSEEN; 2],
             tcp: is_tcp.then(Box::default),
             deliveries: None,
+            probing: None,
             flow_id: None,
             numbering: Numbering::Bytes,
         }
@@ -144,10 +156,50 @@ impl Flow {
                 let segment = Segment { time_ns: packet.time_ns, tcp: &network.tcp, payload };
                 connection.on_segment(side, &segment, pool, outcome);
             }
-            // Every UDP datagram is new as far as anybody can tell.
+            // Every UDP datagram is new as far as its header tells.
             (Some(payload), None) => outcome.new_bytes = payload,
             _ => {}
         }
+    }
+
+    /// Look for a number in the payload of a datagram from `side` that begins with `head`. `forced`
+    /// is the user's word for its layout.
+    pub fn on_datagram(&mut self, side: Side, packet: &Packet, head: Head, forced: Option<ProbeLayout>) {
+        self.probing.get_or_insert_default()[side as usize].take(packet, head, forced);
+    }
+
+    /// Conclude what numbers in the payloads say. To be called once, after the last packet.
+    pub fn finish(&mut self) {
+        let Some(mut probing) = self.probing.take() else { return };
+        if self.deliveries.is_some() {
+            // Another source has shown both ends, which is better.
+            return;
+        }
+        for side in [Side::Low, Side::High] {
+            if let Some(found) = probing[side as usize].finish() {
+                *self.deliveries_mut().of_mut(side) = found;
+            }
+        }
+    }
+
+    /// What became of the packets of `side`, if anything tells: numbers in payloads are of one
+    /// direction, sightings and totals of both.
+    pub fn delivery(&self, side: Side) -> Option<&Delivery> {
+        let delivery = self.deliveries.as_deref()?.of(side);
+        (delivery.counted.is_some() || !self.is_numbered()).then_some(delivery)
+    }
+
+    /// Whether numbers in the payloads of either direction tell of deliveries.
+    pub fn is_numbered(&self) -> bool {
+        let is_numbered = |deliveries: &Deliveries| {
+            [Side::Low, Side::High].into_iter().any(|side| deliveries.of(side).counted.is_some())
+        };
+        self.deliveries.as_deref().is_some_and(is_numbered)
+    }
+
+    /// A frame of `side` came again that had been counted.
+    pub fn on_repeated_frame(&mut self, side: Side) {
+        self.directions[side as usize].repeated_frames += 1;
     }
 
     /// Take over what another program says of the packets of `side`.

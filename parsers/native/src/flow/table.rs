@@ -77,6 +77,11 @@ impl FlowTable {
         &mut self.flows[flow as usize]
     }
 
+    /// All flows, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
+        self.flows.iter_mut()
+    }
+
     /// The flow that a packet belongs to, opened if need be. None if the bound is reached.
     #[inline(always)]
     pub fn find_or_open(&mut self, packet: &Packet, network: &Network, source: u32) -> Option<Found> {

@@ -2,6 +2,7 @@
 
 use super::link::{IPV4, IPV6};
 use super::{Bytes, icmp, tcp, u16_at, u32_at, udp};
+use crate::asides::Asides;
 use crate::event::{Family, Fragment, Layer, Network, Reason, Stop, Transport};
 
 pub const ICMP: u8 = 1;
@@ -14,9 +15,14 @@ const MAX_EXTENSIONS: usize = 16;
 
 /// Decode what has type `ether_type` into `network`. False if there is no IP header.
 #[inline(always)]
-pub fn decode(ether_type: u16, bytes: Bytes<'_>, network: &mut Network) -> (bool, Option<Stop>) {
+pub fn decode(
+    ether_type: u16,
+    bytes: Bytes<'_>,
+    network: &mut Network,
+    asides: &mut Asides,
+) -> (bool, Option<Stop>) {
     match headers(ether_type, bytes, network) {
-        Ok((header, payload)) => (true, transport(bytes.behind(header), payload, network)),
+        Ok((header, payload)) => (true, transport(bytes.behind(header), payload, network, asides)),
         // Addresses are set as soon as the fixed header was read; what failed may lie behind it.
         Err(stop) => (network.endpoints.src != 0 || network.endpoints.dst != 0, Some(stop)),
     }
@@ -138,7 +144,7 @@ fn extensions(bytes: Bytes<'_>, mut next: u8, network: &mut Network) -> Result<(
 }
 
 #[inline(always)]
-fn transport(bytes: Bytes<'_>, payload: u32, network: &mut Network) -> Option<Stop> {
+fn transport(bytes: Bytes<'_>, payload: u32, network: &mut Network, asides: &mut Asides) -> Option<Stop> {
     let bytes = Bytes { captured: bytes.captured, on_wire: payload };
     if network.fragment.is_some_and(|fragment| fragment.offset > 0) {
         network.transport = Transport::LaterFragment;
@@ -147,7 +153,7 @@ fn transport(bytes: Bytes<'_>, payload: u32, network: &mut Network) -> Option<St
     }
     match network.endpoints.protocol {
         TCP => tcp::decode(bytes, network),
-        UDP => udp::decode(bytes, network),
+        UDP => udp::decode(bytes, network, asides),
         ICMP | ICMPV6 => icmp::decode(bytes, network),
         other => Some(Stop {
             layer: match network.endpoints.family {

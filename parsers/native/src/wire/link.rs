@@ -64,6 +64,10 @@ fn other(link_type: LinkType, bytes: Bytes<'_>) -> Result<Link, Stop> {
         },
         LinkType::Sll => cooked(bytes, 14, 16, |header| u16_at(header, 0)),
         LinkType::Sll2 => cooked(bytes, 0, 20, |header| u16::from(header[10])),
+        // These begin with more than says where IP does: `wifi` reads them.
+        LinkType::Wifi | LinkType::WifiPrism | LinkType::WifiRadiotap | LinkType::WifiAvs => {
+            Err(stop(Reason::UnknownLinkType(link_type.number())))
+        }
         LinkType::None => Err(stop(Reason::UnknownLinkType(link_type.number()))),
         LinkType::Unknown(number) => Err(stop(Reason::UnknownLinkType(number))),
     }
@@ -81,7 +85,7 @@ fn cooked(
 }
 
 /// Peel VLAN tags, LLC/SNAP and PPPoE off what begins at `at` and has type `ether_type`.
-fn tagged(bytes: Bytes<'_>, mut ether_type: u16, mut at: usize) -> Result<(u16, usize), Stop> {
+pub fn tagged(bytes: Bytes<'_>, mut ether_type: u16, mut at: usize) -> Result<(u16, usize), Stop> {
     for _ in 0..MAX_TAGS {
         match ether_type {
             // 802.1Q, 802.1ad and its predecessors.
@@ -143,11 +147,13 @@ fn by_family(family: u16) -> Result<u16, Stop> {
     }
 }
 
+/// The first `n` bytes, or why they are not there.
 #[inline(always)]
-fn need(bytes: Bytes<'_>, n: usize) -> Result<&[u8], Stop> {
+pub fn need(bytes: Bytes<'_>, n: usize) -> Result<&[u8], Stop> {
     bytes.captured.get(..n).ok_or_else(|| bytes.shortage(n, Layer::Link))
 }
 
-fn stop(reason: Reason) -> Stop {
+/// Decoding ends in the link layer.
+pub fn stop(reason: Reason) -> Stop {
     Stop { layer: Layer::Link, reason }
 }

@@ -7,9 +7,15 @@
 mod icmp;
 mod ip;
 mod link;
+mod prism;
+pub mod probe;
+mod radiotap;
+mod rates;
 mod tcp;
 mod udp;
+mod wifi;
 
+use crate::asides::Asides;
 use crate::capture::{LinkType, Record};
 use crate::event::{Event, Layer, Packet, Reason, Stop};
 
@@ -38,10 +44,11 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Decode a record into `packet`, whatever that held before. In place, because copies of a
+/// Decode a record into `packet`, whatever that held before, and what does not fit there into
+/// `asides`. In place, because copies of a
 /// structure this size were a third of the time spent on a packet.
 #[inline(always)]
-pub fn decode(record: &Record<'_>, number: u64, packet: &mut Packet) {
+pub fn decode(record: &Record<'_>, number: u64, packet: &mut Packet, asides: &mut Asides) {
     packet.number = number;
     packet.time_ns = record.time_ns;
     packet.interface = record.interface as u32;
@@ -49,10 +56,11 @@ pub fn decode(record: &Record<'_>, number: u64, packet: &mut Packet) {
     packet.wire_bytes = record.wire_bytes;
     packet.event = None;
     packet.stop = None;
+    packet.frame = None;
     if record.link_type == LinkType::Ethernet && decode_usual(record.data, record.wire_bytes, packet) {
         return;
     }
-    decode_any(record, packet);
+    decode_any(record, packet, asides);
 }
 
 /// Nine packets in ten: Ethernet, IPv4 without options or fragments, TCP, all headers captured.
@@ -94,14 +102,17 @@ fn decode_usual(data: &[u8], wire_bytes: u32, packet: &mut Packet) -> bool {
 }
 
 #[inline(never)]
-fn decode_any(record: &Record<'_>, packet: &mut Packet) {
+fn decode_any(record: &Record<'_>, packet: &mut Packet, asides: &mut Asides) {
     let bytes = Bytes { captured: record.data, on_wire: record.wire_bytes };
     packet.is_ip = false;
     packet.network.clear();
+    if wifi::is_wifi(record.link_type) {
+        return wifi::decode(record.link_type, bytes, packet, asides);
+    }
     packet.stop = match link::decode(record.link_type, bytes) {
         Ok(link::Link { ether_type, header, event }) => {
             packet.event = event;
-            let (is_ip, stop) = ip::decode(ether_type, bytes.behind(header), &mut packet.network);
+            let (is_ip, stop) = ip::decode(ether_type, bytes.behind(header), &mut packet.network, asides);
             packet.is_ip = is_ip;
             stop
         }
@@ -148,7 +159,7 @@ mod tests {
         let mut usual = Packet::default();
         let took = decode_usual(data, wire_bytes, &mut usual);
         let mut any = Packet::default();
-        decode_any(&record, &mut any);
+        decode_any(&record, &mut any, &mut Asides::default());
         (took.then_some(usual), any)
     }
 

@@ -1,12 +1,13 @@
 //! UDP headers (RFC 768).
 
 use super::{Bytes, u16_at};
+use crate::asides::{Asides, Head};
 use crate::event::{Layer, Network, Reason, Stop, Transport};
 
 const HEADER: usize = 8;
 
 /// Decode a UDP header into `network`; of a cut one the ports are kept.
-pub fn decode(bytes: Bytes<'_>, network: &mut Network) -> Option<Stop> {
+pub fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut Asides) -> Option<Stop> {
     let Some(ports) = bytes.captured.first_chunk::<4>() else {
         return Some(bytes.shortage(HEADER, Layer::Udp));
     };
@@ -26,8 +27,13 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network) -> Option<Stop> {
         None if length == 0 => whole,
         None => {
             network.payload_bytes = None;
+            network.head = None;
             return Some(Stop { layer: Layer::Udp, reason: Reason::Malformed });
         }
     });
+    // Behind the payload there may be padding or a check sequence.
+    let payload = bytes.captured.get(HEADER..).unwrap_or_default();
+    let length = network.payload_bytes.map_or(0, |length| length as usize);
+    network.head = asides.add_head(Head::new(payload.get(..length).unwrap_or(payload)));
     None
 }

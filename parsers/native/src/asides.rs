@@ -1,0 +1,85 @@
+//! What only some packets have, beside the batch that they belong to.
+//!
+//! Most packets are TCP over Ethernet. If each had room for the frame of an 802.11 packet and for the
+//! beginning of a datagram, a batch would be a quarter larger, and all reading slower by some
+//! percent. So a packet that has one says where in these lists it is.
+
+use std::num::NonZeroU32;
+
+use crate::frame::Frame;
+
+/// Where in the lists, from 1.
+pub type Aside = NonZeroU32;
+
+/// The first bytes of a datagram's payload, as far as they were captured: traffic generators
+/// number and date their datagrams there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Head {
+    bytes: [u8; Self::MOST],
+    length: u8,
+}
+
+impl Head {
+    /// Bytes that are kept.
+    pub const MOST: usize = 16;
+
+    /// The beginning of `payload`.
+    #[inline]
+    pub fn new(payload: &[u8]) -> Self {
+        let mut bytes = [0; Self::MOST];
+        let length = payload.len().min(Self::MOST);
+        bytes[..length].copy_from_slice(&payload[..length]);
+        Self { bytes, length: length as u8 }
+    }
+
+    /// What was captured of it.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.length)).unwrap_or_default()
+    }
+}
+
+/// The lists of one batch, at most one entry in each for every packet.
+#[derive(Clone, Debug, Default)]
+pub struct Asides {
+    heads: Vec<Head>,
+    frames: Vec<Frame>,
+}
+
+impl Asides {
+    /// Forget the last batch.
+    pub fn clear(&mut self) {
+        self.heads.clear();
+        self.frames.clear();
+    }
+
+    /// Keep how a datagram's payload begins.
+    pub fn add_head(&mut self, head: Head) -> Option<Aside> {
+        self.heads.push(head);
+        at_the_end(self.heads.len())
+    }
+
+    /// How the payload begins of the packet that has `aside`; empty if that is unknown.
+    pub fn head(&self, aside: Option<Aside>) -> Head {
+        aside.and_then(|aside| self.heads.get(index(aside))).copied().unwrap_or_default()
+    }
+
+    /// Keep a frame.
+    pub fn add_frame(&mut self, frame: Frame) -> Option<Aside> {
+        self.frames.push(frame);
+        at_the_end(self.frames.len())
+    }
+
+    /// The frame that carried the packet that has `aside`.
+    pub fn frame(&self, aside: Aside) -> Option<&Frame> {
+        self.frames.get(index(aside))
+    }
+}
+
+fn at_the_end(length: usize) -> Option<Aside> {
+    u32::try_from(length).ok().and_then(NonZeroU32::new)
+}
+
+fn index(aside: Aside) -> usize {
+    aside.get() as usize - 1
+}

@@ -1,0 +1,256 @@
+//! Datagrams by the numbers that their sender gave them: what arrived, what is missing.
+
+/// Numbers behind the highest whose arrival is remembered. A jump further than this in either
+/// direction must be confirmed by the next datagram.
+const WINDOW: i64 = 4096;
+/// More lost datagrams in a row than this are no loss but another count.
+const LONGEST_GAP: i64 = 1 << 20;
+/// How far behind a jump its confirmation may be.
+const CONFIRMING: i64 = 64;
+
+/// What a number means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// A datagram that was not there before.
+    New,
+    /// It was there before.
+    Duplicate,
+    /// Far from the others: not counted unless the next datagram confirms it.
+    Unconfirmed,
+}
+
+/// The numbers of one direction.
+#[derive(Clone, Debug)]
+pub struct Sequences {
+    /// Whether numbers have 64 bits and not 32.
+    is_wide: bool,
+    run: Option<Run>,
+    /// A jump that waits for its confirmation.
+    jump: Option<(i64, i64)>,
+    /// Datagrams of runs before the present one.
+    ended: u64,
+    /// Datagrams received, each once.
+    pub received: u64,
+    /// Arrivals of datagrams that had arrived before.
+    pub duplicates: u64,
+    /// Arrivals after one with a higher number.
+    pub reordered: u64,
+    /// How often the count began anew.
+    pub restarts: u64,
+    /// Datagrams whose numbers nothing confirmed.
+    pub strange: u64,
+}
+
+/// An uninterrupted count.
+#[derive(Clone, Debug)]
+struct Run {
+    first: i64,
+    highest: i64,
+    /// When the sender sent the highest.
+    highest_sent_ns: i64,
+    /// Bit n modulo `WINDOW`: the number n was seen, if it is within the window.
+    seen: Box<[u64; WINDOW as usize / 64]>,
+}
+
+impl Run {
+    fn starting_at(number: i64, sent_ns: i64) -> Self {
+        let seen = Box::new([0; WINDOW as usize / 64]);
+        let mut run = Self { first: number, highest: number, highest_sent_ns: sent_ns, seen };
+        run.mark(number);
+        run
+    }
+
+    fn count(&self) -> u64 {
+        self.highest.saturating_sub(self.first).unsigned_abs() + 1
+    }
+
+    /// Remember a number; whether it was remembered already.
+    fn mark(&mut self, number: i64) -> bool {
+        let at = number.rem_euclid(WINDOW) as usize;
+        let (word, bit) = (&mut self.seen[at / 64], 1 << (at % 64));
+        let was_seen = *word & bit != 0;
+        *word |= bit;
+        was_seen
+    }
+
+    /// Make `number` the highest, and forget what leaves the window.
+    fn advance(&mut self, number: i64, sent_ns: i64) {
+        if number.saturating_sub(self.highest) >= WINDOW {
+            self.seen.fill(0);
+        } else {
+            for entering in self.highest.saturating_add(1)..=number {
+                let at = entering.rem_euclid(WINDOW) as usize;
+                self.seen[at / 64] &= !(1 << (at % 64));
+            }
+        }
+        (self.highest, self.highest_sent_ns) = (number, sent_ns);
+        self.mark(number);
+    }
+}
+
+impl Sequences {
+    /// None yet. Numbers of 32 bits wrap.
+    pub fn new(is_wide: bool) -> Self {
+        Self {
+            is_wide,
+            run: None,
+            jump: None,
+            ended: 0,
+            received: 0,
+            duplicates: 0,
+            reordered: 0,
+            restarts: 0,
+            strange: 0,
+        }
+    }
+
+    /// Datagrams that the sender sent between the first and the highest number seen.
+    pub fn sent(&self) -> u64 {
+        self.ended + self.run.as_ref().map_or(0, Run::count)
+    }
+
+    /// The highest number of the present run.
+    pub fn highest(&self) -> Option<i64> {
+        self.run.as_ref().map(|run| run.highest)
+    }
+
+    /// Take in the number of a datagram that was sent at `sent_ns`.
+    pub fn take(&mut self, number: u64, sent_ns: i64) -> Arrival {
+        let Some(run) = &self.run else {
+            self.run = Some(Run::starting_at(number as i64, sent_ns));
+            self.received = 1;
+            return Arrival::New;
+        };
+        let number = self.unwrapped(number, run.highest);
+        if let Some((jump, jump_sent_ns)) = self.jump.take() {
+            let further = number.saturating_sub(jump);
+            if (1..=CONFIRMING).contains(&further) && sent_ns >= jump_sent_ns {
+                self.accept_jump(jump, jump_sent_ns);
+            } else {
+                self.strange += 1;
+            }
+        }
+        self.place(number, sent_ns)
+    }
+
+    /// The number that is meant by what is left of it.
+    fn unwrapped(&self, number: u64, highest: i64) -> i64 {
+        if self.is_wide {
+            return number as i64;
+        }
+        let ahead = (number as u32).wrapping_sub(highest as u32) as i32;
+        highest.saturating_add(i64::from(ahead))
+    }
+
+    fn place(&mut self, number: i64, sent_ns: i64) -> Arrival {
+        let Some(run) = &mut self.run else { return Arrival::Unconfirmed };
+        let ahead = number.saturating_sub(run.highest);
+        // A datagram that was overtaken was sent before the one that overtook it.
+        let is_sent_later = sent_ns > run.highest_sent_ns;
+        if ahead.unsigned_abs() >= WINDOW as u64 || (ahead <= 0 && is_sent_later) {
+            self.jump = Some((number, sent_ns));
+            return Arrival::Unconfirmed;
+        }
+        if ahead > 0 {
+            run.advance(number, sent_ns);
+        } else if run.mark(number) {
+            self.duplicates += 1;
+            return Arrival::Duplicate;
+        } else {
+            run.first = run.first.min(number);
+            self.reordered += 1;
+        }
+        self.received += 1;
+        Arrival::New
+    }
+
+    /// Two datagrams agree on numbers far from the others: a long gap, or a count begun anew.
+    fn accept_jump(&mut self, number: i64, sent_ns: i64) {
+        self.received += 1;
+        match &mut self.run {
+            Some(run) if (1..=LONGEST_GAP).contains(&number.saturating_sub(run.highest)) => {
+                run.advance(number, sent_ns);
+            }
+            run => {
+                self.ended += run.as_ref().map_or(0, Run::count);
+                self.restarts += 1;
+                *run = Some(Run::starting_at(number, sent_ns));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Numbers that arrive a millisecond after each other, each sent when its number says.
+    fn arrivals(numbers: &[u32]) -> Sequences {
+        let mut sequences = Sequences::new(false);
+        for &number in numbers {
+            sequences.take(u64::from(number), i64::from(number) * 1_000_000);
+        }
+        sequences
+    }
+
+    #[test]
+    fn test_gaps_duplicates_and_overtaken_datagrams() {
+        let found = arrivals(&[10, 11, 11, 15, 13, 9, 13, 16]);
+        assert_eq!((found.sent(), found.received), (8, 6));
+        assert_eq!((found.duplicates, found.reordered, found.restarts), (2, 2, 0));
+    }
+
+    #[test]
+    fn test_numbers_of_32_bits_wrap() {
+        let mut found = Sequences::new(false);
+        for (at, number) in (u32::MAX - 2..=u32::MAX).chain(0..3).enumerate() {
+            found.take(u64::from(number), at as i64);
+        }
+        assert_eq!((found.sent(), found.received, found.restarts), (6, 6, 0));
+    }
+
+    #[test]
+    fn test_a_long_gap_is_a_loss_once_the_next_datagram_confirms_it() {
+        let found = arrivals(&[0, 1, 10_000, 10_001]);
+        assert_eq!((found.sent(), found.received, found.strange), (10_002, 4, 0));
+        let found = arrivals(&[0, 1, 10_000, 2, 3]);
+        assert_eq!((found.sent(), found.received, found.strange), (4, 4, 1));
+    }
+
+    #[test]
+    fn test_a_second_run_of_the_same_ports_is_another_count() {
+        let mut found = Sequences::new(false);
+        for at in 0..200 {
+            found.take(at % 100, at as i64);
+        }
+        assert_eq!((found.sent(), found.received), (200, 200));
+        assert_eq!((found.duplicates, found.restarts), (0, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn test_no_numbers_panic_and_no_arrival_is_lost(
+            is_wide: bool,
+            numbers in proptest::collection::vec((any::<u64>(), any::<i64>()), 0..60),
+        ) {
+            let mut found = Sequences::new(is_wide);
+            for (number, sent_ns) in &numbers {
+                found.take(*number, *sent_ns);
+            }
+            let waiting = u64::from(found.jump.is_some());
+            prop_assert_eq!(found.received + found.duplicates + found.strange + waiting, numbers.len() as u64);
+        }
+
+        #[test]
+        fn test_counts_are_those_of_a_set(
+            numbers in proptest::collection::vec(0_u32..3000, 1..300),
+        ) {
+            let found = arrivals(&numbers);
+            let unique: std::collections::BTreeSet<_> = numbers.iter().copied().collect();
+            prop_assert_eq!(found.received, unique.len() as u64);
+            let span = unique.last().unwrap() - unique.first().unwrap() + 1;
+            prop_assert_eq!(found.sent(), u64::from(span));
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! How traffic generators number and date their datagrams, at the beginning of the payload. All
+//! fields are big-endian.
+
+use super::u32_at;
+use crate::asides::Head;
+
+/// A generator's layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeLayout {
+    /// iperf 2: i32 number, u32 seconds and u32 microseconds of the wall clock. The last datagram of
+    /// a test has the negative of its number.
+    Iperf2,
+    /// iperf3: u32 seconds and u32 microseconds of a clock that starts anywhere, u32 number.
+    Iperf3,
+    /// iperf3 with `--udp-counters-64bit`: the same with a u64 number.
+    Iperf3Wide,
+    /// ns-3's `SeqTsHeader`: u32 number, u64 nanoseconds of simulated time.
+    Ns3,
+}
+
+/// Number and time of a datagram as its sender wrote them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The number; of a 32-bit counter what is left of it.
+    pub number: u64,
+    /// Time of sending by the sender's clock.
+    pub sent_ns: i64,
+}
+
+impl ProbeLayout {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Iperf2, Self::Iperf3, Self::Iperf3Wide, Self::Ns3];
+
+    /// The name in options and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Iperf2 => "iperf2",
+            Self::Iperf3 => "iperf3",
+            Self::Iperf3Wide => "iperf3-64",
+            Self::Ns3 => "ns3",
+        }
+    }
+
+    /// The layout with this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|layout| layout.name() == name)
+    }
+
+    /// Whether its clock may be that of the capture, so that differences are delays.
+    pub fn has_wall_clock(self) -> bool {
+        matches!(self, Self::Iperf2 | Self::Ns3)
+    }
+
+    /// Whether its numbers have 64 bits and not 32.
+    pub fn is_wide(self) -> bool {
+        self == Self::Iperf3Wide
+    }
+
+    /// Read a payload's beginning; None if too little of it was captured, or it cannot be of this
+    /// layout.
+    pub fn read(self, head: &Head) -> Option<Stamp> {
+        let bytes = head.bytes();
+        let twelve = bytes.first_chunk::<12>()?;
+        let word = |at| u32_at(twelve, at);
+        let (number, sent_ns) = match self {
+            Self::Iperf2 => (u64::from(word(0)), time_ns(word(4), word(8))?),
+            Self::Iperf3 => (u64::from(word(8)), time_ns(word(0), word(4))?),
+            Self::Iperf3Wide => {
+                let number = bytes.get(8..)?.first_chunk::<8>()?;
+                (u64::from_be_bytes(*number), time_ns(word(0), word(4))?)
+            }
+            Self::Ns3 => {
+                let time = u64::from(word(4)) << 32 | u64::from(word(8));
+                (u64::from(word(0)), i64::try_from(time).ok()?)
+            }
+        };
+        Some(Stamp { number, sent_ns })
+    }
+}
+
+/// Seconds and microseconds; None if these are more than a second.
+fn time_ns(seconds: u32, microseconds: u32) -> Option<i64> {
+    let ns = i64::from(seconds) * 1_000_000_000 + i64::from(microseconds) * 1_000;
+    (microseconds < 1_000_000).then_some(ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn head(words: &[u32]) -> Head {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+        Head::new(&bytes)
+    }
+
+    #[test]
+    fn test_each_layout() {
+        let stamp = |number, sent_ns| Some(Stamp { number, sent_ns });
+        assert_eq!(ProbeLayout::Iperf2.read(&head(&[7, 2, 3])), stamp(7, 2_000_003_000));
+        assert_eq!(ProbeLayout::Iperf3.read(&head(&[2, 3, 7])), stamp(7, 2_000_003_000));
+        assert_eq!(ProbeLayout::Iperf3Wide.read(&head(&[2, 3, 1, 7])), stamp(1 << 32 | 7, 2_000_003_000));
+        assert_eq!(ProbeLayout::Ns3.read(&head(&[7, 1, 2])), stamp(7, (1 << 32) + 2));
+    }
+
+    #[test]
+    fn test_what_was_not_captured_is_not_read() {
+        assert_eq!(ProbeLayout::Iperf3Wide.read(&head(&[2, 3, 1])), None);
+        assert_eq!(ProbeLayout::Iperf2.read(&Head::new(&[0; 11])), None);
+    }
+
+    #[test]
+    fn test_a_second_has_a_million_microseconds() {
+        assert_eq!(ProbeLayout::Iperf2.read(&head(&[7, 2, 1_000_000])), None);
+    }
+
+    #[test]
+    fn test_every_layout_has_its_name() {
+        for layout in ProbeLayout::ALL {
+            assert_eq!(ProbeLayout::by_name(layout.name()), Some(layout));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn test_no_payload_panics(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            for layout in ProbeLayout::ALL {
+                layout.read(&Head::new(&bytes));
+            }
+        }
+    }
+}
