@@ -52,6 +52,8 @@ class SourceSummary(TypedDict):
     """TCP and UDP packets of flows beyond the bound on their number."""
     portless_packets: int
     """TCP and UDP packets without readable ports, or fragments whose first is missing: in no flow."""
+    repeated_packets: int
+    """TCP and UDP packets in 802.11 frames that the capture had shown before: not counted in their flow."""
     decode_stops: list[dict[str, Any]]
     """`layer`, `reason`, `packets`, `first_packet`."""
     out_of_order_times: int
@@ -105,6 +107,12 @@ class Analysis:
     def variables(self) -> Table:
         """Variables that another program wrote down; in these sources, or among their packets."""
     @property
+    def links(self) -> Table:
+        """Links between 802.11 stations, one row for each pair of transmitter and receiver."""
+    @property
+    def link_samples(self) -> Table:
+        """Their frames, if `links` was asked for."""
+    @property
     def sources(self) -> list[SourceSummary]: ...
     @property
     def problems(self) -> list[Problem]: ...
@@ -133,6 +141,8 @@ def analyse(
     bin_ns: int | None = None,
     rtt: bool = False,
     losses: bool = False,
+    links: bool = False,
+    dissect: Sequence[tuple[int, str]] = (),
     max_flows: int = 1_000_000,
     max_samples: int = 10_000_000,
     max_decompressed_bytes: int = 68_719_476_736,
@@ -144,8 +154,9 @@ def analyse(
     `input_formats` (else the content tells), `layer` one of `node_layers` (else the highest in a simulator's
     trace). `bins` collects time bins of `bin_ns` nanoseconds; without a width it starts at 1 ms and doubles
     until the table is small.
-    `rtt` and `losses` collect samples, at most `max_samples` of each. An exception that `filter` raises
-    passes through.
+    `rtt`, `losses` and `links` collect samples, at most `max_samples` of each. `dissect` names the layout
+    (one of `probe_layouts`) with which UDP payloads from or to a port begin; others are recognised. An
+    exception that `filter` raises passes through.
     """
 
 def is_trace(path: str) -> bool:
@@ -156,6 +167,9 @@ def input_formats() -> list[str]:
 
 def node_layers() -> list[str]:
     """Return the layers of a simulator's nodes that `layer` may name."""
+
+def probe_layouts() -> list[str]:
+    """Return the layouts that `dissect` may name."""
 
 @final
 class PacketReader:

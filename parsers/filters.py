@@ -33,6 +33,9 @@ LARGEST_SNAP_LENGTH: Final = 262_144
 _READABLE_LINK_TYPES: Final = (1, 101, 113, 276, 0, 108, 9, 50, 228, 229)
 """LINKTYPE numbers that the core decodes, Ethernet first; see https://www.tcpdump.org/linktypes.html."""
 
+_WIRELESS_LINK_TYPES: Final = (127, 105, 163, 119)
+"""The same for 802.11."""
+
 # What tcpdump takes for a file; with it `ip broadcast` means 255.255.255.255 and 0.0.0.0.
 _NETMASK: Final = 0
 _OPTIMISE: Final = 1
@@ -75,16 +78,24 @@ class CompiledFilter:
         `inbound`, for one, is an error for Ethernet and right for Linux cooked captures; if no link type
         takes it, the words are those for Ethernet, as tcpdump without a file says them.
         """
+        first_error = self._first_error(_READABLE_LINK_TYPES)
+        # for 802.11 libpcap does not see that no packet can match, so what it said before stands
+        if first_error and (
+            "rejects all packets" in first_error.reason or self._first_error(_WIRELESS_LINK_TYPES)
+        ):
+            raise first_error
+
+    def _first_error(self, link_types: tuple[int, ...]) -> FilterError | None:
+        """Return what is wrong for the first of `link_types`; None if one of them takes the expression."""
         first_error: FilterError | None = None
-        for link_type in _READABLE_LINK_TYPES:
+        for link_type in link_types:
             try:
                 self(link_type, LARGEST_SNAP_LENGTH)
             except FilterError as error:
                 first_error = first_error or error
             else:
-                return
-        if first_error:
-            raise first_error
+                return None
+        return first_error
 
 
 class _Instruction(ctypes.Structure):

@@ -16,7 +16,7 @@ use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use crate::analysis::{Analysis, RttSample};
 use crate::bins::{Bin, Bins};
 use crate::event::{Address, Layer, Numbering, PROTOCOL_TFRC, Packet, Transport};
-use crate::flow::delivery::Delivery;
+use crate::flow::delivery::{Counted, Delivery};
 use crate::flow::key::{Notation, Side, address_text};
 use crate::flow::rtt::RttRange;
 use crate::flow::tcp::{Connection, Half};
@@ -162,12 +162,13 @@ impl<'a> FlowRow<'a> {
     }
 
     fn delivery(&self) -> Option<&'a Delivery> {
-        self.flow.deliveries.as_deref().map(|deliveries| deliveries.of(self.side))
+        self.flow.delivery(self.side)
     }
 
-    /// A simulator shows both ends of a path.
+    /// A simulator shows both ends of a path; numbers in the payload do not tell where they were seen.
     fn vantage(&self) -> Option<&'static str> {
-        self.flow.deliveries.is_some().then_some("both")
+        let is_of_both = self.flow.deliveries.is_some() && !self.flow.is_numbered();
+        is_of_both.then_some("both")
     }
 
     /// Sequence numbers that count packets say nothing of bytes.
@@ -220,6 +221,8 @@ impl<'a> FlowRow<'a> {
         }
         if self.delivery().is_some_and(|delivery| delivery.totals.is_some()) {
             notes.push("from totals, not from packets".into());
+        } else if let Some(counted) = self.delivery().and_then(|delivery| delivery.counted) {
+            notes.push(note_on_numbers(&counted));
         } else if direction.cut_packets > 0 {
             let n = direction.cut_packets;
             notes
@@ -255,6 +258,21 @@ impl<'a> FlowRow<'a> {
             notes.push(format!("too much in flight: {} segments gave no RTT", half.unwatched));
         }
     }
+}
+
+/// What sent, received and lost packets are of, where their payload tells.
+fn note_on_numbers(counted: &Counted) -> String {
+    let layout = counted.layout.name();
+    let mut note = format!(
+        "sent, received and lost by sequence numbers in the payload ({layout}), where the capture was taken"
+    );
+    if counted.restarts > 0 {
+        note.push_str(&format!("; the numbers began anew {} times", counted.restarts));
+    }
+    if !counted.has_delays {
+        note.push_str("; no delay, because the sender's clock is not the capture's");
+    }
+    note
 }
 
 impl Rows for FlowRows {

@@ -15,8 +15,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
 use crate::analysis::{Analysis as Core, Options};
+use crate::asides::Asides;
 use crate::bins::BinWidth;
 use crate::capture::LinkType;
+use crate::columns::links::{LinkRows, LinkSampleRows};
 use crate::columns::{BinRows, FlowRows, LossRows, PacketRow, PacketRows, Rows, RttRows, VariableRows};
 use crate::error::{Problem, ProblemKind};
 use crate::event::{NodeLayer, Packet};
@@ -25,6 +27,7 @@ use crate::input;
 use crate::reading::Reading;
 use crate::source::{InputFormat, Source};
 use crate::summary::SourceSummary;
+use crate::wire::probe::ProbeLayout;
 
 /// Rows in one batch of a stream: large enough to be quick, small enough that a table of any
 /// length passes in little memory.
@@ -285,6 +288,16 @@ impl Analysis {
     }
 
     #[getter]
+    fn links(&self) -> Table {
+        Self::table(LinkRows { analysis: Arc::clone(&self.core) })
+    }
+
+    #[getter]
+    fn link_samples(&self) -> Table {
+        Self::table(LinkSampleRows { analysis: Arc::clone(&self.core) })
+    }
+
+    #[getter]
     fn variables(&self) -> Table {
         Self::table(VariableRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
     }
@@ -308,7 +321,7 @@ impl Analysis {
 #[pyfunction]
 #[pyo3(signature = (
     sources, *, format = None, layer = None, filter = None, bins = false, bin_ns = None, rtt = false, losses = false,
-    max_flows = 1_000_000, max_samples = 10_000_000, max_decompressed_bytes = 64 << 30, progress = None,
+    links = false, dissect = Vec::new(), max_flows = 1_000_000, max_samples = 10_000_000, max_decompressed_bytes = 64 << 30, progress = None,
 ))]
 #[allow(clippy::too_many_arguments)]
 fn analyse(
@@ -321,6 +334,8 @@ fn analyse(
     bin_ns: Option<i64>,
     rtt: bool,
     losses: bool,
+    links: bool,
+    dissect: Vec<(u16, String)>,
     max_flows: u32,
     max_samples: usize,
     max_decompressed_bytes: u64,
@@ -335,6 +350,8 @@ fn analyse(
         bins: bins.then_some(width),
         rtt,
         losses,
+        links,
+        dissect: layouts_by_name(&dissect)?,
         max_flows,
         max_samples,
         max_decompressed_bytes,
@@ -389,6 +406,20 @@ fn is_trace(py: Python<'_>, path: OsString) -> PyResult<bool> {
 #[pyfunction]
 fn node_layers() -> Vec<&'static str> {
     NodeLayer::ALL.into_iter().map(NodeLayer::name).collect()
+}
+
+/// The layouts that `dissect` may name.
+#[pyfunction]
+fn probe_layouts() -> Vec<&'static str> {
+    ProbeLayout::ALL.into_iter().map(ProbeLayout::name).collect()
+}
+
+fn layouts_by_name(named: &[(u16, String)]) -> PyResult<Vec<(u16, ProbeLayout)>> {
+    let layout = |(port, name): &(u16, String)| match ProbeLayout::by_name(name) {
+        Some(layout) => Ok((*port, layout)),
+        None => Err(PyValueError::new_err(format!("no layout of UDP payloads `{name}`"))),
+    };
+    named.iter().map(layout).collect()
 }
 
 fn format_by_name(name: &str) -> PyResult<InputFormat> {
@@ -490,11 +521,12 @@ fn next_packets(
 ) -> Result<Vec<PacketRow>, String> {
     let compiler = compiler.map(|compiler| compiler as &dyn Compiler);
     let mut packets = vec![Packet::default(); n];
-    let n = reading.fill(&mut packets, compiler)?;
+    let mut asides = Asides::default();
+    let n = reading.fill(&mut packets, &mut asides, compiler)?;
     summary.count(&packets[..n]);
     let mut rows = Vec::with_capacity(n);
     for packet in &packets[..n] {
-        let found = core.take(packet, summary);
+        let found = core.take(packet, &asides, summary);
         rows.push(PacketRow::new(*packet, found, &core.flows, reading));
     }
     Ok(rows)
@@ -544,6 +576,7 @@ fn source_to_python<'py>(py: Python<'py>, source: &SourceSummary) -> PyResult<Bo
         ("undecoded_packets", source.undecoded_packets),
         ("untracked_packets", source.untracked_packets),
         ("portless_packets", source.portless_packets),
+        ("repeated_packets", source.repeated_packets),
         ("out_of_order_times", source.out_of_order_times),
         ("lines", source.lines),
         ("other_lines", source.other_lines),
@@ -604,5 +637,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(analyse, module)?)?;
     module.add_function(wrap_pyfunction!(is_trace, module)?)?;
     module.add_function(wrap_pyfunction!(input_formats, module)?)?;
-    module.add_function(wrap_pyfunction!(node_layers, module)?)
+    module.add_function(wrap_pyfunction!(node_layers, module)?)?;
+    module.add_function(wrap_pyfunction!(probe_layouts, module)?)
 }
