@@ -106,6 +106,13 @@ def afnum(packet: Packet) -> int:
     return 30 if packet.haslayer(IPv6) else 2
 
 
+def wireless(packet: Packet, control: int = 0x08, behind: bytes = b"") -> bytes:
+    # no retry bit: with the same sequence number these are still new frames
+    addresses = b"\2\0\0\0\0\1\2\0\0\0\0\2\2\0\0\0\0\3"
+    snap = b"\xaa\xaa\3\0\0\0" + struct.pack(">H", ether_type(packet))
+    return struct.pack("<BBH", control, 1, 0) + addresses + bytes(2) + behind + snap
+
+
 # (name, link type, bytes before the IP header)
 LINK_TYPES: list[tuple[str, int, Callable[[Packet], bytes]]] = [
     ("ethernet", 1, lambda p: bytes(ethernet(ether_type(p)))),
@@ -132,6 +139,11 @@ LINK_TYPES: list[tuple[str, int, Callable[[Packet], bytes]]] = [
     ("hdlc-like ppp", 50, lambda p: b"\xff\x03" + ppp_protocol(p)),
     ("ppp sent", 204, lambda p: b"\x01\xff\x03" + ppp_protocol(p)),
     ("ppp received", 204, lambda p: b"\x00" + ppp_protocol(p)),
+    ("802.11", 105, wireless),
+    ("802.11 with quality of service", 105, lambda p: wireless(p, control=0x88, behind=bytes(2))),
+    ("802.11 with radiotap", 127, lambda p: struct.pack("<BBHI", 0, 0, 8, 0) + wireless(p)),
+    ("802.11 with Prism header", 119, lambda p: struct.pack("<II136x", 0x44, 144) + wireless(p)),
+    ("802.11 with AVS header", 163, lambda p: struct.pack(">II56x", 0x80211001, 64) + wireless(p)),
 ]
 
 
