@@ -124,3 +124,19 @@ def test_other_payloads_are_not_taken_for_numbered_ones(tmp_path: Path, kind: st
     }
     path = capture(tmp_path / "c.pcap", [makers[kind](number) for number in range(300)])
     assert rows_to(path, 5001)["sent_packets"] is None
+
+
+def test_numbers_are_found_among_thousands_of_flows(tmp_path: Path) -> None:
+    """With many flows packets are counted in another order than they came."""
+    path = capture(tmp_path / "c.pcap", [iperf3_wide(number) for number in range(1, 101) if number != 50])
+    header, records = path.read_bytes()[:24], path.read_bytes()[24:]
+    length = len(records) // 99
+    others = []
+    for number in range(3000):
+        packet = bytearray(records[16:length])
+        packet[20:22] = struct.pack(">H", 10_000 + number)
+        packet[22:24] = struct.pack(">H", 53)
+        others.append(records[:16] + packet)
+    path.write_bytes(header + b"".join(others) + records)
+    row = rows_to(path, 5001)
+    assert (row["packets"], row["sent_packets"], row["lost_packets"]) == (99, 100, 1)

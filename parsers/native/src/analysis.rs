@@ -328,6 +328,10 @@ impl Analysis {
             && is_flow(&packet.network)
             && self.backlog.set_aside(packet, found, &mut self.flows, &mut self.pool)
         {
+            // Its number, if it has one, is not among what is set aside, and can be counted at once.
+            if packet.network.transport == Transport::Udp {
+                self.take_datagram(found, packet, asides.head(packet.network.head));
+            }
             return;
         }
         self.take_in_turn(packet, asides, summary);
