@@ -33,6 +33,10 @@ TABLES = {
     "`tfrctrace convert --what losses`.",
     "variables": "What a sender wrote down itself, in a log or among the packets of a simulation: "
     "`trace.variables`, `tfrctrace convert --what variables`.",
+    "links": "One row for each pair of 802.11 stations and each way: `trace.links`, "
+    "`tfrctrace convert --what links`.",
+    "link_samples": "One row for each 802.11 frame: `trace.link_samples`, "
+    "`tfrctrace convert --what link_samples`.",
 }
 
 COLUMNS_HEAD = """\

@@ -122,6 +122,9 @@ class Analysis:
 FilterCompiler: TypeAlias = Callable[[int, int], Sequence[tuple[int, int, int, int]]]
 """Takes a link type (LINKTYPE_ number) and a snap length; gives the BPF program as (code, jt, jf, k)."""
 
+OwnLayout: TypeAlias = tuple[tuple[int, int, bool], tuple[int, int, bool, int] | None]
+"""Number of a datagram as offset, bytes and whether little-endian; the time likewise, with ns per tick."""
+
 class ReadableFile(Protocol):
     """What the core needs of an open file."""
 
@@ -142,7 +145,7 @@ def analyse(
     rtt: bool = False,
     losses: bool = False,
     links: bool = False,
-    dissect: Sequence[tuple[int, str]] = (),
+    dissect: Sequence[tuple[int, str | OwnLayout]] = (),
     max_flows: int = 1_000_000,
     max_samples: int = 10_000_000,
     max_decompressed_bytes: int = 68_719_476_736,
@@ -155,7 +158,7 @@ def analyse(
     trace). `bins` collects time bins of `bin_ns` nanoseconds; without a width it starts at 1 ms and doubles
     until the table is small.
     `rtt`, `losses` and `links` collect samples, at most `max_samples` of each. `dissect` names the layout
-    (one of `probe_layouts`) with which UDP payloads from or to a port begin; others are recognised. An
+    (one of `probe_layouts`, or fields) with which UDP payloads from or to a port begin; others are recognised. An
     exception that `filter` raises passes through.
     """
 

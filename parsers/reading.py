@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from tfrctrace.parsers._native import Analysis, Problem, Source, SourceSummary, Table
+    from tfrctrace.parsers._native import Analysis, OwnLayout, Problem, Source, SourceSummary, Table
     from tfrctrace.parsers.filters import CompiledFilter
 
-TableName = Literal["flows", "bins", "rtt", "losses", "variables"]
+TableName = Literal["flows", "bins", "rtt", "losses", "variables", "links", "link_samples"]
 """What one pass can collect; packets are read in batches instead (`packet_batches`)."""
 
 ROWS_AT_ONCE: Final = 4096
@@ -46,6 +46,8 @@ class Settings:
     """What the inputs are (of `_native.input_formats`, or a reader's), where their content does not tell."""
     layer: str | None = None
     """Where in a simulator's nodes packets count as sent and received (one of `_native.node_layers`)."""
+    dissect: tuple[tuple[int, str | OwnLayout], ...] = ()
+    """With what the datagrams of a UDP port begin, where that is not recognised."""
     join: bool
     """Whether the inputs are one trace, one after the other."""
     max_flows: int
@@ -193,6 +195,8 @@ class Pass:
             bin_ns=self._bin_ns,
             rtt="rtt" in self._collect,
             losses="losses" in self._collect,
+            links="link_samples" in self._collect,
+            dissect=settings.dissect,
             max_flows=settings.max_flows,
             max_samples=settings.max_samples,
             max_decompressed_bytes=settings.max_decompressed_bytes,
@@ -245,6 +249,10 @@ class Reading:
             return [one.rtt for one in self._analyses]
         if name == "variables":
             return [one.variables for one in self._analyses]
+        if name == "links":
+            return [one.links for one in self._analyses]
+        if name == "link_samples":
+            return [one.link_samples for one in self._analyses]
         return [one.losses for one in self._analyses]
 
 

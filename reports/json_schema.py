@@ -89,6 +89,7 @@ def _source() -> JsonSchema:
             "undecoded_packets": _COUNT | {"description": "without a readable IP header"},
             "untracked_packets": _COUNT | {"description": "of flows beyond the bound on their number"},
             "portless_packets": _COUNT | {"description": "TCP and UDP without readable ports, in no flow"},
+            "repeated_packets": _COUNT | {"description": "in 802.11 frames seen before; not in their flow"},
             "decode_stops": {"type": "array", "items": _decode_stop()},
             "out_of_order_times": _COUNT | {"description": "packets with a time before their predecessor's"},
             "lines": _COUNT | {"description": "of a text, all of them"},

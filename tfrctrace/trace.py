@@ -41,6 +41,7 @@ def open(
     filter: str | None = None,
     input_format: str | None = None,
     layer: str | None = None,
+    dissect: Iterable[str] = (),
     join: bool = False,
     bin_width: str | None = None,
     max_flows: int = MAX_FLOWS,
@@ -53,8 +54,8 @@ def open(
     collected yet. Standard input cannot be read twice: its one pass collects everything.
 
     `filter` is an expression of tcpdump. `input_format` says what the inputs are where their content does
-    not, `layer` where in a simulator's nodes packets count as sent and received. Several files are separate
-    traces, with flows numbered through; with `join` they are one trace that was rotated. `bin_width` such as
+    not, `layer` where in a simulator's nodes packets count as sent and received. `dissect` says how
+    datagrams of a port begin, as `udp:9000=mymodule:MyHeader`. Several files are separate traces, with flows numbered through; with `join` they are one trace that was rotated. `bin_width` such as
     `"10ms"` sets the width of `Trace.bins`. `max_flows` and `max_samples` bound the memory,
     `max_decompressed_bytes` the size of a compressed input.
 
@@ -63,6 +64,7 @@ def open(
     """
     from tfrctrace.durations import parse_duration_ns
     from tfrctrace.parsers._native import node_layers
+    from tfrctrace.parsers.dissect import parse_dissect
     from tfrctrace.parsers.filters import CompiledFilter
     from tfrctrace.parsers.plugins import check_format
     from tfrctrace.parsers.reading import Settings
@@ -73,6 +75,7 @@ def open(
         filter=None if filter is None else CompiledFilter(filter),
         format=check_format(input_format),
         layer=_one_of(node_layers(), layer, "layer"),
+        dissect=tuple(map(parse_dissect, dissect)),
         join=join,
         max_flows=max_flows,
         max_samples=max_samples,
@@ -169,6 +172,16 @@ class Trace:
     def losses(self) -> pl.DataFrame:
         """One row for each retransmitted or out-of-order packet."""
         return self.table("losses").frame()
+
+    @property
+    def links(self) -> pl.DataFrame:
+        """One row for each pair of 802.11 stations that sent frames to one another, and each way."""
+        return self.table("links").frame()
+
+    @property
+    def link_samples(self) -> pl.DataFrame:
+        """One row for each 802.11 frame: rate, signal, retry."""
+        return self.table("link_samples").frame()
 
     @property
     def variables(self) -> pl.DataFrame:
@@ -284,7 +297,7 @@ class Trace:
     def _read_one(self, name: TableName) -> Reading:
         """Return a reading with the table `name`; of standard input, with all that there will ever be."""
         if self._inputs.is_standard_input and not self._readings:
-            return self.read("flows", "bins", "rtt", "losses", "variables")
+            return self.read("flows", "bins", "rtt", "losses", "variables", "links", "link_samples")
         return self.read(name)
 
     def _bins_of_width(self, width_ns: int) -> pl.DataFrame:

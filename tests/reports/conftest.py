@@ -65,6 +65,7 @@ _SOURCE = {
     "non_ip_packets": 0,
     "undecoded_packets": 0,
     "untracked_packets": 0,
+    "repeated_packets": 0,
     "decode_stops": [],
     "out_of_order_times": 0,
     "tfrc_packets": 0,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tfrctrace.commands.options import (
+    Dissect,
     Filter,
     Format,
     Join,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from tfrctrace.trace import Trace
 
 
-What = Literal["packets", "flows", "bins", "rtt", "losses", "variables"]
+What = Literal["packets", "flows", "bins", "rtt", "losses", "variables", "links", "link_samples"]
 
 
 def convert(
@@ -56,6 +57,7 @@ def convert(
     filter: Filter = None,
     input_format: Format = None,
     layer: Layer = None,
+    dissect: Dissect = None,
     join: Join = False,
     max_flows: MaxFlows = MAX_FLOWS,
     max_samples: MaxSamples = None,
@@ -71,7 +73,14 @@ def convert(
 
     chosen = _form(form, output)
     _refuse_contradictions(
-        what, chosen, output, join=join, layer=layer, bin_width=bin_width, max_samples=max_samples
+        what,
+        chosen,
+        output,
+        join=join,
+        layer=layer,
+        dissect=dissect,
+        bin_width=bin_width,
+        max_samples=max_samples,
     )
     check_place(output, traces)
     console = Console(quiet=quiet, strict=strict)
@@ -81,6 +90,7 @@ def convert(
         filter=filter,
         input_format=input_format,
         layer=layer,
+        dissect=dissect,
         join=join,
         max_flows=max_flows,
         max_samples=max_samples or MAX_SAMPLES,
@@ -116,6 +126,7 @@ def _refuse_contradictions(
     *,
     join: bool,
     layer: str | None,
+    dissect: list[str] | None,
     bin_width: str | None,
     max_samples: int | None,
 ) -> None:
@@ -124,10 +135,12 @@ def _refuse_contradictions(
         raise UsageError("`--join` has no meaning for packets, which are numbered in each capture")
     if layer is not None and what == "packets":
         raise UsageError("`--layer` chooses what is counted, and the table of packets has every layer")
+    if dissect and what != "flows":
+        raise UsageError("`--dissect` gives delivery and jitter of flows, so it is for `--what flows` only")
     if bin_width is not None and what != "bins":
         raise UsageError("`--bin-width` is for `--what bins` only")
-    if max_samples is not None and what not in {"rtt", "losses", "variables"}:
-        raise UsageError("`--max-samples` is for `--what rtt`, `losses` and `variables` only")
+    if max_samples is not None and what not in {"rtt", "losses", "variables", "link_samples"}:
+        raise UsageError("`--max-samples` is for `--what rtt`, `losses`, `variables` and `link_samples` only")
     if form != "csv" and output == STANDARD_OUTPUT and sys.stdout.isatty():
         raise UsageError(
             f"{form} is not for a terminal", hint="name a file with `-o`, or choose `--format csv`"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from tfrctrace.commands.options import (
+    Dissect,
     Filter,
     Format,
     Join,
@@ -81,6 +82,7 @@ def flows(
     filter: Filter = None,
     input_format: Format = None,
     layer: Layer = None,
+    dissect: Dissect = None,
     join: Join = False,
     max_flows: MaxFlows = MAX_FLOWS,
     max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
@@ -106,6 +108,7 @@ def flows(
         filter=filter,
         input_format=input_format,
         layer=layer,
+        dissect=dissect,
         join=join,
         max_flows=max_flows,
         max_decompressed_bytes=max_decompressed_bytes,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfrctrace.console import Console
+    from tfrctrace.parsers._native import OwnLayout
     from tfrctrace.parsers.filters import CompiledFilter
     from tfrctrace.parsers.reading import Pass
 
@@ -42,6 +43,14 @@ Layer = Annotated[
     typer.Option(
         "--layer",
         help="Where in a simulator's nodes packets count as sent and received; else the highest there is.",
+    ),
+]
+Dissect = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--dissect",
+        metavar="udp:PORT=LAYOUT",
+        help="How datagrams of PORT begin: iperf2, iperf3, iperf3-64, ns3, or a scapy class as module:Class.",
     ),
 ]
 Filter = Annotated[
@@ -89,6 +98,7 @@ def open_trace(
     filter: str | None,
     input_format: str | None = None,
     layer: NodeLayer | None = None,
+    dissect: list[str] | None = None,
     join: bool,
     max_flows: int,
     max_samples: int = MAX_SAMPLES,
@@ -108,6 +118,7 @@ def open_trace(
         filter=None if filter is None else _compiled(filter),
         format=None if input_format is None else check_format(input_format),
         layer=layer,
+        dissect=_parsed(dissect) if dissect else (),
         join=join,
         max_flows=max_flows,
         max_samples=max_samples,
@@ -126,6 +137,12 @@ def open_trace(
         watch=watch,
         on_problems=console.tell,
     )
+
+
+def _parsed(dissect: list[str]) -> tuple[tuple[int, str | OwnLayout], ...]:
+    from tfrctrace.parsers.dissect import parse_dissect
+
+    return tuple(map(parse_dissect, dissect))
 
 
 def check_place(output: str, traces: list[str]) -> None:

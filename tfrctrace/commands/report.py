@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tfrctrace.commands.options import (
+    Dissect,
     Filter,
     Format,
     Join,
@@ -44,6 +45,7 @@ def report(
     filter: Filter = None,
     input_format: Format = None,
     layer: Layer = None,
+    dissect: Dissect = None,
     join: Join = False,
     max_flows: MaxFlows = MAX_FLOWS,
     max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
@@ -65,6 +67,7 @@ def report(
         filter=filter,
         input_format=input_format,
         layer=layer,
+        dissect=dissect,
         join=join,
         max_flows=max_flows,
         max_decompressed_bytes=max_decompressed_bytes,

@@ -21,7 +21,7 @@ pub struct Head {
 
 impl Head {
     /// Bytes that are kept.
-    pub const MOST: usize = 16;
+    pub const MOST: usize = 32;
 
     /// The beginning of `payload`.
     #[inline]

@@ -113,7 +113,8 @@ impl<'a> FlowRow<'a> {
         let connection = flow.tcp.as_deref();
         // What the sequence numbers say is not known where packets lack them.
         let is_cut = direction.cut_packets > 0;
-        let half = connection.map(|tcp| tcp.half(side)).filter(|_| !is_cut);
+        let read = connection.filter(|tcp| tcp.was_seen() && !is_cut);
+        let half = read.map(|tcp| tcp.half(side));
         let source = analysis.sources.get(flow.source as usize);
         let notation = source.map(SourceSummary::notation).unwrap_or_default();
         Self { number: index + first_flow, notation, flow, side, direction, half, connection }

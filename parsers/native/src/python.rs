@@ -16,6 +16,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
 use crate::analysis::{Analysis as Core, Options};
 use crate::asides::Asides;
+use crate::asides::Head;
 use crate::bins::BinWidth;
 use crate::capture::LinkType;
 use crate::columns::links::{LinkRows, LinkSampleRows};
@@ -27,7 +28,7 @@ use crate::input;
 use crate::reading::Reading;
 use crate::source::{InputFormat, Source};
 use crate::summary::SourceSummary;
-use crate::wire::probe::ProbeLayout;
+use crate::wire::probe::{Field, OwnLayout, ProbeLayout};
 
 /// Rows in one batch of a stream: large enough to be quick, small enough that a table of any
 /// length passes in little memory.
@@ -335,7 +336,7 @@ fn analyse(
     rtt: bool,
     losses: bool,
     links: bool,
-    dissect: Vec<(u16, String)>,
+    dissect: Vec<(u16, GivenLayout)>,
     max_flows: u32,
     max_samples: usize,
     max_decompressed_bytes: u64,
@@ -351,7 +352,7 @@ fn analyse(
         rtt,
         losses,
         links,
-        dissect: layouts_by_name(&dissect)?,
+        dissect: layouts(&dissect)?,
         max_flows,
         max_samples,
         max_decompressed_bytes,
@@ -414,12 +415,35 @@ fn probe_layouts() -> Vec<&'static str> {
     ProbeLayout::ALL.into_iter().map(ProbeLayout::name).collect()
 }
 
-fn layouts_by_name(named: &[(u16, String)]) -> PyResult<Vec<(u16, ProbeLayout)>> {
-    let layout = |(port, name): &(u16, String)| match ProbeLayout::by_name(name) {
-        Some(layout) => Ok((*port, layout)),
-        None => Err(PyValueError::new_err(format!("no layout of UDP payloads `{name}`"))),
+/// A layout by name, or as fields: offset, bytes and little-endian of the number; the same of the
+/// time, with ns per tick.
+#[derive(FromPyObject)]
+enum GivenLayout {
+    Name(String),
+    Own((usize, usize, bool), Option<(usize, usize, bool, u32)>),
+}
+
+fn layouts(given: &[(u16, GivenLayout)]) -> PyResult<Vec<(u16, ProbeLayout)>> {
+    given.iter().map(|(port, layout)| Ok((*port, layout_of(layout)?))).collect()
+}
+
+fn layout_of(given: &GivenLayout) -> PyResult<ProbeLayout> {
+    let field = |(offset, bytes, is_little_endian)| {
+        Field::new(offset, bytes, is_little_endian).ok_or_else(|| {
+            PyValueError::new_err(format!("a field must lie in the first {} bytes", Head::MOST))
+        })
     };
-    named.iter().map(layout).collect()
+    match given {
+        GivenLayout::Name(name) => ProbeLayout::by_name(name)
+            .ok_or_else(|| PyValueError::new_err(format!("no layout of UDP payloads `{name}`"))),
+        GivenLayout::Own(number, time) => {
+            let time = match *time {
+                Some((offset, bytes, little, ns)) => Some((field((offset, bytes, little))?, ns)),
+                None => None,
+            };
+            Ok(ProbeLayout::Own(OwnLayout { number: field(*number)?, time }))
+        }
+    }
 }
 
 fn format_by_name(name: &str) -> PyResult<InputFormat> {

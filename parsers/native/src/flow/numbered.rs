@@ -169,7 +169,7 @@ impl Count {
         Self {
             layout,
             is_forced,
-            sequences: Sequences::new(layout.is_wide()),
+            sequences: Sequences::new(layout.number_bits()),
             delivery: Delivery::default(),
             unread: 0,
             first: None,
@@ -191,6 +191,9 @@ impl Count {
                 self.first.get_or_insert(times);
                 self.latest = times;
                 self.delivery.received_bytes += u64::from(seen.wire_bytes);
+                if !self.layout.has_clock() {
+                    return;
+                }
                 if self.layout.has_wall_clock() {
                     self.delivery.on_delay(stamp.sent_ns, seen.time_ns);
                 } else {

@@ -22,8 +22,8 @@ pub enum Arrival {
 /// The numbers of one direction.
 #[derive(Clone, Debug)]
 pub struct Sequences {
-    /// Whether numbers have 64 bits and not 32.
-    is_wide: bool,
+    /// Bits of the numbers, which wrap behind them.
+    bits: u32,
     run: Option<Run>,
     /// A jump that waits for its confirmation.
     jump: Option<(i64, i64)>,
@@ -89,10 +89,10 @@ impl Run {
 }
 
 impl Sequences {
-    /// None yet. Numbers of 32 bits wrap.
-    pub fn new(is_wide: bool) -> Self {
+    /// None yet; numbers of `bits` bits (1 to 64) wrap.
+    pub fn new(bits: u32) -> Self {
         Self {
-            is_wide,
+            bits: bits.clamp(1, u64::BITS),
             run: None,
             jump: None,
             ended: 0,
@@ -135,11 +135,10 @@ impl Sequences {
 
     /// The number that is meant by what is left of it.
     fn unwrapped(&self, number: u64, highest: i64) -> i64 {
-        if self.is_wide {
-            return number as i64;
-        }
-        let ahead = (number as u32).wrapping_sub(highest as u32) as i32;
-        highest.saturating_add(i64::from(ahead))
+        let unused = u64::BITS - self.bits;
+        // The distance in a number of that many bits, with its sign.
+        let ahead = (number.wrapping_sub(highest as u64) << unused) as i64 >> unused;
+        highest.saturating_add(ahead)
     }
 
     fn place(&mut self, number: i64, sent_ns: i64) -> Arrival {
@@ -187,7 +186,7 @@ mod tests {
 
     /// Numbers that arrive a millisecond after each other, each sent when its number says.
     fn arrivals(numbers: &[u32]) -> Sequences {
-        let mut sequences = Sequences::new(false);
+        let mut sequences = Sequences::new(32);
         for &number in numbers {
             sequences.take(u64::from(number), i64::from(number) * 1_000_000);
         }
@@ -203,7 +202,7 @@ mod tests {
 
     #[test]
     fn test_numbers_of_32_bits_wrap() {
-        let mut found = Sequences::new(false);
+        let mut found = Sequences::new(32);
         for (at, number) in (u32::MAX - 2..=u32::MAX).chain(0..3).enumerate() {
             found.take(u64::from(number), at as i64);
         }
@@ -220,7 +219,7 @@ mod tests {
 
     #[test]
     fn test_a_second_run_of_the_same_ports_is_another_count() {
-        let mut found = Sequences::new(false);
+        let mut found = Sequences::new(32);
         for at in 0..200 {
             found.take(at % 100, at as i64);
         }
@@ -231,10 +230,10 @@ mod tests {
     proptest! {
         #[test]
         fn test_no_numbers_panic_and_no_arrival_is_lost(
-            is_wide: bool,
+            bits in 1_u32..65,
             numbers in proptest::collection::vec((any::<u64>(), any::<i64>()), 0..60),
         ) {
-            let mut found = Sequences::new(is_wide);
+            let mut found = Sequences::new(bits);
             for (number, sent_ns) in &numbers {
                 found.take(*number, *sent_ns);
             }

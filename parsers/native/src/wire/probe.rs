@@ -16,6 +16,57 @@ pub enum ProbeLayout {
     Iperf3Wide,
     /// ns-3's `SeqTsHeader`: u32 number, u64 nanoseconds of simulated time.
     Ns3,
+    /// A protocol of the user's own.
+    Own(OwnLayout),
+}
+
+/// An unsigned number in a payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    offset: u8,
+    bytes: u8,
+    is_little_endian: bool,
+}
+
+impl Field {
+    /// `bytes` bytes from `offset` on; None if that is more than eight or behind what is kept of a
+    /// payload.
+    pub fn new(offset: usize, bytes: usize, is_little_endian: bool) -> Option<Self> {
+        let fits = (1..=8).contains(&bytes) && offset.checked_add(bytes)? <= Head::MOST;
+        fits.then_some(Self { offset: offset as u8, bytes: bytes as u8, is_little_endian })
+    }
+
+    fn read(self, bytes: &[u8]) -> Option<u64> {
+        let start = usize::from(self.offset);
+        let field = bytes.get(start..start + usize::from(self.bytes))?;
+        let add = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
+        Some(match self.is_little_endian {
+            true => field.iter().rev().fold(0, add),
+            false => field.iter().fold(0, add),
+        })
+    }
+}
+
+/// Where a protocol of the user's own has its fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnLayout {
+    /// Number of the datagram.
+    pub number: Field,
+    /// When it was sent, and how many ns one tick of that clock is.
+    pub time: Option<(Field, u32)>,
+}
+
+impl OwnLayout {
+    fn read(self, bytes: &[u8]) -> Option<Stamp> {
+        let number = self.number.read(bytes)?;
+        let sent_ns = match self.time {
+            Some((field, ns_per_tick)) => {
+                i64::try_from(field.read(bytes)?.checked_mul(u64::from(ns_per_tick))?).ok()?
+            }
+            None => 0,
+        };
+        Some(Stamp { number, sent_ns })
+    }
 }
 
 /// Number and time of a datagram as its sender wrote them.
@@ -28,7 +79,7 @@ pub struct Stamp {
 }
 
 impl ProbeLayout {
-    /// All of them.
+    /// Those that are recognised.
     pub const ALL: [Self; 4] = [Self::Iperf2, Self::Iperf3, Self::Iperf3Wide, Self::Ns3];
 
     /// The name in options and tables.
@@ -38,6 +89,7 @@ impl ProbeLayout {
             Self::Iperf3 => "iperf3",
             Self::Iperf3Wide => "iperf3-64",
             Self::Ns3 => "ns3",
+            Self::Own(_) => "own",
         }
     }
 
@@ -48,18 +100,30 @@ impl ProbeLayout {
 
     /// Whether its clock may be that of the capture, so that differences are delays.
     pub fn has_wall_clock(self) -> bool {
-        matches!(self, Self::Iperf2 | Self::Ns3)
+        matches!(self, Self::Iperf2 | Self::Ns3 | Self::Own(_))
     }
 
-    /// Whether its numbers have 64 bits and not 32.
-    pub fn is_wide(self) -> bool {
-        self == Self::Iperf3Wide
+    /// Whether it says when a datagram was sent.
+    pub fn has_clock(self) -> bool {
+        !matches!(self, Self::Own(OwnLayout { time: None, .. }))
+    }
+
+    /// Bits of its numbers.
+    pub fn number_bits(self) -> u32 {
+        match self {
+            Self::Iperf3Wide => 64,
+            Self::Own(layout) => 8 * u32::from(layout.number.bytes),
+            _ => 32,
+        }
     }
 
     /// Read a payload's beginning; None if too little of it was captured, or it cannot be of this
     /// layout.
     pub fn read(self, head: &Head) -> Option<Stamp> {
         let bytes = head.bytes();
+        if let Self::Own(layout) = self {
+            return layout.read(bytes);
+        }
         let twelve = bytes.first_chunk::<12>()?;
         let word = |at| u32_at(twelve, at);
         let (number, sent_ns) = match self {
@@ -69,7 +133,7 @@ impl ProbeLayout {
                 let number = bytes.get(8..)?.first_chunk::<8>()?;
                 (u64::from_be_bytes(*number), time_ns(word(0), word(4))?)
             }
-            Self::Ns3 => {
+            Self::Ns3 | Self::Own(_) => {
                 let time = u64::from(word(4)) << 32 | u64::from(word(8));
                 (u64::from(word(0)), i64::try_from(time).ok()?)
             }
@@ -101,6 +165,17 @@ mod tests {
         assert_eq!(ProbeLayout::Iperf3.read(&head(&[2, 3, 7])), stamp(7, 2_000_003_000));
         assert_eq!(ProbeLayout::Iperf3Wide.read(&head(&[2, 3, 1, 7])), stamp(1 << 32 | 7, 2_000_003_000));
         assert_eq!(ProbeLayout::Ns3.read(&head(&[7, 1, 2])), stamp(7, (1 << 32) + 2));
+    }
+
+    #[test]
+    fn test_a_layout_of_ones_own() {
+        let number = Field::new(1, 2, false).unwrap();
+        let time = Field::new(3, 4, true).unwrap();
+        let head = Head::new(&[9, 1, 2, 4, 3, 2, 1]);
+        let own = |time| ProbeLayout::Own(OwnLayout { number, time }).read(&head);
+        assert_eq!(own(Some((time, 1_000))), Some(Stamp { number: 258, sent_ns: 0x0102_0304 * 1_000 }));
+        assert_eq!(own(None), Some(Stamp { number: 258, sent_ns: 0 }));
+        assert_eq!((Field::new(30, 4, false), Field::new(0, 9, false)), (None, None));
     }
 
     #[test]

@@ -1,0 +1,128 @@
+"""`--dissect udp:9000=LAYOUT`: where the datagrams of a port have their number and time of sending.
+
+LAYOUT is a layout that the core knows by name, or `module:Class` for a scapy `Packet` class. Such a class is
+asked once where its fields lie; datagrams are then read by the core, without scapy, which this module does not
+import either: whoever names a class has it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tfrctrace.parsers._native import OwnLayout
+
+NUMBER_NAMES: Final = ("seq", "sequence", "seqno", "seq_no", "sequence_number", "packet_number", "number")
+"""Names of a field that is taken for the number, unless the class says otherwise."""
+
+NS_OF_UNIT: Final = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+
+_SPECIFICATION: Final = re.compile(r"udp:(?P<port>\d{1,5})=(?P<layout>[\w.:-]+)")
+_TIME_NAME: Final = re.compile(r"(?:send_|sent_|tx_)?(?:time|timestamp|ts|sent)_(?P<unit>ns|us|ms|s)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A field in the first bytes of a payload."""
+
+    offset: int
+    size: int
+    little_endian: bool
+
+
+def parse_dissect(specification: str) -> tuple[int, str | OwnLayout]:
+    """Return port and layout of `udp:PORT=LAYOUT`, as the core takes them."""
+    from tfrctrace.parsers._native import probe_layouts
+
+    match = _SPECIFICATION.fullmatch(specification)
+    if match is None or not 0 < int(match["port"]) < 65_536:
+        raise UsageError(
+            f"`{specification}` does not say what to dissect",
+            hint="write `udp:PORT=LAYOUT`, as `udp:9000=mymodule:MyHeader`",
+        )
+    layout = match["layout"]
+    if ":" in layout:
+        return int(match["port"]), layout_of(_loaded(layout))
+    if layout not in probe_layouts():
+        raise UsageError(
+            f"no layout is called `{layout}`",
+            hint=f"there are {', '.join(probe_layouts())}, or name a class as `module:Class`",
+        )
+    return int(match["port"]), layout
+
+
+def layout_of(header: type[Any]) -> OwnLayout:
+    """Return where `header`, a scapy class, has the number of a datagram and the time it was sent.
+
+    The number is the field with one of `NUMBER_NAMES`; the time a field such as `timestamp_us`, whose name ends
+    with its unit. Other names stand in an attribute of the class:
+    `tfrctrace_fields = {"number": "n", "time": ("stamp", "us")}`.
+    """
+    places = dict(_places(header))
+    named = getattr(header, "tfrctrace_fields", {})
+    number = named.get("number") or next((name for name in NUMBER_NAMES if name in places), None)
+    if number is None:
+        raise UsageError(
+            f"`{header.__name__}` has no field for the number of a datagram among those with a fixed place",
+            hint=f"call it {', '.join(NUMBER_NAMES[:3])}, or set `tfrctrace_fields`",
+        )
+    time = named.get("time") or _time_field(places)
+    return _triple(header, places, number), (
+        None if time is None else (*_triple(header, places, time[0]), _ns_of(time[1]))
+    )
+
+
+def _time_field(names: Iterable[str]) -> tuple[str, str] | None:
+    """Return the field that is called a time, and its unit."""
+    matches = ((name, _TIME_NAME.fullmatch(name)) for name in names)
+    return next(((name, match["unit"]) for name, match in matches if match), None)
+
+
+def _ns_of(unit: str) -> int:
+    if unit not in NS_OF_UNIT:
+        raise UsageError(f"`{unit}` is no unit of time", hint=f"it is one of {', '.join(NS_OF_UNIT)}")
+    return NS_OF_UNIT[unit]
+
+
+def _triple(header: type[Any], places: dict[str, _Place], name: str) -> tuple[int, int, bool]:
+    place = places.get(name)
+    if place is None:
+        raise UsageError(
+            f"`{header.__name__}` has no whole-byte field `{name}` at a place that is always the same"
+        )
+    return place.offset, place.size, place.little_endian
+
+
+def _places(header: type[Any]) -> Iterator[tuple[str, _Place]]:
+    """Give the fields up to the first one whose length may vary, with their places."""
+    offset = 0.0
+    for field in header.fields_desc:
+        size = getattr(field, "sz", 0)
+        # conditional fields wrap another one, strings and lists have no size
+        if not size or hasattr(field, "fld") or not isinstance(getattr(field, "fmt", None), str):
+            return
+        if offset.is_integer() and float(size).is_integer() and 1 <= size <= 8:
+            yield field.name, _Place(int(offset), int(size), field.fmt.startswith("<"))
+        offset += size
+
+
+def _loaded(path: str) -> type[Any]:
+    """Return the class that `module:Class` names; modules beside the captures can be named too."""
+    module_name, _, name = path.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        header = getattr(importlib.import_module(module_name), name)
+    except Exception as error:
+        raise UsageError(f"`{path}` cannot be loaded: {error}") from error
+    if not isinstance(getattr(header, "fields_desc", None), list):
+        raise UsageError(f"`{path}` is no scapy packet class: it has no list of fields")
+    return header
