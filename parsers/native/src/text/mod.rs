@@ -15,6 +15,7 @@ pub mod ns3;
 mod number;
 mod packets;
 pub mod ss;
+pub mod tcpdump;
 pub mod tcpvars;
 
 use crate::capture::{Interface, LinkType};
@@ -90,6 +91,8 @@ pub enum TextFormat {
     Ns3,
     /// ns-2's traces, all forms, also mixed.
     Ns2,
+    /// What tcpdump prints, with any options.
+    Tcpdump,
     /// The table of packets as CSV.
     Packets,
     /// What iperf prints.
@@ -102,13 +105,15 @@ pub enum TextFormat {
 
 impl TextFormat {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Self; 6] = [Self::Ns3, Self::Ns2, Self::Packets, Self::Iperf, Self::Ss, Self::TcpVars];
+    pub const ALL: [Self; 7] =
+        [Self::Ns3, Self::Ns2, Self::Tcpdump, Self::Packets, Self::Iperf, Self::Ss, Self::TcpVars];
 
     /// The name in tables and options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ns3 => "ns3",
             Self::Ns2 => "ns2",
+            Self::Tcpdump => "tcpdump",
             Self::Packets => "packets",
             Self::Iperf => "iperf",
             Self::Ss => "ss",
@@ -121,6 +126,7 @@ impl TextFormat {
         match self {
             Self::Ns3 => ns3::recognises(line),
             Self::Ns2 => ns2::recognises(line),
+            Self::Tcpdump => tcpdump::recognises(line),
             Self::Packets => packets::recognises(line),
             Self::Iperf => iperf::recognises(line),
             Self::Ss => ss::recognises(line),
@@ -132,6 +138,7 @@ impl TextFormat {
         match self {
             Self::Ns3 => Box::new(ns3::Ns3::default()),
             Self::Ns2 => Box::new(ns2::Ns2::default()),
+            Self::Tcpdump => Box::new(tcpdump::Tcpdump::default()),
             Self::Packets => Box::new(packets::Packets::default()),
             Self::Iperf => Box::new(iperf::Iperf::default()),
             Self::Ss => Box::new(ss::Ss::default()),

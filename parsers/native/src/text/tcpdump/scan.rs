@@ -1,0 +1,132 @@
+//! Small steps along a line: each gives what it read and what is left.
+
+/// Nanoseconds of a second.
+pub const SECOND: i64 = 1_000_000_000;
+
+/// Leading decimal digits that fit in 32 bits.
+#[inline]
+pub fn number(text: &[u8]) -> Option<(u32, &[u8])> {
+    let (value, rest) = long_number(text)?;
+    Some((u32::try_from(value).ok()?, rest))
+}
+
+/// Leading decimal digits, at most 18.
+#[inline]
+pub fn long_number(text: &[u8]) -> Option<(u64, &[u8])> {
+    // What does not fit wraps, and is refused at its end by its length.
+    let (mut value, mut length) = (0_u64, 0);
+    // A line is full of short numbers: eight digits in one step, without a branch for each.
+    while let Some((eight, digits)) = text.get(length..).and_then(<[u8]>::first_chunk).map(eight_digits) {
+        value = value.wrapping_mul(POWERS[digits & 15]).wrapping_add(eight);
+        length += digits;
+        if digits < 8 {
+            return found(value, length, text);
+        }
+        if length > MAX_DIGITS {
+            return None;
+        }
+    }
+    for byte in text.get(length..)? {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+        length += 1;
+    }
+    found(value, length, text)
+}
+
+/// More digits than this may not fit.
+const MAX_DIGITS: usize = 18;
+
+/// What a number of so many digits is multiplied with to put others behind it.
+const POWERS: [u64; 16] =
+    [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 0, 0, 0, 0, 0, 0, 0];
+
+#[inline]
+fn found(value: u64, length: usize, text: &[u8]) -> Option<(u64, &[u8])> {
+    Some((value, text.get(length..)?)).filter(|_| (1..=MAX_DIGITS).contains(&length))
+}
+
+/// The digits that eight bytes begin with: their value and how many they are.
+#[inline]
+fn eight_digits(bytes: &[u8; 8]) -> (u64, usize) {
+    let digits = u64::from_le_bytes(*bytes) ^ 0x3030_3030_3030_3030;
+    // A byte above 9 gets its highest bit, and what it carries changes only those behind it.
+    let others = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
+    let count = (others.trailing_zeros() / 8) as usize;
+    // The digits to the end, with zeros before them; then neighbours, pairs and fours are joined.
+    let digits = digits.checked_shl(64 - 8 * count as u32).unwrap_or(0);
+    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
+    (fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff, count)
+}
+
+/// The number behind `words`, which `text` begins with.
+#[inline]
+pub fn number_after<'a>(text: &'a [u8], words: &[u8]) -> Option<(u32, &'a [u8])> {
+    number(text.strip_prefix(words)?)
+}
+
+/// The number behind the first `words` anywhere in `text`.
+pub fn number_behind(text: &[u8], words: &[u8]) -> Option<u32> {
+    let (_, rest) = split_at_words(text, words)?;
+    number(rest).map(|(value, _)| value)
+}
+
+/// What stands before and behind the first `words` in `text`.
+#[inline]
+pub fn split_at_words<'a>(text: &'a [u8], words: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let at = memchr::memmem::find(text, words)?;
+    Some((text.get(..at)?, text.get(at + words.len()..)?))
+}
+
+/// What stands before and behind the first `byte` in `text`.
+#[inline]
+pub fn split_at_byte(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
+    let at = memchr::memchr(byte, text)?;
+    Some((text.get(..at)?, text.get(at + 1..)?))
+}
+
+/// `text` without the blanks it begins with.
+#[inline]
+pub fn trim_start(text: &[u8]) -> &[u8] {
+    let blanks = text.iter().take_while(|&&byte| byte == b' ').count();
+    text.get(blanks..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn test_numbers_are_those_of_the_standard_library(digits in "[0-9]{0,22}", tail in "[^0-9]?.{0,12}") {
+            let text = format!("{digits}{tail}");
+            let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+            let expected = text[..end].parse::<u64>().ok().filter(|_| end <= MAX_DIGITS);
+            let found = long_number(text.as_bytes());
+            prop_assert_eq!(found, expected.map(|value| (value, &text.as_bytes()[end..])));
+        }
+    }
+
+    #[test]
+    fn test_numbers_and_what_is_left() {
+        assert_eq!(number(b"12, ack"), Some((12, &b", ack"[..])));
+        assert_eq!(number(b"4294967295"), Some((u32::MAX, &b""[..])));
+        for text in ["", "x", "-1", "4294967296", "99999999999999999999999"] {
+            assert_eq!(number(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(number_after(b"win 63, x", b"win "), Some((63, &b", x"[..])));
+        assert_eq!(number_behind(b"ARP, Reply, length 28", b", length "), Some(28));
+    }
+
+    #[test]
+    fn test_splits() {
+        assert_eq!(split_at_words(b"a > b", b" > "), Some((&b"a"[..], &b"b"[..])));
+        assert_eq!(split_at_byte(b"ab", b'c'), None);
+        assert_eq!(trim_start(b"   a "), b"a ");
+    }
+}
