@@ -18,7 +18,7 @@ const MAX_FLOWS: u32 = 64;
 const MAX_SAMPLES: usize = 1_000;
 const MAX_DECOMPRESSED_BYTES: u64 = 16 << 20;
 
-/// Analyse `bytes` as a file, collecting everything.
+/// Analyse `bytes` as a file whose content tells its format, collecting everything.
 pub fn analyse_bytes(bytes: Vec<u8>) -> Analysis {
     analyse(bytes, None)
 }

@@ -4,14 +4,19 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use tfrctrace_native::testing::{analyse_bytes, check_tables, pcap_of_packets};
+use tfrctrace_native::testing::{analyse_bytes, analyse_bytes_as, check_tables, pcap_of_packets};
 
 /// A real capture of each format, small enough to be tampered with many times.
 fn captures() -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/captures");
+    files("captures").into_iter().filter(|bytes| bytes.len() < 40_000).collect()
+}
+
+/// All files of a folder of the test data.
+fn files(folder: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(folder);
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    paths.iter().map(|path| std::fs::read(path).unwrap()).filter(|bytes| bytes.len() < 40_000).collect()
+    paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
 }
 
 /// The uncompressed bytes of a gzip file; others as they are.
@@ -73,5 +78,18 @@ proptest! {
     ) {
         let packets: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
         check_tables(analyse_bytes(pcap_of_packets(link_type, &packets)));
+    }
+
+    #[test]
+    fn test_tampered_texts_of_tcpdump_keep_every_bound(
+        which: prop::sample::Index,
+        changes in changes(40),
+        cut: prop::sample::Index,
+    ) {
+        let texts = files("texts/tcpdump");
+        let mut bytes = uncompressed(&texts[which.index(texts.len())]);
+        change(&mut bytes, &changes);
+        bytes.truncate(cut.index(bytes.len() + 1).max(bytes.len() / 2));
+        check_tables(analyse_bytes_as(bytes, "tcpdump"));
     }
 }
