@@ -1,8 +1,8 @@
 """`--dissect udp:9000=LAYOUT`: where the datagrams of a port have their number and time of sending.
 
 LAYOUT is a layout that the core knows by name, or `module:Class` for a scapy `Packet` class. Such a class is
-asked once where its fields lie; datagrams are then read by the core, without scapy, which this module does not
-import either: whoever names a class has it.
+asked once where its fields lie; datagrams are then read by the core, without scapy, which this module does
+not import either: whoever names a class has it.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def parse_dissect(specification: str) -> tuple[int, str | OwnLayout]:
 def layout_of(header: type[Any]) -> OwnLayout:
     """Return where `header`, a scapy class, has the number of a datagram and the time it was sent.
 
-    The number is the field with one of `NUMBER_NAMES`; the time a field such as `timestamp_us`, whose name ends
-    with its unit. Other names stand in an attribute of the class:
+    The number is the field with one of `NUMBER_NAMES`; the time a field such as `timestamp_us`, whose name
+    ends with its unit. Other names stand in an attribute of the class:
     `tfrctrace_fields = {"number": "n", "time": ("stamp", "us")}`.
     """
     places = dict(_places(header))
@@ -105,10 +105,10 @@ def _places(header: type[Any]) -> Iterator[tuple[str, _Place]]:
     """Give the fields up to the first one whose length may vary, with their places."""
     offset = 0.0
     for field in header.fields_desc:
-        size = getattr(field, "sz", 0)
-        # conditional fields wrap another one, strings and lists have no size
-        if not size or hasattr(field, "fld") or not isinstance(getattr(field, "fmt", None), str):
+        # conditional fields wrap another one; texts, lists and packets in packets say how they end
+        if any(hasattr(field, varying) for varying in ("fld", "remain", "length_from", "count_from")):
             return
+        size = field.sz
         if offset.is_integer() and float(size).is_integer() and 1 <= size <= 8:
             yield field.name, _Place(int(offset), int(size), field.fmt.startswith("<"))
         offset += size
@@ -120,7 +120,7 @@ def _loaded(path: str) -> type[Any]:
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
-        header = getattr(importlib.import_module(module_name), name)
+        header: type[Any] = getattr(importlib.import_module(module_name), name)
     except Exception as error:
         raise UsageError(f"`{path}` cannot be loaded: {error}") from error
     if not isinstance(getattr(header, "fields_desc", None), list):

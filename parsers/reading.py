@@ -241,19 +241,8 @@ class Reading:
         return StackedTable(self._tables(name))
 
     def _tables(self, name: TableName) -> list[Table]:
-        if name == "flows":
-            return self._flows
-        if name == "bins":
-            return [one.bins for one in self._analyses]
-        if name == "rtt":
-            return [one.rtt for one in self._analyses]
-        if name == "variables":
-            return [one.variables for one in self._analyses]
-        if name == "links":
-            return [one.links for one in self._analyses]
-        if name == "link_samples":
-            return [one.link_samples for one in self._analyses]
-        return [one.losses for one in self._analyses]
+        # the core calls its tables by the same names
+        return self._flows if name == "flows" else [getattr(one, name) for one in self._analyses]
 
 
 class PacketBatches:

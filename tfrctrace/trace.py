@@ -54,10 +54,11 @@ def open(
     collected yet. Standard input cannot be read twice: its one pass collects everything.
 
     `filter` is an expression of tcpdump. `input_format` says what the inputs are where their content does
-    not, `layer` where in a simulator's nodes packets count as sent and received. `dissect` says how
-    datagrams of a port begin, as `udp:9000=mymodule:MyHeader`. Several files are separate traces, with flows numbered through; with `join` they are one trace that was rotated. `bin_width` such as
-    `"10ms"` sets the width of `Trace.bins`. `max_flows` and `max_samples` bound the memory,
-    `max_decompressed_bytes` the size of a compressed input.
+    not, `layer` where in a simulator's nodes packets count as sent and received, `dissect` how datagrams of a
+    port begin, as `udp:9000=mymodule:MyHeader`. Several files are separate traces, with flows numbered
+    through; with `join` they are one trace that was rotated. `bin_width` such as `"10ms"` sets the width of
+    `Trace.bins`. `max_flows` and `max_samples` bound the memory, `max_decompressed_bytes` the size of a
+    compressed input.
 
     Raises `FilterError` for a wrong filter, and `InputError` (here or at the first question) if none of the
     inputs can be read. If some can, or with a reservation, a `TfrctraceWarning` says so.

@@ -24,13 +24,19 @@ LOG = """\
 """
 
 
+def python_block(having):
+    """Return the code of the documentation that contains `having`."""
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+    return next(block for block in blocks if having in block)
+
+
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
     """Install the reader of the documentation, as a package manager would."""
     site = tmp_path / "site"
     info = site / "pinglog-1.0.dist-info"
     info.mkdir(parents=True)
-    source = re.search(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL).group(1)
+    source = python_block("class PingLog")
     (site / "pinglog.py").write_text(source)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: pinglog\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(

@@ -32,6 +32,8 @@ pub use names::Names;
 const DETECT_BYTES: usize = 64 * 1024;
 /// Lines of them.
 const DETECT_LINES: usize = 200;
+/// Lines among which the names of columns must stand, behind comments.
+const HEADER_LINES: usize = 4;
 /// One line in so many must look like a format: packets may be printed with all their bytes.
 const LINES_FOR_ONE: usize = 20;
 
@@ -108,6 +110,9 @@ impl TextFormat {
     pub const ALL: [Self; 7] =
         [Self::Ns3, Self::Ns2, Self::Tcpdump, Self::Packets, Self::Iperf, Self::Ss, Self::TcpVars];
 
+    /// Those that begin with a line that names their columns, and of which no other line tells.
+    const WITH_COLUMN_NAMES: [Self; 2] = [Self::Packets, Self::TcpVars];
+
     /// The name in tables and options.
     pub fn name(self) -> &'static str {
         match self {
@@ -147,27 +152,25 @@ impl TextFormat {
     }
 }
 
-/// The format that most of the first lines look like; None if hardly any looks like one.
+/// The format that the first lines name columns of, else the one that enough of them look like.
 pub fn detect(start: &[u8]) -> Option<TextFormat> {
-    // The names of its columns stand in one line only.
-    if start.split(|&byte| byte == b'\n').next().is_some_and(packets::recognises) {
-        return Some(TextFormat::Packets);
+    let lines = || start.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let has_columns_of = |format: &TextFormat| lines().take(HEADER_LINES).any(|line| format.recognises(line));
+    if let Some(format) = TextFormat::WITH_COLUMN_NAMES.into_iter().find(has_columns_of) {
+        return Some(format);
     }
     let mut votes = [0_usize; TextFormat::ALL.len()];
-    let mut lines = 0;
-    for line in start.split(|&byte| byte == b'\n').take(DETECT_LINES) {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        lines += usize::from(!line.trim_ascii().is_empty());
+    let mut counted = 0;
+    for line in lines().take(DETECT_LINES).filter(|line| !line.trim_ascii().is_empty()) {
+        counted += 1;
         if let Some(at) = TextFormat::ALL.iter().position(|format| format.recognises(line)) {
             votes[at] += 1;
         }
     }
     let (at, &most) = votes.iter().enumerate().max_by_key(|(at, votes)| (**votes, usize::MAX - at))?;
-    let is_enough = most > 0 && most * LINES_FOR_ONE >= lines;
-    // One line with the names of columns speaks for all numbers below it.
-    let has_names =
-        || TextFormat::ALL.iter().zip(votes).any(|(format, n)| *format == TextFormat::TcpVars && n > 0);
-    if is_enough { Some(TextFormat::ALL[at]) } else { has_names().then_some(TextFormat::TcpVars) }
+    let format = TextFormat::ALL[at];
+    let is_enough = most > 0 && most * LINES_FOR_ONE >= counted;
+    (is_enough && !TextFormat::WITH_COLUMN_NAMES.contains(&format)).then_some(format)
 }
 
 /// A text trace while it is being read.
