@@ -33,6 +33,8 @@ ROWS_AT_ONCE: Final = 4096
 BATCH_ROWS: Final = 65_536
 """Rows of one batch that is written."""
 
+_YEAR_NS: Final = 365 * 86_400 * 1_000_000_000
+
 _GRACE_S: Final = 1.0
 """How long to wait for a cancelled thread: one that reads from a pipe may be stuck in that."""
 
@@ -219,6 +221,8 @@ class Reading:
         self._analyses = tuple(analyses)
         self._flows = [one.flows for one in analyses]
         self.sources: list[SourceSummary] = [source for one in analyses for source in one.sources]
+        for source in self.sources:
+            _name_place(source)
         self.problems: list[Problem] = [*problems, *(problem for one in analyses for problem in one.problems)]
 
     @property
@@ -318,6 +322,20 @@ def _opened(trace: Sequence[str], form: str | None) -> tuple[list[Source], str |
 
 def _is_unknown(analysis: Analysis) -> bool:
     return any(problem["kind"] == "not_a_capture" for problem in analysis.problems)
+
+
+def _name_place(source: SourceSummary) -> None:
+    """Name the interface of a capture that ns-3 made, whose place stands only in the name of the file.
+
+    Captures of the real world have such names too, but not such times: simulations begin at 0.
+    """
+    from tfrctrace.parsers.sources import ns3_place
+
+    start_ns = source["start_ns"]
+    if start_ns is None or not 0 <= start_ns < _YEAR_NS:
+        return
+    for interface in source["interfaces"]:
+        interface["name"] = interface["name"] or ns3_place(source["source"])
 
 
 def _numbered_through(analyses: Sequence[Analysis]) -> list[Analysis]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.reports.conversations import ends, flow_name, is_near_receiver
 from tfrctrace.reports.flowtable import span_s
+from tfrctrace.reports.inputs import volume
 from tfrctrace.reports.parts import Fact, Name, Section, Words
 from tfrctrace.reports.units import (
     MISSING,
@@ -66,7 +67,7 @@ def summary(
 
 
 def _opening(flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]], *, joined: bool) -> tuple[Words, ...]:
-    packets = sum(source["packets"] for source in sources)
+    packets, _ = volume(flows, sources)
     # an input that is no capture is named among the errors
     sources = [source for source in sources if source["format"]] or sources
     apart = (
@@ -125,8 +126,7 @@ def _by_transport(flows: pl.DataFrame) -> str:
 def _facts(
     flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]], conversations: Sequence[Conversation]
 ) -> tuple[Fact, ...]:
-    wire_bytes = sum(source["wire_bytes"] for source in sources)
-    packets = sum(source["packets"] for source in sources)
+    packets, wire_bytes = volume(flows, sources)
     lasted_s = span_s(*_first_and_last(sources))
     facts = [
         Fact("Duration", format_duration_s(lasted_s), "from first to last packet"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from tfrctrace.errors import printable, source_name
 from tfrctrace.reports.conversations import ends
+from tfrctrace.reports.inputs import has_packets
 from tfrctrace.reports.units import (
     counted,
     format_bytes,
@@ -65,7 +66,7 @@ def _captured(sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for source in sources[:_SOURCES_SHOWN]:
         yield printable(f"{source_name(source['source'])}: {', '.join(_facts(source))}")
     if len(sources) > _SOURCES_SHOWN:
-        packets = format_count(sum(source["packets"] for source in sources))
+        packets = format_count(sum(source["packets"] for source in sources if has_packets(source)))
         yield f"and {len(sources) - _SOURCES_SHOWN} more; {packets} packets in all"
 
 
@@ -78,7 +79,8 @@ def _facts(source: Mapping[str, Any]) -> Iterator[str]:
         yield " and ".join(source["link_types"])
     if source["lines"]:
         yield counted(source["lines"], "line")
-    yield f"{counted(source['packets'], 'packet')} with {format_bytes(source['wire_bytes'])}"
+    if has_packets(source):
+        yield f"{counted(source['packets'], 'packet')} with {format_bytes(source['wire_bytes'])}"
     if source["start_ns"] is not None:
         span_s = (source["end_ns"] - source["start_ns"]) / NS_PER_S
         yield f"from {format_time_ns(source['start_ns'])} for {format_duration_s(span_s)}"

@@ -12,6 +12,7 @@ use crate::event::{
 };
 use crate::filter::Compiler;
 use crate::flow::crossings::{Crossings, Meaning};
+use crate::flow::delivery::Deliveries;
 use crate::flow::key::Side;
 use crate::flow::sendings::Pool;
 use crate::flow::tcp::Outcome;
@@ -251,6 +252,7 @@ impl Analysis {
     /// Report the bounds that were reached. To be called once, after the last source.
     pub fn finish(&mut self) {
         self.crossings.finish(&mut self.flows);
+        self.warn_of_an_empty_layer();
         self.flows.iter_mut().for_each(Flow::finish);
         let untracked: u64 = self.sources.iter().map(|source| source.untracked_packets).sum();
         if untracked > 0 {
@@ -283,6 +285,19 @@ impl Analysis {
                 format!("{left_out} {what} left out: only the first {} are kept", self.options.max_samples);
             let hint = "select flows with `--filter`, or use wider bins";
             self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(hint));
+        }
+    }
+
+    /// A layer that was asked for and that the trace does not show.
+    fn warn_of_an_empty_layer(&mut self) {
+        let Some(layer) = self.options.layer else { return };
+        let numbers = 0..self.flows.len() as u32;
+        let mut deliveries = numbers.filter_map(|flow| self.flows.get(flow).deliveries.as_deref());
+        let counted = |of: &Deliveries| [Side::Low, Side::High].iter().any(|&side| of.of(side).is_counted());
+        if !deliveries.any(counted) {
+            let message = format!("no packet is seen at the layer `{}`, so none is counted", layer.name());
+            let hint = "leave `--layer` out to take the highest layer of the trace";
+            self.bound(ReadError::whole(ProblemKind::Imprecise, message).hint(hint));
         }
     }
 

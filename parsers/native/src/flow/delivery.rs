@@ -128,6 +128,11 @@ impl Delivery {
         self.negative_delays = 0;
     }
 
+    /// Whether any packet was counted.
+    pub fn is_counted(&self) -> bool {
+        self.sent + self.received > 0
+    }
+
     /// Count a drop that the trace shows.
     pub fn on_drop(&mut self, layer: NodeLayer, reason: Code, count: u64) {
         match self.drops.iter().position(|drops| drops.layer == layer && drops.reason == reason) {
