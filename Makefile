@@ -6,7 +6,7 @@ BENCH  ?=
 
 BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.done
-SAMPLES := sample_traces/two-flows.pcapng.gz sample_traces/mixed.pcap.zst
+SAMPLES := sample_traces/two-flows.pcapng.gz sample_traces/mixed.pcap.zst sample_traces/dumbbell.tr.xz
 
 # What the compiled core is made from: a change to any of them builds it again.
 CORE := pyproject.toml MANIFEST.in Cargo.toml Cargo.lock $(shell find parsers/native -path '*/target' -prune -o \
