@@ -9,7 +9,7 @@ use quick_xml::events::BytesStart;
 
 use super::xml::{self, Tag};
 use super::{Document, FlowTotals};
-use crate::error::ReadError;
+use crate::error::{ProblemKind, ReadError};
 use crate::event::{Address, Code, Endpoints, Family, NodeLayer};
 use crate::input::Input;
 
@@ -28,11 +28,19 @@ pub fn recognises(start: &[u8]) -> bool {
 /// Read all of `input`.
 pub fn read(input: Input, document: &mut Document) -> Result<(), ReadError> {
     let mut monitor = Monitor::default();
+    let mut is_empty = true;
     let outcome = xml::read(input, |tag| match tag {
-        Tag::Open(depth, tag) => monitor.on_open(depth, tag),
+        Tag::Open(depth, tag) => {
+            is_empty = false;
+            monitor.on_open(depth, tag);
+        }
         Tag::Close(depth) => monitor.on_close(depth),
     });
     monitor.finish(document);
+    if outcome.is_ok() && is_empty {
+        let message = "this has no element of XML, expected a file of FlowMonitor";
+        return Err(ReadError::at(ProblemKind::NotACapture, 0, message));
+    }
     outcome
 }
 
