@@ -1,4 +1,4 @@
-"""Post-hoc trace analysis for TCP and TFRC: captures in, flows, fairness and reports out.
+"""Post-hoc trace analysis for TCP and TFRC: traces in, flows, fairness and reports out.
 
     import tfrctrace
 

@@ -33,7 +33,7 @@ _CLICK_EXCEPTION: Final = next(
 
 app = typer.Typer(
     name="tfrctrace",
-    help="Post-hoc trace analysis for TCP and TFRC: captures in, flows and reports out.",
+    help="Post-hoc trace analysis for TCP and TFRC: traces in, flows and reports out.",
     epilog="Example: tfrctrace report link.pcapng -o link.html",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -57,7 +57,7 @@ def options(
         typer.Option("--version", help="Show the version and leave.", callback=_show_version, is_eager=True),
     ] = False,
 ) -> None:
-    """Post-hoc trace analysis for TCP and TFRC: captures in, flows and reports out."""
+    """Post-hoc trace analysis for TCP and TFRC: traces in, flows and reports out."""
 
 
 def run(arguments: Sequence[str]) -> int:

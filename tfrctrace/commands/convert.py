@@ -65,7 +65,7 @@ def convert(
     strict: Strict = False,
     quiet: Quiet = False,
 ) -> int:
-    """Write one table of captures as Parquet, CSV or Arrow.
+    """Write one table of traces as Parquet, CSV or Arrow.
 
     Packets are written as they are read, so a capture may be larger than memory.
     """

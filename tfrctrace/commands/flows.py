@@ -89,7 +89,7 @@ def flows(
     strict: Strict = False,
     quiet: Quiet = False,
 ) -> int:
-    """List the flows of captures: who with whom, how much, how fast, retransmissions and RTT.
+    """List the flows of traces: who with whom, how much, how fast, retransmissions, RTT and delivery.
 
     The text table shows the columns that people look at first; the other forms have all of them, one row for
     each flow and direction.

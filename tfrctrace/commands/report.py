@@ -52,7 +52,7 @@ def report(
     strict: Strict = False,
     quiet: Quiet = False,
 ) -> int:
-    """Write a report of captures: one HTML file that needs no network and no other file.
+    """Write a report of traces: one HTML file that needs no network and no other file.
 
     Without -o it is put into the current directory and named after the capture.
     """
