@@ -1,7 +1,10 @@
 //! One packet out of what its lines say.
 
+use super::conversations::Numbers;
 use super::{Tcpdump, datagram, ends, ip, link, tcp};
-use crate::event::{Event, Family, Layer, Network, Packet, Reason, Stop, Tcp, TcpFlags, Transport};
+use crate::event::{
+    Endpoints, Event, Family, Layer, Network, Packet, Reason, Stop, Tcp, TcpFlags, Transport,
+};
 use crate::flow::key::FlowKey;
 
 const ENDS: &str = "expected `source > destination:` behind `IP` or `IP6`";
@@ -127,6 +130,29 @@ impl Start {
     }
 }
 
+/// A packet of which nothing is printed but ends and a whole TCP header; its time is to be set.
+#[inline]
+pub fn plain_tcp(number: u64, endpoints: &Endpoints, header: &tcp::Header, numbers: Numbers) -> Packet {
+    let ip = ip::Header::of(Some(endpoints.family));
+    let payload = header.payload.unwrap_or(0);
+    let bytes = payload.saturating_add(TCP_HEADER + header.options.bytes).saturating_add(ip.bytes());
+    let mut packet = Packet {
+        number,
+        wire_bytes: bytes,
+        captured_bytes: bytes,
+        is_ip: true,
+        network: Network {
+            endpoints: *endpoints,
+            has_ports: true,
+            payload_bytes: header.payload,
+            ..Network::default()
+        },
+        ..Packet::default()
+    };
+    place_in_stream(header, numbers, &mut packet.network);
+    packet
+}
+
 /// Take in a TCP header. Its length with the payload is known unless it was cut.
 #[inline]
 fn take_tcp(
@@ -142,22 +168,27 @@ fn take_tcp(
     if header.is_whole {
         let (key, side) = FlowKey::of(&network.endpoints);
         let numbers = format.conversations.resolve(key, side, header);
-        // A bare acknowledgement without a number is counted, but has no place in the stream yet.
-        if let Some(seq) = numbers.seq {
-            network.transport = Transport::Tcp;
-            network.header_bytes = length as u8;
-            network.tcp = Tcp {
-                seq,
-                ack: if header.flags.has(TcpFlags::ACK) { numbers.ack } else { 0 },
-                flags: header.flags,
-                window: header.window,
-                options: header.options.known,
-            };
-        }
+        place_in_stream(header, numbers, network);
     } else {
         format.seen.tcp_without_header |= !header.is_cut;
     }
     header.payload.map(|payload| payload.saturating_add(length))
+}
+
+/// Set the TCP header. A bare acknowledgement without a number is counted, but has no place in the
+/// stream yet.
+#[inline]
+fn place_in_stream(header: &tcp::Header, numbers: Numbers, network: &mut Network) {
+    let Some(seq) = numbers.seq else { return };
+    network.transport = Transport::Tcp;
+    network.header_bytes = (TCP_HEADER + header.options.bytes) as u8;
+    network.tcp = Tcp {
+        seq,
+        ack: if header.flags.has(TcpFlags::ACK) { numbers.ack } else { 0 },
+        flags: header.flags,
+        window: header.window,
+        options: header.options.known,
+    };
 }
 
 /// Take in a datagram. The length of IP tells more surely than the words of an application.

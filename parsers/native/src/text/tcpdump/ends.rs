@@ -5,7 +5,14 @@ use std::net::Ipv6Addr;
 use super::scan::{number, split_at_byte};
 use super::services;
 use crate::event::{Address, Endpoints, Family};
+use crate::flow::key::{FlowKey, Side};
 use crate::text::Names;
+
+const TCP: u8 = 6;
+/// Ends of TCP that are remembered.
+const RECENT: usize = 128;
+/// Longer than two IPv6 addresses with ports.
+const MOST_BYTES: usize = 104;
 
 /// One of a packet's two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,11 +29,7 @@ struct End<'a> {
 /// Names go to `hosts`, and addresses as well if the other end is a name.
 #[inline]
 pub fn read<'a>(text: &'a [u8], endpoints: &mut Endpoints, hosts: &mut Names) -> Option<(bool, &'a [u8])> {
-    let (source, rest) = split_at_byte(text, b' ')?;
-    let rest = rest.strip_prefix(b"> ")?;
-    let (destination, rest) = split_at_byte(rest, b' ').unwrap_or((rest, b""));
-    let source = end(source)?;
-    let destination = end(destination.strip_suffix(b":")?)?;
+    let (source, destination, rest) = both(text)?;
     endpoints.src_port = source.port.unwrap_or(0);
     endpoints.dst_port = destination.port.unwrap_or(0);
     if source.family == destination.family && source.family != Family::Name {
@@ -39,6 +42,93 @@ pub fn read<'a>(text: &'a [u8], endpoints: &mut Endpoints, hosts: &mut Names) ->
         endpoints.dst = index(destination.host, hosts);
     }
     Some((source.port.is_some() && destination.port.is_some(), rest))
+}
+
+#[inline]
+fn both(text: &[u8]) -> Option<(End<'_>, End<'_>, &[u8])> {
+    let (source, rest) = split_at_byte(text, b' ')?;
+    let rest = rest.strip_prefix(b"> ")?;
+    let (destination, rest) = split_at_byte(rest, b' ').unwrap_or((rest, b""));
+    Some((end(source)?, end(destination.strip_suffix(b":")?)?, rest))
+}
+
+/// Split behind `source > destination: ` where a TCP header of version 4 follows. Addresses in
+/// numbers have no `F`; names that do are left to [`read`].
+#[inline]
+pub fn before_flags(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = memchr::memchr(b'F', text.get(..MOST_BYTES).unwrap_or(text))?;
+    text.split_at_checked(at)
+}
+
+/// Both ends of a TCP connection, and what they were printed as.
+#[derive(Debug, Default)]
+struct Known {
+    text: Vec<u8>,
+    /// With the protocol.
+    endpoints: Endpoints,
+    key: FlowKey,
+    /// The end that sends; None before the first text.
+    side: Option<Side>,
+}
+
+/// Ends that were printed lately. Most lines repeat some of them, and comparing a text costs a
+/// fraction of reading it.
+#[derive(Debug)]
+pub struct Recent(Vec<Known>);
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self(std::iter::repeat_with(Known::default).take(RECENT).collect())
+    }
+}
+
+impl Recent {
+    /// The ends that `text` says, up to the blank behind them. None unless both are addresses with
+    /// ports.
+    #[inline]
+    pub fn find(&mut self, text: &[u8]) -> Option<(&Endpoints, FlowKey, Side)> {
+        let known = self.0.get_mut(slot(text))?;
+        if known.text != text {
+            known.learn(text)?;
+        }
+        Some((&known.endpoints, known.key, known.side?))
+    }
+}
+
+impl Known {
+    #[inline(never)]
+    fn learn(&mut self, text: &[u8]) -> Option<()> {
+        let (source, destination, rest) = both(text)?;
+        let is_whole = rest.is_empty() && text.ends_with(b" ");
+        if !is_whole || source.family != destination.family || source.family == Family::Name {
+            return None;
+        }
+        let endpoints = Endpoints {
+            family: source.family,
+            protocol: TCP,
+            src: source.address,
+            dst: destination.address,
+            src_port: source.port?,
+            dst_port: destination.port?,
+        };
+        let (key, side) = FlowKey::of(&endpoints);
+        (self.endpoints, self.key, self.side) = (endpoints, key, Some(side));
+        self.text.clear();
+        self.text.extend_from_slice(text);
+        Some(())
+    }
+}
+
+/// Where to look for a text. Anybody can foresee it: texts that share a slot are read each time.
+#[inline]
+fn slot(text: &[u8]) -> usize {
+    let (words, _) = text.as_chunks();
+    let mix = |hash: u64, word: &[u8; 8]| {
+        (hash.rotate_left(5) ^ u64::from_le_bytes(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    };
+    // The last port may stand behind the last whole word.
+    let hash = words.iter().chain(text.last_chunk()).fold(0, mix);
+    (hash >> 32) as usize % RECENT
 }
 
 #[cold]

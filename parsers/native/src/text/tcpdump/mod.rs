@@ -25,6 +25,7 @@ use crate::event::{Endpoints, Packet};
 use assembly::Start;
 use backlog::{Backlog, Meaning};
 use conversations::Conversations;
+use ends::Recent;
 use link::Kind;
 use stamp::{Clock, Stamp};
 
@@ -81,6 +82,7 @@ struct Seen {
 pub struct Tcpdump {
     interfaces: Names,
     hosts: Names,
+    recent: Recent,
     conversations: Conversations,
     clock: Clock,
     /// Sum of times that are differences for sure.
@@ -94,11 +96,7 @@ pub struct Tcpdump {
 impl LineFormat for Tcpdump {
     #[inline]
     fn read(&mut self, number: u64, line: &[u8], packet: &mut Packet) -> Outcome {
-        let text = stamp::without_number(line);
-        match stamp::read(text) {
-            Some((stamp, rest)) => self.begin(number, stamp, rest, packet),
-            None => self.read_without_time(number, text, packet),
-        }
+        self.read_usual(number, line, packet).unwrap_or_else(|| self.read_any(number, line, packet))
     }
 
     fn finish(&mut self, packet: &mut Packet) -> bool {
@@ -153,6 +151,33 @@ impl LineFormat for Tcpdump {
 }
 
 impl Tcpdump {
+    /// A line with a time, addresses and a TCP header without surprises, as most are. It leaves
+    /// nothing changed if it is another, and else the same as [`Self::read_any`].
+    #[inline]
+    fn read_usual(&mut self, number: u64, line: &[u8], packet: &mut Packet) -> Option<Outcome> {
+        let (stamp, rest) = stamp::read(line)?;
+        let text = rest.strip_prefix(b"IP ").or_else(|| rest.strip_prefix(b"IP6 "))?;
+        let (ends, rest) = ends::before_flags(text)?;
+        let header = tcp::usual(rest)?;
+        let (endpoints, key, side) = self.recent.find(ends)?;
+        let numbers = self.conversations.resolve(key, side, &header);
+        *packet = assembly::plain_tcp(number, endpoints, &header, numbers);
+        packet.time_ns = self.time_ns(stamp);
+        self.seen.halves += u64::from(self.half.take().is_some());
+        self.seen.times = true;
+        self.seen.frames_without_length = true;
+        Some(self.give(matches!(stamp, Stamp::Since(_)), packet))
+    }
+
+    #[inline(never)]
+    fn read_any(&mut self, number: u64, line: &[u8], packet: &mut Packet) -> Outcome {
+        let text = stamp::without_number(line);
+        match stamp::read(text) {
+            Some((stamp, rest)) => self.begin(number, stamp, rest, packet),
+            None => self.read_without_time(number, text, packet),
+        }
+    }
+
     /// A line that a packet begins with.
     #[inline]
     fn begin(&mut self, number: u64, stamp: Stamp, text: &[u8], packet: &mut Packet) -> Outcome {

@@ -20,15 +20,20 @@ pub struct Options {
 /// Read options up to the end of their list, and give what is behind it.
 #[inline]
 pub fn read<'a>(list: &'a [u8], options: &mut Options) -> &'a [u8] {
-    if let Some(times) = list.strip_prefix(b"nop,nop,TS val ")
-        && let Some((timestamp, rest)) = two_numbers(times, b" ecr ")
-        && let Some(rest) = rest.strip_prefix(b"]")
-    {
-        options.known.timestamp = Some(timestamp);
-        options.bytes = 12;
+    if let Some((timestamp, rest)) = timestamp_alone(list) {
+        options.known.timestamp = timestamp.known.timestamp;
+        options.bytes = timestamp.bytes;
         return rest;
     }
     one_by_one(list, options)
+}
+
+/// Read the list that most packets have; None for any other.
+#[inline(always)]
+pub fn timestamp_alone(list: &[u8]) -> Option<(Options, &[u8])> {
+    let (timestamp, rest) = two_numbers(list.strip_prefix(b"nop,nop,TS val ")?, b" ecr ")?;
+    let known = TcpOptions { timestamp: Some(timestamp), ..TcpOptions::default() };
+    Some((Options { known, bytes: 12 }, rest.strip_prefix(b"]")?))
 }
 
 #[inline(never)]
@@ -73,7 +78,7 @@ fn one(option: &[u8], known: &mut TcpOptions) -> u32 {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn two_numbers<'a>(text: &'a [u8], between: &[u8]) -> Option<((u32, u32), &'a [u8])> {
     let (first, rest) = number(text)?;
     let (second, rest) = number(rest.strip_prefix(between)?)?;

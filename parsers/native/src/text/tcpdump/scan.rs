@@ -10,43 +10,25 @@ pub fn number(text: &[u8]) -> Option<(u32, &[u8])> {
     Some((u32::try_from(value).ok()?, rest))
 }
 
-/// Leading decimal digits, at most 18.
-#[inline]
-pub fn long_number(text: &[u8]) -> Option<(u64, &[u8])> {
-    // What does not fit wraps, and is refused at its end by its length.
-    let (mut value, mut length) = (0_u64, 0);
-    // A line is full of short numbers: eight digits in one step, without a branch for each.
-    while let Some((eight, digits)) = text.get(length..).and_then(<[u8]>::first_chunk).map(eight_digits) {
-        value = value.wrapping_mul(POWERS[digits & 15]).wrapping_add(eight);
-        length += digits;
-        if digits < 8 {
-            return found(value, length, text);
-        }
-        if length > MAX_DIGITS {
-            return None;
-        }
-    }
-    for byte in text.get(length..)? {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            break;
-        }
-        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
-        length += 1;
-    }
-    found(value, length, text)
-}
-
 /// More digits than this may not fit.
 const MAX_DIGITS: usize = 18;
 
-/// What a number of so many digits is multiplied with to put others behind it.
-const POWERS: [u64; 16] =
-    [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 0, 0, 0, 0, 0, 0, 0];
-
+/// Leading decimal digits, at most 18.
 #[inline]
-fn found(value: u64, length: usize, text: &[u8]) -> Option<(u64, &[u8])> {
-    Some((value, text.get(length..)?)).filter(|_| (1..=MAX_DIGITS).contains(&length))
+pub fn long_number(text: &[u8]) -> Option<(u64, &[u8])> {
+    // A line is full of short numbers: eight digits in one step, without a branch for each.
+    let (mut value, mut length) = text.first_chunk().map_or((0, 0), eight_digits);
+    if matches!(length, 1..8) {
+        return Some((value, text.get(length..)?));
+    }
+    while let Some(digit) = text.get(length).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10) {
+        if length == MAX_DIGITS {
+            return None;
+        }
+        value = value * 10 + u64::from(digit);
+        length += 1;
+    }
+    Some((value, text.get(length..)?)).filter(|_| length > 0)
 }
 
 /// The digits that eight bytes begin with: their value and how many they are.

@@ -44,7 +44,7 @@ pub fn without_number(line: &[u8]) -> &[u8] {
 }
 
 /// The time that the line begins with, and what is behind it and its blank.
-#[inline]
+#[inline(always)]
 pub fn read(line: &[u8]) -> Option<(Stamp, &[u8])> {
     match line.first()? {
         b' ' => {
@@ -65,7 +65,7 @@ pub fn read(line: &[u8]) -> Option<(Stamp, &[u8])> {
 }
 
 /// `seconds.ffffff` and the blank behind it.
-#[inline]
+#[inline(always)]
 fn epoch(line: &[u8]) -> Option<(Stamp, &[u8])> {
     let (seconds, rest) = long_number(line)?;
     if !matches!(rest, [b'.', b'0'..=b'9', ..]) {
@@ -101,7 +101,7 @@ fn of_day(text: &[u8]) -> Option<(i64, &[u8])> {
 }
 
 /// `.ffffff`, of any number of digits up to nine, or nothing.
-#[inline]
+#[inline(always)]
 fn fraction(text: &[u8]) -> Option<(i64, &[u8])> {
     let Some(digits) = text.strip_prefix(b".") else {
         return Some((0, text));

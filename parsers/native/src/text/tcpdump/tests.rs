@@ -289,6 +289,44 @@ proptest! {
     }
 
     #[test]
+    fn test_usual_lines_are_read_like_any_others(
+        lines in proptest::collection::vec((0..8_u32, 0..4_usize, any::<(u32, u32, u32)>(), 0..2_usize), 1..30),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
+    ) {
+        let mut text = String::new();
+        for (host, form, (seq, ack, more), options) in lines {
+            let time = ["1700000000.000001", "07:53:26.956209", " 00:00:00.000019", "2026-11-21 07:53:26.9"][form];
+            let ends = match host & 1 {
+                0 => format!("IP 10.0.0.{host}.{} > 192.0.2.1.80: ", more >> 20),
+                _ => format!("IP6 fd00::{host}.{} > fd00::f.80: ", more >> 20),
+            };
+            let numbers = match more & 3 {
+                0 => format!("Flags [.], ack {ack}"),
+                1 => format!("Flags [S.], seq {seq}, ack {ack}"),
+                2 => format!("Flags [P.], seq {seq}:{}, ack {ack}", seq.wrapping_add(1448)),
+                _ => format!("Flags [.], seq {seq}, ack {ack}"),
+            };
+            let options = ["", ", options [nop,nop,TS val 4294967295 ecr 17]"][options];
+            text += &format!("{time} {ends}{numbers}, win {}{options}, length 1448: HTTP\n", more >> 8 & 0xffff);
+        }
+        let mut bytes = text.into_bytes();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let (mut usual, mut any) = (Tcpdump::default(), Tcpdump::default());
+        for (number, line) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
+            let (mut packet, mut expected) = (Packet::default(), Packet::default());
+            let outcomes = (usual.read(number, line, &mut packet), any.read_any(number, line, &mut expected));
+            prop_assert_eq!(outcomes.0, outcomes.1);
+            if outcomes.0 == Outcome::Packet {
+                prop_assert_eq!(format!("{packet:?}"), format!("{expected:?}"));
+            }
+        }
+        prop_assert_eq!(usual.remarks(), any.remarks());
+    }
+
+    #[test]
     fn test_tampered_lines_are_read(
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..20),
         cut: prop::sample::Index,
