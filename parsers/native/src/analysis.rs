@@ -227,6 +227,8 @@ impl Analysis {
     /// The same for a source that was opened already.
     pub fn read_from(&mut self, mut reading: Reading, compiler: Option<&dyn Compiler>) -> Result<(), String> {
         let mut summary = SourceSummary::new(reading.source());
+        // See `take_sighting`.
+        reading.skip_passing();
         reading.for_each_batch(compiler, |packets, asides| {
             summary.count(packets);
             self.take_batch(packets, asides, &mut summary);
@@ -310,7 +312,8 @@ impl Analysis {
     /// [`Analysis::take`] for many packets, set aside if there are many flows and nothing is
     /// collected in the order of packets.
     fn take_batch(&mut self, packets: &[Packet], asides: &Asides, summary: &mut SourceSummary) {
-        if self.collects || self.flows.len() < CACHED_FLOWS {
+        let is_small = self.flows.len() < CACHED_FLOWS;
+        if self.collects || is_small || self.is_all_sightings(packets) {
             for packet in packets {
                 self.take(packet, asides, summary);
             }
@@ -326,6 +329,11 @@ impl Analysis {
                 self.take_later(packet, asides, found.filter(|_| is_known), summary);
             }
         }
+    }
+
+    /// Whether none of the packets can be set aside or has to wait for any that were.
+    fn is_all_sightings(&self, packets: &[Packet]) -> bool {
+        self.backlog.is_empty() && packets.iter().all(|packet| packet.sighting.is_some())
     }
 
     /// Set a packet aside if its flow was `found` and it is of the usual kind, else take it.

@@ -96,6 +96,14 @@ impl Reading {
         &self.source
     }
 
+    /// Count packets on their way through a simulated network, and give only those that were made,
+    /// came to where they were to go, or were dropped. To be called before the first is read.
+    pub fn skip_passing(&mut self) {
+        if let Some(Source::Text(trace)) = &mut self.opened {
+            trace.skip_passing();
+        }
+    }
+
     /// Hand all packets to `work`, in order, some at a time.
     pub fn for_each_batch(
         &mut self,
@@ -207,6 +215,7 @@ impl Reading {
             return 0;
         }
         let mut n = 0;
+        let passed_before = trace.passing.packets;
         while let Some(packet) = packets.get_mut(n) {
             match trace.next_packet(packet) {
                 Ok(true) => n += 1,
@@ -217,7 +226,7 @@ impl Reading {
                 }
             }
         }
-        self.number += n as u64;
+        self.number += n as u64 + trace.passing.packets - passed_before;
         n
     }
 
@@ -251,6 +260,9 @@ impl Reading {
         let mut errors = Vec::new();
         if let Some(opened) = &mut self.opened {
             summary.format = opened.format();
+            if let Source::Text(trace) = opened {
+                summary.add_passing(&trace.passing);
+            }
             summary.finish(&opened.interfaces());
             if let Source::Text(trace) = opened {
                 errors.extend(finish_text(trace, summary));

@@ -3,6 +3,7 @@
 use crate::capture::Interface;
 use crate::event::{Layer, Packet, Stop, Transport};
 use crate::flow::key::Notation;
+use crate::text::PassingCounts;
 
 /// Different reasons to stop that are told apart; a hostile capture could have one per packet.
 const MAX_STOPS: usize = 64;
@@ -156,6 +157,28 @@ impl SourceSummary {
             self.stops.push((stop, 1, number));
         } else {
             self.other_stops += 1;
+        }
+    }
+
+    /// Add packets that were counted where they were read, among those that were not.
+    pub fn add_passing(&mut self, passing: &PassingCounts) {
+        if passing.packets == 0 {
+            return;
+        }
+        self.packets += passing.packets;
+        self.tcp_packets += passing.tcp_packets;
+        self.udp_packets += passing.udp_packets;
+        self.tfrc_packets += passing.packets - passing.tcp_packets - passing.udp_packets;
+        self.wire_bytes += passing.bytes;
+        self.captured_bytes += passing.bytes;
+        self.start_ns = self.start_ns.min(passing.start_ns);
+        self.end_ns = self.end_ns.max(passing.end_ns);
+        // Only the reader saw all packets in their order.
+        self.out_of_order_times = passing.out_of_order_times;
+        let nodes = self.interface_packets.len().max(passing.by_interface.len());
+        self.interface_packets.resize(nodes, 0);
+        for (count, more) in self.interface_packets.iter_mut().zip(&passing.by_interface) {
+            *count += more;
         }
     }
 

@@ -112,6 +112,11 @@ pub struct Backlog {
 }
 
 impl Backlog {
+    /// Whether nothing is set aside.
+    pub fn is_empty(&self) -> bool {
+        self.in_use == 0
+    }
+
     /// Set a packet of a known flow aside, if it is of the usual kind. Others must be given to their
     /// flow at once, after [`Backlog::settle`].
     #[inline(always)]

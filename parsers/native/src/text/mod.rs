@@ -14,6 +14,7 @@ pub mod ns2;
 pub mod ns3;
 mod number;
 mod packets;
+mod passing;
 pub mod ss;
 pub mod tcpdump;
 pub mod tcpvars;
@@ -27,6 +28,7 @@ use crate::samples::VariableSample;
 pub use complaints::Complaints;
 use lines::{Line, Lines};
 pub use names::Names;
+pub use passing::{Passing, PassingCounts};
 
 /// Bytes of a text that are looked at to recognise its format.
 const DETECT_BYTES: usize = 64 * 1024;
@@ -42,6 +44,9 @@ const LINES_FOR_ONE: usize = 20;
 pub enum Outcome {
     /// The packet was filled. It need not be of this line: a format may hold packets back.
     Packet,
+    /// A packet on its way, which counts for the source and not for its flow. Nothing was filled.
+    /// Only after [`LineFormat::skip_passing`].
+    Passing(Passing),
     /// A packet was taken in, and none is to be given yet.
     Held,
     /// Understood, and nothing to tell of: a comment, an event, the first half of a packet.
@@ -55,6 +60,10 @@ pub trait LineFormat: Send {
     /// Take in the line with this number, without its end. A packet's `number` is that of the line
     /// it stands on (the first, if two); `packet` holds anything before and is to be set whole.
     fn read(&mut self, number: u64, line: &[u8], packet: &mut Packet) -> Outcome;
+
+    /// Nobody wants packets on their way, neither at their source nor at their destination: they may
+    /// be answered with [`Outcome::Passing`].
+    fn skip_passing(&mut self) {}
 
     /// Give a packet that was held back, after the last line; to be called until it says false.
     fn finish(&mut self, packet: &mut Packet) -> bool {
@@ -182,6 +191,8 @@ pub struct TextTrace {
     pub other_lines: u64,
     /// Lines that are not understood.
     pub complaints: Complaints,
+    /// Packets on their way, as far as they are not given.
+    pub passing: PassingCounts,
     ended: bool,
 }
 
@@ -203,6 +214,7 @@ impl TextTrace {
             reader: format.reader(),
             other_lines: 0,
             complaints: Complaints::default(),
+            passing: PassingCounts::default(),
             ended: false,
         }
     }
@@ -215,6 +227,11 @@ impl TextTrace {
     /// Lines read so far.
     pub fn line_count(&self) -> u64 {
         self.lines.number()
+    }
+
+    /// Count packets on their way instead of giving them, where the format can tell.
+    pub fn skip_passing(&mut self) {
+        self.reader.skip_passing();
     }
 
     /// What the format knows beside packets.
@@ -256,13 +273,21 @@ impl TextTrace {
                 }
             };
             match outcome {
-                Outcome::Packet => return Ok(true),
+                Outcome::Packet => {
+                    self.passing.on_given(packet.time_ns);
+                    return Ok(true);
+                }
+                Outcome::Passing(passing) => self.passing.count(passing),
                 Outcome::Held => {}
                 Outcome::Other => self.other_lines += 1,
                 Outcome::Wrong(expected) => self.complaints.add(number, expected),
             }
         }
-        Ok(self.reader.finish(packet))
+        let is_given = self.reader.finish(packet);
+        if is_given {
+            self.passing.on_given(packet.time_ns);
+        }
+        Ok(is_given)
     }
 }
 

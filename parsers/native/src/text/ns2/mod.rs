@@ -25,7 +25,7 @@ mod waiting;
 mod wired;
 mod wireless;
 
-use super::{LineFormat, Names, Outcome};
+use super::{LineFormat, Names, Outcome, Passing};
 use crate::event::{Event, NodeLayer, Packet, PathPoint};
 use crate::samples::VariableSample;
 use fields::Fields;
@@ -49,6 +49,8 @@ pub struct Ns2 {
     variables: Variables,
     /// What the last line says.
     seen: Seen,
+    /// Whether packets on their way are only to be counted.
+    skips_passing: bool,
 }
 
 impl LineFormat for Ns2 {
@@ -64,6 +66,10 @@ impl LineFormat for Ns2 {
             Ok(()) => self.take(number, packet),
             Err(outcome) => outcome,
         }
+    }
+
+    fn skip_passing(&mut self) {
+        self.skips_passing = true;
     }
 
     fn finish(&mut self, packet: &mut Packet) -> bool {
@@ -156,6 +162,19 @@ impl Ns2 {
         }
         let interface = self.nodes.index_of_number(u64::from(seen.node));
         let (event, point) = place(seen, homes);
+        // With hierarchical addresses the lines on the way tell where the ends are.
+        if self.skips_passing
+            && is_passing(event, point)
+            && !homes.is_hierarchical()
+            && let Some(protocol) = seen.protocol()
+        {
+            return Outcome::Passing(Passing {
+                time_ns: seen.time_ns,
+                interface,
+                bytes: seen.size,
+                protocol,
+            });
+        }
         seen.fill(number, interface, event, point, packet);
         if homes.is_hierarchical() { self.wait(packet) } else { Outcome::Packet }
     }
@@ -188,6 +207,12 @@ impl Ns2 {
         let is_unknown = self.homes.is_at(dst.address, seen.node).is_none();
         is_unknown.then_some(Arrival { address: dst.address, node: seen.node, uid: seen.uid })
     }
+}
+
+/// Whether a packet is neither where it was made nor where it was to go, and goes on.
+#[inline(always)]
+fn is_passing(event: Event, point: PathPoint) -> bool {
+    point == PathPoint::Between && event != Event::Dropped
 }
 
 /// What the line means on the packet's path, as far as is known: an event that counts for a flow

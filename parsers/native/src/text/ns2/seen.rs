@@ -169,6 +169,12 @@ impl Seen {
         Some(Endpoints { family: Family::Node, protocol, src, dst, src_port, dst_port })
     }
 
+    /// The protocol, if it is a packet of a flow.
+    #[inline(always)]
+    pub fn protocol(&self) -> Option<u8> {
+        self.endpoints().map(|endpoints| endpoints.protocol)
+    }
+
     /// Make `packet` of it, field by field for the same reason as in [`Seen::restart`].
     #[inline(always)]
     pub fn fill(&self, number: u64, interface: u32, event: Event, point: PathPoint, packet: &mut Packet) {

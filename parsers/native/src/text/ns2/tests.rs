@@ -1,8 +1,16 @@
 //! Lines as ns-2.35 printed them, whole, tampered with, and arbitrary.
 
+use std::io::Cursor;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use super::*;
+use crate::asides::Asides;
 use crate::event::{Numbering, PROTOCOL_TFRC, TcpFlags, Transport};
+use crate::input::{Input, Progress};
+use crate::reading::Reading;
 use crate::samples::Unit;
+use crate::summary::SourceSummary;
 use crate::testing::{analyse_bytes, analyse_bytes_as, check_tables};
 use crate::text::{TextFormat, detect};
 use proptest::prelude::*;
@@ -78,7 +86,7 @@ fn read_all(text: &str) -> Vec<Packet> {
         match reader.read(number as u64 + 1, line.as_bytes(), &mut packet) {
             Outcome::Packet => packets.push(packet),
             Outcome::Wrong(expected) => panic!("{line}: {expected}"),
-            Outcome::Other | Outcome::Held => {}
+            Outcome::Other | Outcome::Held | Outcome::Passing(_) => {}
         }
     }
     while reader.finish(&mut packet) {
@@ -355,5 +363,52 @@ proptest! {
         }
         bytes.truncate(cut.index(bytes.len()));
         check_tables(analyse_bytes_as(bytes, "ns2"));
+    }
+}
+
+/// Packets given, and what the source holds of all.
+fn count(text: &str, skips_passing: bool) -> (usize, [u64; 7], [i64; 2], Vec<u64>, usize) {
+    let progress = Arc::new(Progress::default());
+    let input = Input::from_reader(Box::new(Cursor::new(text.to_owned())), u64::MAX, &progress);
+    let mut reading = Reading::with_input("trace", input, None, &progress);
+    if skips_passing {
+        reading.skip_passing();
+    }
+    let mut packets = [Packet::default(); 256];
+    let given = reading.fill(&mut packets, &mut Asides::default(), None).unwrap();
+    let mut summary = SourceSummary::new("trace");
+    summary.count(&packets[..given]);
+    let _ = reading.finish(&mut summary);
+    let counts = [
+        summary.packets,
+        summary.tcp_packets,
+        summary.udp_packets,
+        summary.tfrc_packets,
+        summary.non_ip_packets,
+        summary.wire_bytes,
+        summary.out_of_order_times,
+    ];
+    assert_eq!(progress.packets.load(Ordering::Relaxed), summary.packets);
+    let at_nodes = summary.interfaces.iter().map(|interface| interface.1).collect();
+    (given, counts, [summary.start_ns, summary.end_ns], at_nodes, summary.stops.len())
+}
+
+#[test]
+fn test_packets_on_their_way_count_for_the_source_whether_they_are_given_or_not() {
+    let mut way = String::new();
+    for (uid, kind) in ["tcp", "ack", "cbr", "tcpFriend", "rtProtoDV"].iter().enumerate() {
+        for step in
+            ["+ 2 2 0", "- 2 2 0", "r 3 2 0", "+ 1.5 0 3", "- 0.5 0 3", "r 9 0 3", "d 4 0 3", "- 1 7 8"]
+        {
+            way.push_str(&format!("{step} {kind} 500 ------- 1 2.0 3.0 0 {uid}\n"));
+        }
+    }
+    // Sent, received and dropped, and what is of no flow.
+    assert_eq!(count(&way, true).0, 4 * 3 + 8);
+    for text in [way.as_str(), LINES] {
+        let all = count(text, false);
+        let some = count(text, true);
+        assert_eq!((all.1, all.2, &all.3, all.4), (some.1, some.2, &some.3, some.4));
+        assert_eq!(all.0 as u64, all.1[0]);
     }
 }

@@ -17,7 +17,7 @@ fn read(lines: &[String]) -> (Vec<Seen>, Ns3) {
     for (number, line) in (1..).zip(lines) {
         match reader.read(number, line.as_bytes(), &mut packet) {
             Outcome::Packet => packets.push(packet),
-            Outcome::Held | Outcome::Other => {}
+            Outcome::Held | Outcome::Other | Outcome::Passing(_) => {}
             Outcome::Wrong(expected) => panic!("{line}: {expected}"),
         }
     }
