@@ -6,7 +6,7 @@
 //!
 //! | it starts like | it is |
 //! |---|---|
-//! | `+ 0.2 2 0 tcp 1040` | a packet on a link ([`wired`]) |
+//! | `+ 0.2 2 0 tcp 1040` | a packet on a link ([`wired`], nearly always [`plain`]) |
 //! | `s 1.0 _0_ AGT` | a packet at a wireless node, old form ([`wireless`]) |
 //! | `s -t 1.0 -Hs 0` | the same, new form ([`tagged`]) |
 //! | `+ 0.5 -s 2 -d 0` | a packet in a tagged trace ([`tagged`]) |
@@ -15,6 +15,7 @@
 
 mod fields;
 mod homes;
+mod plain;
 mod seen;
 mod sequences;
 mod tagged;
@@ -30,6 +31,7 @@ use crate::event::{Event, NodeLayer, Packet, PathPoint};
 use crate::samples::VariableSample;
 use fields::Fields;
 use homes::Homes;
+use plain::Plain;
 use seen::Seen;
 use sequences::Sequences;
 use variables::Variables;
@@ -47,6 +49,7 @@ pub struct Ns2 {
     waiting: Waiting,
     sequences: Sequences,
     variables: Variables,
+    plain: Plain,
     /// What the last line says.
     seen: Seen,
     /// Whether packets on their way are only to be counted.
@@ -56,16 +59,10 @@ pub struct Ns2 {
 impl LineFormat for Ns2 {
     #[inline]
     fn read(&mut self, number: u64, line: &[u8], packet: &mut Packet) -> Outcome {
-        let read = match line {
-            [letter @ (b'+' | b'-' | b'r' | b'd' | b's' | b'f' | b'D' | b'h'), b' ', rest @ ..] => {
-                self.read_event(*letter, rest)
-            }
-            _ => Err(self.read_other(line)),
-        };
-        match read {
-            Ok(()) => self.take(number, packet),
-            Err(outcome) => outcome,
+        if self.plain.read(line, &mut self.seen).is_some() {
+            return self.take(number, packet);
         }
+        self.read_any(number, line, packet)
     }
 
     fn skip_passing(&mut self) {
@@ -100,6 +97,20 @@ impl LineFormat for Ns2 {
 }
 
 impl Ns2 {
+    /// Read a line of any form.
+    fn read_any(&mut self, number: u64, line: &[u8], packet: &mut Packet) -> Outcome {
+        let read = match line {
+            [letter @ (b'+' | b'-' | b'r' | b'd' | b's' | b'f' | b'D' | b'h'), b' ', rest @ ..] => {
+                self.read_event(*letter, rest)
+            }
+            _ => Err(self.read_other(line)),
+        };
+        match read {
+            Ok(()) => self.take(number, packet),
+            Err(outcome) => outcome,
+        }
+    }
+
     /// Read what follows the letter of an event.
     #[inline(always)]
     fn read_event(&mut self, letter: u8, rest: &[u8]) -> Result<(), Outcome> {

@@ -1,7 +1,7 @@
 //! Lines of wired links: `EVENT TIME FROM TO TYPE SIZE FLAGS FID SRC.PORT DST.PORT SEQ UID`, which
 //! `show_tcphdr_` follows up with `ACKNO 0xFLAGS HLEN SACKLEN`.
 
-use super::fields::Fields;
+use super::fields::{End, Fields};
 use super::seen::{Header, Kind, Marks, Seen};
 use crate::event::{Event, NodeLayer};
 use crate::text::{Outcome, number};
@@ -24,6 +24,46 @@ pub fn event(letter: u8) -> Option<(Event, bool)> {
     }
 }
 
+/// `FROM TO TYPE SIZE FLAGS FID SRC.PORT DST.PORT`: what a packet's flow and the link tell of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    from: u32,
+    to: u32,
+    kind: Kind,
+    size: u32,
+    marks: Marks,
+    flow_id: Option<u32>,
+    ends: (End, End),
+}
+
+impl Route {
+    /// Read the fields.
+    #[inline(always)]
+    pub fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self {
+            from: fields.small()?,
+            to: fields.small()?,
+            kind: Kind::of(fields.field()?),
+            size: fields.small()?,
+            marks: Marks::of(fields.field()?),
+            flow_id: u32::try_from(fields.signed()?).ok(),
+            ends: (fields.end()?, fields.end()?),
+        })
+    }
+
+    /// Make `seen` a packet here, at one of the link's ends, without its numbers.
+    #[inline(always)]
+    pub fn fill(&self, (event, at_far_end): (Event, bool), time_ns: i64, seen: &mut Seen) {
+        let node = if at_far_end { self.to } else { self.from };
+        seen.restart(event, time_ns, node, NodeLayer::Link);
+        seen.kind = self.kind;
+        seen.size = self.size;
+        seen.marks = self.marks;
+        seen.flow_id = self.flow_id;
+        seen.ends = Some(self.ends);
+    }
+}
+
 /// Read what follows the time into `seen`.
 #[inline(always)]
 pub fn read(letter: u8, time_ns: i64, fields: &mut Fields<'_>, seen: &mut Seen) -> Result<(), Outcome> {
@@ -33,15 +73,8 @@ pub fn read(letter: u8, time_ns: i64, fields: &mut Fields<'_>, seen: &mut Seen) 
 
 #[inline(always)]
 fn read_packet(letter: u8, time_ns: i64, fields: &mut Fields<'_>, seen: &mut Seen) -> Option<()> {
-    let (event, at_far_end) = event(letter)?;
-    let (from, to) = (fields.small()?, fields.small()?);
-    let node = if at_far_end { to } else { from };
-    seen.restart(event, time_ns, node, NodeLayer::Link);
-    seen.kind = Kind::of(fields.field()?);
-    seen.size = fields.small()?;
-    seen.marks = Marks::of(fields.field()?);
-    seen.flow_id = u32::try_from(fields.signed()?).ok();
-    seen.ends = Some((fields.end()?, fields.end()?));
+    let event = event(letter)?;
+    Route::read(fields)?.fill(event, time_ns, seen);
     seen.sequence = Some(fields.signed()?);
     seen.uid = fields.signed()? as u64;
     Some(())
