@@ -38,6 +38,8 @@ pub enum Filled {
 /// second chunk.
 pub struct Chunks {
     state: State,
+    /// Whether a thread reads ahead although nothing needs decompressing.
+    is_eager: bool,
     /// A buffer that came back while nobody reads ahead.
     spare: Vec<u8>,
 }
@@ -57,8 +59,14 @@ impl Chunks {
     ) -> Self {
         Self {
             state: State::Fresh(Filler { reader, compression, limit, total: 0, progress, failed: None }),
+            is_eager: false,
             spare: Vec::new(),
         }
+    }
+
+    /// Read ahead in any case: for readers that take longer over a chunk than the copy of it.
+    pub fn read_ahead(&mut self) {
+        self.is_eager = true;
     }
 
     /// The next chunk; after the end it stays the end.
@@ -68,7 +76,9 @@ impl Chunks {
             State::Fresh(mut filler) => {
                 let filled = filler.fill_guarded(std::mem::take(&mut self.spare));
                 match &filled {
-                    Filled::Chunk(chunk) if filler.is_plain() || chunk.end - chunk.head < CHUNK => {
+                    Filled::Chunk(chunk)
+                        if (filler.is_plain() && !self.is_eager) || chunk.end - chunk.head < CHUNK =>
+                    {
                         self.state = State::Fresh(filler);
                     }
                     Filled::Chunk(_) => self.state = read_ahead(filler),

@@ -82,6 +82,11 @@ impl Input {
         })
     }
 
+    /// Let a thread read what comes next, compressed or not.
+    pub fn read_ahead(&mut self) {
+        self.chunks.read_ahead();
+    }
+
     /// How the source is compressed.
     pub fn compression(&self) -> Compression {
         self.compression

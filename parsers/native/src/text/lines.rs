@@ -28,7 +28,9 @@ pub struct Lines {
 
 impl Lines {
     /// The lines from where `input` stands.
-    pub fn new(input: Input) -> Self {
+    pub fn new(mut input: Input) -> Self {
+        // Parsing takes longer than reading and making flows, so neither must wait for the other.
+        input.read_ahead();
         Self { input, number: 0 }
     }
 
