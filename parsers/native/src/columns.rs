@@ -174,7 +174,7 @@ impl<'a> FlowRow<'a> {
 
     /// Sequence numbers that count packets say nothing of bytes.
     fn counts_packets(&self) -> bool {
-        self.flow.numbering == Numbering::Packets
+        self.flow.deliveries.as_ref().is_some_and(|both| both.numbering == Numbering::Packets)
     }
 
     fn unique_bytes(&self) -> Option<u64> {
@@ -290,8 +290,8 @@ impl Rows for FlowRows {
         reconstruction(&rows, &mut columns);
         round_trips(&rows, &mut columns);
         delivery(&rows, &mut columns);
-        columns.u64("ip_fragments", rows.iter().map(|row| row.direction.fragments));
-        columns.u64("icmp_errors", rows.iter().map(|row| row.direction.icmp_errors));
+        columns.u64("ip_fragments", rows.iter().map(|row| u64::from(row.direction.fragments)));
+        columns.u64("icmp_errors", rows.iter().map(|row| u64::from(row.direction.icmp_errors)));
         columns.text("notes", rows.iter().map(FlowRow::notes));
         columns.finish(rows.len())
     }
@@ -394,7 +394,7 @@ fn delivery(rows: &[FlowRow<'_>], columns: &mut Columns) {
     values("jitter_ms", Delivery::jitter_ms);
     let reasons = |row: &FlowRow<'_>| row.delivery().and_then(Delivery::drop_words);
     columns.text("drop_reasons", rows.iter().map(reasons));
-    columns.u32("flow_id", rows.iter().map(|row| row.flow.flow_id));
+    columns.u32("flow_id", rows.iter().map(|row| row.flow.deliveries.as_ref().and_then(|both| both.flow_id)));
 }
 
 /// The table of bins, in order of flow, direction and time.

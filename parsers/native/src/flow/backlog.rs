@@ -17,9 +17,9 @@ use crate::event::{Packet, Tcp, TcpFlags, TcpOptions, Transport};
 const GROUP_BITS: u32 = 8;
 /// Packets in a buffer; a group has as many buffers as it needs.
 const BUFFER: usize = 64;
-/// Buffers of all groups together: 8 MB. With more, packets of the same flow come together more
+/// Buffers of all groups together: 5 MB. With more, packets of the same flow come together more
 /// often, but memory is bounded.
-const MAX_BUFFERS: usize = 3_200;
+const MAX_BUFFERS: usize = 2_000;
 
 /// In [`Aside::bits`], beside the TCP flags: the packet comes from [`Side::High`].
 const FROM_HIGH: u16 = 1 << 15;

@@ -3,7 +3,7 @@
 use super::key::Side;
 use super::rtt::{RttStatistics, Sketch};
 use crate::documents::FlowTotals;
-use crate::event::{Code, NodeLayer};
+use crate::event::{Code, NodeLayer, Numbering};
 use crate::wire::probe::ProbeLayout;
 
 /// Kinds of drops that are told apart in one direction.
@@ -229,9 +229,19 @@ fn histogram_percentile_ms(bins: &[(i64, u64)], share: f64) -> Option<f64> {
 #[derive(Clone, Debug, Default)]
 pub struct Deliveries {
     sides: [Delivery; 2],
+    /// The simulator's flow id of the first packet that has one.
+    pub flow_id: Option<u32>,
+    /// What the flow's sequence numbers count.
+    pub numbering: Numbering,
 }
 
 impl Deliveries {
+    /// Take over what a packet says of the flow as a whole.
+    pub fn note_identity(&mut self, flow_id: Option<u32>, numbering: Numbering) {
+        self.flow_id = self.flow_id.or(flow_id);
+        self.numbering = numbering;
+    }
+
     /// What became of the packets that `side` sent.
     pub fn of(&self, side: Side) -> &Delivery {
         &self.sides[side as usize]

@@ -27,7 +27,7 @@ use sendings::Pool;
 pub use table::{FlowTable, Found, LOOK_UPS};
 use tcp::{Connection, Outcome, Segment};
 
-/// Volume of one direction.
+/// Volume of one direction. What is rare is counted in 32 bits and stays at their maximum.
 #[derive(Clone, Copy, Debug)]
 pub struct Direction {
     /// Packets seen.
@@ -45,14 +45,14 @@ pub struct Direction {
     /// Latest time, likewise.
     pub end_ns: i64,
     /// Packets whose payload is not known because a header was cut.
-    pub cut_packets: u64,
+    pub cut_packets: u32,
     /// Packets that were fragments.
-    pub fragments: u64,
+    pub fragments: u32,
     /// ICMP errors that quote this direction.
-    pub icmp_errors: u64,
+    pub icmp_errors: u32,
     /// Frames with packets of this direction that 802.11 sent again although the capture had shown
     /// them: not counted above.
-    pub repeated_frames: u64,
+    pub repeated_frames: u32,
 }
 
 impl Direction {
@@ -82,7 +82,7 @@ impl Direction {
                 self.data_packets += u64::from(payload > 0);
                 self.largest_payload = self.largest_payload.max(payload);
             }
-            None => self.cut_packets += 1,
+            None => self.cut_packets = self.cut_packets.saturating_add(1),
         }
     }
 }
@@ -103,10 +103,6 @@ pub struct Flow {
     pub deliveries: Option<Box<Deliveries>>,
     /// Whether its datagrams are numbered in their payload, for each side; only of UDP.
     probing: Option<Box<[Probing; 2]>>,
-    /// The simulator's flow id of its first packet.
-    pub flow_id: Option<u32>,
-    /// What its sequence numbers count.
-    pub numbering: Numbering,
 }
 
 impl Flow {
@@ -121,8 +117,6 @@ impl Flow {
             tcp: is_tcp.then(Box::default),
             deliveries: None,
             probing: None,
-            flow_id: None,
-            numbering: Numbering::Bytes,
         }
     }
 
@@ -149,7 +143,7 @@ impl Flow {
         let direction = &mut self.directions[side as usize];
         direction.count(packet.time_ns, packet.wire_bytes, network.payload_bytes);
         if network.fragment.is_some() {
-            direction.fragments += 1;
+            direction.fragments = direction.fragments.saturating_add(1);
         }
         match (network.payload_bytes, &mut self.tcp) {
             (Some(payload), Some(connection)) if network.transport == Transport::Tcp => {
@@ -199,7 +193,8 @@ impl Flow {
 
     /// A frame of `side` came again that had been counted.
     pub fn on_repeated_frame(&mut self, side: Side) {
-        self.directions[side as usize].repeated_frames += 1;
+        let count = &mut self.directions[side as usize].repeated_frames;
+        *count = count.saturating_add(1);
     }
 
     /// Take over what another program says of the packets of `side`.
@@ -212,7 +207,8 @@ impl Flow {
         direction.packets += totals.sent.0;
         direction.wire_bytes += totals.sent.1;
         // Totals do not tell payload from headers.
-        direction.cut_packets += totals.sent.0;
+        let packets = u32::try_from(totals.sent.0).unwrap_or(u32::MAX);
+        direction.cut_packets = direction.cut_packets.saturating_add(packets);
         self.deliveries_mut().of_mut(side).on_totals(totals);
     }
 
@@ -236,8 +232,7 @@ impl Flow {
         outcome: &mut Outcome,
     ) {
         self.directions[side as usize].count(packet.time_ns, packet.wire_bytes, network.payload_bytes);
-        self.flow_id = self.flow_id.or(network.flow_id);
-        self.numbering = network.numbering;
+        self.deliveries_mut().note_identity(network.flow_id, network.numbering);
         if side == self.first {
             self.watch(side, packet, network, pool, outcome);
         } else {
@@ -257,7 +252,7 @@ impl Flow {
         outcome: &mut Outcome,
     ) {
         // Some traces show it on links only, and not where the packet was sent.
-        self.flow_id = self.flow_id.or(network.flow_id);
+        self.deliveries_mut().note_identity(network.flow_id, network.numbering);
         if side != self.first {
             self.watch(side, packet, network, pool, outcome);
         }
@@ -305,7 +300,8 @@ impl Flow {
 
     /// Take in an ICMP error that quotes a packet of `side`.
     pub fn on_icmp_error(&mut self, side: Side) {
-        self.directions[side as usize].icmp_errors += 1;
+        let count = &mut self.directions[side as usize].icmp_errors;
+        *count = count.saturating_add(1);
     }
 
     /// Whether a packet cannot belong to this flow although it has its five-tuple.
