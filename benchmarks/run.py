@@ -243,7 +243,7 @@ class Bench:
         plan: Plan | TextPlan,
         *,
         at_least: float | None,
-        peer_plan: Plan | None = None,
+        peer_plan: Plan | TextPlan | None = None,
     ) -> Entry | None:
         """Measure a peer and tfrctrace in turns; return tfrctrace's entry."""
         target = "-" if at_least is None else f">= {at_least:g}"
