@@ -61,7 +61,7 @@ def summary(
         key="summary",
         title="Summary",
         paragraphs=_opening(flows, sources, joined=joined),
-        facts=_facts(flows, sources, conversations),
+        facts=_facts(flows, sources, conversations, joined=joined),
         findings=tuple(words for words in findings if words),
     )
 
@@ -80,16 +80,23 @@ def _opening(flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]], *, joine
         f" {'holds' if len(sources) == 1 else 'hold'} {counted(packets, 'packet')} in "
         f"{counted(flows['flow'].n_unique(), 'flow')}{_by_transport(flows)}.{apart}",
     )
-    first, last = _first_and_last(sources)
-    if first is None:
-        return (held,)
+    when = _when(_covered(sources, joined=joined))
+    return (held, (when,)) if when else (held,)
+
+
+def _when(covered: Sequence[tuple[int, int]]) -> str:
+    """Return when the packets were; inputs that do not meet in time have no last packet in common."""
+    if not covered:
+        return ""
+    if len(covered) > 1:
+        return f"The inputs are of {len(covered)} separate times, which the table of inputs names."
+    ((first, last),) = covered
     if first == last:
-        return (held, (f"The only packet is of {format_time_ns(first)}.",))
-    when = (
+        return f"The only packet is of {format_time_ns(first)}."
+    return (
         f"The first packet is of {format_time_ns(first)}, the last came "
         f"{format_duration_s(span_s(first, last))} later."
     )
-    return (held, (when,))
 
 
 def _input_names(sources: Sequence[Mapping[str, Any]]) -> Words:
@@ -124,12 +131,18 @@ def _by_transport(flows: pl.DataFrame) -> str:
 
 
 def _facts(
-    flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]], conversations: Sequence[Conversation]
+    flows: pl.DataFrame,
+    sources: Sequence[Mapping[str, Any]],
+    conversations: Sequence[Conversation],
+    *,
+    joined: bool,
 ) -> tuple[Fact, ...]:
     packets, wire_bytes = volume(flows, sources)
-    lasted_s = span_s(*_first_and_last(sources))
+    covered = _covered(sources, joined=joined)
+    lasted_s = sum(last - first for first, last in covered) / 1e9 if covered else None
+    whose = "from first to last packet" if len(covered) <= 1 else f"of {len(covered)} separate times together"
     facts = [
-        Fact("Duration", format_duration_s(lasted_s), "from first to last packet"),
+        Fact("Duration", format_duration_s(lasted_s), whose),
         Fact("Packets", format_count(packets), f"{_packet_rate(packets, lasted_s)} on average"),
         Fact("On the wire", format_bytes(wire_bytes), f"{_mean_rate(wire_bytes, lasted_s)} on average"),
         Fact("Flows", format_count(flows["flow"].n_unique()), _by_transport(flows).removeprefix(": ")),
@@ -158,11 +171,24 @@ def _mean_rate(byte_count: int, lasted_s: float | None) -> str:
     return format_rate_bps(byte_count * 8 / lasted_s) if lasted_s else MISSING
 
 
-def _first_and_last(sources: Sequence[Mapping[str, Any]]) -> tuple[int | None, int | None]:
-    """Return the time of the first and of the last packet of all inputs in ns."""
-    starts = [source["start_ns"] for source in sources if source["start_ns"] is not None]
-    ends = [source["end_ns"] for source in sources if source["end_ns"] is not None]
-    return min(starts, default=None), max(ends, default=None)
+def _covered(sources: Sequence[Mapping[str, Any]], *, joined: bool) -> list[tuple[int, int]]:
+    """Return the spans of time in ns that the inputs cover, in order and without overlap.
+
+    A simulation begins at 0 and a capture half a century later: what is between them is no duration. Joined
+    inputs are one trace, with whatever is between two of them.
+    """
+    covered: list[tuple[int, int]] = []
+    spans = (
+        (source["start_ns"], source["end_ns"])
+        for source in sources
+        if source["start_ns"] is not None and source["end_ns"] is not None
+    )
+    for start, end in sorted(spans):
+        if covered and (joined or start <= covered[-1][1]):
+            covered[-1] = (covered[-1][0], max(covered[-1][1], end))
+        else:
+            covered.append((start, end))
+    return covered
 
 
 def _largest_flow(flows: pl.DataFrame, conversations: Sequence[Conversation]) -> Words:

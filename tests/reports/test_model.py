@@ -48,6 +48,25 @@ def test_the_opening_says_what_was_captured_and_when(two_flows):
     ]
 
 
+def test_a_simulation_and_a_capture_do_not_last_half_a_century(small_trace):
+    trace = small_trace().flow(1).flow(2, source="b.tr", start_ns=0, end_ns=3 * 10**9)
+    trace.source(packets=20).source(source="b.tr", format="ns2", start_ns=0, end_ns=3 * 10**9)
+    summary = section(report_on(trace), "summary")
+    assert "The inputs are of 2 separate times" in said(summary.paragraphs[-1])
+    duration, packets = summary.facts[:2]
+    assert (duration.value, duration.detail) == ("4.00 s", "of 2 separate times together")
+    # 20 of the capture and 10 that the simulated flow sent
+    assert (packets.value, packets.detail) == ("30", "8 packets/s on average")
+
+
+@pytest.mark.parametrize(("joined", "duration"), [(False, "3.00 s"), (True, "5.00 s")])
+def test_time_between_two_inputs_counts_if_they_are_one_trace(small_trace, joined, duration):
+    trace = small_trace().flow(1)
+    for name, (first_s, last_s) in {"a.pcap": (0, 1), "b.pcap": (0, 2), "c.pcap": (4, 5)}.items():
+        trace.source(source=name, start_ns=first_s * 10**9, end_ns=last_s * 10**9)
+    assert section(report_on(trace, joined=joined), "summary").facts[0].value == duration
+
+
 def test_the_largest_flow_counts_both_directions(two_flows):
     # 41000 of 61000 bytes
     assert "flow 1 (10.0.0.1:40000 → 10.0.0.2:80): 41.0 kB on the wire, 67.2 % of the bytes" in findings(
