@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import struct
 import subprocess
@@ -15,6 +16,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
+    from types import ModuleType
 
 # A busy machine is slow, not wrong.
 settings.register_profile("tfrctrace", deadline=None)
@@ -33,6 +35,23 @@ class Outcome:
     status: int
     out: str
     err: str
+
+
+@pytest.fixture(scope="session")
+def load_script() -> Callable[[Path], ModuleType]:
+    """Return a function that imports a script that belongs to no package."""
+
+    def load(path: Path) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        # dataclasses look their module up by name, and so does one script that imports another
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        return module
+
+    return load
 
 
 @pytest.fixture(scope="session")

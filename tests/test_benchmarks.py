@@ -1,7 +1,6 @@
 """The captures of the benchmarks are what their description says, in both file forms."""
 
-import importlib.util
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,16 +13,10 @@ BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 
 
 @pytest.fixture(scope="module")
-def captures() -> ModuleType:
+def captures(load_script: Callable[[Path], ModuleType]) -> ModuleType:
     pytest.importorskip("numpy")
-    for name in ("plan", "captures"):
-        spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    return module
+    load_script(BENCHMARKS / "plan.py")
+    return load_script(BENCHMARKS / "captures.py")
 
 
 def flows(captures: ModuleType, path: Path, **plan: Any) -> tuple[list[dict[str, Any]], Any]:

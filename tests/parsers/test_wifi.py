@@ -5,11 +5,11 @@ ns-3's FlowMonitor counted at the IP layer. A frame that the link repeated altho
 is one packet to us, as it is to the receiving station.
 """
 
-import importlib.util
 import json
 import shutil
 import struct
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -161,13 +161,8 @@ def test_frames_that_cannot_be_read_are_told_by_reason(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def witness() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("wifi_witness", WIFI / "witness.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def witness(load_script: Callable[[Path], ModuleType]) -> ModuleType:
+    return load_script(WIFI / "witness.py")
 
 
 @has_tshark

@@ -5,13 +5,13 @@ installed they are asked again. Each place where we count differently from a wit
 with the reason.
 """
 
-import importlib.util
 import json
 import math
 import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -248,13 +248,8 @@ def test_closed_port_of_the_mixed_trace_is_refused() -> None:
 
 
 @pytest.fixture(scope="module")
-def witness() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("witness", DATA / "witness.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def witness(load_script: Callable[[Path], ModuleType]) -> ModuleType:
+    return load_script(DATA / "witness.py")
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
