@@ -1,0 +1,290 @@
+//! One direction of a connection: what one side sent, and what the other said of it.
+
+use super::{Outcome, Segment};
+use crate::event::TcpFlags;
+use crate::flow::holes::Holes;
+use crate::flow::rtt::{RttRange, RttStatistics, Sketch};
+use crate::flow::sendings::{Pool, Sendings};
+use crate::seq::{SeqNumber, Unwrapper};
+
+/// Segments of one direction that wait for their acknowledgement: 90 MB in full-size segments.
+/// Those beyond give no RTT sample.
+pub(super) const MAX_OUTSTANDING: usize = 65_536;
+
+/// Timestamp values that wait for their echo; they tick a thousand times a second at most, usually.
+const MAX_TIMESTAMPS: usize = 4_096;
+
+/// What one side sent, and what was said of it.
+#[derive(Debug, Default)]
+pub struct Half {
+    pub(super) stream: Option<Unwrapper>,
+    /// Position behind the highest seen (SND.NXT as the capture knows it).
+    pub(super) next: i64,
+    /// The sequence number at `next`; means nothing without a stream.
+    next_number: u32,
+    /// Lowest position seen.
+    start: i64,
+    /// Highest position that the other side acknowledged (SND.UNA).
+    pub(super) acknowledged: i64,
+    /// The acknowledgement number that the other side sent last.
+    pub(super) last_ack: u32,
+    /// None until something is passed over.
+    holes: Option<Box<Holes>>,
+
+    /// New data not yet acknowledged, by the position where they end.
+    outstanding: Sendings,
+    /// Acknowledgements beyond `ambiguous.0` while up to `ambiguous.1` is outstanding tell no RTT:
+    /// something there was sent twice or arrived late (Karn's rule).
+    ambiguous: (i64, i64),
+    /// Timestamp values not yet echoed, each with the time of the first data that carried it.
+    timestamps: Sendings,
+    pub(super) last_timestamp: Option<u32>,
+
+    /// Of the last segment this side sent, as an acknowledger.
+    pub(super) last_window: u16,
+    /// Window scale of this side's SYN.
+    pub window_scale: Option<u8>,
+    /// Maximum segment size of this side's SYN.
+    pub mss: Option<u16>,
+    pub(super) syns: u32,
+    pub(super) fin: bool,
+
+    /// Payload with every byte counted once.
+    pub unique_bytes: u64,
+    /// Packets with bytes seen before.
+    pub retransmitted_packets: u32,
+    /// Those bytes.
+    pub retransmitted_bytes: u64,
+    /// Late packets with bytes not seen before.
+    pub out_of_order_packets: u32,
+    /// Duplicate acknowledgements that this side sent.
+    pub duplicate_acks: u32,
+    /// Packets of this side that announce a window of 0.
+    pub zero_windows: u32,
+    /// RTT of this side's data, by Karn's rule.
+    pub rtt: RttStatistics,
+    /// Its percentiles.
+    pub rtt_sketch: Sketch,
+    /// RTT of this side's data, by timestamp echo.
+    pub timestamp_rtt: RttRange,
+    /// Whether any segment carried a timestamp.
+    pub has_timestamps: bool,
+    /// Segments whose RTT was not looked for because too many were outstanding.
+    pub unwatched: u32,
+}
+
+impl Half {
+    /// Bytes passed over and never seen.
+    pub fn missing_bytes(&self) -> u64 {
+        self.holes.as_ref().map_or(0, |holes| holes.missing())
+    }
+
+    /// Whether there were more holes than are kept.
+    pub fn lost_track_of_holes(&self) -> bool {
+        self.holes.as_ref().is_some_and(|holes| holes.overflowed())
+    }
+
+    /// Whether the capture shows a SYN of this side.
+    pub fn has_syn(&self) -> bool {
+        self.syns > 0
+    }
+
+    /// Position of `number` in this side's stream, if it has one.
+    pub fn position(&self, number: u32) -> Option<i64> {
+        let stream = self.stream?;
+        Some(stream.position(SeqNumber(number), self.next))
+    }
+
+    /// Find where a segment belongs in this side's stream, and what of it is new.
+    #[inline(always)]
+    pub(super) fn place(&mut self, segment: &Segment<'_>, pool: &mut Pool, outcome: &mut Outcome) {
+        let control = segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST);
+        let is_next = segment.tcp.seq == self.next_number && self.stream.is_some();
+        if !is_next || control {
+            return self.place_unusual(segment, pool, outcome);
+        }
+        if segment.payload > 0 {
+            outcome.position = self.next;
+            outcome.new_bytes = segment.payload;
+            self.unique_bytes += u64::from(segment.payload);
+            self.advance(self.next + i64::from(segment.payload), segment.time_ns, pool);
+        }
+    }
+
+    /// Everything but the next data or a bare acknowledgement with the next number.
+    #[inline(never)]
+    fn place_unusual(&mut self, segment: &Segment<'_>, pool: &mut Pool, outcome: &mut Outcome) {
+        let flags = segment.tcp.flags;
+        let syn = i64::from(flags.has(TcpFlags::SYN));
+        let Some(stream) = self.stream else {
+            return self.begin(segment, syn, pool, outcome);
+        };
+        let position = stream.position(SeqNumber(segment.tcp.seq), self.next);
+        outcome.position = position;
+        let start = position + syn;
+        let end = start + i64::from(segment.payload);
+        let occupied = end + i64::from(flags.has(TcpFlags::FIN));
+        // What a reset carries is not data of the stream (RFC 9293 section 3.5.3), and a bare
+        // acknowledgement occupies no number.
+        if !flags.has(TcpFlags::RST) && occupied > position {
+            self.place_elsewhere((start, end, occupied), segment, pool, outcome);
+        }
+    }
+
+    /// The first segment of this direction.
+    #[cold]
+    fn begin(&mut self, segment: &Segment<'_>, syn: i64, pool: &mut Pool, outcome: &mut Outcome) {
+        // Without a SYN the first byte seen is position 1, as if the SYN had been just before it.
+        let base = SeqNumber(segment.tcp.seq.wrapping_sub(1 - syn as u32));
+        self.stream = Some(Unwrapper::new(base));
+        let position = 1 - syn;
+        outcome.position = position;
+        self.start = position;
+        self.next = position;
+        self.next_number = segment.tcp.seq;
+        self.acknowledged = position;
+        self.ambiguous = (i64::MAX, i64::MIN);
+        if segment.tcp.flags.has(TcpFlags::RST) {
+            return;
+        }
+        outcome.new_bytes = segment.payload;
+        self.unique_bytes += u64::from(segment.payload);
+        let fin = i64::from(segment.tcp.flags.has(TcpFlags::FIN));
+        let occupied = 1 + i64::from(segment.payload) + fin;
+        if occupied > position {
+            self.advance(occupied, segment.time_ns, pool);
+        }
+    }
+
+    /// A segment anywhere in the stream: at its end, beyond it, or before it.
+    fn place_elsewhere(
+        &mut self,
+        (start, end, occupied): (i64, i64, i64),
+        segment: &Segment<'_>,
+        pool: &mut Pool,
+        outcome: &mut Outcome,
+    ) {
+        let known = self.start..self.next;
+        let older = (end.min(known.start) - start).max(0);
+        if older > 0 {
+            // From before the first segment of the capture.
+            self.start = start;
+            if end < known.start {
+                self.holes.get_or_insert_default().open(end, known.start);
+            }
+        }
+        let within = (start.max(known.start), end.min(known.end));
+        let filled = self.holes.as_mut().map_or(0, |holes| holes.fill(within.0, within.1));
+        let beyond = (end - start.max(known.end)).max(0);
+        if start > known.end {
+            self.holes.get_or_insert_default().open(known.end, start);
+        }
+        // Each is a part of the payload, so they fit.
+        let late_bytes = older as u32 + filled as u32;
+        outcome.new_bytes = late_bytes + beyond as u32;
+        outcome.repeated_bytes = segment.payload - outcome.new_bytes;
+        self.unique_bytes += u64::from(outcome.new_bytes);
+        if outcome.repeated_bytes > 0 {
+            self.retransmitted_packets += 1;
+            self.retransmitted_bytes += u64::from(outcome.repeated_bytes);
+        } else if late_bytes > 0 {
+            outcome.out_of_order = true;
+            self.out_of_order_packets += 1;
+        }
+        if occupied > known.end {
+            self.advance(occupied, segment.time_ns, pool);
+        }
+        if outcome.position < known.end {
+            let from = self.ambiguous.0.min(outcome.position);
+            self.ambiguous = (from, self.ambiguous.1.max(self.next));
+        }
+    }
+
+    /// New sequence numbers up to `occupied` went out.
+    #[inline(always)]
+    fn advance(&mut self, occupied: i64, time_ns: i64, pool: &mut Pool) {
+        self.next_number = self.next_number.wrapping_add((occupied - self.next) as u32);
+        self.next = occupied;
+        let is_watched = self.outstanding.count() < MAX_OUTSTANDING
+            && self.outstanding.push(occupied as u32, time_ns, pool);
+        if !is_watched {
+            self.unwatched += 1;
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn remember_timestamp(&mut self, value: u32, segment: &Segment<'_>, pool: &mut Pool) {
+        self.has_timestamps = true;
+        let occupies = segment.payload > 0 || segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN);
+        let is_newer = self.last_timestamp.is_none_or(|last| SeqNumber(value).since(SeqNumber(last)) > 0);
+        if occupies && is_newer {
+            self.last_timestamp = Some(value);
+            if self.timestamps.count() == MAX_TIMESTAMPS {
+                self.timestamps.drop_oldest(pool);
+            }
+            // Without room the value has no RTT, as if its echo had been lost.
+            let _ = self.timestamps.push(value, segment.time_ns, pool);
+        }
+    }
+
+    /// `segment`, sent by `acknowledger`, acknowledges data of this half.
+    #[inline(always)]
+    pub(super) fn on_acknowledgement(
+        &mut self,
+        acknowledger: &mut Half,
+        segment: &Segment<'_>,
+        pool: &mut Pool,
+        outcome: &mut Outcome,
+    ) {
+        self.last_ack = segment.tcp.ack;
+        let Some(position) = self.position(segment.tcp.ack) else {
+            return;
+        };
+        if position > self.acknowledged {
+            outcome.ack_rtt_ns = self.on_progress(position, segment.time_ns, pool);
+            if let Some((_, echo)) = segment.tcp.options.timestamp {
+                outcome.timestamp_rtt_ns = self.on_echo(echo, segment.time_ns, pool);
+            }
+        } else if position == self.acknowledged
+            && self.next > position
+            && segment.payload == 0
+            && !segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST)
+            && segment.tcp.window == acknowledger.last_window
+        {
+            // RFC 5681 section 2, "duplicate acknowledgment", conditions (a) to (e).
+            acknowledger.duplicate_acks += 1;
+        }
+    }
+
+    /// The acknowledgement moved on to `position`: its RTT, if it tells one.
+    #[inline(always)]
+    fn on_progress(&mut self, position: i64, time_ns: i64, pool: &mut Pool) -> Option<u64> {
+        let before = self.acknowledged;
+        let sent_ns = self.outstanding.pop_through(position as u32, pool);
+        // An acknowledgement of what the capture never showed must not move beyond what it did.
+        self.acknowledged = position.min(self.next);
+        let is_ambiguous = before < self.ambiguous.1 && position > self.ambiguous.0;
+        if self.acknowledged >= self.ambiguous.1 {
+            self.ambiguous = (i64::MAX, i64::MIN);
+        }
+        let rtt_ns = elapsed(sent_ns.filter(|_| !is_ambiguous)?, time_ns)?;
+        self.rtt.add(rtt_ns);
+        self.rtt_sketch.add(rtt_ns);
+        Some(rtt_ns)
+    }
+
+    /// The first echo of a timestamp: later ones may echo it for want of a newer.
+    #[inline(always)]
+    fn on_echo(&mut self, echo: u32, time_ns: i64, pool: &mut Pool) -> Option<u64> {
+        let sent_ns = self.timestamps.pop_through(echo, pool)?;
+        let rtt_ns = elapsed(sent_ns, time_ns)?;
+        self.timestamp_rtt.add(rtt_ns);
+        Some(rtt_ns)
+    }
+}
+
+/// Nanoseconds from `since` to `until`; None if the capture's clock went backwards between them.
+#[inline(always)]
+pub(super) fn elapsed(since: i64, until: i64) -> Option<u64> {
+    u64::try_from(until.checked_sub(since)?).ok()
+}

@@ -1,0 +1,226 @@
+//! One TCP connection as the capture shows it.
+//!
+//! Read RFC 9293 (TCP), RFC 5681 (duplicate acknowledgements), RFC 6298 (Karn's rule) and RFC 7323
+//! (timestamps) beside this folder. Each side has a [`Half`]: what it sent, and what the other side
+//! said of it. [`Connection::on_segment`] takes one segment and says what it was in an [`Outcome`];
+//! who counts, samples or draws that is not decided here.
+//!
+//! Finer classes of retransmissions (fast, by timeout, spurious, ...) belong between `Half::place`,
+//! which knows whether bytes repeat, and `Outcome`.
+
+mod half;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use super::key::Side;
+use super::sendings::Pool;
+use crate::event::{Tcp, TcpFlags};
+use crate::seq::SeqNumber;
+pub use half::Half;
+use half::elapsed;
+pub use state::State;
+
+/// Silence after which a SYN begins a new connection whatever its number (two maximum segment
+/// lifetimes, RFC 9293 section 3.4.1).
+const TWO_MSL_NS: i64 = 120_000_000_000;
+
+/// A segment, and when it was seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment<'a> {
+    /// When.
+    pub time_ns: i64,
+    /// Its header.
+    pub tcp: &'a Tcp,
+    /// Its payload.
+    pub payload: u32,
+}
+
+/// What a segment turned out to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Position of its first byte (0 is the SYN's number, or one before the first seen).
+    pub position: i64,
+    /// Payload bytes not seen before.
+    pub new_bytes: u32,
+    /// Payload bytes the capture had already shown.
+    pub repeated_bytes: u32,
+    /// Bytes not seen before, below the highest seen.
+    pub out_of_order: bool,
+    /// It acknowledged data of the other side, sent this long ago (Karn's rule).
+    pub ack_rtt_ns: Option<u64>,
+    /// It echoed a timestamp that the other side sent this long ago.
+    pub timestamp_rtt_ns: Option<u64>,
+    /// It completed the handshake that began this long ago.
+    pub handshake_rtt_ns: Option<u64>,
+}
+
+impl Outcome {
+    /// Nothing happened yet.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// Both halves and what belongs to neither.
+#[derive(Debug)]
+pub struct Connection {
+    halves: [Half; 2],
+    /// The side that sent the first SYN.
+    opener: Option<Side>,
+    /// Time of the first SYN, of the SYN/ACK.
+    handshake: [Option<i64>; 2],
+    /// From SYN to the ACK that completes the handshake.
+    pub handshake_rtt_ns: Option<u64>,
+    handshake_done: bool,
+    reset_by: Option<Side>,
+    last_ns: i64,
+}
+
+impl Connection {
+    /// A connection that nothing is known of.
+    pub fn new() -> Self {
+        Self {
+            halves: [Half::default(), Half::default()],
+            opener: None,
+            handshake: [None; 2],
+            handshake_rtt_ns: None,
+            handshake_done: false,
+            reset_by: None,
+            last_ns: i64::MIN,
+        }
+    }
+
+    /// What one side sent.
+    pub fn half(&self, side: Side) -> &Half {
+        &self.halves[side as usize]
+    }
+
+    /// Whether any of its segments could be read.
+    pub fn was_seen(&self) -> bool {
+        self.halves.iter().any(|half| half.stream.is_some())
+    }
+
+    /// Who opened the connection, if the capture shows it.
+    pub fn opener(&self) -> Option<Side> {
+        self.opener
+    }
+
+    /// Whether `segment` cannot belong to this connection but must begin another one between the
+    /// same ports.
+    #[inline(always)]
+    pub fn is_over_before(&self, side: Side, segment: &Segment<'_>) -> bool {
+        segment.tcp.flags.has(TcpFlags::SYN)
+            && !segment.tcp.flags.has(TcpFlags::ACK)
+            && self.is_succeeded_by_syn(side, segment)
+    }
+
+    fn is_succeeded_by_syn(&self, side: Side, segment: &Segment<'_>) -> bool {
+        let half = self.half(side);
+        let Some(stream) = half.stream else {
+            // The SYN of a connection whose other side was seen first, in a simultaneous open or
+            // after reordering; unless that is long ago or over.
+            return self.is_closed() || self.idle_since(segment.time_ns);
+        };
+        if half.syns > 0 && stream.base() == SeqNumber(segment.tcp.seq) {
+            return false;
+        }
+        // Another number. Inside the window of an open connection it is a stray or an attack
+        // (RFC 5961 section 4); otherwise the ports are used again.
+        let position = stream.position(SeqNumber(segment.tcp.seq), half.next);
+        let inside = position > half.acknowledged && position <= half.next;
+        let open = matches!(self.state(), State::Established | State::HalfClosed | State::Midstream);
+        !(open && inside) || self.idle_since(segment.time_ns)
+    }
+
+    fn is_closed(&self) -> bool {
+        matches!(self.state(), State::Closed | State::Reset | State::Refused)
+    }
+
+    fn idle_since(&self, time_ns: i64) -> bool {
+        time_ns.saturating_sub(self.last_ns) > TWO_MSL_NS
+    }
+
+    /// Take in one segment that `side` sent; `outcome` must be clear. What waits for its
+    /// acknowledgement is kept in `pool`.
+    #[inline(always)]
+    pub fn on_segment(&mut self, side: Side, segment: &Segment<'_>, pool: &mut Pool, outcome: &mut Outcome) {
+        let flags = segment.tcp.flags;
+        if flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST) {
+            self.on_control(side, segment);
+        }
+        let (sender, receiver) = self.split(side);
+        sender.place(segment, pool, outcome);
+        if segment.tcp.window == 0 && !flags.has(TcpFlags::RST) {
+            sender.zero_windows += 1;
+        }
+        if let Some((value, _)) = segment.tcp.options.timestamp
+            && sender.last_timestamp != Some(value)
+        {
+            sender.remember_timestamp(value, segment, pool);
+        }
+        // Most data packets repeat the last acknowledgement on their way.
+        if flags.has(TcpFlags::ACK) && (segment.payload == 0 || segment.tcp.ack != receiver.last_ack) {
+            receiver.on_acknowledgement(sender, segment, pool, outcome);
+            if !self.handshake_done {
+                outcome.handshake_rtt_ns = self.complete_handshake(side, segment);
+            }
+        }
+        self.halves[side as usize].last_window = segment.tcp.window;
+        self.last_ns = self.last_ns.max(segment.time_ns);
+    }
+
+    fn split(&mut self, side: Side) -> (&mut Half, &mut Half) {
+        let [low, high] = &mut self.halves;
+        match side {
+            Side::Low => (low, high),
+            Side::High => (high, low),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn on_control(&mut self, side: Side, segment: &Segment<'_>) {
+        let flags = segment.tcp.flags;
+        if flags.has(TcpFlags::RST) {
+            self.reset_by.get_or_insert(side);
+        }
+        let half = &mut self.halves[side as usize];
+        half.fin |= flags.has(TcpFlags::FIN);
+        if flags.has(TcpFlags::SYN) {
+            half.syns += 1;
+            half.mss = half.mss.or(segment.tcp.options.mss);
+            half.window_scale = half.window_scale.or(segment.tcp.options.window_scale);
+            let answers = flags.has(TcpFlags::ACK);
+            self.handshake[usize::from(answers)].get_or_insert(segment.time_ns);
+            let opener = if answers { side.other() } else { side };
+            self.opener.get_or_insert(opener);
+        }
+    }
+
+    /// The opener's first segment that acknowledges the SYN/ACK.
+    #[cold]
+    fn complete_handshake(&mut self, side: Side, segment: &Segment<'_>) -> Option<u64> {
+        if self.opener != Some(side) || self.handshake[1].is_none() {
+            // Data or ACKs of a connection that was open already.
+            self.handshake_done |= self.opener.is_none();
+            return None;
+        }
+        let answer = self.half(side.other());
+        if answer.acknowledged < 1 {
+            return None;
+        }
+        self.handshake_done = true;
+        let once = self.halves.iter().all(|half| half.syns == 1);
+        let since = self.handshake[0].filter(|_| once)?;
+        self.handshake_rtt_ns = elapsed(since, segment.time_ns);
+        self.handshake_rtt_ns
+    }
+}
+
+impl Default for Connection {
+    fn default() -> Self {
+        Self::new()
+    }
+}
