@@ -396,7 +396,7 @@ impl Analysis {
                 if network.fragment.is_some() {
                     self.fragments.remember(network, found);
                 }
-                self.give(found, packet, network);
+                self.give(found, packet, network, asides);
                 if network.transport == Transport::Udp {
                     self.take_datagram(found, packet, asides.head(network.head));
                 }
@@ -536,18 +536,19 @@ impl Analysis {
             return None;
         };
         self.backlog.settle(found.flow, &mut self.flows, &mut self.pool);
-        self.give(found, packet, &network);
+        // A later fragment has no options.
+        self.give(found, packet, &network, &Asides::default());
         Some(found)
     }
 
     #[inline(always)]
-    fn give(&mut self, found: Found, packet: &Packet, network: &Network) {
+    fn give(&mut self, found: Found, packet: &Packet, network: &Network, asides: &Asides) {
         let outcome = &mut self.outcome;
         if self.collects {
             outcome.clear();
         }
         let flow = self.flows.get_mut(found.flow);
-        flow.on_packet(found.side, packet, network, &mut self.pool, outcome);
+        flow.on_packet(found.side, packet, network, asides, &mut self.pool, outcome);
         if self.collects {
             self.collect(found, packet, network);
         }

@@ -6,6 +6,7 @@
 
 use std::num::NonZeroU32;
 
+use crate::event::Sack;
 use crate::frame::Frame;
 
 /// Where in the lists, from 1.
@@ -39,11 +40,37 @@ impl Head {
     }
 }
 
+/// What an acknowledgement says arrived beyond its number (RFC 2018), and perhaps twice (RFC 2883).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct SackBlocks {
+    blocks: [(u32, u32); Self::MOST],
+    count: u8,
+}
+
+impl SackBlocks {
+    /// As many as the longest header has room for.
+    pub const MOST: usize = 4;
+
+    /// Add a block from its first number to the one behind its last. One too many is left out.
+    pub fn add(&mut self, start: u32, end: u32) {
+        if let Some(block) = self.blocks.get_mut(usize::from(self.count)) {
+            *block = (start, end);
+            self.count += 1;
+        }
+    }
+
+    /// The blocks, in the order of the option.
+    pub fn blocks(&self) -> &[(u32, u32)] {
+        self.blocks.get(..usize::from(self.count)).unwrap_or_default()
+    }
+}
+
 /// The lists of one batch, at most one entry in each for every packet.
 #[derive(Clone, Debug, Default)]
 pub struct Asides {
     heads: Vec<Head>,
     frames: Vec<Frame>,
+    sacks: Vec<SackBlocks>,
 }
 
 impl Asides {
@@ -51,6 +78,7 @@ impl Asides {
     pub fn clear(&mut self) {
         self.heads.clear();
         self.frames.clear();
+        self.sacks.clear();
     }
 
     /// Keep how a datagram's payload begins.
@@ -68,6 +96,21 @@ impl Asides {
     pub fn add_frame(&mut self, frame: Frame) -> Option<Aside> {
         self.frames.push(frame);
         at_the_end(self.frames.len())
+    }
+
+    /// Keep the blocks of an acknowledgement.
+    pub fn add_sack(&mut self, blocks: SackBlocks) -> Option<Aside> {
+        self.sacks.push(blocks);
+        at_the_end(self.sacks.len())
+    }
+
+    /// The blocks of a segment with these options.
+    #[inline(always)]
+    pub fn sack(&self, sack: Sack) -> &[(u32, u32)] {
+        match sack.blocks() {
+            Some(aside) => self.sacks.get(index(aside)).map_or(&[], SackBlocks::blocks),
+            None => &[],
+        }
     }
 
     /// The frame that carried the packet that has `aside`.

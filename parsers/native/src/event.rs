@@ -55,6 +55,10 @@ impl TcpFlags {
     pub const RST: u16 = 0x004;
     /// The acknowledgement number is valid.
     pub const ACK: u16 = 0x010;
+    /// ECN-echo: a mark of congestion arrived (RFC 3168).
+    pub const ECE: u16 = 0x040;
+    /// The congestion window was reduced for it.
+    pub const CWR: u16 = 0x080;
 
     /// Whether any of `flags` is set.
     #[inline(always)]
@@ -97,6 +101,36 @@ pub struct TcpOptions {
     pub mss: Option<u16>,
     /// Window scale, on SYN; at most 14 (RFC 7323 section 2.3).
     pub window_scale: Option<u8>,
+    /// Selective acknowledgement.
+    pub sack: Sack,
+}
+
+/// The two options of RFC 2018, in two bytes: they never stand together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Sack(u16);
+
+impl Sack {
+    /// Neither.
+    pub const NONE: Self = Self(0);
+
+    /// "SACK permitted", on SYN.
+    pub const PERMITTED: Self = Self(u16::MAX);
+
+    /// Blocks that are kept beside the batch; None if that has too many packets to say where.
+    pub fn with_blocks(aside: Aside) -> Option<Self> {
+        u16::try_from(aside.get()).ok().map(Self).filter(|sack| *sack != Self::PERMITTED)
+    }
+
+    /// Whether the SYN permits selective acknowledgements.
+    pub fn is_permitted(self) -> bool {
+        self == Self::PERMITTED
+    }
+
+    /// Where the blocks are, if there are any.
+    #[inline(always)]
+    pub fn blocks(self) -> Option<Aside> {
+        if self.is_permitted() { None } else { Aside::new(u32::from(self.0)) }
+    }
 }
 
 /// Where a packet lies in its datagram.

@@ -28,6 +28,9 @@ struct Sent {
     payload: u16,
     fragment: u16,
     stamp: Option<u8>,
+    /// End of a SACK block.
+    sack: Option<u8>,
+    ip: (u8, u8, u8),
     captured: usize,
 }
 
@@ -43,12 +46,17 @@ impl Sent {
             payload: 0,
             fragment: 0,
             stamp: None,
+            sack: None,
+            ip: (0, 0, 64),
             captured: usize::MAX,
         }
     }
 
     fn bytes(&self) -> Vec<u8> {
-        let options = self.stamp.map_or(vec![], |stamp| vec![1, 1, 8, 10, 0, 0, 0, stamp, 0, 0, 0, self.ack]);
+        let stamp = |stamp| vec![1, 1, 8, 10, 0, 0, 0, stamp, 0, 0, 0, self.ack];
+        let block = |end| vec![1, 1, 5, 10, 0, 0, 0, self.ack, 0, 0, 0, end];
+        let options = [self.stamp.map_or(vec![], stamp), self.sack.map_or(vec![], block)].concat();
+        let (tos, ip_id, ttl) = self.ip;
         let header = if self.protocol == 17 { 8 } else { 20 + options.len() };
         let total = 20 + header as u16 + self.payload;
         let (client, server) = ([10, 0, 0, 1], [10, 0, 0, 2]);
@@ -57,11 +65,11 @@ impl Sent {
         if self.from_server {
             ports.reverse();
         }
-        let mut bytes = vec![0x45, 0];
+        let mut bytes = vec![0x45, tos];
         bytes.extend(total.to_be_bytes());
-        bytes.extend([0, 7]);
+        bytes.extend([0, ip_id]);
         bytes.extend(self.fragment.to_be_bytes());
-        bytes.extend([64, self.protocol, 0, 0]);
+        bytes.extend([ttl, self.protocol, 0, 0]);
         bytes.extend([src, dst].concat());
         bytes.extend(ports.concat());
         if self.protocol == 17 {
@@ -79,25 +87,31 @@ impl Sent {
 }
 
 fn sent() -> impl Strategy<Value = Sent> {
-    let flags = prop::sample::select(vec![0x10, 0x10, 0x10, 0x18, SYN, 0x12, 0x11, 0x04]);
+    let flags = prop::sample::select(vec![0x10, 0x10, 0x10, 0x18, 0x50, SYN, 0x12, 0x11, 0x04]);
     let protocol = prop::sample::select(vec![6, 6, 6, 17]);
     // The whole datagram mostly, else its first part or a later one.
     let fragment = prop::sample::select(vec![0, 0, 0, 0, 0, 0, 0x2000, 1]);
     let captured = prop::sample::select(vec![usize::MAX, usize::MAX, usize::MAX, 30]);
-    let numbers = (0_u8..40, 0_u8..40, 0_u16..12, proptest::option::of(0_u8..20));
-    (0_u16..4, any::<bool>(), protocol, flags, numbers, fragment, captured).prop_map(
-        |(flow, from_server, protocol, flags, (seq, ack, payload, stamp), fragment, captured)| Sent {
-            // Two groups of neighbours.
-            flow: 200 * flow,
-            from_server,
-            protocol,
-            flags,
-            seq,
-            ack,
-            payload,
-            fragment,
-            stamp,
-            captured,
+    let numbers = (0_u8..40, 0_u8..40, 0_u16..12);
+    let options = (proptest::option::of(0_u8..20), proptest::option::weighted(0.1, 0_u8..40));
+    let ip = (0_u8..4, 0_u8..60, 60_u8..65);
+    (0_u16..4, any::<bool>(), protocol, flags, numbers, options, ip, fragment, captured).prop_map(
+        |(flow, from_server, protocol, flags, (seq, ack, payload), (stamp, sack), ip, fragment, captured)| {
+            Sent {
+                // Two groups of neighbours.
+                flow: 200 * flow,
+                from_server,
+                protocol,
+                flags,
+                seq,
+                ack,
+                payload,
+                fragment,
+                stamp,
+                sack,
+                ip,
+                captured,
+            }
         },
     )
 }

@@ -8,7 +8,7 @@
 
 use super::key::Side;
 use super::sendings::Pool;
-use super::tcp::Outcome;
+use super::tcp::{Carrier, Outcome};
 use super::{FlowTable, Found};
 use crate::event::{Packet, Tcp, TcpFlags, TcpOptions, Transport};
 
@@ -25,6 +25,12 @@ const MAX_BUFFERS: usize = 2_000;
 const FROM_HIGH: u16 = 1 << 15;
 /// Likewise: there is a timestamp option.
 const HAS_TIMESTAMP: u16 = 1 << 14;
+/// Likewise: there is an IPv4 identification.
+const HAS_IP_ID: u16 = 1 << 13;
+/// Likewise: where the ECN bits are.
+const ECN_SHIFT: u32 = 11;
+/// The TCP flags.
+const FLAGS: u16 = 0x01ff;
 
 /// What a flow needs to know of a packet that can be set aside, in 40 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -32,15 +38,18 @@ pub struct Aside {
     /// When it was seen.
     pub time_ns: i64,
     flow: u32,
-    /// Its frame on the wire.
-    pub wire_bytes: u32,
-    /// Its transport payload.
-    pub payload: u32,
     seq: u32,
     ack: u32,
     timestamp: (u32, u32),
+    /// Its transport payload.
+    pub payload: u16,
     window: u16,
     bits: u16,
+    ip_id: u16,
+    place: u16,
+    /// The frame's bytes that are not payload.
+    header_bytes: u8,
+    ttl: u8,
 }
 
 impl Aside {
@@ -49,22 +58,30 @@ impl Aside {
     fn of(packet: &Packet, found: Found) -> Option<Self> {
         let network = &packet.network;
         let tcp = &network.tcp;
+        let carrier = Carrier::of(packet);
+        let payload = network.payload_bytes?;
         let mut aside = Self {
             time_ns: packet.time_ns,
             flow: found.flow,
-            wire_bytes: packet.wire_bytes,
-            payload: network.payload_bytes?,
             seq: tcp.seq,
             ack: tcp.ack,
             timestamp: tcp.options.timestamp.unwrap_or_default(),
+            // Super-segments and long headers are rare.
+            payload: u16::try_from(payload).ok()?,
             window: tcp.window,
-            bits: if found.side == Side::High { FROM_HIGH } else { 0 },
+            bits: u16::from(carrier.ecn & 3) << ECN_SHIFT,
+            ip_id: carrier.ip_id.unwrap_or_default(),
+            place: carrier.place,
+            header_bytes: u8::try_from(packet.wire_bytes.checked_sub(payload)?).ok()?,
+            ttl: carrier.ttl,
         };
+        aside.bits |= if found.side == Side::High { FROM_HIGH } else { 0 };
+        aside.bits |= if carrier.ip_id.is_some() { HAS_IP_ID } else { 0 };
         match network.transport {
             // The other options are on SYN only, and a SYN asks for the flow's state at once.
-            Transport::Tcp if !tcp.flags.has(TcpFlags::SYN) => {
+            Transport::Tcp if !tcp.flags.has(TcpFlags::SYN) && tcp.options.sack.blocks().is_none() => {
                 let stamped = if tcp.options.timestamp.is_some() { HAS_TIMESTAMP } else { 0 };
-                aside.bits |= tcp.flags.0 | stamped;
+                aside.bits |= tcp.flags.0 & FLAGS | stamped;
             }
             Transport::Udp => {}
             _ => return None,
@@ -78,6 +95,19 @@ impl Aside {
         if self.bits & FROM_HIGH != 0 { Side::High } else { Side::Low }
     }
 
+    /// Its frame on the wire.
+    #[inline(always)]
+    pub fn wire_bytes(&self) -> u32 {
+        u32::from(self.payload) + u32::from(self.header_bytes)
+    }
+
+    /// What the packet around the segment said.
+    #[inline(always)]
+    pub fn carrier(&self) -> Carrier {
+        let ip_id = (self.bits & HAS_IP_ID != 0).then_some(self.ip_id);
+        Carrier { ip_id, ttl: self.ttl, ecn: (self.bits >> ECN_SHIFT & 3) as u8, place: self.place }
+    }
+
     /// Its TCP header; means nothing if the flow is not TCP.
     #[inline(always)]
     pub fn tcp(&self) -> Tcp {
@@ -85,7 +115,7 @@ impl Aside {
         Tcp {
             seq: self.seq,
             ack: self.ack,
-            flags: TcpFlags(self.bits & !(FROM_HIGH | HAS_TIMESTAMP)),
+            flags: TcpFlags(self.bits & FLAGS),
             window: self.window,
             options: TcpOptions {
                 timestamp: has_timestamp.then_some(self.timestamp),

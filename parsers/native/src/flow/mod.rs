@@ -13,7 +13,7 @@ mod sequences;
 mod table;
 pub mod tcp;
 
-use crate::asides::Head;
+use crate::asides::{Asides, Head};
 use crate::documents::FlowTotals;
 use crate::event::{Network, Numbering, Packet, TcpFlags, Transport};
 use crate::wire::probe::ProbeLayout;
@@ -25,7 +25,7 @@ use key::{FlowKey, Side};
 use numbered::Probing;
 use sendings::Pool;
 pub use table::{FlowTable, Found, LOOK_UPS};
-use tcp::{Connection, Outcome, Segment};
+use tcp::{Carrier, Connection, Outcome, Segment};
 
 /// Volume of one direction. What is rare is counted in 32 bits and stays at their maximum.
 #[derive(Clone, Copy, Debug)]
@@ -137,6 +137,7 @@ impl Flow {
         side: Side,
         packet: &Packet,
         network: &Network,
+        asides: &Asides,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
@@ -147,7 +148,13 @@ impl Flow {
         }
         match (network.payload_bytes, &mut self.tcp) {
             (Some(payload), Some(connection)) if network.transport == Transport::Tcp => {
-                let segment = Segment { time_ns: packet.time_ns, tcp: &network.tcp, payload };
+                let segment = Segment {
+                    time_ns: packet.time_ns,
+                    tcp: &network.tcp,
+                    payload,
+                    sack: asides.sack(network.tcp.options.sack),
+                    carrier: Carrier::of(packet),
+                };
                 connection.on_segment(side, &segment, pool, outcome);
             }
             // Every UDP datagram is new as far as its header tells.
@@ -275,7 +282,14 @@ impl Flow {
             Numbering::Bytes => payload,
             Numbering::Packets => u32::from(!network.tcp.flags.has(TcpFlags::ACK)),
         };
-        let segment = Segment { time_ns: packet.time_ns, tcp: &network.tcp, payload: units };
+        let segment = Segment {
+            time_ns: packet.time_ns,
+            tcp: &network.tcp,
+            payload: units,
+            // Texts do not tell.
+            sack: &[],
+            carrier: Carrier::of(packet),
+        };
         connection.on_segment(side, &segment, pool, outcome);
         if network.numbering == Numbering::Packets {
             let bytes_of = |units: u32| if units > 0 { payload } else { 0 };
@@ -290,10 +304,13 @@ impl Flow {
     /// [`Flow::on_packet`] for a packet that was set aside.
     #[inline(always)]
     fn on_aside(&mut self, packet: &Aside, pool: &mut Pool, outcome: &mut Outcome) {
-        let (side, payload) = (packet.side(), packet.payload);
-        self.directions[side as usize].count(packet.time_ns, packet.wire_bytes, Some(payload));
+        let (side, payload) = (packet.side(), u32::from(packet.payload));
+        self.directions[side as usize].count(packet.time_ns, packet.wire_bytes(), Some(payload));
         if let Some(connection) = &mut self.tcp {
-            let segment = Segment { time_ns: packet.time_ns, tcp: &packet.tcp(), payload };
+            let tcp = packet.tcp();
+            // Packets with SACK blocks are not set aside.
+            let segment =
+                Segment { time_ns: packet.time_ns, tcp: &tcp, payload, sack: &[], carrier: packet.carrier() };
             connection.on_segment(side, &segment, pool, outcome);
         }
     }
@@ -309,8 +326,7 @@ impl Flow {
         let (Some(tcp), Some(connection)) = (network.tcp(), &self.tcp) else {
             return false;
         };
-        let payload = network.payload_bytes.unwrap_or(0);
-        connection.is_over_before(side, &Segment { time_ns: packet.time_ns, tcp, payload })
+        connection.is_over_before(side, packet.time_ns, tcp)
     }
 }
 

@@ -152,7 +152,7 @@ fn transport(bytes: Bytes<'_>, payload: u32, network: &mut Network, asides: &mut
         return None;
     }
     match network.endpoints.protocol {
-        TCP => tcp::decode(bytes, network),
+        TCP => tcp::decode(bytes, network, asides),
         UDP => udp::decode(bytes, network, asides),
         ICMP | ICMPV6 => icmp::decode(bytes, network),
         other => Some(Stop {

@@ -57,7 +57,8 @@ pub fn decode(record: &Record<'_>, number: u64, packet: &mut Packet, asides: &mu
     packet.event = None;
     packet.stop = None;
     packet.frame = None;
-    if record.link_type == LinkType::Ethernet && decode_usual(record.data, record.wire_bytes, packet) {
+    if record.link_type == LinkType::Ethernet && decode_usual(record.data, record.wire_bytes, packet, asides)
+    {
         return;
     }
     decode_any(record, packet, asides);
@@ -66,7 +67,7 @@ pub fn decode(record: &Record<'_>, number: u64, packet: &mut Packet, asides: &mu
 /// Nine packets in ten: Ethernet, IPv4 without options or fragments, TCP, all headers captured.
 /// One look at the length instead of one for each layer; false if the packet is another.
 #[inline(always)]
-fn decode_usual(data: &[u8], wire_bytes: u32, packet: &mut Packet) -> bool {
+fn decode_usual(data: &[u8], wire_bytes: u32, packet: &mut Packet, asides: &mut Asides) -> bool {
     const BEFORE_OPTIONS: usize = 14 + 20 + 20;
     let Some((headers, rest)) = data.split_first_chunk::<BEFORE_OPTIONS>() else {
         return false;
@@ -97,7 +98,7 @@ fn decode_usual(data: &[u8], wire_bytes: u32, packet: &mut Packet) -> bool {
     packet.is_ip = true;
     packet.network.fragment = None;
     ip::ipv4_fields(ip_header, &mut packet.network);
-    tcp::fields(tcp_header, options, payload, &mut packet.network);
+    tcp::fields(tcp_header, options, payload, &mut packet.network, asides);
     true
 }
 
@@ -157,7 +158,7 @@ mod tests {
         let link_type = LinkType::Ethernet;
         let record = Record { time_ns: 0, interface: 0, link_type, data, wire_bytes };
         let mut usual = Packet::default();
-        let took = decode_usual(data, wire_bytes, &mut usual);
+        let took = decode_usual(data, wire_bytes, &mut usual, &mut Asides::default());
         let mut any = Packet::default();
         decode_any(&record, &mut any, &mut Asides::default());
         (took.then_some(usual), any)

@@ -1,7 +1,8 @@
-//! TCP headers and options (RFC 9293, RFC 7323).
+//! TCP headers and options (RFC 9293, RFC 7323, RFC 2018).
 
 use super::{Bytes, u16_at, u32_at};
-use crate::event::{Layer, Network, Reason, Stop, TcpFlags, TcpOptions, Transport};
+use crate::asides::{Asides, SackBlocks};
+use crate::event::{Layer, Network, Reason, Sack, Stop, TcpFlags, TcpOptions, Transport};
 
 /// Bytes of the header without options.
 const HEADER: usize = 20;
@@ -10,9 +11,9 @@ const ALIGNED_TIMESTAMP: [u8; 4] = [1, 1, 8, 10];
 /// RFC 7323 section 2.3: a larger shift count must be taken for 14.
 const MAX_WINDOW_SCALE: u8 = 14;
 
-/// Decode a TCP header into `network`; of a cut one the ports are kept.
+/// Decode a TCP header into `network`, and SACK blocks into `asides`; of a cut one the ports are kept.
 #[inline(always)]
-pub fn decode(bytes: Bytes<'_>, network: &mut Network) -> Option<Stop> {
+pub fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut Asides) -> Option<Stop> {
     let Some(header) = bytes.captured.first_chunk::<HEADER>() else {
         return Some(ports_only(bytes, network));
     };
@@ -25,13 +26,19 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network) -> Option<Stop> {
         return Some(Stop { layer: Layer::Tcp, reason: Reason::Malformed });
     };
     let end = length.min(bytes.captured.len());
-    fields(header, &bytes.captured[HEADER..end], payload, network);
+    fields(header, &bytes.captured[HEADER..end], payload, network, asides);
     (end < length).then(|| bytes.shortage(length, Layer::Tcp))
 }
 
 /// The fields of a header that was captured whole, with its options as far as they were.
 #[inline(always)]
-pub fn fields(header: &[u8; HEADER], options: &[u8], payload: u32, network: &mut Network) {
+pub fn fields(
+    header: &[u8; HEADER],
+    options: &[u8],
+    payload: u32,
+    network: &mut Network,
+    asides: &mut Asides,
+) {
     network.endpoints.src_port = u16_at(header, 0);
     network.endpoints.dst_port = u16_at(header, 2);
     network.has_ports = true;
@@ -41,7 +48,7 @@ pub fn fields(header: &[u8; HEADER], options: &[u8], payload: u32, network: &mut
     tcp.ack = u32_at(header, 8);
     tcp.flags = TcpFlags(u16_at(header, 12) & 0x01ff);
     tcp.window = u16_at(header, 14);
-    read_options(options, &mut tcp.options);
+    read_options(options, &mut tcp.options, asides);
     network.header_bytes = (header[12] >> 4) * 4;
     network.payload_bytes = Some(payload);
 }
@@ -58,7 +65,7 @@ fn ports_only(bytes: Bytes<'_>, network: &mut Network) -> Stop {
 
 /// Write options in place: the value of either branch on the stack would be a copy more.
 #[inline(always)]
-fn read_options(bytes: &[u8], options: &mut TcpOptions) {
+fn read_options(bytes: &[u8], options: &mut TcpOptions, asides: &mut Asides) {
     if let Some(aligned) = bytes.first_chunk::<12>()
         && bytes.len() == 12
         && aligned[..4] == ALIGNED_TIMESTAMP
@@ -66,15 +73,16 @@ fn read_options(bytes: &[u8], options: &mut TcpOptions) {
         options.timestamp = Some((u32_at(aligned, 4), u32_at(aligned, 8)));
         options.mss = None;
         options.window_scale = None;
+        options.sack = Sack::default();
     } else {
-        *options = walk(bytes);
+        *options = walk(bytes, asides);
     }
 }
 
 /// Read options one by one; the first impossible length ends them. Not in line: the loop over
 /// packets would lose the registers that this one needs.
 #[inline(never)]
-fn walk(mut bytes: &[u8]) -> TcpOptions {
+fn walk(mut bytes: &[u8], asides: &mut Asides) -> TcpOptions {
     let mut found = TcpOptions::default();
     loop {
         let (&kind, rest) = match bytes.split_first() {
@@ -91,6 +99,8 @@ fn walk(mut bytes: &[u8]) -> TcpOptions {
         match (kind, option.len()) {
             (2, 2) => found.mss = Some(u16_at(option, 0)),
             (3, 1) => found.window_scale = Some(option[0].min(MAX_WINDOW_SCALE)),
+            (4, 0) => found.sack = Sack::PERMITTED,
+            (5, 8 | 16 | 24 | 32) => found.sack = sack_blocks(option, asides),
             (8, 8) => found.timestamp = Some((u32_at(option, 0), u32_at(option, 4))),
             _ => {}
         }
@@ -98,9 +108,33 @@ fn walk(mut bytes: &[u8]) -> TcpOptions {
     }
 }
 
+fn sack_blocks(option: &[u8], asides: &mut Asides) -> Sack {
+    let mut found = SackBlocks::default();
+    for block in option.as_chunks::<8>().0 {
+        found.add(u32_at(block, 0), u32_at(block, 4));
+    }
+    asides.add_sack(found).and_then(Sack::with_blocks).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn walk(bytes: &[u8]) -> TcpOptions {
+        super::walk(bytes, &mut Asides::default())
+    }
+
+    #[test]
+    fn test_sack_blocks_are_kept_beside_the_packet() {
+        let mut asides = Asides::default();
+        let mut bytes = vec![1, 1, 5, 18];
+        bytes.extend([1_u32, 2, 30, 40].map(u32::to_be_bytes).concat());
+        let found = super::walk(&bytes, &mut asides);
+        assert_eq!(asides.sack(found.sack), [(1, 2), (30, 40)]);
+        // A length that is no number of blocks.
+        bytes[3] = 17;
+        assert_eq!(walk(&bytes).sack, Sack::default());
+    }
 
     /// Options of a Linux SYN: MSS 1460, SACK permitted, timestamps, NOP, window scale 10.
     const SYN_OPTIONS: [u8; 20] = [2, 4, 0x05, 0xb4, 4, 2, 8, 10, 0, 0, 0, 7, 0, 0, 0, 0, 1, 3, 3, 10];
@@ -111,6 +145,7 @@ mod tests {
         assert_eq!(found.mss, Some(1460));
         assert_eq!(found.window_scale, Some(10));
         assert_eq!(found.timestamp, Some((7, 0)));
+        assert!(found.sack.is_permitted());
     }
 
     #[test]
@@ -125,8 +160,9 @@ mod tests {
     fn test_both_ways_to_read_a_timestamp_agree() {
         let bytes = [1, 1, 8, 10, 0, 0, 1, 0, 0, 0, 2, 0];
         // What the packet before left there is gone.
-        let mut found = TcpOptions { mss: Some(1), window_scale: Some(1), timestamp: None };
-        read_options(&bytes, &mut found);
+        let mut found =
+            TcpOptions { mss: Some(1), window_scale: Some(1), timestamp: None, sack: Sack::PERMITTED };
+        read_options(&bytes, &mut found, &mut Asides::default());
         assert_eq!(format!("{found:?}"), format!("{:?}", walk(&bytes)));
         assert_eq!(found.timestamp, Some((256, 512)));
     }
@@ -135,7 +171,7 @@ mod tests {
     fn test_a_header_cut_behind_the_ports_keeps_them() {
         let mut network = Network::default();
         let bytes = Bytes { captured: &[0, 80, 1, 0, 9], on_wire: 20 };
-        let stop = decode(bytes, &mut network).unwrap();
+        let stop = decode(bytes, &mut network, &mut Asides::default()).unwrap();
         assert_eq!(stop, Stop { layer: Layer::Tcp, reason: Reason::Cut });
         assert_eq!((network.endpoints.src_port, network.endpoints.dst_port), (80, 256));
         assert_eq!(network.payload_bytes, None);

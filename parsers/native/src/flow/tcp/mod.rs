@@ -15,7 +15,7 @@ mod tests;
 
 use super::key::Side;
 use super::sendings::Pool;
-use crate::event::{Tcp, TcpFlags};
+use crate::event::{Event, Packet, Tcp, TcpFlags};
 use crate::seq::SeqNumber;
 pub use half::Half;
 use half::elapsed;
@@ -34,6 +34,39 @@ pub struct Segment<'a> {
     pub tcp: &'a Tcp,
     /// Its payload.
     pub payload: u32,
+    /// The blocks of its SACK option.
+    pub sack: &'a [(u32, u32)],
+    /// What the packet around it says.
+    pub carrier: Carrier,
+}
+
+/// What is known of the packet that carried a segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carrier {
+    /// IPv4 identification: a packet that the network doubled keeps it, a retransmission does not.
+    pub ip_id: Option<u16>,
+    /// Time to live, or hop limit; 0 is unknown.
+    pub ttl: u8,
+    /// The ECN bits (RFC 3168).
+    pub ecn: u8,
+    /// Stands for the interface and the way through it: a copy that the capture made of a packet
+    /// has another place than the packet.
+    pub place: u16,
+}
+
+impl Carrier {
+    /// What `packet` says of the segment in it.
+    #[inline(always)]
+    pub fn of(packet: &Packet) -> Self {
+        let network = &packet.network;
+        let way = match packet.event {
+            None => 0,
+            Some(Event::Sent) => 1,
+            Some(_) => 2,
+        };
+        let place = (packet.interface as u16) << 2 | way;
+        Self { ip_id: network.ip_id, ttl: network.ttl, ecn: network.ecn, place }
+    }
 }
 
 /// What a segment turned out to be.
@@ -107,31 +140,31 @@ impl Connection {
         self.opener
     }
 
-    /// Whether `segment` cannot belong to this connection but must begin another one between the
+    /// Whether a segment with this header cannot belong to this connection but must begin another one between the
     /// same ports.
     #[inline(always)]
-    pub fn is_over_before(&self, side: Side, segment: &Segment<'_>) -> bool {
-        segment.tcp.flags.has(TcpFlags::SYN)
-            && !segment.tcp.flags.has(TcpFlags::ACK)
-            && self.is_succeeded_by_syn(side, segment)
+    pub fn is_over_before(&self, side: Side, time_ns: i64, tcp: &Tcp) -> bool {
+        tcp.flags.has(TcpFlags::SYN)
+            && !tcp.flags.has(TcpFlags::ACK)
+            && self.is_succeeded_by_syn(side, time_ns, tcp.seq)
     }
 
-    fn is_succeeded_by_syn(&self, side: Side, segment: &Segment<'_>) -> bool {
+    fn is_succeeded_by_syn(&self, side: Side, time_ns: i64, seq: u32) -> bool {
         let half = self.half(side);
         let Some(stream) = half.stream else {
             // The SYN of a connection whose other side was seen first, in a simultaneous open or
             // after reordering; unless that is long ago or over.
-            return self.is_closed() || self.idle_since(segment.time_ns);
+            return self.is_closed() || self.idle_since(time_ns);
         };
-        if half.syns > 0 && stream.base() == SeqNumber(segment.tcp.seq) {
+        if half.syns > 0 && stream.base() == SeqNumber(seq) {
             return false;
         }
         // Another number. Inside the window of an open connection it is a stray or an attack
         // (RFC 5961 section 4); otherwise the ports are used again.
-        let position = stream.position(SeqNumber(segment.tcp.seq), half.next);
+        let position = stream.position(SeqNumber(seq), half.next);
         let inside = position > half.acknowledged && position <= half.next;
         let open = matches!(self.state(), State::Established | State::HalfClosed | State::Midstream);
-        !(open && inside) || self.idle_since(segment.time_ns)
+        !(open && inside) || self.idle_since(time_ns)
     }
 
     fn is_closed(&self) -> bool {

@@ -19,7 +19,8 @@ impl Script {
 
     fn give(&mut self, side: Side, time_ms: i64, payload: u32, tcp: Tcp) -> Outcome {
         let mut outcome = Outcome::default();
-        let segment = Segment { time_ns: time_ms * MS, tcp: &tcp, payload };
+        let segment =
+            Segment { time_ns: time_ms * MS, tcp: &tcp, payload, sack: &[], carrier: Carrier::default() };
         self.connection.on_segment(side, &segment, &mut self.pool, &mut outcome);
         outcome
     }
@@ -187,8 +188,7 @@ fn test_ports_used_again_begin_another_connection() {
     script.open();
     let over = |script: &Script, seq: u32| {
         let tcp = Tcp { seq, ..header(TcpFlags::SYN) };
-        let segment = Segment { time_ns: 40 * MS, tcp: &tcp, payload: 0 };
-        script.connection.is_over_before(Side::Low, &segment)
+        script.connection.is_over_before(Side::Low, 40 * MS, &tcp)
     };
     assert!(!over(&script, 0), "a repeated SYN is of this connection");
     assert!(over(&script, 77_777), "a number out of the window is not");

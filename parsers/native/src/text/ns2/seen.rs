@@ -3,7 +3,7 @@
 use super::fields::End;
 use crate::event::{
     Address, Code, Endpoints, Event, Family, Layer, Network, NodeLayer, Numbering, PROTOCOL_TFRC, Packet,
-    PathPoint, Reason, Sighting, Stop, Tcp, TcpFlags, TcpOptions, Transport,
+    PathPoint, Reason, Sack, Sighting, Stop, Tcp, TcpFlags, TcpOptions, Transport,
 };
 
 /// Bytes of header that ns-2 counts into the size of a packet of its one-way TCP agents.
@@ -24,7 +24,7 @@ const NO_WINDOW: Tcp = Tcp {
     ack: 0,
     flags: TcpFlags(0),
     window: u16::MAX,
-    options: TcpOptions { timestamp: None, mss: None, window_scale: None },
+    options: TcpOptions { timestamp: None, mss: None, window_scale: None, sack: Sack::NONE },
 };
 
 /// What a packet is to us.

@@ -1,7 +1,7 @@
 //! TCP and UDP headers, and what is behind them.
 
 use super::scanner::Scanner;
-use crate::event::{Network, Tcp, TcpFlags, Transport};
+use crate::event::{Network, Sack, Tcp, TcpFlags, Transport};
 
 /// Bytes of a TCP header without options.
 const TCP_HEADER: u32 = 20;
@@ -129,7 +129,10 @@ fn read_option(name: &[u8], value: &[u8], tcp: &mut Tcp) -> Option<u32> {
             tcp.options.mss = value.small();
             Some(4)
         }
-        b"SackPermitted" => Some(2),
+        b"SackPermitted" => {
+            tcp.options.sack = Sack::PERMITTED;
+            Some(2)
+        }
         b"Sack" => {
             let blocks: u8 = value.after(b"blocks: ")?.small()?;
             Some(2 + 8 * u32::from(blocks))

@@ -1,7 +1,7 @@
 //! TCP options as they are printed: `nop,nop,TS val 1 ecr 2` or `nop,nop,timestamp 1 2`.
 
 use super::scan::{number, number_after};
-use crate::event::TcpOptions;
+use crate::event::{Sack, TcpOptions};
 
 /// RFC 7323 section 2.3: a larger shift count must be taken for 14.
 const MAX_WINDOW_SCALE: u32 = 14;
@@ -72,7 +72,10 @@ fn one(option: &[u8], known: &mut TcpOptions) -> u32 {
     }
     match option {
         b"nop" | b"eol" => 1,
-        b"sackOK" => 2,
+        b"sackOK" => {
+            known.sack = Sack::PERMITTED;
+            2
+        }
         _ if option.starts_with(b"sack ") => 2 + 8 * memchr::memchr_iter(b'{', option).count().min(4) as u32,
         _ => 0,
     }
@@ -100,6 +103,7 @@ mod tests {
         let (options, rest) = options_of("mss 1460,sackOK,TS val 7 ecr 0,nop,wscale 10], length 0");
         assert_eq!((options.known.mss, options.known.window_scale), (Some(1460), Some(10)));
         assert_eq!((options.known.timestamp, options.bytes), (Some((7, 0)), 20));
+        assert!(options.known.sack.is_permitted());
         assert_eq!(rest, b", length 0");
     }
 
