@@ -7,6 +7,7 @@
 use std::num::NonZeroU32;
 
 use crate::event::Sack;
+use crate::dccp::Header;
 use crate::frame::Frame;
 
 /// Where in the lists, from 1.
@@ -71,6 +72,9 @@ pub struct Asides {
     heads: Vec<Head>,
     frames: Vec<Frame>,
     sacks: Vec<SackBlocks>,
+    /// Each with the end of its options in `options`, where they stand one behind the other.
+    dccp: Vec<(Header, usize)>,
+    options: Vec<u8>,
 }
 
 impl Asides {
@@ -79,6 +83,8 @@ impl Asides {
         self.heads.clear();
         self.frames.clear();
         self.sacks.clear();
+        self.dccp.clear();
+        self.options.clear();
     }
 
     /// Keep how a datagram's payload begins.
@@ -116,6 +122,21 @@ impl Asides {
     /// The frame that carried the packet that has `aside`.
     pub fn frame(&self, aside: Aside) -> Option<&Frame> {
         self.frames.get(index(aside))
+    }
+
+    /// Keep a DCCP header and the options behind it.
+    pub fn add_dccp(&mut self, header: Header, options: &[u8]) -> Option<Aside> {
+        self.options.extend_from_slice(options);
+        self.dccp.push((header, self.options.len()));
+        at_the_end(self.dccp.len())
+    }
+
+    /// The DCCP header of the packet that has `aside`, and its options.
+    pub fn dccp(&self, aside: Aside) -> Option<(&Header, &[u8])> {
+        let (header, end) = self.dccp.get(index(aside))?;
+        let start = index(aside).checked_sub(1).and_then(|before| self.dccp.get(before));
+        let options = self.options.get(start.map_or(0, |&(_, end)| end)..*end)?;
+        Some((header, options))
     }
 }
 

@@ -293,6 +293,8 @@ pub enum Layer {
     Tcp,
     /// UDP.
     Udp,
+    /// DCCP.
+    Dccp,
     /// ICMP of either family.
     Icmp,
 }
@@ -345,6 +347,7 @@ impl Layer {
             Self::Ipv6 => "ipv6",
             Self::Tcp => "tcp",
             Self::Udp => "udp",
+            Self::Dccp => "dccp",
             Self::Icmp => "icmp",
         }
     }
@@ -366,7 +369,6 @@ impl Reason {
             Self::Aggregate => "further packets of an A-MSDU".into(),
             Self::Unknown(1) => "ICMP".into(),
             Self::Unknown(2) => "IGMP".into(),
-            Self::Unknown(33) => "DCCP".into(),
             Self::Unknown(58) => "ICMPv6".into(),
             Self::Unknown(132) => "SCTP".into(),
             Self::Unknown(number) => format!("IP protocol {number}"),
@@ -379,6 +381,8 @@ impl Reason {
 pub enum Transport {
     /// A TCP header, in [`Network::tcp`].
     Tcp,
+    /// A DCCP header.
+    Dccp,
     /// A UDP header, or a simulator's packet of an application without feedback.
     Udp,
     /// A data packet of TFRC.
@@ -413,7 +417,7 @@ pub struct Network {
     pub transport: Transport,
     /// The TCP header; means nothing unless `transport` says so.
     pub tcp: Tcp,
-    /// How the payload begins; means nothing unless `transport` is [`Transport::Udp`].
+    /// Of UDP how the payload begins, of DCCP the whole header; means nothing for others.
     pub head: Option<Aside>,
     /// Bytes of the transport header.
     pub header_bytes: u8,

@@ -19,6 +19,7 @@ pub mod asides;
 pub mod bins;
 pub mod capture;
 pub mod columns;
+pub mod dccp;
 pub mod documents;
 pub mod error;
 pub mod event;
@@ -37,4 +38,6 @@ pub mod summary;
 #[doc(hidden)]
 pub mod testing;
 pub mod text;
+#[cfg(test)]
+mod vectors;
 pub mod wire;

@@ -1,13 +1,14 @@
 //! IPv4 (RFC 791) and IPv6 (RFC 8200) headers.
 
 use super::link::{IPV4, IPV6};
-use super::{Bytes, icmp, tcp, u16_at, u32_at, udp};
+use super::{Bytes, dccp, icmp, tcp, u16_at, u32_at, udp};
 use crate::asides::Asides;
 use crate::event::{Family, Fragment, Layer, Network, Reason, Stop, Transport};
 
 pub const ICMP: u8 = 1;
 pub const TCP: u8 = 6;
 pub const UDP: u8 = 17;
+pub const DCCP: u8 = 33;
 pub const ICMPV6: u8 = 58;
 
 /// Extension headers chain; more than this is not a packet.
@@ -154,6 +155,7 @@ fn transport(bytes: Bytes<'_>, payload: u32, network: &mut Network, asides: &mut
     match network.endpoints.protocol {
         TCP => tcp::decode(bytes, network, asides),
         UDP => udp::decode(bytes, network, asides),
+        DCCP => dccp::decode(bytes, network, asides),
         ICMP | ICMPV6 => icmp::decode(bytes, network),
         other => Some(Stop {
             layer: match network.endpoints.family {

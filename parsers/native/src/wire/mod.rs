@@ -4,6 +4,7 @@
 //! [`Stop`] says in which layer reading ended and why. Lengths are looked at before bytes; no
 //! function here can fail otherwise.
 
+pub mod dccp;
 mod icmp;
 mod ip;
 mod link;
