@@ -42,6 +42,7 @@ class SourceSummary(TypedDict):
     """Packets that the filter left out (they are not in the other counts)."""
     tcp_packets: int
     udp_packets: int
+    dccp_packets: int
     tfrc_packets: int
     """Data and feedback of a simulator's TFRC."""
     other_ip_packets: int

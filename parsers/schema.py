@@ -37,7 +37,7 @@ class Column:
 FLOWS: Final = (
     Column("flow", "uint32", "", "number of the conversation, in order of first packet, from 1"),
     Column("direction", "string", "", "`fwd` from the side that opened the flow, else the first seen; `rev`"),
-    Column("transport", "string", "", "`tcp`, `udp`, or `tfrc` for a simulator's TFRC"),
+    Column("transport", "string", "", "`tcp`, `udp`, `dccp`, or `tfrc` for a simulator's TFRC"),
     Column("label", "string", "", "name given by the user", "none was given"),
     Column("src", "string", "", "address of the sender of this direction; in a simulation its node"),
     Column("src_port", "uint32", "", "port of the sender of this direction"),
@@ -58,8 +58,17 @@ FLOWS: Final = (
         "of the connection when the capture ended: `attempted` (SYN without answer), `refused` (SYN answered "
         "by RST), `opening` (SYN and SYN/ACK, no final ACK), `established`, `half_closed` (one FIN), "
         "`closed` (both FINs), `reset`, `midstream` (no SYN in the capture, neither FIN nor RST)",
-        "not TCP, or no TCP header was whole",
+        "neither TCP nor DCCP, or no TCP header was whole",
     ),
+    Column(
+        "ccid",
+        "uint32",
+        "",
+        "congestion control of the data sent this way, by number (RFC 4340 section 10): 2 is TCP-like, 3 TFRC, "
+        "4 TFRC for small packets",
+        "not DCCP, or the capture shows no agreement",
+    ),
+    Column("service_code", "uint32", "", "what a DCCP connection is for", "not DCCP, or not in the capture"),
     Column("start_ns", "int64", "ns", "time of the first packet of this direction", "no packet this way"),
     Column("end_ns", "int64", "ns", "time of the last packet of this direction", "no packet this way"),
     Column("duration_s", "float64", "s", "from first to last packet of this direction", "no packet this way"),
@@ -144,8 +153,8 @@ FLOWS: Final = (
         "uint64",
         "",
         "data (and SYN, FIN) of this direction whose acknowledgement gave an RTT (Karn's rule: never from "
-        "data sent twice or late)",
-        "not TCP, or as payload_bytes",
+        "data sent twice or late); of DCCP packets, less the elapsed time that the receiver reports",
+        "neither TCP nor DCCP, or as payload_bytes",
     ),
     Column("rtt_min_ms", "float64", "ms", "smallest sample", "no sample"),
     Column("rtt_mean_ms", "float64", "ms", "mean of the samples", "no sample"),

@@ -83,6 +83,7 @@ def _source() -> JsonSchema:
             "filtered_packets": _COUNT | {"description": "left out by the filter, in no other count"},
             "tcp_packets": _COUNT,
             "udp_packets": _COUNT,
+            "dccp_packets": _COUNT,
             "tfrc_packets": _COUNT | {"description": "of a simulator's TFRC"},
             "other_ip_packets": _COUNT,
             "non_ip_packets": _COUNT,

@@ -68,6 +68,7 @@ _SOURCE = {
     "repeated_packets": 0,
     "decode_stops": [],
     "out_of_order_times": 0,
+    "dccp_packets": 0,
     "tfrc_packets": 0,
     "lines": 0,
     "other_lines": 0,

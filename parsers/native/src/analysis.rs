@@ -402,11 +402,12 @@ impl Analysis {
                 }
                 Some(found)
             }
+            Transport::Dccp => self.take_dccp(packet, asides, summary),
             Transport::LaterFragment | Transport::IcmpError => {
                 self.take_by_reference(packet, network, summary)
             }
             _ => {
-                summary.portless_packets += u64::from(matches!(network.endpoints.protocol, 6 | 17));
+                summary.portless_packets += u64::from(has_flows(network));
                 None
             }
         }
@@ -472,6 +473,29 @@ impl Analysis {
         Some(found)
     }
 
+    /// Give a DCCP packet to its flow.
+    #[inline(never)]
+    fn take_dccp(&mut self, packet: &Packet, asides: &Asides, summary: &mut SourceSummary) -> Option<Found> {
+        let network = &packet.network;
+        let header = network.head.and_then(|aside| asides.dccp(aside))?;
+        let source = self.sources.len() as u32;
+        let Some(found) = self.flows.find_or_open(packet, network, source) else {
+            summary.untracked_packets += 1;
+            return None;
+        };
+        if network.fragment.is_some() {
+            self.fragments.remember(network, found);
+        }
+        let (flow, outcome) = (self.flows.get_mut(found.flow), &mut self.outcome);
+        outcome.clear();
+        flow.on_packet(found.side, packet, network, &mut self.pool, outcome);
+        flow.on_dccp(found.side, packet, header, &mut self.pool, outcome);
+        if self.collects {
+            self.collect(found, packet, network);
+        }
+        Some(found)
+    }
+
     /// Look for a number in the payload of a datagram.
     #[inline(never)]
     fn take_datagram(&mut self, found: Found, packet: &Packet, head: Head) {
@@ -499,7 +523,7 @@ impl Analysis {
     fn take_repeat(&mut self, packet: &Packet, summary: &mut SourceSummary) -> Option<Found> {
         let network = &packet.network;
         let is_error = network.transport == Transport::IcmpError;
-        if !packet.is_ip || is_error || !matches!(network.endpoints.protocol, 6 | 17) {
+        if !packet.is_ip || is_error || !has_flows(network) {
             return None;
         }
         summary.repeated_packets += 1;
@@ -532,7 +556,7 @@ impl Analysis {
         }
         let mut network = *network;
         let Some(found) = self.fragments.resolve(&mut network) else {
-            summary.portless_packets += u64::from(matches!(network.endpoints.protocol, 6 | 17));
+            summary.portless_packets += u64::from(has_flows(&network));
             return None;
         };
         self.backlog.settle(found.flow, &mut self.flows, &mut self.pool);
@@ -616,8 +640,13 @@ fn sample_rtt(samples: &mut Samples<RttSample>, found: Found, packet: &Packet, o
     }
 }
 
-/// TCP and UDP make flows; what could not be read of them must at least have ports.
+/// TCP, UDP and DCCP make flows; what could not be read of them must at least have ports.
 #[inline(always)]
 fn is_flow(network: &Network) -> bool {
-    network.has_ports && matches!(network.endpoints.protocol, 6 | 17)
+    network.has_ports && has_flows(network)
+}
+
+#[inline(always)]
+fn has_flows(network: &Network) -> bool {
+    matches!(network.endpoints.protocol, 6 | 17 | 33)
 }

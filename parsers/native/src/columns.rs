@@ -16,9 +16,10 @@ use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use crate::analysis::{Analysis, RttSample};
 use crate::bins::{Bin, Bins};
 use crate::event::{Address, Layer, Numbering, PROTOCOL_TFRC, Packet, Transport};
-use crate::flow::delivery::{Counted, Delivery};
+use crate::flow::dccp;
+use crate::flow::delivery::{Counted, Delivery, Numbers};
 use crate::flow::key::{Notation, Side, address_text};
-use crate::flow::rtt::RttRange;
+use crate::flow::rtt::{RttRange, RttStatistics, Sketch};
 use crate::flow::tcp::{Connection, Half};
 use crate::flow::{Direction, Flow, FlowTable, Found, direction_name};
 use crate::reading::Reading;
@@ -157,9 +158,14 @@ impl<'a> FlowRow<'a> {
     fn transport(&self) -> &'static str {
         match self.flow.key.protocol() {
             6 => "tcp",
+            33 => "dccp",
             PROTOCOL_TFRC => "tfrc",
             _ => "udp",
         }
+    }
+
+    fn dccp(&self) -> Option<&'a dccp::Connection> {
+        self.flow.dccp.as_deref()
     }
 
     fn delivery(&self) -> Option<&'a Delivery> {
@@ -193,14 +199,29 @@ impl<'a> FlowRow<'a> {
 
     /// Not known if no header of the connection was whole.
     fn state(&self) -> Option<&'static str> {
+        if let Some(dccp) = self.dccp() {
+            return Some(dccp.state().name());
+        }
         self.connection.filter(|tcp| tcp.was_seen() && !self.counts_packets()).map(|tcp| tcp.state().name())
     }
 
+    /// RTT of this direction's packets by their acknowledgement.
+    fn rtt(&self) -> Option<(&'a RttStatistics, &'a Sketch)> {
+        match (self.half, self.dccp()) {
+            (Some(half), _) => Some((&half.rtt, &half.rtt_sketch)),
+            (None, Some(dccp)) => {
+                let half = dccp.half(self.side);
+                Some((&half.rtt, &half.rtt_sketch))
+            }
+            (None, None) => None,
+        }
+    }
+
     fn percentile_ms(&self, share: f64) -> Option<f64> {
-        let half = self.half?;
-        let found = half.rtt_sketch.percentile(share)? as f64 / 1e6;
+        let (rtt, sketch) = self.rtt()?;
+        let found = sketch.percentile(share)? as f64 / 1e6;
         // The middle of a bucket may lie outside of what was measured; the ends are exact.
-        Some(found.clamp(half.rtt.range.min_ms()?, half.rtt.range.max_ms()?))
+        Some(found.clamp(rtt.range.min_ms()?, rtt.range.max_ms()?))
     }
 
     fn timestamp_rtt(&self) -> Option<&'a RttRange> {
@@ -208,7 +229,11 @@ impl<'a> FlowRow<'a> {
     }
 
     fn handshake_rtt_ms(&self) -> Option<f64> {
-        Some(self.connection?.handshake_rtt_ns? as f64 / 1e6)
+        let handshake_rtt_ns = match self.dccp() {
+            Some(dccp) => dccp.handshake_rtt_ns,
+            None => self.connection?.handshake_rtt_ns,
+        };
+        Some(handshake_rtt_ns? as f64 / 1e6)
     }
 
     fn notes(&self) -> Option<String> {
@@ -241,6 +266,9 @@ impl<'a> FlowRow<'a> {
         if let Some(half) = self.half {
             self.note_on_half(half, &mut notes);
         }
+        if let Some(dccp) = self.dccp() {
+            notes.extend(dccp.half(self.side).findings());
+        }
         (!notes.is_empty()).then(|| notes.join("; "))
     }
 
@@ -263,14 +291,15 @@ impl<'a> FlowRow<'a> {
 
 /// What sent, received and lost packets are of, where their payload tells.
 fn note_on_numbers(counted: &Counted) -> String {
-    let layout = counted.layout.name();
-    let mut note = format!(
-        "sent, received and lost by sequence numbers in the payload ({layout}), where the capture was taken"
-    );
+    let whose = match counted.by {
+        Numbers::Payload(layout) => format!("sequence numbers in the payload ({})", layout.name()),
+        Numbers::Dccp => "sequence numbers, which count packets of every type".into(),
+    };
+    let mut note = format!("sent, received and lost by {whose}, where the capture was taken");
     if counted.restarts > 0 {
         note.push_str(&format!("; the numbers began anew {} times", counted.restarts));
     }
-    if !counted.has_delays {
+    if !counted.has_delays && counted.by != Numbers::Dccp {
         note.push_str("; no delay, because the sender's clock is not the capture's");
     }
     note
@@ -315,6 +344,9 @@ impl FlowRows {
         columns.text("source", rows.iter().map(source));
         columns.text("vantage", rows.iter().map(FlowRow::vantage));
         columns.text("state", rows.iter().map(FlowRow::state));
+        let ccid = |row: &FlowRow<'_>| row.dccp().and_then(|dccp| dccp.half(row.side).ccid).map(u32::from);
+        columns.u32("ccid", rows.iter().map(ccid));
+        columns.u32("service_code", rows.iter().map(|row| row.dccp().and_then(|dccp| dccp.service_code)));
     }
 }
 
@@ -354,16 +386,16 @@ fn reconstruction(rows: &[FlowRow<'_>], columns: &mut Columns) {
 
 fn round_trips(rows: &[FlowRow<'_>], columns: &mut Columns) {
     let rtt = |row: &FlowRow<'_>, value: fn(&RttRange) -> Option<f64>| {
-        row.half.and_then(|half| value(&half.rtt.range))
+        row.rtt().and_then(|(rtt, _)| value(&rtt.range))
     };
     let echo = |row: &FlowRow<'_>, value: fn(&RttRange) -> Option<f64>| row.timestamp_rtt().and_then(value);
-    columns.u64("rtt_samples", rows.iter().map(|row| row.half.map(|half| half.rtt.range.count())));
+    columns.u64("rtt_samples", rows.iter().map(|row| row.rtt().map(|(rtt, _)| rtt.range.count())));
     columns.f64("rtt_min_ms", rows.iter().map(|row| rtt(row, RttRange::min_ms)));
     columns.f64("rtt_mean_ms", rows.iter().map(|row| rtt(row, RttRange::mean_ms)));
     columns.f64("rtt_p50_ms", rows.iter().map(|row| row.percentile_ms(0.50)));
     columns.f64("rtt_p95_ms", rows.iter().map(|row| row.percentile_ms(0.95)));
     columns.f64("rtt_max_ms", rows.iter().map(|row| rtt(row, RttRange::max_ms)));
-    columns.f64("rtt_std_ms", rows.iter().map(|row| row.half.and_then(|half| half.rtt.std_ms())));
+    columns.f64("rtt_std_ms", rows.iter().map(|row| row.rtt().and_then(|(rtt, _)| rtt.std_ms())));
     let echo_count = |row: &FlowRow<'_>| row.timestamp_rtt().map(RttRange::count);
     columns.u64("ts_rtt_samples", rows.iter().map(echo_count));
     columns.f64("ts_rtt_min_ms", rows.iter().map(|row| echo(row, RttRange::min_ms)));
@@ -610,6 +642,7 @@ impl PacketRow {
             (Transport::IcmpError, _) => "icmp error".into(),
             (_, 6) => "tcp".into(),
             (_, 17) => "udp".into(),
+            (_, 33) => "dccp".into(),
             (_, PROTOCOL_TFRC) => "tfrc".into(),
             (_, number) => crate::event::Reason::Unknown(u32::from(number)).words(Layer::Ipv4),
         })

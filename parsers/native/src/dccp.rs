@@ -72,9 +72,9 @@ impl Kind {
         !matches!(self, Self::Request | Self::Data)
     }
 
-    /// Whether its payload is the application's.
+    /// Whether what is behind the header is the application's (RFC 4340 section 5.1).
     pub fn has_data(self) -> bool {
-        matches!(self, Self::Data | Self::DataAck)
+        matches!(self, Self::Request | Self::Response | Self::Data | Self::DataAck)
     }
 
     /// Bytes in front of the options.

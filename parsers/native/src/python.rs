@@ -594,6 +594,7 @@ fn source_to_python<'py>(py: Python<'py>, source: &SourceSummary) -> PyResult<Bo
         ("filtered_packets", source.filtered_packets),
         ("tcp_packets", source.tcp_packets),
         ("udp_packets", source.udp_packets),
+        ("dccp_packets", source.dccp_packets),
         ("tfrc_packets", source.tfrc_packets),
         ("other_ip_packets", source.other_ip_packets),
         ("non_ip_packets", source.non_ip_packets),

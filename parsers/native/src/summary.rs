@@ -8,7 +8,7 @@ use crate::text::PassingCounts;
 /// Different reasons to stop that are told apart; a hostile capture could have one per packet.
 const MAX_STOPS: usize = 64;
 
-/// Counts of one source. `packets` is the sum of TCP, UDP, TFRC, other IP, non-IP and undecoded ones.
+/// Counts of one source. `packets` is the sum of TCP, UDP, DCCP, TFRC, other IP, non-IP and undecoded ones.
 #[derive(Clone, Debug, Default)]
 pub struct SourceSummary {
     /// As the user named it.
@@ -61,6 +61,8 @@ pub struct SourceSummary {
     pub hosts: Option<Vec<String>>,
     /// Whether node numbers are to be written as domain, cluster and node.
     pub has_hierarchical_addresses: bool,
+    /// IP packets of protocol DCCP.
+    pub dccp_packets: u64,
     /// Data packets and reports of a simulator's TFRC.
     pub tfrc_packets: u64,
     /// Frames on the wire.
@@ -130,6 +132,7 @@ impl SourceSummary {
             (Transport::IcmpError, _) => self.other_ip_packets += 1,
             (_, 6) => self.tcp_packets += 1,
             (_, 17) => self.udp_packets += 1,
+            (_, 33) => self.dccp_packets += 1,
             (Transport::Tfrc | Transport::TfrcFeedback, _) => self.tfrc_packets += 1,
             _ => self.other_ip_packets += 1,
         }

@@ -58,7 +58,11 @@ pub fn check_tables(analysis: Analysis) {
     assert!(analysis.rtt.kept.len() <= MAX_SAMPLES);
     assert!(analysis.variables.kept.len() <= MAX_SAMPLES);
     for source in &analysis.sources {
-        let ip = source.tcp_packets + source.udp_packets + source.tfrc_packets + source.other_ip_packets;
+        let ip = source.tcp_packets
+            + source.udp_packets
+            + source.dccp_packets
+            + source.tfrc_packets
+            + source.other_ip_packets;
         assert_eq!(source.packets, ip + source.non_ip_packets + source.undecoded_packets);
         assert!(source.captured_bytes <= source.wire_bytes);
     }

@@ -20,12 +20,21 @@ pub struct Drops {
     pub count: u64,
 }
 
-/// Where the counts come from if not from sightings: numbers in the payload, of the packets that
-/// passed the point of capture.
+/// Numbers that count the packets of one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    /// In the payload of datagrams.
+    Payload(ProbeLayout),
+    /// DCCP's own, of packets of every type.
+    Dccp,
+}
+
+/// Where the counts come from if not from sightings: numbers of the packets that passed the point of
+/// capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
     /// Whose numbers.
-    pub layout: ProbeLayout,
+    pub by: Numbers,
     /// Packets that arrived after one with a higher number.
     pub reordered: u64,
     /// How often the numbers began anew.
@@ -70,7 +79,7 @@ pub struct Delivery {
     jitter: Jitter,
     /// What another program summed up, instead of packets.
     pub totals: Option<Box<FlowTotals>>,
-    /// Set if numbers in the payload tell all this. [`Delivery::layer`] is None then.
+    /// Set if numbers of the packets tell all this. [`Delivery::layer`] is None then.
     pub counted: Option<Counted>,
 }
 

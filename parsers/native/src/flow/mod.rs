@@ -2,6 +2,7 @@
 
 mod backlog;
 pub mod crossings;
+pub mod dccp;
 pub mod delivery;
 mod fragments;
 mod holes;
@@ -14,6 +15,7 @@ mod table;
 pub mod tcp;
 
 use crate::asides::{Asides, Head};
+use crate::dccp::Header;
 use crate::documents::FlowTotals;
 use crate::event::{Network, Numbering, Packet, TcpFlags, Transport};
 use crate::wire::probe::ProbeLayout;
@@ -99,6 +101,8 @@ pub struct Flow {
     directions: [Direction; 2],
     /// The connection, if it is TCP.
     pub tcp: Option<Box<Connection>>,
+    /// The connection, if it is DCCP.
+    pub dccp: Option<Box<dccp::Connection>>,
     /// What became of its packets, if the trace shows both ends.
     pub deliveries: Option<Box<Deliveries>>,
     /// Whether its datagrams are numbered in their payload, for each side; only of UDP.
@@ -115,6 +119,7 @@ impl Flow {
             source,
             directions: [Direction::UNSEEN; 2],
             tcp: is_tcp.then(Box::default),
+            dccp: None,
             deliveries: None,
             probing: None,
         }
@@ -122,7 +127,12 @@ impl Flow {
 
     /// The side that opened the conversation: it sent the SYN, else the first packet seen.
     pub fn forward(&self) -> Side {
-        self.tcp.as_ref().and_then(|tcp| tcp.opener()).unwrap_or(self.first)
+        let opener = match (&self.tcp, &self.dccp) {
+            (Some(tcp), _) => tcp.opener(),
+            (None, Some(dccp)) => dccp.opener(),
+            (None, None) => None,
+        };
+        opener.unwrap_or(self.first)
     }
 
     /// What `side` sent.
@@ -169,8 +179,29 @@ impl Flow {
         self.probing.get_or_insert_default()[side as usize].take(packet, head, forced);
     }
 
-    /// Conclude what numbers in the payloads say. To be called once, after the last packet.
+    /// Take in the DCCP header of a packet from `side`, with its options; `outcome` gets the RTT.
+    pub fn on_dccp(
+        &mut self,
+        side: Side,
+        packet: &Packet,
+        (header, options): (&Header, &[u8]),
+        pool: &mut Pool,
+        outcome: &mut Outcome,
+    ) {
+        let connection = self.dccp.get_or_insert_default();
+        outcome.ack_rtt_ns = connection.on_packet(side, packet, header, options, pool);
+    }
+
+    /// Conclude what numbers say. To be called once, after the last packet.
     pub fn finish(&mut self) {
+        if let Some(connection) = &self.dccp {
+            let deliveries = [Side::Low, Side::High].map(|side| (side, connection.half(side).delivery()));
+            for (side, delivery) in deliveries {
+                if let Some(delivery) = delivery {
+                    *self.deliveries_mut().of_mut(side) = delivery;
+                }
+            }
+        }
         let Some(mut probing) = self.probing.take() else { return };
         if self.deliveries.is_some() {
             // Another source has shown both ends, which is better.

@@ -4,7 +4,7 @@
 //! first datagrams agree on one layout: numbers nearly consecutive, times that advance as the
 //! capture's clock does. At its end it must still do so.
 
-use super::delivery::{Counted, Delivery};
+use super::delivery::{Counted, Delivery, Numbers};
 use super::sequences::{Arrival, Sequences};
 use crate::asides::Head;
 use crate::event::Packet;
@@ -231,7 +231,7 @@ impl Count {
             delivery.forget_delays();
         }
         let Sequences { reordered, restarts, .. } = sequences;
-        delivery.counted = Some(Counted { layout, reordered, restarts, has_delays });
+        delivery.counted = Some(Counted { by: Numbers::Payload(layout), reordered, restarts, has_delays });
         delivery
     }
 }
@@ -280,7 +280,8 @@ mod tests {
         assert_eq!(found.delay_mean_ms(), Some(20.0));
         assert_eq!(found.jitter_ms(), Some(0.0));
         let counted = found.counted.unwrap();
-        assert_eq!((counted.layout, counted.reordered, counted.has_delays), (ProbeLayout::Iperf2, 0, true));
+        let found = (counted.by, counted.reordered, counted.has_delays);
+        assert_eq!(found, (Numbers::Payload(ProbeLayout::Iperf2), 0, true));
     }
 
     #[test]
@@ -297,7 +298,7 @@ mod tests {
             }
             let found = probing.finish().unwrap();
             let expected = if is_wide { ProbeLayout::Iperf3Wide } else { ProbeLayout::Iperf3 };
-            assert_eq!(found.counted.unwrap().layout, expected);
+            assert_eq!(found.counted.unwrap().by, Numbers::Payload(expected));
             assert_eq!((found.sent, found.lost), (99, 0));
             assert_eq!(found.delay_mean_ms(), None);
             assert!((found.jitter_ms().unwrap() - 4.0).abs() < 0.1);

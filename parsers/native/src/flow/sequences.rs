@@ -135,10 +135,7 @@ impl Sequences {
 
     /// The number that is meant by what is left of it.
     fn unwrapped(&self, number: u64, highest: i64) -> i64 {
-        let unused = u64::BITS - self.bits;
-        // The distance in a number of that many bits, with its sign.
-        let ahead = (number.wrapping_sub(highest as u64) << unused) as i64 >> unused;
-        highest.saturating_add(ahead)
+        highest.saturating_add(distance(number, highest as u64, self.bits))
     }
 
     fn place(&mut self, number: i64, sent_ns: i64) -> Arrival {
@@ -177,6 +174,12 @@ impl Sequences {
             }
         }
     }
+}
+
+/// How far `number` is ahead of `from`, or behind it, if of both only the low `bits` are known (1 to 64).
+pub fn distance(number: u64, from: u64, bits: u32) -> i64 {
+    let unused = u64::BITS - bits;
+    (number.wrapping_sub(from) << unused) as i64 >> unused
 }
 
 #[cfg(test)]

@@ -30,7 +30,8 @@ pub(super) fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut Aside
                 bytes.captured.get(header.kind.fixed_bytes(header.is_short)..end).unwrap_or_default();
             network.transport = Transport::Dccp;
             network.header_bytes = u8::try_from(length).unwrap_or(u8::MAX);
-            network.payload_bytes = bytes.on_wire.checked_sub(length as u32);
+            let behind = bytes.on_wire.saturating_sub(length as u32);
+            network.payload_bytes = Some(if header.kind.has_data() { behind } else { 0 });
             network.sequence = Some(header.seq);
             network.head = asides.add_dccp(header, options);
             (end < length).then(|| bytes.shortage(length, Layer::Dccp))
