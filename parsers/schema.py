@@ -64,8 +64,8 @@ FLOWS: Final = (
         "ccid",
         "uint32",
         "",
-        "congestion control of the data sent this way, by number (RFC 4340 section 10): 2 is TCP-like, 3 TFRC, "
-        "4 TFRC for small packets",
+        "congestion control of the data sent this way (RFC 4340 section 10): 2 is TCP-like, 3 TFRC, 4 TFRC "
+        "for small packets",
         "not DCCP, or the capture shows no agreement",
     ),
     Column("service_code", "uint32", "", "what a DCCP connection is for", "not DCCP, or not in the capture"),
@@ -253,14 +253,14 @@ PACKETS: Final = (
     ),
     Column("flow", "uint32", "", "number of the conversation", "belongs to no flow"),
     Column("direction", "string", "", "`fwd` or `rev`", "belongs to no flow"),
-    Column("transport", "string", "", "`tcp`, `udp`, or the IP protocol by number", "not IP"),
+    Column("transport", "string", "", "`tcp`, `udp`, `dccp`, or the IP protocol by number", "not IP"),
     Column("src", "string", "", "sender", "not IP"),
     Column("src_port", "uint32", "", "sender's port", "no ports"),
     Column("dst", "string", "", "receiver", "not IP"),
     Column("dst_port", "uint32", "", "receiver's port", "no ports"),
     Column("captured_bytes", "uint32", "bytes", "bytes in the file"),
     Column("wire_bytes", "uint32", "bytes", "bytes of the frame on the wire"),
-    Column("payload_bytes", "uint32", "bytes", "transport payload", "cut off, or not TCP or UDP"),
+    Column("payload_bytes", "uint32", "bytes", "transport payload", "cut off, or not TCP, UDP or DCCP"),
     Column("seq", "uint32", "", "sequence number as sent", "not TCP, or cut off"),
     Column("ack", "uint32", "", "acknowledgement number as sent", "no ACK flag"),
     Column(
@@ -289,6 +289,16 @@ PACKETS: Final = (
     ),
     Column("uid", "uint64", "", "tells a packet of a simulation from all others", "not a simulation"),
     Column("sequence", "uint64", "", "sequence number of a protocol other than TCP", "none, or not read"),
+    Column(
+        "acknowledged", "uint64", "", "highest sequence number received, as a DCCP packet says", "as sequence"
+    ),
+    Column(
+        "kind",
+        "string",
+        "",
+        "DCCP packet type; of TFRC in a simulation `data` or `feedback`",
+        "no such packet",
+    ),
     Column("flow_id", "uint32", "", "the simulator's own flow id", "the trace has none"),
     Column("decode_stop", "string", "", "layer and reason where decoding ended", "decoded whole"),
 )

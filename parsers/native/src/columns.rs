@@ -14,9 +14,11 @@ use arrow_array::{
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 
 use crate::analysis::{Analysis, RttSample};
+use crate::asides::Asides;
 use crate::bins::{Bin, Bins};
+use crate::dccp;
 use crate::event::{Address, Layer, Numbering, PROTOCOL_TFRC, Packet, Transport};
-use crate::flow::dccp;
+use crate::flow::dccp::Connection as DccpConnection;
 use crate::flow::delivery::{Counted, Delivery, Numbers};
 use crate::flow::key::{Notation, Side, address_text};
 use crate::flow::rtt::{RttRange, RttStatistics, Sketch};
@@ -164,7 +166,7 @@ impl<'a> FlowRow<'a> {
         }
     }
 
-    fn dccp(&self) -> Option<&'a dccp::Connection> {
+    fn dccp(&self) -> Option<&'a DccpConnection> {
         self.flow.dccp.as_deref()
     }
 
@@ -602,12 +604,21 @@ pub struct PacketRow {
     found: Option<(u32, &'static str)>,
     positions: (Option<i64>, Option<i64>),
     window_bytes: Option<u64>,
+    dccp: Option<dccp::Header>,
 }
 
 impl PacketRow {
-    /// A packet as it stands in the table, with what its flow adds.
-    pub fn new(packet: Packet, found: Option<Found>, flows: &FlowTable, reading: &Reading) -> Self {
+    /// A packet as it stands in the table, with what `asides` and its flow add.
+    pub fn new(
+        packet: Packet,
+        asides: &Asides,
+        found: Option<Found>,
+        flows: &FlowTable,
+        reading: &Reading,
+    ) -> Self {
         let network = packet.network;
+        let is_dccp = network.transport == Transport::Dccp;
+        let header = network.head.filter(|_| is_dccp).and_then(|aside| asides.dccp(aside));
         let flow = found.map(|found| (found, flows.get(found.flow)));
         let mut row = Self {
             packet,
@@ -616,6 +627,7 @@ impl PacketRow {
             found: flow.map(|(found, flow)| (found.flow, direction_name(found.side, flow.forward()))),
             positions: (None, None),
             window_bytes: None,
+            dccp: header.map(|(header, _)| *header),
         };
         if let Some((found, flow)) = flow
             && let (Some(tcp), Some(connection)) = (network.tcp(), &flow.tcp)
@@ -646,6 +658,14 @@ impl PacketRow {
             (_, PROTOCOL_TFRC) => "tfrc".into(),
             (_, number) => crate::event::Reason::Unknown(u32::from(number)).words(Layer::Ipv4),
         })
+    }
+
+    fn kind(&self) -> Option<&'static str> {
+        match self.packet.network.transport {
+            Transport::Tfrc => Some("data"),
+            Transport::TfrcFeedback => Some("feedback"),
+            _ => self.dccp.map(|header| header.kind.name()),
+        }
     }
 
     fn src(&self) -> Option<String> {
@@ -760,6 +780,8 @@ fn header_columns(rows: &[PacketRow], columns: &mut Columns) {
     columns.text("drop_reason", rows.iter().map(reason));
     columns.u64("uid", rows.iter().map(|row| sighting(row).map(|seen| seen.identity)));
     columns.u64("sequence", rows.iter().map(|row| row.packet.network.sequence));
+    columns.u64("acknowledged", rows.iter().map(|row| row.dccp.and_then(|header| header.ack)));
+    columns.text("kind", rows.iter().map(PacketRow::kind));
     columns.u32("flow_id", rows.iter().map(|row| row.packet.network.flow_id));
     columns.text("decode_stop", rows.iter().map(PacketRow::decode_stop));
 }

@@ -551,7 +551,7 @@ fn next_packets(
     let mut rows = Vec::with_capacity(n);
     for packet in &packets[..n] {
         let found = core.take(packet, &asides, summary);
-        rows.push(PacketRow::new(*packet, found, &core.flows, reading));
+        rows.push(PacketRow::new(*packet, &asides, found, &core.flows, reading));
     }
     Ok(rows)
 }

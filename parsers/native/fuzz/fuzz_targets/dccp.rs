@@ -1,0 +1,20 @@
+//! Any bytes as DCCP packets of one connection, headers and options.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tfrctrace_native::testing::{analyse_bytes, check_tables, pcap_of_packets, split_at_lengths};
+
+/// Raw IPv4.
+const LINK_TYPE: u32 = 228;
+/// An IPv4 header whose length is 0, so that the record tells, and the ports.
+const HEADERS: [u8; 24] = [
+    0x45, 0, 0, 0, 0, 1, 0, 0, 64, 33, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, // IPv4
+    0x14, 0x51, 0x30, 0x39,
+];
+
+fuzz_target!(|bytes: &[u8]| {
+    let packets: Vec<Vec<u8>> =
+        split_at_lengths(bytes).into_iter().map(|rest| [&HEADERS[..], rest].concat()).collect();
+    let packets: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
+    check_tables(analyse_bytes(pcap_of_packets(LINK_TYPE, &packets)));
+});
