@@ -387,7 +387,7 @@ impl Analysis {
         }
         let network = &packet.network;
         match network.transport {
-            Transport::Tcp | Transport::Udp | Transport::Unread if is_flow(network) => {
+            Transport::Tcp | Transport::Udp | Transport::Dccp | Transport::Unread if is_flow(network) => {
                 let source = self.sources.len() as u32;
                 let Some(found) = self.flows.find_or_open(packet, network, source) else {
                     summary.untracked_packets += 1;
@@ -402,7 +402,6 @@ impl Analysis {
                 }
                 Some(found)
             }
-            Transport::Dccp => self.take_dccp(packet, asides, summary),
             Transport::LaterFragment | Transport::IcmpError => {
                 self.take_by_reference(packet, network, summary)
             }
@@ -469,29 +468,6 @@ impl Analysis {
                     self.collect_rtt(found, packet);
                 }
             }
-        }
-        Some(found)
-    }
-
-    /// Give a DCCP packet to its flow.
-    #[inline(never)]
-    fn take_dccp(&mut self, packet: &Packet, asides: &Asides, summary: &mut SourceSummary) -> Option<Found> {
-        let network = &packet.network;
-        let header = network.head.and_then(|aside| asides.dccp(aside))?;
-        let source = self.sources.len() as u32;
-        let Some(found) = self.flows.find_or_open(packet, network, source) else {
-            summary.untracked_packets += 1;
-            return None;
-        };
-        if network.fragment.is_some() {
-            self.fragments.remember(network, found);
-        }
-        let (flow, outcome) = (self.flows.get_mut(found.flow), &mut self.outcome);
-        outcome.clear();
-        flow.on_packet(found.side, packet, network, &mut self.pool, outcome);
-        flow.on_dccp(found.side, packet, header, &mut self.pool, outcome);
-        if self.collects {
-            self.collect(found, packet, network);
         }
         Some(found)
     }

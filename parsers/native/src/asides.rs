@@ -6,8 +6,8 @@
 
 use std::num::NonZeroU32;
 
-use crate::event::Sack;
 use crate::dccp::Header;
+use crate::event::Sack;
 use crate::frame::Frame;
 
 /// Where in the lists, from 1.

@@ -15,7 +15,6 @@ mod table;
 pub mod tcp;
 
 use crate::asides::{Asides, Head};
-use crate::dccp::Header;
 use crate::documents::FlowTotals;
 use crate::event::{Network, Numbering, Packet, TcpFlags, Transport};
 use crate::wire::probe::ProbeLayout;
@@ -167,8 +166,13 @@ impl Flow {
                 };
                 connection.on_segment(side, &segment, pool, outcome);
             }
-            // Every UDP datagram is new as far as its header tells.
-            (Some(payload), None) => outcome.new_bytes = payload,
+            // Every datagram is new as far as its header tells.
+            (Some(payload), None) => {
+                outcome.new_bytes = payload;
+                if network.transport == Transport::Dccp {
+                    self.on_dccp(side, packet, asides, pool, outcome);
+                }
+            }
             _ => {}
         }
     }
@@ -179,17 +183,20 @@ impl Flow {
         self.probing.get_or_insert_default()[side as usize].take(packet, head, forced);
     }
 
-    /// Take in the DCCP header of a packet from `side`, with its options; `outcome` gets the RTT.
-    pub fn on_dccp(
+    /// Take in the DCCP header of a packet from `side`; `outcome` gets the RTT.
+    #[inline(never)]
+    fn on_dccp(
         &mut self,
         side: Side,
         packet: &Packet,
-        (header, options): (&Header, &[u8]),
+        asides: &Asides,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
-        let connection = self.dccp.get_or_insert_default();
-        outcome.ack_rtt_ns = connection.on_packet(side, packet, header, options, pool);
+        if let Some((header, options)) = packet.network.head.and_then(|aside| asides.dccp(aside)) {
+            let connection = self.dccp.get_or_insert_default();
+            outcome.ack_rtt_ns = connection.on_packet(side, packet, header, options, pool);
+        }
     }
 
     /// Conclude what numbers say. To be called once, after the last packet.
@@ -197,9 +204,7 @@ impl Flow {
         if let Some(connection) = &self.dccp {
             let deliveries = [Side::Low, Side::High].map(|side| (side, connection.half(side).delivery()));
             for (side, delivery) in deliveries {
-                if let Some(delivery) = delivery {
-                    *self.deliveries_mut().of_mut(side) = delivery;
-                }
+                *self.deliveries_mut().of_mut(side) = delivery.unwrap_or_default();
             }
         }
         let Some(mut probing) = self.probing.take() else { return };
