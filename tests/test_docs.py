@@ -22,6 +22,7 @@ PAGES = sorted(
         *(ROOT / "tests").rglob("*.md"),
     ]
 )
+PAGES_WITH_OUTPUT = [DOCS / "capacity.md"]
 LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -137,7 +138,29 @@ def test_commands_of_the_readme_run(line: str, tmp_path: Path) -> None:
         assert done.stdout
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+def shown_runs() -> list[tuple[str, str]]:
+    """Commands of pages whose blocks show what is printed, with that."""
+    blocks = [
+        block
+        for page in PAGES_WITH_OUTPUT
+        for block in re.findall(r"```console\n\$ (tfrctrace .*?)```", page.read_text(), flags=re.DOTALL)
+    ]
+    assert len(blocks) >= len(PAGES_WITH_OUTPUT)
+    return [(line, output) for line, _, output in (block.partition("\n") for block in blocks)]
+
+
+@pytest.mark.parametrize(("line", "output"), shown_runs(), ids=lambda part: part[:60])
+def test_commands_print_what_the_documentation_shows(line: str, output: str) -> None:
+    run = [sys.executable, "-m", *line.split()]
+    assert subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True).stdout == output
+
+
+def test_the_scenario_that_the_documentation_shows_is_the_one_that_ships() -> None:
+    (shown,) = re.findall(r"```toml\n(.*?)```", (DOCS / "capacity.md").read_text(), flags=re.DOTALL)
+    assert shown == (ROOT / "sample_traces" / "up-and-down.toml").read_text()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/capacity.md"])
 def test_python_in_the_documentation_runs(page: str, tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
     assert blocks

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 import typer
 
 from tfrctrace import __version__
+from tfrctrace.commands.capacity import capacity
 from tfrctrace.commands.convert import convert
 from tfrctrace.commands.flows import flows
 from tfrctrace.commands.report import report
@@ -42,6 +43,7 @@ app = typer.Typer(
 app.command(epilog="Example: tfrctrace report link.pcapng -o link.html")(report)
 app.command(epilog="Example: tfrctrace flows --filter 'tcp port 5201' --sort bytes link.pcapng")(flows)
 app.command(epilog="Example: tfrctrace convert link.pcapng --what rtt -o rtt.parquet")(convert)
+app.command(epilog="Example: tfrctrace capacity --station 11 --station 5.5 --downloads 3")(capacity)
 
 
 def _show_version(wanted: bool) -> None:
