@@ -1,10 +1,7 @@
 //! Packets between their two ends, found by identity when they arrive or are dropped.
 
-use std::hash::BuildHasher;
-
-use hashbrown::{DefaultHashBuilder, HashTable};
-
 use super::FlowTable;
+use super::identities::{Identities, Key};
 use super::key::Side;
 use super::table::Found;
 use crate::event::{NodeLayer, Packet, Sighting};
@@ -22,6 +19,12 @@ struct Crossing {
     bytes: u32,
     identity: u64,
     sent_ns: i64,
+}
+
+impl Crossing {
+    fn key(&self) -> Key {
+        (Found { flow: self.flow, side: self.side }, self.identity)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,20 +53,13 @@ pub struct Crossings {
     ring: Vec<Crossing>,
     /// Where the next goes, once the ring is full.
     next: usize,
-    index: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+    index: Identities,
     latest_ns: i64,
 }
 
 impl Default for Crossings {
     fn default() -> Self {
-        Self {
-            ring: Vec::new(),
-            next: 0,
-            index: HashTable::new(),
-            hasher: DefaultHashBuilder::default(),
-            latest_ns: i64::MIN,
-        }
+        Self { ring: Vec::new(), next: 0, index: Identities::default(), latest_ns: i64::MIN }
     }
 }
 
@@ -171,12 +167,8 @@ impl Crossings {
     }
 
     fn find(&self, found: Found, identity: u64) -> Option<usize> {
-        let hash = self.hasher.hash_one((found.flow, found.side as u8, identity));
-        let is_it = |&slot: &u32| {
-            let crossing = &self.ring[slot as usize];
-            crossing.identity == identity && crossing.flow == found.flow && crossing.side == found.side
-        };
-        self.index.find(hash, is_it).map(|&slot| slot as usize)
+        let key_of = |slot: u32| self.ring[slot as usize].key();
+        self.index.find(&(found, identity), key_of).map(|slot| slot as usize)
     }
 
     fn insert(&mut self, found: Found, packet: &Packet, identity: u64, state: State, flows: &mut FlowTable) {
@@ -193,21 +185,14 @@ impl Crossings {
             self.ring[slot] = crossing;
             slot
         };
-        let Self { index, hasher, ring, .. } = self;
-        let hash_of = |slot: u32| {
-            let crossing: &Crossing = &ring[slot as usize];
-            hasher.hash_one((crossing.flow, crossing.side as u8, crossing.identity))
-        };
-        index.insert_unique(hash_of(slot as u32), slot as u32, |&slot| hash_of(slot));
+        let Self { index, ring, .. } = self;
+        index.insert(slot as u32, REMEMBERED, |slot| ring[slot as usize].key());
     }
 
     /// Take the packet in `slot` out of the index; what has not arrived by now is lost.
     fn forget(&mut self, slot: usize, flows: &mut FlowTable) {
         let old = self.ring[slot];
-        let hash = self.hasher.hash_one((old.flow, old.side as u8, old.identity));
-        if let Ok(entry) = self.index.find_entry(hash, |&at| at as usize == slot) {
-            entry.remove();
-        }
+        self.index.remove(slot as u32, &old.key());
         if !matches!(old.state, State::Received(_)) {
             flows.get_mut(old.flow).deliveries_mut().of_mut(old.side).lost += 1;
         }

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use crate::event::{Address, Endpoints, Family};
 
 /// Which of a key's two ends a packet comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// The end with the lower address and port.
     Low = 0,

@@ -6,6 +6,7 @@ pub mod dccp;
 pub mod delivery;
 mod fragments;
 mod holes;
+mod identities;
 pub mod key;
 mod numbered;
 pub mod rtt;

@@ -32,7 +32,7 @@ pub struct FlowTable {
 }
 
 /// The flow of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Found {
     /// Its number, from 0.
     pub flow: u32,
