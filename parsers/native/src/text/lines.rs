@@ -39,6 +39,19 @@ impl Lines {
         self.number
     }
 
+    /// The bytes of the next lines, as far as they are here already.
+    #[inline(always)]
+    pub fn window(&self) -> &[u8] {
+        self.input.window()
+    }
+
+    /// Move on by `count` whole lines of the window, with their ends.
+    #[inline(always)]
+    pub fn pass(&mut self, count: u64, bytes: usize) {
+        self.number += count;
+        self.input.consume(bytes);
+    }
+
     /// The next line.
     #[inline]
     pub fn next(&mut self) -> Result<Line<'_>, ReadError> {

@@ -18,6 +18,8 @@ mod passing;
 pub mod ss;
 pub mod tcpdump;
 pub mod tcpvars;
+#[cfg(test)]
+mod tests;
 
 use crate::capture::{Interface, LinkType};
 use crate::error::{ProblemKind, ReadError};
@@ -55,11 +57,36 @@ pub enum Outcome {
     Wrong(&'static str),
 }
 
+/// Lines of the usual form that were read in one go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usual {
+    /// How many.
+    pub lines: u64,
+    /// Their bytes, with their ends.
+    pub bytes: usize,
+    /// Whether the last one filled the packet.
+    pub has_packet: bool,
+}
+
 /// A format of text traces.
 pub trait LineFormat: Send {
     /// Take in the line with this number, without its end. A packet's `number` is that of the line
     /// it stands on (the first, if two); `packet` holds anything before and is to be set whole.
     fn read(&mut self, number: u64, line: &[u8], packet: &mut Packet) -> Outcome;
+
+    /// Read lines of the usual form from the beginning of `window`, up to the first that gives a
+    /// packet; `first` is its number if it is the first. What a format does not read here it has to
+    /// leave as it is for [`LineFormat::read`]: both must come to the same.
+    fn read_usual(
+        &mut self,
+        first: u64,
+        window: &[u8],
+        packet: &mut Packet,
+        passing: &mut PassingCounts,
+    ) -> Usual {
+        let _ = (first, window, packet, passing);
+        Usual::default()
+    }
 
     /// Nobody wants packets on their way, neither at their source nor at their destination: they may
     /// be answered with [`Outcome::Passing`].
@@ -263,6 +290,13 @@ impl TextTrace {
     #[inline]
     pub fn next_packet(&mut self, packet: &mut Packet) -> Result<bool, ReadError> {
         while !self.ended {
+            let first = self.lines.number() + 1;
+            let usual = self.reader.read_usual(first, self.lines.window(), packet, &mut self.passing);
+            self.lines.pass(usual.lines, usual.bytes);
+            if usual.has_packet {
+                self.passing.on_given(packet.time_ns);
+                return Ok(true);
+            }
             let number = self.lines.number() + 1;
             let outcome = match self.lines.next()? {
                 Line::Text(line) => self.reader.read(number, line, packet),

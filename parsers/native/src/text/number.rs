@@ -1,5 +1,9 @@
 //! Numbers as traces print them. None means: not a number, or out of range.
 
+/// Factors from a fraction of so many digits to nanoseconds.
+pub const TO_NS: [u64; 10] =
+    [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
+
 /// Nanoseconds of a time in seconds: `1`, `0.5`, `1.06612737641685`, `-0.1`, `1e-05`, `+0.7`.
 /// Digits behind the ninth round to the nearest.
 #[inline]
@@ -49,6 +53,21 @@ fn with_exponent(text: &[u8]) -> Option<i64> {
     let seconds: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
     let ns = (seconds * 1e9).round();
     (ns.abs() < 9e18).then_some(ns as i64)
+}
+
+/// The digits that eight bytes begin with: their value and how many they are. One step for all of them:
+/// where a number ends is nothing that a processor can foresee.
+#[inline(always)]
+pub fn leading_digits(bytes: &[u8; 8]) -> (u64, usize) {
+    let digits = u64::from_le_bytes(*bytes) ^ 0x3030_3030_3030_3030;
+    // A byte above 9 gets its highest bit, and what it carries changes only those behind it.
+    let others = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
+    let count = (others.trailing_zeros() / 8) as usize;
+    // The digits to the end, with zeros before them; then neighbours, pairs and fours are joined.
+    let digits = digits.checked_shl(64 - 8 * count as u32).unwrap_or(0);
+    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
+    (fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff, count)
 }
 
 /// A decimal number without sign.

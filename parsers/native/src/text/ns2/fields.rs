@@ -1,12 +1,9 @@
 //! Splitting a line of ns-2: fields between blanks, numbers, addresses, tags with values.
 
-use crate::text::number;
+use crate::text::number::{self, TO_NS};
 
 /// Digits of the largest decimal number that is read without looking for overflow.
 const SAFE_DIGITS: usize = 18;
-/// Factors from a fraction of so many digits to nanoseconds.
-pub const TO_NS: [u64; 10] =
-    [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
 /// Seconds that surely fit when made nanoseconds.
 const MAX_SECONDS: u64 = 999_999_999;
 /// Parts of the longest address: domain, cluster, node and port.

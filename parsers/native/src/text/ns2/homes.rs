@@ -54,15 +54,23 @@ impl Homes {
     #[inline(always)]
     pub fn learn(&mut self, seen: &Seen) -> Option<u32> {
         let (src, dst) = seen.ends?;
-        let is_new = self.newest.is_none_or(|newest| seen.uid > newest);
-        if is_new {
-            self.newest = Some(seen.uid);
-        }
+        let is_new = self.on_packet(seen.uid);
         if !self.is_hierarchical {
             self.is_hierarchical =
                 src.is_dotted || dst.is_dotted || is_elsewhere(seen, src.address, dst.address);
         }
         if self.is_hierarchical { self.learn_home(seen, src.address, dst.address, is_new) } else { None }
+    }
+
+    /// Take in the number of a packet: all that there is to learn from one that only passes, as long
+    /// as addresses are numbers of nodes. The answer is whether it is a new one.
+    #[inline(always)]
+    pub fn on_packet(&mut self, uid: u64) -> bool {
+        let is_new = self.newest.is_none_or(|newest| uid > newest);
+        if is_new {
+            self.newest = Some(uid);
+        }
+        is_new
     }
 
     #[inline(never)]

@@ -26,7 +26,7 @@ mod waiting;
 mod wired;
 mod wireless;
 
-use super::{LineFormat, Names, Outcome, Passing};
+use super::{LineFormat, Names, Outcome, Passing, PassingCounts, Usual};
 use crate::event::{Event, NodeLayer, Packet, PathPoint};
 use crate::samples::VariableSample;
 use fields::Fields;
@@ -59,10 +59,50 @@ pub struct Ns2 {
 impl LineFormat for Ns2 {
     #[inline]
     fn read(&mut self, number: u64, line: &[u8], packet: &mut Packet) -> Outcome {
-        if self.plain.read(line, &mut self.seen).is_some() {
-            return self.take(number, packet);
+        let read = match line {
+            [letter @ (b'+' | b'-' | b'r' | b'd' | b's' | b'f' | b'D' | b'h'), b' ', rest @ ..] => {
+                self.read_event(*letter, rest)
+            }
+            _ => Err(self.read_other(line)),
+        };
+        match read {
+            Ok(()) => self.take(number, packet),
+            Err(outcome) => outcome,
         }
-        self.read_any(number, line, packet)
+    }
+
+    fn read_usual(
+        &mut self,
+        first: u64,
+        window: &[u8],
+        packet: &mut Packet,
+        passing: &mut PassingCounts,
+    ) -> Usual {
+        let mut usual = Usual::default();
+        while let Some(line) = window.get(usual.bytes..).and_then(plain::Line::first_of)
+            && let Some(route) = self.plain.find(&line)
+        {
+            if let Some(it) = self.passing(route, &line) {
+                passing.count(it);
+            } else {
+                if self.plain.fill(route, &line, &mut self.seen).is_none() {
+                    break;
+                }
+                match self.take(first + usual.lines, packet) {
+                    Outcome::Passing(it) => {
+                        self.plain.remember(route, &line, it);
+                        passing.count(it);
+                    }
+                    outcome => usual.has_packet = outcome == Outcome::Packet,
+                }
+            }
+            usual.lines += 1;
+            usual.bytes += line.bytes;
+            if usual.has_packet {
+                break;
+            }
+        }
+        usual
     }
 
     fn skip_passing(&mut self) {
@@ -97,18 +137,13 @@ impl LineFormat for Ns2 {
 }
 
 impl Ns2 {
-    /// Read a line of any form.
-    fn read_any(&mut self, number: u64, line: &[u8], packet: &mut Packet) -> Outcome {
-        let read = match line {
-            [letter @ (b'+' | b'-' | b'r' | b'd' | b's' | b'f' | b'D' | b'h'), b' ', rest @ ..] => {
-                self.read_event(*letter, rest)
-            }
-            _ => Err(self.read_other(line)),
-        };
-        match read {
-            Ok(()) => self.take(number, packet),
-            Err(outcome) => outcome,
-        }
+    /// A line that is to be counted only, if one of its kind was already: then only its time and its
+    /// packet's number are new.
+    #[inline(always)]
+    fn passing(&mut self, route: usize, line: &plain::Line<'_>) -> Option<Passing> {
+        let passing = self.plain.passing(route, line).filter(|_| !self.homes.is_hierarchical())?;
+        self.homes.on_packet(line.uid);
+        Some(passing)
     }
 
     /// Read what follows the letter of an event.

@@ -1,29 +1,106 @@
 //! Lines of wired links as nearly all of them are: twelve fields with one blank between each.
 //!
 //! Read byte by byte, such a line costs most in branches that cannot be foreseen: where does this
-//! number end? So all blanks are found first, eight bytes at a time, and a number of up to eight
-//! digits is one word. What stands between the time and the sequence number is the same for all
-//! packets of a flow on a link, and is remembered. What does not fit is left to [`wired`], which
-//! reads any line.
+//! number end? So a number of up to eight digits is read as one word, the last fields are found from
+//! the line's end, and what stands before them, the same for all packets of a flow on a link, is
+//! remembered with what became of such lines. What does not fit is left to [`wired`], which reads any
+//! line.
 
-use super::fields::{Fields, TO_NS};
+use memchr::memchr;
+
+use super::fields::Fields;
 use super::seen::Seen;
 use super::wired::{self, Route};
+use crate::text::Passing;
+use crate::text::number::{TO_NS, leading_digits};
 
-/// The longest line whose blanks and end have a bit each.
-const MAX_LINE: usize = 63;
-/// `EVENT TIME FROM TO TYPE SIZE FLAGS FID SRC.PORT DST.PORT SEQ UID`.
-const FIELDS: u32 = 12;
+/// No line of twelve fields is shorter: its end is looked for behind so many bytes.
+const SHORTEST: usize = 24;
+/// Nor is one longer that is read here.
+const LONGEST: usize = 128;
+/// The sequence number and the packet's number stand in so many bytes before the end.
+const TAIL: usize = 24;
+/// The longest route that is remembered.
+const ROUTE: usize = 63;
 /// Bytes of a word.
 const WORD: usize = 8;
 /// The same byte eight times is this times the byte.
 const EACH: u64 = 0x0101_0101_0101_0101;
 /// The highest bit of each byte.
 const HIGH: u64 = 0x80 * EACH;
-/// Routes that are remembered, as a power of two: 60 kB.
+/// Routes that are remembered, as a power of two: 140 kB.
 const ROUTE_BITS: u32 = 9;
+/// Letters of events: the lowest two bits tell them apart.
+const LETTERS: usize = 4;
 
-/// Reader of such lines.
+/// `EVENT TIME ROUTE SEQ UID`, where the route is anything between two blanks.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    letter: u8,
+    time_ns: i64,
+    route: &'a [u8],
+    sequence: i64,
+    /// Number of the packet.
+    pub uid: u64,
+    /// Length with the end.
+    pub bytes: usize,
+}
+
+impl<'a> Line<'a> {
+    /// The line that `window` begins with, if it ends there. An end before the shortest length is not
+    /// seen: it is then inside of the route, where [`Plain::find`] does not let it pass.
+    #[inline(always)]
+    pub fn first_of(window: &'a [u8]) -> Option<Self> {
+        let most = window.get(..LONGEST).unwrap_or(window);
+        let length = SHORTEST + memchr(b'\n', most.get(SHORTEST..)?)?;
+        let line = most.get(..length)?;
+        let [letter, b' ', ..] = *line else { return None };
+        let (time_ns, start) = time_ns(line)?;
+        let (end, between) = last_blanks(line)?;
+        let sequence = decimal(line, end + 1, between)?;
+        let uid = decimal(line, between + 1, length)? as u64;
+        Some(Self { letter, time_ns, route: line.get(start..end)?, sequence, uid, bytes: length + 1 })
+    }
+}
+
+/// The time behind the letter, and where the route begins.
+#[inline(always)]
+fn time_ns(line: &[u8]) -> Option<(i64, usize)> {
+    const START: usize = 2;
+    let (seconds, digits) = leading_digits(line.get(START..)?.first_chunk()?);
+    let point = START + digits;
+    let (fraction, decimals) = leading_digits(line.get(point + 1..)?.first_chunk()?);
+    let end = point + 1 + decimals;
+    if line.get(point) == Some(&b'.') && line.get(end) == Some(&b' ') && digits > 0 && decimals > 0 {
+        return Some(((seconds * 1_000_000_000 + fraction * TO_NS.get(decimals)?) as i64, end + 1));
+    }
+    let text = line.get(START..)?;
+    let length = memchr(b' ', text)?;
+    Some((Fields::new(text.get(..length)?).time_ns()?, START + length + 1))
+}
+
+/// Where the last two blanks are.
+#[inline(always)]
+fn last_blanks(line: &[u8]) -> Option<(usize, usize)> {
+    let tail = line.last_chunk::<TAIL>()?;
+    let (words, _) = tail.as_chunks::<WORD>();
+    let found = words.iter().rev().fold(0, |found, word| found << WORD | blanks(*word));
+    let last = found.checked_ilog2()?;
+    let before = (found ^ 1 << last).checked_ilog2()?;
+    let start = line.len() - TAIL;
+    Some((start + before as usize, start + last as usize))
+}
+
+/// The number that stands in `line` from `start` to `end`.
+#[inline(always)]
+fn decimal(line: &[u8], start: usize, end: usize) -> Option<i64> {
+    match Word::of(line, start, end).and_then(Word::number) {
+        Some(number) => Some(i64::from(number)),
+        None => Fields::new(line.get(start..end)?).signed(),
+    }
+}
+
+/// What is remembered of routes.
 #[derive(Debug, Default)]
 pub struct Plain {
     /// Each at the place that its text is mixed to, in place of an older one.
@@ -33,51 +110,73 @@ pub struct Plain {
 /// A route and its text.
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    text: [u8; MAX_LINE],
+    text: [u8; ROUTE],
     length: u8,
     route: Route,
+    passed: [Option<Passed>; LETTERS],
+}
+
+/// A packet on this route passes a node when a line has this letter.
+#[derive(Clone, Copy, Debug)]
+struct Passed {
+    letter: u8,
+    passing: Passing,
 }
 
 impl Plain {
-    /// Read a line into `seen`. If it is of another form, nothing is changed.
+    /// Where the line's route is remembered, now at the latest. None if there is more or less in it
+    /// than there should be.
     #[inline(always)]
-    pub fn read(&mut self, line: &[u8], seen: &mut Seen) -> Option<()> {
-        let [letter, b' ', ..] = line else { return None };
-        let event = wired::event(*letter)?;
-        let mut words = Words::of_line(line)?;
-        words.bounds();
-        let time_ns = words.time_ns()?;
-        let route = self.route(words.all_but_two()?)?;
-        let (sequence, uid) = (words.number()?, words.number()?);
-        route.fill(event, time_ns, seen);
-        seen.sequence = Some(sequence);
-        seen.uid = uid as u64;
-        Some(())
-    }
-
-    /// What `text` says, from `FROM` to `DST.PORT`.
-    #[inline(always)]
-    fn route(&mut self, text: &[u8]) -> Option<&Route> {
-        let place = place_of(text)?;
-        let is_known = self.routes.get(place).is_some_and(|known| known.text() == text);
+    pub fn find(&mut self, line: &Line<'_>) -> Option<usize> {
+        let place = place_of(line.route)?;
+        let is_known = self.routes.get(place).is_some_and(|known| known.text() == line.route);
         if !is_known {
-            self.learn(place, text)?;
+            self.learn(place, line.route)?;
         }
-        self.routes.get(place).map(|known| &known.route)
+        Some(place)
     }
 
     #[cold]
     fn learn(&mut self, place: usize, text: &[u8]) -> Option<()> {
         let mut fields = Fields::new(text);
         let route = Route::read(&mut fields)?;
-        let mut known = Known { text: [0; MAX_LINE], length: text.len() as u8, route };
+        if !fields.is_empty() || memchr(b'\n', text).is_some() {
+            return None;
+        }
+        let mut known = Known { text: [0; ROUTE], length: text.len() as u8, route, passed: [None; LETTERS] };
         known.text.get_mut(..text.len())?.copy_from_slice(text);
         if self.routes.is_empty() {
             // The others have no text, and no line is without.
             self.routes.resize(1 << ROUTE_BITS, Known { length: 0, ..known });
         }
         *self.routes.get_mut(place)? = known;
-        fields.is_empty().then_some(())
+        Some(())
+    }
+
+    /// Make `seen` the packet that a line on a known route tells of. If the line is of another form,
+    /// nothing is changed.
+    #[inline(always)]
+    pub fn fill(&self, route: usize, line: &Line<'_>, seen: &mut Seen) -> Option<()> {
+        let event = wired::event(line.letter)?;
+        self.routes.get(route)?.route.fill(event, line.time_ns, seen);
+        seen.sequence = Some(line.sequence);
+        seen.uid = line.uid;
+        Some(())
+    }
+
+    /// Remember that a line told of a packet on its way: others with this letter and route do, too.
+    pub fn remember(&mut self, route: usize, line: &Line<'_>, passing: Passing) {
+        let known = self.routes.get_mut(route);
+        if let Some(slot) = known.and_then(|known| known.passed.get_mut(slot(line.letter))) {
+            *slot = Some(Passed { letter: line.letter, passing });
+        }
+    }
+
+    /// The packet on its way that a line tells of, if one of its kind did.
+    #[inline(always)]
+    pub fn passing(&self, route: usize, line: &Line<'_>) -> Option<Passing> {
+        let passed = (*self.routes.get(route)?.passed.get(slot(line.letter))?)?;
+        (passed.letter == line.letter).then_some(Passing { time_ns: line.time_ns, ..passed.passing })
     }
 }
 
@@ -86,6 +185,12 @@ impl Known {
     fn text(&self) -> &[u8] {
         self.text.get(..usize::from(self.length)).unwrap_or_default()
     }
+}
+
+/// Where lines with this letter are remembered.
+#[inline(always)]
+fn slot(letter: u8) -> usize {
+    usize::from(letter) % LETTERS
 }
 
 /// Where a route is remembered: links differ at the beginning, flows at the end.
@@ -97,68 +202,6 @@ fn place_of(text: &[u8]) -> Option<usize> {
     let last = u64::from_le_bytes(*text.last_chunk()?);
     let mixed = (first ^ last.rotate_left(29)).wrapping_mul(MIX);
     Some((mixed >> (u64::BITS - ROUTE_BITS)) as usize)
-}
-
-/// The fields of a line that are left.
-struct Words<'a> {
-    line: &'a [u8],
-    /// Where the next begins.
-    start: usize,
-    /// A bit for each byte behind a field that is left.
-    ends: u64,
-}
-
-impl<'a> Words<'a> {
-    /// The fields of `line`, if it is short and has as many as it should.
-    #[inline(always)]
-    fn of_line(line: &'a [u8]) -> Option<Self> {
-        let last = line.last_chunk::<WORD>().filter(|_| line.len() <= MAX_LINE)?;
-        let mut ends = 1 << line.len() | blanks(*last) << (line.len() - WORD);
-        let (words, _) = line.as_chunks::<WORD>();
-        for (at, word) in words.iter().enumerate() {
-            ends |= blanks(*word) << (at * WORD);
-        }
-        (ends.count_ones() == FIELDS).then_some(Self { line, start: 0, ends })
-    }
-
-    /// Where the next field begins and ends.
-    #[inline(always)]
-    fn bounds(&mut self) -> (usize, usize) {
-        let start = self.start;
-        let end = self.ends.trailing_zeros() as usize;
-        self.ends &= self.ends.wrapping_sub(1);
-        self.start = end + 1;
-        (start, end)
-    }
-
-    /// All fields but the last two, with the blanks between them.
-    #[inline(always)]
-    fn all_but_two(&mut self) -> Option<&'a [u8]> {
-        let without_last = self.ends ^ 1_u64.checked_shl(self.ends.checked_ilog2()?)?;
-        let before_two = without_last ^ 1_u64.checked_shl(without_last.checked_ilog2()?)?;
-        let end = before_two.checked_ilog2()? as usize;
-        let text = self.line.get(self.start..end)?;
-        self.ends ^= before_two;
-        self.start = end + 1;
-        Some(text)
-    }
-
-    #[inline(always)]
-    fn number(&mut self) -> Option<i64> {
-        let (start, end) = self.bounds();
-        match Word::of(self.line, start, end).and_then(Word::number) {
-            Some(number) => Some(i64::from(number)),
-            None => Fields::new(self.line.get(start..end)?).signed(),
-        }
-    }
-
-    /// A time in seconds, as nanoseconds.
-    #[inline(always)]
-    fn time_ns(&mut self) -> Option<i64> {
-        let (start, end) = self.bounds();
-        let plain = Word::of(self.line, start, end).and_then(Word::time_ns);
-        plain.or_else(|| Fields::new(self.line.get(start..end)?).time_ns())
-    }
 }
 
 /// Up to eight bytes of text, not none.
@@ -197,31 +240,6 @@ impl Word {
         let inner = (pairs >> 16 & 0xff_0000_00ff).wrapping_mul(1 + (10_000 << 32));
         Some((outer.wrapping_add(inner) >> 32) as u32)
     }
-
-    /// The time in seconds that the text is, as nanoseconds.
-    #[inline(always)]
-    fn time_ns(self) -> Option<i64> {
-        let Some((seconds, fraction)) = self.split() else {
-            return Some(i64::from(self.number()?) * 1_000_000_000);
-        };
-        let ns = u64::from(fraction.number()?) * TO_NS.get(fraction.length)?;
-        Some(i64::from(seconds.number()?) * 1_000_000_000 + ns as i64)
-    }
-
-    /// What is before the first point and what is behind it, neither of them empty.
-    #[inline(always)]
-    fn split(self) -> Option<(Self, Self)> {
-        let points = equal(self.bytes, b'.') & self.mask();
-        if points == 0 {
-            return None;
-        }
-        let at = points.trailing_zeros() as usize / 8;
-        let after = WORD - 1 - at;
-        let before = self.length - after - 1;
-        let is_whole = before > 0 && after > 0;
-        let behind = Self { length: after, ..self };
-        is_whole.then(|| (Self { bytes: self.bytes << (8 * (after + 1)), length: before }, behind))
-    }
 }
 
 /// The highest bit of each byte of `word` that is `byte`.
@@ -255,10 +273,14 @@ mod tests {
     fn read_plain(line: &[u8]) -> Option<Seen> {
         let mut seen = Seen { ttl: 7, ..Seen::default() };
         let mut reader = Plain::default();
-        reader.read(line, &mut seen)?;
+        let text = [line, b"\n+ 0 2 0 tcp 40 ------- 0 2.0 3.0 0 0\n"].concat();
+        let line = Line::first_of(&text).filter(|read| read.bytes == line.len() + 1)?;
+        let route = reader.find(&line)?;
+        reader.fill(route, &line, &mut seen)?;
         // What is remembered is the same as what was read.
         let first = format!("{seen:?}");
-        reader.read(line, &mut seen)?;
+        assert_eq!(reader.find(&line), Some(route));
+        reader.fill(route, &line, &mut seen)?;
         assert_eq!(format!("{seen:?}"), first);
         Some(seen)
     }
@@ -271,6 +293,8 @@ mod tests {
             "- 1234.56789 12 9 cbr 500 ------- 0 6.0 7.0 99999999 10000000",
             "d 10 12 9 ack 40 ------- 0 6.0 7.0 9999 12345678",
             "+ 0.0004 4 0 message 1040 ------- -2 1.0.4.0 5.-1 -1 1234567890",
+            "+ 12345678.123456789 4 0 tcp 1040 ------- 2 4.0 5.0 0 1",
+            "+ 0.0004  4 0 tcp 1040 ------- 2 4.0 5.0 0 1",
         ] {
             let plain = read_plain(line.as_bytes()).unwrap();
             assert_eq!(format!("{plain:?}"), format!("{:?}", read_any(line.as_bytes()).unwrap()), "{line}");
@@ -283,8 +307,10 @@ mod tests {
             "",
             "+ 0 2 0 cbr 500",
             "+ 0.0004 4 0 tcp 1040 ------- 2 4.0 5.0 0 1 ",
-            "+ 0.0004  4 0 tcp 1040 ------- 2 4.0 5.0 0 1",
+            "+ 0.0004 4 0 tcp 1040 ------- 2 4.0 5.0 0  1",
+            "+ 0.0004 4 0 tcp 1040 ------- 2 4.0 5.0 0 1\r",
             "+ 0.0004 4 0 tcp 1040 ------- 2 4.0 5.0 0 1 0 0x0 0 0",
+            "+ 0.0004 4 0 t\ncp 1040 ------- 2 4.0 5.0 0 1",
             "+ 0.0004 4 0 tcp 1040 ------- 2 4.0 5. 0 1",
             "s 0.0004 4 0 tcp 1040 ------- 2 4.0 5.0 0 1",
         ] {

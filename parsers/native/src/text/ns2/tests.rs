@@ -12,6 +12,7 @@ use crate::reading::Reading;
 use crate::samples::Unit;
 use crate::summary::SourceSummary;
 use crate::testing::{analyse_bytes, analyse_bytes_as, check_tables};
+use crate::text::tests::read_line;
 use crate::text::{TextFormat, detect};
 use proptest::prelude::*;
 
@@ -69,7 +70,7 @@ fn read(line: &str) -> (Outcome, Packet) {
 
 fn read_with(reader: &mut Ns2, line: &str) -> (Outcome, Packet) {
     let mut packet = Packet::default();
-    let outcome = reader.read(1, line.as_bytes(), &mut packet);
+    let outcome = read_line(reader, 1, line.as_bytes(), &mut packet);
     (outcome, packet)
 }
 
@@ -83,7 +84,7 @@ fn read_all(text: &str) -> Vec<Packet> {
     let mut packets = Vec::new();
     let mut packet = Packet::default();
     for (number, line) in text.lines().enumerate() {
-        match reader.read(number as u64 + 1, line.as_bytes(), &mut packet) {
+        match read_line(&mut reader, number as u64 + 1, line.as_bytes(), &mut packet) {
             Outcome::Packet => packets.push(packet),
             Outcome::Wrong(expected) => panic!("{line}: {expected}"),
             Outcome::Other | Outcome::Held | Outcome::Passing(_) => {}
@@ -347,7 +348,7 @@ proptest! {
         let mut reader = Ns2::default();
         let mut packet = Packet::default();
         for (number, line) in lines.iter().enumerate() {
-            let _ = (recognises(line), reader.read(number as u64, line, &mut packet));
+            let _ = (recognises(line), read_line(&mut reader, number as u64, line, &mut packet));
         }
         while reader.finish(&mut packet) {}
     }

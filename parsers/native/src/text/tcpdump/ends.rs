@@ -99,7 +99,7 @@ impl Known {
     #[inline(never)]
     fn learn(&mut self, text: &[u8]) -> Option<()> {
         let (source, destination, rest) = both(text)?;
-        let is_whole = rest.is_empty() && text.ends_with(b" ");
+        let is_whole = rest.is_empty() && text.ends_with(b" ") && memchr::memchr(b'\n', text).is_none();
         if !is_whole || source.family != destination.family || source.family == Family::Name {
             return None;
         }

@@ -20,7 +20,7 @@ mod tcp;
 #[cfg(test)]
 mod tests;
 
-use super::{LineFormat, Names, Outcome};
+use super::{LineFormat, Names, Outcome, PassingCounts, Usual};
 use crate::event::{Endpoints, Packet};
 use assembly::Start;
 use backlog::{Backlog, Meaning};
@@ -31,6 +31,10 @@ use stamp::{Clock, Stamp};
 
 const A_PACKET: &str = "expected a line of tcpdump: a time, then `IP`, `IP6` or another protocol";
 const AN_IP_HEADER: &str = "expected what tcpdump -v prints of an IP header";
+
+/// Bytes of an application's words behind the length of a TCP payload, in which the line's end has to
+/// be.
+const MOST_BEHIND: usize = 1024;
 
 /// Whether a line looks as if tcpdump had printed it.
 pub fn recognises(line: &[u8]) -> bool {
@@ -94,9 +98,25 @@ pub struct Tcpdump {
 }
 
 impl LineFormat for Tcpdump {
-    #[inline]
     fn read(&mut self, number: u64, line: &[u8], packet: &mut Packet) -> Outcome {
-        self.read_usual(number, line, packet).unwrap_or_else(|| self.read_any(number, line, packet))
+        let text = stamp::without_number(line);
+        match stamp::read(text) {
+            Some((stamp, rest)) => self.begin(number, stamp, rest, packet),
+            None => self.read_without_time(number, text, packet),
+        }
+    }
+
+    fn read_usual(
+        &mut self,
+        first: u64,
+        window: &[u8],
+        packet: &mut Packet,
+        _passing: &mut PassingCounts,
+    ) -> Usual {
+        match self.usual(first, window, packet) {
+            Some((outcome, bytes)) => Usual { lines: 1, bytes, has_packet: outcome == Outcome::Packet },
+            None => Usual::default(),
+        }
     }
 
     fn finish(&mut self, packet: &mut Packet) -> bool {
@@ -151,14 +171,16 @@ impl LineFormat for Tcpdump {
 }
 
 impl Tcpdump {
-    /// A line with a time, addresses and a TCP header without surprises, as most are. It leaves
-    /// nothing changed if it is another, and else the same as [`Self::read_any`].
-    #[inline]
-    fn read_usual(&mut self, number: u64, line: &[u8], packet: &mut Packet) -> Option<Outcome> {
-        let (stamp, rest) = stamp::read(line)?;
+    /// A line with a time, addresses and a TCP header without surprises, as most are, and its length
+    /// with its end. It leaves nothing changed if it is another.
+    #[inline(always)]
+    fn usual(&mut self, number: u64, window: &[u8], packet: &mut Packet) -> Option<(Outcome, usize)> {
+        let (stamp, rest) = stamp::usual(window).or_else(|| stamp::read(window))?;
         let text = rest.strip_prefix(b"IP ").or_else(|| rest.strip_prefix(b"IP6 "))?;
         let (ends, rest) = ends::before_flags(text)?;
-        let header = tcp::usual(rest)?;
+        let (header, rest) = tcp::usual(rest)?;
+        let behind = rest.get(..MOST_BEHIND).unwrap_or(rest);
+        let bytes = window.len() - rest.len() + memchr::memchr(b'\n', behind)? + 1;
         let (endpoints, key, side) = self.recent.find(ends)?;
         let numbers = self.conversations.resolve(key, side, &header);
         *packet = assembly::plain_tcp(number, endpoints, &header, numbers);
@@ -166,16 +188,7 @@ impl Tcpdump {
         self.seen.halves += u64::from(self.half.take().is_some());
         self.seen.times = true;
         self.seen.frames_without_length = true;
-        Some(self.give(matches!(stamp, Stamp::Since(_)), packet))
-    }
-
-    #[inline(never)]
-    fn read_any(&mut self, number: u64, line: &[u8], packet: &mut Packet) -> Outcome {
-        let text = stamp::without_number(line);
-        match stamp::read(text) {
-            Some((stamp, rest)) => self.begin(number, stamp, rest, packet),
-            None => self.read_without_time(number, text, packet),
-        }
+        Some((self.give(matches!(stamp, Stamp::Since(_)), packet), bytes))
     }
 
     /// A line that a packet begins with.

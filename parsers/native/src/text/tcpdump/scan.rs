@@ -1,10 +1,12 @@
 //! Small steps along a line: each gives what it read and what is left.
 
+use crate::text::number::leading_digits;
+
 /// Nanoseconds of a second.
 pub const SECOND: i64 = 1_000_000_000;
 
 /// Leading decimal digits that fit in 32 bits.
-#[inline]
+#[inline(always)]
 pub fn number(text: &[u8]) -> Option<(u32, &[u8])> {
     let (value, rest) = long_number(text)?;
     Some((u32::try_from(value).ok()?, rest))
@@ -14,12 +16,26 @@ pub fn number(text: &[u8]) -> Option<(u32, &[u8])> {
 const MAX_DIGITS: usize = 18;
 
 /// Leading decimal digits, at most 18.
-#[inline]
+#[inline(always)]
 pub fn long_number(text: &[u8]) -> Option<(u64, &[u8])> {
-    // A line is full of short numbers: eight digits in one step, without a branch for each.
-    let (mut value, mut length) = text.first_chunk().map_or((0, 0), eight_digits);
-    if matches!(length, 1..8) {
-        return Some((value, text.get(length..)?));
+    // A line is full of short numbers: up to seven digits in one step, without a branch for each.
+    match text.first_chunk().map(leading_digits) {
+        Some((value, length @ 1..8)) => Some((value, text.get(length..)?)),
+        _ => many_digits(text),
+    }
+}
+
+#[inline(never)]
+fn many_digits(text: &[u8]) -> Option<(u64, &[u8])> {
+    let (mut value, mut length) = (0, 0);
+    // Sequence numbers and seconds have nine or ten digits.
+    if let Some((upper, 8)) = text.first_chunk().map(leading_digits)
+        && let Some((lower, digits)) = text.get(8..)?.first_chunk().map(leading_digits)
+    {
+        (value, length) = (upper * POWERS.get(digits)? + lower, 8 + digits);
+        if digits < 8 {
+            return Some((value, text.get(length..)?));
+        }
     }
     while let Some(digit) = text.get(length).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10) {
         if length == MAX_DIGITS {
@@ -31,19 +47,8 @@ pub fn long_number(text: &[u8]) -> Option<(u64, &[u8])> {
     Some((value, text.get(length..)?)).filter(|_| length > 0)
 }
 
-/// The digits that eight bytes begin with: their value and how many they are.
-#[inline]
-fn eight_digits(bytes: &[u8; 8]) -> (u64, usize) {
-    let digits = u64::from_le_bytes(*bytes) ^ 0x3030_3030_3030_3030;
-    // A byte above 9 gets its highest bit, and what it carries changes only those behind it.
-    let others = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
-    let count = (others.trailing_zeros() / 8) as usize;
-    // The digits to the end, with zeros before them; then neighbours, pairs and fours are joined.
-    let digits = digits.checked_shl(64 - 8 * count as u32).unwrap_or(0);
-    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
-    let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
-    (fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff, count)
-}
+/// What so many digits more make of a number.
+const POWERS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
 /// The number behind `words`, which `text` begins with.
 #[inline]

@@ -41,9 +41,10 @@ pub fn read(text: &[u8]) -> Option<Header> {
 }
 
 /// The header that most lines have, from `Flags` on: numbers, and no options but a timestamp. Read
-/// straight through, with the same result as [`read`]; None for any other.
+/// straight through, with the same result as [`read`]; None for any other. What is behind it is the
+/// rest.
 #[inline(always)]
-pub fn usual(text: &[u8]) -> Option<Header> {
+pub fn usual(text: &[u8]) -> Option<(Header, &[u8])> {
     let (flags, rest) = usual_flags(text.strip_prefix(b"Flags [")?)?;
     let (seq, rest) = match rest.strip_prefix(b", seq ") {
         Some(rest) => usual_sequence(rest)?,
@@ -55,8 +56,8 @@ pub fn usual(text: &[u8]) -> Option<Header> {
         Some(list) => options::timestamp_alone(list)?,
         None => (Options::default(), rest),
     };
-    let (payload, _) = number_after(rest, b", length ")?;
-    Some(Header {
+    let (payload, rest) = number_after(rest, b", length ")?;
+    let header = Header {
         is_whole: true,
         seq,
         ack: Some(ack),
@@ -65,7 +66,8 @@ pub fn usual(text: &[u8]) -> Option<Header> {
         options,
         payload: Some(payload),
         is_cut: false,
-    })
+    };
+    Some((header, rest))
 }
 
 /// Flags of data and acknowledgements.
@@ -79,7 +81,7 @@ fn usual_flags(text: &[u8]) -> Option<(TcpFlags, &[u8])> {
 }
 
 /// `1:38` or `1`; the end is told again by the length.
-#[inline]
+#[inline(always)]
 fn usual_sequence(text: &[u8]) -> Option<(Option<u32>, &[u8])> {
     let (seq, rest) = number(text)?;
     let rest = match rest.strip_prefix(b":") {

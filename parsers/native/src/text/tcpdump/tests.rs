@@ -3,6 +3,7 @@
 use super::*;
 use crate::event::{Event, Family, Fragment, Layer, Reason, Stop, Transport};
 use crate::text::Complaints;
+use crate::text::tests::read_line;
 use proptest::prelude::*;
 
 /// All packets of a text, and how many lines were something else or wrong.
@@ -17,7 +18,7 @@ fn read_all(text: &str) -> Text {
     let (mut packets, mut wrong, mut complaints) = (Vec::new(), Vec::new(), Complaints::default());
     let mut packet = Packet::default();
     for (number, line) in (1..).zip(text.lines()) {
-        match format.read(number, line.as_bytes(), &mut packet) {
+        match read_line(&mut format, number, line.as_bytes(), &mut packet) {
             Outcome::Packet => packets.push(packet),
             Outcome::Held | Outcome::Passing(_) | Outcome::Other => {}
             Outcome::Wrong(expected) => {
@@ -282,7 +283,7 @@ proptest! {
     fn test_any_bytes_as_lines_are_read(lines in proptest::collection::vec(any::<Vec<u8>>(), 0..20)) {
         let (mut format, mut packet) = (Tcpdump::default(), Packet::default());
         for (number, line) in (1..).zip(&lines) {
-            let _ = (recognises(line), format.read(number, line, &mut packet));
+            let _ = (recognises(line), read_line(&mut format, number, line, &mut packet));
         }
         while format.finish(&mut packet) {}
         let _ = format.remarks();
@@ -317,7 +318,8 @@ proptest! {
         let (mut usual, mut any) = (Tcpdump::default(), Tcpdump::default());
         for (number, line) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
             let (mut packet, mut expected) = (Packet::default(), Packet::default());
-            let outcomes = (usual.read(number, line, &mut packet), any.read_any(number, line, &mut expected));
+            let outcomes =
+                (read_line(&mut usual, number, line, &mut packet), any.read(number, line, &mut expected));
             prop_assert_eq!(outcomes.0, outcomes.1);
             if outcomes.0 == Outcome::Packet {
                 prop_assert_eq!(format!("{packet:?}"), format!("{expected:?}"));
@@ -339,7 +341,7 @@ proptest! {
         bytes.truncate(cut.index(bytes.len()) + 1);
         let (mut format, mut packet) = (Tcpdump::default(), Packet::default());
         for (number, line) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
-            if format.read(number, line, &mut packet) == Outcome::Packet {
+            if read_line(&mut format, number, line, &mut packet) == Outcome::Packet {
                 prop_assert!(packet.number <= number);
             }
         }
