@@ -56,6 +56,9 @@ impl<'a> Line<'a> {
         let line = most.get(..length)?;
         let [letter, b' ', ..] = *line else { return None };
         let (time_ns, start) = time_ns(line)?;
+        if !line.get(start)?.is_ascii_digit() {
+            return None;
+        }
         let (end, between) = last_blanks(line)?;
         let sequence = decimal(line, end + 1, between)?;
         let uid = decimal(line, between + 1, length)? as u64;
@@ -79,7 +82,7 @@ fn time_ns(line: &[u8]) -> Option<(i64, usize)> {
     Some((Fields::new(text.get(..length)?).time_ns()?, START + length + 1))
 }
 
-/// Where the last two blanks are.
+/// Where the last two blanks are. None if what is between them belongs to the header of a FullTcp agent.
 #[inline(always)]
 fn last_blanks(line: &[u8]) -> Option<(usize, usize)> {
     let tail = line.last_chunk::<TAIL>()?;
@@ -87,6 +90,10 @@ fn last_blanks(line: &[u8]) -> Option<(usize, usize)> {
     let found = words.iter().rev().fold(0, |found, word| found << WORD | blanks(*word));
     let last = found.checked_ilog2()?;
     let before = (found ^ 1 << last).checked_ilog2()?;
+    let third = (found ^ 1 << last ^ 1 << before).checked_ilog2();
+    if third.is_some_and(|at| tail.get(at as usize + 1..).is_some_and(|field| field.starts_with(b"0x"))) {
+        return None;
+    }
     let start = line.len() - TAIL;
     Some((start + before as usize, start + last as usize))
 }
@@ -294,7 +301,6 @@ mod tests {
             "d 10 12 9 ack 40 ------- 0 6.0 7.0 9999 12345678",
             "+ 0.0004 4 0 message 1040 ------- -2 1.0.4.0 5.-1 -1 1234567890",
             "+ 12345678.123456789 4 0 tcp 1040 ------- 2 4.0 5.0 0 1",
-            "+ 0.0004  4 0 tcp 1040 ------- 2 4.0 5.0 0 1",
         ] {
             let plain = read_plain(line.as_bytes()).unwrap();
             assert_eq!(format!("{plain:?}"), format!("{:?}", read_any(line.as_bytes()).unwrap()), "{line}");
@@ -307,6 +313,7 @@ mod tests {
             "",
             "+ 0 2 0 cbr 500",
             "+ 0.0004 4 0 tcp 1040 ------- 2 4.0 5.0 0 1 ",
+            "+ 0.0004  4 0 tcp 1040 ------- 2 4.0 5.0 0 1",
             "+ 0.0004 4 0 tcp 1040 ------- 2 4.0 5.0 0  1",
             "+ 0.0004 4 0 tcp 1040 ------- 2 4.0 5.0 0 1\r",
             "+ 0.0004 4 0 tcp 1040 ------- 2 4.0 5.0 0 1 0 0x0 0 0",
