@@ -167,7 +167,8 @@ fn take_tcp(
     let length = TCP_HEADER + header.options.bytes;
     if header.is_whole {
         let (key, side) = FlowKey::of(&network.endpoints);
-        let numbers = format.conversations.resolve(key, side, header);
+        let place = format.conversations.place(key);
+        let numbers = format.conversations.resolve(place, side, header);
         place_in_stream(header, numbers, network);
     } else {
         format.seen.tcp_without_header |= !header.is_cut;

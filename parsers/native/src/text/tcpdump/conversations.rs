@@ -46,25 +46,64 @@ pub struct Numbers {
     pub ack: u32,
 }
 
+/// Where a connection is remembered; holds until its generation is the older one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Counted from 1, so that the default is no place.
+    generation: u64,
+    at: usize,
+}
+
+/// Connections and where they are in the list.
+#[derive(Debug, Default)]
+struct Generation {
+    places: HashMap<FlowKey, usize>,
+    list: Vec<Conversation>,
+}
+
 /// All connections of a text.
 #[derive(Debug, Default)]
 pub struct Conversations {
-    younger: HashMap<FlowKey, Conversation>,
-    older: HashMap<FlowKey, Conversation>,
+    younger: Generation,
+    older: Generation,
+    /// Generations that have become the older one.
+    forgotten: u64,
     /// Whether the text has numbers of the wire throughout; None until that is clear.
     is_absolute: Option<bool>,
 }
 
 impl Conversations {
-    /// The numbers of a packet that `side` sent.
-    #[inline]
-    pub fn resolve(&mut self, key: FlowKey, side: Side, header: &Header) -> Numbers {
-        let (mine, theirs) = (side as usize, side.other() as usize);
-        let Self { younger, older, is_absolute } = self;
-        if younger.len() >= GENERATION {
-            *older = mem::take(younger);
+    /// Where the connection is that was at `place`, if that still holds.
+    #[inline(always)]
+    pub fn still(&mut self, place: Place) -> Option<Place> {
+        if self.younger.list.len() >= GENERATION {
+            self.older = mem::take(&mut self.younger);
+            self.forgotten += 1;
         }
-        let conversation = younger.entry(key).or_insert_with(|| older.remove(&key).unwrap_or_default());
+        Some(place).filter(|place| place.generation == self.forgotten + 1)
+    }
+
+    /// Where the connection `key` is remembered.
+    #[inline(never)]
+    pub fn place(&mut self, key: FlowKey) -> Place {
+        // Makes room, if need be.
+        self.still(Place::default());
+        let Self { younger, older, .. } = self;
+        let Generation { places, list } = younger;
+        let at = *places.entry(key).or_insert_with(|| {
+            let known = older.places.remove(&key).and_then(|at| older.list.get(at));
+            list.push(known.copied().unwrap_or_default());
+            list.len() - 1
+        });
+        Place { generation: self.forgotten + 1, at }
+    }
+
+    /// The numbers of a packet that `side` sent on the connection at `place`, which must still hold.
+    #[inline]
+    pub fn resolve(&mut self, place: Place, side: Side, header: &Header) -> Numbers {
+        let (mine, theirs) = (side as usize, side.other() as usize);
+        let Self { younger, is_absolute, .. } = self;
+        let conversation = &mut younger.list[place.at];
         let (seq, ack) = (header.seq, header.ack.unwrap_or(0));
         let numbers = match conversation.bases {
             Some(bases) if conversation.is_relative(bases, side, header, is_absolute) => Numbers {
@@ -172,6 +211,11 @@ mod tests {
         FlowKey::of(&endpoints).0
     }
 
+    fn resolve(conversations: &mut Conversations, key: FlowKey, side: Side, header: &Header) -> Numbers {
+        let place = conversations.place(key);
+        conversations.resolve(place, side, header)
+    }
+
     /// What tcpdump prints of packets of one connection, relative or with -S.
     fn printed(packets: &[Sent], is_absolute: bool) -> Vec<Header> {
         let mut bases: Option<[u32; 2]> = None;
@@ -237,7 +281,7 @@ mod tests {
     fn check(packets: &[Sent], is_absolute: bool, conversations: &mut Conversations) -> usize {
         let mut known = 0;
         for (packet, header) in packets.iter().zip(printed(packets, is_absolute)) {
-            let numbers = conversations.resolve(key_of(5), packet.from, &header);
+            let numbers = resolve(conversations, key_of(5), packet.from, &header);
             if let Some(seq) = numbers.seq {
                 known += 1;
                 assert_eq!((seq, numbers.ack), (packet.seq, packet.ack), "{packet:?} {header:?}");
@@ -285,7 +329,7 @@ mod tests {
             for (is_low, seq, ack, flags, payload) in headers {
                 let side = if is_low { Side::Low } else { Side::High };
                 let header = Header { seq, ack, flags: TcpFlags(flags), payload, ..Header::default() };
-                conversations.resolve(key_of(5), side, &header);
+                resolve(&mut conversations, key_of(5), side, &header);
             }
         }
     }
@@ -302,7 +346,7 @@ mod tests {
     #[test]
     fn test_a_bare_acknowledgement_of_an_unknown_connection_has_no_number() {
         let header = Header { ack: Some(77), flags: TcpFlags(ACK), payload: Some(0), ..Header::default() };
-        let numbers = Conversations::default().resolve(key_of(5), Side::Low, &header);
+        let numbers = resolve(&mut Conversations::default(), key_of(5), Side::Low, &header);
         assert_eq!(numbers, Numbers { seq: None, ack: 77 });
     }
 
@@ -313,8 +357,8 @@ mod tests {
         for number in 0..3 * GENERATION as u128 {
             let endpoints = Endpoints { src: number, dst: 1 << 20, src_port: 9, ..Endpoints::default() };
             let (key, side) = FlowKey::of(&endpoints);
-            conversations.resolve(key, side, &header);
+            resolve(&mut conversations, key, side, &header);
         }
-        assert!(conversations.younger.len() + conversations.older.len() <= 2 * GENERATION);
+        assert!(conversations.younger.list.len() + conversations.older.list.len() <= 2 * GENERATION);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::net::Ipv6Addr;
 
+use super::conversations::{Conversations, Place};
 use super::scan::{number, split_at_byte};
 use super::services;
 use crate::event::{Address, Endpoints, Family};
@@ -69,6 +70,8 @@ struct Known {
     key: FlowKey,
     /// The end that sends; None before the first text.
     side: Option<Side>,
+    /// Where the connection was.
+    place: Place,
 }
 
 /// Ends that were printed lately. Most lines repeat some of them, and comparing a text costs a
@@ -83,15 +86,21 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// The ends that `text` says, up to the blank behind them. None unless both are addresses with
-    /// ports.
-    #[inline]
-    pub fn find(&mut self, text: &[u8]) -> Option<(&Endpoints, FlowKey, Side)> {
+    /// The ends that `text` says, up to the blank behind them, the one that sends, and where their
+    /// connection is. None unless both are addresses with ports.
+    #[inline(always)]
+    pub fn find(
+        &mut self,
+        text: &[u8],
+        conversations: &mut Conversations,
+    ) -> Option<(&Endpoints, Side, Place)> {
         let known = self.0.get_mut(slot(text))?;
         if known.text != text {
             known.learn(text)?;
         }
-        Some((&known.endpoints, known.key, known.side?))
+        let place = conversations.still(known.place).unwrap_or_else(|| conversations.place(known.key));
+        known.place = place;
+        Some((&known.endpoints, known.side?, place))
     }
 }
 
@@ -113,6 +122,7 @@ impl Known {
         };
         let (key, side) = FlowKey::of(&endpoints);
         (self.endpoints, self.key, self.side) = (endpoints, key, Some(side));
+        self.place = Place::default();
         self.text.clear();
         self.text.extend_from_slice(text);
         Some(())

@@ -34,7 +34,7 @@ const AN_IP_HEADER: &str = "expected what tcpdump -v prints of an IP header";
 
 /// Bytes of an application's words behind the length of a TCP payload, in which the line's end has to
 /// be.
-const MOST_BEHIND: usize = 1024;
+const MOST_WORDS: usize = 1024;
 
 /// Whether a line looks as if tcpdump had printed it.
 pub fn recognises(line: &[u8]) -> bool {
@@ -179,10 +179,13 @@ impl Tcpdump {
         let text = rest.strip_prefix(b"IP ").or_else(|| rest.strip_prefix(b"IP6 "))?;
         let (ends, rest) = ends::before_flags(text)?;
         let (header, rest) = tcp::usual(rest)?;
-        let behind = rest.get(..MOST_BEHIND).unwrap_or(rest);
-        let bytes = window.len() - rest.len() + memchr::memchr(b'\n', behind)? + 1;
-        let (endpoints, key, side) = self.recent.find(ends)?;
-        let numbers = self.conversations.resolve(key, side, &header);
+        let words = match rest.first()? {
+            b'\n' => 0,
+            _ => memchr::memchr(b'\n', rest.get(..MOST_WORDS).unwrap_or(rest))?,
+        };
+        let bytes = window.len() - rest.len() + words + 1;
+        let (endpoints, side, place) = self.recent.find(ends, &mut self.conversations)?;
+        let numbers = self.conversations.resolve(place, side, &header);
         *packet = assembly::plain_tcp(number, endpoints, &header, numbers);
         packet.time_ns = self.time_ns(stamp);
         self.seen.halves += u64::from(self.half.take().is_some());
