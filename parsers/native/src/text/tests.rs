@@ -18,6 +18,22 @@ pub fn read_line(reader: &mut dyn LineFormat, number: u64, line: &[u8], packet: 
     }
 }
 
+/// All packets of lines of which none is wrong, in order.
+pub fn packets_of<'a>(reader: &mut dyn LineFormat, lines: impl IntoIterator<Item = &'a str>) -> Vec<Packet> {
+    let (mut packets, mut packet) = (Vec::new(), Packet::default());
+    for (number, line) in (1..).zip(lines) {
+        match read_line(reader, number, line.as_bytes(), &mut packet) {
+            Outcome::Packet => packets.push(packet),
+            Outcome::Wrong(expected) => panic!("{line}: {expected}"),
+            Outcome::Other | Outcome::Held | Outcome::Passing(_) => {}
+        }
+    }
+    while reader.finish(&mut packet) {
+        packets.push(packet);
+    }
+    packets
+}
+
 /// Packets, lines that are wrong and others, and remarks.
 type Told = (Vec<String>, u64, u64, Vec<String>);
 

@@ -12,7 +12,7 @@ use crate::reading::Reading;
 use crate::samples::Unit;
 use crate::summary::SourceSummary;
 use crate::testing::{analyse_bytes, analyse_bytes_as, check_tables};
-use crate::text::tests::read_line;
+use crate::text::tests::{packets_of, read_line};
 use crate::text::{TextFormat, detect};
 use proptest::prelude::*;
 
@@ -80,20 +80,7 @@ fn seen_at(packet: &Packet) -> (Option<Event>, Option<PathPoint>) {
 
 /// All packets of a text, in order.
 fn read_all(text: &str) -> Vec<Packet> {
-    let mut reader = Ns2::default();
-    let mut packets = Vec::new();
-    let mut packet = Packet::default();
-    for (number, line) in text.lines().enumerate() {
-        match read_line(&mut reader, number as u64 + 1, line.as_bytes(), &mut packet) {
-            Outcome::Packet => packets.push(packet),
-            Outcome::Wrong(expected) => panic!("{line}: {expected}"),
-            Outcome::Other | Outcome::Held | Outcome::Passing(_) => {}
-        }
-    }
-    while reader.finish(&mut packet) {
-        packets.push(packet);
-    }
-    packets
+    packets_of(&mut Ns2::default(), text.lines())
 }
 
 #[test]

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::event::NodeLayer;
 use crate::testing::{analyse_bytes_as, check_tables};
+use crate::text::tests::packets_of;
 use crate::text::{TextFormat, detect};
 
 /// What a test looks at of a packet: line, event, place, point, identity.
@@ -12,18 +13,7 @@ type Seen = (u64, Event, String, PathPoint, u64);
 
 fn read(lines: &[String]) -> (Vec<Seen>, Ns3) {
     let mut reader = Ns3::default();
-    let mut packets = Vec::new();
-    let mut packet = Packet::default();
-    for (number, line) in (1..).zip(lines) {
-        match reader.read(number, line.as_bytes(), &mut packet) {
-            Outcome::Packet => packets.push(packet),
-            Outcome::Held | Outcome::Other | Outcome::Passing(_) => {}
-            Outcome::Wrong(expected) => panic!("{line}: {expected}"),
-        }
-    }
-    while reader.finish(&mut packet) {
-        packets.push(packet);
-    }
+    let packets = packets_of(&mut reader, lines.iter().map(String::as_str));
     let seen = packets.iter().map(|packet| {
         let sighting = packet.sighting.unwrap();
         let place = reader.names.get(packet.interface).unwrap().to_owned();
