@@ -31,6 +31,8 @@ TABLES = {
     "rtt": "One row for each RTT sample: `trace.rtt`, `tfrctrace convert --what rtt`.",
     "losses": "One row for each data packet that repeats or comes late: `trace.losses`, "
     "`tfrctrace convert --what losses`.",
+    "rounds": "One row for each round of data in flight, a round-trip time long: `trace.rounds`, "
+    "`tfrctrace convert --what rounds`.",
     "variables": "What a sender wrote down itself, in a log or among the packets of a simulation: "
     "`trace.variables`, `tfrctrace convert --what variables`.",
     "links": "One row for each pair of 802.11 stations and each way: `trace.links`, "

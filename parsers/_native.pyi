@@ -105,6 +105,8 @@ class Analysis:
     @property
     def losses(self) -> Table: ...
     @property
+    def rounds(self) -> Table: ...
+    @property
     def variables(self) -> Table:
         """Variables that another program wrote down; in these sources, or among their packets."""
     @property
@@ -145,6 +147,7 @@ def analyse(
     bin_ns: int | None = None,
     rtt: bool = False,
     losses: bool = False,
+    rounds: bool = False,
     links: bool = False,
     dissect: Sequence[tuple[int, str | OwnLayout]] = (),
     max_flows: int = 1_000_000,
@@ -158,7 +161,7 @@ def analyse(
     `input_formats` (else the content tells), `layer` one of `node_layers` (else the highest in a simulator's
     trace). `bins` collects time bins of `bin_ns` nanoseconds; without a width it starts at 1 ms and doubles
     until the table is small.
-    `rtt`, `losses` and `links` collect samples, at most `max_samples` of each. `dissect` names the layout
+    `rtt`, `losses`, `rounds` and `links` collect samples, at most `max_samples` of each. `dissect` names the layout
     (one of `probe_layouts`, or fields) with which UDP payloads from or to a port begin; others are
     recognised. An exception that `filter` raises passes through.
     """

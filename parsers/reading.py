@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tfrctrace.parsers._native import Analysis, OwnLayout, Problem, Source, SourceSummary, Table
     from tfrctrace.parsers.filters import CompiledFilter
 
-TableName = Literal["flows", "bins", "rtt", "losses", "variables", "links", "link_samples"]
+TableName = Literal["flows", "bins", "rtt", "losses", "rounds", "variables", "links", "link_samples"]
 """What one pass can collect; packets are read in batches instead (`packet_batches`)."""
 
 ROWS_AT_ONCE: Final = 4096
@@ -55,7 +55,7 @@ class Settings:
     max_flows: int
     """Flows that are followed in one trace; packets of later flows are counted as untracked."""
     max_samples: int
-    """RTT samples and losses that are kept of one trace, of each."""
+    """RTT samples, losses and rounds that are kept of one trace, of each."""
     max_decompressed_bytes: int
     """Where a compressed input is given up as a decompression bomb."""
 
@@ -197,6 +197,7 @@ class Pass:
             bin_ns=self._bin_ns,
             rtt="rtt" in self._collect,
             losses="losses" in self._collect,
+            rounds="rounds" in self._collect,
             links="link_samples" in self._collect,
             dissect=settings.dissect,
             max_flows=settings.max_flows,

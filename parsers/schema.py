@@ -149,6 +149,14 @@ FLOWS: Final = (
         "no complete handshake, or its packets were sent twice",
     ),
     Column(
+        "syn_rtt_ms",
+        "float64",
+        "ms",
+        "from this side's SYN to its acknowledgement: between the place of the capture and the other side; both "
+        "directions' together are handshake_rtt_ms",
+        "as handshake_rtt_ms",
+    ),
+    Column(
         "rtt_samples",
         "uint64",
         "",
@@ -160,6 +168,7 @@ FLOWS: Final = (
     Column("rtt_mean_ms", "float64", "ms", "mean of the samples", "no sample"),
     Column("rtt_p50_ms", "float64", "ms", "median, within 0.8 %", "no sample"),
     Column("rtt_p95_ms", "float64", "ms", "95th percentile (nearest rank), within 0.8 %", "no sample"),
+    Column("rtt_p99_ms", "float64", "ms", "99th percentile, likewise", "no sample"),
     Column("rtt_max_ms", "float64", "ms", "largest sample", "no sample"),
     Column("rtt_std_ms", "float64", "ms", "population standard deviation of the samples", "no sample"),
     Column(
@@ -172,6 +181,118 @@ FLOWS: Final = (
     Column("ts_rtt_min_ms", "float64", "ms", "smallest of them", "no sample"),
     Column("ts_rtt_mean_ms", "float64", "ms", "their mean", "no sample"),
     Column("ts_rtt_max_ms", "float64", "ms", "largest of them", "no sample"),
+    Column(
+        "max_flight_bytes",
+        "uint64",
+        "bytes",
+        "most data (SYN, FIN) outstanding at one time, as seen at the place of the capture (FlightSize, RFC 5681 "
+        "section 2)",
+        "no data, not TCP, as payload_bytes, or sequence numbers count packets",
+    ),
+    Column(
+        "mean_flight_bytes",
+        "float64",
+        "bytes",
+        "mean over the time in which data was outstanding",
+        "as max_flight_bytes, or no time went by",
+    ),
+    Column(
+        "cwnd_max_bytes",
+        "uint64",
+        "bytes",
+        "largest flight of a round that neither application nor receiver limited: a lower bound of the largest "
+        "congestion window, and at the sender usually the window to a segment",
+        "as max_flight_bytes, or no such round",
+    ),
+    Column(
+        "receive_window_min_bytes",
+        "uint64",
+        "bytes",
+        "smallest receive window that this side announced, scaled; SYN and RST do not count",
+        "the scale is not known (no SYN), or as max_flight_bytes",
+    ),
+    Column("receive_window_max_bytes", "uint64", "bytes", "largest, likewise", "as receive_window_min_bytes"),
+    Column(
+        "zero_window_ms",
+        "float64",
+        "ms",
+        "time for which the receive window of this side was 0",
+        "as duplicate_acks",
+    ),
+    Column(
+        "rounds",
+        "uint64",
+        "",
+        "rounds of data: from an acknowledgement to that of the highest number sent then, or from the first data "
+        "after silence to its acknowledgement",
+        "as max_flight_bytes",
+    ),
+    Column(
+        "slow_start_exit_ms",
+        "float64",
+        "ms",
+        "from the first data until the flight stopped growing by half or more in a round, or something was sent "
+        "again",
+        "it did not, or the application or the receiver limited every round",
+    ),
+    Column("slow_start_exit_bytes", "uint64", "bytes", "the flight then", "as slow_start_exit_ms"),
+    Column(
+        "recovery_episodes",
+        "uint64",
+        "",
+        "stretches in which data was sent again without a timeout, each until all that was outstanding at its "
+        "begin is acknowledged (RFC 6582)",
+        "as max_flight_bytes",
+    ),
+    Column("recovery_ms", "float64", "ms", "time in those that are over", "as max_flight_bytes"),
+    Column("rto_episodes", "uint64", "", "the same after retransmission timeouts", "as max_flight_bytes"),
+    Column("rto_ms", "float64", "ms", "time in those that are over", "as max_flight_bytes"),
+    Column(
+        "app_limited_share",
+        "float64",
+        "",
+        "of the time from the first data to the end of the last round: nothing outstanding, or rounds whose newest "
+        "segment was not full, so that nothing waited behind it (RFC 4898 SndLimTimeSnd)",
+        "no round is over, or as max_flight_bytes",
+    ),
+    Column(
+        "receiver_limited_share",
+        "float64",
+        "",
+        "rounds in which the receive window had no room for another full segment or a tenth of it, and silence "
+        "with a closed window (SndLimTimeRwin)",
+        "as app_limited_share",
+    ),
+    Column(
+        "network_limited_share",
+        "float64",
+        "",
+        "all other rounds, those in which data was sent again among them (SndLimTimeCwnd)",
+        "as app_limited_share",
+    ),
+    Column(
+        "idle_max_ms",
+        "float64",
+        "ms",
+        "longest time between data in which nothing was outstanding",
+        "as max_flight_bytes",
+    ),
+    Column(
+        "delayed_ack_ratio",
+        "float64",
+        "",
+        "data packets for each pure acknowledgement of the other side; 2 where it acknowledges every second "
+        "(RFC 5681 section 4.2)",
+        "no data or no pure acknowledgement, or as payload_bytes",
+    ),
+    Column(
+        "delayed_ack_samples",
+        "uint64",
+        "",
+        "of rtt_samples those that seem to have waited for a delayed-acknowledgement timer: less than two full "
+        "segments, nothing else outstanding, a pure acknowledgement, 40 ms or more above rtt_min_ms until then",
+        "as max_flight_bytes",
+    ),
     Column(
         "sent_packets",
         "uint64",
@@ -325,6 +446,12 @@ RTT: Final = (
     Column("time_ns", "int64", "ns", "when the acknowledgement was seen"),
     Column("rtt_ns", "int64", "ns", "time since the data was seen"),
     Column("method", "string", "", "`ack` (Karn's rule), `timestamp` (RFC 7323 echo) or `handshake`"),
+    Column(
+        "delayed_ack",
+        "uint32",
+        "",
+        "1 if it seems to have waited for a delayed-acknowledgement timer, as counted in the table of flows",
+    ),
     Column("packet", "uint64", "", "number of the acknowledging packet"),
 )
 
@@ -337,6 +464,39 @@ LOSSES: Final = (
     Column("payload_bytes", "uint32", "bytes", "its payload"),
     Column("repeated_bytes", "uint32", "bytes", "how many of them the capture had already shown"),
     Column("kind", "string", "", "`retransmission` or `out_of_order`, as counted in the table of flows"),
+)
+
+ROUNDS: Final = (
+    Column("flow", "uint32", "", "number of the conversation"),
+    Column("direction", "string", "", "direction of the data"),
+    Column("time_ns", "int64", "ns", "when the round began"),
+    Column("duration_ms", "float64", "ms", "how long it lasted"),
+    Column("flight_bytes", "uint64", "bytes", "most data outstanding in it"),
+    Column(
+        "window_bytes",
+        "uint64",
+        "bytes",
+        "receive window at its end, scaled",
+        "the scale is not known (no SYN)",
+    ),
+    Column(
+        "cwnd_bytes",
+        "uint64",
+        "bytes",
+        "estimate of the congestion window: flight_bytes where nothing else was the limit",
+        "the application or the receiver was",
+    ),
+    Column("delivered_bytes", "uint64", "bytes", "data acknowledged in it"),
+    Column("rtt_ms", "float64", "ms", "RTT sample of the acknowledgement that ended it", "it gave none"),
+    Column("limit", "string", "", "why the flight was not larger: `application`, `receiver` or `network`"),
+    Column(
+        "phase",
+        "string",
+        "",
+        "`slow_start` (the flight grew by half or more), `congestion_avoidance`, `recovery` or `timeout` (until all "
+        "that was outstanding at the retransmission is acknowledged)",
+        "as cwnd_bytes",
+    ),
 )
 
 VARIABLES: Final = (
@@ -401,6 +561,7 @@ TABLES: Final = {
     "bins": BINS,
     "rtt": RTT,
     "losses": LOSSES,
+    "rounds": ROUNDS,
     "variables": VARIABLES,
     "links": LINKS,
     "link_samples": LINK_SAMPLES,

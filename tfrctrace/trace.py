@@ -25,7 +25,7 @@ MAX_FLOWS: Final = 1_000_000
 """Flows that are followed in one trace, unless the caller says otherwise."""
 
 MAX_SAMPLES: Final = 10_000_000
-"""RTT samples, and as many losses, that are kept of one trace."""
+"""RTT samples, and as many losses and rounds, that are kept of one trace."""
 
 MAX_DECOMPRESSED_BYTES: Final = 64 * 2**30
 """Bytes after which a compressed input is given up as a decompression bomb."""
@@ -175,6 +175,11 @@ class Trace:
         return self.table("losses").frame()
 
     @property
+    def rounds(self) -> pl.DataFrame:
+        """One row for each round of data in flight: flight, window, what limited it."""
+        return self.table("rounds").frame()
+
+    @property
     def links(self) -> pl.DataFrame:
         """One row for each pair of 802.11 stations that sent frames to one another, and each way."""
         return self.table("links").frame()
@@ -298,7 +303,7 @@ class Trace:
     def _read_one(self, name: TableName) -> Reading:
         """Return a reading with the table `name`; of standard input, with all that there will ever be."""
         if self._inputs.is_standard_input and not self._readings:
-            return self.read("flows", "bins", "rtt", "losses", "variables", "links", "link_samples")
+            return self.read("flows", "bins", "rtt", "losses", "rounds", "variables", "links", "link_samples")
         return self.read(name)
 
     def _bins_of_width(self, width_ns: int) -> pl.DataFrame:

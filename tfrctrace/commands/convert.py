@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     from tfrctrace.trace import Trace
 
 
-What = Literal["packets", "flows", "bins", "rtt", "losses", "variables", "links", "link_samples"]
+What = Literal["packets", "flows", "bins", "rtt", "losses", "rounds", "variables", "links", "link_samples"]
+
+_SAMPLES: Final = ("rtt", "losses", "rounds", "variables", "link_samples")
+"""Tables of which `--max-samples` bounds the length."""
 
 
 def convert(
@@ -139,8 +142,8 @@ def _refuse_contradictions(
         raise UsageError("`--dissect` gives delivery and jitter of flows, so it is for `--what flows` only")
     if bin_width is not None and what != "bins":
         raise UsageError("`--bin-width` is for `--what bins` only")
-    if max_samples is not None and what not in {"rtt", "losses", "variables", "link_samples"}:
-        raise UsageError("`--max-samples` is for `--what rtt`, `losses`, `variables` and `link_samples` only")
+    if max_samples is not None and what not in _SAMPLES:
+        raise UsageError(f"`--max-samples` is for `--what {'`, `'.join(_SAMPLES)}` only")
     if form != "csv" and output == STANDARD_OUTPUT and sys.stdout.isatty():
         raise UsageError(
             f"{form} is not for a terminal", hint="name a file with `-o`, or choose `--format csv`"

@@ -75,7 +75,7 @@ MaxSamples = Annotated[
         min=1,
         metavar="N",
         show_default=str(MAX_SAMPLES),
-        help="Keep at most N RTT samples or losses of one trace.",
+        help="Keep at most N RTT samples, losses or rounds of one trace.",
     ),
 ]
 MaxDecompressed = Annotated[

@@ -15,7 +15,7 @@ use crate::flow::crossings::{Crossings, Meaning};
 use crate::flow::delivery::Deliveries;
 use crate::flow::key::Side;
 use crate::flow::sendings::Pool;
-use crate::flow::tcp::Outcome;
+use crate::flow::tcp::{Outcome, Round};
 use crate::flow::{Backlog, Flow, FlowTable, Found, Fragments, LOOK_UPS};
 use crate::frame::Frame;
 use crate::input::Progress;
@@ -38,6 +38,8 @@ pub struct Options {
     pub rtt: bool,
     /// Collect every retransmission and late arrival.
     pub losses: bool,
+    /// Collect every round of data in flight.
+    pub rounds: bool,
     /// Collect every 802.11 frame.
     pub links: bool,
     /// What the payloads of UDP datagrams from or to these ports begin with.
@@ -61,6 +63,7 @@ impl Default for Options {
             bins: None,
             rtt: false,
             losses: false,
+            rounds: false,
             links: false,
             dissect: Vec::new(),
             max_flows: 1_000_000,
@@ -107,8 +110,21 @@ pub struct RttSample {
     pub rtt_ns: u64,
     /// How it was measured.
     pub method: RttMethod,
+    /// Whether it seems to have waited for a delayed-acknowledgement timer.
+    pub is_delayed_ack: bool,
     /// Number of the acknowledging packet.
     pub packet: u64,
+}
+
+/// One round of data in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundSample {
+    /// Flow, from 0.
+    pub flow: u32,
+    /// The side that sent the data.
+    pub side: Side,
+    /// What the round was like.
+    pub round: Round,
 }
 
 /// One data packet that was not simply the next.
@@ -176,6 +192,8 @@ pub struct Analysis {
     pub rtt: Samples<RttSample>,
     /// Retransmissions and late arrivals.
     pub losses: Samples<LossSample>,
+    /// Rounds.
+    pub rounds: Samples<RoundSample>,
     /// Links between 802.11 stations.
     pub links: Links,
     /// Their frames.
@@ -198,10 +216,11 @@ impl Analysis {
             crossings: Crossings::default(),
             backlog: Backlog::default(),
             outcome: Outcome::default(),
-            collects: options.bins.is_some() || options.rtt || options.losses,
+            collects: options.bins.is_some() || options.rtt || options.losses || options.rounds,
             bins: options.bins.map(|width| Bins::new(width, options.max_samples)),
             rtt: Samples::new(options.rtt, options.max_samples),
             losses: Samples::new(options.losses, options.max_samples),
+            rounds: Samples::new(options.rounds, options.max_samples),
             links: Links::default(),
             link_samples: Samples::new(options.links, options.max_samples),
             variables: Samples::new(true, options.max_samples),
@@ -278,6 +297,7 @@ impl Analysis {
         let limits = [
             ("RTT samples", self.rtt.left_out),
             ("loss samples", self.losses.left_out),
+            ("rounds", self.rounds.left_out),
             ("frames", self.link_samples.left_out),
             ("samples of variables", self.variables.left_out),
             ("packets in time bins", lost_bins),
@@ -563,9 +583,6 @@ impl Analysis {
         if let Some(bins) = &mut self.bins {
             bins.add(flow, side, packet.time_ns, packet.wire_bytes, payload_bytes, outcome);
         }
-        if self.rtt.wanted {
-            sample_rtt(&mut self.rtt, found, packet, outcome);
-        }
         if self.losses.wanted && (outcome.repeated_bytes > 0 || outcome.out_of_order) {
             self.losses.add(LossSample {
                 flow,
@@ -577,17 +594,26 @@ impl Analysis {
                 repeated_bytes: outcome.repeated_bytes,
             });
         }
+        self.collect_samples(found, packet);
     }
-}
 
-impl Analysis {
-    /// Keep what the arrival of a packet says of the other direction's round-trip times.
+    /// Keep what the arrival of a packet says of the other direction, without counting the packet.
     fn collect_rtt(&mut self, found: Found, packet: &Packet) {
         if let Some(bins) = &mut self.bins {
             bins.add_rtt(found.flow, found.side, packet.time_ns, &self.outcome);
         }
+        self.collect_samples(found, packet);
+    }
+
+    /// The samples of the other direction that a packet gave.
+    fn collect_samples(&mut self, found: Found, packet: &Packet) {
         if self.rtt.wanted {
             sample_rtt(&mut self.rtt, found, packet, &self.outcome);
+        }
+        if self.rounds.wanted
+            && let Some(round) = self.outcome.round
+        {
+            self.rounds.add(RoundSample { flow: found.flow, side: found.side.other(), round });
         }
     }
 }
@@ -611,6 +637,7 @@ fn sample_rtt(samples: &mut Samples<RttSample>, found: Found, packet: &Packet, o
             time_ns: packet.time_ns,
             rtt_ns,
             method,
+            is_delayed_ack: method == RttMethod::Ack && outcome.is_delayed_ack,
             packet: packet.number,
         });
     }

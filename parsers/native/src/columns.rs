@@ -4,6 +4,7 @@
 //! when it is null; a test holds the two together.
 
 pub mod links;
+pub mod rounds;
 
 use std::sync::Arc;
 
@@ -238,6 +239,10 @@ impl<'a> FlowRow<'a> {
         Some(handshake_rtt_ns? as f64 / 1e6)
     }
 
+    fn syn_rtt_ms(&self) -> Option<f64> {
+        Some(self.connection?.syn_rtt_ns(self.side)? as f64 / 1e6)
+    }
+
     fn notes(&self) -> Option<String> {
         let mut notes: Vec<String> = Vec::new();
         let direction = self.direction;
@@ -320,6 +325,7 @@ impl Rows for FlowRows {
         volume(&rows, &mut columns);
         reconstruction(&rows, &mut columns);
         round_trips(&rows, &mut columns);
+        rounds::of_flows(&rows, &mut columns);
         delivery(&rows, &mut columns);
         columns.u64("ip_fragments", rows.iter().map(|row| u64::from(row.direction.fragments)));
         columns.u64("icmp_errors", rows.iter().map(|row| u64::from(row.direction.icmp_errors)));
@@ -377,13 +383,14 @@ fn reconstruction(rows: &[FlowRow<'_>], columns: &mut Columns) {
     };
     counts("out_of_order_packets", |half| half.out_of_order_packets.into());
     counts("duplicate_acks", |half| half.duplicate_acks.into());
-    counts("zero_windows", |half| half.zero_windows.into());
+    counts("zero_windows", |half| half.windows.closed_packets().into());
     let missing_bytes =
         |row: &FlowRow<'_>| row.half.filter(|_| !row.counts_packets()).map(Half::missing_bytes);
     columns.u64("missing_bytes", rows.iter().map(missing_bytes));
     let mss = |row: &FlowRow<'_>| row.connection.and_then(|tcp| tcp.half(row.side).mss).map(u32::from);
     columns.u32("mss", rows.iter().map(mss));
     columns.f64("handshake_rtt_ms", rows.iter().map(FlowRow::handshake_rtt_ms));
+    columns.f64("syn_rtt_ms", rows.iter().map(FlowRow::syn_rtt_ms));
 }
 
 fn round_trips(rows: &[FlowRow<'_>], columns: &mut Columns) {
@@ -396,6 +403,7 @@ fn round_trips(rows: &[FlowRow<'_>], columns: &mut Columns) {
     columns.f64("rtt_mean_ms", rows.iter().map(|row| rtt(row, RttRange::mean_ms)));
     columns.f64("rtt_p50_ms", rows.iter().map(|row| row.percentile_ms(0.50)));
     columns.f64("rtt_p95_ms", rows.iter().map(|row| row.percentile_ms(0.95)));
+    columns.f64("rtt_p99_ms", rows.iter().map(|row| row.percentile_ms(0.99)));
     columns.f64("rtt_max_ms", rows.iter().map(|row| rtt(row, RttRange::max_ms)));
     columns.f64("rtt_std_ms", rows.iter().map(|row| row.rtt().and_then(|(rtt, _)| rtt.std_ms())));
     let echo_count = |row: &FlowRow<'_>| row.timestamp_rtt().map(RttRange::count);
@@ -520,6 +528,7 @@ impl Rows for RttRows {
         columns.i64("time_ns", rows.iter().map(|row| row.time_ns));
         columns.i64("rtt_ns", rows.iter().map(|row| i64::try_from(row.rtt_ns).ok()));
         columns.text("method", rows.iter().map(|row| row.method.name()).map(Some));
+        columns.u32("delayed_ack", rows.iter().map(|row| u32::from(row.is_delayed_ack)));
         columns.u64("packet", rows.iter().map(|row| row.packet));
         columns.finish(rows.len())
     }
@@ -636,7 +645,10 @@ impl PacketRow {
             let is_ack = tcp.flags.has(crate::event::TcpFlags::ACK);
             row.positions.0 = mine.position(tcp.seq);
             row.positions.1 = theirs.position(tcp.ack).filter(|_| is_ack);
-            row.window_bytes = window_bytes(tcp.window, tcp.flags, mine, theirs);
+            // A SYN's window is never scaled (RFC 7323 section 2.2).
+            let is_syn = tcp.flags.has(crate::event::TcpFlags::SYN);
+            let scaled = if is_syn { Some(u32::from(tcp.window)) } else { mine.scaled(tcp.window, theirs) };
+            row.window_bytes = scaled.map(u64::from);
         }
         row
     }
@@ -695,21 +707,6 @@ impl PacketRow {
     fn decode_stop(&self) -> Option<String> {
         let stop = self.packet.stop?;
         Some(format!("{}: {}", stop.layer.name(), stop.reason.words(stop.layer)))
-    }
-}
-
-/// RFC 7323 section 2.2: the scale is in force if both SYNs offered one, and never in a SYN.
-fn window_bytes(window: u16, flags: crate::event::TcpFlags, mine: &Half, theirs: &Half) -> Option<u64> {
-    let window = u64::from(window);
-    if flags.has(crate::event::TcpFlags::SYN) {
-        return Some(window);
-    }
-    if !(mine.has_syn() && theirs.has_syn()) {
-        return None;
-    }
-    match (mine.window_scale, theirs.window_scale) {
-        (Some(scale), Some(_)) => Some(window << scale),
-        _ => Some(window),
     }
 }
 

@@ -20,6 +20,7 @@ use crate::asides::Head;
 use crate::bins::BinWidth;
 use crate::capture::LinkType;
 use crate::columns::links::{LinkRows, LinkSampleRows};
+use crate::columns::rounds::RoundRows;
 use crate::columns::{BinRows, FlowRows, LossRows, PacketRow, PacketRows, Rows, RttRows, VariableRows};
 use crate::error::{Problem, ProblemKind};
 use crate::event::{NodeLayer, Packet};
@@ -289,6 +290,11 @@ impl Analysis {
     }
 
     #[getter]
+    fn rounds(&self) -> Table {
+        Self::table(RoundRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
+    }
+
+    #[getter]
     fn links(&self) -> Table {
         Self::table(LinkRows { analysis: Arc::clone(&self.core) })
     }
@@ -322,7 +328,7 @@ impl Analysis {
 #[pyfunction]
 #[pyo3(signature = (
     sources, *, format = None, layer = None, filter = None, bins = false, bin_ns = None, rtt = false, losses = false,
-    links = false, dissect = Vec::new(), max_flows = 1_000_000, max_samples = 10_000_000, max_decompressed_bytes = 64 << 30, progress = None,
+    rounds = false, links = false, dissect = Vec::new(), max_flows = 1_000_000, max_samples = 10_000_000, max_decompressed_bytes = 64 << 30, progress = None,
 ))]
 #[allow(clippy::too_many_arguments)]
 fn analyse(
@@ -335,6 +341,7 @@ fn analyse(
     bin_ns: Option<i64>,
     rtt: bool,
     losses: bool,
+    rounds: bool,
     links: bool,
     dissect: Vec<(u16, GivenLayout)>,
     max_flows: u32,
@@ -351,6 +358,7 @@ fn analyse(
         bins: bins.then_some(width),
         rtt,
         losses,
+        rounds,
         links,
         dissect: layouts(&dissect)?,
         max_flows,

@@ -329,6 +329,8 @@ impl Flow {
         };
         connection.on_segment(side, &segment, pool, outcome);
         if network.numbering == Numbering::Packets {
+            // Rounds are in bytes.
+            outcome.round = None;
             let bytes_of = |units: u32| if units > 0 { payload } else { 0 };
             outcome.new_bytes = bytes_of(outcome.new_bytes);
             outcome.repeated_bytes = bytes_of(outcome.repeated_bytes);

@@ -36,6 +36,17 @@ impl RttRange {
         self.count
     }
 
+    /// Smallest sample in ns; the largest number there is without samples.
+    #[inline(always)]
+    pub fn min_ns(&self) -> u64 {
+        self.min_ns
+    }
+
+    /// Mean in whole ns; None without samples.
+    pub fn mean_ns(&self) -> Option<u64> {
+        self.sum_ns.checked_div(self.count)
+    }
+
     /// Largest sample in ns; None without samples.
     pub fn max_ns(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max_ns)

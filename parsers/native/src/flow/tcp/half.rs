@@ -1,5 +1,8 @@
 //! One direction of a connection: what one side sent, and what the other said of it.
 
+use super::flight::Flight;
+use super::rounds::{Close, Repair, Round, Rounds};
+use super::window::Windows;
 use super::{Outcome, Segment};
 use crate::event::TcpFlags;
 use crate::flow::holes::Holes;
@@ -13,6 +16,20 @@ pub(super) const MAX_OUTSTANDING: usize = 65_536;
 
 /// Timestamp values that wait for their echo; they tick a thousand times a second at most, usually.
 const MAX_TIMESTAMPS: usize = 4_096;
+
+/// The shortest delayed-acknowledgement timer in wide use (Linux's 40 ms; RFC 1122 section 4.2.3.2
+/// and RFC 5681 section 4.2 allow 500 ms).
+const DELAYED_ACK_NS: u64 = 40_000_000;
+
+/// Maximum segment size where no SYN tells it: Ethernet's, by IPv4.
+const USUAL_MSS: u16 = 1_460;
+
+/// Bytes of a timestamp option with its padding, which every segment carries if one does (RFC 7323
+/// section 3.2), and which the MSS does not account for (RFC 6691).
+const TIMESTAMP_BYTES: u32 = 12;
+
+/// The shortest retransmission timeout in wide use (Linux's; RFC 6298 recommends a second).
+const SHORTEST_TIMEOUT_NS: i64 = 200_000_000;
 
 /// What one side sent, and what was said of it.
 #[derive(Debug, Default)]
@@ -39,15 +56,19 @@ pub struct Half {
     /// Timestamp values not yet echoed, each with the time of the first data that carried it.
     timestamps: Sendings,
     pub(super) last_timestamp: Option<u32>,
+    /// What is outstanding, in bytes, and how that went from round to round.
+    flight: Flight,
 
-    /// Of the last segment this side sent, as an acknowledger.
-    pub(super) last_window: u16,
+    /// Receive windows that this side announced.
+    pub windows: Windows,
     /// Window scale of this side's SYN.
     pub window_scale: Option<u8>,
     /// Maximum segment size of this side's SYN.
     pub mss: Option<u16>,
     pub(super) syns: u32,
     pub(super) fin: bool,
+    /// Segments with SYN, FIN or RST and no payload.
+    pub bare_controls: u32,
 
     /// Payload with every byte counted once.
     pub unique_bytes: u64,
@@ -59,12 +80,12 @@ pub struct Half {
     pub out_of_order_packets: u32,
     /// Duplicate acknowledgements that this side sent.
     pub duplicate_acks: u32,
-    /// Packets of this side that announce a window of 0.
-    pub zero_windows: u32,
     /// RTT of this side's data, by Karn's rule.
     pub rtt: RttStatistics,
     /// Its percentiles.
     pub rtt_sketch: Sketch,
+    /// Those of its samples that seem to have waited for a delayed-acknowledgement timer.
+    pub delayed_acks: u32,
     /// RTT of this side's data, by timestamp echo.
     pub timestamp_rtt: RttRange,
     /// Whether any segment carried a timestamp.
@@ -95,6 +116,44 @@ impl Half {
         Some(stream.position(SeqNumber(number), self.next))
     }
 
+    /// `window` of a segment of this side in bytes. RFC 7323 section 2.2: the scale is in force if both
+    /// SYNs offered one; None if they were not seen.
+    pub fn scaled(&self, window: u16, other: &Self) -> Option<u32> {
+        let scale = match (self.window_scale, other.window_scale) {
+            (Some(scale), Some(_)) => scale,
+            _ if self.has_syn() && other.has_syn() => 0,
+            _ => return None,
+        };
+        Some(u32::from(window) << scale)
+    }
+
+    /// Payload of a full-sized segment to `other` (Eff.snd.MSS, RFC 1122 section 4.2.2.6).
+    fn full_size(&self, other: &Self) -> u32 {
+        let announced = [self.mss, other.mss].into_iter().flatten().min().unwrap_or(USUAL_MSS);
+        let options = if self.has_timestamps { TIMESTAMP_BYTES } else { 0 };
+        u32::from(announced).saturating_sub(options).max(1)
+    }
+
+    /// What is outstanding, in bytes.
+    fn outstanding_bytes(&self) -> i64 {
+        self.next - self.acknowledged
+    }
+
+    /// How the flight of this side's data went from round to round; None if it sent none.
+    pub fn rounds(&self) -> Option<&Rounds> {
+        self.flight.rounds()
+    }
+
+    /// Largest flight; None as [`Half::rounds`].
+    pub fn max_flight_bytes(&self) -> Option<u32> {
+        self.flight.max_bytes(self.outstanding_bytes())
+    }
+
+    /// Mean flight over the time until `end_ns` in which there was any.
+    pub fn mean_flight_bytes(&self, end_ns: i64) -> Option<f64> {
+        self.flight.mean_bytes(self.outstanding_bytes(), end_ns)
+    }
+
     /// Find where a segment belongs in this side's stream, and what of it is new.
     #[inline(always)]
     pub(super) fn place(&mut self, segment: &Segment<'_>, pool: &mut Pool, outcome: &mut Outcome) {
@@ -107,7 +166,7 @@ impl Half {
             outcome.position = self.next;
             outcome.new_bytes = segment.payload;
             self.unique_bytes += u64::from(segment.payload);
-            self.advance(self.next + i64::from(segment.payload), segment.time_ns, pool);
+            self.advance(self.next + i64::from(segment.payload), segment, pool);
         }
     }
 
@@ -152,7 +211,7 @@ impl Half {
         let fin = i64::from(segment.tcp.flags.has(TcpFlags::FIN));
         let occupied = 1 + i64::from(segment.payload) + fin;
         if occupied > position {
-            self.advance(occupied, segment.time_ns, pool);
+            self.advance(occupied, segment, pool);
         }
     }
 
@@ -187,12 +246,14 @@ impl Half {
         if outcome.repeated_bytes > 0 {
             self.retransmitted_packets += 1;
             self.retransmitted_bytes += u64::from(outcome.repeated_bytes);
+            self.flight.note(self.outstanding_bytes());
+            self.flight.on_repair(self.repair(segment.time_ns), self.next, segment.time_ns);
         } else if late_bytes > 0 {
             outcome.out_of_order = true;
             self.out_of_order_packets += 1;
         }
         if occupied > known.end {
-            self.advance(occupied, segment.time_ns, pool);
+            self.advance(occupied, segment, pool);
         }
         if outcome.position < known.end {
             let from = self.ambiguous.0.min(outcome.position);
@@ -202,9 +263,12 @@ impl Half {
 
     /// New sequence numbers up to `occupied` went out.
     #[inline(always)]
-    fn advance(&mut self, occupied: i64, time_ns: i64, pool: &mut Pool) {
-        self.next_number = self.next_number.wrapping_add((occupied - self.next) as u32);
+    fn advance(&mut self, occupied: i64, segment: &Segment<'_>, pool: &mut Pool) {
+        let time_ns = segment.time_ns;
+        let bytes = occupied - self.next;
+        self.next_number = self.next_number.wrapping_add(bytes as u32);
         self.next = occupied;
+        self.flight.on_sent(bytes, segment.payload, occupied, time_ns);
         let is_watched = self.outstanding.count() < MAX_OUTSTANDING
             && self.outstanding.push(occupied as u32, time_ns, pool);
         if !is_watched {
@@ -241,15 +305,27 @@ impl Half {
             return;
         };
         if position > self.acknowledged {
+            let before = self.acknowledged;
+            self.flight.note(self.outstanding_bytes());
             outcome.ack_rtt_ns = self.on_progress(position, segment.time_ns, pool);
             if let Some((_, echo)) = segment.tcp.options.timestamp {
                 outcome.timestamp_rtt_ns = self.on_echo(echo, segment.time_ns, pool);
+            }
+            let bytes = self.acknowledged - before;
+            if let Some(rtt_ns) = outcome.ack_rtt_ns
+                && self.acknowledged == self.next
+                && self.is_late(rtt_ns)
+            {
+                outcome.is_delayed_ack = self.note_delay(bytes, acknowledger, segment);
+            }
+            if self.flight.on_progress(bytes, self.acknowledged, segment.time_ns) {
+                outcome.round = self.end_round(acknowledger, segment.time_ns, outcome.ack_rtt_ns);
             }
         } else if position == self.acknowledged
             && self.next > position
             && segment.payload == 0
             && !segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST)
-            && segment.tcp.window == acknowledger.last_window
+            && Some(segment.tcp.window) == acknowledger.windows.last()
         {
             // RFC 5681 section 2, "duplicate acknowledgment", conditions (a) to (e).
             acknowledger.duplicate_acks += 1;
@@ -271,6 +347,40 @@ impl Half {
         self.rtt.add(rtt_ns);
         self.rtt_sketch.add(rtt_ns);
         Some(rtt_ns)
+    }
+
+    /// Whether an RTT is so much above the smallest that a delayed-acknowledgement timer fits between.
+    #[inline(always)]
+    fn is_late(&self, rtt_ns: u64) -> bool {
+        rtt_ns >= self.rtt.range.min_ns().saturating_add(DELAYED_ACK_NS)
+    }
+
+    /// Everything outstanding, `bytes`, was acknowledged late: whether by a receiver that waited for
+    /// more. It does so for less than two full-sized segments (RFC 5681 section 4.2), and only if it
+    /// has no data of its own to send along.
+    #[inline(never)]
+    fn note_delay(&mut self, bytes: i64, acknowledger: &Half, segment: &Segment<'_>) -> bool {
+        let is_control = segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST);
+        let is_few = bytes < 2 * i64::from(self.full_size(acknowledger));
+        let is_delayed = is_few && !is_control && segment.payload == 0;
+        self.delayed_acks = self.delayed_acks.saturating_add(u32::from(is_delayed));
+        is_delayed
+    }
+
+    /// The acknowledgement of all that was sent when the round began.
+    fn end_round(&mut self, acknowledger: &Half, time_ns: i64, rtt_ns: Option<u64>) -> Option<Round> {
+        let window = acknowledger.windows.last().and_then(|window| acknowledger.scaled(window, self));
+        let full_size = self.full_size(acknowledger);
+        let close = Close { time_ns, window, full_size, rtt_ns };
+        self.flight.end_round(self.acknowledged, self.next, close)
+    }
+
+    /// What makes this side send something again now.
+    fn repair(&self, time_ns: i64) -> Repair {
+        let since_ns = self.flight.rounds().map_or(time_ns, Rounds::since_ns);
+        let round_trips_ns = self.rtt.range.mean_ns().and_then(|ns| i64::try_from(2 * ns).ok());
+        let timeout_ns = SHORTEST_TIMEOUT_NS.max(round_trips_ns.unwrap_or(0));
+        if time_ns.saturating_sub(since_ns) >= timeout_ns { Repair::Timeout } else { Repair::Recovery }
     }
 
     /// The first echo of a timestamp: later ones may echo it for want of a newer.

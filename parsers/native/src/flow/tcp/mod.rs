@@ -8,10 +8,15 @@
 //! Finer classes of retransmissions (fast, by timeout, spurious, ...) belong between `Half::place`,
 //! which knows whether bytes repeat, and `Outcome`.
 
+mod flight;
+#[cfg(test)]
+mod flight_tests;
 mod half;
+mod rounds;
 mod state;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use super::key::Side;
 use super::sendings::Pool;
@@ -19,6 +24,7 @@ use crate::event::{Event, Packet, Tcp, TcpFlags};
 use crate::seq::SeqNumber;
 pub use half::Half;
 use half::elapsed;
+pub use rounds::{Limit, Round, Rounds};
 pub use state::State;
 
 /// Silence after which a SYN begins a new connection whatever its number (two maximum segment
@@ -86,6 +92,10 @@ pub struct Outcome {
     pub timestamp_rtt_ns: Option<u64>,
     /// It completed the handshake that began this long ago.
     pub handshake_rtt_ns: Option<u64>,
+    /// Whether `ack_rtt_ns` seems to have waited for a delayed-acknowledgement timer.
+    pub is_delayed_ack: bool,
+    /// It ended a round of the other side's data.
+    pub round: Option<Round>,
 }
 
 impl Outcome {
@@ -167,6 +177,19 @@ impl Connection {
         !(open && inside) || self.idle_since(time_ns)
     }
 
+    /// Time of the last segment.
+    pub fn end_ns(&self) -> i64 {
+        self.last_ns
+    }
+
+    /// From the SYN of `side` to its acknowledgement, which is between the place of the capture and
+    /// the other side: both sides' together are the handshake's.
+    pub fn syn_rtt_ns(&self, side: Side) -> Option<u64> {
+        let whole_ns = self.handshake_rtt_ns?;
+        let to_answer_ns = elapsed(self.handshake[0]?, self.handshake[1]?)?;
+        if self.opener? == side { Some(to_answer_ns) } else { whole_ns.checked_sub(to_answer_ns) }
+    }
+
     fn is_closed(&self) -> bool {
         matches!(self.state(), State::Closed | State::Reset | State::Refused)
     }
@@ -185,9 +208,6 @@ impl Connection {
         }
         let (sender, receiver) = self.split(side);
         sender.place(segment, pool, outcome);
-        if segment.tcp.window == 0 && !flags.has(TcpFlags::RST) {
-            sender.zero_windows += 1;
-        }
         if let Some((value, _)) = segment.tcp.options.timestamp
             && sender.last_timestamp != Some(value)
         {
@@ -200,7 +220,7 @@ impl Connection {
                 outcome.handshake_rtt_ns = self.complete_handshake(side, segment);
             }
         }
-        self.halves[side as usize].last_window = segment.tcp.window;
+        self.halves[side as usize].windows.on_segment(segment.tcp, segment.time_ns);
         self.last_ns = self.last_ns.max(segment.time_ns);
     }
 
@@ -221,6 +241,7 @@ impl Connection {
         }
         let half = &mut self.halves[side as usize];
         half.fin |= flags.has(TcpFlags::FIN);
+        half.bare_controls = half.bare_controls.saturating_add(u32::from(segment.payload == 0));
         if flags.has(TcpFlags::SYN) {
             half.syns += 1;
             half.mss = half.mss.or(segment.tcp.options.mss);

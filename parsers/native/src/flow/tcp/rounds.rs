@@ -1,0 +1,371 @@
+//! One direction in rounds of one round-trip time: how the flight grew, and what limited it.
+//!
+//! A round lasts from an acknowledgement to that of the highest number sent then, which is how a
+//! sender counts round trips too (RFC 9438 section 4.2, Linux's `delivered` rounds). The largest
+//! flight of a round is a lower bound of the congestion window; where neither the application nor
+//! the receiver held the sender back it is the window itself, to a segment.
+//!
+//! The times of the three limits are those of RFC 4898 (`tcpEStatsPerfSndLimTimeRwin`, `...Cwnd`,
+//! `...Snd`), with its `Snd` called application: a capture does not see a full send buffer.
+
+/// Growth of the flight from one round to the next that is slow start: RFC 5681 doubles it, or with
+/// delayed acknowledgements makes it half as large again.
+const SLOW_START_GROWTH: (u64, u64) = (3, 2);
+
+/// A flight within this share of the receive window fills it.
+const WINDOW_TOLERANCE: u32 = 10;
+
+/// How the sender's window was moving.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Growing by half or more in a round.
+    SlowStart,
+    /// Growing less, or not at all.
+    CongestionAvoidance,
+    /// Something lost is sent again, until all that was outstanding then is acknowledged (RFC 6582,
+    /// RFC 6675).
+    Recovery,
+    /// The same after a retransmission timeout (RFC 6298).
+    Timeout,
+}
+
+impl Phase {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SlowStart => "slow_start",
+            Self::CongestionAvoidance => "congestion_avoidance",
+            Self::Recovery => "recovery",
+            Self::Timeout => "timeout",
+        }
+    }
+}
+
+/// Why the sender did not send more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// It had nothing more.
+    Application,
+    /// The receive window was full.
+    Receiver,
+    /// Neither: its congestion window.
+    Network,
+}
+
+impl Limit {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Application => "application",
+            Self::Receiver => "receiver",
+            Self::Network => "network",
+        }
+    }
+}
+
+/// What made the sender send something again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repair {
+    /// Acknowledgements that told of a loss.
+    Recovery,
+    /// Their absence.
+    Timeout,
+}
+
+/// The end of a round, as the acknowledgement that ends it shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Close {
+    /// When it was seen.
+    pub time_ns: i64,
+    /// The receive window that the sender had until then; None if its scale is not known.
+    pub window: Option<u32>,
+    /// Payload of a full-sized segment (RFC 1122's Eff.snd.MSS).
+    pub full_size: u32,
+    /// The RTT that the acknowledgement tells, if any.
+    pub rtt_ns: Option<u64>,
+}
+
+/// What was sent in a round.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// Largest flight.
+    pub flight: u32,
+    /// Payload of the newest data.
+    pub last_payload: u32,
+}
+
+impl Sent {
+    /// The receiver had no room for another segment, or nearly.
+    fn fills_window(&self, close: &Close) -> bool {
+        let Some(window) = close.window else { return false };
+        let margin = close.full_size.max(window / WINDOW_TOLERANCE);
+        self.flight.saturating_add(margin) > window
+    }
+
+    /// The newest segment is a partial one, so nothing was waiting behind it. A segment before
+    /// segmentation offload is several.
+    fn has_run_dry(&self, close: &Close) -> bool {
+        self.last_payload.checked_rem(close.full_size).is_none_or(|rest| rest > 0)
+    }
+}
+
+/// One round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// When it began.
+    pub start_ns: i64,
+    /// How long it lasted.
+    pub duration_ns: i64,
+    /// Its largest flight.
+    pub flight: u32,
+    /// The receive window at its end; None if the scale is not known.
+    pub window: Option<u32>,
+    /// Bytes acknowledged in it.
+    pub delivered: u64,
+    /// The RTT that its last acknowledgement tells.
+    pub rtt_ns: Option<u64>,
+    /// Why the flight was not larger.
+    pub limit: Limit,
+    /// What the window was doing; None where something else limited the flight.
+    pub phase: Option<Phase>,
+}
+
+impl Round {
+    /// The congestion window, if that was the limit.
+    pub fn cwnd(&self) -> Option<u32> {
+        (self.limit == Limit::Network).then_some(self.flight)
+    }
+}
+
+/// Where the time of a flow went: between the first data and the last acknowledgement of a round.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times {
+    /// Rounds in which the application had nothing more.
+    application_ns: i64,
+    /// Nothing outstanding.
+    idle_ns: i64,
+    /// Rounds in which the receive window was full.
+    receiver_ns: i64,
+    /// Nothing outstanding and the receive window closed.
+    closed_ns: i64,
+    /// All other rounds.
+    network_ns: i64,
+}
+
+impl Times {
+    /// With data outstanding.
+    pub fn rounds_ns(&self) -> i64 {
+        self.application_ns.saturating_add(self.receiver_ns).saturating_add(self.network_ns)
+    }
+
+    /// Share of the whole that `limit` has; None before the first round is over.
+    pub fn share(&self, limit: Limit) -> Option<f64> {
+        let whole = self.rounds_ns().saturating_add(self.idle_ns).saturating_add(self.closed_ns);
+        let part = match limit {
+            Limit::Application => self.application_ns.saturating_add(self.idle_ns),
+            Limit::Receiver => self.receiver_ns.saturating_add(self.closed_ns),
+            Limit::Network => self.network_ns,
+        };
+        (whole > 0).then(|| part as f64 / whole as f64)
+    }
+
+    fn add(&mut self, limit: Limit, ns: i64) {
+        let part = match limit {
+            Limit::Application => &mut self.application_ns,
+            Limit::Receiver => &mut self.receiver_ns,
+            Limit::Network => &mut self.network_ns,
+        };
+        *part = part.saturating_add(ns);
+    }
+}
+
+/// A stretch in which something is sent again.
+#[derive(Clone, Copy, Debug)]
+struct Episode {
+    repair: Repair,
+    /// Acknowledging this ends it (RFC 6582's `recover`).
+    until: i64,
+    since_ns: i64,
+}
+
+/// The rounds of one direction so far.
+#[derive(Debug)]
+pub struct Rounds {
+    /// When the round began, or the silence.
+    since_ns: i64,
+    /// What was acknowledged then.
+    since_position: i64,
+    first_data_ns: i64,
+    episode: Option<Episode>,
+    /// Flight and phase of the last round that only the network limited; none since the last episode
+    /// if 0.
+    last_flight: u32,
+    last_phase: Phase,
+    /// Whether the receive window was closed when the silence began.
+    is_closed: bool,
+    /// Rounds that are over.
+    pub count: u32,
+    /// Largest flight of them.
+    pub max_flight: u32,
+    /// Largest flight of those that only the network limited.
+    pub max_cwnd: Option<u32>,
+    /// When the flight first stopped growing as in slow start, since the first data, and the flight
+    /// until then.
+    pub slow_start_exit: Option<(i64, u32)>,
+    /// Where the time went.
+    pub times: Times,
+    /// Longest time without outstanding data between data.
+    pub longest_idle_ns: i64,
+    /// Number of episodes that acknowledgements began, and the time in those that are over.
+    pub recoveries: (u32, i64),
+    /// The same of those that a timeout began, or came to.
+    pub timeouts: (u32, i64),
+}
+
+impl Rounds {
+    /// The first data are sent.
+    pub fn new(time_ns: i64) -> Self {
+        Self {
+            since_ns: time_ns,
+            since_position: 0,
+            first_data_ns: time_ns,
+            episode: None,
+            last_flight: 0,
+            last_phase: Phase::SlowStart,
+            is_closed: false,
+            count: 0,
+            max_flight: 0,
+            max_cwnd: None,
+            slow_start_exit: None,
+            times: Times::default(),
+            longest_idle_ns: 0,
+            recoveries: (0, 0),
+            timeouts: (0, 0),
+        }
+    }
+
+    /// When the round or the silence began.
+    pub fn since_ns(&self) -> i64 {
+        self.since_ns
+    }
+
+    /// Where the episode ends that is going on.
+    pub fn end_of_repair(&self) -> Option<i64> {
+        self.episode.map(|episode| episode.until)
+    }
+
+    /// Data from `position` on after silence.
+    pub fn begin(&mut self, position: i64, time_ns: i64) {
+        let idle_ns = elapsed_ns(self.since_ns, time_ns);
+        let part = if self.is_closed { &mut self.times.closed_ns } else { &mut self.times.idle_ns };
+        *part = part.saturating_add(idle_ns);
+        self.longest_idle_ns = self.longest_idle_ns.max(idle_ns);
+        self.since_ns = time_ns;
+        self.since_position = position;
+    }
+
+    /// A round is over; silence follows if nothing is outstanding.
+    pub fn end(&mut self, acknowledged: i64, is_empty: bool, sent: Sent, close: &Close) -> Round {
+        let limit = self.limit(sent, close);
+        let phase = (limit == Limit::Network).then(|| self.phase(sent.flight));
+        let round = Round {
+            start_ns: self.since_ns,
+            duration_ns: elapsed_ns(self.since_ns, close.time_ns),
+            flight: sent.flight,
+            window: close.window,
+            delivered: u64::try_from(acknowledged.saturating_sub(self.since_position)).unwrap_or(0),
+            rtt_ns: close.rtt_ns,
+            limit,
+            phase,
+        };
+        self.count = self.count.saturating_add(1);
+        self.max_flight = self.max_flight.max(round.flight);
+        self.max_cwnd = self.max_cwnd.max(round.cwnd());
+        self.times.add(limit, round.duration_ns);
+        if self.end_of_repair().is_some_and(|until| acknowledged >= until) {
+            self.end_episode(close.time_ns);
+        }
+        self.is_closed = is_empty && close.window.is_some_and(|window| window < close.full_size);
+        self.since_ns = close.time_ns;
+        self.since_position = acknowledged;
+        round
+    }
+
+    fn limit(&self, sent: Sent, close: &Close) -> Limit {
+        if self.episode.is_some() {
+            Limit::Network
+        } else if sent.fills_window(close) {
+            Limit::Receiver
+        } else if sent.has_run_dry(close) {
+            Limit::Application
+        } else {
+            Limit::Network
+        }
+    }
+
+    /// The phase of a round that only the network limited.
+    fn phase(&mut self, flight: u32) -> Phase {
+        match self.episode.map(|episode| episode.repair) {
+            Some(Repair::Recovery) => return Phase::Recovery,
+            Some(Repair::Timeout) => return Phase::Timeout,
+            None => {}
+        }
+        let (times, of) = SLOW_START_GROWTH;
+        let grew = u64::from(flight) * of >= u64::from(self.last_flight) * times;
+        if self.last_flight > 0 {
+            self.last_phase = if grew { Phase::SlowStart } else { Phase::CongestionAvoidance };
+        }
+        if self.last_phase == Phase::CongestionAvoidance {
+            self.leave_slow_start(self.last_flight, self.since_ns);
+        }
+        self.last_flight = flight;
+        self.last_phase
+    }
+
+    /// The flight does not grow as in slow start any more, as seen at `time_ns`.
+    fn leave_slow_start(&mut self, flight: u32, time_ns: i64) {
+        if self.slow_start_exit.is_none() {
+            self.slow_start_exit = Some((elapsed_ns(self.first_data_ns, time_ns), flight));
+        }
+    }
+
+    /// Something is sent again while `next` is the highest number sent.
+    pub fn on_repair(&mut self, repair: Repair, flight: u32, next: i64, time_ns: i64) {
+        let before = self.episode.map(|episode| episode.repair);
+        if before == Some(Repair::Timeout) || before == Some(repair) {
+            return;
+        }
+        if before.is_some() {
+            // The timeout came to a recovery that got stuck.
+            self.end_episode(time_ns);
+        }
+        self.leave_slow_start(flight, time_ns);
+        self.episode = Some(Episode { repair, until: next, since_ns: time_ns });
+        let episodes = &mut self.tally(repair).0;
+        *episodes = episodes.saturating_add(1);
+    }
+
+    fn end_episode(&mut self, time_ns: i64) {
+        let Some(Episode { repair, since_ns, .. }) = self.episode.take() else { return };
+        let lasted_ns = &mut self.tally(repair).1;
+        *lasted_ns = lasted_ns.saturating_add(elapsed_ns(since_ns, time_ns));
+        // Half the flight after a recovery, one segment after a timeout: growth is counted anew.
+        self.last_flight = 0;
+        self.last_phase = match repair {
+            Repair::Recovery => Phase::CongestionAvoidance,
+            Repair::Timeout => Phase::SlowStart,
+        };
+    }
+
+    fn tally(&mut self, repair: Repair) -> &mut (u32, i64) {
+        match repair {
+            Repair::Recovery => &mut self.recoveries,
+            Repair::Timeout => &mut self.timeouts,
+        }
+    }
+}
+
+/// Nanoseconds that went by; 0 if the capture's clock went backwards.
+fn elapsed_ns(since: i64, until: i64) -> i64 {
+    until.saturating_sub(since).max(0)
+}

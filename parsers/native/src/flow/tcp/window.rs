@@ -1,0 +1,120 @@
+//! The receive windows that one side announces.
+
+use crate::event::{Tcp, TcpFlags};
+
+/// Time with a closed window.
+#[derive(Debug, Default)]
+struct Closed {
+    /// Packets that announce it.
+    packets: u32,
+    /// Since when, if it is closed.
+    since_ns: Option<i64>,
+    /// How long it was before.
+    total_ns: i64,
+}
+
+/// Receive windows as their field holds them, without those of SYN (which are not scaled, RFC 7323
+/// section 2.2) and of RST (which announces none).
+#[derive(Debug, Default)]
+pub struct Windows {
+    /// Of the last segment.
+    last: Option<u16>,
+    /// Smallest and largest.
+    range: Option<(u16, u16)>,
+    closed: Option<Box<Closed>>,
+}
+
+impl Windows {
+    /// A segment of this side, after all else was made of it.
+    #[inline(always)]
+    pub fn on_segment(&mut self, tcp: &Tcp, time_ns: i64) {
+        if Some(tcp.window) != self.last || tcp.window == 0 {
+            self.on_change(tcp, time_ns);
+        }
+    }
+
+    #[inline(never)]
+    fn on_change(&mut self, tcp: &Tcp, time_ns: i64) {
+        if tcp.flags.has(TcpFlags::RST) {
+            return;
+        }
+        if tcp.window == 0 {
+            let closed = self.closed.get_or_insert_default();
+            closed.packets = closed.packets.saturating_add(1);
+        }
+        if tcp.flags.has(TcpFlags::SYN) {
+            return;
+        }
+        if let Some(closed) = &mut self.closed {
+            closed.on_change(tcp.window, time_ns);
+        }
+        let (low, high) = self.range.unwrap_or((tcp.window, tcp.window));
+        self.range = Some((low.min(tcp.window), high.max(tcp.window)));
+        self.last = Some(tcp.window);
+    }
+
+    /// Of the last segment that announced one.
+    #[inline(always)]
+    pub fn last(&self) -> Option<u16> {
+        self.last
+    }
+
+    /// Smallest and largest.
+    pub fn range(&self) -> Option<(u16, u16)> {
+        self.range
+    }
+
+    /// Packets that announce a window of 0, SYN included.
+    pub fn closed_packets(&self) -> u32 {
+        self.closed.as_ref().map_or(0, |closed| closed.packets)
+    }
+
+    /// How long the window was 0 until `end_ns`, in ns.
+    pub fn closed_ns(&self, end_ns: i64) -> i64 {
+        self.closed.as_ref().map_or(0, |closed| {
+            let still_ns = closed.since_ns.map_or(0, |since_ns| end_ns.saturating_sub(since_ns).max(0));
+            closed.total_ns.saturating_add(still_ns)
+        })
+    }
+}
+
+impl Closed {
+    fn on_change(&mut self, window: u16, time_ns: i64) {
+        if window == 0 {
+            self.since_ns.get_or_insert(time_ns);
+        } else if let Some(since_ns) = self.since_ns.take() {
+            self.total_ns = self.total_ns.saturating_add(time_ns.saturating_sub(since_ns).max(0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn announce(windows: &mut Windows, time_ns: i64, flags: u16, window: u16) {
+        windows.on_segment(&Tcp { flags: TcpFlags(flags), window, ..Tcp::default() }, time_ns);
+    }
+
+    #[test]
+    fn test_windows_of_syn_and_rst_are_no_receive_windows() {
+        let mut windows = Windows::default();
+        announce(&mut windows, 0, TcpFlags::SYN, 65_535);
+        assert_eq!((windows.range(), windows.last()), (None, None));
+        announce(&mut windows, 1, TcpFlags::ACK, 700);
+        announce(&mut windows, 2, TcpFlags::ACK, 500);
+        announce(&mut windows, 3, TcpFlags::RST, 0);
+        assert_eq!((windows.range(), windows.last()), (Some((500, 700)), Some(500)));
+        assert_eq!((windows.closed_packets(), windows.closed_ns(9)), (0, 0));
+    }
+
+    #[test]
+    fn test_a_window_is_closed_from_the_first_zero_to_the_next_other_number() {
+        let mut windows = Windows::default();
+        for (time_ns, window) in [(0, 9), (10, 0), (15, 0), (30, 4), (50, 0)] {
+            announce(&mut windows, time_ns, TcpFlags::ACK, window);
+        }
+        assert_eq!(windows.closed_packets(), 3);
+        assert_eq!(windows.closed_ns(60), 20 + 10);
+    }
+}
