@@ -161,8 +161,8 @@ def analyse(
     `input_formats` (else the content tells), `layer` one of `node_layers` (else the highest in a simulator's
     trace). `bins` collects time bins of `bin_ns` nanoseconds; without a width it starts at 1 ms and doubles
     until the table is small.
-    `rtt`, `losses`, `rounds` and `links` collect samples, at most `max_samples` of each. `dissect` names the layout
-    (one of `probe_layouts`, or fields) with which UDP payloads from or to a port begin; others are
+    `rtt`, `losses`, `rounds` and `links` collect samples, at most `max_samples` of each. `dissect` names the
+    layout (one of `probe_layouts`, or fields) with which UDP payloads from or to a port begin; others are
     recognised. An exception that `filter` raises passes through.
     """
 

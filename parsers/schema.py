@@ -152,8 +152,8 @@ FLOWS: Final = (
         "syn_rtt_ms",
         "float64",
         "ms",
-        "from this side's SYN to its acknowledgement: between the place of the capture and the other side; both "
-        "directions' together are handshake_rtt_ms",
+        "from this side's SYN to its acknowledgement: between the place of the capture and the other side; "
+        "both directions' together are handshake_rtt_ms",
         "as handshake_rtt_ms",
     ),
     Column(
@@ -185,8 +185,8 @@ FLOWS: Final = (
         "max_flight_bytes",
         "uint64",
         "bytes",
-        "most data (SYN, FIN) outstanding at one time, as seen at the place of the capture (FlightSize, RFC 5681 "
-        "section 2)",
+        "most data (SYN, FIN) outstanding at one time, as seen at the place of the capture (FlightSize, "
+        "RFC 5681 section 2)",
         "no data, not TCP, as payload_bytes, or sequence numbers count packets",
     ),
     Column(
@@ -200,8 +200,8 @@ FLOWS: Final = (
         "cwnd_max_bytes",
         "uint64",
         "bytes",
-        "largest flight of a round that neither application nor receiver limited: a lower bound of the largest "
-        "congestion window, and at the sender usually the window to a segment",
+        "largest flight of a round that neither application nor receiver limited: a lower bound of the "
+        "largest congestion window, and at the sender usually the window to a segment",
         "as max_flight_bytes, or no such round",
     ),
     Column(
@@ -223,16 +223,16 @@ FLOWS: Final = (
         "rounds",
         "uint64",
         "",
-        "rounds of data: from an acknowledgement to that of the highest number sent then, or from the first data "
-        "after silence to its acknowledgement",
+        "rounds of data: from an acknowledgement to that of the highest number sent then, or from the first "
+        "data after silence to its acknowledgement",
         "as max_flight_bytes",
     ),
     Column(
         "slow_start_exit_ms",
         "float64",
         "ms",
-        "from the first data until the flight stopped growing by half or more in a round, or something was sent "
-        "again",
+        "from the first data until the flight stopped growing by half or more in a round, or something was "
+        "sent again",
         "it did not, or the application or the receiver limited every round",
     ),
     Column("slow_start_exit_bytes", "uint64", "bytes", "the flight then", "as slow_start_exit_ms"),
@@ -240,8 +240,8 @@ FLOWS: Final = (
         "recovery_episodes",
         "uint64",
         "",
-        "stretches in which data was sent again without a timeout, each until all that was outstanding at its "
-        "begin is acknowledged (RFC 6582)",
+        "stretches in which data was sent again without a timeout, each until all that was outstanding when "
+        "it began is acknowledged (RFC 6582)",
         "as max_flight_bytes",
     ),
     Column("recovery_ms", "float64", "ms", "time in those that are over", "as max_flight_bytes"),
@@ -251,16 +251,16 @@ FLOWS: Final = (
         "app_limited_share",
         "float64",
         "",
-        "of the time from the first data to the end of the last round: nothing outstanding, or rounds whose newest "
-        "segment was not full, so that nothing waited behind it (RFC 4898 SndLimTimeSnd)",
+        "of the time from the first data to the end of the last round: nothing outstanding, or rounds whose "
+        "newest segment was not full, so that nothing waited behind it (RFC 4898 SndLimTimeSnd)",
         "no round is over, or as max_flight_bytes",
     ),
     Column(
         "receiver_limited_share",
         "float64",
         "",
-        "rounds in which the receive window had no room for another full segment or a tenth of it, and silence "
-        "with a closed window (SndLimTimeRwin)",
+        "rounds in which the receive window had no room for another full segment or a tenth of it, and "
+        "silence with a closed window (SndLimTimeRwin)",
         "as app_limited_share",
     ),
     Column(
@@ -289,8 +289,9 @@ FLOWS: Final = (
         "delayed_ack_samples",
         "uint64",
         "",
-        "of rtt_samples those that seem to have waited for a delayed-acknowledgement timer: less than two full "
-        "segments, nothing else outstanding, a pure acknowledgement, 40 ms or more above rtt_min_ms until then",
+        "of rtt_samples those that seem to have waited for a delayed-acknowledgement timer: less than two "
+        "full segments, nothing else outstanding, a pure acknowledgement, 40 ms or more above the smallest "
+        "RTT until then",
         "as max_flight_bytes",
     ),
     Column(
@@ -493,9 +494,9 @@ ROUNDS: Final = (
         "phase",
         "string",
         "",
-        "`slow_start` (the flight grew by half or more), `congestion_avoidance`, `recovery` or `timeout` (until all "
-        "that was outstanding at the retransmission is acknowledged)",
-        "as cwnd_bytes",
+        "`slow_start` (the flight grew by half or more), `congestion_avoidance`, `recovery` or `timeout` "
+        "(until all that was outstanding at the retransmission is acknowledged)",
+        "something else than the network limited the flight",
     ),
 )
 

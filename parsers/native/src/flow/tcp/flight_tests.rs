@@ -47,7 +47,8 @@ impl Sender {
         self.acknowledged += bytes;
         let time_ns = time_ms * MS;
         if self.flight.on_progress(bytes, self.acknowledged, time_ns) {
-            let close = Close { time_ns, window: self.window, full_size: SEGMENT as u32, rtt_ns: None };
+            let (window, full_size) = (self.window, SEGMENT as u32);
+            let close = Close { time_ns, window, next_window: window, full_size, rtt_ns: None };
             self.rounds.extend(self.flight.end_round(self.acknowledged, self.next, close));
         }
     }

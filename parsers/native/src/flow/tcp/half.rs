@@ -319,7 +319,7 @@ impl Half {
                 outcome.is_delayed_ack = self.note_delay(bytes, acknowledger, segment);
             }
             if self.flight.on_progress(bytes, self.acknowledged, segment.time_ns) {
-                outcome.round = self.end_round(acknowledger, segment.time_ns, outcome.ack_rtt_ns);
+                outcome.round = self.end_round(acknowledger, segment, outcome.ack_rtt_ns);
             }
         } else if position == self.acknowledged
             && self.next > position
@@ -368,10 +368,19 @@ impl Half {
     }
 
     /// The acknowledgement of all that was sent when the round began.
-    fn end_round(&mut self, acknowledger: &Half, time_ns: i64, rtt_ns: Option<u64>) -> Option<Round> {
-        let window = acknowledger.windows.last().and_then(|window| acknowledger.scaled(window, self));
-        let full_size = self.full_size(acknowledger);
-        let close = Close { time_ns, window, full_size, rtt_ns };
+    fn end_round(
+        &mut self,
+        acknowledger: &Half,
+        segment: &Segment<'_>,
+        rtt_ns: Option<u64>,
+    ) -> Option<Round> {
+        let close = Close {
+            time_ns: segment.time_ns,
+            window: acknowledger.windows.last().and_then(|window| acknowledger.scaled(window, self)),
+            next_window: acknowledger.scaled(segment.tcp.window, self),
+            full_size: self.full_size(acknowledger),
+            rtt_ns,
+        };
         self.flight.end_round(self.acknowledged, self.next, close)
     }
 

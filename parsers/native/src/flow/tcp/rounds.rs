@@ -79,6 +79,8 @@ pub struct Close {
     pub time_ns: i64,
     /// The receive window that the sender had until then; None if its scale is not known.
     pub window: Option<u32>,
+    /// The one that it announces; None as above.
+    pub next_window: Option<u32>,
     /// Payload of a full-sized segment (RFC 1122's Eff.snd.MSS).
     pub full_size: u32,
     /// The RTT that the acknowledgement tells, if any.
@@ -267,7 +269,7 @@ impl Rounds {
     /// A round is over; silence follows if nothing is outstanding.
     pub fn end(&mut self, acknowledged: i64, is_empty: bool, sent: Sent, close: &Close) -> Round {
         let limit = self.limit(sent, close);
-        let phase = (limit == Limit::Network).then(|| self.phase(sent.flight));
+        let phase = self.phase(limit, sent.flight);
         let round = Round {
             start_ns: self.since_ns,
             duration_ns: elapsed_ns(self.since_ns, close.time_ns),
@@ -285,17 +287,17 @@ impl Rounds {
         if self.end_of_repair().is_some_and(|until| acknowledged >= until) {
             self.end_episode(close.time_ns);
         }
-        self.is_closed = is_empty && close.window.is_some_and(|window| window < close.full_size);
+        self.is_closed = is_empty && close.next_window.is_some_and(|window| window < close.full_size);
         self.since_ns = close.time_ns;
         self.since_position = acknowledged;
         round
     }
 
     fn limit(&self, sent: Sent, close: &Close) -> Limit {
-        if self.episode.is_some() {
-            Limit::Network
-        } else if sent.fills_window(close) {
+        if sent.fills_window(close) {
             Limit::Receiver
+        } else if self.episode.is_some() {
+            Limit::Network
         } else if sent.has_run_dry(close) {
             Limit::Application
         } else {
@@ -303,13 +305,17 @@ impl Rounds {
         }
     }
 
-    /// The phase of a round that only the network limited.
-    fn phase(&mut self, flight: u32) -> Phase {
+    /// The phase of a round. What something else limited does not tell how the window grew.
+    fn phase(&mut self, limit: Limit, flight: u32) -> Option<Phase> {
         match self.episode.map(|episode| episode.repair) {
-            Some(Repair::Recovery) => return Phase::Recovery,
-            Some(Repair::Timeout) => return Phase::Timeout,
-            None => {}
+            Some(Repair::Recovery) => Some(Phase::Recovery),
+            Some(Repair::Timeout) => Some(Phase::Timeout),
+            None => (limit == Limit::Network).then(|| self.grow(flight)),
         }
+    }
+
+    /// The phase of a round that only the network limited.
+    fn grow(&mut self, flight: u32) -> Phase {
         let (times, of) = SLOW_START_GROWTH;
         let grew = u64::from(flight) * of >= u64::from(self.last_flight) * times;
         if self.last_flight > 0 {
