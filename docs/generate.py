@@ -27,6 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLES = {
     "flows": "One row for each flow and direction: `trace.flows`, `tfrctrace flows`.",
     "packets": "One row for each packet: `trace.packets()`, `tfrctrace convert --what packets`.",
+    "tcp": "One row for each TCP connection of a capture and direction: `trace.tcp`, "
+    "`tfrctrace convert --what tcp`. [tcptrace](tcptrace.md) says which of its fields is which column.",
     "bins": "Counts in bins of equal width: `trace.bins`, `tfrctrace convert --what bins`.",
     "rtt": "One row for each RTT sample: `trace.rtt`, `tfrctrace convert --what rtt`.",
     "losses": "One row for each data packet that repeats or comes late: `trace.losses`, "

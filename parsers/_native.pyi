@@ -107,6 +107,8 @@ class Analysis:
     @property
     def rounds(self) -> Table: ...
     @property
+    def tcp(self) -> Table: ...
+    @property
     def variables(self) -> Table:
         """Variables that another program wrote down; in these sources, or among their packets."""
     @property
@@ -148,6 +150,7 @@ def analyse(
     rtt: bool = False,
     losses: bool = False,
     rounds: bool = False,
+    tcp: bool = False,
     links: bool = False,
     dissect: Sequence[tuple[int, str | OwnLayout]] = (),
     max_flows: int = 1_000_000,
@@ -161,9 +164,9 @@ def analyse(
     `input_formats` (else the content tells), `layer` one of `node_layers` (else the highest in a simulator's
     trace). `bins` collects time bins of `bin_ns` nanoseconds; without a width it starts at 1 ms and doubles
     until the table is small.
-    `rtt`, `losses`, `rounds` and `links` collect samples, at most `max_samples` of each. `dissect` names the
-    layout (one of `probe_layouts`, or fields) with which UDP payloads from or to a port begin; others are
-    recognised. An exception that `filter` raises passes through.
+    `rtt`, `losses`, `rounds` and `links` collect samples, at most `max_samples` of each; `tcp` counts the
+    details of connections. `dissect` names the layout (one of `probe_layouts`, or fields) with which UDP
+    payloads from or to a port begin; others are recognised. An exception that `filter` raises passes through.
     """
 
 def is_trace(path: str) -> bool:

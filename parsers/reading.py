@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tfrctrace.parsers._native import Analysis, OwnLayout, Problem, Source, SourceSummary, Table
     from tfrctrace.parsers.filters import CompiledFilter
 
-TableName = Literal["flows", "bins", "rtt", "losses", "rounds", "variables", "links", "link_samples"]
+TableName = Literal["flows", "tcp", "bins", "rtt", "losses", "rounds", "variables", "links", "link_samples"]
 """What one pass can collect; packets are read in batches instead (`packet_batches`)."""
 
 ROWS_AT_ONCE: Final = 4096
@@ -198,6 +198,7 @@ class Pass:
             rtt="rtt" in self._collect,
             losses="losses" in self._collect,
             rounds="rounds" in self._collect,
+            tcp="tcp" in self._collect,
             links="link_samples" in self._collect,
             dissect=settings.dissect,
             max_flows=settings.max_flows,

@@ -160,6 +160,11 @@ class Trace:
         return self.table("flows").frame()
 
     @property
+    def tcp(self) -> pl.DataFrame:
+        """One row for each TCP connection of a capture and direction: what `tcptrace -l` counts beside."""
+        return self.table("tcp").frame()
+
+    @property
     def bins(self) -> pl.DataFrame:
         """Counts in bins of time; their width is `bin_width` of `open`, else one that fits the length."""
         return self.table("bins").frame()

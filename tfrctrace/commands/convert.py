@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from tfrctrace.trace import Trace
 
 
-What = Literal["packets", "flows", "bins", "rtt", "losses", "rounds", "variables", "links", "link_samples"]
+What = Literal[
+    "packets", "flows", "tcp", "bins", "rtt", "losses", "rounds", "variables", "links", "link_samples"
+]
 
 _SAMPLES: Final = ("rtt", "losses", "rounds", "variables", "link_samples")
 """Tables of which `--max-samples` bounds the length."""

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::asides::{Asides, Head};
 use crate::bins::{BinWidth, Bins};
+use crate::details::AllDetails;
 use crate::documents::FlowTotals;
 use crate::error::{Problem, ProblemKind, ReadError};
 use crate::event::{
@@ -40,6 +41,8 @@ pub struct Options {
     pub losses: bool,
     /// Collect every round of data in flight.
     pub rounds: bool,
+    /// Count the details of TCP connections.
+    pub details: bool,
     /// Collect every 802.11 frame.
     pub links: bool,
     /// What the payloads of UDP datagrams from or to these ports begin with.
@@ -64,6 +67,7 @@ impl Default for Options {
             rtt: false,
             losses: false,
             rounds: false,
+            details: false,
             links: false,
             dissect: Vec::new(),
             max_flows: 1_000_000,
@@ -194,6 +198,8 @@ pub struct Analysis {
     pub losses: Samples<LossSample>,
     /// Rounds.
     pub rounds: Samples<RoundSample>,
+    /// Details of TCP connections, if wanted.
+    pub details: Option<AllDetails>,
     /// Links between 802.11 stations.
     pub links: Links,
     /// Their frames.
@@ -216,11 +222,16 @@ impl Analysis {
             crossings: Crossings::default(),
             backlog: Backlog::default(),
             outcome: Outcome::default(),
-            collects: options.bins.is_some() || options.rtt || options.losses || options.rounds,
+            collects: options.bins.is_some()
+                || options.rtt
+                || options.losses
+                || options.rounds
+                || options.details,
             bins: options.bins.map(|width| Bins::new(width, options.max_samples)),
             rtt: Samples::new(options.rtt, options.max_samples),
             losses: Samples::new(options.losses, options.max_samples),
             rounds: Samples::new(options.rounds, options.max_samples),
+            details: options.details.then(AllDetails::default),
             links: Links::default(),
             link_samples: Samples::new(options.links, options.max_samples),
             variables: Samples::new(true, options.max_samples),
@@ -569,6 +580,10 @@ impl Analysis {
         }
         let flow = self.flows.get_mut(found.flow);
         flow.on_packet(found.side, packet, network, asides, &mut self.pool, outcome);
+        if let (Some(details), Some(connection)) = (&mut self.details, &flow.tcp) {
+            let sack = asides.sack(network.tcp.options.sack);
+            details.take((found.flow, found.side), connection, packet, sack, outcome);
+        }
         if self.collects {
             self.collect(found, packet, network);
         }

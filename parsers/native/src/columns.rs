@@ -3,6 +3,7 @@
 //! Names, types and order are those of `schema.py`, which also says what each column means and
 //! when it is null; a test holds the two together.
 
+pub mod details;
 pub mod links;
 pub mod rounds;
 
@@ -122,6 +123,10 @@ impl<'a> FlowRow<'a> {
         let source = analysis.sources.get(flow.source as usize);
         let notation = source.map(SourceSummary::notation).unwrap_or_default();
         Self { number: index + first_flow, notation, flow, side, direction, half, connection }
+    }
+
+    fn direction_name(&self) -> &'static str {
+        direction_name(self.side, self.flow.forward())
     }
 
     fn seen<T>(&self, value: T) -> Option<T> {
@@ -341,8 +346,7 @@ impl FlowRows {
         };
         let no_text = || rows.iter().map(|_| None::<&str>);
         columns.u32("flow", rows.iter().map(|row| row.number));
-        columns
-            .text("direction", rows.iter().map(|row| direction_name(row.side, row.flow.forward())).map(Some));
+        columns.text("direction", rows.iter().map(FlowRow::direction_name).map(Some));
         columns.text("transport", rows.iter().map(FlowRow::transport).map(Some));
         columns.text("label", no_text());
         columns.text("src", rows.iter().map(|row| row.address(row.side)).map(Some));

@@ -53,8 +53,12 @@ impl TcpFlags {
     pub const SYN: u16 = 0x002;
     /// Reset the connection.
     pub const RST: u16 = 0x004;
+    /// What was buffered shall be delivered.
+    pub const PSH: u16 = 0x008;
     /// The acknowledgement number is valid.
     pub const ACK: u16 = 0x010;
+    /// The urgent pointer is valid.
+    pub const URG: u16 = 0x020;
     /// ECN-echo: a mark of congestion arrived (RFC 3168).
     pub const ECE: u16 = 0x040;
     /// The congestion window was reduced for it.

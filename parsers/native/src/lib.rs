@@ -20,6 +20,7 @@ pub mod bins;
 pub mod capture;
 pub mod columns;
 pub mod dccp;
+pub mod details;
 pub mod documents;
 pub mod error;
 pub mod event;

@@ -19,6 +19,7 @@ use crate::asides::Asides;
 use crate::asides::Head;
 use crate::bins::BinWidth;
 use crate::capture::LinkType;
+use crate::columns::details::DetailRows;
 use crate::columns::links::{LinkRows, LinkSampleRows};
 use crate::columns::rounds::RoundRows;
 use crate::columns::{BinRows, FlowRows, LossRows, PacketRow, PacketRows, Rows, RttRows, VariableRows};
@@ -295,6 +296,11 @@ impl Analysis {
     }
 
     #[getter]
+    fn tcp(&self) -> Table {
+        Self::table(DetailRows::new(Arc::clone(&self.core), self.first_flow))
+    }
+
+    #[getter]
     fn links(&self) -> Table {
         Self::table(LinkRows { analysis: Arc::clone(&self.core) })
     }
@@ -328,7 +334,7 @@ impl Analysis {
 #[pyfunction]
 #[pyo3(signature = (
     sources, *, format = None, layer = None, filter = None, bins = false, bin_ns = None, rtt = false, losses = false,
-    rounds = false, links = false, dissect = Vec::new(), max_flows = 1_000_000, max_samples = 10_000_000, max_decompressed_bytes = 64 << 30, progress = None,
+    rounds = false, tcp = false, links = false, dissect = Vec::new(), max_flows = 1_000_000, max_samples = 10_000_000, max_decompressed_bytes = 64 << 30, progress = None,
 ))]
 #[allow(clippy::too_many_arguments)]
 fn analyse(
@@ -342,6 +348,7 @@ fn analyse(
     rtt: bool,
     losses: bool,
     rounds: bool,
+    tcp: bool,
     links: bool,
     dissect: Vec<(u16, GivenLayout)>,
     max_flows: u32,
@@ -359,6 +366,7 @@ fn analyse(
         rtt,
         losses,
         rounds,
+        details: tcp,
         links,
         dissect: layouts(&dissect)?,
         max_flows,

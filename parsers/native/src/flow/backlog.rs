@@ -105,7 +105,8 @@ impl Aside {
     #[inline(always)]
     pub fn carrier(&self) -> Carrier {
         let ip_id = (self.bits & HAS_IP_ID != 0).then_some(self.ip_id);
-        Carrier { ip_id, ttl: self.ttl, ecn: (self.bits >> ECN_SHIFT & 3) as u8, place: self.place }
+        let ecn = (self.bits >> ECN_SHIFT & 3) as u8;
+        Carrier { ip_id, ttl: self.ttl, ecn, place: self.place, is_cut: false }
     }
 
     /// Its TCP header; means nothing if the flow is not TCP.

@@ -66,6 +66,8 @@ pub struct Half {
     /// Maximum segment size of this side's SYN.
     pub mss: Option<u16>,
     pub(super) syns: u32,
+    /// Whether the options of one of them were not captured whole.
+    pub(super) has_cut_syn: bool,
     pub(super) fin: bool,
     /// Segments with SYN, FIN or RST and no payload.
     pub bare_controls: u32,
@@ -110,6 +112,10 @@ impl Half {
         self.syns > 0
     }
 
+    fn has_whole_syn(&self) -> bool {
+        self.has_syn() && !self.has_cut_syn
+    }
+
     /// Position of `number` in this side's stream, if it has one.
     pub fn position(&self, number: u32) -> Option<i64> {
         let stream = self.stream?;
@@ -117,11 +123,11 @@ impl Half {
     }
 
     /// `window` of a segment of this side in bytes. RFC 7323 section 2.2: the scale is in force if both
-    /// SYNs offered one; None if they were not seen.
+    /// SYNs offered one; None if they were not seen whole.
     pub fn scaled(&self, window: u16, other: &Self) -> Option<u32> {
         let scale = match (self.window_scale, other.window_scale) {
             (Some(scale), Some(_)) => scale,
-            _ if self.has_syn() && other.has_syn() => 0,
+            _ if self.has_whole_syn() && other.has_whole_syn() => 0,
             _ => return None,
         };
         Some(u32::from(window) << scale)

@@ -20,7 +20,7 @@ mod window;
 
 use super::key::Side;
 use super::sendings::Pool;
-use crate::event::{Event, Packet, Tcp, TcpFlags};
+use crate::event::{Event, Layer, Packet, Tcp, TcpFlags};
 use crate::seq::SeqNumber;
 pub use half::Half;
 use half::elapsed;
@@ -58,6 +58,8 @@ pub struct Carrier {
     /// Stands for the interface and the way through it: a copy that the capture made of a packet
     /// has another place than the packet.
     pub place: u16,
+    /// Whether the snap length cut the TCP options.
+    pub is_cut: bool,
 }
 
 impl Carrier {
@@ -71,7 +73,8 @@ impl Carrier {
             Some(_) => 2,
         };
         let place = (packet.interface as u16) << 2 | way;
-        Self { ip_id: network.ip_id, ttl: network.ttl, ecn: network.ecn, place }
+        let is_cut = packet.stop.is_some_and(|stop| stop.layer == Layer::Tcp);
+        Self { ip_id: network.ip_id, ttl: network.ttl, ecn: network.ecn, place, is_cut }
     }
 }
 
@@ -244,6 +247,7 @@ impl Connection {
         half.bare_controls = half.bare_controls.saturating_add(u32::from(segment.payload == 0));
         if flags.has(TcpFlags::SYN) {
             half.syns += 1;
+            half.has_cut_syn |= segment.carrier.is_cut;
             half.mss = half.mss.or(segment.tcp.options.mss);
             half.window_scale = half.window_scale.or(segment.tcp.options.window_scale);
             let answers = flags.has(TcpFlags::ACK);

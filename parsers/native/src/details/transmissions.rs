@@ -1,0 +1,192 @@
+//! How often each segment was sent until it was acknowledged, and what its acknowledgement tells.
+
+use std::collections::VecDeque;
+
+/// Segments of one direction that wait for their acknowledgement; further ones are not told apart.
+const MOST: usize = 65_536;
+
+/// One segment that waits.
+#[derive(Clone, Copy, Debug)]
+struct Transmission {
+    start: i64,
+    end: i64,
+    /// When it was sent last.
+    sent_ns: i64,
+    /// How often it was sent again.
+    repeats: u32,
+}
+
+/// Number, range, mean and deviation of times.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spread {
+    /// How many.
+    pub count: u64,
+    /// The least; means nothing without samples, as all below.
+    min_ns: i64,
+    max_ns: i64,
+    sum_ns: f64,
+    sum_of_squares: f64,
+}
+
+impl Spread {
+    fn add(&mut self, ns: i64) {
+        let first = self.count == 0;
+        self.min_ns = if first { ns } else { self.min_ns.min(ns) };
+        self.max_ns = if first { ns } else { self.max_ns.max(ns) };
+        self.count += 1;
+        self.sum_ns += ns as f64;
+        self.sum_of_squares += ns as f64 * ns as f64;
+    }
+
+    /// Smallest and largest in ms; None without samples.
+    pub fn range_ms(&self) -> Option<(f64, f64)> {
+        (self.count > 0).then_some((self.min_ns as f64 / 1e6, self.max_ns as f64 / 1e6))
+    }
+
+    /// Mean in ms; None without samples.
+    pub fn mean_ms(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_ns / self.count as f64 / 1e6)
+    }
+
+    /// Sample standard deviation in ms; None with fewer than two samples.
+    pub fn std_ms(&self) -> Option<f64> {
+        let n = self.count as f64;
+        let squares = self.sum_of_squares - self.sum_ns * self.sum_ns / n;
+        (self.count > 1).then(|| (squares.max(0.0) / (n - 1.0)).sqrt() / 1e6)
+    }
+}
+
+/// Segments of one direction, in order, and what became of those that were acknowledged.
+#[derive(Debug, Default)]
+pub struct Transmissions {
+    waiting: VecDeque<Transmission>,
+    /// The latest time at which something was sent that is acknowledged now.
+    latest_ns: Option<i64>,
+    /// Segments that were not watched.
+    pub unwatched: u32,
+    /// Segments acknowledged together with later ones.
+    pub cumulative: u32,
+    /// Acknowledgements of exactly a segment that was sent more than once, each with the time since
+    /// it was sent last.
+    pub ambiguous: Spread,
+    /// Acknowledgements of exactly a segment that was sent once, before something older was sent
+    /// again or came late.
+    pub post_loss: u32,
+    /// Most times that a segment was sent again.
+    pub max_repeats: u32,
+    /// Times from one transmission of a segment to the next.
+    pub intervals: Spread,
+}
+
+impl Transmissions {
+    /// Whether anything waits.
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// `start..end` was sent.
+    pub fn on_sent(&mut self, start: i64, end: i64, time_ns: i64) {
+        let next = self.waiting.back().map_or(i64::MIN, |last| last.end);
+        let first = self.waiting.partition_point(|sent| sent.end <= start);
+        let is_known = self.waiting.get(first).is_some_and(|sent| sent.start < end);
+        if is_known {
+            self.repeat(first, end, time_ns);
+        }
+        if is_known && end <= next {
+            return;
+        }
+        if self.waiting.len() == MOST {
+            self.unwatched = self.unwatched.saturating_add(1);
+            return;
+        }
+        // At the end, or where something was passed over before.
+        let (at, start) = if is_known { (self.waiting.len(), start.max(next)) } else { (first, start) };
+        self.waiting.insert(at, Transmission { start, end, sent_ns: time_ns, repeats: 0 });
+    }
+
+    /// What waits from `first` on below `end` was sent again.
+    fn repeat(&mut self, first: usize, end: i64, time_ns: i64) {
+        for sent in self.waiting.range_mut(first..).take_while(|sent| sent.start < end) {
+            sent.repeats = sent.repeats.saturating_add(1);
+            self.max_repeats = self.max_repeats.max(sent.repeats);
+            self.intervals.add(time_ns.saturating_sub(sent.sent_ns));
+            sent.sent_ns = time_ns;
+        }
+    }
+
+    /// Everything below `position` was acknowledged.
+    pub fn on_acknowledged(&mut self, position: i64, time_ns: i64) {
+        while let Some(sent) = self.waiting.front().copied().filter(|sent| sent.end <= position) {
+            self.waiting.pop_front();
+            if sent.end < position && self.waiting.front().is_some_and(|next| next.end <= position) {
+                self.cumulative = self.cumulative.saturating_add(1);
+            } else if sent.repeats > 0 {
+                self.ambiguous.add(time_ns.saturating_sub(sent.sent_ns));
+            } else if self.latest_ns > Some(sent.sent_ns) {
+                self.post_loss = self.post_loss.saturating_add(1);
+            }
+            self.latest_ns = self.latest_ns.max(Some(sent.sent_ns));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MS: i64 = 1_000_000;
+
+    #[test]
+    fn test_a_segment_sent_three_times_has_two_intervals_and_an_ambiguous_acknowledgement() {
+        let mut sent = Transmissions::default();
+        for time_ms in [0, 200, 600] {
+            sent.on_sent(1, 1_001, time_ms * MS);
+        }
+        sent.on_acknowledged(1_001, 650 * MS);
+        assert_eq!(sent.max_repeats, 2);
+        assert_eq!(sent.intervals.range_ms(), Some((200.0, 400.0)));
+        assert_eq!((sent.intervals.mean_ms(), sent.ambiguous.mean_ms()), (Some(300.0), Some(50.0)));
+        assert!((sent.intervals.std_ms().unwrap() - 141.421).abs() < 0.001);
+    }
+
+    #[test]
+    fn test_what_was_sent_before_an_older_segment_was_sent_again_is_acknowledged_after_a_loss() {
+        let mut sent = Transmissions::default();
+        sent.on_sent(1, 1_001, 0);
+        sent.on_sent(1_001, 2_001, MS);
+        sent.on_sent(2_001, 3_001, 2 * MS);
+        sent.on_sent(1, 1_001, 100 * MS);
+        sent.on_acknowledged(3_001, 150 * MS);
+        assert_eq!((sent.cumulative, sent.post_loss, sent.ambiguous.count), (2, 1, 0));
+        sent.on_sent(3_001, 4_001, 160 * MS);
+        sent.on_acknowledged(4_001, 200 * MS);
+        assert_eq!(sent.post_loss, 1);
+    }
+
+    proptest! {
+        /// Every segment is acknowledged in one of the ways, or waits.
+        #[test]
+        fn test_nothing_sent_is_lost_sight_of(
+            steps in proptest::collection::vec((any::<bool>(), 0_i64..50, 1_i64..9), 1..200),
+        ) {
+            let mut sent = Transmissions::default();
+            let (mut next, mut segments) = (1, 0);
+            for (time_ns, (is_data, back, length)) in steps.into_iter().enumerate() {
+                let start = (next - back).max(1);
+                if is_data {
+                    // At most one more is waiting.
+                    segments += 1;
+                    next = next.max(start + length);
+                    sent.on_sent(start, start + length, time_ns as i64);
+                } else {
+                    sent.on_acknowledged(start, time_ns as i64);
+                }
+            }
+            let waiting = sent.waiting.len() as u32;
+            let told = sent.cumulative + sent.post_loss + sent.ambiguous.count as u32;
+            prop_assert!(told + waiting <= segments);
+            prop_assert!(sent.waiting.iter().is_sorted_by_key(|sent| sent.start));
+        }
+    }
+}
