@@ -29,6 +29,7 @@ pub mod flow;
 pub mod frame;
 pub mod input;
 pub mod links;
+pub mod pair;
 #[cfg(feature = "python")]
 mod python;
 pub mod reading;

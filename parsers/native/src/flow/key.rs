@@ -71,6 +71,12 @@ impl FlowKey {
         (u128::from(words[0]) << 64 | u128::from(words[1]), port as u16)
     }
 
+    /// The five-tuple of packets that `side` sends.
+    pub fn endpoints(&self, side: Side) -> Endpoints {
+        let ((src, src_port), (dst, dst_port)) = (self.end(side), self.end(side.other()));
+        Endpoints { family: self.family(), protocol: self.protocol(), src, dst, src_port, dst_port }
+    }
+
     /// IP protocol number.
     pub fn protocol(&self) -> u8 {
         (self.rest >> 32) as u8
@@ -165,8 +171,8 @@ mod tests {
             prop_assert_eq!(key, back_key);
             prop_assert!(side != back_side || (src, src_port) == (dst, dst_port));
             prop_assert_eq!(key.end(side), (src, src_port));
-            prop_assert_eq!(key.end(side.other()), (dst, dst_port));
-            prop_assert_eq!((key.protocol(), key.family()), (protocol, Family::V6));
+            prop_assert_eq!(key.endpoints(side), forth);
+            prop_assert_eq!(key.endpoints(side.other()), back);
         }
     }
 }

@@ -5,7 +5,7 @@ pub mod crossings;
 pub mod dccp;
 pub mod delivery;
 mod fragments;
-mod holes;
+pub(crate) mod holes;
 mod identities;
 pub mod key;
 mod numbered;

@@ -1,0 +1,132 @@
+//! By what a packet is known again at another place of its path.
+//!
+//! What routers change (TTL, checksums, ECN, the link layer) does not take part. A TCP segment is
+//! known by where it begins and not by how long it is: segmentation offload shows at one place as
+//! one segment what are several at the other.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::asides::Head;
+use crate::event::{Network, TcpFlags, Transport};
+use crate::flow::key::FlowKey;
+
+/// Pieces that one segment is cut into at most: 64 kB at the smallest MSS of IPv4 (RFC 9293
+/// section 3.7.1), and no more for a length that a hostile header names.
+const MOST_PIECES: u32 = 128;
+
+/// The same number for one packet wherever it is captured, another for nearly every other.
+///
+/// `head` is how a datagram's payload begins. None if too little of the packet was captured.
+pub fn identity(network: &Network, head: Head) -> Option<u64> {
+    piece_identity(network, head, 0, 0)
+}
+
+/// A TCP segment or datagram as the packets that it was on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// By what it is known again.
+    pub identity: u64,
+    /// Its part of the payload.
+    pub payload_bytes: u32,
+}
+
+/// The packets on the wire that `network` stands for: several if it is a TCP segment of more than
+/// `wire_payload` bytes, else itself. None at all if too little of it was captured.
+pub fn pieces(network: &Network, head: Head, wire_payload: Option<u32>) -> impl Iterator<Item = Piece> {
+    let payload = network.payload_bytes.unwrap_or(0);
+    let is_tcp = network.transport == Transport::Tcp;
+    let step = wire_payload.filter(|_| is_tcp).unwrap_or(payload).max(payload / MOST_PIECES).max(1);
+    let network = *network;
+    (0..payload.div_ceil(step).max(1)).filter_map(move |number| {
+        let offset = number.saturating_mul(step);
+        let payload_bytes = payload.saturating_sub(offset).min(step);
+        Some(Piece { identity: piece_identity(&network, head, number, offset)?, payload_bytes })
+    })
+}
+
+/// The identity of the piece that begins `offset` bytes into the payload, after `number` others.
+fn piece_identity(network: &Network, head: Head, number: u32, offset: u32) -> Option<u64> {
+    let payload = network.payload_bytes?;
+    let (key, side) = FlowKey::of(&network.endpoints);
+    // Without a secret: both captures, and every run, must choose the same packets.
+    let mut hasher = DefaultHasher::new();
+    (key, side as u8).hash(&mut hasher);
+    match network.transport {
+        Transport::Tcp => {
+            let tcp = &network.tcp;
+            // Offload numbers the packets that it cuts; a host that sends 0 goes on with 0.
+            let ip_id = network.ip_id.map(|id| if id == 0 { 0 } else { id.wrapping_add(number as u16) });
+            (ip_id, tcp.seq.wrapping_add(offset), tcp.ack, tcp.options.timestamp).hash(&mut hasher);
+            if payload == 0 {
+                // Of a segment cut in pieces only the last has FIN and PSH.
+                (tcp.flags.0 & (TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST), tcp.window).hash(&mut hasher);
+            } else {
+                1_u8.hash(&mut hasher);
+            }
+        }
+        Transport::Udp => (network.ip_id, payload, head.bytes()).hash(&mut hasher),
+        _ => return None,
+    }
+    Some(hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Endpoints, Tcp};
+
+    fn segment(seq: u32, ip_id: u16, payload_bytes: u32) -> Network {
+        Network {
+            endpoints: Endpoints {
+                protocol: 6,
+                src: 1,
+                dst: 2,
+                src_port: 7,
+                dst_port: 8,
+                ..Default::default()
+            },
+            has_ports: true,
+            ip_id: Some(ip_id),
+            transport: Transport::Tcp,
+            tcp: Tcp { seq, ..Tcp::default() },
+            payload_bytes: Some(payload_bytes),
+            ..Network::default()
+        }
+    }
+
+    fn all(network: &Network, wire_payload: Option<u32>) -> Vec<Piece> {
+        pieces(network, Head::default(), wire_payload).collect()
+    }
+
+    #[test]
+    fn test_a_segment_before_offload_is_the_packets_behind_it() {
+        let whole = all(&segment(u32::MAX - 100, 65_535, 3_000), Some(1_448));
+        let cut = [(u32::MAX - 100, 65_535, 1_448), (1_347, 0, 1_448), (2_795, 1, 104)];
+        let wire: Vec<_> =
+            cut.iter().flat_map(|&(seq, id, n)| all(&segment(seq, id, n), Some(1_448))).collect();
+        assert_eq!(whole[0], wire[0]);
+        assert_eq!(whole[2], wire[2]);
+        assert_eq!(whole.iter().map(|piece| piece.payload_bytes).sum::<u32>(), 3_000);
+    }
+
+    #[test]
+    fn test_what_routers_change_does_not_count_and_a_retransmission_does() {
+        let sent = segment(1, 1, 100);
+        let arrived = Network { ttl: 3, ecn: 3, ..sent };
+        assert_eq!(identity(&sent, Head::default()), identity(&arrived, Head::default()));
+        assert_ne!(identity(&sent, Head::default()), identity(&segment(1, 2, 100), Head::default()));
+    }
+
+    #[test]
+    fn test_a_header_that_was_cut_has_no_identity() {
+        let cut = Network { payload_bytes: None, ..segment(1, 1, 0) };
+        assert_eq!(identity(&cut, Head::default()), None);
+        let unread = Network { transport: Transport::Unread, ..segment(1, 1, 0) };
+        assert_eq!(all(&unread, None), []);
+    }
+
+    #[test]
+    fn test_no_length_makes_many_pieces() {
+        assert!(all(&segment(1, 1, u32::MAX), Some(1)).len() <= MOST_PIECES as usize + 1);
+    }
+}

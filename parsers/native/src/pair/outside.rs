@@ -1,0 +1,179 @@
+//! What TCP tells of packets that were lost outside of the way between the captures.
+//!
+//! Before the nearer capture: it shows a segment for the first time although it has shown later
+//! ones, and the segment's timestamp (RFC 7323) is younger than theirs. So it was sent after them,
+//! again; one that was only overtaken is older. Without timestamps nothing tells.
+//!
+//! Behind the other capture: a segment passes it again while the receiver's acknowledgements, as
+//! they passed there, still ask for its bytes. What the receiver has already, and is sent again for
+//! no need, it does not ask for.
+
+use hashbrown::HashMap;
+
+use crate::event::{Tcp, TcpFlags};
+use crate::flow::holes::Holes;
+use crate::flow::key::Side;
+use crate::seq::{SeqNumber, Unwrapper};
+
+/// How a segment relates to those that a capture has shown before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Novelty {
+    /// It goes on, or leaves a gap.
+    Ahead,
+    /// It has bytes of a gap.
+    Late,
+    /// There is nothing new in it.
+    Repeated,
+}
+
+/// What one capture has shown of one direction: a few holes, as many as [`Holes`] keeps.
+#[derive(Debug)]
+struct Shown {
+    unwrapper: Unwrapper,
+    highest: i64,
+    holes: Holes,
+    /// Timestamp of the segment that reached the highest position.
+    timestamp: Option<u32>,
+}
+
+impl Shown {
+    fn starting_with(tcp: &Tcp) -> Self {
+        let is_syn = tcp.flags.has(TcpFlags::SYN);
+        let unwrapper = Unwrapper::new(SeqNumber(tcp.seq.wrapping_add(is_syn.into())));
+        Self { unwrapper, highest: 0, holes: Holes::default(), timestamp: None }
+    }
+
+    fn show(&mut self, tcp: &Tcp, payload: u32) -> Novelty {
+        let start = self.unwrapper.position(SeqNumber(tcp.seq), self.highest);
+        let end = start.saturating_add(i64::from(payload));
+        if start < 0 {
+            // Before all that the capture has shown: nobody knows whether it was sent before.
+            return Novelty::Ahead;
+        }
+        if end <= self.highest {
+            let filled = self.holes.fill(start, end);
+            return if filled > 0 { Novelty::Late } else { Novelty::Repeated };
+        }
+        if start > self.highest {
+            self.holes.open(self.highest, start);
+        }
+        self.highest = end;
+        self.timestamp = timestamp(tcp);
+        Novelty::Ahead
+    }
+}
+
+/// One direction at both captures.
+#[derive(Debug, Default)]
+struct Direction {
+    near: Option<Shown>,
+    far: Option<Shown>,
+    /// The byte that the receiver asks for, when its acknowledgement passed the farther capture.
+    asked: Option<SeqNumber>,
+}
+
+/// All directions of TCP connections with data: as many as flows are followed.
+#[derive(Debug, Default)]
+pub struct Outside {
+    directions: HashMap<(u32, bool), Direction>,
+}
+
+impl Outside {
+    /// A segment with payload, or a SYN, of `side` passed the nearer capture; whether it had been lost before.
+    pub fn is_lost_before(&mut self, flow: u32, side: Side, tcp: &Tcp, payload: u32) -> bool {
+        let near = &mut self.direction(flow, side).near;
+        let shown = near.get_or_insert_with(|| Shown::starting_with(tcp));
+        let latest = shown.timestamp;
+        let is_late = shown.show(tcp, payload) == Novelty::Late;
+        let is_younger = |(mine, latest): (u32, u32)| SeqNumber(mine).since(SeqNumber(latest)) > 0;
+        is_late && timestamp(tcp).zip(latest).is_some_and(is_younger)
+    }
+
+    /// The same segment, or another, passed the farther capture; whether it is the repetition of one
+    /// that was lost behind.
+    pub fn is_lost_behind(&mut self, flow: u32, side: Side, tcp: &Tcp, payload: u32) -> bool {
+        let direction = self.direction(flow, side);
+        let asked = direction.asked;
+        let shown = direction.far.get_or_insert_with(|| Shown::starting_with(tcp));
+        let is_in_it = |asked: SeqNumber| {
+            u32::try_from(asked.since(SeqNumber(tcp.seq))).is_ok_and(|offset| offset < payload)
+        };
+        shown.show(tcp, payload) == Novelty::Repeated && asked.is_some_and(is_in_it)
+    }
+
+    /// The receiver of what `side` sends acknowledged, where packets of `side` pass last. With its
+    /// window closed it asks for nothing.
+    pub fn on_acknowledgement(&mut self, flow: u32, side: Side, tcp: &Tcp) {
+        if tcp.flags.has(TcpFlags::ACK)
+            && let Some(direction) = self.directions.get_mut(&(flow, side == Side::High))
+        {
+            direction.asked = (tcp.window > 0).then_some(SeqNumber(tcp.ack));
+        }
+    }
+
+    fn direction(&mut self, flow: u32, side: Side) -> &mut Direction {
+        self.directions.entry((flow, side == Side::High)).or_default()
+    }
+}
+
+fn timestamp(tcp: &Tcp) -> Option<u32> {
+    tcp.options.timestamp.map(|(value, _)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn segment(seq: u32, timestamp: u32) -> Tcp {
+        let mut tcp = Tcp { seq, window: 100, ..Tcp::default() };
+        tcp.options.timestamp = Some((timestamp, 0));
+        tcp
+    }
+
+    fn acknowledgement(ack: u32) -> Tcp {
+        Tcp { ack, window: 100, flags: TcpFlags(TcpFlags::ACK), ..Tcp::default() }
+    }
+
+    #[test]
+    fn test_a_late_segment_was_lost_before_if_it_was_sent_again_and_not_if_it_was_overtaken() {
+        for (timestamp, is_lost) in [(9, false), (11, true)] {
+            let mut outside = Outside::default();
+            let mut lost =
+                |seq, timestamp| outside.is_lost_before(0, Side::Low, &segment(seq, timestamp), 100);
+            assert!(!lost(0, 8) && !lost(200, 10));
+            assert_eq!(lost(100, timestamp), is_lost);
+            assert!(!lost(100, 12), "seen twice is not lost before");
+        }
+    }
+
+    #[test]
+    fn test_a_segment_is_lost_behind_only_if_the_receiver_asks_for_it() {
+        let mut outside = Outside::default();
+        let mut lost = |seq, asked| {
+            outside.on_acknowledgement(0, Side::Low, &acknowledgement(asked));
+            outside.is_lost_behind(0, Side::Low, &segment(seq, 1), 100)
+        };
+        assert!(!lost(u32::MAX - 49, 0) && !lost(50, 0) && !lost(150, 0));
+        assert!(!lost(50, 250), "it has all");
+        assert!(!lost(150, 50), "it asks for another");
+        assert!(lost(50, 50));
+    }
+
+    proptest! {
+        #[test]
+        fn test_no_numbers_panic(
+            segments in proptest::collection::vec(any::<(u32, u32, u32, bool)>(), 0..200),
+        ) {
+            let mut outside = Outside::default();
+            for (seq, timestamp, payload, is_near) in segments {
+                let tcp = segment(seq, timestamp);
+                match is_near {
+                    true => outside.is_lost_before(0, Side::Low, &tcp, payload),
+                    false => outside.is_lost_behind(0, Side::Low, &tcp, payload),
+                };
+                outside.on_acknowledgement(0, Side::Low, &acknowledgement(payload));
+            }
+        }
+    }
+}

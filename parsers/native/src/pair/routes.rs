@@ -1,0 +1,168 @@
+//! Which of the two captures the packets of a host pass first.
+
+use hashbrown::HashMap;
+
+use super::Tap;
+use super::sample::Seen;
+use crate::event::{Address, Endpoints};
+
+/// How it is known which capture comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Evidence {
+    /// The time to live is smaller at the other.
+    TimeToLive,
+    /// The packets of one direction are later at the other capture than those of the other
+    /// direction, whatever the clocks say.
+    BothDirections,
+    /// Other packets of the same hosts.
+    OtherPackets,
+    /// Nothing tells: the captures were given in this order.
+    Given,
+}
+
+impl Evidence {
+    /// In words, to follow a colon or to stand in brackets.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::TimeToLive => "the time to live falls",
+            Self::BothDirections => "by the delays of both directions",
+            Self::OtherPackets => "by other packets of these hosts",
+            Self::Given => "as the captures were given",
+        }
+    }
+}
+
+/// Two hosts, the lower address first.
+type Hosts = (Address, Address);
+
+/// What the sample tells of two hosts. Times of both directions are kept apart: 0 from the lower
+/// address, 1 from the higher.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    /// Packets of the lower host whose TTL is smaller at the second capture, less those where it is
+    /// larger; of the higher host the other way round.
+    falls: i64,
+    packets: [u64; 2],
+    /// Sums of the time at the second capture less that at the first.
+    difference_ns: [i128; 2],
+}
+
+impl Tally {
+    fn add(&mut self, is_low: bool, first: &Seen, second: &Seen) {
+        let fall = i64::from(first.ttl > second.ttl) - i64::from(first.ttl < second.ttl);
+        self.falls += if is_low { fall } else { -fall };
+        let direction = usize::from(!is_low);
+        self.packets[direction] += 1;
+        self.difference_ns[direction] += i128::from(second.time_ns) - i128::from(first.time_ns);
+    }
+
+    /// Where the packets of the lower host are seen first.
+    fn conclude(&self) -> (Tap, Evidence) {
+        let first_if = |is_first: bool| if is_first { Tap::First } else { Tap::Second };
+        if self.falls != 0 {
+            return (first_if(self.falls > 0), Evidence::TimeToLive);
+        }
+        let [low, high] = self.packets;
+        if low > 0 && high > 0 {
+            // The offset of the clocks is in both means, the delay in one with each sign.
+            let mean = |direction: usize| self.difference_ns[direction] / i128::from(self.packets[direction]);
+            return (first_if(mean(0) > mean(1)), Evidence::BothDirections);
+        }
+        // One direction only: its sender is taken to be near the capture that was named first.
+        (first_if(low > 0), Evidence::Given)
+    }
+}
+
+/// The answer for every two hosts of the sample.
+#[derive(Debug, Default)]
+pub struct Routes {
+    hosts: HashMap<Hosts, (Tap, Evidence)>,
+    /// The capture that is nearer to a host, for two hosts whose packets the sample has missed; None
+    /// if its packets with different hosts differ in that.
+    homes: HashMap<Address, Option<Tap>>,
+}
+
+impl Routes {
+    /// Learn from packets that both captures have.
+    pub fn learn(common: &[(Seen, Seen)]) -> Self {
+        let mut tallies: HashMap<Hosts, Tally> = HashMap::new();
+        for (first, second) in common {
+            let (hosts, is_low) = hosts_of(&first.endpoints);
+            tallies.entry(hosts).or_default().add(is_low, first, second);
+        }
+        let mut routes = Self::default();
+        for (hosts, tally) in tallies {
+            let (tap, evidence) = tally.conclude();
+            routes.hosts.insert(hosts, (tap, evidence));
+            for (host, home) in [(hosts.0, tap), (hosts.1, tap.other())] {
+                let known = routes.homes.entry(host).or_insert(Some(home));
+                *known = known.filter(|&known| known == home);
+            }
+        }
+        routes
+    }
+
+    /// The capture that a packet passes first, and how that is known; None if no packet between
+    /// these hosts, or hosts near them, is in both captures.
+    #[inline]
+    pub fn first_tap(&self, endpoints: &Endpoints) -> Option<(Tap, Evidence)> {
+        let (hosts, is_low) = hosts_of(endpoints);
+        match self.hosts.get(&hosts) {
+            Some(&(tap, evidence)) => Some((if is_low { tap } else { tap.other() }, evidence)),
+            None => self.by_homes(endpoints),
+        }
+    }
+
+    fn by_homes(&self, endpoints: &Endpoints) -> Option<(Tap, Evidence)> {
+        let home = |host| self.homes.get(host).copied().flatten();
+        let (src, dst) = (home(&endpoints.src)?, home(&endpoints.dst)?);
+        (src != dst).then_some((src, Evidence::OtherPackets))
+    }
+}
+
+fn hosts_of(endpoints: &Endpoints) -> (Hosts, bool) {
+    let Endpoints { src, dst, src_port, dst_port, .. } = *endpoints;
+    // A host that speaks to itself is told apart by its ports.
+    let is_low = (src, src_port) <= (dst, dst_port);
+    (if is_low { (src, dst) } else { (dst, src) }, is_low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    fn packet(src: Address, dst: Address, times_ms: (i64, i64), ttl: (u8, u8)) -> (Seen, Seen) {
+        let endpoints = Endpoints { src, dst, ..Endpoints::default() };
+        let seen = |time_ms: i64, ttl| Seen { time_ns: time_ms * MS, endpoints, ttl, is_ambiguous: false };
+        (seen(times_ms.0, ttl.0), seen(times_ms.1, ttl.1))
+    }
+
+    fn first_tap(common: &[(Seen, Seen)], src: Address, dst: Address) -> Option<(Tap, Evidence)> {
+        Routes::learn(common).first_tap(&Endpoints { src, dst, ..Endpoints::default() })
+    }
+
+    #[test]
+    fn test_the_time_to_live_tells_whatever_the_clocks_say() {
+        let common = [packet(1, 2, (0, -5_000), (64, 62))];
+        assert_eq!(first_tap(&common, 1, 2), Some((Tap::First, Evidence::TimeToLive)));
+        assert_eq!(first_tap(&common, 2, 1), Some((Tap::Second, Evidence::TimeToLive)));
+    }
+
+    #[test]
+    fn test_delays_of_both_directions_tell_without_common_clocks() {
+        // The second clock is an hour behind; 20 ms each way.
+        let hour = 3_600_000;
+        let common = [packet(9, 3, (0, 20 - hour), (64, 64)), packet(3, 9, (41, 21 - hour), (64, 64))];
+        assert_eq!(first_tap(&common, 9, 3), Some((Tap::First, Evidence::BothDirections)));
+        assert_eq!(first_tap(&common, 3, 9), Some((Tap::Second, Evidence::BothDirections)));
+    }
+
+    #[test]
+    fn test_one_direction_alone_passes_the_first_capture_first() {
+        let common = [packet(9, 3, (5, 1), (64, 64))];
+        assert_eq!(first_tap(&common, 9, 3), Some((Tap::First, Evidence::Given)));
+        assert_eq!(first_tap(&common, 9, 4), None);
+    }
+}
