@@ -21,6 +21,9 @@ COUNTS: Final = (
 )
 """Columns that add up when bins are joined; a bin without packets has 0 in each."""
 
+PAIR_COUNTS: Final = ("delay_samples", "lost_packets")
+"""The same of two paired captures; null in every row of other traces."""
+
 _NICE_FACTORS: Final = (1, 2, 5)
 
 
@@ -53,9 +56,9 @@ def time_span_ns(bins: pl.DataFrame) -> tuple[int, int]:
 def coarser_bins(bins: pl.DataFrame, width_ns: int, *, origin_ns: int | None = None) -> pl.DataFrame:
     """Return `bins` joined into bins of `width_ns` (ns) that are counted from `origin_ns`.
 
-    Counts are summed, the smallest and largest RTT (ms) are kept, the mean RTT is weighted with the number
-    of samples; it is null where no bin has a sample. Without `origin_ns` the first bin begins where the
-    first of `bins` does. `width_ns` must be a multiple of every width in `bins`, else a bin would have to
+    Counts are summed, the smallest and largest RTT and delay (ms) are kept, their means are weighted with
+    the number of samples; they are null where no bin has a sample. Without `origin_ns` the first bin
+    begins where the first of `bins` does. `width_ns` must be a multiple of every width in `bins`, else a bin would have to
     be cut.
     """
     import polars as pl
@@ -67,22 +70,39 @@ def coarser_bins(bins: pl.DataFrame, width_ns: int, *, origin_ns: int | None = N
     first = bins["time_ns"].min()
     origin = pl.lit(first if origin_ns is None else origin_ns, dtype=pl.Int64)
     start = origin + (pl.col("time_ns") - origin).floordiv(width_ns) * width_ns
-    # the sum of all samples in ms; a bin without samples has a null mean and adds nothing
-    rtt_sum_ms = (pl.col("rtt_mean_ms") * pl.col("rtt_samples")).sum()
     return (
         bins.sort("flow", "direction", "time_ns")
         .group_by("flow", "direction", start.alias("time_ns"), maintain_order=True)
         .agg(
             pl.lit(width_ns, dtype=pl.Int64).alias("width_ns"),
             *(pl.col(name).sum() for name in COUNTS),
-            pl.col("rtt_min_ms").min(),
-            pl.when(pl.col("rtt_samples").sum() > 0)
-            .then(rtt_sum_ms / pl.col("rtt_samples").sum())
-            .alias("rtt_mean_ms"),
-            pl.col("rtt_max_ms").max(),
+            *(_where_known(name, pl.col(name).sum()) for name in PAIR_COUNTS),
+            *_joined_samples("rtt"),
+            *_joined_samples("delay"),
         )
         .select(bins.columns)
     )
+
+
+def _joined_samples(kind: str) -> tuple[pl.Expr, ...]:
+    """Return smallest, mean and largest of all samples of bins that are joined."""
+    import polars as pl
+
+    samples, mean_ms = pl.col(f"{kind}_samples"), pl.col(f"{kind}_mean_ms")
+    # the sum of all samples in ms; a bin without samples has a null mean and adds nothing
+    joined_mean_ms = (mean_ms * samples).sum() / samples.sum()
+    return (
+        pl.col(f"{kind}_min_ms").min(),
+        pl.when(samples.sum() > 0).then(joined_mean_ms).alias(f"{kind}_mean_ms"),
+        pl.col(f"{kind}_max_ms").max(),
+    )
+
+
+def _where_known(name: str, value: pl.Expr) -> pl.Expr:
+    """Return `value` under the name of a column, null if that is null in every row."""
+    import polars as pl
+
+    return pl.when(pl.col(name).is_not_null().any()).then(value).alias(name)
 
 
 def evenly_spaced(bins: pl.DataFrame) -> pl.DataFrame:
@@ -112,7 +132,10 @@ def evenly_spaced(bins: pl.DataFrame) -> pl.DataFrame:
     )
     return (
         grid.join(bins.drop("width_ns"), on=[*key, "time_ns"], how="left", maintain_order="left")
-        .with_columns(pl.col(*COUNTS).fill_null(0))
+        .with_columns(
+            pl.col(*COUNTS).fill_null(0),
+            *(_where_known(name, pl.col(name).fill_null(0)) for name in PAIR_COUNTS),
+        )
         .select(bins.columns)
         .sort(*key, "time_ns")
     )

@@ -68,6 +68,28 @@ class SourceSummary(TypedDict):
     wire_bytes: int
     captured_bytes: int
 
+class Clock(TypedDict):
+    """The clock of the second of two captures against that of the first."""
+
+    is_given: bool
+    """Whether the user gave the offset; the bounds are what the packets say all the same."""
+    has_delays: bool
+    """Whether the offset, and so delays, are known."""
+    reference_ns: int
+    """When, by the first clock, the second one was ahead by `offset_ns`."""
+    offset_ns: int
+    offset_low_ns: int | None
+    """Smallest with which no packet arrives before it is sent; null without packets of that direction."""
+    offset_high_ns: int | None
+    """Largest, likewise."""
+    drift_ppm: float | None
+    """What the second clock gains on the first, in millionths; null if nothing tells, and 0 was taken."""
+    drift_low_ppm: float | None
+    """Smallest drift that is possible, at most 500 ppm; null if none fits: the clock was set in between."""
+    drift_high_ppm: float | None
+    packets: int
+    """Packets that both captures have."""
+
 @final
 class Table:
     """A table in Arrow memory; `polars.DataFrame(table)` takes it over without a copy."""
@@ -118,6 +140,12 @@ class Analysis:
     def link_samples(self) -> Table:
         """Their frames, if `links` was asked for."""
     @property
+    def transits(self) -> Table:
+        """Packets between two captures, if `analyse_pair` was asked for them."""
+    @property
+    def clock(self) -> Clock | None:
+        """How the clock of the second capture differs from that of the first; None without a pair."""
+    @property
     def sources(self) -> list[SourceSummary]: ...
     @property
     def problems(self) -> list[Problem]: ...
@@ -167,6 +195,29 @@ def analyse(
     `rtt`, `losses`, `rounds` and `links` collect samples, at most `max_samples` of each; `tcp` counts the
     details of connections. `dissect` names the layout (one of `probe_layouts`, or fields) with which UDP
     payloads from or to a port begin; others are recognised. An exception that `filter` raises passes through.
+    """
+
+def analyse_pair(
+    first: str,
+    second: str,
+    *,
+    clock_offset_ns: int | None = None,
+    filter: FilterCompiler | None = None,
+    bins: bool = False,
+    bin_ns: int | None = None,
+    rtt: bool = False,
+    losses: bool = False,
+    links: bool = False,
+    transits: bool = False,
+    max_flows: int = 1_000_000,
+    max_samples: int = 10_000_000,
+    max_decompressed_bytes: int = 68_719_476_736,
+    progress: Progress | None = None,
+) -> Analysis:
+    """Read two captures of one path, each twice, match their packets and analyse their flows.
+
+    The second clock is ahead by `clock_offset_ns`, else the packets tell by how much. `transits` collects
+    every packet between the captures; all else is as in `analyse`.
     """
 
 def is_trace(path: str) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tfrctrace.errors import STANDARD_INPUT, FilterError, input_problem
-from tfrctrace.parsers._native import PacketReader, Progress, analyse
+from tfrctrace.parsers._native import PacketReader, Progress, analyse, analyse_pair
 from tfrctrace.parsers.sources import size_in_bytes
 
 if TYPE_CHECKING:
@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from tfrctrace.parsers._native import Analysis, OwnLayout, Problem, Source, SourceSummary, Table
+    from tfrctrace.parsers._native import Analysis, Clock, OwnLayout, Problem, Source, SourceSummary, Table
     from tfrctrace.parsers.filters import CompiledFilter
+    from tfrctrace.parsers.pairing import Pair
 
-TableName = Literal["flows", "tcp", "bins", "rtt", "losses", "rounds", "variables", "links", "link_samples"]
+TableName = Literal[
+    "flows", "tcp", "bins", "rtt", "losses", "rounds", "variables", "links", "link_samples", "transits"
+]
 """What one pass can collect; packets are read in batches instead (`packet_batches`)."""
 
 ROWS_AT_ONCE: Final = 4096
@@ -52,6 +55,8 @@ class Settings:
     """With what the datagrams of a UDP port begin, where that is not recognised."""
     join: bool
     """Whether the inputs are one trace, one after the other."""
+    pair: Pair | None = None
+    """Set if the inputs are two captures of the same packets at two places."""
     max_flows: int
     """Flows that are followed in one trace; packets of later flows are counted as untracked."""
     max_samples: int
@@ -103,12 +108,15 @@ class Pass:
         *,
         bin_ns: int | None = None,
     ) -> None:
-        self.total_bytes = _sum_if_known([size_in_bytes(name) for name in inputs])
+        # a pair is read twice: once for the clocks and once for the delays
+        to_read = [*inputs, *inputs] if settings.pair else inputs
+        self.total_bytes = _sum_if_known([size_in_bytes(name) for name in to_read])
         """Bytes to be read, compressed ones if the input is; None if that is not known."""
         self._settings = settings
         self._collect = collect
         self._bin_ns = bin_ns
-        self._traces = [list(inputs)] if settings.join else [[name] for name in inputs]
+        is_one = settings.join or settings.pair is not None
+        self._traces = [list(inputs)] if is_one else [[name] for name in inputs]
         self._progress = [Progress() for _ in self._traces]
         self._results: list[Analysis | None] = [None] * len(self._traces)
         self._refusals: dict[int, Problem] = {}
@@ -178,6 +186,9 @@ class Pass:
         settings = self._settings
         trace = self._traces[index]
         try:
+            if settings.pair is not None:
+                self._results[index] = self._analyse_pair(trace, settings.pair, index)
+                return
             sources, form = _opened(trace, settings.format)
             analysis = self._analyse(sources, form, index)
             if settings.format is None and len(trace) == 1 and _is_unknown(analysis):
@@ -201,6 +212,26 @@ class Pass:
             tcp="tcp" in self._collect,
             links="link_samples" in self._collect,
             dissect=settings.dissect,
+            max_flows=settings.max_flows,
+            max_samples=settings.max_samples,
+            max_decompressed_bytes=settings.max_decompressed_bytes,
+            progress=self._progress[index],
+        )
+
+    def _analyse_pair(self, trace: Sequence[str], pair: Pair, index: int) -> Analysis:
+        settings = self._settings
+        first, second = trace
+        return analyse_pair(
+            first,
+            second,
+            clock_offset_ns=pair.clock_offset_ns,
+            filter=settings.filter,
+            bins="bins" in self._collect,
+            bin_ns=self._bin_ns,
+            rtt="rtt" in self._collect,
+            losses="losses" in self._collect,
+            links="link_samples" in self._collect,
+            transits="transits" in self._collect,
             max_flows=settings.max_flows,
             max_samples=settings.max_samples,
             max_decompressed_bytes=settings.max_decompressed_bytes,
@@ -231,6 +262,11 @@ class Reading:
     def flow_count(self) -> int:
         """Conversations, of which each has two directions."""
         return max(map(_last_flow, self._flows), default=0)
+
+    @property
+    def clock(self) -> Clock | None:
+        """How the clocks of two paired captures differ; None without a pair."""
+        return next((one.clock for one in self._analyses), None)
 
     @property
     def is_empty_handed(self) -> bool:

@@ -48,7 +48,8 @@ FLOWS: Final = (
         "vantage",
         "string",
         "",
-        "where the capture was taken; `both` if the trace shows both ends, as a simulator's does",
+        "where the capture was taken; `both` if the trace shows both ends, as that of a simulator and two "
+        "paired captures do",
         "not known",
     ),
     Column(
@@ -323,11 +324,27 @@ FLOWS: Final = (
         "in_flight_packets",
         "uint64",
         "",
-        "packets without a known end that were sent less than delay_max_ms before the trace ended",
+        "packets without a known end that were sent less than delay_max_ms before the trace ended, or while "
+        "the other one of two captures was not running",
         "as sent_packets",
     ),
     Column(
         "duplicate_packets", "uint64", "", "arrivals of packets that had arrived before", "as sent_packets"
+    ),
+    Column(
+        "lost_before_packets",
+        "uint64",
+        "",
+        "TCP segments that were sent again before the capture nearer to the sender had seen them, as their "
+        "timestamps tell",
+        "not TCP between two captures, or it has no timestamps",
+    ),
+    Column(
+        "lost_behind_packets",
+        "uint64",
+        "",
+        "TCP segments that passed both captures and that the receiver asked for again",
+        "not TCP between two captures",
     ),
     Column(
         "pdr",
@@ -341,9 +358,11 @@ FLOWS: Final = (
     Column(
         "delay_mean_ms", "float64", "ms", "mean one-way delay of the packets that arrived", "as delay_min_ms"
     ),
+    Column("delay_p50_ms", "float64", "ms", "median one-way delay, within 0.8 %", "as delay_min_ms"),
     Column(
         "delay_p95_ms", "float64", "ms", "95th percentile (nearest rank), within 0.8 %", "as delay_min_ms"
     ),
+    Column("delay_p99_ms", "float64", "ms", "99th percentile, likewise", "as delay_min_ms"),
     Column("delay_max_ms", "float64", "ms", "largest one-way delay", "as delay_min_ms"),
     Column(
         "jitter_ms", "float64", "ms", "interarrival jitter at the end (RFC 3550)", "fewer than two arrivals"
@@ -540,6 +559,19 @@ BINS: Final = (
     Column("rtt_min_ms", "float64", "ms", "smallest of them", "no sample"),
     Column("rtt_mean_ms", "float64", "ms", "their mean", "no sample"),
     Column("rtt_max_ms", "float64", "ms", "largest of them", "no sample"),
+    Column(
+        "delay_samples", "uint64", "", "packets sent in the bin with a one-way delay", "not from two captures"
+    ),
+    Column("delay_min_ms", "float64", "ms", "smallest one-way delay", "no sample"),
+    Column("delay_mean_ms", "float64", "ms", "their mean", "no sample"),
+    Column("delay_max_ms", "float64", "ms", "largest of them", "no sample"),
+    Column(
+        "lost_packets",
+        "uint64",
+        "",
+        "packets sent in the bin that were lost between two captures",
+        "as delay_samples",
+    ),
 )
 
 RTT: Final = (
@@ -657,6 +689,37 @@ LINK_SAMPLES: Final = (
     Column("antenna", "uint32", "", "antenna of the capturing radio", "not recorded"),
 )
 
+TRANSITS: Final = (
+    Column("flow", "uint32", "", "number of the conversation"),
+    Column("direction", "string", "", "`fwd` or `rev`"),
+    Column(
+        "fate",
+        "string",
+        "",
+        "`arrived` (in both captures), `lost` (between them), `duplicate` (arrived once more), `unsent` "
+        "(only in the other), `unknown` (the other was not running when it should have come)",
+    ),
+    Column(
+        "sent_ns",
+        "int64",
+        "ns",
+        "when it passed the capture nearer to its sender, by the clock of the capture named first",
+        "`duplicate` or `unsent`",
+    ),
+    Column(
+        "received_ns", "int64", "ns", "when it passed the other, by the same clock", "`lost` or `unknown`"
+    ),
+    Column("delay_ns", "int64", "ns", "from one to the other", "not `arrived`, or the offset is not known"),
+    Column("sent_packet", "uint64", "", "its number in the capture nearer to its sender", "as sent_ns"),
+    Column("received_packet", "uint64", "", "its number in the other", "as received_ns"),
+    Column(
+        "payload_bytes",
+        "uint32",
+        "bytes",
+        "transport payload; a segment that was several packets on the wire has a row for each",
+    ),
+)
+
 TABLES: Final = {
     "flows": FLOWS,
     "tcp": TCP,
@@ -668,6 +731,7 @@ TABLES: Final = {
     "variables": VARIABLES,
     "links": LINKS,
     "link_samples": LINK_SAMPLES,
+    "transits": TRANSITS,
 }
 """All tables by name."""
 

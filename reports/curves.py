@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from tfrctrace.metrics.bins import bin_width_for, coarser_bins, evenly_spaced, summed_over_flows, time_span_ns
+from tfrctrace.metrics.bins import (
+    PAIR_COUNTS,
+    bin_width_for,
+    coarser_bins,
+    evenly_spaced,
+    summed_over_flows,
+    time_span_ns,
+)
 from tfrctrace.metrics.throughput import throughput_series, with_rates
 from tfrctrace.reports.conversations import direction_label, is_near_receiver
 from tfrctrace.reports.parts import OTHER, STYLES, Curve, Figure, Span
@@ -41,7 +48,7 @@ def throughput_figure(
     """
     if bins.is_empty():
         return None
-    wide = _drawn_bins(bins)
+    wide = drawn_bins(bins)
     drawn = _largest_directions(flows, wide)
     keys = [(row["flow"], row["direction"]) for row in drawn]
     first_ns, end_ns = time_span_ns(wide)
@@ -92,13 +99,13 @@ def rtt_figure(
     if sampled.is_empty():
         return None
     drawn = _most_sampled(flows)
-    wide = _drawn_bins(bins)
+    wide = drawn_bins(bins)
     first_ns, end_ns = time_span_ns(wide)
     origin_ns = first_ns if start_ns is None else start_ns
     width_ns = int(wide["width_ns"][0])
     wide = wide.filter(pl.col("rtt_samples") > 0)
     curves = tuple(
-        _rtt_curve(direction_label(row), style, _one(wide, row), origin_ns)
+        sample_curve(direction_label(row), style, _one(wide, row), origin_ns)
         for style, row in enumerate(drawn, start=1)
     )
     shown = _of(sampled, [(row["flow"], row["direction"]) for row in drawn])
@@ -155,7 +162,7 @@ def spread_figure(flows: pl.DataFrame, *, key: str, title: str) -> Figure | None
     )
 
 
-def _drawn_bins(bins: pl.DataFrame) -> pl.DataFrame:
+def drawn_bins(bins: pl.DataFrame) -> pl.DataFrame:
     """Return the bins as wide as a figure can show.
 
     Joining bins instead of thinning points keeps the drawn rate a true one, over the width that the
@@ -223,7 +230,12 @@ def _summed_rates(bins: pl.DataFrame) -> pl.DataFrame:
     together = summed_over_flows(bins).with_columns(
         pl.lit(0, dtype=pl.UInt32).alias("flow"),
         pl.lit("fwd").alias("direction"),
-        *(pl.lit(None, dtype=pl.Float64).alias(f"rtt_{name}_ms") for name in ("min", "mean", "max")),
+        *(
+            pl.lit(None, dtype=pl.Float64).alias(f"{kind}_{name}_ms")
+            for kind in ("rtt", "delay")
+            for name in ("min", "mean", "max")
+        ),
+        *(pl.lit(None, dtype=pl.UInt64).alias(name) for name in PAIR_COUNTS),
     )
     return with_rates(evenly_spaced(together.select(bins.columns)))
 
@@ -249,24 +261,32 @@ def _middles_s(series: pl.DataFrame, origin_ns: int) -> tuple[float, ...]:
     )
 
 
-def _rtt_curve(label: str, style: int, series: pl.DataFrame, origin_ns: int) -> Curve:
-    """Return the curve of one direction, broken where a flow was silent for long."""
+def sample_curve(
+    label: str, style: int, series: pl.DataFrame, origin_ns: int, *, kind: Literal["rtt", "delay"] = "rtt"
+) -> Curve:
+    """Return the RTT or one-way delay of one direction, broken where it was silent for long.
+
+    Of delays, points with a loss between the captures are marked.
+    """
     times: list[float] = []
     columns: tuple[list[float | None], ...] = ([], [], [])
+    marked: list[int] = []
     previous_ns: int | None = None
-    values = series.select("time_ns", "width_ns", "rtt_mean_ms", "rtt_min_ms", "rtt_max_ms").iter_rows()
-    for time_ns, width_ns, *rtts_ms in values:
+    names = ("time_ns", "width_ns", "lost_packets", f"{kind}_mean_ms", f"{kind}_min_ms", f"{kind}_max_ms")
+    for time_ns, width_ns, lost, *samples_ms in series.select(names).iter_rows():
         middle_s = (time_ns - origin_ns + width_ns / 2) / 1e9
         if previous_ns is not None and time_ns - previous_ns > (_LONGEST_BREAK + 1) * width_ns:
             times.append(middle_s)
             for column in columns:
                 column.append(None)
+        if kind == "delay" and lost and samples_ms[0] is not None:
+            marked.append(len(times))
         times.append(middle_s)
-        for column, rtt_ms in zip(columns, rtts_ms, strict=True):
-            column.append(rtt_ms)
+        for column, sample_ms in zip(columns, samples_ms, strict=True):
+            column.append(sample_ms)
         previous_ns = time_ns
     mean, low, high = (tuple(column) for column in columns)
-    return Curve(label, style, tuple(times), mean, low, high)
+    return Curve(label, style, tuple(times), mean, low, high, tuple(marked))
 
 
 def _range_words(bins: pl.DataFrame) -> str:

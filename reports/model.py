@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.reports.between import between_section
 from tfrctrace.reports.conversations import largest_conversations
 from tfrctrace.reports.curves import rtt_figure, spread_figure, throughput_figure
 from tfrctrace.reports.flowtable import MOST_FLOWS, flow_table, source_table
@@ -23,10 +24,16 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.parsers._native import Clock
+
 MOST_TRACES: Final = 6
 """Traces that get figures of their own; of more, those with most bytes are drawn."""
 
 _SILENT: Final = "No figures are drawn for the {} with fewer bytes."
+
+
+Facts = list[dict[str, Any]]
+"""Sources or problems."""
 
 
 def build_report(
@@ -37,15 +44,19 @@ def build_report(
     *,
     title: str,
     joined: bool = False,
+    clock: Clock | None = None,
 ) -> Report:
     """Return the report on `flows` and `bins` (columns as in `tfrctrace.parsers.schema`).
 
     `sources` and `problems` are what the parsers say about the inputs (`SourceSummary`, `Problem`).
-    `joined` means that all sources are one trace with one time axis; else each has figures of its own.
+    `joined` means that all sources are one trace with one time axis; else each has figures of its own. So are
+    two captures of the same packets, which have a `clock`.
     """
     inputs = source_table(sources)
     flows, sources, problems = _with_short_names(flows, sources, problems)
     conversations = largest_conversations(flows, MOST_FLOWS)
+    if clock is not None:
+        joined, sources = True, _by_first_clock(sources, clock)
     starts_ns = {source["source"]: source["start_ns"] for source in sources if source["start_ns"] is not None}
     if joined and starts_ns:
         starts_ns = dict.fromkeys(starts_ns, min(starts_ns.values()))
@@ -54,6 +65,7 @@ def build_report(
     sections = (
         summary(flows, sources, conversations, joined=joined),
         reservations(flows, conversations, sources, problems),
+        between_section(flows, bins, clock, start_ns=min(starts_ns.values(), default=None)),
         _throughput_section(traces, sources),
         _rtt_section(traces),
         Section("flows", "Flows", tables=(table,) if table.rows else ()),
@@ -63,8 +75,13 @@ def build_report(
     return Report(title, tuple(section for section in sections if _says_something(section)))
 
 
-Facts = list[dict[str, Any]]
-"""Sources or problems."""
+def _by_first_clock(sources: Facts, clock: Clock) -> Facts:
+    """Return the two sources of a pair with the times of both by the clock of the first, without drift."""
+    first, second = sources
+    times = {
+        name: second[name] - clock["offset_ns"] for name in ("start_ns", "end_ns") if second[name] is not None
+    }
+    return [first, {**second, **times}]
 
 
 def _with_short_names(

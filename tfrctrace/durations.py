@@ -17,6 +17,7 @@ _NS_OF_UNIT: Final = {
     "min": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
+_NOTHING: Final = re.compile(r"\s*0+(?:\.0+)?\s*[a-zµ]*\s*", re.ASCII)
 _DURATION: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zµ]+)\s*", re.ASCII)
 _LONGEST_NS: Final = 2**63 - 1
 
@@ -34,3 +35,10 @@ def parse_duration_ns(text: str) -> int:
             f"`{text}` is not a duration of 1 ns or more", hint="units are ns, us, ms, s, min and h"
         )
     return int(nanoseconds)
+
+
+def parse_offset_ns(text: str) -> int:
+    """Return a duration in ns that may have a sign or be nothing: `-2.5s`, `0s`."""
+    duration = text.strip().removeprefix("+").removeprefix("-")
+    nanoseconds = 0 if _NOTHING.fullmatch(duration) else parse_duration_ns(duration)
+    return -nanoseconds if text.strip().startswith("-") else nanoseconds

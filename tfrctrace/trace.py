@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from tfrctrace.parsers._native import Problem, SourceSummary
+    from tfrctrace.parsers._native import Clock, Problem, SourceSummary
     from tfrctrace.parsers.reading import PacketBatches, Pass, Reading, Settings, StackedTable, TableName
     from tfrctrace.parsers.sources import Inputs
 
@@ -43,6 +43,8 @@ def open(
     layer: str | None = None,
     dissect: Iterable[str] = (),
     join: bool = False,
+    pair: bool = False,
+    clock_offset: str | None = None,
     bin_width: str | None = None,
     max_flows: int = MAX_FLOWS,
     max_samples: int = MAX_SAMPLES,
@@ -56,7 +58,9 @@ def open(
     `filter` is an expression of tcpdump. `input_format` says what the inputs are where their content does
     not, `layer` where in a simulator's nodes packets count as sent and received, `dissect` how datagrams of a
     port begin, as `udp:9000=mymodule:MyHeader`. Several files are separate traces, with flows numbered
-    through; with `join` they are one trace that was rotated. `bin_width` such as `"10ms"` sets the width of
+    through; with `join` they are one trace that was rotated, with `pair` two captures of the same packets at
+    two places of their path. The second one's clock is ahead by `clock_offset` (such as `"-2.5s"`, or `"0s"`
+    for one clock), else that is estimated. `bin_width` such as `"10ms"` sets the width of
     `Trace.bins`. `max_flows` and `max_samples` bound the memory, `max_decompressed_bytes` the size of a
     compressed input.
 
@@ -67,23 +71,33 @@ def open(
     from tfrctrace.parsers._native import node_layers
     from tfrctrace.parsers.dissect import parse_dissect
     from tfrctrace.parsers.filters import CompiledFilter
+    from tfrctrace.parsers.pairing import check_pair, pair_of
     from tfrctrace.parsers.plugins import check_format
     from tfrctrace.parsers.reading import Settings
     from tfrctrace.parsers.sources import find_inputs
 
     named = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    dissect = tuple(dissect)
     settings = Settings(
         filter=None if filter is None else CompiledFilter(filter),
         format=check_format(input_format),
         layer=_one_of(node_layers(), layer, "layer"),
         dissect=tuple(map(parse_dissect, dissect)),
         join=join,
+        pair=pair_of(
+            pair=pair,
+            clock_offset=clock_offset,
+            others={"join": join, "layer": layer, "dissect": dissect, "input_format": input_format},
+        ),
         max_flows=max_flows,
         max_samples=max_samples,
         max_decompressed_bytes=max_decompressed_bytes,
     )
+    inputs = find_inputs([os.fspath(path) for path in named], join=join)
+    if pair:
+        check_pair(inputs.names)
     return Trace(
-        find_inputs([os.fspath(path) for path in named], join=join),
+        inputs,
         settings,
         bin_ns=None if bin_width is None else parse_duration_ns(bin_width),
     )
@@ -207,6 +221,16 @@ class Trace:
         return iter(self.variables.to_arrow().to_batches())
 
     @property
+    def transits(self) -> pl.DataFrame:
+        """One row for each packet between two captures: when it passed each, its delay and fate."""
+        return self.table("transits").frame()
+
+    @property
+    def clock(self) -> Clock | None:
+        """How the clocks of two captures differ, with bounds; None without `pair`."""
+        return self._any_reading().clock
+
+    @property
     def sources(self) -> list[SourceSummary]:
         """What each input held: format, link types, counts, times in ns."""
         return self._any_reading().sources
@@ -241,6 +265,10 @@ class Trace:
         """Return all packets as Arrow record batches, to be iterated over once, without a data frame."""
         from tfrctrace.parsers.reading import PacketBatches
 
+        if self._settings.pair is not None:
+            raise UsageError(
+                "the packets of a pair are in `transits`, matched", hint="leave `pair` out for those of each"
+            )
         self._refuse_second_reading("the table of packets")
         self._was_streamed = True
         return PacketBatches(self._inputs.names, self._settings)
@@ -269,6 +297,7 @@ class Trace:
             self._inputs.problems + reading.problems,
             title=title or self.name,
             joined=self._settings.join,
+            clock=reading.clock,
         )
         return render(report)
 
@@ -290,6 +319,11 @@ class Trace:
         Properties do this by themselves; call it first if several tables are wanted, and only those.
         """
         wanted = frozenset(tables)
+        if "transits" in wanted and self._settings.pair is None:
+            raise UsageError(
+                "packets in transit are between two captures of the same packets",
+                hint="name two captures, and say so with `--pair`",
+            )
         for collected, reading in self._readings:
             if wanted <= collected:
                 return reading

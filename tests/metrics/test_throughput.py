@@ -159,6 +159,11 @@ def bins_of(rows: list[tuple[int, int]], width_ns: int) -> pl.DataFrame:
     counted: dict[int, list[int]] = {}
     for at, size in rows:
         counted.setdefault(at // width_ns * width_ns, []).append(size)
+    unknown = {
+        f"{kind}_{name}": pl.UInt64 if name == "samples" else pl.Float64
+        for kind in ("rtt", "delay")
+        for name in ("samples", "min_ms", "mean_ms", "max_ms")
+    } | {"lost_packets": pl.UInt64}
     return pl.DataFrame(
         {
             "flow": [1] * len(counted),
@@ -171,11 +176,9 @@ def bins_of(rows: list[tuple[int, int]], width_ns: int) -> pl.DataFrame:
             "unique_bytes": [max(sizes) for sizes in counted.values()],
             "retransmitted_packets": [0] * len(counted),
             "rtt_samples": [0] * len(counted),
-            "rtt_min_ms": [None] * len(counted),
-            "rtt_mean_ms": [None] * len(counted),
-            "rtt_max_ms": [None] * len(counted),
+            **{name: [None] * len(counted) for name in unknown if name != "rtt_samples"},
         },
-        schema_overrides={"rtt_min_ms": pl.Float64, "rtt_mean_ms": pl.Float64, "rtt_max_ms": pl.Float64},
+        schema_overrides=unknown,
     )
 
 

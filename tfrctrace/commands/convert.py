@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from tfrctrace.commands.options import (
+    ClockOffset,
     Dissect,
     Filter,
     Format,
@@ -17,6 +18,7 @@ from tfrctrace.commands.options import (
     MaxDecompressed,
     MaxFlows,
     MaxSamples,
+    Pair,
     Quiet,
     Strict,
     Traces,
@@ -35,10 +37,20 @@ if TYPE_CHECKING:
 
 
 What = Literal[
-    "packets", "flows", "tcp", "bins", "rtt", "losses", "rounds", "variables", "links", "link_samples"
+    "packets",
+    "flows",
+    "tcp",
+    "bins",
+    "rtt",
+    "losses",
+    "rounds",
+    "variables",
+    "links",
+    "link_samples",
+    "transits",
 ]
 
-_SAMPLES: Final = ("rtt", "losses", "rounds", "variables", "link_samples")
+_SAMPLES: Final = ("rtt", "losses", "rounds", "variables", "link_samples", "transits")
 """Tables of which `--max-samples` bounds the length."""
 
 
@@ -64,6 +76,8 @@ def convert(
     layer: Layer = None,
     dissect: Dissect = None,
     join: Join = False,
+    pair: Pair = False,
+    clock_offset: ClockOffset = None,
     max_flows: MaxFlows = MAX_FLOWS,
     max_samples: MaxSamples = None,
     max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
@@ -82,6 +96,7 @@ def convert(
         chosen,
         output,
         join=join,
+        pair=pair,
         layer=layer,
         dissect=dissect,
         bin_width=bin_width,
@@ -97,6 +112,8 @@ def convert(
         layer=layer,
         dissect=dissect,
         join=join,
+        pair=pair,
+        clock_offset=clock_offset,
         max_flows=max_flows,
         max_samples=max_samples or MAX_SAMPLES,
         max_decompressed_bytes=max_decompressed_bytes,
@@ -130,6 +147,7 @@ def _refuse_contradictions(
     output: str,
     *,
     join: bool,
+    pair: bool,
     layer: str | None,
     dissect: list[str] | None,
     bin_width: str | None,
@@ -138,6 +156,8 @@ def _refuse_contradictions(
     """Raise for options that would have no effect on the table that is asked for."""
     if join and what == "packets":
         raise UsageError("`--join` has no meaning for packets, which are numbered in each capture")
+    if pair and what == "packets":
+        raise UsageError("the packets of a pair are matched", hint="choose `--what transits`")
     if layer is not None and what == "packets":
         raise UsageError("`--layer` chooses what is counted, and the table of packets has every layer")
     if dissect and what != "flows":

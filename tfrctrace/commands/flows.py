@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from tfrctrace.commands.options import (
+    ClockOffset,
     Dissect,
     Filter,
     Format,
@@ -19,6 +20,7 @@ from tfrctrace.commands.options import (
     Layer,
     MaxDecompressed,
     MaxFlows,
+    Pair,
     Quiet,
     Strict,
     Traces,
@@ -84,6 +86,8 @@ def flows(
     layer: Layer = None,
     dissect: Dissect = None,
     join: Join = False,
+    pair: Pair = False,
+    clock_offset: ClockOffset = None,
     max_flows: MaxFlows = MAX_FLOWS,
     max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
     strict: Strict = False,
@@ -110,6 +114,8 @@ def flows(
         layer=layer,
         dissect=dissect,
         join=join,
+        pair=pair,
+        clock_offset=clock_offset,
         max_flows=max_flows,
         max_decompressed_bytes=max_decompressed_bytes,
         meanwhile=_load_table if chosen == "table" else None,

@@ -12,11 +12,12 @@ from tfrctrace.reports.output import check_output
 from tfrctrace.trace import MAX_SAMPLES, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tfrctrace.console import Console
     from tfrctrace.parsers._native import OwnLayout
     from tfrctrace.parsers.filters import CompiledFilter
+    from tfrctrace.parsers.pairing import Pair as PairSettings
     from tfrctrace.parsers.reading import Pass
 
 Traces = Annotated[
@@ -65,6 +66,22 @@ Filter = Annotated[
 Join = Annotated[
     bool, typer.Option("--join", help="Read all captures as one trace that was rotated, not each for itself.")
 ]
+Pair = Annotated[
+    bool,
+    typer.Option(
+        "--pair",
+        help="Match two captures of the same packets, near the sender and near the receiver: delay and loss.",
+    ),
+]
+ClockOffset = Annotated[
+    str | None,
+    typer.Option(
+        "--clock-offset",
+        metavar="TIME",
+        show_default="estimated",
+        help="What the clock of the second capture of a pair is ahead, as -2.5s; 0s for one clock.",
+    ),
+]
 MaxFlows = Annotated[
     int, typer.Option("--max-flows", min=1, metavar="N", help="Follow at most N flows in one trace.")
 ]
@@ -100,6 +117,8 @@ def open_trace(
     layer: NodeLayer | None = None,
     dissect: list[str] | None = None,
     join: bool,
+    pair: bool = False,
+    clock_offset: str | None = None,
     max_flows: int,
     max_samples: int = MAX_SAMPLES,
     max_decompressed_bytes: int,
@@ -114,16 +133,21 @@ def open_trace(
     from tfrctrace.parsers.reading import Settings
     from tfrctrace.parsers.sources import find_inputs
 
+    others = {"--join": join, "--layer": layer, "--dissect": dissect, "--input-format": input_format}
     settings = Settings(
         filter=None if filter is None else _compiled(filter),
         format=None if input_format is None else check_format(input_format),
         layer=layer,
         dissect=_parsed(dissect) if dissect else (),
         join=join,
+        pair=_pair_of(pair, clock_offset, others) if pair or clock_offset is not None else None,
         max_flows=max_flows,
         max_samples=max_samples,
         max_decompressed_bytes=max_decompressed_bytes,
     )
+    inputs = find_inputs(traces, join=join)
+    if pair:
+        _check_pair(inputs.names)
 
     def watch(running: Pass) -> None:
         if meanwhile:
@@ -131,12 +155,24 @@ def open_trace(
         console.watch(running)
 
     return Trace(
-        find_inputs(traces, join=join),
+        inputs,
         settings,
         bin_ns=bin_ns,
         watch=watch,
         on_problems=console.tell,
     )
+
+
+def _pair_of(pair: bool, clock_offset: str | None, others: Mapping[str, object]) -> PairSettings | None:
+    from tfrctrace.parsers.pairing import pair_of
+
+    return pair_of(pair=pair, clock_offset=clock_offset, others=others)
+
+
+def _check_pair(names: list[str]) -> None:
+    from tfrctrace.parsers.pairing import check_pair
+
+    check_pair(names)
 
 
 def _parsed(dissect: list[str]) -> tuple[tuple[int, str | OwnLayout], ...]:

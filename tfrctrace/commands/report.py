@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tfrctrace.commands.options import (
+    ClockOffset,
     Dissect,
     Filter,
     Format,
@@ -15,6 +16,7 @@ from tfrctrace.commands.options import (
     Layer,
     MaxDecompressed,
     MaxFlows,
+    Pair,
     Quiet,
     Strict,
     Traces,
@@ -47,6 +49,8 @@ def report(
     layer: Layer = None,
     dissect: Dissect = None,
     join: Join = False,
+    pair: Pair = False,
+    clock_offset: ClockOffset = None,
     max_flows: MaxFlows = MAX_FLOWS,
     max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
     strict: Strict = False,
@@ -69,6 +73,8 @@ def report(
         layer=layer,
         dissect=dissect,
         join=join,
+        pair=pair,
+        clock_offset=clock_offset,
         max_flows=max_flows,
         max_decompressed_bytes=max_decompressed_bytes,
     )

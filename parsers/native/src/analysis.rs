@@ -1,5 +1,7 @@
 //! One pass over one source, or over several that are one trace.
 
+mod pairing;
+
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -26,6 +28,7 @@ use crate::samples::VariableSample;
 use crate::source::InputFormat;
 use crate::summary::SourceSummary;
 use crate::wire::probe::ProbeLayout;
+pub use pairing::{Fate, Pairing, Transit};
 
 /// Flows whose state the caches hold: up to here packets are given to their flows at once.
 const CACHED_FLOWS: usize = 1_024;
@@ -45,6 +48,8 @@ pub struct Options {
     pub details: bool,
     /// Collect every 802.11 frame.
     pub links: bool,
+    /// Collect what became of every packet between two captures.
+    pub transits: bool,
     /// What the payloads of UDP datagrams from or to these ports begin with.
     pub dissect: Vec<(u16, ProbeLayout)>,
     /// Flows that are told apart.
@@ -69,6 +74,7 @@ impl Default for Options {
             rounds: false,
             details: false,
             links: false,
+            transits: false,
             dissect: Vec::new(),
             max_flows: 1_000_000,
             max_samples: 10_000_000,
@@ -206,6 +212,10 @@ pub struct Analysis {
     pub link_samples: Samples<LinkSample>,
     /// Variables that another program wrote down.
     pub variables: Samples<VariableSample>,
+    /// Two captures of one path, if that is what was read.
+    pub pairing: Option<Box<Pairing>>,
+    /// Index of the source that is being read.
+    source: u32,
     /// One for each source read.
     pub sources: Vec<SourceSummary>,
     /// What went wrong.
@@ -235,6 +245,8 @@ impl Analysis {
             links: Links::default(),
             link_samples: Samples::new(options.links, options.max_samples),
             variables: Samples::new(true, options.max_samples),
+            pairing: None,
+            source: 0,
             sources: Vec::new(),
             problems: Vec::new(),
             options,
@@ -279,6 +291,7 @@ impl Analysis {
         }
         self.problems.extend(reading.finish(&mut summary));
         self.sources.push(summary);
+        self.source += 1;
     }
 
     /// Report the bounds that were reached. To be called once, after the last source.
@@ -310,6 +323,7 @@ impl Analysis {
             ("loss samples", self.losses.left_out),
             ("rounds", self.rounds.left_out),
             ("frames", self.link_samples.left_out),
+            ("transits", self.pairing.as_ref().map_or(0, |pairing| pairing.transits.left_out)),
             ("samples of variables", self.variables.left_out),
             ("packets in time bins", lost_bins),
         ];
@@ -414,13 +428,12 @@ impl Analysis {
             return None;
         }
         if let Some(sighting) = packet.sighting {
-            return self.take_sighting(packet, &sighting, summary);
+            return self.take_sighting(packet, &sighting, asides, summary);
         }
         let network = &packet.network;
         match network.transport {
             Transport::Tcp | Transport::Udp | Transport::Dccp | Transport::Unread if is_flow(network) => {
-                let source = self.sources.len() as u32;
-                let Some(found) = self.flows.find_or_open(packet, network, source) else {
+                let Some(found) = self.flows.find_or_open(packet, network, self.source) else {
                     summary.untracked_packets += 1;
                     return None;
                 };
@@ -449,6 +462,7 @@ impl Analysis {
         &mut self,
         packet: &Packet,
         sighting: &Sighting,
+        asides: &Asides,
         summary: &mut SourceSummary,
     ) -> Option<Found> {
         let network = &packet.network;
@@ -462,8 +476,7 @@ impl Analysis {
             (Some(Event::Dropped), _) => Meaning::Nothing,
             _ => return self.flows.find(network),
         };
-        let source = self.sources.len() as u32;
-        let Some(found) = self.flows.find_or_open(packet, network, source) else {
+        let Some(found) = self.flows.find_or_open(packet, network, self.source) else {
             summary.untracked_packets += 1;
             return None;
         };
@@ -488,13 +501,13 @@ impl Analysis {
         match meaning {
             Meaning::Nothing => {}
             Meaning::Sent => {
-                flows.get_mut(flow).on_sent(side, packet, network, pool, outcome);
+                flows.get_mut(flow).on_sent(side, packet, network, asides, pool, outcome);
                 if self.collects {
                     self.collect(found, packet, network);
                 }
             }
             Meaning::Received => {
-                flows.get_mut(flow).on_received(side, packet, network, pool, outcome);
+                flows.get_mut(flow).on_received(side, packet, network, asides, pool, outcome);
                 if self.collects {
                     self.collect_rtt(found, packet);
                 }
@@ -541,8 +554,7 @@ impl Analysis {
 
     /// A direction of a flow that another program summed up.
     fn take_totals(&mut self, totals: &FlowTotals, summary: &mut SourceSummary) {
-        let source = self.sources.len() as u32;
-        match self.flows.find_or_open_totals(&totals.endpoints, source) {
+        match self.flows.find_or_open_totals(&totals.endpoints, self.source) {
             Some(found) => self.flows.get_mut(found.flow).on_totals(found.side, totals),
             None => summary.untracked_packets += totals.sent.0,
         }

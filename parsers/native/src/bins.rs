@@ -42,6 +42,16 @@ pub struct Bin {
     pub rtt_max_ns: u64,
     /// Their sum.
     pub rtt_sum_ns: u64,
+    /// Packets sent here of which the one-way delay is known.
+    pub delay_samples: u64,
+    /// Smallest of the delays.
+    pub delay_min_ns: u64,
+    /// Largest of them.
+    pub delay_max_ns: u64,
+    /// Their sum.
+    pub delay_sum_ns: u64,
+    /// Packets sent here that never arrived.
+    pub lost_packets: u64,
 }
 
 impl Bin {
@@ -58,6 +68,14 @@ impl Bin {
             self.rtt_max_ns = self.rtt_max_ns.max(other.rtt_max_ns);
             self.rtt_samples += other.rtt_samples;
             self.rtt_sum_ns = self.rtt_sum_ns.saturating_add(other.rtt_sum_ns);
+        }
+        self.lost_packets += other.lost_packets;
+        if other.delay_samples > 0 {
+            let (min, is_first) = (other.delay_min_ns, self.delay_samples == 0);
+            self.delay_min_ns = if is_first { min } else { self.delay_min_ns.min(min) };
+            self.delay_max_ns = self.delay_max_ns.max(other.delay_max_ns);
+            self.delay_samples += other.delay_samples;
+            self.delay_sum_ns = self.delay_sum_ns.saturating_add(other.delay_sum_ns);
         }
     }
 }
@@ -161,6 +179,30 @@ impl Bins {
             ..Bin::default()
         };
         self.put(lane_index(flow, side.other()), sample);
+    }
+
+    /// Take in the one-way delay of a packet that `side` of `flow` sent at `time_ns`.
+    pub fn add_delay(&mut self, flow: u32, side: Side, time_ns: i64, delay_ns: u64) {
+        let delay = Bin {
+            index: self.index(time_ns),
+            delay_samples: 1,
+            delay_min_ns: delay_ns,
+            delay_max_ns: delay_ns,
+            delay_sum_ns: delay_ns,
+            ..Bin::default()
+        };
+        self.put(lane_index(flow, side), delay);
+    }
+
+    /// Take in that a packet which `side` of `flow` sent at `time_ns` never arrived.
+    pub fn add_loss(&mut self, flow: u32, side: Side, time_ns: i64) {
+        let loss = Bin { index: self.index(time_ns), lost_packets: 1, ..Bin::default() };
+        self.put(lane_index(flow, side), loss);
+    }
+
+    fn index(&mut self, time_ns: i64) -> i64 {
+        let origin = *self.origin_ns.get_or_insert(time_ns);
+        time_ns.saturating_sub(origin).div_euclid(self.width_ns)
     }
 
     #[inline(always)]

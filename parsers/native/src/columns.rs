@@ -6,6 +6,7 @@
 pub mod details;
 pub mod links;
 pub mod rounds;
+pub mod transits;
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ use crate::flow::{Direction, Flow, FlowTable, Found, direction_name};
 use crate::reading::Reading;
 use crate::samples::VariableSample;
 use crate::summary::SourceSummary;
+use transits::note_on_pair;
 
 /// A table that is made batch by batch, when somebody asks.
 pub trait Rows: Send + Sync {
@@ -98,6 +100,7 @@ pub struct FlowRows {
 
 /// One row of it.
 struct FlowRow<'a> {
+    analysis: &'a Analysis,
     number: u32,
     notation: Notation<'a>,
     flow: &'a Flow,
@@ -122,7 +125,7 @@ impl<'a> FlowRow<'a> {
         let half = read.map(|tcp| tcp.half(side));
         let source = analysis.sources.get(flow.source as usize);
         let notation = source.map(SourceSummary::notation).unwrap_or_default();
-        Self { number: index + first_flow, notation, flow, side, direction, half, connection }
+        Self { analysis, number: index + first_flow, notation, flow, side, direction, half, connection }
     }
 
     fn direction_name(&self) -> &'static str {
@@ -256,6 +259,11 @@ impl<'a> FlowRow<'a> {
             notes.push("no packet of this direction in the capture".into());
         } else if other.packets == 0 && self.connection.is_some() {
             notes.push("only this direction in the capture: no RTT".into());
+        }
+        if let Some(pairing) = &self.analysis.pairing
+            && self.vantage().is_some()
+        {
+            notes.extend(note_on_pair(pairing, &self.flow.key.endpoints(self.side), &self.analysis.sources));
         }
         if self.delivery().is_some_and(|delivery| delivery.totals.is_some()) {
             notes.push("from totals, not from packets".into());
@@ -428,6 +436,10 @@ fn delivery(rows: &[FlowRow<'_>], columns: &mut Columns) {
     counts("lost_packets", |delivery| delivery.lost);
     counts("in_flight_packets", |delivery| delivery.in_flight);
     counts("duplicate_packets", |delivery| delivery.duplicates);
+    let outside =
+        |value: fn(&Delivery) -> Option<u64>| rows.iter().map(move |row| row.delivery().and_then(value));
+    columns.u64("lost_before_packets", outside(|delivery| delivery.lost_before));
+    columns.u64("lost_behind_packets", outside(|delivery| delivery.lost_behind));
     let mut values = |name: &str, value: fn(&Delivery) -> Option<f64>| {
         columns.f64(name, rows.iter().map(|row| row.delivery().and_then(value)));
     };
@@ -435,7 +447,9 @@ fn delivery(rows: &[FlowRow<'_>], columns: &mut Columns) {
     values("plr", |delivery| delivery.ratio().map(|ratio| 1.0 - ratio));
     values("delay_min_ms", |delivery| delivery.delay_range_ms().map(|range| range.0));
     values("delay_mean_ms", Delivery::delay_mean_ms);
+    values("delay_p50_ms", |delivery| delivery.delay_percentile_ms(0.50));
     values("delay_p95_ms", |delivery| delivery.delay_percentile_ms(0.95));
+    values("delay_p99_ms", |delivery| delivery.delay_percentile_ms(0.99));
     values("delay_max_ms", |delivery| delivery.delay_range_ms().map(|range| range.1));
     values("jitter_ms", Delivery::jitter_ms);
     let reasons = |row: &FlowRow<'_>| row.delivery().and_then(Delivery::drop_words);
@@ -505,7 +519,22 @@ impl Rows for BinRows {
         let mean = |bin: &Bin| bin.rtt_sum_ns as f64 / bin.rtt_samples as f64;
         columns.f64("rtt_mean_ms", rows.iter().map(|row| ms(row.2, mean(row.2))));
         columns.f64("rtt_max_ms", rows.iter().map(|row| ms(row.2, row.2.rtt_max_ns as f64)));
+        self.delays(&rows, &mut columns);
         columns.finish(rows.len())
+    }
+}
+
+impl BinRows {
+    fn delays(&self, rows: &[(u32, Side, &Bin)], columns: &mut Columns) {
+        let is_known = self.analysis.pairing.is_some();
+        let count = |n: u64| is_known.then_some(n);
+        let ms = |bin: &Bin, ns: f64| (bin.delay_samples > 0).then_some(ns / 1e6);
+        let mean = |bin: &Bin| bin.delay_sum_ns as f64 / bin.delay_samples as f64;
+        columns.u64("delay_samples", rows.iter().map(|row| count(row.2.delay_samples)));
+        columns.f64("delay_min_ms", rows.iter().map(|row| ms(row.2, row.2.delay_min_ns as f64)));
+        columns.f64("delay_mean_ms", rows.iter().map(|row| ms(row.2, mean(row.2))));
+        columns.f64("delay_max_ms", rows.iter().map(|row| ms(row.2, row.2.delay_max_ns as f64)));
+        columns.u64("lost_packets", rows.iter().map(|row| count(row.2.lost_packets)));
     }
 }
 

@@ -37,6 +37,8 @@ pub enum ProblemKind {
     SampleLimit,
     /// A well-formed file without a packet.
     NoPackets,
+    /// Two captures that have no packet in common.
+    NotAPair,
     /// The user stopped the analysis.
     Cancelled,
 }
@@ -59,6 +61,7 @@ impl ProblemKind {
             Self::FlowLimit => "flow_limit",
             Self::SampleLimit => "sample_limit",
             Self::NoPackets => "no_packets",
+            Self::NotAPair => "not_a_pair",
             Self::Cancelled => "cancelled",
         }
     }

@@ -14,7 +14,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueEr
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
-use crate::analysis::{Analysis as Core, Options};
+use crate::analysis::{Analysis as Core, Options, Pairing};
 use crate::asides::Asides;
 use crate::asides::Head;
 use crate::bins::BinWidth;
@@ -22,6 +22,7 @@ use crate::capture::LinkType;
 use crate::columns::details::DetailRows;
 use crate::columns::links::{LinkRows, LinkSampleRows};
 use crate::columns::rounds::RoundRows;
+use crate::columns::transits::TransitRows;
 use crate::columns::{BinRows, FlowRows, LossRows, PacketRow, PacketRows, Rows, RttRows, VariableRows};
 use crate::error::{Problem, ProblemKind};
 use crate::event::{NodeLayer, Packet};
@@ -316,6 +317,16 @@ impl Analysis {
     }
 
     #[getter]
+    fn transits(&self) -> Table {
+        Self::table(TransitRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
+    }
+
+    #[getter]
+    fn clock<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.core.pairing.as_ref().map(|pairing| clock_to_python(py, pairing)).transpose()
+    }
+
+    #[getter]
     fn sources<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         sources_to_python(py, &self.core.sources)
     }
@@ -356,18 +367,15 @@ fn analyse(
     max_decompressed_bytes: u64,
     progress: Option<Py<Progress>>,
 ) -> PyResult<Analysis> {
-    if bin_ns.is_some_and(|width| width <= 0) {
-        return Err(PyValueError::new_err("bin_ns must be positive"));
-    }
-    let width = bin_ns.map_or(BinWidth::Adaptive, BinWidth::Fixed);
     let forced = format.map(format_by_name).transpose()?;
     let options = Options {
-        bins: bins.then_some(width),
+        bins: bin_width(bins, bin_ns)?,
         rtt,
         losses,
         rounds,
         details: tcp,
         links,
+        transits: false,
         dissect: layouts(&dissect)?,
         max_flows,
         max_samples,
@@ -375,14 +383,76 @@ fn analyse(
         layer: layer.map(layer_by_name).transpose()?,
         format: forced,
     };
+    run(py, options, filter, progress, |core, compiler, progress| {
+        for source in sources {
+            core.read_from(source.open(forced, max_decompressed_bytes, progress), compiler)?;
+        }
+        Ok(())
+    })
+}
+
+#[pyfunction]
+#[pyo3(signature = (
+    first, second, *, clock_offset_ns = None, filter = None, bins = false, bin_ns = None, rtt = false, losses = false,
+    links = false, transits = false, max_flows = 1_000_000, max_samples = 10_000_000,
+    max_decompressed_bytes = 64 << 30, progress = None,
+))]
+#[allow(clippy::too_many_arguments)]
+fn analyse_pair(
+    py: Python<'_>,
+    first: OsString,
+    second: OsString,
+    clock_offset_ns: Option<i64>,
+    filter: Option<Py<PyAny>>,
+    bins: bool,
+    bin_ns: Option<i64>,
+    rtt: bool,
+    losses: bool,
+    links: bool,
+    transits: bool,
+    max_flows: u32,
+    max_samples: usize,
+    max_decompressed_bytes: u64,
+    progress: Option<Py<Progress>>,
+) -> PyResult<Analysis> {
+    let options = Options {
+        bins: bin_width(bins, bin_ns)?,
+        rtt,
+        losses,
+        links,
+        transits,
+        max_flows,
+        max_samples,
+        max_decompressed_bytes,
+        ..Options::default()
+    };
+    let sources = [first.as_os_str(), second.as_os_str()];
+    run(py, options, filter, progress, |core, compiler, progress| {
+        core.read_pair(sources, clock_offset_ns, compiler, progress)
+    })
+}
+
+fn bin_width(bins: bool, bin_ns: Option<i64>) -> PyResult<Option<BinWidth>> {
+    if bin_ns.is_some_and(|width| width <= 0) {
+        return Err(PyValueError::new_err("bin_ns must be positive"));
+    }
+    let width = bin_ns.map_or(BinWidth::Adaptive, BinWidth::Fixed);
+    Ok(bins.then_some(width))
+}
+
+/// Let a new core `read`, without Python's lock.
+fn run(
+    py: Python<'_>,
+    options: Options,
+    filter: Option<Py<PyAny>>,
+    progress: Option<Py<Progress>>,
+    read: impl FnOnce(&mut Core, Option<&dyn Compiler>, &Arc<input::Progress>) -> Result<(), String> + Send,
+) -> PyResult<Analysis> {
     let progress = progress.map_or_else(Arc::default, |progress| Arc::clone(&progress.get().shared));
     let compiler = filter.map(PythonCompiler::new);
     let outcome = py.detach(|| {
         let mut core = Core::new(options);
-        for source in sources {
-            let compiler = compiler.as_ref().map(|compiler| compiler as &dyn Compiler);
-            core.read_from(source.open(forced, max_decompressed_bytes, &progress), compiler)?;
-        }
+        read(&mut core, compiler.as_ref().map(|compiler| compiler as &dyn Compiler), &progress)?;
         core.finish();
         Ok(core)
     });
@@ -650,6 +720,26 @@ fn stops_to_python<'py>(py: Python<'py>, source: &SourceSummary) -> PyResult<Bou
     Ok(list)
 }
 
+/// What two captures tell of each other's clocks.
+fn clock_to_python<'py>(py: Python<'py>, pairing: &Pairing) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let ppm = |drift: f64| drift * 1e6;
+    let bounds_ns = pairing.estimate.map_or((None, None), |estimate| estimate.offset_bounds_ns);
+    let drift_bounds = pairing.estimate.and_then(|estimate| estimate.drift_bounds);
+    dict.set_item("is_given", pairing.is_given)?;
+    dict.set_item("has_delays", pairing.has_delays())?;
+    dict.set_item("reference_ns", pairing.clock.reference_ns)?;
+    dict.set_item("offset_ns", pairing.clock.offset_ns)?;
+    dict.set_item("offset_low_ns", bounds_ns.0)?;
+    dict.set_item("offset_high_ns", bounds_ns.1)?;
+    let drift = pairing.estimate.and_then(|estimate| estimate.drift).filter(|_| !pairing.is_given);
+    dict.set_item("drift_ppm", drift.map(ppm))?;
+    dict.set_item("drift_low_ppm", drift_bounds.map(|bounds| ppm(bounds.0)))?;
+    dict.set_item("drift_high_ppm", drift_bounds.map(|bounds| ppm(bounds.1)))?;
+    dict.set_item("packets", pairing.met)?;
+    Ok(dict)
+}
+
 fn problems_to_python<'py>(py: Python<'py>, problems: &[Problem]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for problem in problems {
@@ -676,6 +766,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Analysis>()?;
     module.add_class::<PacketReader>()?;
     module.add_function(wrap_pyfunction!(analyse, module)?)?;
+    module.add_function(wrap_pyfunction!(analyse_pair, module)?)?;
     module.add_function(wrap_pyfunction!(is_trace, module)?)?;
     module.add_function(wrap_pyfunction!(input_formats, module)?)?;
     module.add_function(wrap_pyfunction!(node_layers, module)?)?;

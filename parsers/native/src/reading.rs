@@ -96,6 +96,11 @@ impl Reading {
         &self.source
     }
 
+    /// Whether it could be opened and is a capture.
+    pub fn is_capture(&self) -> bool {
+        matches!(self.opened, Some(Source::Capture(_)))
+    }
+
     /// Count packets on their way through a simulated network, and give only those that were made,
     /// came to where they were to go, or were dropped. To be called before the first is read.
     pub fn skip_passing(&mut self) {
@@ -269,6 +274,7 @@ impl Reading {
             }
         }
         errors.extend(self.remarks.drain(..).map(imprecise));
+        let is_capture = self.is_capture();
         let is_document = matches!(self.opened, Some(Source::Document(..)));
         let may_be_empty = is_document || self.has_samples;
         match self.error {
@@ -276,7 +282,6 @@ impl Reading {
             None if !may_be_empty && errors.is_empty() => errors.extend(no_packets(summary)),
             None => {}
         }
-        let is_capture = matches!(self.opened, Some(Source::Capture(_)));
         let place = |error: ReadError| Problem {
             source: self.source.clone(),
             packet: (error.byte.is_some() && is_capture).then_some(self.number + 1),

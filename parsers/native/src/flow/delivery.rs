@@ -62,6 +62,10 @@ pub struct Delivery {
     pub dropped: u64,
     /// Packets that never arrived, dropped ones included; not those of `in_flight`.
     pub lost: u64,
+    /// Segments lost before the nearer of two captures, if their timestamps tell.
+    pub lost_before: Option<u64>,
+    /// Segments lost behind the farther of two captures.
+    pub lost_behind: Option<u64>,
     /// Packets that were on their way when the trace ended: sent less than the longest delay ago.
     pub in_flight: u64,
     /// Every drop that the trace shows, also of packets that arrived in the end.

@@ -202,7 +202,8 @@ impl Flow {
 
     /// Conclude what numbers say. To be called once, after the last packet.
     pub fn finish(&mut self) {
-        if let Some(connection) = &self.dccp {
+        // Where another source has shown both ends, that is better than numbers.
+        if let Some(connection) = self.dccp.as_ref().filter(|_| self.deliveries.is_none()) {
             let deliveries = [Side::Low, Side::High].map(|side| (side, connection.half(side).delivery()));
             for (side, delivery) in deliveries {
                 *self.deliveries_mut().of_mut(side) = delivery.unwrap_or_default();
@@ -266,25 +267,26 @@ impl Flow {
         self.first
     }
 
-    /// Take in a packet that a simulator saw being sent by `side`.
+    /// Take in a packet of `side` that was seen where it was sent, of a trace that shows both ends.
     pub fn on_sent(
         &mut self,
         side: Side,
         packet: &Packet,
         network: &Network,
+        asides: &Asides,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
         self.directions[side as usize].count(packet.time_ns, packet.wire_bytes, network.payload_bytes);
         self.deliveries_mut().note_identity(network.flow_id, network.numbering);
         if side == self.first {
-            self.watch(side, packet, network, pool, outcome);
+            self.watch(side, packet, network, asides, pool, outcome);
         } else {
             outcome.new_bytes = network.payload_bytes.unwrap_or(0);
         }
     }
 
-    /// Take in a packet that a simulator saw where it was to go. The connection is watched at the
+    /// Take in a packet that was seen where it was to go. The connection is watched at the
     /// side that sent first, as a capture there would: it sees its own packets when they leave and
     /// the other side's when they arrive.
     pub fn on_received(
@@ -292,13 +294,14 @@ impl Flow {
         side: Side,
         packet: &Packet,
         network: &Network,
+        asides: &Asides,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
         // Some traces show it on links only, and not where the packet was sent.
         self.deliveries_mut().note_identity(network.flow_id, network.numbering);
         if side != self.first {
-            self.watch(side, packet, network, pool, outcome);
+            self.watch(side, packet, network, asides, pool, outcome);
         }
     }
 
@@ -307,12 +310,16 @@ impl Flow {
         side: Side,
         packet: &Packet,
         network: &Network,
+        asides: &Asides,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
         let payload = network.payload_bytes.unwrap_or(0);
         let Some(connection) = self.tcp.as_mut().filter(|_| network.transport == Transport::Tcp) else {
             outcome.new_bytes = payload;
+            if network.transport == Transport::Dccp {
+                self.on_dccp(side, packet, asides, pool, outcome);
+            }
             return;
         };
         let units = match network.numbering {
@@ -323,8 +330,7 @@ impl Flow {
             time_ns: packet.time_ns,
             tcp: &network.tcp,
             payload: units,
-            // Texts do not tell.
-            sack: &[],
+            sack: asides.sack(network.tcp.options.sack),
             carrier: Carrier::of(packet),
         };
         connection.on_segment(side, &segment, pool, outcome);

@@ -6,7 +6,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::asides::Head;
+use crate::asides::{Asides, Head};
 use crate::event::{Network, TcpFlags, Transport};
 use crate::flow::key::FlowKey;
 
@@ -19,6 +19,14 @@ const MOST_PIECES: u32 = 128;
 /// `head` is how a datagram's payload begins. None if too little of the packet was captured.
 pub fn identity(network: &Network, head: Head) -> Option<u64> {
     piece_identity(network, head, 0, 0)
+}
+
+/// How the payload of a datagram begins; empty for other packets.
+pub fn payload_head(network: &Network, asides: &Asides) -> Head {
+    match network.transport {
+        Transport::Udp => asides.head(network.head),
+        _ => Head::default(),
+    }
 }
 
 /// A TCP segment or datagram as the packets that it was on the wire.
@@ -65,6 +73,8 @@ fn piece_identity(network: &Network, head: Head, number: u32, offset: u32) -> Op
             }
         }
         Transport::Udp => (network.ip_id, payload, head.bytes()).hash(&mut hasher),
+        // Every packet has a number of its own (RFC 4340 section 7).
+        Transport::Dccp => network.sequence.hash(&mut hasher),
         _ => return None,
     }
     Some(hasher.finish())

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use super::identity::identity;
+use super::identity::{identity, payload_head};
 use super::sample::{KEPT, Sample, Seen};
 use crate::asides::Asides;
 use crate::event::{Network, Packet, TcpFlags, Transport};
@@ -61,9 +61,7 @@ impl Survey {
             return;
         }
         let network = &packet.network;
-        let is_udp = network.transport == Transport::Udp;
-        let head = if is_udp { asides.head(network.head) } else { Default::default() };
-        let Some(identity) = identity(network, head) else { return };
+        let Some(identity) = identity(network, payload_head(network, asides)) else { return };
         self.packets += 1;
         let seen = Seen {
             time_ns: packet.time_ns,
