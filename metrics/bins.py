@@ -58,8 +58,8 @@ def coarser_bins(bins: pl.DataFrame, width_ns: int, *, origin_ns: int | None = N
 
     Counts are summed, the smallest and largest RTT and delay (ms) are kept, their means are weighted with
     the number of samples; they are null where no bin has a sample. Without `origin_ns` the first bin
-    begins where the first of `bins` does. `width_ns` must be a multiple of every width in `bins`, else a bin would have to
-    be cut.
+    begins where the first of `bins` does. `width_ns` must be a multiple of every width in `bins`, else a
+    bin would have to be cut.
     """
     import polars as pl
 
