@@ -130,9 +130,9 @@ class Command:
 
 def commands() -> list[Command]:
     """Return the commands, in the order of `tfrctrace --help`."""
-    from tfrctrace.cli import app
+    from tfrctrace.cli import program
 
-    return [_command(info) for info in app.registered_commands]
+    return [_command(info) for info in program().registered_commands]
 
 
 def _command(info: CommandInfo) -> Command:

@@ -6,6 +6,7 @@ Exit status: 0 done; 1 a check failed; 2 wrong usage; 3 an input could not be re
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from typing import TYPE_CHECKING, Annotated, Final, cast
@@ -13,15 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 import typer
 
 from tfrctrace import __version__
-from tfrctrace.commands.capacity import capacity
-from tfrctrace.commands.convert import convert
-from tfrctrace.commands.flows import flows
-from tfrctrace.commands.report import report
 from tfrctrace.console import DONE, INTERNAL_ERROR, INTERRUPTED, NOT_READ, WRONG_USAGE, say
 from tfrctrace.errors import InputError, Message, TfrctraceError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 DEBUG_VARIABLE: Final = "TFRCTRACE_DEBUG"
 """If set, an internal error shows where it happened."""
@@ -32,18 +29,13 @@ _CLICK_EXCEPTION: Final = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
 )
 
-app = typer.Typer(
-    name="tfrctrace",
-    help="Post-hoc trace analysis for TCP and TFRC: traces in, flows and reports out.",
-    epilog="Example: tfrctrace report link.pcapng -o link.html",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-app.command(epilog="Example: tfrctrace report link.pcapng -o link.html")(report)
-app.command(epilog="Example: tfrctrace flows --filter 'tcp port 5201' --sort bytes link.pcapng")(flows)
-app.command(epilog="Example: tfrctrace convert link.pcapng --what rtt -o rtt.parquet")(convert)
-app.command(epilog="Example: tfrctrace capacity --station 11 --station 5.5 --downloads 3")(capacity)
+COMMANDS: Final = {
+    "report": "tfrctrace report link.pcapng -o link.html",
+    "flows": "tfrctrace flows --filter 'tcp port 5201' --sort bytes link.pcapng",
+    "convert": "tfrctrace convert link.pcapng --what rtt -o rtt.parquet",
+    "capacity": "tfrctrace capacity --station 11 --station 5.5 --downloads 3",
+}
+"""Every command, in the order of the help, with an example of it. Each is a module of that name."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -52,8 +44,7 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def options(
+def _options(
     version: Annotated[
         bool,
         typer.Option("--version", help="Show the version and leave.", callback=_show_version, is_eager=True),
@@ -62,10 +53,38 @@ def options(
     """Post-hoc trace analysis for TCP and TFRC: traces in, flows and reports out."""
 
 
+def program(commands: Iterable[str] = COMMANDS) -> typer.Typer:
+    """Return the program with these commands."""
+    made = typer.Typer(
+        name="tfrctrace",
+        help="Post-hoc trace analysis for TCP and TFRC: traces in, flows and reports out.",
+        epilog=f"Example: {COMMANDS['report']}",
+        context_settings={"help_option_names": ["-h", "--help"]},
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    made.callback()(_options)
+    for name in commands:
+        module = importlib.import_module(f"tfrctrace.commands.{name}")
+        made.command(epilog=f"Example: {COMMANDS[name]}")(getattr(module, name))
+    return made
+
+
+def _called(arguments: Sequence[str]) -> Iterable[str]:
+    """Return the command that is called, or all of them where they must be listed.
+
+    Typer looks at every option of every command it has before it looks at the arguments, which took longer
+    than a small capture takes to read.
+    """
+    first = arguments[0] if arguments else ""
+    return (first,) if first in COMMANDS else COMMANDS
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return the exit status; no exception leaves this function."""
     try:
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        app = program(_called(arguments))
         status = app(list(arguments) or ["--help"], prog_name="tfrctrace", standalone_mode=False)
         sys.stdout.flush()
     except BaseException as error:

@@ -14,11 +14,10 @@ from pathlib import Path
 import pytest
 import typer
 
-from tfrctrace import __version__
-from tfrctrace.cli import app
+from tfrctrace import __version__, cli
 
 DONE, WRONG_USAGE, NOT_READ, INTERNAL_ERROR, INTERRUPTED = 0, 2, 3, 70, 130
-COMMANDS = sorted(info.callback.__name__ for info in app.registered_commands)
+COMMANDS = sorted(cli.COMMANDS)
 
 
 def test_the_version_is_shown(run):
@@ -41,7 +40,9 @@ def test_the_help_of_a_command_ends_with_an_example(run, command):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_has_help(command):
     (parameters,) = [
-        group.params for name, group in typer.main.get_command(app).commands.items() if name == command
+        group.params
+        for name, group in typer.main.get_command(cli.program()).commands.items()
+        if name == command
     ]
     assert all(parameter.help for parameter in parameters)
 
