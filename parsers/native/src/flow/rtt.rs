@@ -42,11 +42,6 @@ impl RttRange {
         self.min_ns
     }
 
-    /// Mean in whole ns; None without samples.
-    pub fn mean_ns(&self) -> Option<u64> {
-        self.sum_ns.checked_div(self.count)
-    }
-
     /// Largest sample in ns; None without samples.
     pub fn max_ns(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max_ns)

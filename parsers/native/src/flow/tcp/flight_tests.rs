@@ -179,6 +179,17 @@ fn test_a_partial_segment_shows_that_the_application_had_no_more() {
 }
 
 #[test]
+fn test_segments_shorter_than_the_mss_allows_are_whole_if_they_all_are() {
+    let mut sender = Sender::new();
+    for time_ms in [0, 100, 200] {
+        (0..4).for_each(|_| sender.send(time_ms, 900));
+        sender.acknowledge(time_ms + 100, 1_800);
+    }
+    let limits: Vec<Limit> = sender.rounds.iter().map(|round| round.limit).collect();
+    assert_eq!(limits, [Limit::Application, Limit::Network]);
+}
+
+#[test]
 fn test_the_window_is_no_limit_where_its_scale_is_not_known() {
     let mut sender = Sender::new();
     sender.window = None;

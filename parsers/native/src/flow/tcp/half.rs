@@ -160,13 +160,20 @@ impl Half {
         self.flight.mean_bytes(self.outstanding_bytes(), end_ns)
     }
 
-    /// Find where a segment belongs in this side's stream, and what of it is new.
+    /// Find where a segment belongs in this side's stream, and what of it is new. The last segment
+    /// of either side was at `last_ns`.
     #[inline(always)]
-    pub(super) fn place(&mut self, segment: &Segment<'_>, pool: &mut Pool, outcome: &mut Outcome) {
+    pub(super) fn place(
+        &mut self,
+        segment: &Segment<'_>,
+        last_ns: i64,
+        pool: &mut Pool,
+        outcome: &mut Outcome,
+    ) {
         let control = segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST);
         let is_next = segment.tcp.seq == self.next_number && self.stream.is_some();
         if !is_next || control {
-            return self.place_unusual(segment, pool, outcome);
+            return self.place_unusual(segment, last_ns, pool, outcome);
         }
         if segment.payload > 0 {
             outcome.position = self.next;
@@ -178,7 +185,7 @@ impl Half {
 
     /// Everything but the next data or a bare acknowledgement with the next number.
     #[inline(never)]
-    fn place_unusual(&mut self, segment: &Segment<'_>, pool: &mut Pool, outcome: &mut Outcome) {
+    fn place_unusual(&mut self, segment: &Segment<'_>, last_ns: i64, pool: &mut Pool, outcome: &mut Outcome) {
         let flags = segment.tcp.flags;
         let syn = i64::from(flags.has(TcpFlags::SYN));
         let Some(stream) = self.stream else {
@@ -193,6 +200,9 @@ impl Half {
         // acknowledgement occupies no number.
         if !flags.has(TcpFlags::RST) && occupied > position {
             self.place_elsewhere((start, end, occupied), segment, pool, outcome);
+            if outcome.repeated_bytes > 0 {
+                self.on_repair(segment.time_ns, last_ns);
+            }
         }
     }
 
@@ -252,8 +262,6 @@ impl Half {
         if outcome.repeated_bytes > 0 {
             self.retransmitted_packets += 1;
             self.retransmitted_bytes += u64::from(outcome.repeated_bytes);
-            self.flight.note(self.outstanding_bytes());
-            self.flight.on_repair(self.repair(segment.time_ns), self.next, segment.time_ns);
         } else if late_bytes > 0 {
             outcome.out_of_order = true;
             self.out_of_order_packets += 1;
@@ -390,12 +398,13 @@ impl Half {
         self.flight.end_round(self.acknowledged, self.next, close)
     }
 
-    /// What makes this side send something again now.
-    fn repair(&self, time_ns: i64) -> Repair {
-        let since_ns = self.flight.rounds().map_or(time_ns, Rounds::since_ns);
-        let round_trips_ns = self.rtt.range.mean_ns().and_then(|ns| i64::try_from(2 * ns).ok());
-        let timeout_ns = SHORTEST_TIMEOUT_NS.max(round_trips_ns.unwrap_or(0));
-        if time_ns.saturating_sub(since_ns) >= timeout_ns { Repair::Timeout } else { Repair::Recovery }
+    /// Data are sent again, after silence of both sides since `last_ns`.
+    fn on_repair(&mut self, time_ns: i64, last_ns: i64) {
+        // Acknowledgements make a sender repair at once; a timer runs while nothing is heard.
+        let is_silent = time_ns.saturating_sub(last_ns) >= SHORTEST_TIMEOUT_NS;
+        let repair = if is_silent { Repair::Timeout } else { Repair::Recovery };
+        self.flight.note(self.outstanding_bytes());
+        self.flight.on_repair(repair, self.next, time_ns);
     }
 
     /// The first echo of a timestamp: later ones may echo it for want of a newer.

@@ -209,8 +209,9 @@ impl Connection {
         if flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST) {
             self.on_control(side, segment);
         }
+        let last_ns = self.last_ns;
         let (sender, receiver) = self.split(side);
-        sender.place(segment, pool, outcome);
+        sender.place(segment, last_ns, pool, outcome);
         if let Some((value, _)) = segment.tcp.options.timestamp
             && sender.last_timestamp != Some(value)
         {

@@ -15,6 +15,10 @@ const SLOW_START_GROWTH: (u64, u64) = (3, 2);
 /// A flight within this share of the receive window fills it.
 const WINDOW_TOLERANCE: u32 = 10;
 
+/// Shortest full-sized segment: what a sender must assume without an MSS option (RFC 9293 section
+/// 3.7.1).
+const SHORTEST_FULL_SIZE: u32 = 536;
+
 /// How the sender's window was moving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -104,10 +108,9 @@ impl Sent {
         self.flight.saturating_add(margin) > window
     }
 
-    /// The newest segment is a partial one, so nothing was waiting behind it. A segment before
-    /// segmentation offload is several.
-    fn has_run_dry(&self, close: &Close) -> bool {
-        self.last_payload.checked_rem(close.full_size).is_none_or(|rest| rest > 0)
+    /// The newest segment is a whole one, or before segmentation offload several.
+    fn is_whole(&self, close: &Close) -> bool {
+        self.last_payload.checked_rem(close.full_size) == Some(0)
     }
 }
 
@@ -203,6 +206,8 @@ pub struct Rounds {
     /// if 0.
     last_flight: u32,
     last_phase: Phase,
+    /// Payload of the newest data when the last round ended.
+    last_payload: u32,
     /// Whether the receive window was closed when the silence began.
     is_closed: bool,
     /// Rounds that are over.
@@ -234,6 +239,7 @@ impl Rounds {
             episode: None,
             last_flight: 0,
             last_phase: Phase::SlowStart,
+            last_payload: 0,
             is_closed: false,
             count: 0,
             max_flight: 0,
@@ -268,7 +274,8 @@ impl Rounds {
 
     /// A round is over; silence follows if nothing is outstanding.
     pub fn end(&mut self, acknowledged: i64, is_empty: bool, sent: Sent, close: &Close) -> Round {
-        let limit = self.limit(sent, close);
+        let limit = self.limit(is_empty, sent, close);
+        self.last_payload = sent.last_payload;
         let phase = self.phase(limit, sent.flight);
         let round = Round {
             start_ns: self.since_ns,
@@ -293,16 +300,23 @@ impl Rounds {
         round
     }
 
-    fn limit(&self, sent: Sent, close: &Close) -> Limit {
+    fn limit(&self, is_empty: bool, sent: Sent, close: &Close) -> Limit {
         if sent.fills_window(close) {
             Limit::Receiver
         } else if self.episode.is_some() {
             Limit::Network
-        } else if sent.has_run_dry(close) {
-            Limit::Application
-        } else {
+        } else if sent.is_whole(close) || (!is_empty && self.is_usual(sent.last_payload)) {
             Limit::Network
+        } else {
+            // A partial segment leaves only if nothing waits behind it.
+            Limit::Application
         }
+    }
+
+    /// Whether segments are of this size again and again: a path may take only shorter ones than the
+    /// MSS allows, and simulators announce none.
+    fn is_usual(&self, payload: u32) -> bool {
+        payload >= SHORTEST_FULL_SIZE && payload == self.last_payload
     }
 
     /// The phase of a round. What something else limited does not tell how the window grew.
