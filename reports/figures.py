@@ -48,7 +48,7 @@ _ROLES: Final = {
 _DASHES: Final = {OTHER: (1.5, 2), 4: (6, 2), 5: (4, 1.5, 1, 1.5), 6: (2.5, 1.5)}
 """A second way, beside colour, to tell curves apart: the first three are solid."""
 
-_RATE_PREFIXES: Final = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
+_PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 _LOG_FROM: Final = 20.0
 """Ratio of the largest to the smallest RTT from which a logarithmic axis shows more than a linear one."""
@@ -206,7 +206,8 @@ def _scale(figure: Figure) -> tuple[float, str]:
     if figure.unit == "ms":
         return 1.0, "ms"
     largest = max(_drawn_values(figure.curves), default=0.0)
-    return next(((scale, unit) for scale, unit in _RATE_PREFIXES if largest >= scale), _RATE_PREFIXES[-1])
+    scale, prefix = next((fit for fit in _PREFIXES if largest >= fit[0]), _PREFIXES[-1])
+    return scale, f"{prefix}{figure.unit}"
 
 
 def _drawn_values(curves: Iterable[Curve]) -> list[float]:

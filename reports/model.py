@@ -18,6 +18,7 @@ from tfrctrace.reports.parts import Figure, Report, Section, Term, Words
 from tfrctrace.reports.reservations import reservations
 from tfrctrace.reports.summary import summary
 from tfrctrace.reports.units import counted
+from tfrctrace.reports.windows import flight_figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,11 +44,14 @@ def build_report(
     problems: Sequence[Mapping[str, Any]],
     *,
     title: str,
+    rounds: pl.DataFrame | None = None,
+    variables: pl.DataFrame | None = None,
     joined: bool = False,
     clock: Clock | None = None,
 ) -> Report:
     """Return the report on `flows` and `bins` (columns as in `tfrctrace.parsers.schema`).
 
+    With `rounds` flight and windows are drawn, and beside them what senders logged in `variables`.
     `sources` and `problems` are what the parsers say about the inputs (`SourceSummary`, `Problem`).
     `joined` means that all sources are one trace with one time axis; else each has figures of its own. So are
     two captures of the same packets, which have a `clock`.
@@ -68,6 +72,7 @@ def build_report(
         between_section(flows, bins, clock, start_ns=min(starts_ns.values(), default=None)),
         _throughput_section(traces, sources),
         _rtt_section(traces),
+        _windows_section(traces, rounds, variables),
         Section("flows", "Flows", tables=(table,) if table.rows else ()),
         Section("inputs", "Inputs", tables=(inputs,) if inputs.rows else ()),
         Section("method", "How the numbers were made", terms=_METHOD),
@@ -202,6 +207,31 @@ def _rtt_figures(traces: Sequence[_Trace]) -> Iterator[Figure]:
         yield from (figure for figure in (over_time, spread) if figure is not None)
 
 
+def _windows_section(
+    traces: Sequence[_Trace], rounds: pl.DataFrame | None, variables: pl.DataFrame | None
+) -> Section:
+    figures = (
+        flight_figure(
+            trace.flows,
+            _or_empty(rounds, "rounds"),
+            _or_empty(variables, "variables"),
+            start_ns=trace.start_ns,
+            key=f"windows-{number}",
+            title=trace.titled("Flight and windows over time"),
+        )
+        for number, trace in enumerate(traces, start=1)
+    )
+    return Section("windows", "Windows", figures=tuple(figure for figure in figures if figure is not None))
+
+
+def _or_empty(frame: pl.DataFrame | None, table: str) -> pl.DataFrame:
+    import polars as pl
+
+    from tfrctrace.parsers.schema import polars_schema
+
+    return pl.DataFrame(schema=polars_schema(table)) if frame is None else frame
+
+
 _METHOD: Final = (
     Term(
         "Throughput",
@@ -227,6 +257,13 @@ _METHOD: Final = (
         "From a data packet to the acknowledgement that covers it, both as seen at the place of the capture. "
         "Never from data that was sent more than once, where it would be open which copy was acknowledged "
         "(Karn's rule, RFC 6298 section 3). Delayed acknowledgements are part of it.",
+    ),
+    Term(
+        "Flight and rounds",
+        "Data (and SYN, FIN) sent and not yet acknowledged. A round lasts from an acknowledgement to that of "
+        "the highest number sent then. Its flight is a lower bound of the congestion window, and at the "
+        "sender the window to a segment, where neither the application (its newest segment is not full, or "
+        "nothing is outstanding) nor the receiver (its window has no room) was the limit.",
     ),
     Term(
         "Percentiles",

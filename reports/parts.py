@@ -123,8 +123,8 @@ class Figure:
     description: str
     """What a person who cannot see the figure should know."""
     caption: str
-    unit: Literal["bit/s", "ms"]
-    """Of all values; rates are drawn with the prefix that fits."""
+    unit: Literal["bit/s", "ms", "B"]
+    """Of all values; rates and bytes are drawn with the prefix that fits."""
     curves: tuple[Curve, ...] = ()
     spans: tuple[Span, ...] = ()
     lasted_s: float = 0.0

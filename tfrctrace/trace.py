@@ -286,16 +286,20 @@ class Trace:
 
     def report_html(self, *, title: str | None = None) -> str:
         """Return the report as text."""
+        from tfrctrace.parsers.variables import with_flows
         from tfrctrace.reports.html import render
         from tfrctrace.reports.model import build_report
 
-        reading = self.read("flows", "bins")
+        reading = self.read("flows", "bins", "rounds", "variables")
+        flows = reading.table("flows").frame()
         report = build_report(
-            reading.table("flows").frame(),
+            flows,
             reading.table("bins").frame(),
             reading.sources,
             self._inputs.problems + reading.problems,
             title=title or self.name,
+            rounds=reading.table("rounds").frame(),
+            variables=with_flows(reading.table("variables").frame(), flows),
             joined=self._settings.join,
             clock=reading.clock,
         )
