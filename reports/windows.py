@@ -55,8 +55,8 @@ def flight_figure(
     ]
     highest = float(points["flight_bytes"].max())  # type: ignore[arg-type]
     window = points["window_bytes"].cast(float)
-    smallest_window = window.min()
-    is_near = isinstance(smallest_window, float) and smallest_window < _OUT_OF_SIGHT * highest
+    usual_window = window.median()
+    is_near = isinstance(usual_window, float) and usual_window < _OUT_OF_SIGHT * highest
     if is_near:
         curves.append(Curve("receive window", 2, times_s, tuple(window.to_list())))
     logged = _logged_windows(variables, row)
@@ -130,7 +130,8 @@ def _caption(row: dict[str, Any], rounds: pl.DataFrame, far_window: pl.Series | 
     rings = " A ring marks recoveries." if row["recovery_episodes"] or row["rto_episodes"] else ""
     far = ""
     if far_window is not None and far_window.count():
-        far = f" The receive window, from {format_bytes(far_window.min())}, is far above."  # type: ignore[arg-type]
+        usual = format_bytes(far_window.median())  # type: ignore[arg-type]
+        far = f" The receive window, {usual} as a rule, is far above."
     return (
         f"Data outstanding in each of {counted(rounds.height, 'round')} of {direction_label(row)}, as seen "
         f"at the place of the capture. What limited the flow, by time: {', '.join(shares)}.{rings}{far}"

@@ -250,6 +250,15 @@ class Trace:
 
         return throughput_series(self._bins_of_width(parse_duration_ns(width)))
 
+    def retransmission_timeout(self, *, method: str = "ack", min_rto_ms: float = 1000) -> pl.DataFrame:
+        """Return SRTT, RTTVAR and RTO (RFC 6298, ms) after each RTT sample of each flow and direction.
+
+        `method` is `ack` or `timestamp`. RFC 6298 has a smallest RTO of a second, Linux one of 200 ms.
+        """
+        from tfrctrace.metrics.rto import rto_series
+
+        return rto_series(self.rtt, method=method, min_rto_ms=min_rto_ms)
+
     def packets(self) -> Iterator[pl.DataFrame]:
         """Give all packets, in frames of bounded size; `polars.concat(trace.packets())` makes one of them."""
         import polars as pl
