@@ -40,6 +40,7 @@ pub mod summary;
 #[doc(hidden)]
 pub mod testing;
 pub mod text;
+pub mod tfrc;
 #[cfg(test)]
 mod vectors;
 pub mod wire;

@@ -8,10 +8,11 @@ use super::delivery::{Counted, Delivery, Numbers};
 use super::key::Side;
 use super::rtt::{RttStatistics, Sketch};
 use super::sendings::{Pool, Sendings};
-use super::sequences::{Arrival, Sequences, distance};
+use super::sequences::{Arrival, Sequences};
 use super::tcp::State;
 use crate::dccp::{Header, Kind};
 use crate::event::Packet;
+use crate::seq::distance;
 use crate::wire::dccp::options::{DccpOption, Feature, options};
 
 /// Packets of one direction that wait for their acknowledgement. CCID 3 acknowledges once per RTT,

@@ -1,5 +1,7 @@
 //! Datagrams by the numbers that their sender gave them: what arrived, what is missing.
 
+use crate::seq::distance;
+
 /// Numbers behind the highest whose arrival is remembered. A jump further than this in either
 /// direction must be confirmed by the next datagram.
 const WINDOW: i64 = 4096;
@@ -174,12 +176,6 @@ impl Sequences {
             }
         }
     }
-}
-
-/// How far `number` is ahead of `from`, or behind it, if of both only the low `bits` are known (1 to 64).
-pub fn distance(number: u64, from: u64, bits: u32) -> i64 {
-    let unused = u64::BITS - bits;
-    (number.wrapping_sub(from) << unused) as i64 >> unused
 }
 
 #[cfg(test)]

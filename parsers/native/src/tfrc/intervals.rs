@@ -1,0 +1,196 @@
+//! Loss intervals, their average and the loss event rate (sections 5.3 to 5.5).
+
+/// Closed intervals that count: n.
+pub const N: usize = 8;
+/// Weights of the intervals, the newest first (section 5.4).
+pub const WEIGHTS: [f64; N] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
+
+/// Which closed intervals the mean with the open one takes in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OpenMean {
+    /// The open one stands in the place of the oldest (section 5.4).
+    #[default]
+    Replaces,
+    /// It comes before all of them while there are fewer than n, as in ns-2.
+    Extends,
+}
+
+/// How the average is taken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Averaging {
+    /// The least weight that history discounting may leave (THRESHOLD, section 5.5); None without it.
+    pub discounting: Option<f64>,
+    /// Which intervals the mean with the open one takes in.
+    pub open_mean: OpenMean,
+    /// Cut the mean and 1/p down to whole numbers, as implementations without fractions do.
+    pub int_intervals: bool,
+}
+
+impl Default for Averaging {
+    fn default() -> Self {
+        Self { discounting: Some(0.25), open_mean: OpenMean::Replaces, int_intervals: false }
+    }
+}
+
+/// The average and what it is made of, in the RFC's names.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mean {
+    /// Weighted sum with the open interval, and of its weights.
+    pub i_tot0: f64,
+    /// Sum of those weights.
+    pub w_tot0: f64,
+    /// Weighted sum of the closed intervals.
+    pub i_tot1: f64,
+    /// Sum of those weights.
+    pub w_tot1: f64,
+    /// The average loss interval.
+    pub i_mean: f64,
+    /// Loss event rate.
+    pub p: f64,
+}
+
+/// The history of one direction: I_1 to I_8, and what discounting has left of their weights.
+#[derive(Clone, Debug)]
+pub struct LossHistory {
+    averaging: Averaging,
+    /// Closed intervals, the newest first.
+    closed: [f64; N],
+    len: usize,
+    /// DF_1 to DF_8.
+    df_i: [f64; N],
+    /// DF: of the open interval, until it is closed.
+    df: f64,
+}
+
+impl LossHistory {
+    /// No loss event yet.
+    pub fn new(averaging: Averaging) -> Self {
+        Self { averaging, closed: [0.0; N], len: 0, df_i: [1.0; N], df: 1.0 }
+    }
+
+    /// Closed intervals, the newest first.
+    pub fn closed(&self) -> &[f64] {
+        &self.closed[..self.len]
+    }
+
+    /// A loss event ended the open interval at this length: it is I_1 now, and I_8 is forgotten.
+    pub fn close(&mut self, length: f64) {
+        let len = (self.len + 1).min(N);
+        for i in (1..len).rev() {
+            self.closed[i] = self.closed[i - 1];
+            self.df_i[i] = self.df_i[i - 1] * self.df;
+        }
+        self.closed[0] = length;
+        self.df_i[0] = 1.0;
+        self.df = 1.0;
+        self.len = len;
+    }
+
+    /// The average while the open interval is `open` packets long; None before the first loss event,
+    /// when p is 0. `counts_open` is whether the open interval may raise it (RFC 4828 section 3.3).
+    pub fn mean(&mut self, open: f64, counts_open: bool) -> Option<Mean> {
+        if self.len == 0 {
+            return None;
+        }
+        self.discount(open);
+        let (i_tot1, w_tot1) = self.total(0, self.len, 1.0);
+        let shown = match self.averaging.open_mean {
+            OpenMean::Replaces => self.len - 1,
+            OpenMean::Extends => self.len.min(N - 1),
+        };
+        let (i_tot, w_tot) = self.total(1, shown, self.df);
+        let (i_tot0, w_tot0) = (open * WEIGHTS[0] + i_tot, WEIGHTS[0] + w_tot);
+        let closed = i_tot1 / w_tot1;
+        let i_mean = if counts_open { closed.max(i_tot0 / w_tot0) } else { closed };
+        let i_mean = if self.averaging.int_intervals { i_mean.floor() } else { i_mean };
+        // A mean below one packet would be a rate above one event a packet.
+        let p = 1.0 / i_mean.max(1.0);
+        Some(Mean { i_tot0, w_tot0, i_tot1, w_tot1, i_mean, p })
+    }
+
+    /// History discounting (section 5.5): a long open interval takes weight from the closed ones.
+    fn discount(&mut self, open: f64) {
+        let Some(threshold) = self.averaging.discounting else { return };
+        let (i_tot, w_tot) = self.total(0, self.len, 1.0);
+        let m = i_tot / w_tot;
+        self.df = if open > 2.0 * m { (2.0 * m / open).max(threshold) } else { 1.0 };
+    }
+
+    /// Weighted sum of the newest `count` closed intervals and sum of their weights, which begin at
+    /// `first_weight`.
+    fn total(&self, first_weight: usize, count: usize, df: f64) -> (f64, f64) {
+        let weights = WEIGHTS[first_weight..].iter().zip(&self.df_i).map(|(w, df_i)| w * df_i * df);
+        let weighted = self.closed[..count].iter().zip(weights);
+        weighted.fold((0.0, 0.0), |(i_tot, w_tot), (i, w)| (i_tot + i * w, w_tot + w))
+    }
+}
+
+#[cfg(test)]
+impl LossHistory {
+    /// A history in the middle of its life.
+    pub fn with(averaging: Averaging, closed: &[f64], df_i: Option<&[f64]>) -> Self {
+        let mut history = Self::new(averaging);
+        history.len = closed.len();
+        history.closed[..closed.len()].copy_from_slice(closed);
+        if let Some(df_i) = df_i {
+            history.df_i[..df_i.len()].copy_from_slice(df_i);
+        }
+        history
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn test_a_discount_becomes_permanent_at_the_next_loss_event() {
+        let mut history = LossHistory::new(Averaging::default());
+        history.close(100.0);
+        assert_eq!(history.mean(400.0, true).unwrap().i_mean, 400.0);
+        history.close(400.0);
+        // DF was 2 M / I_0 = 0.5 and is DF_2 now.
+        assert_eq!(history.df_i[..2], [1.0, 0.5]);
+        assert_eq!(history.mean(0.0, true).unwrap().i_mean, (400.0 + 0.5 * 100.0) / 1.5);
+    }
+
+    #[test]
+    fn test_the_mean_of_ns_2_counts_all_intervals_beside_the_open_one() {
+        let averaging = Averaging { open_mean: OpenMean::Extends, ..Averaging::default() };
+        let mut history = LossHistory::with(averaging, &[33.0, 102.0], None);
+        assert_eq!(history.mean(49.0, true).unwrap().i_mean, 67.5);
+        assert_eq!(history.mean(90.0, true).unwrap().i_mean, 75.0);
+    }
+
+    proptest! {
+        #[test]
+        fn test_p_is_a_share_whatever_the_intervals(
+            intervals in proptest::collection::vec(0.0..1e15_f64, 1..20), open in 0.0..1e15_f64,
+            int_intervals: bool,
+        ) {
+            let mut history = LossHistory::new(Averaging { int_intervals, ..Averaging::default() });
+            for interval in intervals {
+                history.close(interval);
+                let mean = history.mean(open, true).unwrap();
+                prop_assert!(mean.p > 0.0 && mean.p <= 1.0);
+            }
+        }
+
+        #[test]
+        fn test_longer_intervals_never_raise_p(
+            intervals in proptest::collection::vec(1.0..1e6_f64, 1..9), open in 1.0..1e6_f64, at in 0_usize..8,
+        ) {
+            let averaging = Averaging { discounting: None, ..Averaging::default() };
+            let mut longer = intervals.clone();
+            if let Some(interval) = longer.get_mut(at) {
+                *interval *= 1.5;
+            }
+            let p = |intervals: &[f64]| {
+                let count = intervals.len().min(N);
+                LossHistory::with(averaging, &intervals[..count], None).mean(open, true).unwrap().p
+            };
+            prop_assert!(p(&longer) <= p(&intervals));
+        }
+    }
+}

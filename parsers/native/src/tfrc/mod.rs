@@ -1,0 +1,63 @@
+//! TFRC as state machines without clock, socket or file: RFC 5348, its predecessor RFC 3448, what
+//! RFC 4342 (CCID 3), RFC 4828 and RFC 5622 (small packets) change, and ns-2's own agent.
+//!
+//! Names are the RFC's in snake case. Times are seconds, sizes bytes, rates bytes per second;
+//! sections named in comments are of RFC 5348 unless another is named.
+//!
+//! The way of a data packet: [`sequence`] gives its number back what wrapping took, [`losses`] keeps
+//! the receive record and declares losses, [`events`] groups them, [`intervals`] has the history
+//! between events and the loss event rate p; [`tracker`] ties these together and lets late packets
+//! fill their holes. [`receiver`] adds the receive rate and says when reports are due. A report then
+//! moves a [`sender`] on. Whatever carried the packets (DCCP, RTP, UDP, a simulator) makes
+//! [`DataPacket`] and [`Report`] of them.
+
+pub mod equation;
+pub mod events;
+pub mod intervals;
+pub mod losses;
+pub mod profile;
+pub mod receiver;
+pub mod round_trip;
+pub mod sender;
+pub mod sequence;
+pub mod small_packets;
+pub mod tracker;
+#[cfg(test)]
+mod vector_tests;
+
+/// Times closer than this are the same, in seconds: captures have nanoseconds.
+pub const EPS_T: f64 = 1e-9;
+
+/// A data packet where the receiver gets it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DataPacket {
+    /// Sequence number as sent.
+    pub seq: u64,
+    /// When it arrived.
+    pub time: f64,
+    /// When the sender sent it by its own clock, if it says so.
+    pub sent_time: Option<f64>,
+    /// The sender's estimate of the round-trip time that it carries, if it does.
+    pub rtt: Option<f64>,
+    /// CCID 3's window counter (RFC 4342 section 8.1), modulo 16.
+    pub ccval: u8,
+    /// Whether it was marked congestion experienced (RFC 3168).
+    pub ce: bool,
+    /// Its payload.
+    pub bytes: u32,
+}
+
+/// A receiver's report where the sender gets it (section 3.2.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Report {
+    /// When it arrived.
+    pub time: f64,
+    /// The round-trip time that it gives; None if that is not positive or not known.
+    pub r_sample: Option<f64>,
+    /// Bytes per second that the receiver got.
+    pub x_recv: f64,
+    /// Loss event rate; 0 before the first loss event.
+    pub p: f64,
+    /// Whether the sender was data-limited over all of the interval that the report covers.
+    pub is_data_limited: bool,
+}

@@ -1,0 +1,165 @@
+//! What implementations of TFRC may differ in, and who chose what.
+
+use super::equation::Equation;
+use super::events::EventRule;
+use super::intervals::{Averaging, OpenMean};
+
+/// What happens to a packet that comes after it was declared lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LateArrival {
+    /// It stays lost, as for a receiver that cannot take back what it reported.
+    #[default]
+    Ignore,
+    /// Its hole is filled, which section 5.1 allows, and the history is as if it had come in time.
+    Fill,
+}
+
+/// Which receive rate the first loss interval is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The highest so far (section 6.3.1).
+    Highest,
+    /// That of the last round-trip time (RFC 3448 section 6.3.1).
+    Latest,
+}
+
+/// What stands for the loss interval before the first loss event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FirstInterval {
+    /// 1/p for the receive rate, by the equation.
+    Equation(Target),
+    /// The packets from the first one to the first loss; for diagnosis.
+    Count,
+    /// A length that is known from elsewhere.
+    Given(f64),
+}
+
+/// A receiver's choices.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReceiverProfile {
+    /// Bits of a sequence number.
+    pub seq_bits: u32,
+    /// Later packets that make a missing one lost (section 5.1).
+    pub ndupack: u32,
+    /// What to do with late packets.
+    pub late_arrival: LateArrival,
+    /// What separates two loss events.
+    pub event_rule: EventRule,
+    /// The average of the loss intervals.
+    pub averaging: Averaging,
+    /// Whether intervals of up to two round-trip times count their losses (RFC 4828 section 3.3).
+    pub short_intervals: bool,
+    /// The first interval.
+    pub first_interval: FirstInterval,
+    /// The equation for it.
+    pub equation: Equation,
+    /// t_RTO in round-trip times, for it.
+    pub t_rto_factor: f64,
+    /// Round-trip time while none is known, as DCCP's fallback.
+    pub fallback_rtt: f64,
+    /// Segment size; None takes the mean payload so far.
+    pub s: Option<f64>,
+}
+
+impl ReceiverProfile {
+    /// RFC 5348.
+    pub fn rfc5348() -> Self {
+        Self {
+            seq_bits: 48,
+            ndupack: 3,
+            late_arrival: LateArrival::Ignore,
+            event_rule: EventRule::Time,
+            averaging: Averaging::default(),
+            short_intervals: false,
+            first_interval: FirstInterval::Equation(Target::Highest),
+            equation: Equation::default(),
+            t_rto_factor: 4.0,
+            fallback_rtt: 0.2,
+            s: None,
+        }
+    }
+
+    /// RFC 3448: discounting down to one half, and the first interval from the latest rate.
+    pub fn rfc3448() -> Self {
+        Self {
+            averaging: Averaging { discounting: Some(0.5), ..Averaging::default() },
+            first_interval: FirstInterval::Equation(Target::Latest),
+            ..Self::rfc5348()
+        }
+    }
+
+    /// Linux's CCID 3: window counters instead of times, whole numbers, no discounting.
+    pub fn linux() -> Self {
+        Self {
+            event_rule: EventRule::Ccval,
+            averaging: Averaging { discounting: None, int_intervals: true, open_mean: OpenMean::Replaces },
+            ..Self::rfc3448()
+        }
+    }
+}
+
+/// Whose rules a sender obeys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SenderRules {
+    /// RFC 5348 section 4.
+    Rfc5348,
+    /// RFC 3448 section 4.
+    Rfc3448,
+}
+
+/// Which round-trip time the initial rate W_init/R is made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitialRate {
+    /// That of the first report, for ever.
+    Fixed,
+    /// The present one.
+    Current,
+}
+
+/// A sender's choices.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SenderProfile {
+    /// Whose rules.
+    pub rules: SenderRules,
+    /// Segment size in bytes: s.
+    pub s: f64,
+    /// Maximum segment size, for the initial window; None takes `s`.
+    pub mss: Option<f64>,
+    /// The equation.
+    pub equation: Equation,
+    /// t_RTO in round-trip times (section 4.3).
+    pub t_rto_factor: f64,
+    /// Weight of the past in R (section 4.3): q.
+    pub q: f64,
+    /// Weight of the past in R_sqmean (section 4.5): q2.
+    pub q2: f64,
+    /// The longest time between two packets in seconds (section 4.3).
+    pub t_mbi: f64,
+    /// What the initial rate follows.
+    pub initial_rate: InitialRate,
+    /// The handshake's round-trip time, if it is known.
+    pub handshake_rtt: Option<f64>,
+}
+
+impl SenderProfile {
+    /// RFC 5348, for packets of `s` bytes.
+    pub fn rfc5348(s: f64) -> Self {
+        Self {
+            rules: SenderRules::Rfc5348,
+            s,
+            mss: None,
+            equation: Equation::default(),
+            t_rto_factor: 4.0,
+            q: 0.9,
+            q2: 0.9,
+            t_mbi: 64.0,
+            initial_rate: InitialRate::Fixed,
+            handshake_rtt: None,
+        }
+    }
+
+    /// RFC 3448, whose sender Linux's CCID 3 follows, too.
+    pub fn rfc3448(s: f64) -> Self {
+        Self { rules: SenderRules::Rfc3448, ..Self::rfc5348(s) }
+    }
+}

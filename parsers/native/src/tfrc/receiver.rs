@@ -1,0 +1,228 @@
+//! A receiver: loss event rate, receive rate, and when to report (section 6).
+
+use std::collections::VecDeque;
+
+use super::losses::{Arrival, Kind};
+use super::profile::{FirstInterval, ReceiverProfile, Target};
+use super::sequence::Unwrapper;
+use super::tracker::{Circumstances, RefillingTracker};
+use super::{DataPacket, EPS_T};
+
+/// Packets whose arrival is remembered for the receive rate of one round-trip time: with more than
+/// these in one, the oldest are left out and the rate is too low.
+const REMEMBERED: usize = 1 << 14;
+
+/// What a receiver would report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Feedback {
+    /// When.
+    pub time: f64,
+    /// Receive rate in bytes per second.
+    pub x_recv: f64,
+    /// Loss event rate.
+    pub p: f64,
+    /// The highest sequence number received.
+    pub highest: i64,
+}
+
+/// The receiver of one direction.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    profile: ReceiverProfile,
+    numbers: Unwrapper,
+    /// Losses and intervals.
+    pub tracker: RefillingTracker,
+    rtt: Option<f64>,
+    /// Arrivals of the last round-trip time with their bytes.
+    recent: VecDeque<(f64, u32)>,
+    recent_bytes: u64,
+    /// Packets forgotten although less than a round-trip time old.
+    pub crowded: u64,
+    highest_x_recv: f64,
+    packets: u64,
+    bytes: u64,
+    reporting: Reporting,
+}
+
+/// What the receiver knows of its own reports.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reporting {
+    /// When the next is due; None before the first packet.
+    timer: Option<f64>,
+    /// When the last was made.
+    last: Option<f64>,
+    /// Data since then.
+    bytes: u64,
+    /// p in it.
+    p: f64,
+}
+
+impl Receiver {
+    /// Nothing received yet.
+    pub fn new(profile: &ReceiverProfile) -> Self {
+        Self {
+            profile: *profile,
+            numbers: Unwrapper::new(profile.seq_bits),
+            tracker: RefillingTracker::new(profile),
+            rtt: None,
+            recent: VecDeque::new(),
+            recent_bytes: 0,
+            crowded: 0,
+            highest_x_recv: 0.0,
+            packets: 0,
+            bytes: 0,
+            reporting: Reporting::default(),
+        }
+    }
+
+    /// The round-trip time as far as the receiver knows it.
+    pub fn rtt(&self) -> f64 {
+        self.rtt.unwrap_or(self.profile.fallback_rtt)
+    }
+
+    /// Segment size.
+    pub fn s(&self) -> f64 {
+        let mean = || if self.packets > 0 { self.bytes as f64 / self.packets as f64 } else { 0.0 };
+        self.profile.s.unwrap_or_else(mean)
+    }
+
+    /// Loss event rate at `time`.
+    pub fn p(&mut self, time: f64) -> f64 {
+        let rtt = self.rtt();
+        self.tracker.now.p(time, rtt)
+    }
+
+    /// Take in a data packet. Reports that no capture shows and that were due before it or are due
+    /// now go to `due` (section 6.1).
+    pub fn on_data(&mut self, packet: &DataPacket, due: &mut Vec<Feedback>) -> Kind {
+        due.extend(self.on_time(packet.time));
+        if let Some(rtt) = packet.rtt.filter(|rtt| *rtt > 0.0 && rtt.is_finite()) {
+            self.rtt = Some(rtt);
+        }
+        let now = self.circumstances(packet);
+        let number = self.numbers.extend(packet.seq);
+        let time = packet.sent_time.unwrap_or(packet.time);
+        let kind = self.tracker.take(Arrival { number, time, ccval: packet.ccval }, &now);
+        if kind != Kind::Duplicate {
+            self.count(packet);
+        }
+        let is_first = self.reporting.timer.is_none();
+        if is_first || self.p(packet.time) > self.reporting.p {
+            due.push(self.report(packet.time));
+        }
+        kind
+    }
+
+    /// The timer may have run out before `time` (section 6.2): the report that was due then.
+    pub fn on_time(&mut self, time: f64) -> Option<Feedback> {
+        let timer = self.reporting.timer.filter(|timer| *timer < time - EPS_T)?;
+        if self.reporting.bytes > 0 {
+            return Some(self.report(timer));
+        }
+        // Without data nothing is reported and the timer runs on, period after period.
+        let periods = ((time - timer) / self.rtt()).floor() + 1.0;
+        self.reporting.timer = Some(timer + periods * self.rtt());
+        None
+    }
+
+    fn circumstances(&self, packet: &DataPacket) -> Circumstances {
+        let (rtt, s) = (self.rtt(), self.s());
+        let x_recv = match self.profile.first_interval {
+            FirstInterval::Equation(Target::Latest) => self.recent_bytes as f64 / rtt,
+            _ => self.highest_x_recv,
+        };
+        // Where the very first packets are lost nothing was received: half a packet per round-trip
+        // time stands for that (section 6.3.1).
+        let s = if s > 0.0 { s } else { f64::from(packet.bytes) };
+        let x_target = if x_recv > 0.0 { x_recv } else { s / (2.0 * rtt) };
+        Circumstances { rtt, s, x_target, ce: packet.ce }
+    }
+
+    fn count(&mut self, packet: &DataPacket) {
+        self.packets += 1;
+        self.bytes = self.bytes.saturating_add(u64::from(packet.bytes));
+        self.reporting.bytes = self.reporting.bytes.saturating_add(u64::from(packet.bytes));
+        self.recent.push_back((packet.time, packet.bytes));
+        self.recent_bytes += u64::from(packet.bytes);
+        let rtt = self.rtt();
+        while let Some(&(time, bytes)) = self.recent.front() {
+            let is_old = time <= packet.time - rtt;
+            if !is_old && self.recent.len() <= REMEMBERED {
+                break;
+            }
+            self.crowded += u64::from(!is_old);
+            self.recent.pop_front();
+            self.recent_bytes -= u64::from(bytes);
+        }
+        self.highest_x_recv = self.highest_x_recv.max(self.recent_bytes as f64 / rtt);
+    }
+
+    /// Report at `time`, and start the timer anew.
+    fn report(&mut self, time: f64) -> Feedback {
+        let rtt = self.rtt();
+        // Less than a round-trip time after the last report, the rate is that of a whole one.
+        let x_recv = match self.reporting.last {
+            Some(last) if time - last >= rtt => self.reporting.bytes as f64 / (time - last),
+            _ => self.recent_bytes as f64 / rtt,
+        };
+        let p = self.p(time);
+        self.reporting = Reporting { timer: Some(time + rtt), last: Some(time), bytes: 0, p };
+        Feedback { time, x_recv, p, highest: self.tracker.now.record.highest() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn packet(seq: u64, time: f64) -> DataPacket {
+        DataPacket { seq, time, rtt: Some(0.1), bytes: 1000, ..DataPacket::default() }
+    }
+
+    #[test]
+    fn test_reports_come_once_per_round_trip_time_and_at_once_with_a_loss_event() {
+        let mut receiver = Receiver::new(&ReceiverProfile::rfc5348());
+        let mut due = Vec::new();
+        for seq in (0..60).filter(|&seq| seq != 43) {
+            receiver.on_data(&packet(seq, seq as f64 * 0.01), &mut due);
+        }
+        let times: Vec<f64> = due.iter().map(|report| (report.time * 1e3).round()).collect();
+        assert_eq!(times, [0.0, 100.0, 200.0, 300.0, 400.0, 460.0, 560.0]);
+        let rates: Vec<f64> = due.iter().map(|report| report.x_recv.round()).collect();
+        // Ten packets in each round-trip time; in that before the loss event's report one is missing.
+        assert_eq!(rates, [10_000.0, 100_000.0, 100_000.0, 100_000.0, 100_000.0, 90_000.0, 100_000.0]);
+        assert!(due[4].p == 0.0 && due[5].p > 0.0);
+    }
+
+    #[test]
+    fn test_silence_makes_no_reports() {
+        let mut receiver = Receiver::new(&ReceiverProfile::rfc5348());
+        let mut due = Vec::new();
+        receiver.on_data(&packet(0, 0.0), &mut due);
+        receiver.on_data(&packet(1, 100.05), &mut due);
+        assert_eq!(due.len(), 1);
+        assert_eq!(receiver.on_time(100.2).map(|report| (report.time * 1e3).round()), Some(100_100.0));
+    }
+
+    proptest! {
+        #[test]
+        fn test_any_packets_are_taken(
+            packets in proptest::collection::vec((any::<u64>(), any::<f64>(), any::<f64>(), any::<u8>(), any::<bool>()), 0..60),
+            fills: bool,
+        ) {
+            let mut profile = if fills { ReceiverProfile::rfc5348() } else { ReceiverProfile::linux() };
+            if fills {
+                profile.late_arrival = super::super::profile::LateArrival::Fill;
+            }
+            let mut receiver = Receiver::new(&profile);
+            let mut due = Vec::new();
+            for (seq, time, rtt, ccval, ce) in packets {
+                let packet = DataPacket { seq, time, sent_time: None, rtt: Some(rtt), ccval, ce, bytes: u32::MAX };
+                receiver.on_data(&packet, &mut due);
+                let p = receiver.p(time);
+                prop_assert!((0.0..=1.0).contains(&p));
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A sender: the allowed rate X after each report and each time that none came.
+
+mod rfc3448;
+mod rfc5348;
+
+pub use rfc3448::Rfc3448;
+pub use rfc5348::Rfc5348;
+
+use super::Report;
+use super::profile::{SenderProfile, SenderRules};
+
+/// What a step left X at, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A report was taken in.
+    Feedback,
+    /// The nofeedback timer ran out, and X was halved.
+    Halved,
+    /// Likewise, and X is limited by what was received.
+    LimitedByXRecv,
+    /// Likewise, and X is limited by half of what the equation gives.
+    LimitedByXBps,
+    /// Likewise, but the sender was idle and keeps what it has (section 4.4).
+    Held,
+}
+
+/// A sender of either RFC.
+#[derive(Clone, Debug)]
+pub enum Sender {
+    /// RFC 5348.
+    Rfc5348(Rfc5348),
+    /// RFC 3448.
+    Rfc3448(Rfc3448),
+}
+
+impl Sender {
+    /// A sender that starts at `time`.
+    pub fn new(profile: &SenderProfile, time: f64) -> Self {
+        match profile.rules {
+            SenderRules::Rfc5348 => Self::Rfc5348(Rfc5348::new(profile, time)),
+            SenderRules::Rfc3448 => Self::Rfc3448(Rfc3448::new(profile, time)),
+        }
+    }
+
+    /// A report arrives (section 4.3).
+    pub fn on_report(&mut self, report: &Report) {
+        match self {
+            Self::Rfc5348(sender) => sender.on_report(report),
+            Self::Rfc3448(sender) => sender.on_report(report),
+        }
+    }
+
+    /// The nofeedback timer runs out (section 4.4). `is_idle`: nothing was sent since it was set.
+    pub fn on_no_feedback(&mut self, is_idle: bool) -> Step {
+        match self {
+            Self::Rfc5348(sender) => sender.on_no_feedback(is_idle),
+            Self::Rfc3448(sender) => sender.on_no_feedback(is_idle),
+        }
+    }
+
+    /// When the nofeedback timer runs out.
+    pub fn timer(&self) -> f64 {
+        match self {
+            Self::Rfc5348(sender) => sender.timer,
+            Self::Rfc3448(sender) => sender.timer,
+        }
+    }
+
+    /// The allowed rate in bytes per second.
+    pub fn x(&self) -> f64 {
+        match self {
+            Self::Rfc5348(sender) => sender.x,
+            Self::Rfc3448(sender) => sender.x,
+        }
+    }
+
+    /// R; None before the first sample.
+    pub fn r(&self) -> Option<f64> {
+        let round_trip = match self {
+            Self::Rfc5348(sender) => sender.round_trip,
+            Self::Rfc3448(sender) => sender.round_trip,
+        };
+        round_trip.map(|round_trip| round_trip.r)
+    }
+}
+
+/// W_init: the initial window in bytes (section 4.2, after RFC 3390).
+pub fn initial_window(mss: f64) -> f64 {
+    (4.0 * mss).min((2.0 * mss).max(4380.0))
+}
+
+/// The equation's rate; without a loss event there is none.
+fn x_equation(profile: &SenderProfile, r: f64, p: f64) -> Option<f64> {
+    profile.equation.rate(profile.s, r, profile.t_rto_factor * r, p)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn test_the_rate_never_falls_below_a_packet_per_t_mbi(
+            reports in proptest::collection::vec(
+                (0.0..10.0_f64, proptest::option::of(0.0001..10.0_f64), 0.0..1e9_f64, 0.0..1.0_f64, any::<bool>()),
+                0..40,
+            ),
+            is_new: bool,
+        ) {
+            let profile = if is_new { SenderProfile::rfc5348(1000.0) } else { SenderProfile::rfc3448(1000.0) };
+            let mut sender = Sender::new(&profile, 0.0);
+            let mut time = 0.0;
+            for (step, r_sample, x_recv, p, is_data_limited) in reports {
+                time += step;
+                while sender.timer() < time {
+                    sender.on_no_feedback(is_data_limited);
+                }
+                sender.on_report(&Report { time, r_sample, x_recv, p, is_data_limited });
+                prop_assert!(sender.x() >= 1000.0 / 64.0 && sender.x().is_finite());
+                prop_assert!(sender.timer() > time);
+            }
+        }
+
+        #[test]
+        fn test_any_reports_are_taken(
+            reports in proptest::collection::vec(
+                (any::<f64>(), proptest::option::of(any::<f64>()), any::<f64>(), any::<f64>(), any::<bool>()),
+                0..40,
+            ),
+            is_new: bool,
+        ) {
+            let profile = if is_new { SenderProfile::rfc5348(1000.0) } else { SenderProfile::rfc3448(1000.0) };
+            let mut sender = Sender::new(&profile, 0.0);
+            for (time, r_sample, x_recv, p, is_data_limited) in reports {
+                sender.on_report(&Report { time, r_sample, x_recv, p, is_data_limited });
+                sender.on_no_feedback(is_data_limited);
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The sender of RFC 3448, section 4, with errata 270 and 1458.
+
+use super::{Step, x_equation};
+use crate::tfrc::Report;
+use crate::tfrc::profile::SenderProfile;
+use crate::tfrc::round_trip::RoundTrip;
+
+/// Seconds until the nofeedback timer first runs out.
+const FIRST_TIMER: f64 = 2.0;
+
+/// The sender's state.
+#[derive(Clone, Debug)]
+pub struct Rfc3448 {
+    profile: SenderProfile,
+    /// The allowed rate X.
+    pub x: f64,
+    /// What the equation gives. None without a loss event.
+    pub x_calc: Option<f64>,
+    /// R and what belongs to it; None before the first sample.
+    pub round_trip: Option<RoundTrip>,
+    /// When the nofeedback timer runs out.
+    pub timer: f64,
+    x_recv: f64,
+    /// When X was last doubled: tld.
+    tld: f64,
+}
+
+impl Rfc3448 {
+    /// Start (section 4.2): one packet per second.
+    pub fn new(profile: &SenderProfile, time: f64) -> Self {
+        Self {
+            profile: *profile,
+            x: profile.s,
+            x_calc: None,
+            round_trip: None,
+            timer: time + FIRST_TIMER,
+            x_recv: 0.0,
+            tld: f64::NEG_INFINITY,
+        }
+    }
+
+    fn floor(&self) -> f64 {
+        self.profile.s / self.profile.t_mbi
+    }
+
+    /// A report arrives (section 4.3).
+    pub fn on_report(&mut self, report: &Report) {
+        let sample = report.r_sample.filter(|sample| *sample > 0.0 && sample.is_finite());
+        let round_trip = match (self.round_trip, sample) {
+            (past, Some(sample)) => RoundTrip::after(past, sample, self.profile.q, self.profile.q2),
+            (Some(past), None) => past,
+            (None, None) => return,
+        };
+        self.round_trip = Some(round_trip);
+        self.x_recv = report.x_recv;
+        self.x_calc = x_equation(&self.profile, round_trip.r, report.p);
+        self.update_x(report.time, round_trip.r);
+        self.set_timer(report.time);
+    }
+
+    fn update_x(&mut self, time: f64, r: f64) {
+        let recv_limit = 2.0 * self.x_recv;
+        if let Some(x_calc) = self.x_calc {
+            self.x = x_calc.min(recv_limit).max(self.floor());
+        } else if time - self.tld >= r {
+            let least = (self.profile.s / r).max(self.floor());
+            self.x = (2.0 * self.x).min(recv_limit).max(least);
+            self.tld = time;
+        }
+    }
+
+    /// The nofeedback timer runs out (section 4.4).
+    pub fn on_no_feedback(&mut self, is_idle: bool) -> Step {
+        let time = self.timer;
+        let step = self.reduce(time, is_idle);
+        self.set_timer(time);
+        step
+    }
+
+    fn reduce(&mut self, time: f64, is_idle: bool) -> Step {
+        let Some(r) = self.round_trip.map(|round_trip| round_trip.r) else { return self.halve() };
+        if is_idle && self.x_recv < 4.0 * self.profile.s / r {
+            return Step::Held;
+        }
+        let Some(x_calc) = self.x_calc else { return self.halve() };
+        let step = if x_calc > 2.0 * self.x_recv {
+            self.x_recv = (self.x_recv / 2.0).max(self.floor() / 2.0);
+            Step::LimitedByXRecv
+        } else {
+            self.x_recv = x_calc / 4.0;
+            Step::LimitedByXBps
+        };
+        self.update_x(time, r);
+        step
+    }
+
+    fn halve(&mut self) -> Step {
+        self.x = (self.x / 2.0).max(self.floor());
+        Step::Halved
+    }
+
+    /// Four round-trip times (erratum 270) or two packets.
+    fn set_timer(&mut self, time: f64) {
+        let four_r = self.round_trip.map_or(0.0, |round_trip| 4.0 * round_trip.r);
+        self.timer = time + four_r.max(2.0 * self.profile.s / self.x);
+    }
+}
