@@ -19,14 +19,16 @@ use crate::flow::delivery::Deliveries;
 use crate::flow::key::Side;
 use crate::flow::sendings::Pool;
 use crate::flow::tcp::{Outcome, Round};
+use crate::flow::tfrc::{Happening, TfrcSamples};
 use crate::flow::{Backlog, Flow, FlowTable, Found, Fragments, LOOK_UPS};
 use crate::frame::Frame;
 use crate::input::Progress;
 use crate::links::{LinkSample, Links};
 use crate::reading::Reading;
-use crate::samples::VariableSample;
+use crate::samples::{Samples, VariableSample};
 use crate::source::InputFormat;
 use crate::summary::SourceSummary;
+use crate::tfrc::ns2::Parameters;
 use crate::wire::probe::ProbeLayout;
 pub use pairing::{Fate, Pairing, Transit};
 
@@ -50,6 +52,14 @@ pub struct Options {
     pub links: bool,
     /// Collect what became of every packet between two captures.
     pub transits: bool,
+    /// Collect every report of TFRC.
+    pub feedback: bool,
+    /// Collect every loss event of TFRC.
+    pub loss_events: bool,
+    /// Collect TFRC's loss intervals at every report.
+    pub loss_intervals: bool,
+    /// Parameters of ns-2's TFRC agents, which a trace does not tell.
+    pub tfrc: Parameters,
     /// What the payloads of UDP datagrams from or to these ports begin with.
     pub dissect: Vec<(u16, ProbeLayout)>,
     /// Flows that are told apart.
@@ -75,6 +85,10 @@ impl Default for Options {
             details: false,
             links: false,
             transits: false,
+            feedback: false,
+            loss_events: false,
+            loss_intervals: false,
+            tfrc: Parameters::default(),
             dissect: Vec::new(),
             max_flows: 1_000_000,
             max_samples: 10_000_000,
@@ -156,30 +170,6 @@ pub struct LossSample {
     pub repeated_bytes: u32,
 }
 
-/// Samples of one kind, up to a bound.
-#[derive(Debug)]
-pub struct Samples<T> {
-    /// Those kept: the first ones.
-    pub kept: Vec<T>,
-    wanted: bool,
-    limit: usize,
-    left_out: u64,
-}
-
-impl<T> Samples<T> {
-    fn new(wanted: bool, limit: usize) -> Self {
-        Self { kept: Vec::new(), wanted, limit, left_out: 0 }
-    }
-
-    fn add(&mut self, sample: T) {
-        if self.kept.len() < self.limit {
-            self.kept.push(sample);
-        } else {
-            self.left_out += 1;
-        }
-    }
-}
-
 /// Everything that a pass finds out.
 pub struct Analysis {
     options: Options,
@@ -206,6 +196,8 @@ pub struct Analysis {
     pub rounds: Samples<RoundSample>,
     /// Details of TCP connections, if wanted.
     pub details: Option<AllDetails>,
+    /// What TFRC's ends did.
+    pub tfrc: TfrcSamples,
     /// Links between 802.11 stations.
     pub links: Links,
     /// Their frames.
@@ -242,6 +234,11 @@ impl Analysis {
             losses: Samples::new(options.losses, options.max_samples),
             rounds: Samples::new(options.rounds, options.max_samples),
             details: options.details.then(AllDetails::default),
+            tfrc: TfrcSamples {
+                feedback: Samples::new(options.feedback, options.max_samples),
+                loss_events: Samples::new(options.loss_events, options.max_samples),
+                loss_intervals: Samples::new(options.loss_intervals, options.max_samples),
+            },
             links: Links::default(),
             link_samples: Samples::new(options.links, options.max_samples),
             variables: Samples::new(true, options.max_samples),
@@ -299,6 +296,7 @@ impl Analysis {
         self.crossings.finish(&mut self.flows);
         self.warn_of_an_empty_layer();
         self.flows.iter_mut().for_each(Flow::finish);
+        self.finish_tfrc();
         let untracked: u64 = self.sources.iter().map(|source| source.untracked_packets).sum();
         if untracked > 0 {
             let message = format!(
@@ -324,6 +322,9 @@ impl Analysis {
             ("rounds", self.rounds.left_out),
             ("frames", self.link_samples.left_out),
             ("transits", self.pairing.as_ref().map_or(0, |pairing| pairing.transits.left_out)),
+            ("TFRC reports", self.tfrc.feedback.left_out),
+            ("loss events", self.tfrc.loss_events.left_out),
+            ("loss intervals", self.tfrc.loss_intervals.left_out),
             ("samples of variables", self.variables.left_out),
             ("packets in time bins", lost_bins),
         ];
@@ -333,6 +334,15 @@ impl Analysis {
             let hint = "select flows with `--filter`, or use wider bins";
             self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(hint));
         }
+    }
+
+    /// Take over what TFRC's ends still held back, and order it by time.
+    fn finish_tfrc(&mut self) {
+        for flow in self.flows.iter_mut().filter_map(|flow| flow.tfrc.as_deref_mut()) {
+            flow.finish(&mut self.tfrc);
+        }
+        self.tfrc.feedback.kept.sort_by_key(|sample| sample.sent_ns);
+        self.tfrc.loss_events.kept.sort_by_key(|sample| sample.time_ns);
     }
 
     /// A layer that was asked for and that the trace does not show.
@@ -484,7 +494,7 @@ impl Analysis {
         let meaning = match meaning {
             Meaning::Sent => crossings.on_sent(found, packet, sighting, flows),
             Meaning::Received => crossings.on_received(found, packet, sighting, flows),
-            Meaning::Nothing => {
+            Meaning::Nothing | Meaning::ReceivedAgain => {
                 // A full queue at the source drops what it never took in: sent all the same.
                 let is_first = counts && sighting.point == PathPoint::Source;
                 let meaning = match is_first {
@@ -495,11 +505,14 @@ impl Analysis {
                 meaning
             }
         };
+        if network.endpoints.protocol == PROTOCOL_TFRC && self.shows_agents() {
+            self.take_tfrc(found, packet, meaning);
+        }
         let Found { flow, side } = found;
-        let (pool, outcome) = (&mut self.pool, &mut self.outcome);
+        let (flows, pool, outcome) = (&mut self.flows, &mut self.pool, &mut self.outcome);
         outcome.clear();
         match meaning {
-            Meaning::Nothing => {}
+            Meaning::Nothing | Meaning::ReceivedAgain => {}
             Meaning::Sent => {
                 flows.get_mut(flow).on_sent(side, packet, network, asides, pool, outcome);
                 if self.collects {
@@ -514,6 +527,23 @@ impl Analysis {
             }
         }
         Some(found)
+    }
+
+    /// Whether packets are counted where agents send and receive them, or on the links next to these.
+    fn shows_agents(&self) -> bool {
+        self.options.layer.is_none_or(|layer| matches!(layer, NodeLayer::Agent | NodeLayer::Link))
+    }
+
+    /// Follow TFRC's ends.
+    fn take_tfrc(&mut self, found: Found, packet: &Packet, meaning: Meaning) {
+        let happening = match meaning {
+            Meaning::Sent => Happening::Sent,
+            Meaning::Received | Meaning::ReceivedAgain => Happening::Arrived,
+            Meaning::Nothing => return,
+        };
+        let Found { flow, side } = found;
+        let followed = self.flows.get_mut(flow).tfrc.get_or_insert_default();
+        followed.take((flow, side), happening, packet, &self.options.tfrc, &mut self.tfrc);
     }
 
     /// Look for a number in the payload of a datagram.

@@ -44,7 +44,9 @@ pub enum Meaning {
     Sent,
     /// A packet arrived for the first time.
     Received,
-    /// Seen again, or at a layer that is not counted.
+    /// It arrived once more.
+    ReceivedAgain,
+    /// Seen again on its way, or at a layer that is not counted.
     Nothing,
 }
 
@@ -111,8 +113,11 @@ impl Crossings {
         match crossing.state {
             State::Received(layer) => {
                 // A node with a link and an agent writes down the same arrival twice.
-                delivery.duplicates += u64::from(layer == sighting.layer);
-                return Meaning::Nothing;
+                if layer != sighting.layer {
+                    return Meaning::Nothing;
+                }
+                delivery.duplicates += 1;
+                return Meaning::ReceivedAgain;
             }
             State::Dropped => delivery.dropped = delivery.dropped.saturating_sub(1),
             State::Sent | State::Left => {}

@@ -14,6 +14,7 @@ pub mod sendings;
 mod sequences;
 mod table;
 pub mod tcp;
+pub mod tfrc;
 
 use crate::asides::{Asides, Head};
 use crate::documents::FlowTotals;
@@ -28,6 +29,7 @@ use numbered::Probing;
 use sendings::Pool;
 pub use table::{FlowTable, Found, LOOK_UPS};
 use tcp::{Carrier, Connection, Outcome, Segment};
+use tfrc::TfrcFlow;
 
 /// Volume of one direction. What is rare is counted in 32 bits and stays at their maximum.
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +105,8 @@ pub struct Flow {
     pub tcp: Option<Box<Connection>>,
     /// The connection, if it is DCCP.
     pub dccp: Option<Box<dccp::Connection>>,
+    /// TFRC's ends, if a simulator shows both.
+    pub tfrc: Option<Box<TfrcFlow>>,
     /// What became of its packets, if the trace shows both ends.
     pub deliveries: Option<Box<Deliveries>>,
     /// Whether its datagrams are numbered in their payload, for each side; only of UDP.
@@ -120,6 +124,7 @@ impl Flow {
             directions: [Direction::UNSEEN; 2],
             tcp: is_tcp.then(Box::default),
             dccp: None,
+            tfrc: None,
             deliveries: None,
             probing: None,
         }

@@ -15,6 +15,7 @@ pub mod equation;
 pub mod events;
 pub mod intervals;
 pub mod losses;
+pub mod ns2;
 pub mod profile;
 pub mod receiver;
 pub mod round_trip;

@@ -1,0 +1,205 @@
+//! ns-2.35's TFRC agent and sink, rebuilt from what a trace shows of them.
+//!
+//! Their headers are not in a trace: a data packet carries the sender's round-trip time, its round
+//! and whether it wants a report; a report carries p and X_recv. All of it follows from when data
+//! and reports were sent and arrived, because the agents are deterministic: [`Sender`] and
+//! [`Receiver`] are fed these four kinds of events and tell each other through [`Header`] and
+//! [`Feedback`] what the packets carried.
+//!
+//! The agent is not RFC 3448: its differences are noted where they are made. Names of parameters are
+//! those of its Tcl variables without the underscore behind.
+
+mod receive_rate;
+mod receiver;
+mod rto;
+mod sender;
+
+pub use receiver::{Arrived, Receiver};
+pub use sender::{Mode, Sender};
+
+/// The agents' parameters that change what a trace means, with their defaults.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameters {
+    /// Weight of the past in R.
+    pub df: f64,
+    /// Seconds per tick of the TCP-like RTO, which is t_RTO.
+    pub tcp_tick: f64,
+    /// The least t_RTO, in seconds.
+    pub minrto: f64,
+    /// Packets per acknowledgement in the equation.
+    pub bval: f64,
+    /// Whether packets are spaced by the square root of the round-trip time.
+    pub ca: bool,
+    /// The first rate, bytes per second.
+    pub init_rate: f64,
+    /// What slow start multiplies the rate with.
+    pub ssmult: f64,
+    /// Whether slow start goes from one rate to the next packet by packet.
+    pub slow_increase: bool,
+    /// Whether a loss event also needs a new round.
+    pub precise_loss: bool,
+    /// Whether a long open interval discounts the others.
+    pub discount: bool,
+    /// The least weight that it leaves.
+    pub min_discount_ratio: f64,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self {
+            df: 0.95,
+            tcp_tick: 0.1,
+            minrto: 0.0,
+            bval: 1.0,
+            ca: true,
+            init_rate: 300.0,
+            ssmult: 2.0,
+            slow_increase: true,
+            precise_loss: true,
+            discount: true,
+            min_discount_ratio: 0.5,
+        }
+    }
+}
+
+impl Parameters {
+    /// What [`Parameters::set`] may name.
+    pub const NAMES: [&'static str; 11] = [
+        "df",
+        "tcp_tick",
+        "minrto",
+        "bval",
+        "ca",
+        "init_rate",
+        "ssmult",
+        "slow_increase",
+        "precise_loss",
+        "discount",
+        "min_discount_ratio",
+    ];
+
+    /// Set one by its name; whether there is one that may have this value.
+    pub fn set(&mut self, name: &str, value: f64) -> bool {
+        let (at, allowed) = match name {
+            "df" => (&mut self.df, (0.0..1.0).contains(&value)),
+            "tcp_tick" => (&mut self.tcp_tick, value > 0.0),
+            "minrto" => (&mut self.minrto, value >= 0.0),
+            "bval" => (&mut self.bval, value >= 1.0),
+            "init_rate" => (&mut self.init_rate, value > 0.0),
+            "ssmult" => (&mut self.ssmult, value >= 1.0),
+            "min_discount_ratio" => (&mut self.min_discount_ratio, (0.0..=1.0).contains(&value)),
+            _ => return self.set_switch(name, value),
+        };
+        let is_good = allowed && value.is_finite();
+        if is_good {
+            *at = value;
+        }
+        is_good
+    }
+
+    /// The same for those that are 0 or 1.
+    fn set_switch(&mut self, name: &str, value: f64) -> bool {
+        let at = match name {
+            "ca" => &mut self.ca,
+            "slow_increase" => &mut self.slow_increase,
+            "precise_loss" => &mut self.precise_loss,
+            "discount" => &mut self.discount,
+            _ => return false,
+        };
+        let is_good = value == 0.0 || value == 1.0;
+        if is_good {
+            *at = value == 1.0;
+        }
+        is_good
+    }
+}
+
+/// Wired traces have microseconds: what happened at one time, or one round-trip time apart, may be
+/// printed as much as this earlier or later, in seconds.
+const PRINTED: f64 = 2e-6;
+
+/// What a data packet carries of its sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Header {
+    /// When it was sent.
+    pub timestamp: f64,
+    /// R; 0 before the first report.
+    pub rtt: f64,
+    /// t_RTO; 0 before the first report.
+    pub tzero: f64,
+    /// Reports and nofeedback timeouts so far.
+    pub round_id: u64,
+    /// Payload of the sender's packets.
+    pub size: u32,
+}
+
+/// What a report carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Feedback {
+    /// When the packet was sent that it echoes.
+    pub timestamp_echo: f64,
+    /// How long the receiver had that.
+    pub hold: f64,
+    /// Loss event rate; 0 before the first loss.
+    pub p: f64,
+    /// Packets per second that arrived.
+    pub x_recv_pps: f64,
+}
+
+/// The highest rate that ns-2's equation gives, in bytes per second; also where there is no loss.
+const MAX_RATE: f64 = 25e6;
+/// Seconds per packet below which the equation gives that.
+const LEAST_SECONDS: f64 = 1e-7;
+
+/// The equation as ns-2 has it (`p_to_b`): capped, and bounded.
+fn rate_of(p: f64, rtt: f64, tzero: f64, size: f64, bval: f64) -> f64 {
+    let equation = super::equation::Equation { b: bval, is_capped: true, ..Default::default() };
+    let rate = equation.rate(size, rtt, tzero, p).unwrap_or(MAX_RATE);
+    if rate * LEAST_SECONDS > size { MAX_RATE } else { rate.min(MAX_RATE) }
+}
+
+/// The p for a rate as ns-2 finds it (`b_to_p`): the first of a bisection that comes within 5 %.
+fn p_of(rate: f64, rtt: f64, tzero: f64, size: f64) -> f64 {
+    let (mut p, mut step) = (0.5, 0.25);
+    for _ in 0..=30 {
+        let found = rate_of(p, rtt, tzero, size, 1.0);
+        if found > 0.95 * rate && found < 1.05 * rate {
+            break;
+        }
+        p += if found > rate { step } else { -step };
+        step /= 2.0;
+    }
+    p
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn test_parameters_are_set_by_name_and_within_their_range() {
+        let mut parameters = Parameters::default();
+        for name in Parameters::NAMES {
+            assert!(parameters.set(name, 1.0) || name == "df", "{name}");
+            assert!(!parameters.set(name, f64::NAN) && !parameters.set(name, -1.0), "{name}");
+        }
+        assert!(parameters.set("df", 0.9) && !parameters.set("rtt", 0.9) && !parameters.set("ca", 0.5));
+    }
+
+    #[test]
+    fn test_no_loss_gives_the_highest_rate() {
+        assert_eq!(rate_of(0.0, 0.1, 0.3, 1000.0, 1.0), MAX_RATE);
+        assert_eq!(rate_of(1e-12, 0.1, 0.3, 1000.0, 1.0), MAX_RATE);
+    }
+
+    proptest! {
+        #[test]
+        fn test_the_coarse_inverse_is_within_5_percent(rate in 100.0..1e6_f64, rtt in 0.001..1.0_f64) {
+            let p = p_of(rate, rtt, 0.3, 1000.0);
+            let found = rate_of(p, rtt, 0.3, 1000.0, 1.0);
+            // Where more than a third of the packets is lost the bisection may end at p = 1.
+            prop_assert!((found / rate - 1.0).abs() < 0.05 || p > 0.99);
+        }
+    }
+}

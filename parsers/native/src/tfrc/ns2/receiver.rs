@@ -1,0 +1,263 @@
+//! ns-2's sink: loss events by the sender's clock, intervals counted from report to report.
+
+use std::collections::VecDeque;
+
+use super::receive_rate::ReceiveRate;
+use super::{Feedback, Header, Parameters, p_of};
+use crate::tfrc::intervals::{Averaging, LossHistory, OpenMean};
+use crate::tfrc::losses::{Arrival, Kind, Loss, ReceiveRecord};
+
+/// Later packets that make a missing one lost: `numPkts_`, of which no other value was ever usual.
+const NUM_PKTS: u32 = 1;
+/// Loss events between two reports; ns-2 reports at each, so that more are no trace of it.
+const MAX_UNCOUNTED: usize = 1024;
+
+/// What an arrival was to the sink.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Arrived {
+    /// Lost packets that it made known, or itself if it was marked.
+    pub lost: u64,
+    /// The first packet of a loss event that it made known, and when that was or would have been sent.
+    pub event: Option<(i64, f64)>,
+}
+
+/// The sink of one flow.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    parameters: Parameters,
+    record: ReceiveRecord,
+    rate: ReceiveRate,
+    /// The newest packet that was no duplicate.
+    header: Header,
+    last_arrival: f64,
+    last_report: f64,
+    newest: f64,
+    /// When the current loss event began, by the sender's clock; ns-2 begins at 0.
+    last_loss: f64,
+    last_loss_round: Option<u64>,
+    has_losses: bool,
+    /// p of the first loss, which is reported at once.
+    first_p: Option<f64>,
+    /// Loss events that began since the last report: their first packets.
+    begun: VecDeque<i64>,
+    /// The first packet not counted into an interval.
+    uncounted: i64,
+    history: LossHistory,
+    open: f64,
+    /// Loss events so far.
+    pub loss_events: u64,
+    /// Kept for its memory.
+    losses: Vec<Loss>,
+}
+
+impl Receiver {
+    /// Nothing received yet.
+    pub fn new(parameters: &Parameters) -> Self {
+        let averaging = Averaging {
+            discounting: parameters.discount.then_some(parameters.min_discount_ratio),
+            // With `smooth_`, its default.
+            open_mean: OpenMean::Extends,
+            int_intervals: false,
+        };
+        Self {
+            parameters: *parameters,
+            record: ReceiveRecord::new(NUM_PKTS),
+            rate: ReceiveRate::default(),
+            header: Header::default(),
+            last_arrival: 0.0,
+            last_report: 0.0,
+            newest: 0.0,
+            last_loss: 0.0,
+            last_loss_round: None,
+            has_losses: false,
+            first_p: None,
+            begun: VecDeque::new(),
+            uncounted: 0,
+            history: LossHistory::new(averaging),
+            open: 0.0,
+            loss_events: 0,
+            losses: Vec::new(),
+        }
+    }
+
+    /// R as the newest packet carried it.
+    pub fn rtt(&self) -> f64 {
+        self.header.rtt
+    }
+
+    /// Intervals as of the last report: the open one, then the closed ones, the newest first.
+    pub fn intervals(&self) -> impl Iterator<Item = f64> {
+        let is_known = !self.history.closed().is_empty();
+        is_known.then_some(self.open).into_iter().chain(self.history.closed().iter().copied())
+    }
+
+    /// A data packet arrives. Losses are those of the record; what is ns-2's own is when one begins
+    /// a loss event, and that this is told by the sender's clock.
+    pub fn on_data(&mut self, number: i64, time: f64, header: &Header, is_marked: bool) -> Arrived {
+        self.rate.on_arrival();
+        self.first_p = None;
+        let mut losses = std::mem::take(&mut self.losses);
+        let arrival = Arrival { number, time: header.timestamp, ccval: 0 };
+        let before = self.record.first().map(|_| self.record.highest());
+        let kind = self.record.take(arrival, &mut losses);
+        let mut arrived = Arrived::default();
+        if matches!(kind, Kind::New | Kind::Reordered) {
+            self.header = *header;
+            self.last_arrival = time;
+            if is_marked {
+                self.on_mark(number, header, &mut arrived);
+            } else {
+                self.rate.on_new(number, time);
+            }
+        }
+        for loss in losses.drain(..) {
+            self.on_loss(&loss, &mut arrived);
+        }
+        self.losses = losses;
+        if kind == Kind::New {
+            self.newest = time;
+            let has_gap = before.is_some_and(|before| number.saturating_sub(before) > 1);
+            if !self.has_losses && (has_gap || arrived.event.is_some_and(|(start, _)| start == number)) {
+                self.on_first_loss(time);
+            }
+        }
+        arrived
+    }
+
+    fn on_mark(&mut self, number: i64, header: &Header, arrived: &mut Arrived) {
+        arrived.lost += 1;
+        self.begin_event(number, header.timestamp, arrived);
+    }
+
+    fn on_loss(&mut self, loss: &Loss, arrived: &mut Arrived) {
+        arrived.lost = arrived.lost.saturating_add(loss.packets());
+        let mut number = loss.first;
+        // After one event the round is not new any more; without that rule a run may begin several.
+        while let Some(start) = loss.first_later(self.last_loss + self.header.rtt, number)
+            && self.begun.len() < MAX_UNCOUNTED
+            && self.begin_event(start, loss.time_of(start), arrived)
+        {
+            number = start.saturating_add(1);
+        }
+    }
+
+    /// Begin a loss event if `time` is more than R after the last one began and, with
+    /// `PreciseLoss_`, the sender has been in a new round since; whether it began.
+    fn begin_event(&mut self, number: i64, time: f64, arrived: &mut Arrived) -> bool {
+        let round = self.header.round_id;
+        let is_new_round = self.last_loss_round.is_none_or(|last| round > last);
+        if time - self.last_loss <= self.header.rtt || (self.parameters.precise_loss && !is_new_round) {
+            return false;
+        }
+        self.last_loss = time;
+        self.last_loss_round = Some(round);
+        self.loss_events += 1;
+        arrived.event.get_or_insert((number, time));
+        if self.begun.len() < MAX_UNCOUNTED {
+            self.begun.push_back(number);
+        }
+        true
+    }
+
+    /// The first loss (`adjust_history`): the interval before it is made of the receive rate, and the
+    /// open one begins with the packets after the last report.
+    fn on_first_loss(&mut self, time: f64) {
+        self.has_losses = true;
+        self.begun.clear();
+        self.last_loss = self.header.timestamp;
+        self.last_loss_round = Some(self.header.round_id);
+        let Header { rtt, tzero, size, .. } = self.header;
+        let size = f64::from(size);
+        let p = p_of(self.x_recv_pps(time) * size, rtt, tzero, size);
+        self.history.close((1.0 / p).trunc());
+        self.open = 0.0;
+        self.first_p = Some(p);
+    }
+
+    fn x_recv_pps(&self, time: f64) -> f64 {
+        self.rate.packets_per_second(time - self.last_report, self.header.rtt, self.newest)
+    }
+
+    /// A report is sent, as the trace shows.
+    pub fn on_report(&mut self, time: f64) -> Feedback {
+        let p = match self.first_p.take() {
+            Some(p) => p,
+            None => self.loss_event_rate(),
+        };
+        let feedback = Feedback {
+            timestamp_echo: self.header.timestamp,
+            hold: time - self.last_arrival,
+            p,
+            x_recv_pps: self.x_recv_pps(time),
+        };
+        self.last_report = time;
+        self.rate.on_report();
+        feedback
+    }
+
+    /// Count the packets since the last report into intervals (`est_loss_WALI`): each includes the
+    /// packet that ends it.
+    fn loss_event_rate(&mut self) -> f64 {
+        let next = self.record.highest().saturating_add(1);
+        for start in self.begun.drain(..) {
+            self.history.close(self.open + (start.saturating_sub(self.uncounted) as f64 + 1.0));
+            self.open = 0.0;
+            self.uncounted = start.saturating_add(1);
+        }
+        self.open += next.saturating_sub(self.uncounted).max(0) as f64;
+        self.uncounted = next.max(self.uncounted);
+        self.history.mean(self.open, true).map_or(0.0, |mean| mean.p)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: Header = Header { timestamp: 0.0, rtt: 0.1, tzero: 0.3, round_id: 0, size: 1000 };
+
+    /// Packet `number` sent 10 ms after the one before, in `round`, and received 50 ms later.
+    fn take(receiver: &mut Receiver, number: i64, round_id: u64, is_marked: bool) -> Arrived {
+        let timestamp = 1.0 + number as f64 * 0.01;
+        receiver.on_data(number, timestamp + 0.05, &Header { timestamp, round_id, ..HEADER }, is_marked)
+    }
+
+    fn received(numbers: impl Iterator<Item = i64>) -> Receiver {
+        let mut receiver = Receiver::new(&Parameters::default());
+        numbers.for_each(|number| {
+            take(&mut receiver, number, 1, false);
+        });
+        receiver
+    }
+
+    #[test]
+    fn test_the_first_loss_is_reported_with_a_p_made_of_the_receive_rate() {
+        let mut receiver = received(0..50);
+        receiver.on_report(1.6);
+        let arrived = take(&mut receiver, 51, 1, false);
+        assert_eq!((arrived.lost, arrived.event.map(|(start, _)| start)), (1, Some(50)));
+        let first = receiver.on_report(1.61).p;
+        // Whole packets, as ns-2 counts, and an open interval that has not begun.
+        assert_eq!(receiver.intervals().collect::<Vec<_>>(), [0.0, (1.0 / first).trunc()]);
+    }
+
+    #[test]
+    fn test_a_loss_event_needs_a_new_round_and_closes_an_interval_with_its_packet() {
+        let mut receiver = received((0..60).filter(|&number| number != 50));
+        receiver.on_report(1.66);
+        assert_eq!(take(&mut receiver, 80, 1, false).event, None);
+        assert_eq!(take(&mut receiver, 100, 2, false).event.map(|(start, _)| start), Some(81));
+        receiver.on_report(2.1);
+        let intervals: Vec<f64> = receiver.intervals().collect();
+        // From the report after packet 59 to packet 81, and from there to packet 100.
+        assert_eq!(intervals[..2], [19.0, 82.0]);
+        assert_eq!(receiver.loss_events, 2);
+    }
+
+    #[test]
+    fn test_a_marked_packet_is_a_loss_that_arrives() {
+        let mut receiver = received(0..20);
+        let arrived = take(&mut receiver, 20, 1, true);
+        assert_eq!(arrived, Arrived { lost: 1, event: Some((20, 1.2)) });
+    }
+}

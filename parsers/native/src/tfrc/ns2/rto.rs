@@ -1,0 +1,53 @@
+//! The timeout of ns-2's agent.
+
+/// t_RTO: a TCP's retransmission timeout in ticks, srtt with 3 and rttvar with 2 bits of fraction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rto {
+    srtt: i64,
+    rttvar: i64,
+}
+
+impl Rto {
+    /// One more sample in seconds, where a tick lasts `tick`.
+    pub fn update(&mut self, sample: f64, tick: f64) {
+        // Far beyond what a round-trip time can be, and far from what would overflow.
+        let ticks = ((sample / tick + 0.5) as i64).clamp(1, 1 << 40);
+        if self.srtt == 0 {
+            (self.srtt, self.rttvar) = (ticks << 3, ticks << 1);
+            return;
+        }
+        let delta = ticks - (self.srtt >> 3);
+        self.srtt = (self.srtt + delta).max(1);
+        self.rttvar = (self.rttvar + delta.abs() - (self.rttvar >> 2)).max(1);
+    }
+
+    /// The timeout.
+    pub fn seconds(&self, tick: f64) -> f64 {
+        let ticks = ((self.rttvar << 3) + self.srtt) >> 3;
+        ticks as f64 * tick
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds_after(samples: &[f64]) -> f64 {
+        let mut rto = Rto::default();
+        samples.iter().for_each(|&sample| rto.update(sample, 0.1));
+        rto.seconds(0.1)
+    }
+
+    /// As ns-2's documentation of its references has it.
+    #[test]
+    fn test_that_of_a_short_round_trip_stays_at_three_ticks() {
+        for count in [1, 2, 200] {
+            assert!((seconds_after(&vec![0.149; count]) - 0.3).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn test_a_sample_without_end_overflows_nothing() {
+        assert!(seconds_after(&[f64::INFINITY, 0.1, f64::INFINITY, f64::MAX]).is_finite());
+    }
+}

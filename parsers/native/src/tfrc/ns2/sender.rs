@@ -1,0 +1,387 @@
+//! ns-2's agent: round-trip time, t_RTO and allowed rate after each report.
+//!
+//! Beside reports the nofeedback timer moves it on, and so does its send timer: that a packet was
+//! due and none was sent is how a trace shows that the application had nothing to send.
+
+use super::rto::Rto;
+use super::{Feedback, Header, MAX_RATE, PRINTED, Parameters, rate_of};
+use crate::tfrc::round_trip::{RoundTrip, r_sample};
+
+/// Turns of a timer between two packets that are followed: of the send timer they change nothing,
+/// and of the nofeedback timer one more halves next to nothing.
+const MOST_TURNS: u32 = 1 << 12;
+
+/// What governs the rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// No loss event was reported yet.
+    SlowStart,
+    /// The first loss event was just reported: the rate is the equation's.
+    LeavingSlowStart,
+    /// The equation allows more than before, and the rate approaches that.
+    Increase,
+    /// The equation allows less, or the nofeedback timer ran out.
+    Decrease,
+}
+
+impl Mode {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SlowStart => "slow_start",
+            Self::LeavingSlowStart => "leaving_slow_start",
+            Self::Increase => "increase",
+            Self::Decrease => "decrease",
+        }
+    }
+}
+
+/// The agent of one flow.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    parameters: Parameters,
+    /// Payload of a packet.
+    size: f64,
+    /// The allowed rate, bytes per second.
+    pub rate: f64,
+    /// What governs it.
+    pub mode: Mode,
+    /// R and what belongs to it; None before the first report.
+    pub round_trip: Option<RoundTrip>,
+    rto: Rto,
+    /// Reports and nofeedback timeouts so far.
+    round_id: u64,
+    /// Nofeedback timeouts so far.
+    pub timeouts: u64,
+    /// Reports in slow start at which times or rates were equal as far as the trace tells, while for
+    /// the agent one was larger: its rate may have been another until slow start ended.
+    pub ties: u64,
+    /// Twice the receive rate of the latest report.
+    max_rate: f64,
+    /// What the equation gives.
+    x_calc: f64,
+    last_change: f64,
+    nofeedback_timer: f64,
+    pacing: Pacing,
+    /// Whether the first packet was sent.
+    started: bool,
+}
+
+/// When the next packet is due.
+#[derive(Clone, Copy, Debug)]
+struct Pacing {
+    /// When the send timer runs out.
+    timer: f64,
+    /// A rate on its way to the allowed one in slow start, and its steps.
+    old_rate: f64,
+    delta: f64,
+    /// Whether the timer ran out and nothing was sent.
+    is_data_limited: bool,
+    /// When that last ended.
+    last_limited: f64,
+    /// Whether it was so for all of a nofeedback period.
+    is_all_idle: bool,
+    /// A packet is sent at this time outside of the timer's turns.
+    extra: f64,
+}
+
+impl Sender {
+    /// An agent that has not started.
+    pub fn new(parameters: &Parameters) -> Self {
+        let rate = parameters.init_rate;
+        Self {
+            parameters: *parameters,
+            size: 0.0,
+            rate,
+            mode: Mode::SlowStart,
+            round_trip: None,
+            rto: Rto::default(),
+            round_id: 0,
+            timeouts: 0,
+            ties: 0,
+            max_rate: 0.0,
+            x_calc: 0.0,
+            last_change: 0.0,
+            nofeedback_timer: f64::INFINITY,
+            pacing: Pacing {
+                timer: f64::INFINITY,
+                old_rate: rate,
+                delta: 0.0,
+                is_data_limited: false,
+                last_limited: 0.0,
+                is_all_idle: false,
+                extra: f64::NEG_INFINITY,
+            },
+            started: false,
+        }
+    }
+
+    /// Payload of a packet in bytes.
+    pub fn size(&self) -> f64 {
+        self.size
+    }
+
+    /// R; 0 before the first report, as in the header.
+    fn rtt(&self) -> f64 {
+        self.round_trip.map_or(0.0, |round_trip| round_trip.r)
+    }
+
+    /// t_RTO in seconds; 0 before the first report, as in the header.
+    pub fn t_rto(&self) -> f64 {
+        self.round_trip
+            .map_or(0.0, |_| self.rto.seconds(self.parameters.tcp_tick).max(self.parameters.minrto))
+    }
+
+    /// A data packet is sent with `size` bytes of payload; what its header says.
+    pub fn on_data(&mut self, time: f64, size: u32) -> Header {
+        if self.started {
+            self.advance(time);
+            self.pace(time);
+        } else {
+            self.start(time, f64::from(size));
+        }
+        let (rtt, tzero) = (self.rtt(), self.t_rto());
+        Header { timestamp: time, rtt, tzero, round_id: self.round_id, size }
+    }
+
+    fn start(&mut self, time: f64, size: f64) {
+        self.started = true;
+        // A flow of empty packets would never get anywhere.
+        self.size = size.max(1.0);
+        self.pacing.timer = time + size / self.rate;
+        self.nofeedback_timer = time + 2.0 * size / self.rate;
+    }
+
+    /// A packet was sent: in the timer's turn, out of it, or because there was something at last.
+    fn pace(&mut self, time: f64) {
+        if (time - self.pacing.extra).abs() <= PRINTED {
+            self.pacing.extra = f64::NEG_INFINITY;
+        } else if self.pacing.is_data_limited && (time - self.pacing.timer).abs() > PRINTED {
+            self.pacing.is_data_limited = false;
+            self.pacing.last_limited = time;
+            self.pacing.is_all_idle = false;
+        } else {
+            self.next_packet(time);
+        }
+    }
+
+    /// Live through the timers that ran out before `time`, as far as a trace can tell.
+    fn advance(&mut self, time: f64) {
+        for _ in 0..MOST_TURNS {
+            let due = self.nofeedback_timer;
+            if due > time + PRINTED {
+                break;
+            }
+            self.miss_packets(due);
+            self.on_no_feedback(due);
+        }
+        self.nofeedback_timer = self.nofeedback_timer.max(time + PRINTED);
+        self.miss_packets(time);
+    }
+
+    /// Turns of the send timer before `time` at which nothing was sent.
+    fn miss_packets(&mut self, time: f64) {
+        if self.pacing.extra.is_finite() && self.pacing.extra < time - PRINTED {
+            self.pacing.is_data_limited = true;
+            self.pacing.extra = f64::NEG_INFINITY;
+        }
+        for _ in 0..MOST_TURNS {
+            if self.pacing.timer >= time - PRINTED {
+                return;
+            }
+            self.pacing.is_data_limited = true;
+            self.next_packet(self.pacing.timer);
+        }
+        self.pacing.timer = time;
+    }
+
+    /// Set the send timer (`nextpkt`).
+    fn next_packet(&mut self, time: f64) {
+        let slow = self.parameters.slow_increase && self.round_id > 2 && self.mode == Mode::SlowStart;
+        let rate = if slow && self.pacing.old_rate + LEAST < self.rate {
+            self.pacing.old_rate += self.pacing.delta;
+            self.pacing.old_rate
+        } else if self.parameters.ca {
+            self.rate * self.round_trip.map_or(1.0, |round_trip| round_trip.damping())
+        } else {
+            self.rate
+        };
+        if rate > LEAST {
+            self.pacing.timer = time + (self.size / rate).max(LEAST);
+        }
+    }
+
+    /// A report arrives; the RTT sample that it gives. One from the future, which no simulation
+    /// makes, is left alone.
+    pub fn on_report(&mut self, time: f64, feedback: &Feedback) -> Option<f64> {
+        let sample = r_sample(time, feedback.timestamp_echo, feedback.hold)?;
+        self.advance(time);
+        self.round_id += 1;
+        // Of the first report's receive rate the agent makes no use.
+        let has_rate = self.round_id > 1 && feedback.x_recv_pps > 0.0;
+        self.max_rate = if has_rate { 2.0 * feedback.x_recv_pps * self.size } else { 0.0 };
+        let is_first = self.round_trip.is_none();
+        let df = self.parameters.df;
+        self.round_trip = Some(RoundTrip::after(self.round_trip, sample, df, df));
+        self.rto.update(sample, self.parameters.tcp_tick);
+        let (rtt, tzero) = (self.rtt(), self.t_rto());
+        self.x_calc = if feedback.p > 0.0 {
+            rate_of(feedback.p, rtt, tzero, self.size, self.parameters.bval)
+        } else {
+            MAX_RATE
+        };
+        // Armed with the rate of before.
+        self.nofeedback_timer = time + self.nofeedback_period();
+        if is_first || (self.mode == Mode::SlowStart && feedback.p <= 0.0) {
+            self.slow_start(time);
+            // Slow start sends a packet at each report.
+            self.send_extra(time);
+        } else if self.mode == Mode::SlowStart {
+            self.mode = Mode::LeavingSlowStart;
+            self.rate = self.x_calc;
+            self.pacing.old_rate = self.rate;
+        } else if self.x_calc > self.rate {
+            self.increase(time);
+        } else {
+            self.decrease(time);
+        }
+        Some(sample)
+    }
+
+    fn send_extra(&mut self, time: f64) {
+        self.next_packet(time);
+        self.pacing.extra = time;
+    }
+
+    fn nofeedback_period(&self) -> f64 {
+        (2.0 * self.rtt()).max(2.0 * self.size / self.rate)
+    }
+
+    /// W/R: the rate of a window of RFC 3390.
+    fn initial_rate(&self) -> f64 {
+        let window = if self.size <= 1095.0 {
+            4.0
+        } else if self.size < 2190.0 {
+            3.0
+        } else {
+            2.0
+        };
+        window * self.size / self.rtt()
+    }
+
+    /// Whether the application had nothing to send lately.
+    fn was_data_limited(&self, time: f64) -> bool {
+        self.pacing.is_data_limited || self.pacing.last_limited > time - 1.5 * self.rtt()
+    }
+
+    fn slow_start(&mut self, time: f64) {
+        let least = self.size / self.rtt();
+        let initial = self.initial_rate();
+        let limit = self.max_rate;
+        if self.round_id <= 2 || (limit > 0.0 && limit < initial && self.was_data_limited(time)) {
+            self.ramp_to(self.rate.max(initial), time);
+        } else if limit <= 0.0 {
+            self.pacing.old_rate = self.rate;
+            (self.rate, self.pacing.delta, self.last_change) = (least, 0.0, time);
+        } else {
+            self.approach(limit, least, time);
+        }
+    }
+
+    /// Multiply the rate once per round-trip time as long as it is below `limit`, and fall back to
+    /// half of that above it.
+    fn approach(&mut self, limit: f64, least: f64, time: f64) {
+        let elapsed = time - self.last_change;
+        let is_late_or_early = (elapsed - self.rtt()).abs() <= PRINTED;
+        let is_at_limit = (self.rate - limit).abs() <= SAME_RATE * limit;
+        self.ties += u64::from(is_late_or_early || is_at_limit);
+        // Reports in slow start come exactly one round-trip time apart, which is not more than one.
+        if self.rate < limit && elapsed > self.rtt() + PRINTED {
+            self.ramp_to((self.parameters.ssmult * self.rate).min(limit).max(least), time);
+        } else if self.rate > limit {
+            self.rate = limit / 2.0;
+            (self.pacing.old_rate, self.pacing.delta, self.last_change) = (self.rate, 0.0, time);
+        }
+    }
+
+    /// Go to `rate` in equal steps over a round-trip time.
+    fn ramp_to(&mut self, rate: f64, time: f64) {
+        self.pacing.old_rate = self.rate;
+        self.rate = rate;
+        self.pacing.delta = (rate - self.pacing.old_rate) / (rate * self.rtt() / self.size);
+        self.last_change = time;
+    }
+
+    fn increase(&mut self, time: f64) {
+        let rtt = self.rtt();
+        let rounds = ((time - self.last_change) / rtt).min(2.0);
+        let least = if self.was_data_limited(time) { self.initial_rate() } else { self.size / rtt };
+        let limit = self.max_rate.max(least).min(self.x_calc);
+        self.rate = (self.rate + self.size / rtt * rounds).min(limit);
+        self.mode = Mode::Increase;
+        self.last_change = time;
+    }
+
+    fn decrease(&mut self, time: f64) {
+        let limit = self.max_rate.max(self.size / self.rtt());
+        self.rate = self.x_calc.min(limit);
+        self.mode = Mode::Decrease;
+        self.last_change = time;
+    }
+
+    /// The nofeedback timer runs out.
+    fn on_no_feedback(&mut self, time: f64) {
+        if self.mode != Mode::SlowStart {
+            self.mode = Mode::Decrease;
+        }
+        if !self.pacing.is_data_limited && !self.pacing.is_all_idle {
+            self.rate *= 0.5;
+        } else if self.round_trip.is_some() {
+            // An idle sender keeps the rate of its initial window.
+            self.rate = (0.5 * self.rate).max(self.initial_rate()).min(self.rate);
+        }
+        self.round_id += 1;
+        self.timeouts += 1;
+        self.nofeedback_timer = time + self.nofeedback_period();
+        self.pacing.is_all_idle |= self.pacing.is_data_limited;
+        self.send_extra(time);
+    }
+}
+
+/// Rates and times below this are none.
+const LEAST: f64 = 1e-7;
+/// Rates that differ by less than this share were made of times that the trace rounds.
+const SAME_RATE: f64 = 1e-5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_the_first_rate_is_a_window_per_round_trip_time() {
+        let mut sender = Sender::new(&Parameters::default());
+        sender.on_data(0.0, 1000);
+        sender.on_report(0.05, &Feedback { x_recv_pps: 1.0, ..Feedback::default() });
+        assert!((sender.rate - 4.0 * 1000.0 / 0.05).abs() < 1e-6);
+    }
+
+    #[test]
+    fn test_without_reports_the_rate_is_halved_at_twice_the_time_of_a_packet() {
+        let mut sender = Sender::new(&Parameters::default());
+        sender.on_data(0.0, 1000);
+        // 300 bytes/s: one packet each 3.3 s, and the timer at 6.7 s.
+        sender.on_data(3.333333, 1000);
+        assert_eq!(sender.rate, 300.0);
+        let header = sender.on_data(6.666667, 1000);
+        assert_eq!((sender.rate, sender.timeouts, header.round_id), (150.0, 1, 1));
+    }
+
+    #[test]
+    fn test_a_report_from_the_future_is_left_alone() {
+        let mut sender = Sender::new(&Parameters::default());
+        sender.on_data(0.0, 1000);
+        let feedback = Feedback { timestamp_echo: 2.0, ..Feedback::default() };
+        assert_eq!(sender.on_report(1.0, &feedback), None);
+        assert_eq!(sender.round_trip, None);
+    }
+}
