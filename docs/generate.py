@@ -37,6 +37,12 @@ TABLES = {
     "`tfrctrace convert --what rounds`.",
     "variables": "What a sender wrote down itself, in a log or among the packets of a simulation: "
     "`trace.variables`, `tfrctrace convert --what variables`.",
+    "feedback": "One row for each report of a TFRC receiver that arrived, or never did: `trace.feedback`, "
+    "`tfrctrace convert --what feedback`.",
+    "loss_events": "One row for each loss event of TFRC: `trace.loss_events`, "
+    "`tfrctrace convert --what loss_events`.",
+    "loss_intervals": "One row for each loss interval that counts in a report of TFRC: "
+    "`trace.loss_intervals`, `tfrctrace convert --what loss_intervals`.",
     "links": "One row for each pair of 802.11 stations and each way: `trace.links`, "
     "`tfrctrace convert --what links`.",
     "link_samples": "One row for each 802.11 frame: `trace.link_samples`, "

@@ -134,6 +134,15 @@ class Analysis:
     def variables(self) -> Table:
         """Variables that another program wrote down; in these sources, or among their packets."""
     @property
+    def feedback(self) -> Table:
+        """Reports of TFRC's receivers, if `feedback` was asked for."""
+    @property
+    def loss_events(self) -> Table:
+        """Loss events of TFRC, if `loss_events` was asked for."""
+    @property
+    def loss_intervals(self) -> Table:
+        """Loss intervals at each report, if `loss_intervals` was asked for."""
+    @property
     def links(self) -> Table:
         """Links between 802.11 stations, one row for each pair of transmitter and receiver."""
     @property
@@ -180,6 +189,10 @@ def analyse(
     rounds: bool = False,
     tcp: bool = False,
     links: bool = False,
+    feedback: bool = False,
+    loss_events: bool = False,
+    loss_intervals: bool = False,
+    tfrc: Sequence[tuple[str, float]] = (),
     dissect: Sequence[tuple[int, str | OwnLayout]] = (),
     max_flows: int = 1_000_000,
     max_samples: int = 10_000_000,
@@ -192,9 +205,11 @@ def analyse(
     `input_formats` (else the content tells), `layer` one of `node_layers` (else the highest in a simulator's
     trace). `bins` collects time bins of `bin_ns` nanoseconds; without a width it starts at 1 ms and doubles
     until the table is small.
-    `rtt`, `losses`, `rounds` and `links` collect samples, at most `max_samples` of each; `tcp` counts the
-    details of connections. `dissect` names the layout (one of `probe_layouts`, or fields) with which UDP
-    payloads from or to a port begin; others are recognised. An exception that `filter` raises passes through.
+    `rtt`, `losses`, `rounds`, `links`, `feedback`, `loss_events` and `loss_intervals` collect samples, at
+    most `max_samples` of each; `tcp` counts the details of connections. `tfrc` has parameters of ns-2's TFRC
+    agents by name that are not the defaults; a wrong one raises ValueError. `dissect` names the layout (one
+    of `probe_layouts`, or fields) with which UDP payloads from or to a port begin; others are recognised. An
+    exception that `filter` raises passes through.
     """
 
 def analyse_pair(
@@ -228,6 +243,12 @@ def input_formats() -> list[str]:
 
 def node_layers() -> list[str]:
     """Return the layers of a simulator's nodes that `layer` may name."""
+
+def tfrc_parameters() -> list[str]:
+    """Return the parameters of ns-2's TFRC agents that `tfrc` may name."""
+
+def tfrc_takes(name: str, value: float) -> bool:
+    """Return whether there is such a parameter that may have this value."""
 
 def probe_layouts() -> list[str]:
     """Return the layouts that `dissect` may name."""

@@ -26,7 +26,19 @@ if TYPE_CHECKING:
     from tfrctrace.parsers.pairing import Pair
 
 TableName = Literal[
-    "flows", "tcp", "bins", "rtt", "losses", "rounds", "variables", "links", "link_samples", "transits"
+    "flows",
+    "tcp",
+    "bins",
+    "rtt",
+    "losses",
+    "rounds",
+    "variables",
+    "feedback",
+    "loss_events",
+    "loss_intervals",
+    "links",
+    "link_samples",
+    "transits",
 ]
 """What one pass can collect; packets are read in batches instead (`packet_batches`)."""
 
@@ -53,6 +65,8 @@ class Settings:
     """Where in a simulator's nodes packets count as sent and received (one of `_native.node_layers`)."""
     dissect: tuple[tuple[int, str | OwnLayout], ...] = ()
     """With what the datagrams of a UDP port begin, where that is not recognised."""
+    tfrc: tuple[tuple[str, float], ...] = ()
+    """Parameters of ns-2's TFRC agents that a trace does not tell, where they are not the defaults."""
     join: bool
     """Whether the inputs are one trace, one after the other."""
     pair: Pair | None = None
@@ -60,7 +74,7 @@ class Settings:
     max_flows: int
     """Flows that are followed in one trace; packets of later flows are counted as untracked."""
     max_samples: int
-    """RTT samples, losses and rounds that are kept of one trace, of each."""
+    """RTT samples, losses, rounds, reports and the like that are kept of one trace, of each."""
     max_decompressed_bytes: int
     """Where a compressed input is given up as a decompression bomb."""
 
@@ -211,6 +225,10 @@ class Pass:
             rounds="rounds" in self._collect,
             tcp="tcp" in self._collect,
             links="link_samples" in self._collect,
+            feedback="feedback" in self._collect,
+            loss_events="loss_events" in self._collect,
+            loss_intervals="loss_intervals" in self._collect,
+            tfrc=settings.tfrc,
             dissect=settings.dissect,
             max_flows=settings.max_flows,
             max_samples=settings.max_samples,

@@ -376,6 +376,35 @@ FLOWS: Final = (
         "no drop in the trace",
     ),
     Column("flow_id", "uint32", "", "the simulator's own flow id; flows may share one", "the trace has none"),
+    Column(
+        "loss_events",
+        "uint64",
+        "",
+        "loss events that TFRC's receiver found in this direction's data (RFC 5348 section 5.2)",
+        "not TFRC, or without the flow's beginning, or by `--layer` not where its agents are",
+    ),
+    Column(
+        "loss_event_rate",
+        "float64",
+        "",
+        "p in the last report of TFRC's receiver",
+        "as loss_events, or without reports",
+    ),
+    Column(
+        "feedback_packets",
+        "uint64",
+        "",
+        "reports about this direction's data",
+        "not TFRC, or by `--layer`",
+    ),
+    Column(
+        "x_recv_bps",
+        "float64",
+        "bit/s",
+        "receive rate in the last report of TFRC's receiver: payload",
+        "as loss_event_rate",
+    ),
+    Column("srtt_ms", "float64", "ms", "R: smoothed round-trip time of TFRC's sender", "no report arrived"),
     Column("ip_fragments", "uint64", "", "packets that were fragments of a larger datagram"),
     Column("icmp_errors", "uint64", "", "ICMP errors that quote a packet of this direction"),
     Column("notes", "string", "", "why values are null or uncertain, separated by `; `", "nothing to say"),
@@ -648,6 +677,47 @@ VARIABLES: Final = (
     Column("value", "float64", "", "what the sender itself wrote down"),
 )
 
+FEEDBACK: Final = (
+    Column("flow", "uint32", "", "number of the conversation"),
+    Column("direction", "string", "", "direction of the data that the report is about"),
+    Column("time_ns", "int64", "ns", "when TFRC's receiver sent the report"),
+    Column("received_ns", "int64", "ns", "when it arrived; a second row if it arrived twice", "it never did"),
+    Column("packet", "uint64", "", "its number in the source, where it was sent"),
+    Column("sequence", "uint64", "", "highest sequence number that had arrived", "not in the trace"),
+    Column("p", "float64", "", "loss event rate; 0 before the first loss event"),
+    Column("x_recv_bps", "float64", "bit/s", "rate at which payload arrived"),
+    Column("rtt_ms", "float64", "ms", "round-trip time that the report gave the sender", "as received_ns"),
+    Column("r_ms", "float64", "ms", "R: smoothed round-trip time after it", "as received_ns"),
+    Column("t_rto_ms", "float64", "ms", "t_RTO of the throughput equation after it", "as received_ns"),
+    Column("x_bps", "float64", "bit/s", "X: allowed sending rate after it, payload", "as received_ns"),
+    Column(
+        "mode",
+        "string",
+        "",
+        "what X follows: `slow_start`, `leaving_slow_start`, `increase` or `decrease` towards the equation's",
+        "as received_ns",
+    ),
+)
+
+LOSS_EVENTS: Final = (
+    Column("flow", "uint32", "", "number of the conversation"),
+    Column("direction", "string", "", "direction of the data"),
+    Column("time_ns", "int64", "ns", "when the receiver learnt of it"),
+    Column("packet", "uint64", "", "number in the source of the packet that told it"),
+    Column("start_sequence", "int64", "", "sequence number of the first packet lost or marked"),
+    Column("lost_ns", "int64", "ns", "when that was sent, between its neighbours (RFC 5348 section 5.2)"),
+    Column("packets", "uint64", "", "packets lost or marked in it"),
+)
+
+LOSS_INTERVALS: Final = (
+    Column("flow", "uint32", "", "number of the conversation"),
+    Column("direction", "string", "", "direction of the data"),
+    Column("time_ns", "int64", "ns", "when the receiver sent a report"),
+    Column("packet", "uint64", "", "number of the report in the source"),
+    Column("interval", "uint32", "", "0 for the open one, 1 for the newest that a loss event closed, to 8"),
+    Column("packets", "float64", "", "its length; the first of a flow is made of the receive rate"),
+)
+
 LINKS: Final = (
     Column("transmitter", "string", "", "station whose radio sent", "frames of this kind do not say"),
     Column("receiver", "string", "", "station they were for; `ff:ff:ff:ff:ff:ff` is everybody"),
@@ -729,6 +799,9 @@ TABLES: Final = {
     "losses": LOSSES,
     "rounds": ROUNDS,
     "variables": VARIABLES,
+    "feedback": FEEDBACK,
+    "loss_events": LOSS_EVENTS,
+    "loss_intervals": LOSS_INTERVALS,
     "links": LINKS,
     "link_samples": LINK_SAMPLES,
     "transits": TRANSITS,

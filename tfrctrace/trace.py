@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from tfrctrace.errors import InputError, ReadOnceError, TfrctraceWarning, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     import polars as pl
@@ -32,6 +32,21 @@ MAX_DECOMPRESSED_BYTES: Final = 64 * 2**30
 
 NS_PER_MS: Final = 1_000_000
 
+_EVERYTHING: Final = (
+    "flows",
+    "bins",
+    "rtt",
+    "losses",
+    "rounds",
+    "variables",
+    "feedback",
+    "loss_events",
+    "loss_intervals",
+    "links",
+    "link_samples",
+)
+"""What is collected of an input that can be read only once."""
+
 _POLL_S: Final = 0.1
 
 
@@ -42,6 +57,7 @@ def open(
     input_format: str | None = None,
     layer: str | None = None,
     dissect: Iterable[str] = (),
+    tfrc: Mapping[str, float] | None = None,
     join: bool = False,
     pair: bool = False,
     clock_offset: str | None = None,
@@ -57,10 +73,11 @@ def open(
 
     `filter` is an expression of tcpdump. `input_format` says what the inputs are where their content does
     not, `layer` where in a simulator's nodes packets count as sent and received, `dissect` how datagrams of a
-    port begin, as `udp:9000=mymodule:MyHeader`. Several files are separate traces, with flows numbered
-    through; with `join` they are one trace that was rotated, with `pair` two captures of the same packets at
-    two places of their path. The second one's clock is ahead by `clock_offset` (such as `"-2.5s"`, or `"0s"`
-    for one clock), else that is estimated. `bin_width` such as `"10ms"` sets the width of
+    port begin, as `udp:9000=mymodule:MyHeader`, `tfrc` which parameters of ns-2's TFRC agents a script has
+    changed, as `{"df": 0.9}`. Several files are separate traces, with flows numbered through; with `join`
+    they are one trace that was rotated, with `pair` two captures of the same packets at two places of their
+    path. The second one's clock is ahead by `clock_offset` (such as `"-2.5s"`, or `"0s"` for one clock), else
+    that is estimated. `bin_width` such as `"10ms"` sets the width of
     `Trace.bins`. `max_flows` and `max_samples` bound the memory, `max_decompressed_bytes` the size of a
     compressed input.
 
@@ -75,6 +92,7 @@ def open(
     from tfrctrace.parsers.plugins import check_format
     from tfrctrace.parsers.reading import Settings
     from tfrctrace.parsers.sources import find_inputs
+    from tfrctrace.parsers.tfrc import check_parameters
 
     named = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     dissect = tuple(dissect)
@@ -83,11 +101,18 @@ def open(
         format=check_format(input_format),
         layer=_one_of(node_layers(), layer, "layer"),
         dissect=tuple(map(parse_dissect, dissect)),
+        tfrc=check_parameters((tfrc or {}).items()),
         join=join,
         pair=pair_of(
             pair=pair,
             clock_offset=clock_offset,
-            others={"join": join, "layer": layer, "dissect": dissect, "input_format": input_format},
+            others={
+                "join": join,
+                "layer": layer,
+                "dissect": dissect,
+                "tfrc": tfrc,
+                "input_format": input_format,
+            },
         ),
         max_flows=max_flows,
         max_samples=max_samples,
@@ -197,6 +222,21 @@ class Trace:
     def rounds(self) -> pl.DataFrame:
         """One row for each round of data in flight: flight, window, what limited it."""
         return self.table("rounds").frame()
+
+    @property
+    def feedback(self) -> pl.DataFrame:
+        """One row for each report of a TFRC receiver: what it said, and what the sender made of it."""
+        return self.table("feedback").frame()
+
+    @property
+    def loss_events(self) -> pl.DataFrame:
+        """One row for each loss event of TFRC."""
+        return self.table("loss_events").frame()
+
+    @property
+    def loss_intervals(self) -> pl.DataFrame:
+        """One row for each loss interval (packets) that counts in a report of TFRC."""
+        return self.table("loss_intervals").frame()
 
     @property
     def links(self) -> pl.DataFrame:
@@ -355,7 +395,7 @@ class Trace:
     def _read_one(self, name: TableName) -> Reading:
         """Return a reading with the table `name`; of standard input, with all that there will ever be."""
         if self._inputs.is_standard_input and not self._readings:
-            return self.read("flows", "bins", "rtt", "losses", "rounds", "variables", "links", "link_samples")
+            return self.read(*_EVERYTHING)
         return self.read(name)
 
     def _bins_of_width(self, width_ns: int) -> pl.DataFrame:

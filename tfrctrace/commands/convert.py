@@ -21,6 +21,7 @@ from tfrctrace.commands.options import (
     Pair,
     Quiet,
     Strict,
+    Tfrc,
     Traces,
     check_place,
     open_trace,
@@ -45,13 +46,29 @@ What = Literal[
     "losses",
     "rounds",
     "variables",
+    "feedback",
+    "loss_events",
+    "loss_intervals",
     "links",
     "link_samples",
     "transits",
 ]
 
-_SAMPLES: Final = ("rtt", "losses", "rounds", "variables", "link_samples", "transits")
+_SAMPLES: Final = (
+    "rtt",
+    "losses",
+    "rounds",
+    "variables",
+    "feedback",
+    "loss_events",
+    "loss_intervals",
+    "link_samples",
+    "transits",
+)
 """Tables of which `--max-samples` bounds the length."""
+
+_OF_TFRC: Final = ("flows", "feedback", "loss_events", "loss_intervals")
+"""Tables for which the parameters of TFRC's agents matter."""
 
 
 def convert(
@@ -75,6 +92,7 @@ def convert(
     input_format: Format = None,
     layer: Layer = None,
     dissect: Dissect = None,
+    tfrc: Tfrc = None,
     join: Join = False,
     pair: Pair = False,
     clock_offset: ClockOffset = None,
@@ -99,6 +117,7 @@ def convert(
         pair=pair,
         layer=layer,
         dissect=dissect,
+        tfrc=tfrc,
         bin_width=bin_width,
         max_samples=max_samples,
     )
@@ -111,6 +130,7 @@ def convert(
         input_format=input_format,
         layer=layer,
         dissect=dissect,
+        tfrc=tfrc,
         join=join,
         pair=pair,
         clock_offset=clock_offset,
@@ -150,6 +170,7 @@ def _refuse_contradictions(
     pair: bool,
     layer: str | None,
     dissect: list[str] | None,
+    tfrc: list[str] | None,
     bin_width: str | None,
     max_samples: int | None,
 ) -> None:
@@ -164,6 +185,8 @@ def _refuse_contradictions(
         raise UsageError("`--dissect` gives delivery and jitter of flows, so it is for `--what flows` only")
     if bin_width is not None and what != "bins":
         raise UsageError("`--bin-width` is for `--what bins` only")
+    if tfrc and what not in _OF_TFRC:
+        raise UsageError(f"`--tfrc` is for `--what {'`, `'.join(_OF_TFRC)}` only")
     if max_samples is not None and what not in _SAMPLES:
         raise UsageError(f"`--max-samples` is for `--what {'`, `'.join(_SAMPLES)}` only")
     if form != "csv" and output == STANDARD_OUTPUT and sys.stdout.isatty():

@@ -54,6 +54,14 @@ Dissect = Annotated[
         help="How datagrams of PORT begin: iperf2, iperf3, iperf3-64, ns3, or a scapy class as module:Class.",
     ),
 ]
+Tfrc = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tfrc",
+        metavar="NAME=VALUE",
+        help="A parameter of ns-2's TFRC agents that the script has changed, as df=0.9 or tcp_tick=0.01.",
+    ),
+]
 Filter = Annotated[
     str | None,
     typer.Option(
@@ -92,7 +100,7 @@ MaxSamples = Annotated[
         min=1,
         metavar="N",
         show_default=str(MAX_SAMPLES),
-        help="Keep at most N RTT samples, losses or rounds of one trace.",
+        help="Keep at most N samples of one trace, of each kind.",
     ),
 ]
 MaxDecompressed = Annotated[
@@ -116,6 +124,7 @@ def open_trace(
     input_format: str | None = None,
     layer: NodeLayer | None = None,
     dissect: list[str] | None = None,
+    tfrc: list[str] | None = None,
     join: bool,
     pair: bool = False,
     clock_offset: str | None = None,
@@ -133,12 +142,19 @@ def open_trace(
     from tfrctrace.parsers.reading import Settings
     from tfrctrace.parsers.sources import find_inputs
 
-    others = {"--join": join, "--layer": layer, "--dissect": dissect, "--input-format": input_format}
+    others = {
+        "--join": join,
+        "--layer": layer,
+        "--dissect": dissect,
+        "--tfrc": tfrc,
+        "--input-format": input_format,
+    }
     settings = Settings(
         filter=None if filter is None else _compiled(filter),
         format=None if input_format is None else check_format(input_format),
         layer=layer,
         dissect=_parsed(dissect) if dissect else (),
+        tfrc=_parameters(tfrc) if tfrc else (),
         join=join,
         pair=_pair_of(pair, clock_offset, others) if pair or clock_offset is not None else None,
         max_flows=max_flows,
@@ -179,6 +195,12 @@ def _parsed(dissect: list[str]) -> tuple[tuple[int, str | OwnLayout], ...]:
     from tfrctrace.parsers.dissect import parse_dissect
 
     return tuple(map(parse_dissect, dissect))
+
+
+def _parameters(tfrc: list[str]) -> tuple[tuple[str, float], ...]:
+    from tfrctrace.parsers.tfrc import check_parameters, parse_parameter
+
+    return check_parameters(map(parse_parameter, tfrc))
 
 
 def check_place(output: str, traces: list[str]) -> None:

@@ -6,6 +6,7 @@
 pub mod details;
 pub mod links;
 pub mod rounds;
+pub mod tfrc;
 pub mod transits;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use crate::flow::delivery::{Counted, Delivery, Numbers};
 use crate::flow::key::{Notation, Side, address_text};
 use crate::flow::rtt::{RttRange, RttStatistics, Sketch};
 use crate::flow::tcp::{Connection, Half};
+use crate::flow::tfrc::Rebuilt;
 use crate::flow::{Direction, Flow, FlowTable, Found, direction_name};
 use crate::reading::Reading;
 use crate::samples::VariableSample;
@@ -251,6 +253,11 @@ impl<'a> FlowRow<'a> {
         Some(self.connection?.syn_rtt_ns(self.side)? as f64 / 1e6)
     }
 
+    /// TFRC's ends of this direction's data.
+    fn tfrc(&self) -> Option<&'a Rebuilt> {
+        self.flow.tfrc.as_deref()?.of(self.side)
+    }
+
     fn notes(&self) -> Option<String> {
         let mut notes: Vec<String> = Vec::new();
         let direction = self.direction;
@@ -288,6 +295,9 @@ impl<'a> FlowRow<'a> {
         }
         if let Some(dccp) = self.dccp() {
             notes.extend(dccp.half(self.side).findings());
+        }
+        if let Some(ends) = self.tfrc() {
+            notes.extend(ends.findings());
         }
         (!notes.is_empty()).then(|| notes.join("; "))
     }
@@ -340,6 +350,7 @@ impl Rows for FlowRows {
         round_trips(&rows, &mut columns);
         rounds::of_flows(&rows, &mut columns);
         delivery(&rows, &mut columns);
+        tfrc::flow_columns(&rows, &mut columns);
         columns.u64("ip_fragments", rows.iter().map(|row| u64::from(row.direction.fragments)));
         columns.u64("icmp_errors", rows.iter().map(|row| u64::from(row.direction.icmp_errors)));
         columns.text("notes", rows.iter().map(FlowRow::notes));

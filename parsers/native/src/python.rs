@@ -22,6 +22,7 @@ use crate::capture::LinkType;
 use crate::columns::details::DetailRows;
 use crate::columns::links::{LinkRows, LinkSampleRows};
 use crate::columns::rounds::RoundRows;
+use crate::columns::tfrc::{FeedbackRows, LossEventRows, LossIntervalRows};
 use crate::columns::transits::TransitRows;
 use crate::columns::{BinRows, FlowRows, LossRows, PacketRow, PacketRows, Rows, RttRows, VariableRows};
 use crate::error::{Problem, ProblemKind};
@@ -31,6 +32,7 @@ use crate::input;
 use crate::reading::Reading;
 use crate::source::{InputFormat, Source};
 use crate::summary::SourceSummary;
+use crate::tfrc::ns2::Parameters;
 use crate::wire::probe::{Field, OwnLayout, ProbeLayout};
 
 /// Rows in one batch of a stream: large enough to be quick, small enough that a table of any
@@ -302,6 +304,21 @@ impl Analysis {
     }
 
     #[getter]
+    fn feedback(&self) -> Table {
+        Self::table(FeedbackRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
+    }
+
+    #[getter]
+    fn loss_events(&self) -> Table {
+        Self::table(LossEventRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
+    }
+
+    #[getter]
+    fn loss_intervals(&self) -> Table {
+        Self::table(LossIntervalRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
+    }
+
+    #[getter]
     fn links(&self) -> Table {
         Self::table(LinkRows { analysis: Arc::clone(&self.core) })
     }
@@ -345,7 +362,8 @@ impl Analysis {
 #[pyfunction]
 #[pyo3(signature = (
     sources, *, format = None, layer = None, filter = None, bins = false, bin_ns = None, rtt = false, losses = false,
-    rounds = false, tcp = false, links = false, dissect = Vec::new(), max_flows = 1_000_000, max_samples = 10_000_000, max_decompressed_bytes = 64 << 30, progress = None,
+    rounds = false, tcp = false, links = false, feedback = false, loss_events = false, loss_intervals = false,
+    tfrc = Vec::new(), dissect = Vec::new(), max_flows = 1_000_000, max_samples = 10_000_000, max_decompressed_bytes = 64 << 30, progress = None,
 ))]
 #[allow(clippy::too_many_arguments)]
 fn analyse(
@@ -361,6 +379,10 @@ fn analyse(
     rounds: bool,
     tcp: bool,
     links: bool,
+    feedback: bool,
+    loss_events: bool,
+    loss_intervals: bool,
+    tfrc: Vec<(String, f64)>,
     dissect: Vec<(u16, GivenLayout)>,
     max_flows: u32,
     max_samples: usize,
@@ -376,6 +398,10 @@ fn analyse(
         details: tcp,
         links,
         transits: false,
+        feedback,
+        loss_events,
+        loss_intervals,
+        tfrc: parameters(&tfrc)?,
         dissect: layouts(&dissect)?,
         max_flows,
         max_samples,
@@ -464,6 +490,17 @@ fn run(
     Ok(Analysis { core: Arc::new(core), first_flow: 1 })
 }
 
+/// Parameters of ns-2's TFRC agents, of which some are given.
+fn parameters(given: &[(String, f64)]) -> PyResult<Parameters> {
+    let mut parameters = Parameters::default();
+    for (name, value) in given {
+        if !parameters.set(name, *value) {
+            return Err(PyValueError::new_err(format!("ns-2's TFRC has no parameter `{name}` of {value}")));
+        }
+    }
+    Ok(parameters)
+}
+
 /// The formats that `format` may name.
 #[pyfunction]
 fn input_formats() -> Vec<&'static str> {
@@ -493,6 +530,18 @@ fn is_trace(py: Python<'_>, path: OsString) -> PyResult<bool> {
 #[pyfunction]
 fn node_layers() -> Vec<&'static str> {
     NodeLayer::ALL.into_iter().map(NodeLayer::name).collect()
+}
+
+/// The parameters that `tfrc` may name.
+#[pyfunction]
+fn tfrc_parameters() -> Vec<&'static str> {
+    Parameters::NAMES.to_vec()
+}
+
+/// Whether `tfrc` may have this.
+#[pyfunction]
+fn tfrc_takes(name: &str, value: f64) -> bool {
+    Parameters::default().set(name, value)
 }
 
 /// The layouts that `dissect` may name.
@@ -770,5 +819,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(is_trace, module)?)?;
     module.add_function(wrap_pyfunction!(input_formats, module)?)?;
     module.add_function(wrap_pyfunction!(node_layers, module)?)?;
+    module.add_function(wrap_pyfunction!(tfrc_parameters, module)?)?;
+    module.add_function(wrap_pyfunction!(tfrc_takes, module)?)?;
     module.add_function(wrap_pyfunction!(probe_layouts, module)?)
 }
