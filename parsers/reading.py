@@ -42,8 +42,8 @@ TableName = Literal[
 ]
 """What one pass can collect; packets are read in batches instead (`packet_batches`)."""
 
-ROWS_AT_ONCE: Final = 4096
-"""Rows that are Python objects at one time."""
+ROWS_AT_ONCE: Final = 256
+"""Rows that are Python objects at one time, a hundred kilobytes: a table of flows shows only a few."""
 
 BATCH_ROWS: Final = 65_536
 """Rows of one batch that is written."""
