@@ -17,7 +17,6 @@ use crate::filter::Compiler;
 use crate::flow::crossings::{Crossings, Meaning};
 use crate::flow::delivery::Deliveries;
 use crate::flow::key::Side;
-use crate::flow::sendings::Pool;
 use crate::flow::tcp::{Outcome, Round};
 use crate::flow::tfrc::{Happening, TfrcSamples};
 use crate::flow::{Backlog, Flow, FlowTable, Found, Fragments, LOOK_UPS};
@@ -176,8 +175,6 @@ pub struct Analysis {
     /// All flows.
     pub flows: FlowTable,
     fragments: Fragments,
-    /// What waits for acknowledgements, of all flows.
-    pool: Pool,
     /// Packets between their two ends, where the trace shows both.
     crossings: Crossings,
     /// Packets that are not given to their flows yet; empty outside of [`Analysis::read_from`].
@@ -220,7 +217,6 @@ impl Analysis {
         Self {
             flows: FlowTable::new(options.max_flows),
             fragments: Fragments::default(),
-            pool: Pool::default(),
             crossings: Crossings::default(),
             backlog: Backlog::default(),
             outcome: Outcome::default(),
@@ -272,7 +268,7 @@ impl Analysis {
             summary.count(packets);
             self.take_batch(packets, asides, &mut summary);
         })?;
-        self.backlog.settle_all(&mut self.flows, &mut self.pool);
+        self.backlog.settle_all(&mut self.flows);
         self.close(reading, summary);
         Ok(())
     }
@@ -404,7 +400,7 @@ impl Analysis {
             && packet.sighting.is_none()
             && packet.frame.is_none()
             && is_flow(&packet.network)
-            && self.backlog.set_aside(packet, found, &mut self.flows, &mut self.pool)
+            && self.backlog.set_aside(packet, found, asides, &mut self.flows)
         {
             // Its number, if it has one, is not among what is set aside, and can be counted at once.
             if packet.network.transport == Transport::Udp {
@@ -421,7 +417,7 @@ impl Analysis {
         if packet.is_ip
             && let Some(found) = self.flows.find(&packet.network)
         {
-            self.backlog.settle(found.flow, &mut self.flows, &mut self.pool);
+            self.backlog.settle(found.flow, &mut self.flows);
         }
         self.take(packet, asides, summary);
     }
@@ -509,18 +505,19 @@ impl Analysis {
             self.take_tfrc(found, packet, meaning);
         }
         let Found { flow, side } = found;
-        let (flows, pool, outcome) = (&mut self.flows, &mut self.pool, &mut self.outcome);
+        let (flows, outcome) = (&mut self.flows, &mut self.outcome);
         outcome.clear();
+        let (of, pool) = flows.get_with_pool(flow);
         match meaning {
             Meaning::Nothing | Meaning::ReceivedAgain => {}
             Meaning::Sent => {
-                flows.get_mut(flow).on_sent(side, packet, network, asides, pool, outcome);
+                of.on_sent(side, packet, network, asides, pool, outcome);
                 if self.collects {
                     self.collect(found, packet, network);
                 }
             }
             Meaning::Received => {
-                flows.get_mut(flow).on_received(side, packet, network, asides, pool, outcome);
+                of.on_received(side, packet, network, asides, pool, outcome);
                 if self.collects {
                     self.collect_rtt(found, packet);
                 }
@@ -608,7 +605,7 @@ impl Analysis {
             summary.portless_packets += u64::from(has_flows(&network));
             return None;
         };
-        self.backlog.settle(found.flow, &mut self.flows, &mut self.pool);
+        self.backlog.settle(found.flow, &mut self.flows);
         // A later fragment has no options.
         self.give(found, packet, &network, &Asides::default());
         Some(found)
@@ -620,8 +617,8 @@ impl Analysis {
         if self.collects {
             outcome.clear();
         }
-        let flow = self.flows.get_mut(found.flow);
-        flow.on_packet(found.side, packet, network, asides, &mut self.pool, outcome);
+        let (flow, pool) = self.flows.get_with_pool(found.flow);
+        flow.on_packet(found.side, packet, network, asides, pool, outcome);
         if let (Some(details), Some(connection)) = (&mut self.details, &flow.tcp) {
             let sack = asides.sack(network.tcp.options.sack);
             details.take((found.flow, found.side), connection, packet, sack, outcome);

@@ -113,10 +113,13 @@ impl Asides {
     /// The blocks of a segment with these options.
     #[inline(always)]
     pub fn sack(&self, sack: Sack) -> &[(u32, u32)] {
-        match sack.blocks() {
-            Some(aside) => self.sacks.get(index(aside)).map_or(&[], SackBlocks::blocks),
-            None => &[],
-        }
+        self.sack_blocks(sack).map_or(&[], SackBlocks::blocks)
+    }
+
+    /// The same as they are kept, if the segment has any.
+    #[inline(always)]
+    pub fn sack_blocks(&self, sack: Sack) -> Option<&SackBlocks> {
+        self.sacks.get(index(sack.blocks()?))
     }
 
     /// The frame that carried the packet that has `aside`.

@@ -324,9 +324,9 @@ impl Analysis {
     fn pass(&mut self, found: Found, end: End, packet: &Packet, asides: &Asides) {
         let Found { flow, side } = found;
         let network = &packet.network;
-        let (pool, outcome) = (&mut self.pool, &mut self.outcome);
+        let outcome = &mut self.outcome;
         outcome.clear();
-        let watched = self.flows.get_mut(flow);
+        let (watched, pool) = self.flows.get_with_pool(flow);
         match end {
             End::Near => {
                 watched.on_sent(side, packet, network, asides, pool, outcome);

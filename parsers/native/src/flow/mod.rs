@@ -5,6 +5,7 @@ pub mod crossings;
 pub mod dccp;
 pub mod delivery;
 mod fragments;
+mod group;
 pub(crate) mod holes;
 mod identities;
 pub mod key;
@@ -15,12 +16,12 @@ mod sequences;
 mod table;
 pub mod tcp;
 pub mod tfrc;
+mod waiting;
 
 use crate::asides::{Asides, Head};
 use crate::documents::FlowTotals;
 use crate::event::{Network, Numbering, Packet, TcpFlags, Transport};
 use crate::wire::probe::ProbeLayout;
-use backlog::Aside;
 pub use backlog::Backlog;
 use delivery::{Deliveries, Delivery};
 pub use fragments::Fragments;
@@ -30,6 +31,7 @@ use sendings::Pool;
 pub use table::{FlowTable, Found, LOOK_UPS};
 use tcp::{Carrier, Connection, Outcome, Segment};
 use tfrc::TfrcFlow;
+use waiting::Waiting;
 
 /// Volume of one direction. What is rare is counted in 32 bits and stays at their maximum.
 #[derive(Clone, Copy, Debug)]
@@ -353,14 +355,13 @@ impl Flow {
 
     /// [`Flow::on_packet`] for a packet that was set aside.
     #[inline(always)]
-    fn on_aside(&mut self, packet: &Aside, pool: &mut Pool, outcome: &mut Outcome) {
-        let (side, payload) = (packet.side(), u32::from(packet.payload));
+    fn on_waiting(&mut self, packet: &Waiting, sack: &[(u32, u32)], pool: &mut Pool, outcome: &mut Outcome) {
+        let (side, payload) = (packet.side(), packet.payload());
         self.directions[side as usize].count(packet.time_ns, packet.wire_bytes(), Some(payload));
         if let Some(connection) = &mut self.tcp {
             let tcp = packet.tcp();
-            // Packets with SACK blocks are not set aside.
             let segment =
-                Segment { time_ns: packet.time_ns, tcp: &tcp, payload, sack: &[], carrier: packet.carrier() };
+                Segment { time_ns: packet.time_ns, tcp: &tcp, payload, sack, carrier: packet.carrier() };
             connection.on_segment(side, &segment, pool, outcome);
         }
     }

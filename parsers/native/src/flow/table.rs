@@ -5,14 +5,19 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::Flow;
+use super::group::{GROUP_BITS, Group};
 use super::key::{FlowKey, Side};
+use super::sendings::{MAX_NODES, NODES_PER_PACKET, Pool};
 use crate::event::{Endpoints, Network, Packet, TcpFlags, Transport};
 
 /// Entries of the first-level cache.
 const RECENT: usize = 256;
 
-/// Flows whose address space is reserved at once; up to here nothing is copied on growing.
+/// Flows whose keys' address space is reserved at once; up to here nothing is copied on growing.
 const RESERVED: usize = 1 << 17;
+
+/// Nodes that a group's pool is lent at a time.
+const LOAN: u32 = 64;
 
 /// Packets that [`FlowTable::find_each`] looks up at a time.
 pub const LOOK_UPS: usize = 32;
@@ -22,8 +27,10 @@ pub struct FlowTable {
     /// Numbers of flows by key; the newest of those that share one.
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    /// In order of their first packet.
-    flows: Vec<Flow>,
+    /// All flows, in order of their first packet.
+    groups: Vec<Group>,
+    /// Nodes that the groups' pools may still be lent.
+    room: u32,
     /// Their keys again, close together: a look-up compares them without touching the flow.
     keys: Vec<FlowKey>,
     max_flows: u32,
@@ -48,7 +55,8 @@ impl FlowTable {
             index: HashTable::new(),
             // Seeded anew in each process: nobody can prepare a capture whose keys collide.
             hasher: DefaultHashBuilder::default(),
-            flows: Vec::with_capacity(reserved),
+            groups: Vec::new(),
+            room: MAX_NODES,
             keys: Vec::with_capacity(reserved),
             max_flows,
             recent: [0; RECENT],
@@ -57,29 +65,79 @@ impl FlowTable {
 
     /// Number of flows.
     pub fn len(&self) -> usize {
-        self.flows.len()
+        self.keys.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.flows.is_empty()
+        self.keys.is_empty()
     }
 
     /// Flow number `flow`.
     #[inline(always)]
     pub fn get(&self, flow: u32) -> &Flow {
-        &self.flows[flow as usize]
+        &self.groups[(flow >> GROUP_BITS) as usize].flows()[place_of(flow)]
     }
 
     /// Flow number `flow`, to be changed.
     #[inline(always)]
     pub fn get_mut(&mut self, flow: u32) -> &mut Flow {
-        &mut self.flows[flow as usize]
+        &mut self.group_mut(flow).flows_mut()[place_of(flow)]
+    }
+
+    /// The same with the pool for what waits for acknowledgements, which has room for a packet if
+    /// there is any room left.
+    #[inline(always)]
+    pub fn get_with_pool(&mut self, flow: u32) -> (&mut Flow, &mut Pool) {
+        if self.group_mut(flow).pool_mut().room() < NODES_PER_PACKET {
+            self.lend_room(flow);
+        }
+        self.group_mut(flow).flow_and_pool(place_of(flow))
+    }
+
+    /// The group that `flow` belongs to.
+    #[inline(always)]
+    pub fn group_mut(&mut self, flow: u32) -> &mut Group {
+        &mut self.groups[(flow >> GROUP_BITS) as usize]
+    }
+
+    /// Give a group's pool room for the packets set aside and one more, if there is any.
+    #[cold]
+    #[inline(never)]
+    pub fn lend_room(&mut self, flow: u32) {
+        let group = &mut self.groups[(flow >> GROUP_BITS) as usize];
+        let missing = group.needed_room().saturating_sub(group.pool_mut().room());
+        let loan = missing.max(LOAN).min(self.room);
+        self.room -= loan;
+        group.pool_mut().add_room(loan);
+    }
+
+    /// All groups.
+    pub fn groups_mut(&mut self) -> &mut [Group] {
+        &mut self.groups
+    }
+
+    /// Divide the room that is left among the groups by the packets that they have set aside. What
+    /// each may use is decided here, and not while they use it, perhaps in several threads.
+    pub fn share_room(&mut self) {
+        for group in &mut self.groups {
+            self.room += group.pool_mut().take_room();
+        }
+        let needed = |group: &Group| u64::from(group.needed_room());
+        let all_needed: u64 = self.groups.iter().map(needed).sum();
+        let room = u64::from(self.room);
+        for group in &mut self.groups {
+            let share = (room * needed(group)).checked_div(all_needed).unwrap_or(0);
+            // Not more than needed, which is a 32-bit number.
+            let share = share.min(needed(group)) as u32;
+            self.room -= share;
+            group.pool_mut().add_room(share);
+        }
     }
 
     /// All flows, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
-        self.flows.iter_mut()
+        self.groups.iter_mut().flat_map(Group::flows_mut)
     }
 
     /// The flow that a packet belongs to, opened if need be. None if the bound is reached.
@@ -152,11 +210,14 @@ impl FlowTable {
     #[cold]
     #[inline(never)]
     fn open(&mut self, key: FlowKey, side: Side, source: u32) -> Option<u32> {
-        let number = self.flows.len() as u32;
+        let number = self.keys.len() as u32;
         if number >= self.max_flows {
             return None;
         }
-        self.flows.push(Flow::new(key, side, source));
+        if place_of(number) == 0 {
+            self.groups.push(Group::default());
+        }
+        self.group_mut(number).open(Flow::new(key, side, source));
         self.keys.push(key);
         self.register(key, number);
         Some(number)
@@ -174,4 +235,10 @@ impl FlowTable {
             }
         }
     }
+}
+
+/// Where a flow is in its group.
+#[inline(always)]
+fn place_of(flow: u32) -> usize {
+    (flow & ((1 << GROUP_BITS) - 1)) as usize
 }

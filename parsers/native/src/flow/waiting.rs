@@ -1,0 +1,141 @@
+//! A packet that waits until its flow takes it in, in short form.
+
+use super::Found;
+use super::key::Side;
+use super::tcp::Carrier;
+use crate::event::{Packet, Tcp, TcpFlags, TcpOptions, Transport};
+
+/// In [`Waiting::bits`], beside the TCP flags: the packet comes from [`Side::High`].
+const FROM_HIGH: u16 = 1 << 15;
+/// Likewise: there is a timestamp option.
+const HAS_TIMESTAMP: u16 = 1 << 14;
+/// Likewise: there is an IPv4 identification.
+const HAS_IP_ID: u16 = 1 << 13;
+/// Likewise: where the ECN bits are.
+const ECN_SHIFT: u32 = 11;
+/// Likewise: there are SACK blocks, beside the packets.
+const HAS_SACK: u16 = 1 << 10;
+/// The TCP flags.
+const FLAGS: u16 = 0x01ff;
+
+/// What a flow needs to know of a packet of the usual kind, in 40 bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    /// When it was seen.
+    pub time_ns: i64,
+    seq: u32,
+    ack: u32,
+    timestamp: (u32, u32),
+    window: u16,
+    bits: u16,
+    payload: u16,
+    ip_id: u16,
+    /// [`Carrier::place`].
+    way: u16,
+    ttl: u8,
+    /// Bytes of its frame on the wire that are not payload.
+    headers: u8,
+    /// The flow, among its neighbours.
+    place: u8,
+}
+
+impl Waiting {
+    /// Whether the short form holds all that `packet` says.
+    #[inline(always)]
+    pub fn holds(packet: &Packet) -> bool {
+        let network = &packet.network;
+        let Some(payload) = network.payload_bytes else { return false };
+        let is_short = payload <= u32::from(u16::MAX)
+            && packet.wire_bytes.wrapping_sub(payload) <= u32::from(u8::MAX)
+            && network.fragment.is_none()
+            && packet.stop.is_none();
+        match network.transport {
+            // The other options are on SYN only, and a SYN asks for the flow's state at once.
+            Transport::Tcp => is_short && !network.tcp.flags.has(TcpFlags::SYN),
+            Transport::Udp => is_short,
+            _ => false,
+        }
+    }
+
+    /// The short form of a packet, if that holds all of it but the SACK blocks.
+    #[inline(always)]
+    pub fn new(packet: &Packet, found: Found, has_sack: bool) -> Self {
+        let network = &packet.network;
+        let tcp = &network.tcp;
+        let payload = network.payload_bytes.unwrap_or_default();
+        let carrier = Carrier::of(packet);
+        let bit = |is_set: bool, bit: u16| if is_set { bit } else { 0 };
+        let bits = bit(found.side == Side::High, FROM_HIGH)
+            | bit(tcp.options.timestamp.is_some(), HAS_TIMESTAMP)
+            | bit(carrier.ip_id.is_some(), HAS_IP_ID)
+            | bit(has_sack, HAS_SACK);
+        Self {
+            time_ns: packet.time_ns,
+            seq: tcp.seq,
+            ack: tcp.ack,
+            timestamp: tcp.options.timestamp.unwrap_or_default(),
+            window: tcp.window,
+            bits: bits | u16::from(carrier.ecn & 3) << ECN_SHIFT | (tcp.flags.0 & FLAGS),
+            payload: payload as u16,
+            ip_id: carrier.ip_id.unwrap_or_default(),
+            way: carrier.place,
+            ttl: carrier.ttl,
+            headers: packet.wire_bytes.wrapping_sub(payload) as u8,
+            place: found.flow as u8,
+        }
+    }
+
+    /// Number of its flow among its neighbours.
+    #[inline(always)]
+    pub fn place(&self) -> usize {
+        usize::from(self.place)
+    }
+
+    /// The side that sent it.
+    #[inline(always)]
+    pub fn side(&self) -> Side {
+        if self.bits & FROM_HIGH != 0 { Side::High } else { Side::Low }
+    }
+
+    /// Its transport payload.
+    #[inline(always)]
+    pub fn payload(&self) -> u32 {
+        u32::from(self.payload)
+    }
+
+    /// Its frame on the wire.
+    #[inline(always)]
+    pub fn wire_bytes(&self) -> u32 {
+        u32::from(self.payload) + u32::from(self.headers)
+    }
+
+    /// Whether it has SACK blocks.
+    #[inline(always)]
+    pub fn has_sack(&self) -> bool {
+        self.bits & HAS_SACK != 0
+    }
+
+    /// What the packet around the segment said.
+    #[inline(always)]
+    pub fn carrier(&self) -> Carrier {
+        let ip_id = (self.bits & HAS_IP_ID != 0).then_some(self.ip_id);
+        let ecn = (self.bits >> ECN_SHIFT & 3) as u8;
+        Carrier { ip_id, ttl: self.ttl, ecn, place: self.way, is_cut: false }
+    }
+
+    /// Its TCP header; means nothing if the flow is not TCP.
+    #[inline(always)]
+    pub fn tcp(&self) -> Tcp {
+        let has_timestamp = self.bits & HAS_TIMESTAMP != 0;
+        Tcp {
+            seq: self.seq,
+            ack: self.ack,
+            flags: TcpFlags(self.bits & FLAGS),
+            window: self.window,
+            options: TcpOptions {
+                timestamp: has_timestamp.then_some(self.timestamp),
+                ..TcpOptions::default()
+            },
+        }
+    }
+}
