@@ -47,6 +47,8 @@ TABLES = {
     "`tfrctrace convert --what links`.",
     "link_samples": "One row for each 802.11 frame: `trace.link_samples`, "
     "`tfrctrace convert --what link_samples`.",
+    "transits": "One row for each packet between [two captures](pair.md), in the order of sending: "
+    "`trace.transits`, `tfrctrace convert --what transits`.",
 }
 
 COLUMNS_HEAD = """\

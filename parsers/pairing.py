@@ -9,7 +9,6 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfrctrace.durations import parse_offset_ns
 from tfrctrace.errors import UsageError, source_name
 from tfrctrace.parsers.sources import size_in_bytes
 
@@ -25,14 +24,14 @@ class Pair:
     """What the clock of the second capture is ahead of the first's; None leaves it to the packets."""
 
 
-def pair_of(*, pair: bool, clock_offset: str | None, others: Mapping[str, object]) -> Pair | None:
+def pair_of(*, pair: bool, clock_offset_ns: int | None, others: Mapping[str, object]) -> Pair | None:
     """Return how the inputs are matched, or None if they are no pair.
 
-    `clock_offset` is a duration that may have a sign. `others` are options by name, as the user gave them,
-    that have no meaning for a pair.
+    `clock_offset_ns` is what the user says that the second clock is ahead. `others` are options by name, as
+    the user gave them, that have no meaning for a pair.
     """
     if not pair:
-        if clock_offset is not None:
+        if clock_offset_ns is not None:
             raise UsageError(
                 "a clock offset is between two captures of the same packets", hint="say so with `--pair`"
             )
@@ -40,7 +39,7 @@ def pair_of(*, pair: bool, clock_offset: str | None, others: Mapping[str, object
     for name, value in others.items():
         if value:
             raise UsageError(f"`{name}` has no meaning for a pair of captures", hint="leave it out")
-    return Pair(None if clock_offset is None else parse_offset_ns(clock_offset))
+    return Pair(clock_offset_ns)
 
 
 def check_pair(names: Sequence[str]) -> None:

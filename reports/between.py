@@ -85,10 +85,9 @@ def _facts(rows: list[dict[str, Any]], clock: Clock) -> Iterator[Fact]:
     if not clock["has_delays"]:
         yield Fact("Second clock", "not known", "packets of one direction only")
         return
-    ahead = "ahead" if clock["offset_ns"] >= 0 else "behind"
     yield Fact(
-        "Second clock",
-        f"{_offset(abs(clock['offset_ns']))} {ahead}",
+        f"Second clock {'ahead' if clock['offset_ns'] >= 0 else 'behind'}",
+        _offset(clock),
         "as given" if clock["is_given"] else f"{_offset_words(clock)} at the first packet in both",
     )
     if not clock["is_given"]:
@@ -97,9 +96,12 @@ def _facts(rows: list[dict[str, Any]], clock: Clock) -> Iterator[Fact]:
         yield Fact("Its drift", value, _drift_words(clock))
 
 
-def _offset(offset_ns: int) -> str:
-    """Return an offset to the microsecond, of which three digits would say nothing."""
-    return f"{offset_ns / 1e9:,.6f} s"
+def _offset(clock: Clock) -> str:
+    """Return the offset to the microsecond, or millisecond if it is not known as well."""
+    low_ns, high_ns = clock["offset_low_ns"] or 0, clock["offset_high_ns"] or 0
+    is_coarse = not clock["is_given"] and high_ns - low_ns > _NS_PER_MS
+    seconds = abs(clock["offset_ns"]) / 1e9
+    return f"{seconds:,.3f} s" if is_coarse else f"{seconds:,.6f} s"
 
 
 def _offset_words(clock: Clock) -> str:

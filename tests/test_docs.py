@@ -160,11 +160,12 @@ def test_the_scenario_that_the_documentation_shows_is_the_one_that_ships() -> No
     assert shown == (ROOT / "sample_traces" / "up-and-down.toml").read_text()
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/capacity.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/capacity.md", "docs/pair.md"])
 def test_python_in_the_documentation_runs(page: str, tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
     assert blocks
     (tmp_path / "sample_traces").symlink_to(ROOT / "sample_traces")
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
     run = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -84,7 +84,7 @@ def open(
     Raises `FilterError` for a wrong filter, and `InputError` (here or at the first question) if none of the
     inputs can be read. If some can, or with a reservation, a `TfrctraceWarning` says so.
     """
-    from tfrctrace.durations import parse_duration_ns
+    from tfrctrace.durations import parse_duration_ns, parse_offset_ns
     from tfrctrace.parsers._native import node_layers
     from tfrctrace.parsers.dissect import parse_dissect
     from tfrctrace.parsers.filters import CompiledFilter
@@ -105,7 +105,7 @@ def open(
         join=join,
         pair=pair_of(
             pair=pair,
-            clock_offset=clock_offset,
+            clock_offset_ns=None if clock_offset is None else parse_offset_ns(clock_offset),
             others={
                 "join": join,
                 "layer": layer,

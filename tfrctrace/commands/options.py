@@ -180,9 +180,11 @@ def open_trace(
 
 
 def _pair_of(pair: bool, clock_offset: str | None, others: Mapping[str, object]) -> PairSettings | None:
+    from tfrctrace.durations import parse_offset_ns
     from tfrctrace.parsers.pairing import pair_of
 
-    return pair_of(pair=pair, clock_offset=clock_offset, others=others)
+    clock_offset_ns = None if clock_offset is None else parse_offset_ns(clock_offset)
+    return pair_of(pair=pair, clock_offset_ns=clock_offset_ns, others=others)
 
 
 def _check_pair(names: list[str]) -> None:

@@ -8,6 +8,8 @@
 use std::ffi::OsStr;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
+
 use super::{Analysis, Samples};
 use crate::asides::{Asides, Head};
 use crate::error::{Problem, ProblemKind, ReadError};
@@ -91,6 +93,8 @@ pub struct Pairing {
     spans_ns: [(i64, i64); 2],
     /// The longest delay of any packet.
     longest_ns: i64,
+    /// When the first and the last packet of each flow and direction that arrived were sent.
+    arrived_ns: HashMap<(u32, bool), (i64, i64)>,
     /// Every packet, if wanted.
     pub transits: Samples<Transit>,
 }
@@ -117,6 +121,7 @@ impl Pairing {
             outside: Outside::default(),
             spans_ns,
             longest_ns: 0,
+            arrived_ns: HashMap::new(),
             transits,
         }
     }
@@ -166,12 +171,16 @@ impl Pairing {
         Some(ReadError::whole(ProblemKind::Imprecise, message).hint(hint))
     }
 
-    /// Whether the capture at the far end was running when a packet should have come there.
+    /// Whether the capture at the far end was running when a packet should have come there. So it was
+    /// if one that was sent before it has come, and one that was sent after it.
     fn was_expected(&self, near: &Passing, delivery: &Delivery) -> bool {
         let (start_ns, end_ns) = self.spans_ns[near.tap.other() as usize];
+        let arrived_ns = self.arrived_ns.get(&(near.flow, near.side == Side::High));
+        let (earliest_ns, latest_ns) = arrived_ns.copied().unwrap_or((i64::MAX, i64::MIN));
         let longest = delivery.delay.range.max_ns().and_then(|longest| i64::try_from(longest).ok());
         let longest_ns = longest.unwrap_or(self.longest_ns);
-        near.time_ns >= start_ns && near.time_ns <= end_ns.saturating_sub(longest_ns)
+        let has_begun = near.time_ns >= start_ns.min(earliest_ns);
+        has_begun && near.time_ns <= end_ns.saturating_sub(longest_ns).max(latest_ns)
     }
 }
 
@@ -309,7 +318,7 @@ impl Analysis {
         let head = payload_head(network, asides);
         let is_again = self.match_pieces(pairing, found, (tap, end), packet, head);
         if is_tcp && !is_again {
-            self.look_outside(pairing, found, end, network);
+            self.look_outside(pairing, found, end, network, asides);
         }
     }
 
@@ -344,12 +353,20 @@ impl Analysis {
     }
 
     /// See what a segment tells of losses outside of the way between the captures.
-    fn look_outside(&mut self, pairing: &mut Pairing, found: Found, end: End, network: &Network) {
+    fn look_outside(
+        &mut self,
+        pairing: &mut Pairing,
+        found: Found,
+        end: End,
+        network: &Network,
+        asides: &Asides,
+    ) {
         let Found { flow, side } = found;
         let outside = &mut pairing.outside;
         if end == End::Near {
             // Where this side's packets pass first those of the other side pass last.
-            outside.on_acknowledgement(flow, side.other(), &network.tcp);
+            let blocks = asides.sack(network.tcp.options.sack);
+            outside.on_acknowledgement(flow, side.other(), &network.tcp, blocks);
         }
         let delivery = self.flows.get_mut(flow).deliveries_mut().of_mut(side);
         let payload = network.payload_bytes.unwrap_or(0);
@@ -421,6 +438,9 @@ impl Analysis {
         let delay_ns = far.time_ns.saturating_sub(near.time_ns);
         pairing.met += 1;
         pairing.longest_ns = pairing.longest_ns.max(delay_ns);
+        let direction = (near.flow, near.side == Side::High);
+        let (first_ns, last_ns) = pairing.arrived_ns.entry(direction).or_insert((i64::MAX, i64::MIN));
+        (*first_ns, *last_ns) = (near.time_ns.min(*first_ns), near.time_ns.max(*last_ns));
         if let Some(bins) = &mut self.bins
             && let Ok(delay_ns) = u64::try_from(delay_ns)
             && pairing.has_delays()

@@ -63,6 +63,12 @@ impl Holes {
         filled
     }
 
+    /// Whether any byte of `start..end` has not been seen.
+    pub fn overlap(&self, start: i64, end: i64) -> bool {
+        let at = self.ranges.partition_point(|range| range.1 <= start);
+        self.ranges.get(at).is_some_and(|range| range.0 < end)
+    }
+
     /// Bytes never seen.
     pub fn missing(&self) -> u64 {
         let open: u64 = self.ranges.iter().map(|range| (range.1 - range.0) as u64).sum();
@@ -84,7 +90,9 @@ mod tests {
     fn test_a_hole_is_filled_in_pieces() {
         let mut holes = Holes::default();
         holes.open(10, 30);
+        assert!(holes.overlap(29, 40) && !holes.overlap(30, 40) && !holes.overlap(0, 10));
         assert_eq!(holes.fill(15, 20), 5);
+        assert!(!holes.overlap(15, 20));
         assert_eq!(holes.fill(15, 20), 0);
         assert_eq!(holes.fill(0, 100), 15);
         assert_eq!(holes.missing(), 0);

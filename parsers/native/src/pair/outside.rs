@@ -5,8 +5,9 @@
 //! again; one that was only overtaken is older. Without timestamps nothing tells.
 //!
 //! Behind the other capture: a segment passes it again while the receiver's acknowledgements, as
-//! they passed there, still ask for its bytes. What the receiver has already, and is sent again for
-//! no need, it does not ask for.
+//! they passed there, still ask for its bytes: the next one, or (RFC 2018) those between what was
+//! acknowledged selectively. What the receiver has already, and is sent again for no need, it does
+//! not ask for.
 
 use hashbrown::HashMap;
 
@@ -44,8 +45,20 @@ impl Shown {
     }
 
     fn show(&mut self, tcp: &Tcp, payload: u32) -> Novelty {
+        let (start, end) = self.range(tcp, payload);
+        let novelty = self.cover(start, end);
+        if novelty == Novelty::Ahead {
+            self.timestamp = timestamp(tcp);
+        }
+        novelty
+    }
+
+    fn range(&self, tcp: &Tcp, payload: u32) -> (i64, i64) {
         let start = self.unwrapper.position(SeqNumber(tcp.seq), self.highest);
-        let end = start.saturating_add(i64::from(payload));
+        (start, start.saturating_add(i64::from(payload)))
+    }
+
+    fn cover(&mut self, start: i64, end: i64) -> Novelty {
         if start < 0 {
             // Before all that the capture has shown: nobody knows whether it was sent before.
             return Novelty::Ahead;
@@ -56,10 +69,48 @@ impl Shown {
         }
         if start > self.highest {
             self.holes.open(self.highest, start);
+        } else {
+            self.holes.fill(start, self.highest);
         }
         self.highest = end;
-        self.timestamp = timestamp(tcp);
         Novelty::Ahead
+    }
+}
+
+/// What the receiver has, in the positions of what the farther capture has shown.
+#[derive(Debug, Default)]
+struct Receipts {
+    /// The next byte that it expects.
+    next: i64,
+    /// End of what it has acknowledged, selectively or not; holes before it.
+    highest: i64,
+    holes: Holes,
+    /// It takes nothing, so it asks for nothing.
+    is_closed: bool,
+}
+
+impl Receipts {
+    fn on_acknowledgement(&mut self, next: i64, blocks: impl Iterator<Item = (i64, i64)>) {
+        self.next = next.max(self.next);
+        self.cover(0, self.next);
+        for (start, end) in blocks {
+            self.cover(start.max(self.next), end);
+        }
+    }
+
+    fn cover(&mut self, start: i64, end: i64) {
+        if start >= end {
+            return;
+        }
+        if start > self.highest {
+            self.holes.open(self.highest, start);
+        }
+        self.holes.fill(start, end);
+        self.highest = self.highest.max(end);
+    }
+
+    fn asks_for(&self, start: i64, end: i64) -> bool {
+        !self.is_closed && ((start..end).contains(&self.next) || self.holes.overlap(start, end))
     }
 }
 
@@ -68,8 +119,7 @@ impl Shown {
 struct Direction {
     near: Option<Shown>,
     far: Option<Shown>,
-    /// The byte that the receiver asks for, when its acknowledgement passed the farther capture.
-    asked: Option<SeqNumber>,
+    receipts: Receipts,
 }
 
 /// All directions of TCP connections with data: as many as flows are followed.
@@ -92,22 +142,24 @@ impl Outside {
     /// The same segment, or another, passed the farther capture; whether it is the repetition of one
     /// that was lost behind.
     pub fn is_lost_behind(&mut self, flow: u32, side: Side, tcp: &Tcp, payload: u32) -> bool {
-        let direction = self.direction(flow, side);
-        let asked = direction.asked;
-        let shown = direction.far.get_or_insert_with(|| Shown::starting_with(tcp));
-        let is_in_it = |asked: SeqNumber| {
-            u32::try_from(asked.since(SeqNumber(tcp.seq))).is_ok_and(|offset| offset < payload)
-        };
-        shown.show(tcp, payload) == Novelty::Repeated && asked.is_some_and(is_in_it)
+        let Direction { far, receipts, .. } = self.direction(flow, side);
+        let shown = far.get_or_insert_with(|| Shown::starting_with(tcp));
+        let (start, end) = shown.range(tcp, payload);
+        shown.show(tcp, payload) == Novelty::Repeated && receipts.asks_for(start, end)
     }
 
-    /// The receiver of what `side` sends acknowledged, where packets of `side` pass last. With its
-    /// window closed it asks for nothing.
-    pub fn on_acknowledgement(&mut self, flow: u32, side: Side, tcp: &Tcp) {
+    /// The receiver of what `side` sends acknowledged, where packets of `side` pass last; `blocks`
+    /// selectively.
+    pub fn on_acknowledgement(&mut self, flow: u32, side: Side, tcp: &Tcp, blocks: &[(u32, u32)]) {
         if tcp.flags.has(TcpFlags::ACK)
-            && let Some(direction) = self.directions.get_mut(&(flow, side == Side::High))
+            && let Some(Direction { far: Some(far), receipts, .. }) =
+                self.directions.get_mut(&(flow, side == Side::High))
         {
-            direction.asked = (tcp.window > 0).then_some(SeqNumber(tcp.ack));
+            let position = |number| far.unwrapper.position(SeqNumber(number), far.highest);
+            // What the capture has not shown the receiver cannot have got past it.
+            let blocks = blocks.iter().map(|&(start, end)| (position(start), position(end).min(far.highest)));
+            receipts.on_acknowledgement(position(tcp.ack).min(far.highest), blocks);
+            receipts.is_closed = tcp.window == 0;
         }
     }
 
@@ -151,13 +203,26 @@ mod tests {
     fn test_a_segment_is_lost_behind_only_if_the_receiver_asks_for_it() {
         let mut outside = Outside::default();
         let mut lost = |seq, asked| {
-            outside.on_acknowledgement(0, Side::Low, &acknowledgement(asked));
+            outside.on_acknowledgement(0, Side::Low, &acknowledgement(asked), &[]);
             outside.is_lost_behind(0, Side::Low, &segment(seq, 1), 100)
         };
         assert!(!lost(u32::MAX - 49, 0) && !lost(50, 0) && !lost(150, 0));
-        assert!(!lost(50, 250), "it has all");
         assert!(!lost(150, 50), "it asks for another");
         assert!(lost(50, 50));
+        assert!(!lost(50, 250), "it has all");
+    }
+
+    #[test]
+    fn test_what_is_between_selective_acknowledgements_is_asked_for() {
+        let mut outside = Outside::default();
+        for seq in [0, 100, 200, 300, 400] {
+            assert!(!outside.is_lost_behind(0, Side::Low, &segment(seq, 1), 100));
+        }
+        outside.on_acknowledgement(0, Side::Low, &acknowledgement(100), &[(200, 300)]);
+        outside.on_acknowledgement(0, Side::Low, &acknowledgement(100), &[(400, 500)]);
+        let lost =
+            [0, 100, 200, 300, 400].map(|seq| outside.is_lost_behind(0, Side::Low, &segment(seq, 2), 100));
+        assert_eq!(lost, [false, true, false, true, false]);
     }
 
     proptest! {
@@ -172,7 +237,7 @@ mod tests {
                     true => outside.is_lost_before(0, Side::Low, &tcp, payload),
                     false => outside.is_lost_behind(0, Side::Low, &tcp, payload),
                 };
-                outside.on_acknowledgement(0, Side::Low, &acknowledgement(payload));
+                outside.on_acknowledgement(0, Side::Low, &acknowledgement(payload), &[(seq, timestamp)]);
             }
         }
     }
