@@ -222,6 +222,7 @@ def analyse_pair(
     bin_ns: int | None = None,
     rtt: bool = False,
     losses: bool = False,
+    rounds: bool = False,
     links: bool = False,
     transits: bool = False,
     max_flows: int = 1_000_000,

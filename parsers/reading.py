@@ -248,6 +248,7 @@ class Pass:
             bin_ns=self._bin_ns,
             rtt="rtt" in self._collect,
             losses="losses" in self._collect,
+            rounds="rounds" in self._collect,
             links="link_samples" in self._collect,
             transits="transits" in self._collect,
             max_flows=settings.max_flows,

@@ -359,6 +359,15 @@ def test_what_takes_a_pair_is_refused_without_one() -> None:
         _ = tfrctrace.open(RELAY).transits
     with pytest.raises(UsageError, match="transits"):
         open_pair(*RELAY).packet_batches()
+    with pytest.raises(UsageError, match="of one capture"):
+        open_pair(*RELAY).table("tcp")
+
+
+def test_rounds_of_a_pair_are_those_of_the_senders_capture() -> None:
+    own = tfrctrace.open(RELAY[0]).table("rounds").frame()
+    paired = open_pair(*RELAY).table("rounds").frame()
+    assert len(paired) > 0
+    assert paired.filter(pl.col("direction") == "fwd").equals(own.filter(pl.col("direction") == "fwd"))
 
 
 def test_a_pipe_cannot_be_one_of_a_pair(tmp_path: Path) -> None:

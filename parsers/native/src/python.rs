@@ -420,7 +420,7 @@ fn analyse(
 #[pyfunction]
 #[pyo3(signature = (
     first, second, *, clock_offset_ns = None, filter = None, bins = false, bin_ns = None, rtt = false, losses = false,
-    links = false, transits = false, max_flows = 1_000_000, max_samples = 10_000_000,
+    rounds = false, links = false, transits = false, max_flows = 1_000_000, max_samples = 10_000_000,
     max_decompressed_bytes = 64 << 30, progress = None,
 ))]
 #[allow(clippy::too_many_arguments)]
@@ -434,6 +434,7 @@ fn analyse_pair(
     bin_ns: Option<i64>,
     rtt: bool,
     losses: bool,
+    rounds: bool,
     links: bool,
     transits: bool,
     max_flows: u32,
@@ -445,6 +446,7 @@ fn analyse_pair(
         bins: bin_width(bins, bin_ns)?,
         rtt,
         losses,
+        rounds,
         links,
         transits,
         max_flows,
