@@ -43,7 +43,8 @@ impl<'a> FlowRow<'a> {
         let pure_acks = other
             .packets
             .checked_sub(other.data_packets + u64::from(acknowledger.bare_controls))
-            .filter(|&acks| acks > 0 && packets > 0 && other.cut_packets == 0)?;
+            .filter(|&acks| acks > 0 && packets > 0 && other.cut_packets == 0)
+            .filter(|_| acknowledger.bare_controls < u16::MAX)?;
         Some(packets as f64 / pure_acks as f64)
     }
 }
@@ -52,20 +53,20 @@ impl<'a> FlowRow<'a> {
 pub(super) fn of_flows(rows: &[FlowRow<'_>], columns: &mut Columns) {
     columns.u64("max_flight_bytes", rows.iter().map(|row| row.in_bytes()?.max_flight_bytes().map(u64::from)));
     columns.f64("mean_flight_bytes", rows.iter().map(FlowRow::mean_flight_bytes));
-    columns.u64("cwnd_max_bytes", rows.iter().map(|row| row.rounds()?.max_cwnd.map(u64::from)));
+    columns.u64("cwnd_max_bytes", rows.iter().map(|row| row.rounds()?.max_cwnd().map(u64::from)));
     columns.u64("receive_window_min_bytes", rows.iter().map(|row| row.window(|range| range.0)));
     columns.u64("receive_window_max_bytes", rows.iter().map(|row| row.window(|range| range.1)));
     columns.f64("zero_window_ms", rows.iter().map(FlowRow::zero_window_ms));
     columns.u64("rounds", rows.iter().map(|row| row.rounds().map(|rounds| u64::from(rounds.count))));
-    let exit = |row: &FlowRow<'_>| row.rounds()?.slow_start_exit;
+    let exit = |row: &FlowRow<'_>| row.rounds()?.slow_start_exit();
     columns.f64("slow_start_exit_ms", rows.iter().map(|row| exit(row).map(|exit| ms(exit.0))));
     columns.u64("slow_start_exit_bytes", rows.iter().map(|row| exit(row).map(|exit| u64::from(exit.1))));
     let mut episodes = |count: &str, time: &str, of: fn(&Rounds) -> (u32, i64)| {
         columns.u64(count, rows.iter().map(|row| row.rounds().map(|rounds| u64::from(of(rounds).0))));
         columns.f64(time, rows.iter().map(|row| row.rounds().map(|rounds| ms(of(rounds).1))));
     };
-    episodes("recovery_episodes", "recovery_ms", |rounds| rounds.recoveries);
-    episodes("rto_episodes", "rto_ms", |rounds| rounds.timeouts);
+    episodes("recovery_episodes", "recovery_ms", Rounds::recoveries);
+    episodes("rto_episodes", "rto_ms", Rounds::timeouts);
     let mut share = |name: &str, limit: Limit| {
         columns.f64(name, rows.iter().map(|row| row.rounds()?.times.share(limit)));
     };
@@ -74,7 +75,7 @@ pub(super) fn of_flows(rows: &[FlowRow<'_>], columns: &mut Columns) {
     share("network_limited_share", Limit::Network);
     columns.f64("idle_max_ms", rows.iter().map(|row| row.rounds().map(|rounds| ms(rounds.longest_idle_ns))));
     columns.f64("delayed_ack_ratio", rows.iter().map(FlowRow::delayed_ack_ratio));
-    let delayed_acks = |row: &FlowRow<'_>| row.in_bytes().map(|half| u64::from(half.delayed_acks));
+    let delayed_acks = |row: &FlowRow<'_>| row.rounds().map(|rounds| u64::from(rounds.delayed_acks));
     columns.u64("delayed_ack_samples", rows.iter().map(delayed_acks));
 }
 
@@ -104,7 +105,7 @@ impl Rows for RoundRows {
         columns.u64("flight_bytes", rounds().map(|round| u64::from(round.flight)));
         columns.u64("window_bytes", rounds().map(|round| round.window.map(u64::from)));
         columns.u64("cwnd_bytes", rounds().map(|round| round.cwnd().map(u64::from)));
-        columns.u64("delivered_bytes", rounds().map(|round| round.delivered));
+        columns.u64("delivered_bytes", rounds().map(|round| u64::from(round.delivered)));
         columns.f64("rtt_ms", rounds().map(|round| round.rtt_ns.map(|ns| ns as f64 / 1e6)));
         columns.text("limit", rounds().map(|round| Some(round.limit.name())));
         columns.text("phase", rounds().map(|round| round.phase.map(|phase| phase.name())));

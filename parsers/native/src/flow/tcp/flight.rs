@@ -95,6 +95,13 @@ impl Flight {
         }
     }
 
+    /// An acknowledgement of this data waited for a timer.
+    pub fn note_delayed_ack(&mut self) {
+        if let Some(rounds) = &mut self.rounds {
+            rounds.delayed_acks = rounds.delayed_acks.saturating_add(1);
+        }
+    }
+
     /// The rounds that are over; None if no data was sent.
     pub fn rounds(&self) -> Option<&Rounds> {
         self.rounds.as_deref()

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::flight::Flight;
-use super::rounds::{Close, Limit, Phase, Repair, Round};
+use super::rounds::{Close, Limit, Phase, Repair, Round, Rounds};
 
 const MS: i64 = 1_000_000;
 const SEGMENT: i64 = 1_000;
@@ -105,8 +105,8 @@ fn test_slow_start_ends_where_the_flight_grows_by_less_than_half() {
     }
     let (slow, avoidance) = (Some(Phase::SlowStart), Some(Phase::CongestionAvoidance));
     assert_eq!(sender.phases(), [slow, slow, slow, slow, avoidance, avoidance]);
-    assert_eq!(sender.flight.rounds().unwrap().slow_start_exit, Some((400 * MS, 16_000)));
-    assert_eq!(sender.flight.rounds().unwrap().max_cwnd, Some(18_000));
+    assert_eq!(sender.flight.rounds().unwrap().slow_start_exit(), Some((400 * MS, 16_000)));
+    assert_eq!(sender.flight.rounds().unwrap().max_cwnd(), Some(18_000));
 }
 
 #[test]
@@ -118,8 +118,8 @@ fn test_a_recovery_lasts_until_what_was_outstanding_is_acknowledged() {
     sender.send_again(120, Repair::Recovery);
     sender.acknowledge(200, 10 * SEGMENT);
     let rounds = sender.flight.rounds().unwrap();
-    assert_eq!((rounds.recoveries, rounds.timeouts), ((1, 100 * MS), (0, 0)));
-    assert_eq!(rounds.slow_start_exit, Some((100 * MS, 10_000)));
+    assert_eq!((rounds.recoveries(), rounds.timeouts()), ((1, 100 * MS), (0, 0)));
+    assert_eq!(rounds.slow_start_exit(), Some((100 * MS, 10_000)));
     sender.acknowledge(210, 2 * SEGMENT);
     assert_eq!(sender.phases(), [Some(Phase::Recovery), Some(Phase::CongestionAvoidance)]);
 }
@@ -133,7 +133,7 @@ fn test_a_timeout_takes_over_from_a_recovery() {
     sender.send_again(900, Repair::Timeout);
     sender.acknowledge(1_000, 10 * SEGMENT);
     let rounds = sender.flight.rounds().unwrap();
-    assert_eq!((rounds.recoveries, rounds.timeouts), ((1, 300 * MS), (1, 600 * MS)));
+    assert_eq!((rounds.recoveries(), rounds.timeouts()), ((1, 300 * MS), (1, 600 * MS)));
     assert_eq!(sender.phases(), [Some(Phase::Timeout)]);
 }
 
@@ -143,7 +143,7 @@ fn test_what_is_sent_again_after_all_was_acknowledged_is_no_recovery() {
     sender.round_trip(0, 3);
     sender.send_again(150, Repair::Timeout);
     sender.round_trip(200, 3);
-    assert_eq!(sender.flight.rounds().unwrap().timeouts, (0, 0));
+    assert_eq!(sender.flight.rounds().unwrap().timeouts(), (0, 0));
 }
 
 #[test]
@@ -190,6 +190,12 @@ fn test_segments_shorter_than_the_mss_allows_are_whole_if_they_all_are() {
 }
 
 #[test]
+fn test_a_hundred_thousand_flows_fit_into_memory() {
+    assert!(size_of::<Flight>() <= 32);
+    assert!(size_of::<Rounds>() <= 112);
+}
+
+#[test]
 fn test_the_window_is_no_limit_where_its_scale_is_not_known() {
     let mut sender = Sender::new();
     sender.window = None;
@@ -220,7 +226,7 @@ proptest! {
             highest = highest.max(sender.next - sender.acknowledged);
         }
         let outstanding = sender.next - sender.acknowledged;
-        let delivered: u64 = sender.rounds.iter().map(|round| round.delivered).sum();
+        let delivered: u64 = sender.rounds.iter().map(|round| u64::from(round.delivered)).sum();
         prop_assert!(delivered <= sender.acknowledged as u64);
         let Some(rounds) = sender.flight.rounds() else { return Ok(()) };
         prop_assert_eq!(rounds.count as usize, sender.rounds.len());

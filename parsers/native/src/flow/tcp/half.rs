@@ -69,8 +69,8 @@ pub struct Half {
     /// Whether the options of one of them were not captured whole.
     pub(super) has_cut_syn: bool,
     pub(super) fin: bool,
-    /// Segments with SYN, FIN or RST and no payload.
-    pub bare_controls: u32,
+    /// Segments with SYN, FIN or RST and no payload; at its maximum there may be more.
+    pub bare_controls: u16,
 
     /// Payload with every byte counted once.
     pub unique_bytes: u64,
@@ -86,8 +86,6 @@ pub struct Half {
     pub rtt: RttStatistics,
     /// Its percentiles.
     pub rtt_sketch: Sketch,
-    /// Those of its samples that seem to have waited for a delayed-acknowledgement timer.
-    pub delayed_acks: u32,
     /// RTT of this side's data, by timestamp echo.
     pub timestamp_rtt: RttRange,
     /// Whether any segment carried a timestamp.
@@ -377,7 +375,9 @@ impl Half {
         let is_control = segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST);
         let is_few = bytes < 2 * i64::from(self.full_size(acknowledger));
         let is_delayed = is_few && !is_control && segment.payload == 0;
-        self.delayed_acks = self.delayed_acks.saturating_add(u32::from(is_delayed));
+        if is_delayed {
+            self.flight.note_delayed_ack();
+        }
         is_delayed
     }
 

@@ -245,7 +245,7 @@ impl Connection {
         }
         let half = &mut self.halves[side as usize];
         half.fin |= flags.has(TcpFlags::FIN);
-        half.bare_controls = half.bare_controls.saturating_add(u32::from(segment.payload == 0));
+        half.bare_controls = half.bare_controls.saturating_add(u16::from(segment.payload == 0));
         if flags.has(TcpFlags::SYN) {
             half.syns += 1;
             half.has_cut_syn |= segment.carrier.is_cut;

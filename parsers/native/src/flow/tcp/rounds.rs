@@ -8,6 +8,8 @@
 //! The times of the three limits are those of RFC 4898 (`tcpEStatsPerfSndLimTimeRwin`, `...Cwnd`,
 //! `...Snd`), with its `Snd` called application: a capture does not see a full send buffer.
 
+use std::num::NonZeroI64;
+
 /// Growth of the flight from one round to the next that is slow start: RFC 5681 doubles it, or with
 /// delayed acknowledgements makes it half as large again.
 const SLOW_START_GROWTH: (u64, u64) = (3, 2);
@@ -126,7 +128,7 @@ pub struct Round {
     /// The receive window at its end; None if the scale is not known.
     pub window: Option<u32>,
     /// Bytes acknowledged in it.
-    pub delivered: u64,
+    pub delivered: u32,
     /// The RTT that its last acknowledgement tells.
     pub rtt_ns: Option<u64>,
     /// Why the flight was not larger.
@@ -145,41 +147,30 @@ impl Round {
 /// Where the time of a flow went: between the first data and the last acknowledgement of a round.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
-    /// Rounds in which the application had nothing more.
-    application_ns: i64,
+    /// By what limited the flow, silence included.
+    ns: [i64; 3],
     /// Nothing outstanding.
-    idle_ns: i64,
-    /// Rounds in which the receive window was full.
-    receiver_ns: i64,
-    /// Nothing outstanding and the receive window closed.
-    closed_ns: i64,
-    /// All other rounds.
-    network_ns: i64,
+    silent_ns: i64,
 }
 
 impl Times {
+    fn whole_ns(&self) -> i64 {
+        self.ns.iter().fold(0, |sum, &part| sum.saturating_add(part))
+    }
+
     /// With data outstanding.
     pub fn rounds_ns(&self) -> i64 {
-        self.application_ns.saturating_add(self.receiver_ns).saturating_add(self.network_ns)
+        self.whole_ns().saturating_sub(self.silent_ns)
     }
 
     /// Share of the whole that `limit` has; None before the first round is over.
     pub fn share(&self, limit: Limit) -> Option<f64> {
-        let whole = self.rounds_ns().saturating_add(self.idle_ns).saturating_add(self.closed_ns);
-        let part = match limit {
-            Limit::Application => self.application_ns.saturating_add(self.idle_ns),
-            Limit::Receiver => self.receiver_ns.saturating_add(self.closed_ns),
-            Limit::Network => self.network_ns,
-        };
-        (whole > 0).then(|| part as f64 / whole as f64)
+        let whole_ns = self.whole_ns();
+        (whole_ns > 0).then(|| self.ns[limit as usize] as f64 / whole_ns as f64)
     }
 
     fn add(&mut self, limit: Limit, ns: i64) {
-        let part = match limit {
-            Limit::Application => &mut self.application_ns,
-            Limit::Receiver => &mut self.receiver_ns,
-            Limit::Network => &mut self.network_ns,
-        };
+        let part = &mut self.ns[limit as usize];
         *part = part.saturating_add(ns);
     }
 }
@@ -193,40 +184,58 @@ struct Episode {
     since_ns: i64,
 }
 
-/// The rounds of one direction so far.
+/// What was repaired in one direction: most flows are over before they need it.
+#[derive(Debug, Default)]
+struct Repairs {
+    /// The one that is going on.
+    episode: Option<Episode>,
+    /// Number of episodes that acknowledgements began, and the time in those that are over.
+    recoveries: (u32, i64),
+    /// The same of those that a timeout began, or came to.
+    timeouts: (u32, i64),
+}
+
+impl Repairs {
+    fn tally(&mut self, repair: Repair) -> &mut (u32, i64) {
+        match repair {
+            Repair::Recovery => &mut self.recoveries,
+            Repair::Timeout => &mut self.timeouts,
+        }
+    }
+}
+
+/// The rounds of one direction so far, in 112 bytes: there are many flows.
 #[derive(Debug)]
 pub struct Rounds {
     /// When the round began, or the silence.
     since_ns: i64,
-    /// What was acknowledged then.
-    since_position: i64,
     first_data_ns: i64,
-    episode: Option<Episode>,
-    /// Flight and phase of the last round that only the network limited; none since the last episode
-    /// if 0.
-    last_flight: u32,
-    last_phase: Phase,
-    /// Payload of the newest data when the last round ended.
-    last_payload: u32,
-    /// Whether the receive window was closed when the silence began.
-    is_closed: bool,
-    /// Rounds that are over.
-    pub count: u32,
-    /// Largest flight of them.
-    pub max_flight: u32,
-    /// Largest flight of those that only the network limited.
-    pub max_cwnd: Option<u32>,
-    /// When the flight first stopped growing as in slow start, since the first data, and the flight
-    /// until then.
-    pub slow_start_exit: Option<(i64, u32)>,
     /// Where the time went.
     pub times: Times,
     /// Longest time without outstanding data between data.
     pub longest_idle_ns: i64,
-    /// Number of episodes that acknowledgements began, and the time in those that are over.
-    pub recoveries: (u32, i64),
-    /// The same of those that a timeout began, or came to.
-    pub timeouts: (u32, i64),
+    /// When the flight first stopped growing as in slow start, and the flight until then.
+    slow_start_exit_ns: Option<NonZeroI64>,
+    slow_start_exit_flight: u32,
+    repairs: Option<Box<Repairs>>,
+    /// What was acknowledged when the round began: its lower half, as rounds are shorter than that.
+    since_position: u32,
+    /// Flight and phase of the last round that only the network limited; none since the last episode
+    /// if 0.
+    last_flight: u32,
+    /// Payload of the newest data when the last round ended.
+    last_payload: u32,
+    /// Rounds that are over.
+    pub count: u32,
+    /// Largest flight of them.
+    pub max_flight: u32,
+    /// Largest flight of those that only the network limited; 0 if there was none.
+    max_cwnd: u32,
+    /// RTT samples that seem to have waited for a delayed-acknowledgement timer.
+    pub delayed_acks: u32,
+    last_phase: Phase,
+    /// Whether the receive window was closed when the silence began.
+    is_closed: bool,
 }
 
 impl Rounds {
@@ -234,22 +243,48 @@ impl Rounds {
     pub fn new(time_ns: i64) -> Self {
         Self {
             since_ns: time_ns,
-            since_position: 0,
             first_data_ns: time_ns,
-            episode: None,
-            last_flight: 0,
-            last_phase: Phase::SlowStart,
-            last_payload: 0,
-            is_closed: false,
-            count: 0,
-            max_flight: 0,
-            max_cwnd: None,
-            slow_start_exit: None,
             times: Times::default(),
             longest_idle_ns: 0,
-            recoveries: (0, 0),
-            timeouts: (0, 0),
+            slow_start_exit_ns: None,
+            slow_start_exit_flight: 0,
+            repairs: None,
+            since_position: 0,
+            last_flight: 0,
+            last_payload: 0,
+            count: 0,
+            max_flight: 0,
+            max_cwnd: 0,
+            delayed_acks: 0,
+            last_phase: Phase::SlowStart,
+            is_closed: false,
         }
+    }
+
+    /// Largest flight of the rounds that only the network limited.
+    pub fn max_cwnd(&self) -> Option<u32> {
+        (self.max_cwnd > 0).then_some(self.max_cwnd)
+    }
+
+    /// When the flight first stopped growing as in slow start, in ns since the first data, and the
+    /// flight until then.
+    pub fn slow_start_exit(&self) -> Option<(i64, u32)> {
+        let since_ns = elapsed_ns(self.first_data_ns, self.slow_start_exit_ns?.get());
+        Some((since_ns, self.slow_start_exit_flight))
+    }
+
+    /// Number of episodes that acknowledgements began, and the time in those that are over, in ns.
+    pub fn recoveries(&self) -> (u32, i64) {
+        self.repairs.as_ref().map_or((0, 0), |repairs| repairs.recoveries)
+    }
+
+    /// The same of those that a timeout began, or came to.
+    pub fn timeouts(&self) -> (u32, i64) {
+        self.repairs.as_ref().map_or((0, 0), |repairs| repairs.timeouts)
+    }
+
+    fn episode(&self) -> Option<Episode> {
+        self.repairs.as_ref()?.episode
     }
 
     /// When the round or the silence began.
@@ -259,17 +294,17 @@ impl Rounds {
 
     /// Where the episode ends that is going on.
     pub fn end_of_repair(&self) -> Option<i64> {
-        self.episode.map(|episode| episode.until)
+        self.episode().map(|episode| episode.until)
     }
 
     /// Data from `position` on after silence.
     pub fn begin(&mut self, position: i64, time_ns: i64) {
         let idle_ns = elapsed_ns(self.since_ns, time_ns);
-        let part = if self.is_closed { &mut self.times.closed_ns } else { &mut self.times.idle_ns };
-        *part = part.saturating_add(idle_ns);
+        self.times.add(if self.is_closed { Limit::Receiver } else { Limit::Application }, idle_ns);
+        self.times.silent_ns = self.times.silent_ns.saturating_add(idle_ns);
         self.longest_idle_ns = self.longest_idle_ns.max(idle_ns);
         self.since_ns = time_ns;
-        self.since_position = position;
+        self.since_position = position as u32;
     }
 
     /// A round is over; silence follows if nothing is outstanding.
@@ -282,28 +317,28 @@ impl Rounds {
             duration_ns: elapsed_ns(self.since_ns, close.time_ns),
             flight: sent.flight,
             window: close.window,
-            delivered: u64::try_from(acknowledged.saturating_sub(self.since_position)).unwrap_or(0),
+            delivered: (acknowledged as u32).wrapping_sub(self.since_position),
             rtt_ns: close.rtt_ns,
             limit,
             phase,
         };
         self.count = self.count.saturating_add(1);
         self.max_flight = self.max_flight.max(round.flight);
-        self.max_cwnd = self.max_cwnd.max(round.cwnd());
+        self.max_cwnd = self.max_cwnd.max(round.cwnd().unwrap_or(0));
         self.times.add(limit, round.duration_ns);
         if self.end_of_repair().is_some_and(|until| acknowledged >= until) {
             self.end_episode(close.time_ns);
         }
         self.is_closed = is_empty && close.next_window.is_some_and(|window| window < close.full_size);
         self.since_ns = close.time_ns;
-        self.since_position = acknowledged;
+        self.since_position = acknowledged as u32;
         round
     }
 
     fn limit(&self, is_empty: bool, sent: Sent, close: &Close) -> Limit {
         if sent.fills_window(close) {
             Limit::Receiver
-        } else if self.episode.is_some() {
+        } else if self.episode().is_some() {
             Limit::Network
         } else if sent.is_whole(close) || (!is_empty && self.is_usual(sent.last_payload)) {
             Limit::Network
@@ -321,7 +356,7 @@ impl Rounds {
 
     /// The phase of a round. What something else limited does not tell how the window grew.
     fn phase(&mut self, limit: Limit, flight: u32) -> Option<Phase> {
-        match self.episode.map(|episode| episode.repair) {
+        match self.episode().map(|episode| episode.repair) {
             Some(Repair::Recovery) => Some(Phase::Recovery),
             Some(Repair::Timeout) => Some(Phase::Timeout),
             None => (limit == Limit::Network).then(|| self.grow(flight)),
@@ -344,14 +379,16 @@ impl Rounds {
 
     /// The flight does not grow as in slow start any more, as seen at `time_ns`.
     fn leave_slow_start(&mut self, flight: u32, time_ns: i64) {
-        if self.slow_start_exit.is_none() {
-            self.slow_start_exit = Some((elapsed_ns(self.first_data_ns, time_ns), flight));
+        if self.slow_start_exit_ns.is_none() {
+            // Simulations begin at 0, but not with the end of slow start.
+            self.slow_start_exit_ns = NonZeroI64::new(time_ns);
+            self.slow_start_exit_flight = flight;
         }
     }
 
     /// Something is sent again while `next` is the highest number sent.
     pub fn on_repair(&mut self, repair: Repair, flight: u32, next: i64, time_ns: i64) {
-        let before = self.episode.map(|episode| episode.repair);
+        let before = self.episode().map(|episode| episode.repair);
         if before == Some(Repair::Timeout) || before == Some(repair) {
             return;
         }
@@ -360,14 +397,16 @@ impl Rounds {
             self.end_episode(time_ns);
         }
         self.leave_slow_start(flight, time_ns);
-        self.episode = Some(Episode { repair, until: next, since_ns: time_ns });
-        let episodes = &mut self.tally(repair).0;
+        let repairs = self.repairs.get_or_insert_default();
+        repairs.episode = Some(Episode { repair, until: next, since_ns: time_ns });
+        let episodes = &mut repairs.tally(repair).0;
         *episodes = episodes.saturating_add(1);
     }
 
     fn end_episode(&mut self, time_ns: i64) {
-        let Some(Episode { repair, since_ns, .. }) = self.episode.take() else { return };
-        let lasted_ns = &mut self.tally(repair).1;
+        let Some(repairs) = &mut self.repairs else { return };
+        let Some(Episode { repair, since_ns, .. }) = repairs.episode.take() else { return };
+        let lasted_ns = &mut repairs.tally(repair).1;
         *lasted_ns = lasted_ns.saturating_add(elapsed_ns(since_ns, time_ns));
         // Half the flight after a recovery, one segment after a timeout: growth is counted anew.
         self.last_flight = 0;
@@ -375,13 +414,6 @@ impl Rounds {
             Repair::Recovery => Phase::CongestionAvoidance,
             Repair::Timeout => Phase::SlowStart,
         };
-    }
-
-    fn tally(&mut self, repair: Repair) -> &mut (u32, i64) {
-        match repair {
-            Repair::Recovery => &mut self.recoveries,
-            Repair::Timeout => &mut self.timeouts,
-        }
     }
 }
 
