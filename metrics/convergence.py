@@ -1,0 +1,108 @@
+"""Convergence: how soon a rate, or fairness, is where it stays. Project definitions, times in s.
+
+Rates are series over equal windows of `width_s`, zeros included, in any one unit. Times are those at which a
+window starts, counted from the start of the first.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import polars as pl
+
+HOLD_S: Final = 5.0
+"""A rate has converged if it stays for so long."""
+TOLERANCE: Final = 0.2
+"""... within this share of the steady rate."""
+RISEN: Final = 0.9
+FAIR: Final = 0.95
+"""Jain's index from which shares count as fair."""
+
+
+def steady_rate(rates: pl.Series) -> float | None:
+    """Return B_ss, the mean of the last half of the windows, in the unit of `rates`. None without windows."""
+    last_half = rates[len(rates) // 2 :]
+    return float(last_half.sum()) / len(last_half) if len(last_half) else None
+
+
+def convergence_time_s(
+    rates: pl.Series, width_s: float, *, hold_s: float = HOLD_S, tolerance: float = TOLERANCE
+) -> float | None:
+    """Return the first time from which the rate stays within `tolerance` of B_ss for `hold_s`.
+
+    None if it never does, or if B_ss is 0.
+    """
+    steady = steady_rate(rates)
+    if not steady:
+        return None
+    return _first_run_s((rates - steady).abs() <= tolerance * steady, width_s, hold_s)
+
+
+def rise_time_s(rates: pl.Series, width_s: float) -> float | None:
+    """Return the time of the first window with at least 0.9 B_ss. None if B_ss is 0."""
+    steady = steady_rate(rates)
+    return _first_run_s(rates >= RISEN * steady, width_s, width_s) if steady else None
+
+
+def stability(rates: pl.Series) -> float | None:
+    """Return sigma/mean over the last half of the windows, without unit; sigma is the population's.
+
+    None if the mean is 0.
+    """
+    steady = steady_rate(rates)
+    if not steady:
+        return None
+    last_half = rates[len(rates) // 2 :]
+    squares = math.fsum((value - steady) ** 2 for value in last_half.to_list())
+    return math.sqrt(squares / len(last_half)) / steady
+
+
+def fairness_settling_time_s(jain: pl.Series, width_s: float, *, hold_s: float = HOLD_S) -> float | None:
+    """Return the first time from which Jain's index stays at 0.95 or more for `hold_s`, or None.
+
+    None if it never does. A window without an index (null: no flow has bytes) does not count as fair.
+    """
+    return _first_run_s((jain >= FAIR).fill_null(value=False), width_s, hold_s)
+
+
+def response_time_s(
+    rates: pl.Series, width_s: float, step_s: float, *, tolerance: float = TOLERANCE
+) -> float | None:
+    """Return how long after a change of the path at `step_s` the rate is within `tolerance` and stays there.
+
+    The new level is the mean of the last half of the windows after the change. None if the rate never stays,
+    if the level is 0, or if there is no window after the change.
+    """
+    after = rates[math.ceil(step_s / width_s) :]
+    steady = steady_rate(after)
+    if not steady:
+        return None
+    off = ((after - steady).abs() > tolerance * steady).arg_true()
+    settled = int(off[-1]) + 1 if len(off) else 0
+    return settled * width_s if settled < len(after) else None
+
+
+def aggressiveness(rates: pl.Series) -> float | None:
+    """Return the largest increase from one window to the next, in the unit of `rates`, per window.
+
+    With windows of one RTT it is the aggressiveness of S. Floyd et al. (2000): bit/s per RTT. None below two
+    windows; 0 if the rate never grows.
+    """
+    if len(rates) < 2:
+        return None
+    values = rates.to_list()
+    return max(0.0, *(float(after - before) for before, after in pairwise(values)))
+
+
+def _first_run_s(is_good: pl.Series, width_s: float, hold_s: float) -> float | None:
+    """Return the start of the first run of good windows that together last for `hold_s`."""
+    needed = max(math.ceil(hold_s / width_s - 1e-9), 1)
+    run = 0
+    for place, good in enumerate(is_good.to_list()):
+        run = run + 1 if good else 0
+        if run == needed:
+            return (place - needed + 1) * width_s
+    return None

@@ -1,0 +1,44 @@
+"""Sums that do not depend on order: numbers as the exact fractions that they are, divided once at the end."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def fractions(values: pl.Series) -> list[Fraction]:
+    """Return the values that are not null, exactly. Raises `ValueError` for NaN, infinities and negatives."""
+    exact = []
+    for value in values.drop_nulls().to_list():
+        if not math.isfinite(value) or value < 0:
+            raise ValueError(f"a rate or count cannot be {value}")
+        exact.append(Fraction(value))
+    return exact
+
+
+def mean(values: pl.Series) -> Fraction | None:
+    """Return the exact mean; None if there is no value."""
+    exact = fractions(values)
+    return sum(exact, Fraction()) / len(exact) if exact else None
+
+
+def ratio(over: Fraction, under: Fraction) -> float | None:
+    """Return `over` divided by `under`; None if that is no number, or larger than any that a float holds."""
+    try:
+        return float(over / under)
+    except (ZeroDivisionError, OverflowError):
+        return None
+
+
+def nearest_rank(values: pl.Series, share: float) -> float | None:
+    """Return the percentile by nearest rank, the ceil(q n)-th smallest value; None if there is none."""
+    ordered = values.drop_nulls().sort()
+    if ordered.is_empty():
+        return None
+    # 0.95 x 20 is 19 and not the next float above it
+    rank = math.ceil(Fraction(str(share)) * len(ordered))
+    return float(ordered[max(rank, 1) - 1])

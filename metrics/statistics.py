@@ -1,0 +1,147 @@
+"""Repeated runs: how sure a mean is, and whether groups of runs differ.
+
+Written out instead of taken from scipy, which is larger than all that tfrctrace needs together; the tests
+hold it to what scipy gives.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.metrics.distributions import chi_squared_tail, t_quantile, t_tail
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+RESAMPLES: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean of `n` runs with its confidence interval, all in the unit of the values."""
+
+    n: int
+    mean: float
+    std: float | None
+    """Of the sample (n - 1); None for one run."""
+    low: float | None
+    """None for one run, which says nothing of how others would end."""
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A test whether groups differ; `p_value` is the probability of such a `statistic` if they do not."""
+
+    statistic: float
+    degrees: float
+    p_value: float
+
+
+def mean_interval(values: pl.Series, *, level: float = 0.95) -> Interval | None:
+    """Return mean and Student's interval, mean +- t s/sqrt(n). None without values."""
+    runs = _finite(values)
+    if not runs:
+        return None
+    mean, variance = _mean_and_variance(runs)
+    if variance is None:
+        return Interval(1, mean, None, None, None)
+    half = t_quantile((1 + level) / 2, len(runs) - 1) * math.sqrt(variance / len(runs))
+    return Interval(len(runs), mean, math.sqrt(variance), mean - half, mean + half)
+
+
+def bootstrap_interval(
+    values: pl.Series, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 1
+) -> Interval | None:
+    """Return mean and percentile bootstrap interval, the same for the same `seed`. None without values.
+
+    Order matters to the seed only: values are sorted first.
+    """
+    runs = sorted(_finite(values))
+    if not runs:
+        return None
+    mean, variance = _mean_and_variance(runs)
+    if variance is None:
+        return Interval(1, mean, None, None, None)
+    draw = random.Random(seed)
+    means = sorted(math.fsum(draw.choices(runs, k=len(runs))) / len(runs) for _ in range(resamples))
+    cut = max(math.ceil((1 - level) / 2 * resamples), 1)
+    return Interval(len(runs), mean, math.sqrt(variance), means[cut - 1], means[resamples - cut])
+
+
+def welch_test(a: pl.Series, b: pl.Series) -> Difference | None:
+    """Return Welch's t test of two means (two-sided). None below two values, or if neither group varies."""
+    (mean_a, variance_a), (mean_b, variance_b) = (_mean_and_variance(_finite(group)) for group in (a, b))
+    if variance_a is None or variance_b is None or not variance_a + variance_b:
+        return None
+    part_a, part_b = variance_a / len(a.drop_nulls()), variance_b / len(b.drop_nulls())
+    t = (mean_a - mean_b) / math.sqrt(part_a + part_b)
+    degrees = (part_a + part_b) ** 2 / (
+        part_a**2 / (len(a.drop_nulls()) - 1) + part_b**2 / (len(b.drop_nulls()) - 1)
+    )
+    return Difference(t, degrees, t_tail(t, degrees))
+
+
+def kruskal_wallis(groups: Sequence[pl.Series]) -> Difference | None:
+    """Return the test of Kruskal and Wallis, corrected for ties: H against chi-squared, k - 1 degrees.
+
+    None below two groups with values, or if all values are the same.
+    """
+    runs = [run for run in map(_finite, groups) if run]
+    ranks, ties = _midranks([value for run in runs for value in run])
+    n = len(ranks)
+    correction = 1 - ties / (n**3 - n) if n > 1 else 0.0
+    if len(runs) < 2 or not correction:
+        return None
+    rank_of = iter(ranks)
+    parts = [math.fsum(next(rank_of) for _ in run) ** 2 / len(run) for run in runs]
+    h = (12 / (n * (n + 1)) * math.fsum(parts) - 3 * (n + 1)) / correction
+    degrees = len(runs) - 1
+    return Difference(h, degrees, chi_squared_tail(h, degrees))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p values corrected for their number (S. Holm, 1979), in the order given; at most 1 each."""
+    corrected = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda one: p_values[one])):
+        largest = max(largest, min((len(p_values) - rank) * p_values[place], 1.0))
+        corrected[place] = largest
+    return corrected
+
+
+def _finite(values: pl.Series) -> list[float]:
+    runs = [float(value) for value in values.drop_nulls().to_list()]
+    if not all(map(math.isfinite, runs)):
+        raise ValueError("a run without a finite value has none: give null")
+    return runs
+
+
+def _mean_and_variance(runs: Sequence[float]) -> tuple[float, float | None]:
+    """Return the mean, and the variance of the sample or None below two values."""
+    if not runs:
+        return math.nan, None
+    mean = math.fsum(runs) / len(runs)
+    if len(runs) < 2:
+        return mean, None
+    return mean, math.fsum((run - mean) ** 2 for run in runs) / (len(runs) - 1)
+
+
+def _midranks(values: Sequence[float]) -> tuple[list[float], int]:
+    """Return the rank of each value, the mean one for equal values, and the sum of t^3 - t over them."""
+    order = sorted(range(len(values)), key=lambda place: values[place])
+    ranks, ties, start = [0.0] * len(values), 0, 0
+    while start < len(order):
+        end = start
+        while end < len(order) and values[order[end]] == values[order[start]]:
+            end += 1
+        for place in order[start:end]:
+            ranks[place] = (start + 1 + end) / 2
+        ties += (end - start) ** 3 - (end - start)
+        start = end
+    return ranks, ties

@@ -1,0 +1,111 @@
+"""Windows: one stretch of time for several flows, cut into equal parts, and the bytes of each flow in each.
+
+A windowed frame has the columns `flow`, `window` (from 0) and `bytes`, and no row where a flow has no bytes:
+zeros are known from the number of windows. Several quantities are defined on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NS_PER_S: Final = 1_000_000_000
+BITS_PER_BYTE: Final = 8
+
+_UINT64_VALUES: Final = 2**64
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """`count` windows of `width_ns` from `start_ns` on, all whole."""
+
+    start_ns: int
+    width_ns: int
+    count: int
+
+    @property
+    def end_ns(self) -> int:
+        """End of the last window in ns."""
+        return self.start_ns + self.width_ns * self.count
+
+    @property
+    def width_s(self) -> float:
+        """Width of one in s."""
+        return self.width_ns / NS_PER_S
+
+    @property
+    def duration_s(self) -> float:
+        """All of them together in s."""
+        return self.width_ns * self.count / NS_PER_S
+
+    def coarser(self, factor: int) -> Windows:
+        """Return windows that are `factor` times as wide; what does not fill the last one is left out."""
+        return Windows(self.start_ns, self.width_ns * factor, self.count // factor)
+
+    def bps(self, byte_count: float) -> float:
+        """Return the rate in bit/s of an amount of bytes in one window."""
+        return byte_count * BITS_PER_BYTE * NS_PER_S / self.width_ns
+
+
+def whole_windows(origin_ns: int, width_ns: int, start_ns: int, end_ns: int) -> Windows:
+    """Return the windows on the grid from `origin_ns` that lie wholly in [start_ns, end_ns]; perhaps none."""
+    first = -((origin_ns - start_ns) // width_ns)
+    behind = (end_ns - origin_ns) // width_ns
+    return Windows(origin_ns + first * width_ns, width_ns, max(behind - first, 0))
+
+
+def windowed(bins: pl.DataFrame, windows: Windows, column: str) -> pl.DataFrame:
+    """Return the windowed frame of `bins`, whose width divides that of the windows, with `column` as bytes.
+
+    `bins` has one direction of each flow. Bins outside the windows are left out.
+    """
+    import polars as pl
+
+    window = (pl.col("time_ns") - windows.start_ns).floordiv(windows.width_ns)
+    return (
+        bins.select("flow", window.alias("window"), pl.col(column).alias("bytes"))
+        .filter(pl.col("window").is_between(0, windows.count - 1) & (pl.col("bytes") > 0))
+        .group_by("flow", "window")
+        .agg(pl.col("bytes").sum())
+        .sort("flow", "window")
+    )
+
+
+def joined(frame: pl.DataFrame, factor: int, count: int) -> pl.DataFrame:
+    """Return a windowed frame with `factor` of `count` windows made one; what fills no window is left out."""
+    import polars as pl
+
+    return (
+        frame.filter(pl.col("window") < count // factor * factor)
+        .group_by("flow", pl.col("window").floordiv(factor))
+        .agg(pl.col("bytes").sum())
+        .sort("flow", "window")
+    )
+
+
+def dense(own: pl.DataFrame, count: int) -> pl.Series:
+    """Return the bytes of one flow, whose windowed frame is `own`, in all windows, with the zeros."""
+    import polars as pl
+
+    sizes = [0] * count
+    for window, size in own.select("window", "bytes").iter_rows():
+        sizes[window] = size
+    return pl.Series("bytes", sizes, dtype=pl.UInt64)
+
+
+def power_sums(frame: pl.DataFrame, by: str) -> pl.DataFrame:
+    """Return `sum` and `squares` of the bytes for each value of the column `by`, exactly (Int128)."""
+    import polars as pl
+
+    largest = frame["bytes"].max()
+    # sums of 128 bits take six times as long, and are hardly ever needed
+    is_small = not isinstance(largest, int) or largest * largest * frame.height < _UINT64_VALUES
+    size = pl.col("bytes").cast(pl.UInt64 if is_small else pl.Int128)
+    return (
+        frame.group_by(by)
+        .agg(size.sum().cast(pl.Int128).alias("sum"), (size * size).sum().cast(pl.Int128).alias("squares"))
+        .sort(by)
+    )
