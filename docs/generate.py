@@ -1,4 +1,4 @@
-"""Write what is made from the code: `columns.md`, `cli.md`, `flows.schema.json`, the README's first output.
+"""Write what is made from the code: `columns.md`, `cli.md`, `flows.schema.json`, and parts of other pages.
 
 `python docs/generate.py` writes them; with `--check` it only compares and ends with 1 if one is stale.
 """
@@ -224,10 +224,35 @@ def readme() -> str:
     return text[: shown.start(2)] + printed + text[shown.end(2) :]
 
 
+SUBJECTS = {
+    "flow": "flow",
+    "set": "set",
+    "group": "group",
+    "pair": "pair of groups",
+    "life": "whole flow",
+}
+
+
+def metrics_page() -> str:
+    """Return the page of metrics with the table of those that there are."""
+    from tfrctrace.metrics.catalogue import CATALOGUE
+
+    text = (ROOT / "docs" / "metrics.md").read_text()
+    table = re.search(r"\|---\|---\|---\|---\|---\|---\|---\|\n((?:\|[^\n]*\n)*)", text)
+    assert table is not None
+    rows = [
+        f"| `{one.name}` | {one.unit} | {SUBJECTS[one.subject]} | {one.meaning} | {one.counts} "
+        f"| {one.null_when} | {one.source} |\n"
+        for one in CATALOGUE
+    ]
+    return text[: table.start(1)] + "".join(rows) + text[table.end(1) :]
+
+
 PAGES = {
     "docs/columns.md": columns_page,
     "docs/cli.md": cli_page,
     "docs/flows.schema.json": flows_schema,
+    "docs/metrics.md": metrics_page,
     "README.md": readme,
 }
 

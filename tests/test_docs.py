@@ -1,6 +1,7 @@
 """The documentation is complete, current and true: commands, options, columns, links, and code that runs."""
 
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -22,7 +23,7 @@ PAGES = sorted(
         *(ROOT / "tests").rglob("*.md"),
     ]
 )
-PAGES_WITH_OUTPUT = [DOCS / "capacity.md"]
+PAGES_WITH_OUTPUT = [DOCS / "capacity.md", DOCS / "metrics.md"]
 LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -151,7 +152,7 @@ def shown_runs() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("line", "output"), shown_runs(), ids=lambda part: part[:60])
 def test_commands_print_what_the_documentation_shows(line: str, output: str) -> None:
-    run = [sys.executable, "-m", *line.split()]
+    run = [sys.executable, "-m", *shlex.split(line)]
     assert subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True).stdout == output
 
 
@@ -160,7 +161,10 @@ def test_the_scenario_that_the_documentation_shows_is_the_one_that_ships() -> No
     assert shown == (ROOT / "sample_traces" / "up-and-down.toml").read_text()
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/capacity.md", "docs/pair.md"])
+PAGES_WITH_PYTHON = ("README.md", *(f"docs/{page}.md" for page in ("python", "capacity", "pair", "metrics")))
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_PYTHON)
 def test_python_in_the_documentation_runs(page: str, tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
     assert blocks

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from tfrctrace.measuring import Basis, Measured
     from tfrctrace.parsers._native import Clock, Problem, SourceSummary
     from tfrctrace.parsers.reading import PacketBatches, Pass, Reading, Settings, StackedTable, TableName
     from tfrctrace.parsers.sources import Inputs
@@ -29,6 +30,9 @@ MAX_SAMPLES: Final = 10_000_000
 
 MAX_DECOMPRESSED_BYTES: Final = 64 * 2**30
 """Bytes after which a compressed input is given up as a decompression bomb."""
+
+LEAST_PACKETS: Final = 20
+"""Data packets below which a flow is no competitor: control connections, handshakes, look-ups."""
 
 NS_PER_MS: Final = 1_000_000
 
@@ -299,6 +303,69 @@ class Trace:
 
         return rto_series(self.rtt, method=method, min_rto_ms=min_rto_ms)
 
+    def metrics(
+        self,
+        *names: str,
+        window: str = "1s",
+        warmup: str | None = None,
+        basis: Basis = "goodput",
+        labels: Iterable[str] = (),
+        only_labelled: bool = False,
+        least_packets: int = LEAST_PACKETS,
+    ) -> pl.DataFrame:
+        """Return fairness, burstiness, smoothness, delivery and more of the flows, one row for each metric.
+
+        `names` chooses some, else all of `tfrctrace.metrics.catalogue` are told. Rates are taken in windows
+        of `window`, without the first `warmup` of each flow, and only flows that overlap are compared.
+        `labels` are rules such as `"reno=port 5201"`; flows without go by their transport, or are left out
+        with `only_labelled`. `basis` says what a rate counts: `goodput` payload that was seen first,
+        `throughput` frames, `received` what arrived, in a trace that shows both ends.
+        """
+        return self.measure(
+            *names,
+            window=window,
+            warmup=warmup,
+            basis=basis,
+            labels=labels,
+            only_labelled=only_labelled,
+            least_packets=least_packets,
+        ).frame()
+
+    def measure(
+        self,
+        *names: str,
+        window: str = "1s",
+        warmup: str | None = None,
+        basis: Basis = "goodput",
+        labels: Iterable[str] = (),
+        only_labelled: bool = False,
+        least_packets: int = LEAST_PACKETS,
+    ) -> Measured:
+        """Return what `metrics` does, with the competing sets and how many flows were left out."""
+        from tfrctrace.durations import parse_duration_ns
+        from tfrctrace.labels import parse_rule, with_labels
+        from tfrctrace.measuring import base_width_ns, check_names, measure
+
+        check_names(names)
+        rules = [parse_rule(text) for text in labels]
+        window_ns = parse_duration_ns(window)
+        warmup_ns = 0 if warmup is None else parse_duration_ns(warmup)
+        base_ns = base_width_ns(window_ns)
+        if self._bin_ns == base_ns:
+            self.read("flows", "bins")  # both from one pass
+        flows, problems = with_labels(self.flows, rules)
+        self._on_problems(problems)
+        return measure(
+            flows,
+            self._arrivals(base_ns) if basis == "received" else self._bins_of_width(base_ns),
+            window_ns=window_ns,
+            warmup_ns=warmup_ns,
+            basis=basis,
+            least_packets=least_packets,
+            only_labelled=only_labelled,
+            names=names,
+        )
+
     def packets(self) -> Iterator[pl.DataFrame]:
         """Give all packets, in frames of bounded size; `polars.concat(trace.packets())` makes one of them."""
         import polars as pl
@@ -406,9 +473,24 @@ class Trace:
         """Return bins of `width_ns`: counted anew, or for standard input made from those there are."""
         if self._inputs.is_standard_input:
             return self._joined_bins(width_ns)
+        if width_ns == self._bin_ns:
+            return self.bins
         if width_ns not in self._bins:
             self._bins[width_ns] = self._pass(frozenset({"bins"}), width_ns).table("bins").frame()
         return self._bins[width_ns]
+
+    def _arrivals(self, width_ns: int) -> pl.DataFrame:
+        """Return bins of what reached its destination, which the table of packets tells."""
+        from tfrctrace.metrics.arrivals import arrival_bins
+
+        if self._settings.join:
+            raise UsageError("what was received is taken from packets, which `join` does not number through")
+        if self.flows["received_packets"].is_null().all():
+            raise UsageError(
+                "the trace shows one end only, so what was received is not known",
+                hint="the basis `goodput` counts payload that was seen first",
+            )
+        return arrival_bins(self.packets(), width_ns, self._settings.layer)
 
     def _joined_bins(self, width_ns: int) -> pl.DataFrame:
         from tfrctrace.metrics.bins import coarser_bins

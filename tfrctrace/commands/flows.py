@@ -135,8 +135,6 @@ def flows(
 
 def _load_table() -> None:
     """Load what draws the table while the core is reading."""
-    import shutil
-
     import tfrctrace.reports.output
     import tfrctrace.reports.text  # noqa: F401
 

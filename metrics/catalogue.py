@@ -1,0 +1,217 @@
+"""Every metric that `tfrctrace metrics` tells: name, unit, meaning, what its n counts, and whose it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Subject = Literal["flow", "set", "group", "pair", "life"]
+"""What a metric is about: a flow in the common windows of a competing set, the whole set, the flows of one
+label or transport in it, two such groups, or one flow over its whole life."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One metric: `counts` says what its `n` counts, `null_when` when it has no value."""
+
+    name: str
+    unit: str
+    subject: Subject
+    meaning: str
+    counts: str
+    null_when: str
+    source: str = ""
+
+
+CASONI: Final = "Casoni and Merani"
+FLOYD: Final = "Floyd et al. 2000"
+
+CATALOGUE: Final = (
+    Described("rate_bps", "bit/s", "flow", "mean rate", "windows", "never", f"{CASONI}, eq. 8"),
+    Described(
+        "rate_std_bps", "bit/s", "flow", "standard deviation (population) of the rate", "windows", "never"
+    ),
+    Described(
+        "burstiness",
+        "",
+        "flow",
+        "standard deviation of the rate over its mean",
+        "windows",
+        "no byte in the windows",
+        "De Cicco and Mascolo",
+    ),
+    Described(
+        "cov_sample",
+        "",
+        "flow",
+        "the same with the standard deviation of a sample (n - 1)",
+        "windows",
+        "no byte in the windows, or one window",
+    ),
+    Described(
+        "cov",
+        "",
+        "flow",
+        "burstiness by timescale: in windows of 0.1 to 10 s, each at most an eighth of the time",
+        "windows",
+        "no byte in the windows",
+        FLOYD,
+    ),
+    Described(
+        "mean_relative_change",
+        "",
+        "flow",
+        "smoothness: mean change from one window to the next, relative to the first of the two",
+        "changes",
+        "no change from a rate above 0",
+        FLOYD,
+    ),
+    Described(
+        "worst_ratio",
+        "",
+        "flow",
+        "largest ratio of the rates in two windows that follow each other, both above 0",
+        "pairs of windows",
+        "no such pair",
+        FLOYD,
+    ),
+    Described(
+        "jain",
+        "",
+        "set",
+        "Jain's index of the rates, 1 is fair",
+        "flows",
+        "all rates are 0",
+        "Jain et al. 1984",
+    ),
+    Described(
+        "jain_window_mean",
+        "",
+        "set",
+        "mean of Jain's index in each window",
+        "windows with bytes",
+        "no byte in the windows",
+    ),
+    Described(
+        "jain_window_p5",
+        "",
+        "set",
+        "5th percentile of the same (nearest rank)",
+        "windows with bytes",
+        "no byte in the windows",
+    ),
+    Described(
+        "jain_window_p50", "", "set", "median of the same", "windows with bytes", "no byte in the windows"
+    ),
+    Described(
+        "jain_window_p95",
+        "",
+        "set",
+        "95th percentile of the same",
+        "windows with bytes",
+        "no byte in the windows",
+    ),
+    Described(
+        "fairness_settling_s",
+        "s",
+        "set",
+        "time from the start of the last flow until Jain's index is 0.95 or more for 5 s",
+        "windows",
+        "it never is",
+    ),
+    Described(
+        "mean_rate_bps",
+        "bit/s",
+        "group",
+        "mean of the rates of its flows",
+        "flows",
+        "never",
+        f"{CASONI}, eq. 9",
+    ),
+    Described(
+        "max_min",
+        "",
+        "group",
+        "smallest over largest rate of its flows",
+        "flows",
+        "all are 0",
+        f"{CASONI}, eq. 11",
+    ),
+    Described(
+        "inter_protocol_normalized",
+        "",
+        "group",
+        "B_others/(B_others + B_own): 0.5 is ideal, above it the group is conservative",
+        "flows",
+        "one group only, or all rates are 0",
+        f"{CASONI}, eq. 10",
+    ),
+    Described(
+        "inter_protocol_ratio",
+        "",
+        "group",
+        "B_others/B_own: 1 is ideal, above it the group is conservative",
+        "flows",
+        "one group only, or B_own is 0",
+        f"{CASONI}, eq. 10 as printed",
+    ),
+    Described(
+        "equivalence_ratio",
+        "",
+        "pair",
+        "mean over pairs of flows of min(R_a/R_b, R_b/R_a) in each window, 1 is alike",
+        "pairs of flows",
+        "no byte in the windows, or more than 64 flows",
+        FLOYD,
+    ),
+    Described(
+        "convergence_s",
+        "s",
+        "life",
+        "time from which the rate stays within 20 % of that of its last half for 5 s",
+        "windows",
+        "it never does",
+    ),
+    Described(
+        "rise_s",
+        "s",
+        "life",
+        "time until 90 % of the rate of its last half are reached",
+        "windows",
+        "no bytes there",
+    ),
+    Described(
+        "stability", "", "life", "standard deviation over mean of its last half", "windows", "no bytes there"
+    ),
+    Described(
+        "pdr",
+        "",
+        "life",
+        "packet delivery ratio, none that was on its way at the end",
+        "packets sent",
+        "the trace shows one end only",
+        "Sreenivasa Rao et al.",
+    ),
+    Described(
+        "plr",
+        "",
+        "life",
+        "packet loss ratio, lost/(received + lost)",
+        "packets sent",
+        "the trace shows one end only",
+        "Sreenivasa Rao et al.",
+    ),
+    Described("delay_mean_ms", "ms", "life", "mean one-way delay", "packets received", "no delay is known"),
+    Described("delay_p95_ms", "ms", "life", "95th percentile of it", "packets received", "no delay is known"),
+    Described(
+        "jitter_ms",
+        "ms",
+        "life",
+        "interarrival jitter at the end",
+        "packets received",
+        "no delay is known",
+        "RFC 3550",
+    ),
+)
+
+BY_NAME: Final = {described.name: described for described in CATALOGUE}

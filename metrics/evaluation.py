@@ -1,0 +1,317 @@
+"""All metrics of the catalogue for the flows of a trace: each flow's own, and those of each competing set.
+
+Works on two frames: `flows` with one row, of the direction that carried the data, for each flow (columns of
+`tfrctrace.parsers.schema.FLOWS`), and `bins` of the same directions (`BINS`), all of one width.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.metrics.burstiness import cov_by_timescale, rate_variation
+from tfrctrace.metrics.catalogue import BY_NAME
+from tfrctrace.metrics.convergence import (
+    convergence_time_s,
+    fairness_settling_time_s,
+    rise_time_s,
+    stability,
+)
+from tfrctrace.metrics.exact import nearest_rank
+from tfrctrace.metrics.fairness import (
+    inter_protocol_normalized,
+    inter_protocol_ratio,
+    jain_index,
+    jain_over_time,
+    max_min_ratio,
+    mean_rate,
+)
+from tfrctrace.metrics.model import Metric
+from tfrctrace.metrics.smoothness import equivalence_ratios, rate_changes
+from tfrctrace.metrics.windows import NS_PER_S, Windows, dense, joined, whole_windows, windowed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import polars as pl
+
+    from tfrctrace.metrics.competing import CompetingSet
+
+TIMESCALES_NS: Final = tuple(round(seconds * NS_PER_S) for seconds in (0.1, 0.2, 0.5, 1, 2, 5, 10))
+"""Widths for which the coefficient of variation is told."""
+LEAST_WINDOWS_OF_TIMESCALE: Final = 8
+
+MAX_PAIRED_FLOWS: Final = 64
+"""Flows of a set of which every pair is compared; the work grows with their square."""
+
+_NO_BYTES: Final = "no byte in the windows"
+
+
+def evaluate(
+    flows: pl.DataFrame,
+    bins: pl.DataFrame,
+    sets: Sequence[CompetingSet],
+    *,
+    column: str,
+    window_ns: int,
+    warmup_ns: int = 0,
+) -> Iterator[Metric]:
+    """Give the metrics of each competing set, then those of each flow over its whole life.
+
+    `column` of `bins` has the bytes that count as the rate. `flows` has a column `group` too, the label or
+    the transport. `window_ns` is a multiple of the width of the bins.
+    """
+    groups = dict(flows.select("flow", "group").iter_rows())
+    for one in sets:
+        yield from _SetMetrics(one, bins, groups, column, warmup_ns).all()
+    yield from _lives(flows, bins, column, window_ns)
+
+
+class _SetMetrics:
+    """The metrics of one competing set in the windows that its flows have in common."""
+
+    def __init__(
+        self, one: CompetingSet, bins: pl.DataFrame, groups: Mapping[int, str], column: str, warmup_ns: int
+    ) -> None:
+        import polars as pl
+
+        self._set = one
+        self._windows = one.windows
+        self._own_bins = bins.filter(pl.col("flow").is_in(one.flows))
+        self._column = column
+        self._base = _base_windows(one.windows, bins)
+        self._base_frame = windowed(self._own_bins, self._base, column)
+        self._frame = joined(self._base_frame, one.windows.width_ns // self._base.width_ns, self._base.count)
+        self._warmup_s = warmup_ns / NS_PER_S
+        self._groups: dict[str, list[int]] = {}
+        for flow in one.flows:
+            self._groups.setdefault(groups[flow], []).append(flow)
+        self._group_of = {flow: group for group, flows in self._groups.items() for flow in flows}
+        totals = dict(self._frame.group_by("flow").agg(pl.col("bytes").sum()).iter_rows())
+        # whole numbers, so that every index is exact
+        self._bytes = {flow: totals.get(flow, 0) for flow in one.flows}
+
+    def all(self) -> Iterator[Metric]:
+        yield from self._fairness()
+        yield from self._fairness_over_time()
+        yield from self._protocols()
+        yield from self._equivalence()
+        yield from self._variation()
+        yield from self._timescales()
+        yield from self._changes()
+
+    def _metric(
+        self,
+        name: str,
+        value: float | None,
+        n: int,
+        *,
+        flows: Sequence[int] | None = None,
+        group: str | None = None,
+        windows: Windows | None = None,
+        reason: str | None = None,
+    ) -> Metric:
+        return _metric(
+            name,
+            value,
+            n,
+            flows=self._set.flows if flows is None else flows,
+            group=group,
+            window_s=(windows or self._windows).width_s,
+            warmup_s=self._warmup_s,
+            competing_set=self._set.number,
+            reason=reason,
+        )
+
+    def _rates_bps(self, flows: Sequence[int]) -> pl.Series:
+        import polars as pl
+
+        duration_s = self._windows.duration_s
+        return pl.Series([8 * self._bytes[flow] / duration_s for flow in flows], dtype=pl.Float64)
+
+    def _amounts(self, flows: Sequence[int]) -> pl.Series:
+        """Return the bytes of some flows: as good as rates where only their ratio counts, and exact."""
+        import polars as pl
+
+        return pl.Series([self._bytes[flow] for flow in flows], dtype=pl.UInt64)
+
+    def _fairness(self) -> Iterator[Metric]:
+        amounts = self._amounts(self._set.flows)
+        yield self._metric("jain", jain_index(amounts), len(amounts))
+
+    def _fairness_over_time(self) -> Iterator[Metric]:
+        index = jain_over_time(self._frame, len(self._set.flows))["jain"]
+        mean = index.mean()
+        yield self._metric("jain_window_mean", mean if isinstance(mean, float) else None, len(index))
+        for share in (0.05, 0.5, 0.95):
+            yield self._metric(f"jain_window_p{share * 100:.0f}", nearest_rank(index, share), len(index))
+        yield self._settling()
+
+    def _settling(self) -> Metric:
+        """Return when shares became fair, counted from the start of the last flow and without a warm-up."""
+        import polars as pl
+
+        windows = whole_windows(
+            self._base.start_ns, self._base.width_ns, self._set.last_start_ns, self._windows.end_ns
+        ).coarser(self._windows.width_ns // self._base.width_ns)
+        if len(self._set.flows) == 1:
+            return self._metric("fairness_settling_s", None, windows.count, reason="one flow")
+        frame = windowed(self._own_bins, windows, self._column)
+        every = pl.DataFrame({"window": pl.int_range(windows.count, dtype=pl.Int64, eager=True)})
+        index = every.join(jain_over_time(frame, len(self._set.flows)), on="window", how="left").sort(
+            "window"
+        )
+        settled_s = fairness_settling_time_s(index["jain"], windows.width_s)
+        return self._metric("fairness_settling_s", settled_s, windows.count)
+
+    def _protocols(self) -> Iterator[Metric]:
+        for group, flows in self._groups.items():
+            own = self._amounts(flows)
+            others = self._amounts([flow for flow in self._set.flows if self._group_of[flow] != group])
+            yield self._metric(
+                "mean_rate_bps", mean_rate(self._rates_bps(flows)), len(flows), flows=flows, group=group
+            )
+            yield self._metric("max_min", max_min_ratio(own), len(flows), flows=flows, group=group)
+            for name, compared in (
+                ("inter_protocol_normalized", inter_protocol_normalized),
+                ("inter_protocol_ratio", inter_protocol_ratio),
+            ):
+                yield self._metric(name, compared(own, others), len(self._set.flows), group=group)
+
+    def _equivalence(self) -> Iterator[Metric]:
+        """Give the mean over the pairs of each two groups, as Floyd et al. do for TCP and TFRC."""
+        is_too_large = len(self._set.flows) > MAX_PAIRED_FLOWS
+        ratios: dict[tuple[str, str], list[float]] = {}
+        if not is_too_large:
+            for a, b, _, ratio in equivalence_ratios(self._frame, self._set.flows).iter_rows():
+                first, second = sorted((self._group_of[a], self._group_of[b]))
+                if ratio is not None:
+                    ratios.setdefault((first, second), []).append(ratio)
+        for first, second in combinations_with_replacement(sorted(self._groups), 2):
+            if first == second and len(self._groups[first]) == 1:
+                continue
+            found = ratios.get((first, second), [])
+            flows = sorted({*self._groups[first], *self._groups[second]})
+            yield self._metric(
+                "equivalence_ratio",
+                math.fsum(found) / len(found) if found else None,
+                len(found),
+                flows=flows,
+                group=f"{first} and {second}",
+                reason=f"more than {MAX_PAIRED_FLOWS} flows" if is_too_large else _NO_BYTES,
+            )
+
+    def _variation(self) -> Iterator[Metric]:
+        rows = _by_flow(rate_variation(self._frame, self._windows.count))
+        for flow in self._set.flows:
+            row = rows.get(flow, {"mean": 0.0, "std": 0.0, "burstiness": None, "cov_sample": None})
+            told = {
+                "rate_bps": 8 * self._bytes[flow] / self._windows.duration_s,
+                "rate_std_bps": self._windows.bps(row["std"]),
+                "burstiness": row["burstiness"],
+                "cov_sample": row["cov_sample"],
+            }
+            for name, value in told.items():
+                yield self._of_flow(name, value, self._windows.count, flow)
+
+    def _timescales(self) -> Iterator[Metric]:
+        longest_ns = self._base.width_ns * self._base.count // LEAST_WINDOWS_OF_TIMESCALE
+        factors = [
+            scale_ns // self._base.width_ns
+            for scale_ns in TIMESCALES_NS
+            if scale_ns % self._base.width_ns == 0 and scale_ns <= longest_ns
+        ]
+        found = cov_by_timescale(self._base_frame, self._base.count, factors)
+        value_of = {(flow, factor): cov for flow, factor, _, cov in found.iter_rows()}
+        for flow in self._set.flows:
+            for factor in factors:
+                windows = self._base.coarser(factor)
+                yield self._of_flow("cov", value_of.get((flow, factor)), windows.count, flow, windows)
+
+    def _changes(self) -> Iterator[Metric]:
+        rows = _by_flow(rate_changes(self._frame, self._windows.count))
+        silent = {"mean_relative_change": None, "worst_ratio": None, "changes": 0, "zero_pairs": 0}
+        pairs = self._windows.count - 1
+        for flow in self._set.flows:
+            row = rows.get(flow, {**silent, "zero_pairs": pairs})
+            yield self._of_flow("mean_relative_change", row["mean_relative_change"], row["changes"], flow)
+            yield self._of_flow("worst_ratio", row["worst_ratio"], pairs - row["zero_pairs"], flow)
+
+    def _of_flow(
+        self, name: str, value: float | None, n: int, flow: int, windows: Windows | None = None
+    ) -> Metric:
+        return self._metric(name, value, n, flows=[flow], group=self._group_of[flow], windows=windows)
+
+
+def _lives(flows: pl.DataFrame, bins: pl.DataFrame, column: str, window_ns: int) -> Iterator[Metric]:
+    """Give what is known of each flow over its whole life."""
+    rates = _life_rates(flows, bins, column, window_ns)
+    width_s = window_ns / NS_PER_S
+    for row in flows.iter_rows(named=True):
+        own = {"flows": [row["flow"]], "group": row["group"]}
+        series = rates[row["flow"]]
+        for name, value in (
+            ("convergence_s", convergence_time_s(series, width_s)),
+            ("rise_s", rise_time_s(series, width_s)),
+            ("stability", stability(series)),
+        ):
+            yield _metric(name, value, len(series), window_s=width_s, **own)
+        for name in ("pdr", "plr"):
+            yield _metric(name, row[name], row["sent_packets"] or 0, **own)
+        for name in ("delay_mean_ms", "delay_p95_ms", "jitter_ms"):
+            yield _metric(name, row[name], row["received_packets"] or 0, **own)
+
+
+def _life_rates(flows: pl.DataFrame, bins: pl.DataFrame, column: str, window_ns: int) -> dict[int, pl.Series]:
+    """Return the bytes of each flow in whole windows from its first whole bin on."""
+    import polars as pl
+
+    width_ns = bins["width_ns"][0] if len(bins) else window_ns
+    origins = dict(bins.group_by("flow").agg(pl.col("time_ns").min()).iter_rows())
+    own_bins = bins.partition_by("flow", as_dict=True)
+    rates = {}
+    for flow, start_ns, end_ns in flows.select("flow", "start_ns", "end_ns").iter_rows():
+        windows = whole_windows(origins.get(flow, start_ns), width_ns, start_ns, end_ns).coarser(
+            window_ns // width_ns
+        )
+        own = own_bins.get((flow,), bins.clear())
+        rates[flow] = dense(windowed(own, windows, column), windows.count)
+    return rates
+
+
+def _metric(
+    name: str,
+    value: float | None,
+    n: int,
+    *,
+    flows: Sequence[int],
+    group: str | None = None,
+    window_s: float | None = None,
+    warmup_s: float = 0.0,
+    competing_set: int | None = None,
+    reason: str | None = None,
+) -> Metric:
+    described = BY_NAME[name]
+    return Metric(
+        name=name,
+        value=value,
+        unit=described.unit,
+        n=n,
+        window_s=window_s,
+        warmup_s=warmup_s,
+        flows=tuple(flows),
+        group=group,
+        competing_set=competing_set,
+        reason=(reason or described.null_when) if value is None else None,
+    )
+
+
+def _base_windows(windows: Windows, bins: pl.DataFrame) -> Windows:
+    """Return the same stretch of time in windows as wide as the bins."""
+    width_ns = bins["width_ns"][0] if len(bins) else windows.width_ns
+    return Windows(windows.start_ns, width_ns, windows.count * (windows.width_ns // width_ns))
+
+
+def _by_flow(frame: pl.DataFrame) -> dict[int, dict[str, Any]]:
+    return {row["flow"]: row for row in frame.iter_rows(named=True)}

@@ -1,0 +1,159 @@
+"""The metrics of a trace against what a simulator's sinks counted, and against their definitions."""
+
+from __future__ import annotations
+
+import csv
+from itertools import groupby
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tfrctrace
+from tfrctrace.metrics.arrivals import arrival_bins
+from tfrctrace.metrics.catalogue import BY_NAME, CATALOGUE
+from tfrctrace.metrics.competing import CompetingSet
+from tfrctrace.metrics.evaluation import evaluate
+from tfrctrace.metrics.windows import Windows
+
+NS2 = Path(__file__).parents[1] / "data" / "ns2"
+S = 1_000_000_000
+
+
+def sinks():
+    """Give for each trace what the sinks of ns-2 counted in a common window, and the indices of that."""
+    with (NS2 / "metrics.csv").open() as file:
+        for name, rows in groupby(csv.DictReader(file), key=lambda row: row["scenario"]):
+            yield name, list(rows)
+
+
+@pytest.mark.parametrize(("name", "rows"), list(sinks()), ids=lambda part: str(part)[:15])
+def test_rates_and_indices_of_what_arrived_are_those_of_the_sinks(name, rows):
+    trace = tfrctrace.open(NS2 / name)
+    start_ns, end_ns = (round(float(rows[0][f"window_{end}_s"]) * S) for end in ("start", "end"))
+    flows = (
+        trace.flows.filter((pl.col("direction") == "fwd") & pl.col("transport").is_in(["tcp", "tfrc"]))
+        .with_columns(pl.col("transport").alias("group"))
+        .sort("flow_id")
+    )
+    bins = arrival_bins(trace.packets(), S // 2).filter(pl.col("direction") == "fwd")
+    windows = Windows(start_ns, S // 2, (end_ns - start_ns) // (S // 2))
+    one = CompetingSet(1, name, tuple(flows["flow"]), windows, start_ns)
+    found = list(evaluate(flows, bins, [one], column="received_bytes", window_ns=S // 2))
+
+    def value(metric, group=None):
+        (told,) = [m for m in found if m.name == metric and group in {None, m.group}]
+        return told.value
+
+    rates = {metric.flows[0]: metric.value for metric in found if metric.name == "rate_bps"}
+    by_id = {str(flow_id): rates[flow] for flow, flow_id in flows.select("flow", "flow_id").iter_rows()}
+    assert {row["flow"]: round(by_id[row["flow"]]) for row in rows} == {
+        row["flow"]: int(row["throughput_bps"]) for row in rows
+    }
+    assert round(value("jain"), 4) == float(rows[0]["jain_all_tfrc_tcp"])
+    assert round(value("mean_rate_bps", "tfrc")) == int(rows[0]["mean_tfrc_bps"])
+    assert round(value("mean_rate_bps", "tcp")) == int(rows[0]["mean_tcp_bps"])
+    assert round(value("inter_protocol_normalized", "tfrc"), 4) == float(rows[0]["inter_ratio_tfrc"])
+
+
+def frames(*flows, width_ns=S):
+    """Return the frames of flows with these (group, bytes per bin), from time 0 on."""
+    rows = [
+        (number, place * width_ns, width_ns, size)
+        for number, (_, sizes) in enumerate(flows, start=1)
+        for place, size in enumerate(sizes)
+        if size
+    ]
+    schema = {"flow": pl.UInt32, "time_ns": pl.Int64, "width_ns": pl.Int64, "unique_bytes": pl.UInt64}
+    known = {"pdr": 0.9, "plr": 0.1, "sent_packets": 10, "received_packets": 9}
+    unknown = dict.fromkeys(("delay_mean_ms", "delay_p95_ms", "jitter_ms"))
+    table = pl.DataFrame(
+        [
+            {
+                "flow": number,
+                "group": group,
+                "start_ns": 0,
+                "end_ns": len(sizes) * width_ns,
+                **known,
+                **unknown,
+            }
+            for number, (group, sizes) in enumerate(flows, start=1)
+        ],
+        schema_overrides={"flow": pl.UInt32, **dict.fromkeys(unknown, pl.Float64)},
+    )
+    return table, pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def told(*flows, window_ns=S, width_ns=S):
+    table, bins = frames(*flows, width_ns=width_ns)
+    count = min(len(sizes) for _, sizes in flows) * width_ns // window_ns
+    one = CompetingSet(1, "a", tuple(table["flow"]), Windows(0, window_ns, count), 0)
+    return list(evaluate(table, bins, [one], column="unique_bytes", window_ns=window_ns))
+
+
+def test_every_metric_of_the_catalogue_is_told_and_no_other():
+    found = told(("tcp", [1, 2] * 60), ("tfrc", [3] * 120), width_ns=S // 10)
+    assert {metric.name for metric in found} == set(BY_NAME)
+    assert len(BY_NAME) == len(CATALOGUE)
+
+
+def test_each_metric_says_of_what_it_is_made():
+    for metric in told(("tcp", [1, 2] * 60), ("tfrc", [3] * 120), width_ns=S // 10, window_ns=S):
+        assert metric.unit == BY_NAME[metric.name].unit
+        assert metric.flows
+        assert (metric.value is None) == (metric.reason is not None)
+        assert metric.name == "cov" or metric.window_s in {1.0, None}
+        assert (metric.competing_set is None) == (BY_NAME[metric.name].subject == "life")
+        if metric.value is not None:
+            assert metric.n > 0, metric.name
+
+
+def test_variation_is_told_for_timescales_that_leave_eight_windows():
+    found = [m for m in told(("tcp", [1, 2, 5] * 40), width_ns=S // 10) if m.name == "cov"]
+    assert [metric.window_s for metric in found] == [0.1, 0.2, 0.5, 1.0]
+    assert [metric.n for metric in found] == [120, 60, 24, 12]
+
+
+def test_a_silent_flow_counts_for_fairness_and_has_no_burstiness():
+    found = told(("tcp", [4] * 10), ("tcp", [0] * 10))
+    (jain,) = [m for m in found if m.name == "jain"]
+    assert (jain.value, jain.n) == (0.5, 2)
+    silent = {m.name: m for m in found if m.flows == (2,)}
+    assert silent["rate_bps"].value == silent["rate_std_bps"].value == 0
+    assert silent["burstiness"].value is None
+    assert silent["burstiness"].reason == "no byte in the windows"
+    assert silent["convergence_s"].value is None
+
+
+def test_nothing_at_all_has_no_index():
+    found = {m.name: m for m in told(("tcp", [0] * 10), ("tfrc", [0] * 10))}
+    for name in ("jain", "jain_window_mean", "inter_protocol_normalized", "equivalence_ratio"):
+        assert found[name].value is None
+        assert found[name].reason
+
+
+def test_one_flow_is_not_compared():
+    found = {m.name: m for m in told(("tcp", [3] * 10))}
+    assert (found["jain"].value, found["jain"].n) == (1, 1)
+    assert "equivalence_ratio" not in found
+    assert found["inter_protocol_ratio"].value is None
+    assert found["fairness_settling_s"].reason == "one flow"
+
+
+def test_of_very_many_flows_pairs_are_not_compared():
+    found = {m.name: m for m in told(*[("tcp", [1, 2, 3])] * 65)}
+    assert found["equivalence_ratio"].value is None
+    assert found["equivalence_ratio"].reason == "more than 64 flows"
+    assert found["jain"].value == 1
+
+
+def test_shards_of_bins_give_the_same_as_the_whole():
+    flows = [("tcp", [5, 0, 7, 9] * 5), ("tfrc", [4, 4, 3, 5] * 5)]
+    table, bins = frames(*flows)
+    one = CompetingSet(1, "a", (1, 2), Windows(0, S, 20), 0)
+    parts = [bins.sample(fraction=1, shuffle=True, seed=7)[place::3] for place in range(3)]
+    whole, sharded = (
+        list(evaluate(table, some, [one], column="unique_bytes", window_ns=S))
+        for some in (bins, pl.concat(parts))
+    )
+    assert whole == sharded

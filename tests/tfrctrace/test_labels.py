@@ -1,0 +1,82 @@
+"""Rules that give flows their labels."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from tfrctrace.errors import UsageError
+from tfrctrace.labels import parse_rule, with_labels
+
+FLOWS = pl.DataFrame(
+    {
+        "flow": [1, 2, 3],
+        "label": [None, None, None],
+        "transport": ["tcp", "tcp", "tfrc"],
+        "src": ["10.0.0.1", "10.0.0.2", "4"],
+        "src_port": [40_000, 5201, 0],
+        "dst": ["10.0.0.9", "10.0.0.1", "5"],
+        "dst_port": [5201, 40_001, 0],
+        "source": ["a/one.pcap", "a/one.pcap", "two.tr"],
+        "flow_id": [None, None, 7],
+    },
+    schema_overrides={"label": pl.String, "flow_id": pl.UInt32},
+)
+
+
+def labels(*rules):
+    flows, problems = with_labels(FLOWS, [parse_rule(rule) for rule in rules])
+    return flows["label"].to_list(), [problem["message"] for problem in problems]
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("x=port 5201", ["x", "x", None]),
+        ("x=src port 5201", [None, "x", None]),
+        ("x=dst port 5201", ["x", None, None]),
+        ("x=host 10.0.0.1", ["x", "x", None]),
+        ("x=src host 10.0.0.1 and port 5201", ["x", None, None]),
+        ("x=flow 2", [None, "x", None]),
+        ("x = flow_id 7", [None, None, "x"]),
+        ("two words=transport tfrc", [None, None, "two words"]),
+        ("x=source one.pcap", ["x", "x", None]),
+        ("x=source two.tr and transport tfrc", [None, None, "x"]),
+    ],
+)
+def test_a_rule_labels_the_flows_that_it_fits(rule, expected):
+    assert labels(rule) == (expected, [])
+
+
+def test_the_first_rule_that_fits_counts_and_the_other_is_told():
+    found, problems = labels("a=port 5201", "b=transport tcp")
+    assert found == ["a", "a", None]
+    assert problems == ["fits flows that have a label already (1, 2), which keep it"]
+
+
+def test_a_rule_that_fits_nothing_is_told_and_the_rest_is_done():
+    assert labels("a=port 1", "b=flow 3") == ([None, None, "b"], ["fits no flow"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "x=",
+        "=port 3",
+        "x=port",
+        "x=port 3 4",
+        "x=port http",
+        "x=port -1",
+        "x=port 99999999999",
+        "x=src flow 3",
+        "x=colour red",
+        "x=port 3 or port 4",
+        "x=port 3 and",
+    ],
+)
+def test_what_is_no_rule_is_refused_with_the_syntax(text):
+    with pytest.raises(UsageError, match="is no rule for a label") as raised:
+        parse_rule(text)
+    assert "`port N`" in raised.value.hint

@@ -1,0 +1,111 @@
+"""Labels that a user gives to flows by rules: `reno=port 5201`, `up=src host 10.0.0.1 and transport tcp`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.errors import UsageError, input_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import polars as pl
+
+    from tfrctrace.parsers._native import Problem
+
+_SYNTAX: Final = (
+    "write NAME=CONDITION [and CONDITION], with conditions `port N`, `host ADDRESS` (also with `src` or "
+    "`dst` before them), `flow N`, `flow_id N`, `transport NAME` and `source FILE`"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One label, and the conditions that a flow must fulfil to have it."""
+
+    text: str
+    label: str
+    conditions: tuple[tuple[str, ...], ...]
+    """Words of each, such as ("src", "port", "5201")."""
+
+
+def parse_rule(text: str) -> Rule:
+    """Return the rule that `text` describes. Raises `UsageError` if it is none."""
+    label, equals, rest = (part.strip() for part in text.partition("="))
+    conditions = tuple(tuple(words.split()) for words in rest.split(" and "))
+    if not label or not equals or not all(_is_condition(words) for words in conditions):
+        raise UsageError(f"`{text}` is no rule for a label", hint=_SYNTAX)
+    return Rule(text, label, conditions)
+
+
+def with_labels(flows: pl.DataFrame, rules: Sequence[Rule]) -> tuple[pl.DataFrame, list[Problem]]:
+    """Return `flows` with `label` filled by the first rule that fits, and what is wrong with the rules.
+
+    `src` and `dst` are those of the row. A rule that fits no flow, and one that fits a flow which has another
+    label already, are warnings.
+    """
+    import polars as pl
+
+    problems: list[Problem] = []
+    taken = flows["label"].is_not_null()
+    for rule in rules:
+        fits = flows.select(
+            pl.all_horizontal(*map(_expression, rule.conditions)).fill_null(value=False)
+        ).to_series()
+        if not fits.any():
+            problems.append(input_problem(rule.text, "label", "fits no flow", severity="warning"))
+        elif (fits & taken).any():
+            both = ", ".join(map(str, flows.filter(fits & taken)["flow"].unique().sort().to_list()[:5]))
+            problems.append(
+                input_problem(
+                    rule.text,
+                    "label",
+                    f"fits flows that have a label already ({both}), which keep it",
+                    severity="warning",
+                )
+            )
+        label = pl.when(fits & ~taken).then(pl.lit(rule.label)).otherwise(pl.col("label")).alias("label")
+        flows, taken = flows.with_columns(label), taken | fits
+    return flows, problems
+
+
+def _is_condition(words: Sequence[str]) -> bool:
+    if len(words) == 3 and words[0] in {"src", "dst"}:
+        return words[1] in {"port", "host"} and _is_value(words[1], words[2])
+    return len(words) == 2 and words[0] in _COLUMNS and _is_value(*words)
+
+
+def _is_value(what: str, value: str) -> bool:
+    return what not in _NUMBERS or (value.isascii() and value.isdecimal() and int(value) < 2**32)
+
+
+def _expression(words: Sequence[str]) -> pl.Expr:
+    import polars as pl
+
+    *side, what, text = words
+    value = int(text) if what in _NUMBERS else text
+    if what == "source":
+        return _is_source(text)
+    columns = _COLUMNS[what]
+    if side:
+        columns = tuple(column for column in columns if column.startswith(side[0]))
+    return pl.any_horizontal(*(pl.col(column) == value for column in columns))
+
+
+def _is_source(name: str) -> pl.Expr:
+    """Return whether a source is called `name`, with or without its folders."""
+    import polars as pl
+
+    return (pl.col("source") == name) | pl.col("source").str.ends_with(f"/{name}")
+
+
+_NUMBERS: Final = {"port", "flow", "flow_id"}
+_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "port": ("src_port", "dst_port"),
+    "host": ("src", "dst"),
+    "flow": ("flow",),
+    "flow_id": ("flow_id",),
+    "transport": ("transport",),
+    "source": ("source",),
+}

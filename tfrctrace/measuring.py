@@ -1,0 +1,172 @@
+"""From a trace to its metrics: which flows are looked at, in which direction, and who competed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from tfrctrace.errors import UsageError
+from tfrctrace.metrics.catalogue import BY_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from tfrctrace.metrics.competing import CompetingSet, Life
+    from tfrctrace.metrics.model import Metric
+
+Basis = Literal["goodput", "throughput", "received"]
+
+_BYTES_OF: Final = {"goodput": "unique_bytes", "throughput": "wire_bytes", "received": "received_bytes"}
+
+FINEST_BASE_NS: Final = 100_000_000
+"""The smallest timescale whose variation is told; windows of other widths are cut to fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The metrics of a trace, and of whom they are."""
+
+    metrics: list[Metric]
+    sets: list[CompetingSet]
+    sets_left_out: int
+    flows: int
+    """Flows that were looked at."""
+    flows_left_out: int
+    """Flows with fewer data packets than asked for."""
+    basis: Basis
+    window_s: float
+    warmup_s: float
+
+    def frame(self) -> pl.DataFrame:
+        """Return a row for each metric."""
+        import polars as pl
+
+        schema: dict[str, pl.DataType | type[pl.DataType]] = {
+            "name": pl.String,
+            "value": pl.Float64,
+            "unit": pl.String,
+            "n": pl.Int64,
+            "window_s": pl.Float64,
+            "warmup_s": pl.Float64,
+            "flows": pl.List(pl.UInt32),
+            "group": pl.String,
+            "competing_set": pl.Int64,
+            "reason": pl.String,
+        }
+        return pl.DataFrame([asdict(metric) for metric in self.metrics], schema=schema)
+
+    def facts(self) -> dict[str, Any]:
+        """Return all of it as plain names and values, the form of the JSON."""
+        return {
+            "basis": self.basis,
+            "window_s": self.window_s,
+            "warmup_s": self.warmup_s,
+            "flows": self.flows,
+            "flows_left_out": self.flows_left_out,
+            "competing_sets": [
+                {
+                    "number": one.number,
+                    "source": one.source,
+                    "flows": list(one.flows),
+                    "start_ns": one.windows.start_ns,
+                    "end_ns": one.windows.end_ns,
+                    "windows": one.windows.count,
+                }
+                for one in self.sets
+            ],
+            "sets_left_out": self.sets_left_out,
+            "metrics": [asdict(metric) for metric in self.metrics],
+        }
+
+
+def base_width_ns(window_ns: int) -> int:
+    """Return the width in ns of the bins that windows of `window_ns` and the timescales are made of."""
+    return math.gcd(window_ns, FINEST_BASE_NS)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise `UsageError` for a metric that there is not."""
+    for name in names:
+        if name not in BY_NAME:
+            raise UsageError(f"there is no metric `{name}`", hint=f"there are {', '.join(BY_NAME)}")
+
+
+def measure(
+    flows: pl.DataFrame,
+    bins: pl.DataFrame,
+    *,
+    window_ns: int,
+    warmup_ns: int = 0,
+    basis: Basis = "goodput",
+    least_packets: int,
+    only_labelled: bool = False,
+    names: Sequence[str] = (),
+) -> Measured:
+    """Return the metrics of `flows`, in the direction of each that carried more payload.
+
+    `names` chooses some of the metrics, `only_labelled` those flows that have a label.
+    `flows` and `bins` have the columns of `tfrctrace.parsers.schema`, bins those of
+    `tfrctrace.metrics.arrivals` if what was received counts. They are `base_width_ns` wide.
+    """
+    import polars as pl
+
+    from tfrctrace.metrics.competing import competing_sets
+    from tfrctrace.metrics.evaluation import evaluate
+
+    check_names(names)
+    base_ns = base_width_ns(window_ns)
+    every = _data_directions(flows.filter(pl.col("label").is_not_null()) if only_labelled else flows)
+    looked_at = every.filter(pl.coalesce("data_packets", "packets") >= least_packets)
+    own_bins = bins.join(looked_at.select("flow", "direction"), on=["flow", "direction"], how="semi")
+    sets, sets_left_out = competing_sets(
+        _lives(looked_at), _origins_ns(flows, bins), base_ns, window_ns, warmup_ns=warmup_ns
+    )
+    metrics = evaluate(
+        looked_at, own_bins, sets, column=_BYTES_OF[basis], window_ns=window_ns, warmup_ns=warmup_ns
+    )
+    return Measured(
+        metrics=[metric for metric in metrics if not names or metric.name in names],
+        sets=sets,
+        sets_left_out=sets_left_out,
+        flows=looked_at.height,
+        flows_left_out=every.height - looked_at.height,
+        basis=basis,
+        window_s=window_ns / 1e9,
+        warmup_s=warmup_ns / 1e9,
+    )
+
+
+def _data_directions(flows: pl.DataFrame) -> pl.DataFrame:
+    """Return the row of each flow that carried more payload (or more bytes), with its group."""
+    import polars as pl
+
+    return (
+        flows.filter(pl.col("packets") > 0)
+        .sort(
+            "flow",
+            pl.col("payload_bytes").fill_null(0),
+            "wire_bytes",
+            descending=[False, True, True],
+            maintain_order=True,
+        )
+        .unique("flow", keep="first", maintain_order=True)
+        .with_columns(pl.coalesce("label", "transport").alias("group"))
+    )
+
+
+def _lives(flows: pl.DataFrame) -> list[Life]:
+    from tfrctrace.metrics.competing import Life
+
+    return [Life(*row) for row in flows.select("flow", "source", "start_ns", "end_ns").iter_rows()]
+
+
+def _origins_ns(flows: pl.DataFrame, bins: pl.DataFrame) -> dict[str, int]:
+    """Return for each source a time at which one of its bins starts."""
+    import polars as pl
+
+    sources = flows.select("flow", "source").unique()
+    first = bins.join(sources, on="flow").group_by("source").agg(pl.col("time_ns").min()).sort("source")
+    return dict(first.iter_rows())
