@@ -46,16 +46,22 @@ def cov_by_timescale(windowed: pl.DataFrame, count: int, factors: Iterable[int])
     """
     import polars as pl
 
-    found = [
-        rate_variation(joined(windowed, factor, count), count // factor).select(
-            "flow",
-            pl.lit(factor, dtype=pl.Int64).alias("factor"),
-            pl.lit(count // factor, dtype=pl.Int64).alias("windows"),
-            pl.col("burstiness").alias("cov"),
+    frames = {1: windowed}
+    found = []
+    for factor in sorted(factors):
+        if not count // factor:
+            break
+        # windows of 10 are made of those of 5, which are fewer than those of 1
+        finer = max(known for known in frames if factor % known == 0)
+        frames[factor] = joined(frames[finer], factor // finer, count // finer)
+        found.append(
+            rate_variation(frames[factor], count // factor).select(
+                "flow",
+                pl.lit(factor, dtype=pl.Int64).alias("factor"),
+                pl.lit(count // factor, dtype=pl.Int64).alias("windows"),
+                pl.col("burstiness").alias("cov"),
+            )
         )
-        for factor in factors
-        if count // factor
-    ]
     empty = pl.DataFrame(
         schema={"flow": windowed.schema["flow"], "factor": pl.Int64, "windows": pl.Int64, "cov": pl.Float64}
     )

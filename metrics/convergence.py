@@ -55,9 +55,8 @@ def stability(rates: pl.Series) -> float | None:
     steady = steady_rate(rates)
     if not steady:
         return None
-    last_half = rates[len(rates) // 2 :]
-    squares = math.fsum((value - steady) ** 2 for value in last_half.to_list())
-    return math.sqrt(squares / len(last_half)) / steady
+    sigma = rates[len(rates) // 2 :].std(ddof=0)
+    return sigma / steady if isinstance(sigma, float) else None
 
 
 def fairness_settling_time_s(jain: pl.Series, width_s: float, *, hold_s: float = HOLD_S) -> float | None:
@@ -100,9 +99,5 @@ def aggressiveness(rates: pl.Series) -> float | None:
 def _first_run_s(is_good: pl.Series, width_s: float, hold_s: float) -> float | None:
     """Return the start of the first run of good windows that together last for `hold_s`."""
     needed = max(math.ceil(hold_s / width_s - 1e-9), 1)
-    run = 0
-    for place, good in enumerate(is_good.to_list()):
-        run = run + 1 if good else 0
-        if run == needed:
-            return (place - needed + 1) * width_s
-    return None
+    bad = [-1, *(~is_good).arg_true().to_list(), len(is_good)]
+    return next(((before + 1) * width_s for before, after in pairwise(bad) if after - before > needed), None)

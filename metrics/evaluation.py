@@ -268,14 +268,16 @@ def _life_rates(flows: pl.DataFrame, bins: pl.DataFrame, column: str, window_ns:
     import polars as pl
 
     width_ns = bins["width_ns"][0] if len(bins) else window_ns
-    origins = dict(bins.group_by("flow").agg(pl.col("time_ns").min()).iter_rows())
-    own_bins = bins.partition_by("flow", as_dict=True)
+    ordered = bins if bins["flow"].is_sorted() else bins.sort("flow", "time_ns")
+    runs = ordered.select(pl.col("flow").rle()).unnest("flow")
+    places = dict(
+        zip(runs["value"], zip(runs["len"].cum_sum() - runs["len"], runs["len"], strict=True), strict=True)
+    )
     rates = {}
     for flow, start_ns, end_ns in flows.select("flow", "start_ns", "end_ns").iter_rows():
-        windows = whole_windows(origins.get(flow, start_ns), width_ns, start_ns, end_ns).coarser(
-            window_ns // width_ns
-        )
-        own = own_bins.get((flow,), bins.clear())
+        own = ordered.slice(*places.get(flow, (0, 0)))
+        origin_ns = own["time_ns"][0] if len(own) else start_ns
+        windows = whole_windows(origin_ns, width_ns, start_ns, end_ns).coarser(window_ns // width_ns)
         rates[flow] = dense(windowed(own, windows, column), windows.count)
     return rates
 

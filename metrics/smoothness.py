@@ -33,8 +33,7 @@ def rate_changes(windowed: pl.DataFrame, count: int) -> pl.DataFrame:
     change = pl.when(has_next).then((following - this).abs() / this).otherwise(1.0)
     ratio = pl.when(has_next).then(pl.max_horizontal(this, following) / pl.min_horizontal(this, following))
     return (
-        windowed.sort("flow", "window")
-        .with_columns(
+        windowed.with_columns(
             change.alias("change"), ratio.alias("ratio"), (pl.col("window") < count - 1).alias("counts")
         )
         .group_by("flow", maintain_order=True)

@@ -76,14 +76,15 @@ def bootstrap_interval(
 
 def welch_test(a: pl.Series, b: pl.Series) -> Difference | None:
     """Return Welch's t test of two means (two-sided). None below two values, or if neither group varies."""
-    (mean_a, variance_a), (mean_b, variance_b) = (_mean_and_variance(_finite(group)) for group in (a, b))
+    runs_a, runs_b = _finite(a), _finite(b)
+    (mean_a, variance_a), (mean_b, variance_b) = _mean_and_variance(runs_a), _mean_and_variance(runs_b)
     if variance_a is None or variance_b is None or not variance_a + variance_b:
         return None
-    part_a, part_b = variance_a / len(a.drop_nulls()), variance_b / len(b.drop_nulls())
+    part_a, part_b = variance_a / len(runs_a), variance_b / len(runs_b)
     t = (mean_a - mean_b) / math.sqrt(part_a + part_b)
-    degrees = (part_a + part_b) ** 2 / (
-        part_a**2 / (len(a.drop_nulls()) - 1) + part_b**2 / (len(b.drop_nulls()) - 1)
-    )
+    # Welch and Satterthwaite, in shares of the sum, which cannot underflow when squared
+    share = part_a / (part_a + part_b)
+    degrees = 1 / (share**2 / (len(runs_a) - 1) + (1 - share) ** 2 / (len(runs_b) - 1))
     return Difference(t, degrees, t_tail(t, degrees))
 
 

@@ -97,9 +97,12 @@ def test_burstiness_does_not_change_with_the_unit(own, factor):
 @given(st.lists(sizes, min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(flows, random):
     count = max(map(len, flows))
-    frame = frame_of(*flows)
-    order = random.sample(range(len(frame)), len(frame))
-    shuffled = frame[order] if order else frame
+    bins = frame_of(*flows).rename({"window": "time_ns", "bytes": "unique_bytes"})
+    order = random.sample(range(len(bins)), len(bins))
+    frame, shuffled = (
+        windowed(some, Windows(0, 1, count), "unique_bytes")
+        for some in (bins, bins[order] if order else bins)
+    )
     for of in (rate_variation, rate_changes):
         assert of(shuffled, count).sort("flow").equals(of(frame, count).sort("flow"))
     pairs = [equivalence_ratios(one, range(len(flows))) for one in (frame, shuffled)]
