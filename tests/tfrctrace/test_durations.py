@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrctrace.durations import parse_duration_ns
+from tfrctrace.durations import parse_duration_ns, parse_offset_ns
 from tfrctrace.errors import UsageError
 
 
@@ -35,3 +35,17 @@ def test_what_is_no_duration_is_wrong_usage(text):
 @given(st.integers(min_value=1, max_value=2**63 - 1))
 def test_no_nanosecond_is_lost(nanoseconds):
     assert parse_duration_ns(f"{nanoseconds}ns") == nanoseconds
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("-2.5s", -2_500_000_000), ("+3 ms", 3_000_000), ("0s", 0), ("-0", 0), ("1h", 3600 * 10**9)],
+)
+def test_an_offset_may_have_a_sign_or_be_nothing(text, expected):
+    assert parse_offset_ns(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "--1s", "-", "soon"])
+def test_what_is_no_offset_is_refused(text):
+    with pytest.raises(UsageError):
+        parse_offset_ns(text)
