@@ -181,6 +181,7 @@ def analyse(
     *,
     format: str | None = None,
     layer: str | None = None,
+    vantage: str | None = None,
     filter: FilterCompiler | None = None,
     bins: bool = False,
     bin_ns: int | None = None,
@@ -203,7 +204,7 @@ def analyse(
 
     Nothing about an input raises: what went wrong stands in `Analysis.problems`. `format` is one of
     `input_formats` (else the content tells), `layer` one of `node_layers` (else the highest in a simulator's
-    trace). `bins` collects time bins of `bin_ns` nanoseconds; without a width it starts at 1 ms and doubles
+    trace), `vantage` one of `vantage_points` (else inferred). `bins` collects time bins of `bin_ns` nanoseconds; without a width it starts at 1 ms and doubles
     until the table is small.
     `rtt`, `losses`, `rounds`, `links`, `feedback`, `loss_events` and `loss_intervals` collect samples, at
     most `max_samples` of each; `tcp` counts the details of connections. `tfrc` has parameters of ns-2's TFRC
@@ -250,6 +251,9 @@ def tfrc_parameters() -> list[str]:
 
 def tfrc_takes(name: str, value: float) -> bool:
     """Return whether there is such a parameter that may have this value."""
+
+def vantage_points() -> list[str]:
+    """Return the places that `vantage` may name."""
 
 def probe_layouts() -> list[str]:
     """Return the layouts that `dissect` may name."""

@@ -63,6 +63,9 @@ class Settings:
     """What the inputs are (of `_native.input_formats`, or a reader's), where their content does not tell."""
     layer: str | None = None
     """Where in a simulator's nodes packets count as sent and received (one of `_native.node_layers`)."""
+    vantage: str | None = None
+    """Where the captures were taken, seen from the direction with more payload (one of
+    `_native.vantage_points`); else it is inferred."""
     dissect: tuple[tuple[int, str | OwnLayout], ...] = ()
     """With what the datagrams of a UDP port begin, where that is not recognised."""
     tfrc: tuple[tuple[str, float], ...] = ()
@@ -217,6 +220,7 @@ class Pass:
             sources,
             format=form,
             layer=settings.layer,
+            vantage=settings.vantage,
             filter=settings.filter,
             bins="bins" in self._collect,
             bin_ns=self._bin_ns,

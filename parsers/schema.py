@@ -34,6 +34,191 @@ class Column:
     null_when: str = ""
 
 
+_UNSEEN_AT_RECEIVER: Final = "not TCP, as payload_bytes, or captured at the receiver"
+
+_CLASSES: Final = (
+    Column(
+        "fast_retransmissions",
+        "uint64",
+        "",
+        "segments sent again because of acknowledgements: the first of each recovery, and without SACK all of "
+        "it (RFC 5681, RFC 6582); as all counts of segments here, packets as the wire carried them",
+        _UNSEEN_AT_RECEIVER,
+    ),
+    Column(
+        "sack_retransmissions",
+        "uint64",
+        "",
+        "further segments sent again in a recovery with SACK (RFC 6675, RFC 8985)",
+        "as fast_retransmissions",
+    ),
+    Column(
+        "rto_retransmissions",
+        "uint64",
+        "",
+        "segments sent again by a timeout and in the recovery after it (RFC 6298)",
+        "as fast_retransmissions",
+    ),
+    Column(
+        "tail_loss_probes",
+        "uint64",
+        "",
+        "last segments sent again to provoke an acknowledgement (RFC 8985 section 7); probes with new data "
+        "look like any data",
+        "as fast_retransmissions",
+    ),
+    Column(
+        "unexplained_retransmissions",
+        "uint64",
+        "",
+        "segments sent again for a reason that the capture does not show",
+        "as fast_retransmissions",
+    ),
+    Column("timeouts", "uint64", "", "retransmission timeouts, of data", "as fast_retransmissions"),
+    Column(
+        "rto_backoff_max",
+        "uint64",
+        "",
+        "the most timeouts in a row: each doubles the next (RFC 6298 section 5.5)",
+        "as fast_retransmissions",
+    ),
+    Column("syn_retransmissions", "uint64", "", "SYN sent again", "as retransmitted_packets"),
+    Column("fin_retransmissions", "uint64", "", "FIN without data sent again", "as retransmitted_packets"),
+    Column(
+        "spurious_retransmissions",
+        "uint64",
+        "",
+        "retransmissions of any class that were not needed: acknowledged already, reported as doubled (D-SACK, "
+        "RFC 2883), overtaken by the acknowledgement of the original (Eifel, RFC 3522; F-RTO, RFC 5682)",
+        "as retransmitted_packets",
+    ),
+    Column(
+        "keep_alives",
+        "uint64",
+        "",
+        "segments with the last number acknowledged, to hear whether the other side lives",
+        "as retransmitted_packets",
+    ),
+    Column(
+        "zero_window_probes",
+        "uint64",
+        "",
+        "segments sent into a closed window (RFC 9293 section 3.8.6.1)",
+        "as retransmitted_packets",
+    ),
+    Column(
+        "window_full",
+        "uint64",
+        "",
+        "data packets that fill the other side's window",
+        "as retransmitted_packets, or the window scale is not known",
+    ),
+    Column(
+        "reordered_packets",
+        "uint64",
+        "",
+        "packets that others overtook on their way to the capture",
+        "as retransmitted_packets, or captured at the sender",
+    ),
+    Column(
+        "reordering_max_packets",
+        "uint64",
+        "",
+        "the most packets that overtook one (RFC 4737 section 4.2)",
+        "as reordered_packets",
+    ),
+    Column(
+        "reordering_max_ms",
+        "float64",
+        "ms",
+        "the longest that one came after the first that overtook it",
+        "as reordered_packets, or there was none",
+    ),
+    Column(
+        "network_duplicates",
+        "uint64",
+        "",
+        "packets with bytes seen before that the network doubled and nobody sent again",
+        "as retransmitted_packets",
+    ),
+    Column(
+        "capture_duplicates",
+        "uint64",
+        "",
+        "packets that the capture shows again at another interface; packets, wire_bytes and payload_bytes "
+        "count them, nothing else does",
+        "as retransmitted_packets",
+    ),
+    Column(
+        "ect_packets",
+        "uint64",
+        "",
+        "packets whose IP header says that the transport understands congestion marks (RFC 3168)",
+        "as retransmitted_packets",
+    ),
+    Column("ce_packets", "uint64", "", "of them, those that arrived here marked", "as retransmitted_packets"),
+    Column("ece_packets", "uint64", "", "packets that echo a mark", "as retransmitted_packets"),
+    Column(
+        "cwr_packets",
+        "uint64",
+        "",
+        "packets that say that the congestion window was reduced",
+        "as retransmitted_packets",
+    ),
+    Column(
+        "super_segments",
+        "uint64",
+        "",
+        "packets longer than the wire carries: the capture took them before segmentation offload cut them, "
+        "or after it joined them",
+        "as retransmitted_packets, or no SYN with the maximum segment size",
+    ),
+    Column(
+        "wire_segments",
+        "uint64",
+        "",
+        "data packets as the wire carried them: a super-segment counts as often as the maximum segment size "
+        "goes into it",
+        "as super_segments",
+    ),
+    Column(
+        "capture_gap_bytes",
+        "uint64",
+        "bytes",
+        "sequence numbers that were acknowledged and never seen: the capture lost them, not the network",
+        "as retransmitted_packets",
+    ),
+    Column(
+        "lost_before_tap",
+        "uint64",
+        "",
+        "segments lost before they came to the capture: sent again later, or never seen",
+        "as retransmitted_packets, or captured at the sender",
+    ),
+    Column(
+        "lost_after_tap",
+        "uint64",
+        "",
+        "segments seen and sent again, without those that were not needed",
+        "as retransmitted_packets, or captured at the receiver",
+    ),
+    Column(
+        "loss_events",
+        "uint64",
+        "",
+        "losses before and after the capture; those within a round-trip time of the first are one event "
+        "(RFC 5348 section 5.2)",
+        "as retransmitted_packets, or no round-trip time is known",
+    ),
+    Column(
+        "loss_event_rate",
+        "float64",
+        "",
+        "loss_events of all data segments sent",
+        "as loss_events, or no data",
+    ),
+)
+
 FLOWS: Final = (
     Column("flow", "uint32", "", "number of the conversation, in order of first packet, from 1"),
     Column("direction", "string", "", "`fwd` from the side that opened the flow, else the first seen; `rev`"),
@@ -48,9 +233,16 @@ FLOWS: Final = (
         "vantage",
         "string",
         "",
-        "where the capture was taken; `both` if the trace shows both ends, as that of a simulator and two "
-        "paired captures do",
-        "not known",
+        "where the data of this direction were captured: `sender`, `receiver` or `middle`; `both` if the "
+        "trace shows both ends, as that of a simulator and two paired captures do",
+        "nothing tells",
+    ),
+    Column(
+        "vantage_confidence",
+        "float64",
+        "",
+        "how sure that is, from 0 to 1: 1 if it was given",
+        "nothing tells",
     ),
     Column(
         "state",
@@ -149,6 +341,7 @@ FLOWS: Final = (
         "from SYN to the ACK that completes the handshake, the same from any capture point",
         "no complete handshake, or its packets were sent twice",
     ),
+    *_CLASSES,
     Column(
         "syn_rtt_ms",
         "float64",
@@ -626,7 +819,36 @@ LOSSES: Final = (
     Column("seq_rel", "int64", "bytes", "its first sequence number, from the first of the direction"),
     Column("payload_bytes", "uint32", "bytes", "its payload"),
     Column("repeated_bytes", "uint32", "bytes", "how many of them the capture had already shown"),
-    Column("kind", "string", "", "`retransmission` or `out_of_order`, as counted in the table of flows"),
+    Column(
+        "kind",
+        "string",
+        "",
+        "`retransmission` or `out_of_order`, as counted in the table of flows",
+        "a control segment, a probe or a duplicate",
+    ),
+    Column(
+        "class",
+        "string",
+        "",
+        "why it repeats or is late: `fast_retransmission`, `sack_retransmission`, `rto_retransmission`, "
+        "`tail_loss_probe`, `unexplained_retransmission`, `syn_retransmission`, `fin_retransmission`, "
+        "`keep_alive`, `zero_window_probe`, `network_duplicate`, `capture_duplicate`, `reordering`, "
+        "`retransmission_of_unseen`",
+    ),
+    Column(
+        "evidence",
+        "string",
+        "",
+        "by what the class was recognised: `ip_id`, `timestamp`, `time`, `interface`, `duplicate_acks`, "
+        "`sack`, `recovery`, `timer`, `window`, `flags` or `none`",
+    ),
+    Column(
+        "spurious",
+        "string",
+        "",
+        "by what it was found that it was not needed: `acknowledged`, `d_sack`, `timestamp` or `f_rto`",
+        "not found",
+    ),
 )
 
 ROUNDS: Final = (

@@ -60,6 +60,7 @@ def open(
     filter: str | None = None,
     input_format: str | None = None,
     layer: str | None = None,
+    vantage: str | None = None,
     dissect: Iterable[str] = (),
     tfrc: Mapping[str, float] | None = None,
     join: bool = False,
@@ -76,12 +77,13 @@ def open(
     collected yet. Standard input cannot be read twice: its one pass collects everything.
 
     `filter` is an expression of tcpdump. `input_format` says what the inputs are where their content does
-    not, `layer` where in a simulator's nodes packets count as sent and received, `dissect` how datagrams of a
-    port begin, as `udp:9000=mymodule:MyHeader`, `tfrc` which parameters of ns-2's TFRC agents a script has
-    changed, as `{"df": 0.9}`. Several files are separate traces, with flows numbered through; with `join`
-    they are one trace that was rotated, with `pair` two captures of the same packets at two places of their
-    path. The second one's clock is ahead by `clock_offset` (such as `"-2.5s"`, or `"0s"` for one clock), else
-    that is estimated. `bin_width` such as `"10ms"` sets the width of
+    not, `layer` where in a simulator's nodes packets count as sent and received, `vantage` where the captures
+    were taken (`sender`, `receiver` or `middle` of the direction with more payload; else it is inferred),
+    `dissect` how datagrams of a port begin, as `udp:9000=mymodule:MyHeader`, `tfrc` which parameters of
+    ns-2's TFRC agents a script has changed, as `{"df": 0.9}`. Several files are separate traces, with flows
+    numbered through; with `join` they are one trace that was rotated, with `pair` two captures of the same
+    packets at two places of their path. The second one's clock is ahead by `clock_offset` (such as `"-2.5s"`,
+    or `"0s"` for one clock), else that is estimated. `bin_width` such as `"10ms"` sets the width of
     `Trace.bins`. `max_flows` and `max_samples` bound the memory, `max_decompressed_bytes` the size of a
     compressed input.
 
@@ -89,7 +91,7 @@ def open(
     inputs can be read. If some can, or with a reservation, a `TfrctraceWarning` says so.
     """
     from tfrctrace.durations import parse_duration_ns, parse_offset_ns
-    from tfrctrace.parsers._native import node_layers
+    from tfrctrace.parsers._native import node_layers, vantage_points
     from tfrctrace.parsers.dissect import parse_dissect
     from tfrctrace.parsers.filters import CompiledFilter
     from tfrctrace.parsers.pairing import check_pair, pair_of
@@ -104,6 +106,7 @@ def open(
         filter=None if filter is None else CompiledFilter(filter),
         format=check_format(input_format),
         layer=_one_of(node_layers(), layer, "layer"),
+        vantage=_one_of(vantage_points(), vantage, "vantage"),
         dissect=tuple(map(parse_dissect, dissect)),
         tfrc=check_parameters((tfrc or {}).items()),
         join=join,

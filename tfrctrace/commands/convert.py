@@ -23,6 +23,7 @@ from tfrctrace.commands.options import (
     Strict,
     Tfrc,
     Traces,
+    Vantage,
     check_place,
     open_trace,
 )
@@ -91,6 +92,7 @@ def convert(
     filter: Filter = None,
     input_format: Format = None,
     layer: Layer = None,
+    vantage: Vantage = "auto",
     dissect: Dissect = None,
     tfrc: Tfrc = None,
     join: Join = False,
@@ -116,6 +118,7 @@ def convert(
         join=join,
         pair=pair,
         layer=layer,
+        vantage=vantage,
         dissect=dissect,
         tfrc=tfrc,
         bin_width=bin_width,
@@ -129,6 +132,7 @@ def convert(
         filter=filter,
         input_format=input_format,
         layer=layer,
+        vantage=vantage,
         dissect=dissect,
         tfrc=tfrc,
         join=join,
@@ -169,6 +173,7 @@ def _refuse_contradictions(
     join: bool,
     pair: bool,
     layer: str | None,
+    vantage: str,
     dissect: list[str] | None,
     tfrc: list[str] | None,
     bin_width: str | None,
@@ -181,6 +186,8 @@ def _refuse_contradictions(
         raise UsageError("the packets of a pair are matched", hint="choose `--what transits`")
     if layer is not None and what == "packets":
         raise UsageError("`--layer` chooses what is counted, and the table of packets has every layer")
+    if vantage != "auto" and what != "flows":
+        raise UsageError("`--vantage` says what can be known of flows, so it is for `--what flows` only")
     if dissect and what != "flows":
         raise UsageError("`--dissect` gives delivery and jitter of flows, so it is for `--what flows` only")
     if bin_width is not None and what != "bins":

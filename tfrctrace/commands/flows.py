@@ -25,6 +25,7 @@ from tfrctrace.commands.options import (
     Strict,
     Tfrc,
     Traces,
+    Vantage,
     check_place,
     open_trace,
 )
@@ -85,6 +86,7 @@ def flows(
     filter: Filter = None,
     input_format: Format = None,
     layer: Layer = None,
+    vantage: Vantage = "auto",
     dissect: Dissect = None,
     tfrc: Tfrc = None,
     join: Join = False,
@@ -114,6 +116,7 @@ def flows(
         filter=filter,
         input_format=input_format,
         layer=layer,
+        vantage=vantage,
         dissect=dissect,
         tfrc=tfrc,
         join=join,

@@ -30,6 +30,7 @@ Traces = Annotated[
     ),
 ]
 NodeLayer = Literal["agent", "routing", "ip", "queue", "mac", "phy", "link"]
+VantagePoint = Literal["auto", "sender", "receiver", "middle"]
 
 Format = Annotated[
     str | None,
@@ -44,6 +45,13 @@ Layer = Annotated[
     typer.Option(
         "--layer",
         help="Where in a simulator's nodes packets count as sent and received; else the highest there is.",
+    ),
+]
+Vantage = Annotated[
+    VantagePoint,
+    typer.Option(
+        "--vantage",
+        help="Where captures were taken, seen from the direction with more payload; auto infers it.",
     ),
 ]
 Dissect = Annotated[
@@ -123,6 +131,7 @@ def open_trace(
     filter: str | None,
     input_format: str | None = None,
     layer: NodeLayer | None = None,
+    vantage: VantagePoint = "auto",
     dissect: list[str] | None = None,
     tfrc: list[str] | None = None,
     join: bool,
@@ -153,6 +162,7 @@ def open_trace(
         filter=None if filter is None else _compiled(filter),
         format=None if input_format is None else check_format(input_format),
         layer=layer,
+        vantage=None if vantage == "auto" else vantage,
         dissect=_parsed(dissect) if dissect else (),
         tfrc=_parameters(tfrc) if tfrc else (),
         join=join,

@@ -20,6 +20,7 @@ from tfrctrace.commands.options import (
     Quiet,
     Strict,
     Traces,
+    Vantage,
     check_place,
     open_trace,
 )
@@ -47,6 +48,7 @@ def report(
     filter: Filter = None,
     input_format: Format = None,
     layer: Layer = None,
+    vantage: Vantage = "auto",
     dissect: Dissect = None,
     join: Join = False,
     pair: Pair = False,
@@ -71,6 +73,7 @@ def report(
         filter=filter,
         input_format=input_format,
         layer=layer,
+        vantage=vantage,
         dissect=dissect,
         join=join,
         pair=pair,

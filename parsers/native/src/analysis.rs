@@ -17,6 +17,8 @@ use crate::filter::Compiler;
 use crate::flow::crossings::{Crossings, Meaning};
 use crate::flow::delivery::Deliveries;
 use crate::flow::key::Side;
+use crate::flow::tcp::class::Finding;
+use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tcp::{Outcome, Round};
 use crate::flow::tfrc::{Happening, TfrcSamples};
 use crate::flow::{Backlog, Flow, FlowTable, Found, Fragments, LOOK_UPS};
@@ -72,6 +74,8 @@ pub struct Options {
     pub layer: Option<NodeLayer>,
     /// What the sources are, where the user knows better than their content tells.
     pub format: Option<InputFormat>,
+    /// Where the captures were taken, seen from the direction with more payload; None infers it.
+    pub vantage: Option<Vantage>,
 }
 
 impl Default for Options {
@@ -94,6 +98,7 @@ impl Default for Options {
             max_decompressed_bytes: 64 << 30,
             layer: None,
             format: None,
+            vantage: None,
         }
     }
 }
@@ -167,6 +172,8 @@ pub struct LossSample {
     pub payload_bytes: u32,
     /// Bytes of it that the capture had already shown.
     pub repeated_bytes: u32,
+    /// What it was.
+    pub finding: Finding,
 }
 
 /// Everything that a pass finds out.
@@ -244,6 +251,21 @@ impl Analysis {
             problems: Vec::new(),
             options,
         }
+    }
+
+    /// Where `flow` was captured, seen from the data of `side`, and how sure that is: by the user's
+    /// word, by the simulator's, or as far as it shows.
+    pub fn vantage(&self, flow: &Flow, side: Side) -> Option<(Vantage, f64)> {
+        if flow.deliveries.is_some() && !flow.is_numbered() {
+            let is_watched = flow.watched() == side;
+            return Some((if is_watched { Vantage::Sender } else { Vantage::Receiver }, 1.0));
+        }
+        let connection = flow.tcp.as_ref()?;
+        let Some(vantage) = self.options.vantage else { return connection.vantage(side) };
+        let payload = |side| flow.direction(side).payload_bytes;
+        let is_larger =
+            (payload(side), side == flow.forward()) > (payload(side.other()), side != flow.forward());
+        Some((if is_larger { vantage } else { vantage.of_other_direction() }, 1.0))
     }
 
     /// Read one source to its end. What is wrong with it goes to `problems`; an error is one of
@@ -637,7 +659,9 @@ impl Analysis {
         if let Some(bins) = &mut self.bins {
             bins.add(flow, side, packet.time_ns, packet.wire_bytes, payload_bytes, outcome);
         }
-        if self.losses.wanted && (outcome.repeated_bytes > 0 || outcome.out_of_order) {
+        if self.losses.wanted
+            && let Some(finding) = outcome.finding
+        {
             self.losses.add(LossSample {
                 flow,
                 side,
@@ -646,6 +670,7 @@ impl Analysis {
                 position: outcome.position,
                 payload_bytes,
                 repeated_bytes: outcome.repeated_bytes,
+                finding,
             });
         }
         self.collect_samples(found, packet);

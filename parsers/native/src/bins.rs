@@ -157,7 +157,9 @@ impl Bins {
             wire_bytes: u64::from(wire_bytes),
             payload_bytes: u64::from(payload_bytes),
             unique_bytes: u64::from(outcome.new_bytes),
-            retransmitted_packets: u64::from(outcome.repeated_bytes > 0),
+            retransmitted_packets: u64::from(
+                outcome.finding.is_some_and(|finding| finding.class.is_retransmission()),
+            ),
             ..Bin::default()
         };
         self.put(lane_index(flow, side), volume);

@@ -3,6 +3,7 @@
 //! Names, types and order are those of `schema.py`, which also says what each column means and
 //! when it is null; a test holds the two together.
 
+mod classes;
 pub mod details;
 pub mod links;
 pub mod rounds;
@@ -17,7 +18,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 
-use crate::analysis::{Analysis, RttSample};
+use crate::analysis::{Analysis, LossSample, RttSample};
 use crate::asides::Asides;
 use crate::bins::{Bin, Bins};
 use crate::dccp;
@@ -26,6 +27,8 @@ use crate::flow::dccp::Connection as DccpConnection;
 use crate::flow::delivery::{Counted, Delivery, Numbers};
 use crate::flow::key::{Notation, Side, address_text};
 use crate::flow::rtt::{RttRange, RttStatistics, Sketch};
+use crate::flow::tcp::class::{Class, Evidence};
+use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tcp::{Connection, Half};
 use crate::flow::tfrc::Rebuilt;
 use crate::flow::{Direction, Flow, FlowTable, Found, direction_name};
@@ -110,6 +113,8 @@ struct FlowRow<'a> {
     direction: &'a Direction,
     half: Option<&'a Half>,
     connection: Option<&'a Connection>,
+    /// Where the capture was taken, and how sure that is.
+    tap: Option<(Vantage, f64)>,
 }
 
 impl<'a> FlowRow<'a> {
@@ -127,7 +132,8 @@ impl<'a> FlowRow<'a> {
         let half = read.map(|tcp| tcp.half(side));
         let source = analysis.sources.get(flow.source as usize);
         let notation = source.map(SourceSummary::notation).unwrap_or_default();
-        Self { analysis, number: index + first_flow, notation, flow, side, direction, half, connection }
+        let tap = analysis.vantage(flow, side).filter(|_| read.is_some());
+        Self { analysis, number: index + first_flow, notation, flow, side, direction, half, connection, tap }
     }
 
     fn direction_name(&self) -> &'static str {
@@ -188,7 +194,10 @@ impl<'a> FlowRow<'a> {
     /// A simulator shows both ends of a path; numbers in the payload do not tell where they were seen.
     fn vantage(&self) -> Option<&'static str> {
         let is_of_both = self.flow.deliveries.is_some() && !self.flow.is_numbered();
-        is_of_both.then_some("both")
+        if is_of_both {
+            return Some("both");
+        }
+        self.tap.map(|(vantage, _)| vantage.name())
     }
 
     /// Sequence numbers that count packets say nothing of bytes.
@@ -207,7 +216,7 @@ impl<'a> FlowRow<'a> {
         if self.counts_packets() {
             return self.delivery().map(|delivery| delivery.repeated_bytes);
         }
-        self.half.map(|half| half.retransmitted_bytes)
+        self.half.map(|half| half.tally().retransmitted_bytes)
     }
 
     /// Not known if no header of the connection was whole.
@@ -303,6 +312,7 @@ impl<'a> FlowRow<'a> {
     }
 
     fn note_on_half(&self, half: &Half, notes: &mut Vec<String>) {
+        notes.extend(self.note_on_vantage().map(str::to_owned));
         if half.mss.is_some_and(|mss| self.direction.largest_payload > u32::from(mss)) {
             notes.push(format!(
                 "packets of up to {} bytes of payload: captured before segmentation offload cut them, \
@@ -347,6 +357,7 @@ impl Rows for FlowRows {
         self.identity(&rows, &mut columns);
         volume(&rows, &mut columns);
         reconstruction(&rows, &mut columns);
+        classes::classes(&rows, &mut columns);
         round_trips(&rows, &mut columns);
         rounds::of_flows(&rows, &mut columns);
         delivery(&rows, &mut columns);
@@ -374,6 +385,7 @@ impl FlowRows {
         columns.u32("dst_port", rows.iter().map(|row| row.port(row.side.other())));
         columns.text("source", rows.iter().map(source));
         columns.text("vantage", rows.iter().map(FlowRow::vantage));
+        columns.f64("vantage_confidence", rows.iter().map(|row| row.tap.map(|tap| tap.1)));
         columns.text("state", rows.iter().map(FlowRow::state));
         let ccid = |row: &FlowRow<'_>| row.dccp().and_then(|dccp| dccp.half(row.side).ccid).map(u32::from);
         columns.u32("ccid", rows.iter().map(ccid));
@@ -399,12 +411,12 @@ fn reconstruction(rows: &[FlowRow<'_>], columns: &mut Columns) {
     let mut counts = |name: &str, value: fn(&Half) -> u64| {
         columns.u64(name, rows.iter().map(|row| row.half.map(value)));
     };
-    counts("retransmitted_packets", |half| half.retransmitted_packets.into());
+    counts("retransmitted_packets", |half| half.tally().retransmitted_packets.into());
     columns.u64("retransmitted_bytes", rows.iter().map(FlowRow::retransmitted_bytes));
     let mut counts = |name: &str, value: fn(&Half) -> u64| {
         columns.u64(name, rows.iter().map(|row| row.half.map(value)));
     };
-    counts("out_of_order_packets", |half| half.out_of_order_packets.into());
+    counts("out_of_order_packets", |half| half.tally().out_of_order_packets.into());
     counts("duplicate_acks", |half| half.duplicate_acks.into());
     counts("zero_windows", |half| half.windows.closed_packets().into());
     let missing_bytes =
@@ -594,8 +606,14 @@ impl Rows for LossRows {
     fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
         let rows = &self.analysis.losses.kept[start..end];
         let forward = |flow: u32| self.analysis.flows.get(flow).forward();
-        let kind = |repeated: u32| {
-            if repeated > 0 { "retransmission" } else { "out_of_order" }
+        let kind = |row: &LossSample| match row.finding.class {
+            class if class.is_retransmission() => Some("retransmission"),
+            Class::Reordered | Class::Unseen => Some("out_of_order"),
+            _ => None,
+        };
+        let verdict = |row: &LossSample| {
+            let connection = self.analysis.flows.get(row.flow).tcp.as_deref();
+            connection.and_then(|tcp| tcp.half(row.side).verdict(row.finding.number)).map(Evidence::name)
         };
         let mut columns = Columns::default();
         columns.u32("flow", rows.iter().map(|row| row.flow + self.first_flow));
@@ -606,7 +624,10 @@ impl Rows for LossRows {
         columns.i64("seq_rel", rows.iter().map(|row| row.position));
         columns.u32("payload_bytes", rows.iter().map(|row| row.payload_bytes));
         columns.u32("repeated_bytes", rows.iter().map(|row| row.repeated_bytes));
-        columns.text("kind", rows.iter().map(|row| kind(row.repeated_bytes)).map(Some));
+        columns.text("kind", rows.iter().map(kind));
+        columns.text("class", rows.iter().map(|row| Some(row.finding.class.name())));
+        columns.text("evidence", rows.iter().map(|row| Some(row.finding.evidence.name())));
+        columns.text("spurious", rows.iter().map(verdict));
         columns.finish(rows.len())
     }
 }

@@ -28,6 +28,7 @@ use crate::columns::{BinRows, FlowRows, LossRows, PacketRow, PacketRows, Rows, R
 use crate::error::{Problem, ProblemKind};
 use crate::event::{NodeLayer, Packet};
 use crate::filter::{Compiler, Instruction};
+use crate::flow::tcp::vantage::Vantage;
 use crate::input;
 use crate::reading::Reading;
 use crate::source::{InputFormat, Source};
@@ -361,7 +362,7 @@ impl Analysis {
 
 #[pyfunction]
 #[pyo3(signature = (
-    sources, *, format = None, layer = None, filter = None, bins = false, bin_ns = None, rtt = false, losses = false,
+    sources, *, format = None, layer = None, vantage = None, filter = None, bins = false, bin_ns = None, rtt = false, losses = false,
     rounds = false, tcp = false, links = false, feedback = false, loss_events = false, loss_intervals = false,
     tfrc = Vec::new(), dissect = Vec::new(), max_flows = 1_000_000, max_samples = 10_000_000, max_decompressed_bytes = 64 << 30, progress = None,
 ))]
@@ -371,6 +372,7 @@ fn analyse(
     sources: Vec<Given>,
     format: Option<&str>,
     layer: Option<&str>,
+    vantage: Option<&str>,
     filter: Option<Py<PyAny>>,
     bins: bool,
     bin_ns: Option<i64>,
@@ -408,6 +410,7 @@ fn analyse(
         max_decompressed_bytes,
         layer: layer.map(layer_by_name).transpose()?,
         format: forced,
+        vantage: vantage.map(vantage_by_name).transpose()?,
     };
     run(py, options, filter, progress, |core, compiler, progress| {
         for source in sources {
@@ -546,6 +549,12 @@ fn tfrc_takes(name: &str, value: f64) -> bool {
     Parameters::default().set(name, value)
 }
 
+/// The places that `vantage` may name.
+#[pyfunction]
+fn vantage_points() -> Vec<&'static str> {
+    Vantage::ALL.into_iter().map(Vantage::name).collect()
+}
+
 /// The layouts that `dissect` may name.
 #[pyfunction]
 fn probe_layouts() -> Vec<&'static str> {
@@ -590,6 +599,11 @@ fn format_by_name(name: &str) -> PyResult<InputFormat> {
 fn layer_by_name(name: &str) -> PyResult<NodeLayer> {
     let found = NodeLayer::ALL.into_iter().find(|layer| layer.name() == name);
     found.ok_or_else(|| PyValueError::new_err(format!("no layer `{name}`")))
+}
+
+fn vantage_by_name(name: &str) -> PyResult<Vantage> {
+    let found = Vantage::ALL.into_iter().find(|vantage| vantage.name() == name);
+    found.ok_or_else(|| PyValueError::new_err(format!("no vantage point `{name}`")))
 }
 
 fn check_cancelled(problems: &[Problem]) -> PyResult<()> {
@@ -823,5 +837,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(node_layers, module)?)?;
     module.add_function(wrap_pyfunction!(tfrc_parameters, module)?)?;
     module.add_function(wrap_pyfunction!(tfrc_takes, module)?)?;
+    module.add_function(wrap_pyfunction!(vantage_points, module)?)?;
     module.add_function(wrap_pyfunction!(probe_layouts, module)?)
 }

@@ -114,7 +114,7 @@ fn check_sums(analysis: &Analysis) {
             // A simulated connection is watched at one end, and its packets are counted at both.
             let captured = flow.tcp.as_ref().filter(|_| flow.deliveries.is_none());
             if let Some(half) = captured.map(|tcp| tcp.half(side)) {
-                assert!(half.unique_bytes + half.retransmitted_bytes <= direction.payload_bytes);
+                assert!(half.unique_bytes + half.tally().retransmitted_bytes <= direction.payload_bytes);
             }
             for bin in analysis.bins.iter().flat_map(|bins| bins.lane(number, side)) {
                 in_bins.0 += bin.packets;

@@ -1,78 +1,128 @@
-//! Which bytes of a stream have not been seen yet.
+//! Which bytes of a stream have not been seen yet, and since when.
 
 /// Holes kept per direction. Real streams rarely have more than a window's worth; a hostile one
 /// could have a hole behind every packet.
 const MAX_HOLES: usize = 256;
 
+/// What was known when a hole opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// When the packet came that passed it over.
+    pub time_ns: i64,
+    /// The timestamp value of that packet.
+    pub timestamp: Option<u32>,
+    /// Its IPv4 identification.
+    pub ip_id: Option<u16>,
+    /// Data segments seen before that packet.
+    pub segments: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    start: i64,
+    end: i64,
+    opening: Opening,
+}
+
+/// What of a packet fell into holes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filled {
+    /// So many bytes.
+    pub bytes: u64,
+    /// Of them, those that had been acknowledged already.
+    pub acknowledged: u64,
+    /// Of the first of these holes.
+    pub opening: Option<Opening>,
+}
+
 /// The ranges between the first and the highest position that no packet has shown.
 ///
-/// Invariants: ranges are not empty, in order, and do not touch; there are at most [`MAX_HOLES`].
+/// Invariants: ranges are not empty, in order, and do not overlap; there are at most [`MAX_HOLES`].
 #[derive(Clone, Debug, Default)]
 pub struct Holes {
-    ranges: Vec<(i64, i64)>,
+    ranges: Vec<Hole>,
     /// Bytes of holes that were given up to keep the bound.
     forgotten: u64,
+    /// Up to where it was looked for what was acknowledged and never seen.
+    checked: i64,
+    /// Bytes of such.
+    gap_bytes: u64,
 }
 
 impl Holes {
     /// The stream went on at `end` while `start` was expected.
-    pub fn open(&mut self, start: i64, end: i64) {
+    pub fn open(&mut self, start: i64, end: i64, opening: Opening) {
         debug_assert!(start < end);
         if self.ranges.len() == MAX_HOLES {
             // The oldest is the least likely to be filled.
-            let (start, end) = self.ranges.remove(0);
-            self.forgotten += (end - start) as u64;
+            let oldest = self.ranges.remove(0);
+            self.forgotten += oldest.start.abs_diff(oldest.end);
         }
-        let at = self.ranges.partition_point(|range| range.1 <= start);
-        self.ranges.insert(at, (start, end));
+        let at = self.ranges.partition_point(|hole| hole.end <= start);
+        self.ranges.insert(at, Hole { start, end, opening });
     }
 
     /// `start..end` was seen: how many of these bytes are new?
-    pub fn fill(&mut self, start: i64, end: i64) -> u64 {
+    pub fn fill(&mut self, start: i64, end: i64) -> Filled {
+        let mut filled = Filled::default();
         if start >= end {
-            return 0;
+            return filled;
         }
-        let mut filled = 0;
-        let mut at = self.ranges.partition_point(|range| range.1 <= start);
-        while let Some(&(hole_start, hole_end)) = self.ranges.get(at) {
-            if hole_start >= end {
+        let mut at = self.ranges.partition_point(|hole| hole.end <= start);
+        while let Some(&hole) = self.ranges.get(at) {
+            if hole.start >= end {
                 break;
             }
-            filled += (hole_end.min(end) - hole_start.max(start)) as u64;
-            let before = (hole_start, start.max(hole_start));
-            let behind = (end.min(hole_end), hole_end);
-            match (before.0 < before.1, behind.0 < behind.1) {
-                (false, false) => {
-                    self.ranges.remove(at);
-                }
-                (true, false) => {
-                    self.ranges[at] = before;
-                    at += 1;
-                }
-                (false, true) => {
-                    self.ranges[at] = behind;
-                    at += 1;
-                }
-                (true, true) => {
-                    self.ranges[at] = before;
-                    self.ranges.insert(at + 1, behind);
-                    break;
-                }
-            }
+            let (from, to) = (hole.start.max(start), hole.end.min(end));
+            filled.bytes += from.abs_diff(to);
+            filled.opening.get_or_insert(hole.opening);
+            let known = (to.min(self.checked) - from).max(0) as u64;
+            filled.acknowledged += known;
+            let before = Hole { end: from, ..hole };
+            let behind = Hole { start: to, ..hole };
+            let left = [before, behind].into_iter().filter(|hole| hole.start < hole.end);
+            let n = left.clone().count();
+            self.ranges.splice(at..=at, left);
+            at += n;
         }
+        self.gap_bytes -= filled.acknowledged.min(self.gap_bytes);
         filled
     }
 
     /// Whether any byte of `start..end` has not been seen.
     pub fn overlap(&self, start: i64, end: i64) -> bool {
-        let at = self.ranges.partition_point(|range| range.1 <= start);
-        self.ranges.get(at).is_some_and(|range| range.0 < end)
+        let at = self.ranges.partition_point(|hole| hole.end <= start);
+        self.ranges.get(at).is_some_and(|hole| hole.start < end)
+    }
+
+    /// All up to `position` was acknowledged: what is missing there, the receiver has and the
+    /// capture has not.
+    pub fn acknowledge(&mut self, position: i64) {
+        if position <= self.checked {
+            return;
+        }
+        let first = self.ranges.partition_point(|hole| hole.end <= self.checked);
+        for hole in self.ranges.iter().skip(first).take_while(|hole| hole.start < position) {
+            self.gap_bytes += hole.start.max(self.checked).abs_diff(hole.end.min(position));
+        }
+        self.checked = position;
     }
 
     /// Bytes never seen.
     pub fn missing(&self) -> u64 {
-        let open: u64 = self.ranges.iter().map(|range| (range.1 - range.0) as u64).sum();
+        let open: u64 = self.ranges.iter().map(|hole| hole.start.abs_diff(hole.end)).sum();
         open + self.forgotten
+    }
+
+    /// Bytes acknowledged and never seen.
+    pub fn gap_bytes(&self) -> u64 {
+        self.gap_bytes
+    }
+
+    /// Holes that nobody has acknowledged, each with its bytes and when it opened.
+    pub fn never_filled(&self) -> impl Iterator<Item = (u64, Opening)> {
+        let lost = self.ranges.iter().filter(|hole| hole.end > self.checked);
+        lost.map(|hole| (hole.start.max(self.checked).abs_diff(hole.end), hole.opening))
     }
 
     /// Whether the bound was reached.
@@ -86,32 +136,51 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn open(holes: &mut Holes, start: i64, end: i64) {
+        holes.open(start, end, Opening { time_ns: start, ..Opening::default() });
+    }
+
     #[test]
     fn test_a_hole_is_filled_in_pieces() {
         let mut holes = Holes::default();
-        holes.open(10, 30);
+        open(&mut holes, 10, 30);
         assert!(holes.overlap(29, 40) && !holes.overlap(30, 40) && !holes.overlap(0, 10));
-        assert_eq!(holes.fill(15, 20), 5);
+        let filled = holes.fill(15, 20);
+        assert_eq!((filled.bytes, filled.opening.unwrap().time_ns), (5, 10));
         assert!(!holes.overlap(15, 20));
-        assert_eq!(holes.fill(15, 20), 0);
-        assert_eq!(holes.fill(0, 100), 15);
+        assert_eq!(holes.fill(15, 20), Filled::default());
+        assert_eq!(holes.fill(0, 100).bytes, 15);
         assert_eq!(holes.missing(), 0);
     }
 
     #[test]
     fn test_a_hole_may_begin_where_another_ends() {
         let mut holes = Holes::default();
-        holes.open(0, 1);
-        holes.open(1, 19);
-        assert_eq!((holes.fill(13, 23), holes.fill(0, 19)), (6, 13));
+        open(&mut holes, 0, 1);
+        open(&mut holes, 1, 19);
+        assert_eq!((holes.fill(13, 23).bytes, holes.fill(0, 19).bytes), (6, 13));
         assert_eq!(holes.missing(), 0);
+    }
+
+    #[test]
+    fn test_what_was_acknowledged_and_never_seen_is_a_gap_of_the_capture() {
+        let mut holes = Holes::default();
+        open(&mut holes, 10, 30);
+        open(&mut holes, 40, 50);
+        holes.acknowledge(20);
+        holes.acknowledge(45);
+        assert_eq!((holes.gap_bytes(), holes.missing()), (25, 30));
+        assert_eq!(holes.never_filled().map(|hole| hole.0).sum::<u64>(), 5);
+        // It came after all.
+        assert_eq!(holes.fill(10, 30).acknowledged, 20);
+        assert_eq!(holes.gap_bytes(), 5);
     }
 
     #[test]
     fn test_more_holes_than_the_bound_are_counted_as_missing() {
         let mut holes = Holes::default();
         for i in 0..2 * MAX_HOLES as i64 {
-            holes.open(10 * i, 10 * i + 1);
+            open(&mut holes, 10 * i, 10 * i + 1);
         }
         assert!(holes.overflowed());
         assert_eq!(holes.missing(), 2 * MAX_HOLES as u64);
@@ -130,10 +199,10 @@ mod tests {
                 let end = start + length;
                 let expected = (start..end).filter(|byte| seen.insert(*byte)).count() as u64;
                 if start > next {
-                    holes.open(next, start);
+                    open(&mut holes, next, start);
                 }
                 let beyond = (end - next.max(start)).max(0) as u64;
-                let new = holes.fill(start, end.min(next)) + beyond;
+                let new = holes.fill(start, end.min(next)).bytes + beyond;
                 next = next.max(end);
                 prop_assert_eq!(new, expected);
                 prop_assert_eq!(holes.missing(), next as u64 - seen.len() as u64);

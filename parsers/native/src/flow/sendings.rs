@@ -18,6 +18,9 @@ pub const NODES_PER_PACKET: u32 = 2;
 const ENTRY_BITS: u32 = 3;
 const ENTRIES: usize = 1 << ENTRY_BITS;
 
+/// Entries looked through for one that is not the first.
+const MAX_STEPS: usize = 4_096;
+
 const NONE: u32 = u32::MAX;
 
 /// In [`Node::later_ns`]: there is no such entry.
@@ -216,6 +219,34 @@ impl Sendings {
         self.last = Cursor::first_of(index);
         self.count += 1;
         true
+    }
+
+    /// When the one sent first was sent.
+    pub fn oldest_ns(&self, pool: &Pool) -> Option<i64> {
+        self.entry(self.first, pool).map(|entry| entry.time_ns)
+    }
+
+    /// When the one sent last was sent.
+    pub fn newest_ns(&self, pool: &Pool) -> Option<i64> {
+        self.entry(self.last, pool).map(|entry| entry.time_ns)
+    }
+
+    /// When the first number was sent that is not before `number`; None if it is not among the
+    /// first [`MAX_STEPS`].
+    pub fn sent_ns(&self, number: u32, pool: &Pool) -> Option<i64> {
+        let mut at = self.first;
+        for _ in 0..MAX_STEPS.min(self.count()) {
+            let entry = self.entry(at, pool)?;
+            if SeqNumber(entry.number).since(SeqNumber(number)) >= 0 {
+                return Some(entry.time_ns);
+            }
+            at = entry.next;
+        }
+        None
+    }
+
+    fn entry<'a>(&self, at: u32, pool: &'a Pool) -> Option<&'a Entry> {
+        pool.entries.get(at as usize).filter(|_| self.count > 0)
     }
 
     /// Forget the one sent first.

@@ -12,7 +12,7 @@
 use hashbrown::HashMap;
 
 use crate::event::{Tcp, TcpFlags};
-use crate::flow::holes::Holes;
+use crate::flow::holes::{Holes, Opening};
 use crate::flow::key::Side;
 use crate::seq::{SeqNumber, Unwrapper};
 
@@ -65,10 +65,10 @@ impl Shown {
         }
         if end <= self.highest {
             let filled = self.holes.fill(start, end);
-            return if filled > 0 { Novelty::Late } else { Novelty::Repeated };
+            return if filled.bytes > 0 { Novelty::Late } else { Novelty::Repeated };
         }
         if start > self.highest {
-            self.holes.open(self.highest, start);
+            self.holes.open(self.highest, start, Opening::default());
         } else {
             self.holes.fill(start, self.highest);
         }

@@ -1,11 +1,18 @@
 //! One direction of a connection: what one side sent, and what the other said of it.
 
+use std::num::NonZeroU32;
+
+use super::class::{Class, Evidence};
+use super::ecn::Ecn;
 use super::flight::Flight;
+use super::loss_events::LossEvents;
+use super::order::{Age, Order};
 use super::rounds::{Close, Repair, Round, Rounds};
+use super::timer::Timer;
+use super::trouble::{Tally, Trouble};
 use super::window::Windows;
 use super::{Outcome, Segment};
 use crate::event::TcpFlags;
-use crate::flow::holes::Holes;
 use crate::flow::rtt::{RttRange, RttStatistics, Sketch};
 use crate::flow::sendings::{Pool, Sendings};
 use crate::seq::{SeqNumber, Unwrapper};
@@ -26,10 +33,7 @@ const USUAL_MSS: u16 = 1_460;
 
 /// Bytes of a timestamp option with its padding, which every segment carries if one does (RFC 7323
 /// section 3.2), and which the MSS does not account for (RFC 6691).
-const TIMESTAMP_BYTES: u32 = 12;
-
-/// The shortest retransmission timeout in wide use (Linux's; RFC 6298 recommends a second).
-const SHORTEST_TIMEOUT_NS: i64 = 200_000_000;
+pub(super) const TIMESTAMP_BYTES: u32 = 12;
 
 /// What one side sent, and what was said of it.
 #[derive(Debug, Default)]
@@ -38,24 +42,47 @@ pub struct Half {
     /// Position behind the highest seen (SND.NXT as the capture knows it).
     pub(super) next: i64,
     /// The sequence number at `next`; means nothing without a stream.
-    next_number: u32,
+    pub(super) next_number: u32,
     /// Lowest position seen.
-    start: i64,
+    pub(super) start: i64,
     /// Highest position that the other side acknowledged (SND.UNA).
     pub(super) acknowledged: i64,
     /// The acknowledgement number that the other side sent last.
     pub(super) last_ack: u32,
-    /// None until something is passed over.
-    holes: Option<Box<Holes>>,
+    /// When it was acknowledged.
+    pub(super) progress_ns: i64,
+    /// What the other side's window has room for ends here (SND.UNA + SND.WND).
+    pub(super) window_end: i64,
+    /// Data segments seen.
+    pub(super) segments: u32,
+    /// The longest payload of a packet on the wire, if the handshake told it.
+    pub(super) longest: Option<NonZeroU32>,
+    /// What only a direction with trouble has.
+    pub(super) trouble: Option<Box<Trouble>>,
+    /// None unless ECN is used.
+    pub(super) ecn: Option<Box<Ecn>>,
 
     /// New data not yet acknowledged, by the position where they end.
-    outstanding: Sendings,
-    /// Acknowledgements beyond `ambiguous.0` while up to `ambiguous.1` is outstanding tell no RTT:
-    /// something there was sent twice or arrived late (Karn's rule).
-    ambiguous: (i64, i64),
+    pub(super) outstanding: Sendings,
     /// Timestamp values not yet echoed, each with the time of the first data that carried it.
     timestamps: Sendings,
     pub(super) last_timestamp: Option<u32>,
+    /// The retransmission timer that the RTT makes.
+    pub(super) timer: Timer,
+    /// From the capture point to this side and back, and over the whole path, by the handshake.
+    pub(super) handshake_us: (u32, u32),
+    /// In which order this side sent its packets.
+    pub(super) order: Order,
+    /// Where its first packet was captured.
+    pub(super) place: u16,
+    /// Time to live of that.
+    pub(super) ttl: u8,
+    /// By how much its windows are shifted, if both SYNs told.
+    pub(super) window_shift: Option<u8>,
+    /// Whether a SYN did not permit SACK.
+    pub(super) refuses_sack: bool,
+    /// Whether this side's SYN did.
+    pub(super) permits_sack: bool,
     /// What is outstanding, in bytes, and how that went from round to round.
     flight: Flight,
 
@@ -74,12 +101,6 @@ pub struct Half {
 
     /// Payload with every byte counted once.
     pub unique_bytes: u64,
-    /// Packets with bytes seen before.
-    pub retransmitted_packets: u32,
-    /// Those bytes.
-    pub retransmitted_bytes: u64,
-    /// Late packets with bytes not seen before.
-    pub out_of_order_packets: u32,
     /// Duplicate acknowledgements that this side sent.
     pub duplicate_acks: u32,
     /// RTT of this side's data, by Karn's rule.
@@ -97,12 +118,71 @@ pub struct Half {
 impl Half {
     /// Bytes passed over and never seen.
     pub fn missing_bytes(&self) -> u64 {
-        self.holes.as_ref().map_or(0, |holes| holes.missing())
+        self.trouble.as_ref().map_or(0, |trouble| trouble.holes.missing())
     }
 
     /// Whether there were more holes than are kept.
     pub fn lost_track_of_holes(&self) -> bool {
-        self.holes.as_ref().is_some_and(|holes| holes.overflowed())
+        self.trouble.as_ref().is_some_and(|trouble| trouble.holes.overflowed())
+    }
+
+    /// Losses before the capture point: what came late because it had been lost, and what never came.
+    pub fn lost_before(&self) -> LossEvents {
+        let Some(trouble) = &self.trouble else { return LossEvents::default() };
+        let (mut events, rtt_ns) = (trouble.before, self.path_ns().unwrap_or(0));
+        for (bytes, opening) in trouble.holes.never_filled() {
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            events.note(opening.time_ns, rtt_ns, self.packets_of(bytes));
+        }
+        events
+    }
+
+    /// Losses behind the capture point: what was sent again and was needed, as far as is known.
+    pub fn lost_after(&self) -> LossEvents {
+        self.trouble.as_ref().map_or_else(LossEvents::default, |trouble| trouble.after())
+    }
+
+    /// Loss events on the whole path; None if there were losses and no round-trip time to group them.
+    pub fn loss_events(&self) -> Option<u32> {
+        let count = self.lost_before().count().saturating_add(self.lost_after().count());
+        (count == 0 || self.path_ns().is_some()).then_some(count)
+    }
+
+    /// Whether it is known how much the other side had room for.
+    pub fn knows_window_ends(&self) -> bool {
+        self.window_shift.is_some()
+    }
+
+    /// Bytes that were acknowledged and never seen.
+    pub fn gap_bytes(&self) -> u64 {
+        self.trouble.as_ref().map_or(0, |trouble| trouble.holes.gap_bytes())
+    }
+
+    /// Data segments as the wire carried them; None if their length is not known.
+    pub fn wire_segments(&self) -> Option<u64> {
+        self.longest?;
+        Some(u64::from(self.segments).saturating_add(self.tally().extra_segments))
+    }
+
+    /// By what it was found that the retransmission of finding `number` was not needed.
+    pub fn verdict(&self, number: u32) -> Option<Evidence> {
+        self.trouble.as_ref()?.verdict(number)
+    }
+
+    /// What was counted of trouble.
+    pub fn tally(&self) -> Tally {
+        self.trouble.as_ref().map_or_else(Tally::default, |trouble| trouble.tally)
+    }
+
+    /// What its packets say of congestion.
+    pub fn ecn(&self) -> Ecn {
+        self.ecn.as_deref().copied().unwrap_or_default()
+    }
+
+    /// What is known of trouble, which is made if there was none yet.
+    #[inline(never)]
+    pub(super) fn trouble_mut(&mut self) -> &mut Trouble {
+        self.trouble.get_or_insert_default()
     }
 
     /// Whether the capture shows a SYN of this side.
@@ -110,7 +190,7 @@ impl Half {
         self.syns > 0
     }
 
-    fn has_whole_syn(&self) -> bool {
+    pub(super) fn has_whole_syn(&self) -> bool {
         self.has_syn() && !self.has_cut_syn
     }
 
@@ -158,124 +238,36 @@ impl Half {
         self.flight.mean_bytes(self.outstanding_bytes(), end_ns)
     }
 
-    /// Find where a segment belongs in this side's stream, and what of it is new. The last segment
-    /// of either side was at `last_ns`.
+    /// Find where a segment belongs in this side's stream, and what of it is new.
     #[inline(always)]
-    pub(super) fn place(
-        &mut self,
-        segment: &Segment<'_>,
-        last_ns: i64,
-        pool: &mut Pool,
-        outcome: &mut Outcome,
-    ) {
+    pub(super) fn place(&mut self, segment: &Segment<'_>, pool: &mut Pool, outcome: &mut Outcome) {
         let control = segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST);
         let is_next = segment.tcp.seq == self.next_number && self.stream.is_some();
         if !is_next || control {
-            return self.place_unusual(segment, last_ns, pool, outcome);
+            return self.place_unusual(segment, pool, outcome);
         }
         if segment.payload > 0 {
             outcome.position = self.next;
             outcome.new_bytes = segment.payload;
             self.unique_bytes += u64::from(segment.payload);
+            self.segments = self.segments.saturating_add(1);
             self.advance(self.next + i64::from(segment.payload), segment, pool);
+            self.note_size(segment.payload);
         }
     }
 
-    /// Everything but the next data or a bare acknowledgement with the next number.
-    #[inline(never)]
-    fn place_unusual(&mut self, segment: &Segment<'_>, last_ns: i64, pool: &mut Pool, outcome: &mut Outcome) {
-        let flags = segment.tcp.flags;
-        let syn = i64::from(flags.has(TcpFlags::SYN));
-        let Some(stream) = self.stream else {
-            return self.begin(segment, syn, pool, outcome);
-        };
-        let position = stream.position(SeqNumber(segment.tcp.seq), self.next);
-        outcome.position = position;
-        let start = position + syn;
-        let end = start + i64::from(segment.payload);
-        let occupied = end + i64::from(flags.has(TcpFlags::FIN));
-        // What a reset carries is not data of the stream (RFC 9293 section 3.5.3), and a bare
-        // acknowledgement occupies no number.
-        if !flags.has(TcpFlags::RST) && occupied > position {
-            self.place_elsewhere((start, end, occupied), segment, pool, outcome);
-            if outcome.repeated_bytes > 0 {
-                self.on_repair(segment.time_ns, last_ns);
-            }
-        }
-    }
-
-    /// The first segment of this direction.
-    #[cold]
-    fn begin(&mut self, segment: &Segment<'_>, syn: i64, pool: &mut Pool, outcome: &mut Outcome) {
-        // Without a SYN the first byte seen is position 1, as if the SYN had been just before it.
-        let base = SeqNumber(segment.tcp.seq.wrapping_sub(1 - syn as u32));
-        self.stream = Some(Unwrapper::new(base));
-        let position = 1 - syn;
-        outcome.position = position;
-        self.start = position;
-        self.next = position;
-        self.next_number = segment.tcp.seq;
-        self.acknowledged = position;
-        self.ambiguous = (i64::MAX, i64::MIN);
-        if segment.tcp.flags.has(TcpFlags::RST) {
-            return;
-        }
-        outcome.new_bytes = segment.payload;
-        self.unique_bytes += u64::from(segment.payload);
-        let fin = i64::from(segment.tcp.flags.has(TcpFlags::FIN));
-        let occupied = 1 + i64::from(segment.payload) + fin;
-        if occupied > position {
-            self.advance(occupied, segment, pool);
-        }
-    }
-
-    /// A segment anywhere in the stream: at its end, beyond it, or before it.
-    fn place_elsewhere(
-        &mut self,
-        (start, end, occupied): (i64, i64, i64),
-        segment: &Segment<'_>,
-        pool: &mut Pool,
-        outcome: &mut Outcome,
-    ) {
-        let known = self.start..self.next;
-        let older = (end.min(known.start) - start).max(0);
-        if older > 0 {
-            // From before the first segment of the capture.
-            self.start = start;
-            if end < known.start {
-                self.holes.get_or_insert_default().open(end, known.start);
-            }
-        }
-        let within = (start.max(known.start), end.min(known.end));
-        let filled = self.holes.as_mut().map_or(0, |holes| holes.fill(within.0, within.1));
-        let beyond = (end - start.max(known.end)).max(0);
-        if start > known.end {
-            self.holes.get_or_insert_default().open(known.end, start);
-        }
-        // Each is a part of the payload, so they fit.
-        let late_bytes = older as u32 + filled as u32;
-        outcome.new_bytes = late_bytes + beyond as u32;
-        outcome.repeated_bytes = segment.payload - outcome.new_bytes;
-        self.unique_bytes += u64::from(outcome.new_bytes);
-        if outcome.repeated_bytes > 0 {
-            self.retransmitted_packets += 1;
-            self.retransmitted_bytes += u64::from(outcome.repeated_bytes);
-        } else if late_bytes > 0 {
-            outcome.out_of_order = true;
-            self.out_of_order_packets += 1;
-        }
-        if occupied > known.end {
-            self.advance(occupied, segment, pool);
-        }
-        if outcome.position < known.end {
-            let from = self.ambiguous.0.min(outcome.position);
-            self.ambiguous = (from, self.ambiguous.1.max(self.next));
+    /// Count what is longer than a packet can be, and what fills the other side's window.
+    #[inline(always)]
+    pub(super) fn note_size(&mut self, payload: u32) {
+        let is_super = self.longest.is_some_and(|longest| payload > longest.get());
+        if is_super || self.next >= self.window_end {
+            self.note_unusual_size(payload);
         }
     }
 
     /// New sequence numbers up to `occupied` went out.
     #[inline(always)]
-    fn advance(&mut self, occupied: i64, segment: &Segment<'_>, pool: &mut Pool) {
+    pub(super) fn advance(&mut self, occupied: i64, segment: &Segment<'_>, pool: &mut Pool) {
         let time_ns = segment.time_ns;
         let bytes = occupied - self.next;
         self.next_number = self.next_number.wrapping_add(bytes as u32);
@@ -316,8 +308,11 @@ impl Half {
         let Some(position) = self.position(segment.tcp.ack) else {
             return;
         };
-        if position > self.acknowledged {
-            let before = self.acknowledged;
+        let before = self.acknowledged;
+        if position >= before {
+            self.window_end = acknowledger.window_end_from(position, segment.tcp.window);
+        }
+        if position > before {
             self.flight.note(self.outstanding_bytes());
             outcome.ack_rtt_ns = self.on_progress(position, segment.time_ns, pool);
             if let Some((_, echo)) = segment.tcp.options.timestamp {
@@ -333,14 +328,31 @@ impl Half {
             if self.flight.on_progress(bytes, self.acknowledged, segment.time_ns) {
                 outcome.round = self.end_round(acknowledger, segment, outcome.ack_rtt_ns);
             }
-        } else if position == self.acknowledged
+        } else if position == before
             && self.next > position
             && segment.payload == 0
             && !segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST)
             && Some(segment.tcp.window) == acknowledger.windows.last()
+            && acknowledger.order.age(segment.carrier.ip_id) != Age::Same
         {
-            // RFC 5681 section 2, "duplicate acknowledgment", conditions (a) to (e).
+            // RFC 5681 section 2, "duplicate acknowledgment", conditions (a) to (e); and not the
+            // same packet twice.
             acknowledger.duplicate_acks += 1;
+            self.trouble_mut().on_duplicate_ack();
+        }
+        if self.trouble.is_some() || !segment.sack.is_empty() {
+            self.on_acknowledgement_in_trouble(before, position, segment);
+        }
+    }
+
+    /// Where the window ends that this side announces for what begins at `position` of the other's
+    /// stream. Unless its scale is known there is no end, but a closed window is closed at any scale.
+    #[inline(always)]
+    fn window_end_from(&self, position: i64, window: u16) -> i64 {
+        match self.window_shift {
+            Some(shift) => position + (i64::from(window) << shift),
+            None if window == 0 => position,
+            None => i64::MAX,
         }
     }
 
@@ -351,11 +363,14 @@ impl Half {
         let sent_ns = self.outstanding.pop_through(position as u32, pool);
         // An acknowledgement of what the capture never showed must not move beyond what it did.
         self.acknowledged = position.min(self.next);
-        let is_ambiguous = before < self.ambiguous.1 && position > self.ambiguous.0;
-        if self.acknowledged >= self.ambiguous.1 {
-            self.ambiguous = (i64::MAX, i64::MIN);
+        self.progress_ns = time_ns;
+        if let Some(trouble) = &mut self.trouble
+            && trouble.is_ambiguous(before, position, self.acknowledged)
+        {
+            return None;
         }
-        let rtt_ns = elapsed(sent_ns.filter(|_| !is_ambiguous)?, time_ns)?;
+        let rtt_ns = elapsed(sent_ns?, time_ns)?;
+        self.timer.note(rtt_ns);
         self.rtt.add(rtt_ns);
         self.rtt_sketch.add(rtt_ns);
         Some(rtt_ns)
@@ -398,11 +413,9 @@ impl Half {
         self.flight.end_round(self.acknowledged, self.next, close)
     }
 
-    /// Data are sent again, after silence of both sides since `last_ns`.
-    fn on_repair(&mut self, time_ns: i64, last_ns: i64) {
-        // Acknowledgements make a sender repair at once; a timer runs while nothing is heard.
-        let is_silent = time_ns.saturating_sub(last_ns) >= SHORTEST_TIMEOUT_NS;
-        let repair = if is_silent { Repair::Timeout } else { Repair::Recovery };
+    /// Data are sent again.
+    pub(super) fn on_repair(&mut self, class: Class, time_ns: i64) {
+        let repair = if class == Class::Rto { Repair::Timeout } else { Repair::Recovery };
         self.flight.note(self.outstanding_bytes());
         self.flight.on_repair(repair, self.next, time_ns);
     }

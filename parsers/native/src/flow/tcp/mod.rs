@@ -5,25 +5,38 @@
 //! said of it. [`Connection::on_segment`] takes one segment and says what it was in an [`Outcome`];
 //! who counts, samples or draws that is not decided here.
 //!
-//! Finer classes of retransmissions (fast, by timeout, spurious, ...) belong between `Half::place`,
-//! which knows whether bytes repeat, and `Outcome`.
+//! What repeats or is late gets a class in `finding.rs`, on what `trouble.rs` remembers.
 
+pub mod class;
+mod ecn;
+mod finding;
 mod flight;
 #[cfg(test)]
 mod flight_tests;
 mod half;
+mod loss_events;
+mod order;
+mod placing;
 mod rounds;
+mod scoreboard;
 mod state;
 #[cfg(test)]
 mod tests;
+mod timer;
+mod trouble;
+pub mod vantage;
 mod window;
+
+use std::num::NonZeroU32;
 
 use super::key::Side;
 use super::sendings::Pool;
 use crate::event::{Event, Layer, Packet, Tcp, TcpFlags};
 use crate::seq::SeqNumber;
+use class::Finding;
+use ecn::Ecn;
 pub use half::Half;
-use half::elapsed;
+use half::{TIMESTAMP_BYTES, elapsed};
 pub use rounds::{Limit, Round, Rounds};
 pub use state::State;
 
@@ -89,6 +102,8 @@ pub struct Outcome {
     pub repeated_bytes: u32,
     /// Bytes not seen before, below the highest seen.
     pub out_of_order: bool,
+    /// What it was, if it repeats others or is late.
+    pub finding: Option<Finding>,
     /// It acknowledged data of the other side, sent this long ago (Karn's rule).
     pub ack_rtt_ns: Option<u64>,
     /// It echoed a timestamp that the other side sent this long ago.
@@ -206,12 +221,19 @@ impl Connection {
     #[inline(always)]
     pub fn on_segment(&mut self, side: Side, segment: &Segment<'_>, pool: &mut Pool, outcome: &mut Outcome) {
         let flags = segment.tcp.flags;
+        let (sender, receiver) = self.split(side);
+        if segment.carrier.place != sender.place && sender.is_copy(segment, receiver) {
+            outcome.finding = Some(sender.find_copy(segment));
+            return;
+        }
         if flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST) {
             self.on_control(side, segment);
         }
-        let last_ns = self.last_ns;
         let (sender, receiver) = self.split(side);
-        sender.place(segment, last_ns, pool, outcome);
+        sender.place(segment, pool, outcome);
+        if Ecn::concerns(segment) {
+            sender.note_ecn(segment);
+        }
         if let Some((value, _)) = segment.tcp.options.timestamp
             && sender.last_timestamp != Some(value)
         {
@@ -224,7 +246,9 @@ impl Connection {
                 outcome.handshake_rtt_ns = self.complete_handshake(side, segment);
             }
         }
-        self.halves[side as usize].windows.on_segment(segment.tcp, segment.time_ns);
+        let sender = &mut self.halves[side as usize];
+        sender.windows.on_segment(segment.tcp, segment.time_ns);
+        sender.order.note(segment.carrier.ip_id);
         self.last_ns = self.last_ns.max(segment.time_ns);
     }
 
@@ -251,10 +275,32 @@ impl Connection {
             half.has_cut_syn |= segment.carrier.is_cut;
             half.mss = half.mss.or(segment.tcp.options.mss);
             half.window_scale = half.window_scale.or(segment.tcp.options.window_scale);
+            half.permits_sack |= segment.tcp.options.sack.is_permitted();
+            half.has_timestamps |= segment.tcp.options.timestamp.is_some();
             let answers = flags.has(TcpFlags::ACK);
             self.handshake[usize::from(answers)].get_or_insert(segment.time_ns);
             let opener = if answers { side.other() } else { side };
             self.opener.get_or_insert(opener);
+            self.negotiate();
+        }
+    }
+
+    /// What both SYNs together say. Without one of them nothing is known.
+    fn negotiate(&mut self) {
+        let [low, high] = &self.halves;
+        if !(low.has_whole_syn() && high.has_whole_syn()) {
+            return;
+        }
+        // RFC 7323 section 2.2: the scale is in force if both offered one.
+        let is_scaled = low.window_scale.is_some() && high.window_scale.is_some();
+        let refuses_sack = !(low.permits_sack && high.permits_sack);
+        // RFC 9293 section 3.7.1: the largest segment is without options.
+        let options = if low.has_timestamps && high.has_timestamps { TIMESTAMP_BYTES } else { 0 };
+        let mss = low.mss.into_iter().chain(high.mss).min().map(u32::from);
+        let longest = mss.and_then(|mss| NonZeroU32::new(mss.saturating_sub(options)));
+        for half in &mut self.halves {
+            half.window_shift = if is_scaled { half.window_scale } else { Some(0) };
+            (half.refuses_sack, half.longest) = (refuses_sack, longest);
         }
     }
 
@@ -272,8 +318,13 @@ impl Connection {
         }
         self.handshake_done = true;
         let once = self.halves.iter().all(|half| half.syns == 1);
-        let since = self.handshake[0].filter(|_| once)?;
+        let [syn_ns, answer_ns] = self.handshake;
+        let since = syn_ns.filter(|_| once)?;
         self.handshake_rtt_ns = elapsed(since, segment.time_ns);
+        let us = |since: i64, until: i64| u32::try_from(until.saturating_sub(since) / 1_000).unwrap_or(0);
+        let (whole, answer_ns) = (us(since, segment.time_ns), answer_ns?);
+        self.halves[side as usize].handshake_us = (us(answer_ns, segment.time_ns), whole);
+        self.halves[side.other() as usize].handshake_us = (us(since, answer_ns), whole);
         self.handshake_rtt_ns
     }
 }

@@ -90,7 +90,7 @@ fn test_retransmitted_data_give_no_rtt_by_karns_rule() {
     assert_eq!((again.new_bytes, again.repeated_bytes), (0, 1000));
     assert_eq!(script.ack(156, 6001).ack_rtt_ns, None);
     assert_eq!(script.connection.half(Side::High).duplicate_acks, 4);
-    assert_eq!(script.sender().retransmitted_packets, 1);
+    assert_eq!(script.sender().tally().retransmitted_packets, 1);
 }
 
 #[test]

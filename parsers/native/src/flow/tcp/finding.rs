@@ -1,0 +1,393 @@
+//! Which class a segment is of that repeats others or is late.
+//!
+//! The questions come in the order of how certain their answers are: is it the same packet as one
+//! before (identification, timestamp); is it a probe (window); was it sent by a timer or because of
+//! acknowledgements (RFC 5681, RFC 6298, RFC 6675, RFC 8985)?
+
+use super::Segment;
+use super::class::{Class, Evidence, Finding};
+use super::half::{Half, elapsed};
+use super::order::Age;
+use super::trouble::{Episode, Resent, Trouble};
+use crate::event::TcpFlags;
+use crate::flow::holes::Opening;
+use crate::flow::sendings::Pool;
+use crate::seq::SeqNumber;
+
+/// A sender answers an acknowledgement within this, beyond the way to it and back.
+const ANSWER_NS: i64 = 10_000_000;
+/// Without a round-trip time, what was overtaken comes within this.
+const OVERTAKEN_NS: i64 = 3_000_000;
+
+/// No host asks sooner whether the other side lives; one byte sent again sooner is data.
+const KEEP_ALIVE_NS: i64 = 1_000_000_000;
+
+/// Where a segment with data lies that is not simply the next.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed {
+    /// Its first position.
+    pub start: i64,
+    /// The one behind its last.
+    pub end: i64,
+    /// Whether nothing was sent behind it.
+    pub is_last: bool,
+    /// Bytes seen before.
+    pub repeated: u32,
+    /// Bytes not seen before, below the highest seen.
+    pub late: u32,
+    /// When the hole opened that it falls into.
+    pub opening: Option<Opening>,
+}
+
+impl Half {
+    /// What a segment with repeated or late data is.
+    pub(super) fn find(&mut self, placed: &Placed, segment: &Segment<'_>, pool: &Pool) -> Finding {
+        let (class, evidence) = match placed.opening {
+            _ if placed.repeated > 0 => self.class_of_repeated(placed, segment, pool),
+            opening => self.class_of_late(opening, segment),
+        };
+        let bytes = if placed.repeated > 0 { placed.repeated } else { placed.late };
+        let segments = self.packets_of(bytes);
+        let number = self.trouble_mut().count(class, segments);
+        match class {
+            Class::Reordered => self.note_reordering(placed.opening, segment),
+            Class::Unseen => self.note_lost_before(placed, segment, (number, segments)),
+            _ if class.is_retransmission() => {
+                self.note_retransmission(class, placed, segment, pool, (number, segments));
+            }
+            _ => {}
+        }
+        if placed.repeated == 0 {
+            let late = &mut self.trouble_mut().tally.out_of_order_packets;
+            *late = late.saturating_add(1);
+        }
+        Finding { class, evidence, number }
+    }
+
+    /// Whether the capture saw this packet before, at another interface: one with the same
+    /// identification, or, where hosts do not count, one that says nothing new.
+    #[cold]
+    pub(super) fn is_copy(&self, segment: &Segment<'_>, acknowledged: &Half) -> bool {
+        if self.stream.is_none() {
+            return false;
+        }
+        match self.order.age(segment.carrier.ip_id) {
+            Age::Same | Age::Older => return true,
+            Age::Newer => return false,
+            Age::Unknown => {}
+        }
+        let header = segment.tcp;
+        let says_nothing_new =
+            header.ack == acknowledged.last_ack && Some(header.window) == self.windows.last();
+        let syn = i64::from(header.flags.has(TcpFlags::SYN));
+        let fin = i64::from(header.flags.has(TcpFlags::FIN));
+        let end = self.position(header.seq).map(|at| at + syn + i64::from(segment.payload) + fin);
+        end.is_some_and(|end| end <= self.next) && (segment.payload > 0 || says_nothing_new)
+    }
+
+    /// Count a copy that the capture made.
+    #[cold]
+    pub(super) fn find_copy(&mut self, segment: &Segment<'_>) -> Finding {
+        let class = Class::CaptureDuplicate;
+        let is_forwarded = segment.carrier.ttl.checked_add(1) == Some(self.ttl);
+        let trouble = self.trouble_mut();
+        trouble.tally.is_forwarded |= is_forwarded;
+        let number = trouble.count(class, 1);
+        Finding { class, evidence: Evidence::Interface, number }
+    }
+
+    #[inline(never)]
+    pub(super) fn note_ecn(&mut self, segment: &Segment<'_>) {
+        self.ecn.get_or_insert_default().note(segment);
+    }
+
+    /// A SYN or FIN that was seen before.
+    pub(super) fn find_control(&mut self, segment: &Segment<'_>) -> Finding {
+        let is_syn = segment.tcp.flags.has(TcpFlags::SYN);
+        let (class, evidence) = match self.same_packet(segment) {
+            Some(evidence) => (Class::NetworkDuplicate, evidence),
+            None => (if is_syn { Class::Syn } else { Class::Fin }, Evidence::Flags),
+        };
+        let number = self.trouble_mut().count(class, 1);
+        Finding { class, evidence, number }
+    }
+
+    /// A segment without data whose number is one before the next.
+    pub(super) fn find_probe(&mut self, segment: &Segment<'_>) -> Finding {
+        let (class, evidence) = match self.same_packet(segment) {
+            Some(evidence) => (Class::NetworkDuplicate, evidence),
+            None => (self.kind_of_probe(), Evidence::Window),
+        };
+        let number = self.trouble_mut().count(class, 1);
+        Finding { class, evidence, number }
+    }
+
+    /// Whether everything is acknowledged and `position` is one before the next.
+    pub(super) fn is_before_next(&self, position: i64) -> bool {
+        position == self.next - 1 && self.acknowledged == self.next
+    }
+
+    fn is_window_closed(&self) -> bool {
+        self.window_end <= self.acknowledged
+    }
+
+    fn kind_of_probe(&self) -> Class {
+        if self.is_window_closed() { Class::ZeroWindowProbe } else { Class::KeepAlive }
+    }
+
+    /// Packets on the wire that carry `bytes`.
+    pub(super) fn packets_of(&self, bytes: u32) -> u32 {
+        self.longest.map_or(1, |longest| bytes.div_ceil(longest.get())).max(1)
+    }
+
+    /// By what a segment is known to have been sent before the newest of its side.
+    fn same_packet(&self, segment: &Segment<'_>) -> Option<Evidence> {
+        match self.order.age(segment.carrier.ip_id) {
+            Age::Same | Age::Older => return Some(Evidence::IpId),
+            Age::Newer => return None,
+            Age::Unknown => {}
+        }
+        let (sent, _) = segment.tcp.options.timestamp?;
+        let is_older = SeqNumber(sent).since(SeqNumber(self.last_timestamp?)) < 0;
+        is_older.then_some(Evidence::Timestamp)
+    }
+
+    fn class_of_repeated(
+        &mut self,
+        placed: &Placed,
+        segment: &Segment<'_>,
+        pool: &Pool,
+    ) -> (Class, Evidence) {
+        if let Some(evidence) = self.same_packet(segment) {
+            let is_overtaken = self.trouble_mut().forgive(placed.start, placed.end, evidence);
+            return (if is_overtaken { Class::Reordered } else { Class::NetworkDuplicate }, evidence);
+        }
+        let idle_ns = segment.time_ns.saturating_sub(self.progress_ns);
+        if segment.payload == 1 && self.is_before_next(placed.start) && idle_ns >= KEEP_ALIVE_NS {
+            return (self.kind_of_probe(), Evidence::Window);
+        }
+        if self.is_window_closed() && placed.start >= self.acknowledged {
+            return (Class::ZeroWindowProbe, Evidence::Window);
+        }
+        self.class_of_retransmission(placed, segment.time_ns, pool)
+    }
+
+    /// Whether a late segment was overtaken or sent again.
+    fn class_of_late(&self, opening: Option<Opening>, segment: &Segment<'_>) -> (Class, Evidence) {
+        let class = |is_sent_again| if is_sent_again { Class::Unseen } else { Class::Reordered };
+        let carrier = segment.carrier;
+        let opened = opening.unwrap_or_default();
+        if self.order.age(carrier.ip_id) != Age::Unknown {
+            // Sent after the packet that passed it over?
+            let is_newer = |(id, opened): (u16, u16)| id.wrapping_sub(opened) as i16 > 0;
+            return (class(carrier.ip_id.zip(opened.ip_id).is_none_or(is_newer)), Evidence::IpId);
+        }
+        let times = segment.tcp.options.timestamp.map(|(sent, _)| sent).zip(opened.timestamp);
+        let later = times.map_or(0, |(sent, opened)| SeqNumber(sent).since(SeqNumber(opened)));
+        if later != 0 {
+            return (class(later > 0), Evidence::Timestamp);
+        }
+        let within = self.path_ns().map_or(OVERTAKEN_NS, |rtt_ns| rtt_ns / 2);
+        (class(segment.time_ns.saturating_sub(opened.time_ns) > within), Evidence::Time)
+    }
+
+    /// The round-trip time of the whole path, as far as it shows here.
+    pub(super) fn path_ns(&self) -> Option<i64> {
+        let handshake_ns = i64::from(self.handshake_us.1) * 1_000;
+        let repair_ns = self.trouble.as_ref().and_then(|trouble| trouble.repair.smoothed_ns());
+        let known = [handshake_ns, self.timer.smoothed_ns().unwrap_or(0), repair_ns.unwrap_or(0)];
+        let longest_ns = known.into_iter().fold(0, i64::max);
+        (longest_ns > 0).then_some(longest_ns)
+    }
+
+    fn class_of_retransmission(&mut self, placed: &Placed, now_ns: i64, pool: &Pool) -> (Class, Evidence) {
+        let near_ns = i64::from(self.handshake_us.0) * 1_000;
+        let Self { timer, next, acknowledged, progress_ns, refuses_sack, ref outstanding, .. } = *self;
+        let newest_ns = outstanding.newest_ns(pool);
+        let oldest_ns = outstanding.oldest_ns(pool);
+        let trouble = self.trouble.get_or_insert_default();
+        let since = |event_ns: i64| now_ns.saturating_sub(event_ns);
+        let quiet_ns = since(trouble.heard_ns.max(progress_ns));
+        let answer_ns = near_ns.saturating_add(near_ns / 2).saturating_add(ANSWER_NS);
+        let is_answer = quiet_ns <= answer_ns;
+        let is_head = placed.start <= acknowledged && acknowledged < placed.end;
+        let in_recovery = trouble.episode.is_some_and(|episode| match episode.ended_ns {
+            None => true,
+            // The sender hears of it later than the capture point.
+            Some(ended_ns) => {
+                placed.start < episode.until && since(ended_ns) <= near_ns.saturating_add(near_ns / 2)
+            }
+        });
+        // Nothing was heard since the tail was sent.
+        let tail_ns =
+            newest_ns.max(trouble.resent_ns(next - 1)).map_or(0, |sent| since(sent.max(progress_ns)));
+        let is_probe = placed.is_last
+            && !refuses_sack
+            && !in_recovery
+            && trouble.probed.is_none()
+            && trouble.duplicate_acks == 0
+            && trouble.sacked.bytes() == 0
+            && tail_ns >= timer.probe_ns(false) / 4 * 3
+            && !(is_head && tail_ns > timer.probe_ns(true).max(timer.timeout_ns()) / 2 * 3);
+        if is_probe && acknowledged < placed.end {
+            trouble.probed = Some(next);
+            return (Class::TailLossProbe, Evidence::Timer);
+        }
+        let head_ns =
+            trouble.resent_ns(acknowledged).or(oldest_ns).map_or(0, |sent| since(sent.max(progress_ns)));
+        if is_head && !is_answer && head_ns >= timer.timeout_ns() / 10 * 7 {
+            trouble.on_timeout(next);
+            return (Class::Rto, Evidence::Timer);
+        }
+        if in_recovery && let Some(episode) = trouble.episode {
+            let class = match (episode.is_timeout, trouble.has_sack) {
+                (true, _) => Class::Rto,
+                (false, true) => Class::Sack,
+                (false, false) => Class::Fast,
+            };
+            return (class, Evidence::Recovery);
+        }
+        let last_ns =
+            trouble.resent_ns(placed.start).or_else(|| outstanding.sent_ns(placed.end as u32, pool));
+        let evidence = if trouble.sacked.has_beyond(placed.start) {
+            Evidence::Sack
+        } else if last_ns.is_some_and(|last_ns| last_ns < trouble.delivered_ns) {
+            Evidence::SentBefore
+        } else if trouble.duplicate_acks > 0 && is_head {
+            Evidence::DuplicateAcks
+        } else if placed.start < trouble.missed.0 && since(trouble.missed.1) <= answer_ns {
+            // The sender had not heard yet that it was no loss.
+            Evidence::DuplicateAcks
+        } else {
+            return (Class::Unexplained, Evidence::Nothing);
+        };
+        trouble.episode = Some(Episode::new(next, false));
+        (Class::Fast, evidence)
+    }
+
+    fn note_retransmission(
+        &mut self,
+        class: Class,
+        placed: &Placed,
+        segment: &Segment<'_>,
+        pool: &Pool,
+        (number, segments): (u32, u32),
+    ) {
+        let time_ns = segment.time_ns;
+        let original_ns = self.outstanding.sent_ns(placed.end as u32, pool);
+        let (acknowledged, rtt_ns) = (self.acknowledged, self.path_ns().unwrap_or(0));
+        let trouble = self.trouble_mut();
+        let previous_ns = trouble.resent_ns(placed.start).or(original_ns).unwrap_or(time_ns);
+        let is_acknowledged = placed.end <= acknowledged;
+        trouble.remember(Resent {
+            start: placed.start,
+            end: placed.end,
+            time_ns,
+            previous_ns,
+            rtt_ns,
+            timestamp: segment.tcp.options.timestamp.map(|(sent, _)| sent),
+            is_head: placed.start <= acknowledged,
+            segments,
+            number,
+            is_acknowledged,
+            spurious: is_acknowledged.then_some(Evidence::Acknowledged),
+        });
+        if let Some(episode) = trouble.episode.as_mut().filter(|_| class != Class::TailLossProbe) {
+            episode.sent = episode.sent.saturating_add(1);
+        }
+        let tally = &mut trouble.tally;
+        tally.retransmitted_packets = tally.retransmitted_packets.saturating_add(1);
+        tally.retransmitted_bytes += u64::from(placed.repeated);
+    }
+
+    fn note_reordering(&mut self, opening: Option<Opening>, segment: &Segment<'_>) {
+        let Some(opening) = opening else { return };
+        let packets = self.segments.saturating_sub(opening.segments);
+        let tally = &mut self.trouble_mut().tally;
+        // RFC 4737 section 4.2: reordering extent and late time.
+        tally.reordered_by_packets = tally.reordered_by_packets.max(packets);
+        let late_ns = segment.time_ns.saturating_sub(opening.time_ns);
+        tally.reordered_by_ns = tally.reordered_by_ns.max(late_ns);
+    }
+
+    fn note_lost_before(&mut self, placed: &Placed, segment: &Segment<'_>, (number, segments): (u32, u32)) {
+        let lost_ns = placed.opening.map_or(segment.time_ns, |opening| opening.time_ns);
+        if let Some(repair_ns) = elapsed(lost_ns, segment.time_ns) {
+            self.trouble_mut().repair.note(repair_ns);
+        }
+        let rtt_ns = self.path_ns().unwrap_or(0);
+        let trouble = self.trouble_mut();
+        trouble.before.note(lost_ns, rtt_ns, segments);
+        trouble.remember_repaired((placed.start, placed.end, segments, number));
+    }
+
+    /// A packet of `payload` that no link carries, or that fills the window.
+    #[cold]
+    pub(super) fn note_unusual_size(&mut self, payload: u32) {
+        let packets = self.packets_of(payload);
+        let is_full = self.next >= self.window_end;
+        let is_probe = is_full && payload == 1 && self.is_window_closed();
+        let trouble = self.trouble_mut();
+        let tally = &mut trouble.tally;
+        tally.super_segments = tally.super_segments.saturating_add(u32::from(packets > 1));
+        tally.extra_segments = tally.extra_segments.saturating_add(u64::from(packets - 1));
+        if is_probe {
+            trouble.count(Class::ZeroWindowProbe, 1);
+        } else {
+            tally.window_full = tally.window_full.saturating_add(u32::from(is_full));
+        }
+    }
+
+    /// `segment` acknowledges up to `position`, before which it was `before`.
+    #[inline(never)]
+    pub(super) fn on_acknowledgement_in_trouble(
+        &mut self,
+        before: i64,
+        position: i64,
+        segment: &Segment<'_>,
+    ) {
+        let (acknowledged, next) = (self.acknowledged, self.next);
+        let blocks = self.blocks_of(segment);
+        let trouble = self.trouble_mut();
+        trouble.heard_ns = segment.time_ns;
+        trouble.note_missed(before, segment.time_ns);
+        if position > before {
+            let echo = segment.tcp.options.timestamp.map(|(_, echo)| echo);
+            trouble.on_progress(acknowledged, segment.time_ns, echo);
+        }
+        trouble.has_sack |= !segment.sack.is_empty();
+        for (at, block) in blocks.iter().enumerate() {
+            let Some((start, end)) = *block else { continue };
+            // RFC 2883 section 4: below the acknowledgement, or within the second block.
+            let is_within = |other: &Option<(i64, i64)>| {
+                other.is_some_and(|other| at == 0 && other.0 <= start && end <= other.1)
+            };
+            if end <= position || is_within(&blocks[1]) {
+                trouble.on_duplicate_sack(start, end);
+            } else if start >= acknowledged && end <= next {
+                trouble.sacked.add(start, end);
+            }
+        }
+    }
+
+    fn blocks_of(&self, segment: &Segment<'_>) -> [Option<(i64, i64)>; 4] {
+        let mut blocks = [None; 4];
+        for (block, (start, end)) in blocks.iter_mut().zip(segment.sack) {
+            let ends = self.position(*start).zip(self.position(*end));
+            *block = ends.filter(|(start, end)| start < end);
+        }
+        blocks
+    }
+}
+
+impl Trouble {
+    fn on_timeout(&mut self, next: i64) {
+        self.timeouts_in_a_row = self.timeouts_in_a_row.saturating_add(1);
+        self.tally.timeouts = self.tally.timeouts.saturating_add(1);
+        self.tally.timeouts_in_a_row = self.tally.timeouts_in_a_row.max(self.timeouts_in_a_row);
+        // A further timeout does not move the end of the recovery.
+        let is_further = |episode: &&Episode| episode.is_timeout && episode.ended_ns.is_none();
+        let until = self.episode.as_ref().filter(is_further).map_or(next, |episode| episode.until);
+        self.episode = Some(Episode::new(until, true));
+    }
+}

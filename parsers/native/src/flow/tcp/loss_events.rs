@@ -1,0 +1,52 @@
+//! Losses grouped into loss events (RFC 5348 section 5.2).
+
+/// Losses within one round-trip time of the first of them are one event: a sender reacts once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LossEvents {
+    count: u32,
+    segments: u32,
+    start_ns: i64,
+}
+
+impl LossEvents {
+    /// `segments` were lost that were sent at `sent_ns`, while the round-trip time was `rtt_ns`.
+    pub fn note(&mut self, sent_ns: i64, rtt_ns: i64, segments: u32) {
+        self.segments = self.segments.saturating_add(segments);
+        if self.count == 0 || sent_ns.saturating_sub(self.start_ns) > rtt_ns {
+            self.count = self.count.saturating_add(1);
+            self.start_ns = sent_ns;
+        }
+    }
+
+    /// `segments` had not been lost. Their event stays: others may have been in it.
+    pub fn forgive(&mut self, segments: u32) {
+        self.segments = self.segments.saturating_sub(segments);
+        if self.segments == 0 {
+            self.count = 0;
+        }
+    }
+
+    /// How many events.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// How many segments were lost in all of them.
+    pub fn segments(&self) -> u32 {
+        self.segments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_losses_of_one_round_trip_are_one_event() {
+        let mut events = LossEvents::default();
+        for sent_ns in [100, 110, 150, 151, 201, 202, 140] {
+            events.note(sent_ns, 50, 2);
+        }
+        assert_eq!((events.count(), events.segments()), (3, 14));
+    }
+}

@@ -1,0 +1,363 @@
+//! What only a direction with trouble has: holes, retransmissions, selective acknowledgements.
+//!
+//! Most connections end without, so it is made at the first sign and costs the others one pointer.
+//! Its memory is bounded: 256 holes, 256 ranges of SACK, 256 retransmissions whose verdict is open,
+//! and 4,096 verdicts, below 64 kB in all.
+
+use std::collections::VecDeque;
+
+use super::class::{Class, Counts, Evidence};
+use super::loss_events::LossEvents;
+use super::scoreboard::Scoreboard;
+use super::timer::Timer;
+use crate::flow::holes::Holes;
+use crate::seq::SeqNumber;
+
+/// Retransmissions that wait for a verdict. The oldest is then believed to have been needed.
+const MAX_RESENT: usize = 256;
+/// Verdicts that are kept for the table of losses. Those beyond are counted.
+const MAX_VERDICTS: usize = 4_096;
+/// Late segments that may turn out to have overtaken their originals.
+const MAX_REPAIRED: usize = 64;
+
+/// A time in which the sender repairs losses.
+#[derive(Clone, Copy, Debug)]
+pub struct Episode {
+    /// It is over when this is acknowledged (`recover` of RFC 6582, `RecoveryPoint` of RFC 6675).
+    pub until: i64,
+    /// Whether a timeout began it.
+    pub is_timeout: bool,
+    /// Segments sent again in it.
+    pub sent: u32,
+    /// Acknowledgements that moved on in it.
+    progressed: u32,
+    /// When it was over.
+    pub ended_ns: Option<i64>,
+}
+
+impl Episode {
+    /// The one that begins while `until` is sent.
+    pub fn new(until: i64, is_timeout: bool) -> Self {
+        Self { until, is_timeout, sent: 0, progressed: 0, ended_ns: None }
+    }
+}
+
+/// A segment that was sent again.
+#[derive(Clone, Copy, Debug)]
+pub struct Resent {
+    /// Its first position.
+    pub start: i64,
+    /// The one behind its last.
+    pub end: i64,
+    /// When.
+    pub time_ns: i64,
+    /// When it was sent before.
+    pub previous_ns: i64,
+    /// The round-trip time then; 0 if it is not known.
+    pub rtt_ns: i64,
+    /// Its timestamp value.
+    pub timestamp: Option<u32>,
+    /// Whether it was the first that was not acknowledged.
+    pub is_head: bool,
+    /// Packets on the wire.
+    pub segments: u32,
+    /// Number of its finding.
+    pub number: u32,
+    /// Whether it was acknowledged since.
+    pub is_acknowledged: bool,
+    /// By what it was found that it was not needed.
+    pub spurious: Option<Evidence>,
+}
+
+/// What was counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Segments on the wire by class.
+    pub classes: Counts,
+    /// Findings of all classes.
+    pub findings: u32,
+    /// Packets in the capture with data sent again.
+    pub retransmitted_packets: u32,
+    /// Those data.
+    pub retransmitted_bytes: u64,
+    /// Late packets with data not seen before.
+    pub out_of_order_packets: u32,
+    /// Segments sent again that were not needed.
+    pub spurious: u32,
+    /// Timeouts, by their first retransmissions.
+    pub timeouts: u32,
+    /// The most without an acknowledgement between them.
+    pub timeouts_in_a_row: u32,
+    /// The most segments that overtook another.
+    pub reordered_by_packets: u32,
+    /// The longest that a segment came after the first that overtook it.
+    pub reordered_by_ns: i64,
+    /// Packets that filled the other side's window.
+    pub window_full: u32,
+    /// Packets longer than the wire carries.
+    pub super_segments: u32,
+    /// Packets on the wire that they stand for, beyond themselves.
+    pub extra_segments: u64,
+    /// Whether copies of packets had passed a router between two interfaces of the capture.
+    pub is_forwarded: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Trouble {
+    /// Never seen.
+    pub holes: Holes,
+    /// Arrived beyond the acknowledgement.
+    pub sacked: Scoreboard,
+    /// Acknowledgements beyond `.0` while up to `.1` is outstanding tell no RTT: something there was
+    /// sent twice or arrived late (Karn's rule).
+    ambiguous: (i64, i64),
+    /// Whether blocks were seen.
+    pub has_sack: bool,
+    /// In a row.
+    pub duplicate_acks: u32,
+    /// When the last acknowledgement came.
+    pub heard_ns: i64,
+    /// The last one.
+    pub episode: Option<Episode>,
+    /// Timeouts since the acknowledgement moved.
+    pub timeouts_in_a_row: u32,
+    /// What was the end of the stream when a tail loss probe was sent.
+    pub probed: Option<i64>,
+    resent: VecDeque<Resent>,
+    /// Of them, those not acknowledged yet.
+    awaited: u32,
+    verdicts: Vec<(u32, Evidence)>,
+    /// How long it takes until what was lost before the capture point comes again: a round trip.
+    pub repair: Timer,
+    /// When the segment was sent that was sent last of those sent again that arrived.
+    pub delivered_ns: i64,
+    /// Up to where something seemed to be missing when the last acknowledgement came, and when.
+    pub missed: (i64, i64),
+    /// What was taken for lost before the capture point: from, to, segments, number of the finding.
+    repaired: VecDeque<(i64, i64, u32, u32)>,
+    /// Losses before the capture point.
+    pub before: LossEvents,
+    after: LossEvents,
+    /// What was counted.
+    pub tally: Tally,
+}
+
+impl Default for Trouble {
+    fn default() -> Self {
+        Self {
+            holes: Holes::default(),
+            sacked: Scoreboard::default(),
+            ambiguous: (i64::MAX, i64::MIN),
+            duplicate_acks: 0,
+            has_sack: false,
+            heard_ns: i64::MIN,
+            episode: None,
+            timeouts_in_a_row: 0,
+            probed: None,
+            resent: VecDeque::new(),
+            awaited: 0,
+            verdicts: Vec::new(),
+            missed: (i64::MIN, i64::MIN),
+            repaired: VecDeque::new(),
+            repair: Timer::default(),
+            delivered_ns: i64::MIN,
+            before: LossEvents::default(),
+            after: LossEvents::default(),
+            tally: Tally::default(),
+        }
+    }
+}
+
+impl Trouble {
+    /// What is outstanding from `position` to `until` tells no RTT any more.
+    pub fn doubt(&mut self, position: i64, until: i64) {
+        self.ambiguous = (self.ambiguous.0.min(position), self.ambiguous.1.max(until));
+    }
+
+    /// Whether the acknowledgement that moved from `before` to `position` tells no RTT.
+    pub fn is_ambiguous(&mut self, before: i64, position: i64, acknowledged: i64) -> bool {
+        let is_ambiguous = before < self.ambiguous.1 && position > self.ambiguous.0;
+        if acknowledged >= self.ambiguous.1 {
+            self.ambiguous = (i64::MAX, i64::MIN);
+        }
+        is_ambiguous
+    }
+
+    /// Keep a retransmission until it is known whether it was needed.
+    pub fn remember(&mut self, resent: Resent) {
+        if self.resent.len() == MAX_RESENT
+            && let Some(oldest) = self.resent.pop_front()
+        {
+            self.awaited -= u32::from(!oldest.is_acknowledged);
+            if oldest.spurious.is_none() {
+                self.after.note(oldest.previous_ns, oldest.rtt_ns, oldest.segments);
+            }
+        }
+        self.awaited += u32::from(!resent.is_acknowledged);
+        self.resent.push_back(resent);
+        if let Some(evidence) = resent.spurious {
+            self.condemn(resent.number, resent.segments, evidence);
+        }
+    }
+
+    /// Keep what was taken for lost before the capture point, until the original may come.
+    pub fn remember_repaired(&mut self, repaired: (i64, i64, u32, u32)) {
+        if self.repaired.len() == MAX_REPAIRED {
+            self.repaired.pop_front();
+        }
+        self.repaired.push_back(repaired);
+    }
+
+    /// The original of `start..end` came: whether it had been taken for lost because its
+    /// retransmission overtook it.
+    pub fn forgive(&mut self, start: i64, end: i64, evidence: Evidence) -> bool {
+        let overlaps = |repaired: &(i64, i64, u32, u32)| repaired.0 < end && start < repaired.1;
+        let found = self.repaired.iter().position(overlaps).and_then(|at| self.repaired.remove(at));
+        if let Some((_, _, segments, number)) = found {
+            self.before.forgive(segments);
+            self.condemn(number, segments, evidence);
+        }
+        found.is_some()
+    }
+
+    /// Remember, before an acknowledgement says that it came, that something seemed to be missing.
+    pub fn note_missed(&mut self, acknowledged: i64, time_ns: i64) {
+        if let Some(end) = self.sacked.end() {
+            self.missed = (end, time_ns);
+        } else if self.duplicate_acks > 0 {
+            self.missed = (acknowledged.saturating_add(1), time_ns);
+        }
+    }
+
+    /// When what lies at `position` was sent again last.
+    pub fn resent_ns(&self, position: i64) -> Option<i64> {
+        let covers = |resent: &&Resent| resent.start <= position && position < resent.end;
+        self.resent.iter().rev().find(covers).map(|resent| resent.time_ns)
+    }
+
+    /// Losses behind the capture point: what was sent again and was needed, as far as is known.
+    pub fn after(&self) -> LossEvents {
+        let mut events = self.after;
+        for resent in self.resent.iter().filter(|resent| resent.spurious.is_none()) {
+            events.note(resent.previous_ns, resent.rtt_ns, resent.segments);
+        }
+        events
+    }
+
+    /// By what finding `number` was recognised as not needed.
+    pub fn verdict(&self, number: u32) -> Option<Evidence> {
+        self.verdicts.iter().find(|verdict| verdict.0 == number).map(|verdict| verdict.1)
+    }
+
+    /// The acknowledgement was repeated.
+    pub fn on_duplicate_ack(&mut self) {
+        self.duplicate_acks = self.duplicate_acks.saturating_add(1);
+    }
+
+    /// The receiver said that it had `start..end` twice: that is the newest retransmission of it.
+    pub fn on_duplicate_sack(&mut self, start: i64, end: i64) {
+        let mut left = end.saturating_sub(start);
+        let mut found = Vec::new();
+        for resent in self.resent.iter_mut().rev() {
+            let overlap = resent.end.min(end) - resent.start.max(start);
+            if overlap <= 0 || left <= 0 {
+                continue;
+            }
+            left -= overlap;
+            if resent.spurious.is_none() {
+                resent.spurious = Some(Evidence::DuplicateSack);
+                found.push((resent.number, resent.segments));
+            }
+        }
+        for (number, segments) in found {
+            self.condemn(number, segments, Evidence::DuplicateSack);
+        }
+    }
+
+    /// The acknowledgement moved on to `position` and echoed `echo`.
+    pub fn on_progress(&mut self, position: i64, time_ns: i64, echo: Option<u32>) {
+        self.duplicate_acks = 0;
+        self.timeouts_in_a_row = 0;
+        self.probed = None;
+        self.sacked.acknowledge(position);
+        self.holes.acknowledge(position);
+        if self.awaited > 0 {
+            self.judge_acknowledged(position, echo);
+        }
+        if echo.is_none() {
+            self.judge_forward_rto();
+        }
+        if let Some(episode) = &mut self.episode {
+            episode.progressed = episode.progressed.saturating_add(1);
+            if position >= episode.until {
+                episode.ended_ns.get_or_insert(time_ns);
+            }
+        }
+    }
+
+    /// Whether the first acknowledgement of a retransmission was for the original, because it echoes
+    /// an older timestamp: the Eifel detection algorithm (RFC 3522 section 3.2).
+    fn judge_acknowledged(&mut self, position: i64, echo: Option<u32>) {
+        let mut found = Vec::new();
+        for resent in self.resent.iter_mut().filter(|resent| !resent.is_acknowledged) {
+            if resent.end > position {
+                continue;
+            }
+            resent.is_acknowledged = true;
+            self.awaited -= 1;
+            self.delivered_ns = self.delivered_ns.max(resent.time_ns);
+            let is_of_original = |(echo, sent)| SeqNumber(echo).since(SeqNumber(sent)) < 0;
+            let is_spurious = echo.zip(resent.timestamp).is_some_and(is_of_original);
+            if is_spurious && resent.is_head && resent.spurious.is_none() {
+                resent.spurious = Some(Evidence::Timestamp);
+                found.push((resent.number, resent.segments));
+            }
+        }
+        for &(number, segments) in &found {
+            self.condemn(number, segments, Evidence::Timestamp);
+        }
+        if !found.is_empty() {
+            self.undo();
+        }
+    }
+
+    /// Whether a timeout was spurious by F-RTO (RFC 5682 section 2.1): the second acknowledgement in a
+    /// row moves on, while nothing but the head was sent again.
+    fn judge_forward_rto(&mut self) {
+        let Some(episode) = self.episode else { return };
+        let is_open = episode.is_timeout && episode.ended_ns.is_none();
+        if !is_open || (episode.sent, episode.progressed) != (1, 1) {
+            return;
+        }
+        if let Some(head) = self.resent.back_mut()
+            && head.is_head
+            && head.spurious.is_none()
+        {
+            head.spurious = Some(Evidence::ForwardRto);
+            let (number, segments) = (head.number, head.segments);
+            self.condemn(number, segments, Evidence::ForwardRto);
+            self.undo();
+        }
+    }
+
+    /// A sender that finds its timeout spurious ends the recovery (RFC 4015).
+    fn undo(&mut self) {
+        self.episode = self.episode.filter(|episode| !episode.is_timeout);
+    }
+
+    fn condemn(&mut self, number: u32, segments: u32, evidence: Evidence) {
+        self.tally.spurious = self.tally.spurious.saturating_add(segments);
+        if self.verdicts.len() < MAX_VERDICTS {
+            self.verdicts.push((number, evidence));
+        }
+    }
+
+    /// Count `segments` of a class; the number of the finding.
+    pub fn count(&mut self, class: Class, segments: u32) -> u32 {
+        self.tally.classes.add(class, segments);
+        let number = self.tally.findings;
+        self.tally.findings = number.saturating_add(1);
+        number
+    }
+}

@@ -1,0 +1,165 @@
+//! Where on the path of a connection the capture was taken.
+//!
+//! Several signs point to one end or to the middle, none of them for certain. Each has a weight; the
+//! place with most weight is taken, and how much of all weight it has is the confidence.
+
+use super::{Connection, Half};
+use crate::flow::key::Side;
+use crate::flow::tcp::class::Class;
+
+/// Initial values of the time to live that systems use.
+const INITIAL_TTLS: [u8; 3] = [64, 128, 255];
+/// A round trip shorter than this, in microseconds, is that of a machine and not of a network.
+const MIN_PATH_US: u32 = 1_000;
+/// Losses that make a pattern.
+const MIN_LOSSES: u32 = 3;
+
+/// Where one direction's data were captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vantage {
+    /// At the end that sent them.
+    Sender,
+    /// At the end that they were for.
+    Receiver,
+    /// Between.
+    Middle,
+}
+
+impl Vantage {
+    /// Every place.
+    pub const ALL: [Self; 3] = [Self::Sender, Self::Receiver, Self::Middle];
+
+    /// The name in tables and options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sender => "sender",
+            Self::Receiver => "receiver",
+            Self::Middle => "middle",
+        }
+    }
+
+    /// The same place for the data of the other direction.
+    pub fn of_other_direction(self) -> Self {
+        match self {
+            Self::Sender => Self::Receiver,
+            Self::Receiver => Self::Sender,
+            Self::Middle => Self::Middle,
+        }
+    }
+}
+
+/// The weight of the signs for [`Side::Low`], [`Side::High`] and the middle.
+#[derive(Clone, Copy, Debug, Default)]
+struct Signs([f64; 3]);
+
+impl Signs {
+    fn add(&mut self, near: Option<Side>, weight: f64) {
+        let place = near.map_or(2, |side| side as usize);
+        if let Some(sum) = self.0.get_mut(place) {
+            *sum += weight;
+        }
+    }
+
+    /// The place with most weight, and the confidence: its share, less what a single weak sign
+    /// leaves open.
+    fn conclusion(self) -> Option<(Option<Side>, f64)> {
+        let [low, high, middle] = self.0;
+        let most = low.max(high).max(middle);
+        if most <= 0.0 {
+            return None;
+        }
+        let place = match most {
+            _ if middle == most => None,
+            _ if low == most => Some(Side::Low),
+            _ => Some(Side::High),
+        };
+        Some((place, most / (low + high + middle) * (1.0 - 0.5_f64.powf(most))))
+    }
+}
+
+impl Connection {
+    /// Where the data of `side` were captured, and how sure that is, from 0 to 1. None if nothing
+    /// tells.
+    pub fn vantage(&self, side: Side) -> Option<(Vantage, f64)> {
+        let mut signs = Signs::default();
+        self.add_handshake(&mut signs);
+        self.add_hops(&mut signs);
+        if self.halves.iter().any(|half| half.tally().is_forwarded) {
+            // The capture shows a router's two interfaces.
+            signs.add(None, 4.0);
+        }
+        for side in [Side::Low, Side::High] {
+            self.add_turnaround(side, &mut signs);
+            self.add_losses(side, &mut signs);
+        }
+        let (near, confidence) = signs.conclusion()?;
+        let vantage = match near {
+            None => Vantage::Middle,
+            Some(near) if near == side => Vantage::Sender,
+            Some(_) => Vantage::Receiver,
+        };
+        Some((vantage, confidence))
+    }
+
+    /// The end that answers at once in the handshake is near.
+    fn add_handshake(&self, signs: &mut Signs) {
+        let [low, high] = [Side::Low, Side::High].map(|side| self.half(side).handshake_us.0);
+        let (shorter, longer) = (low.min(high), low.max(high));
+        if longer < MIN_PATH_US {
+            return;
+        }
+        let near = if low < high { Side::Low } else { Side::High };
+        match longer / shorter.max(1) {
+            10.. => signs.add(Some(near), 3.0),
+            3..10 => signs.add(Some(near), 1.0),
+            _ => signs.add(None, 2.0),
+        }
+    }
+
+    /// A packet that no router has passed on comes from near by.
+    fn add_hops(&self, signs: &mut Signs) {
+        let ttls = [Side::Low, Side::High].map(|side| self.half(side).ttl);
+        if ttls.contains(&0) {
+            return;
+        }
+        match ttls.map(|ttl| INITIAL_TTLS.contains(&ttl)) {
+            [true, false] => signs.add(Some(Side::Low), 2.0),
+            [false, true] => signs.add(Some(Side::High), 2.0),
+            [false, false] => signs.add(None, 2.0),
+            // A path without routers.
+            [true, true] => {}
+        }
+    }
+
+    /// At the sender an acknowledgement takes the whole round trip, at the receiver nothing.
+    fn add_turnaround(&self, side: Side, signs: &mut Signs) {
+        let half = self.half(side);
+        let path_us = half.handshake_us.1;
+        let Some(shortest_ms) =
+            half.rtt.range.min_ms().filter(|_| half.rtt.range.count() > MIN_LOSSES.into())
+        else {
+            return;
+        };
+        if path_us < MIN_PATH_US {
+            return;
+        }
+        match shortest_ms * 1e3 / f64::from(path_us) {
+            0.8.. => signs.add(Some(side), 2.0),
+            0.2..0.8 => signs.add(None, 1.0),
+            _ => signs.add(Some(side.other()), 1.0),
+        }
+    }
+
+    /// What was lost on the way to the capture leaves holes, what was lost behind it is repeated.
+    fn add_losses(&self, side: Side, signs: &mut Signs) {
+        let half: &Half = self.half(side);
+        let tally = half.tally();
+        let before = tally.classes.of(Class::Unseen);
+        match (before >= MIN_LOSSES, tally.retransmitted_packets >= MIN_LOSSES) {
+            (true, true) => signs.add(None, 1.0),
+            (true, false) if tally.retransmitted_packets == 0 => signs.add(Some(side.other()), 1.0),
+            (false, true) if before == 0 => signs.add(Some(side), 1.0),
+            _ => {}
+        }
+    }
+}
