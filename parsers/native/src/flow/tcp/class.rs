@@ -36,6 +36,9 @@ pub enum Class {
 impl Class {
     /// How many there are.
     pub const COUNT: usize = 13;
+    /// Data sent again whose first sending the capture shows.
+    pub const RETRANSMISSIONS: [Self; 5] =
+        [Self::Fast, Self::Sack, Self::Rto, Self::TailLossProbe, Self::Unexplained];
 
     /// The name in tables.
     pub fn name(self) -> &'static str {
@@ -58,7 +61,7 @@ impl Class {
 
     /// Whether data were sent again whose first sending the capture shows.
     pub fn is_retransmission(self) -> bool {
-        matches!(self, Self::Fast | Self::Sack | Self::Rto | Self::TailLossProbe | Self::Unexplained)
+        Self::RETRANSMISSIONS.contains(&self)
     }
 }
 
@@ -148,7 +151,7 @@ impl Counts {
         self.0.get(class as usize).copied().unwrap_or_default()
     }
 
-    /// Segments of all classes that `wanted` holds for.
+    /// Segments of all these classes.
     pub fn sum(&self, classes: &[Class]) -> u32 {
         classes.iter().fold(0, |sum, class| sum.saturating_add(self.of(*class)))
     }

@@ -332,7 +332,7 @@ impl Half {
         tally.super_segments = tally.super_segments.saturating_add(u32::from(packets > 1));
         tally.extra_segments = tally.extra_segments.saturating_add(u64::from(packets - 1));
         if is_probe {
-            trouble.count(Class::ZeroWindowProbe, 1);
+            tally.classes.add(Class::ZeroWindowProbe, 1);
         } else {
             tally.window_full = tally.window_full.saturating_add(u32::from(is_full));
         }

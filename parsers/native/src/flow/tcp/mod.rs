@@ -8,6 +8,8 @@
 //! What repeats or is late gets a class in `finding.rs`, on what `trouble.rs` remembers.
 
 pub mod class;
+#[cfg(test)]
+mod class_tests;
 mod ecn;
 mod finding;
 mod flight;

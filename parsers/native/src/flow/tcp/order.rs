@@ -66,7 +66,7 @@ impl Order {
     /// back as often as forth, one that always sends the same only repeats. Where the capture
     /// doubles every packet every second one repeats.
     fn is_counting(&self) -> bool {
-        self.ups > self.downs.saturating_mul(4)
+        self.ups > self.downs.saturating_mul(3)
             && self.repeats <= self.ups.saturating_mul(3).saturating_add(4)
     }
 

@@ -4,47 +4,51 @@ use super::half::MAX_OUTSTANDING;
 use super::*;
 use crate::event::TcpOptions;
 
-const MS: i64 = 1_000_000;
+pub(super) const MS: i64 = 1_000_000;
 
 /// A connection fed by hand: the sender of the data is `Low`.
-struct Script {
-    connection: Connection,
+pub(super) struct Script {
+    pub(super) connection: Connection,
     pool: Pool,
 }
 
 impl Script {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { connection: Connection::new(), pool: Pool::default() }
     }
 
-    fn give(&mut self, side: Side, time_ms: i64, payload: u32, tcp: Tcp) -> Outcome {
+    pub(super) fn give(&mut self, side: Side, time_ms: i64, payload: u32, tcp: Tcp) -> Outcome {
         let mut outcome = Outcome::default();
         let segment =
             Segment { time_ns: time_ms * MS, tcp: &tcp, payload, sack: &[], carrier: Carrier::default() };
-        self.connection.on_segment(side, &segment, &mut self.pool, &mut outcome);
+        self.take(side, &segment, &mut outcome);
         outcome
     }
 
-    fn data(&mut self, time_ms: i64, seq: u32, payload: u32) -> Outcome {
+    pub(super) fn take(&mut self, side: Side, segment: &Segment<'_>, outcome: &mut Outcome) {
+        self.connection.on_segment(side, segment, &mut self.pool, outcome);
+    }
+
+    pub(super) fn data(&mut self, time_ms: i64, seq: u32, payload: u32) -> Outcome {
         self.give(Side::Low, time_ms, payload, Tcp { seq, ..header(TcpFlags::ACK) })
     }
 
-    fn ack(&mut self, time_ms: i64, ack: u32) -> Outcome {
+    pub(super) fn ack(&mut self, time_ms: i64, ack: u32) -> Outcome {
         self.give(Side::High, time_ms, 0, Tcp { ack, ..header(TcpFlags::ACK) })
     }
 
-    fn flags(&mut self, side: Side, time_ms: i64, flags: u16, seq: u32, ack: u32) -> Outcome {
+    pub(super) fn flags(&mut self, side: Side, time_ms: i64, flags: u16, seq: u32, ack: u32) -> Outcome {
         self.give(side, time_ms, 0, Tcp { seq, ack, ..header(flags) })
     }
 
     /// A handshake of 20 ms in which both sides begin at 0.
-    fn open(&mut self) {
+    pub(super) fn open(&mut self) {
         self.flags(Side::Low, 0, TcpFlags::SYN, 0, 0);
         self.flags(Side::High, 10, TcpFlags::SYN | TcpFlags::ACK, 0, 1);
         self.flags(Side::Low, 20, TcpFlags::ACK, 1, 1);
     }
 
-    fn sender(&self) -> &Half {
+    pub(super) fn sender(&self) -> &Half {
         self.connection.half(Side::Low)
     }
 
@@ -53,7 +57,7 @@ impl Script {
     }
 }
 
-fn header(flags: u16) -> Tcp {
+pub(super) fn header(flags: u16) -> Tcp {
     Tcp { flags: TcpFlags(flags), window: 100, ..Tcp::default() }
 }
 
