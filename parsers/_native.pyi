@@ -204,8 +204,8 @@ def analyse(
 
     Nothing about an input raises: what went wrong stands in `Analysis.problems`. `format` is one of
     `input_formats` (else the content tells), `layer` one of `node_layers` (else the highest in a simulator's
-    trace), `vantage` one of `vantage_points` (else inferred). `bins` collects time bins of `bin_ns` nanoseconds; without a width it starts at 1 ms and doubles
-    until the table is small.
+    trace), `vantage` one of `vantage_points` (else it is inferred). `bins` collects time bins of `bin_ns`
+    nanoseconds; without a width it starts at 1 ms and doubles until the table is small.
     `rtt`, `losses`, `rounds`, `links`, `feedback`, `loss_events` and `loss_intervals` collect samples, at
     most `max_samples` of each; `tcp` counts the details of connections. `tfrc` has parameters of ns-2's TFRC
     agents by name that are not the defaults; a wrong one raises ValueError. `dissect` names the layout (one

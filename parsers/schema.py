@@ -41,8 +41,8 @@ _CLASSES: Final = (
         "fast_retransmissions",
         "uint64",
         "",
-        "segments sent again because of acknowledgements: the first of each recovery, and without SACK all of "
-        "it (RFC 5681, RFC 6582); as all counts of segments here, packets as the wire carried them",
+        "segments sent again because of acknowledgements: the first of each recovery, and without SACK all "
+        "of it (RFC 5681, RFC 6582); as all counts of segments here, packets as the wire carried them",
         _UNSEEN_AT_RECEIVER,
     ),
     Column(
@@ -88,8 +88,8 @@ _CLASSES: Final = (
         "spurious_retransmissions",
         "uint64",
         "",
-        "retransmissions of any class that were not needed: acknowledged already, reported as doubled (D-SACK, "
-        "RFC 2883), overtaken by the acknowledgement of the original (Eifel, RFC 3522; F-RTO, RFC 5682)",
+        "retransmissions of any class that were not needed: acknowledged already, reported as doubled "
+        "(D-SACK, RFC 2883), overtaken by the acknowledgement of the original (Eifel, RFC 3522; F-RTO, RFC 5682)",
         "as retransmitted_packets",
     ),
     Column(

@@ -327,7 +327,7 @@ proptest! {
             time_ms += i64::from(gap);
             let side = if from_low { Side::Low } else { Side::High };
             let sack = block.as_slice();
-            let carrier = Carrier { ip_id, ttl: 64, ecn: 0, place };
+            let carrier = Carrier { ip_id, ttl: 64, place, ..Carrier::default() };
             let tcp = Tcp { seq, ack, window, ..header(flags) };
             let given = Given { sack, timestamp, carrier };
             let outcome = script.take_with(side, time_ms, u32::from(payload), tcp, given);
