@@ -223,30 +223,30 @@ impl Sendings {
 
     /// When the one sent first was sent.
     pub fn oldest_ns(&self, pool: &Pool) -> Option<i64> {
-        self.entry(self.first, pool).map(|entry| entry.time_ns)
+        self.entries(pool).next().map(|(_, time_ns)| time_ns)
     }
 
     /// When the one sent last was sent.
     pub fn newest_ns(&self, pool: &Pool) -> Option<i64> {
-        self.entry(self.last, pool).map(|entry| entry.time_ns)
+        pool.nodes.get(self.last.node()).map(|node| node.entry(self.last.place()).1)
     }
 
     /// When the first number was sent that is not before `number`; None if it is not among the
     /// first [`MAX_STEPS`].
     pub fn sent_ns(&self, number: u32, pool: &Pool) -> Option<i64> {
-        let mut at = self.first;
-        for _ in 0..MAX_STEPS.min(self.count()) {
-            let entry = self.entry(at, pool)?;
-            if SeqNumber(entry.number).since(SeqNumber(number)) >= 0 {
-                return Some(entry.time_ns);
-            }
-            at = entry.next;
-        }
-        None
+        let is_meant = |entry: &(u32, i64)| SeqNumber(entry.0).since(SeqNumber(number)) >= 0;
+        self.entries(pool).take(MAX_STEPS).find(is_meant).map(|(_, time_ns)| time_ns)
     }
 
-    fn entry<'a>(&self, at: u32, pool: &'a Pool) -> Option<&'a Entry> {
-        pool.entries.get(at as usize).filter(|_| self.count > 0)
+    /// Numbers and times, the one sent first before the others.
+    fn entries<'a>(&self, pool: &'a Pool) -> impl Iterator<Item = (u32, i64)> + 'a {
+        let mut at = self.first;
+        (0..self.count).map_while(move |_| {
+            let node = pool.nodes.get(at.node())?;
+            let entry = node.entry(at.place());
+            at = if node.has(at.place() + 1) { Cursor(at.0 + 1) } else { Cursor::first_of(node.next) };
+            Some(entry)
+        })
     }
 
     /// Forget the one sent first.

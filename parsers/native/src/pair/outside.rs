@@ -103,7 +103,7 @@ impl Receipts {
             return;
         }
         if start > self.highest {
-            self.holes.open(self.highest, start);
+            self.holes.open(self.highest, start, Opening::default());
         }
         self.holes.fill(start, end);
         self.highest = self.highest.max(end);
