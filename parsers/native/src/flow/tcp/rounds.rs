@@ -336,11 +336,10 @@ impl Rounds {
     }
 
     fn limit(&self, is_empty: bool, sent: Sent, close: &Close) -> Limit {
+        let is_whole = sent.is_whole(close) || (!is_empty && self.is_usual(sent.last_payload));
         if sent.fills_window(close) {
             Limit::Receiver
-        } else if self.episode().is_some() {
-            Limit::Network
-        } else if sent.is_whole(close) || (!is_empty && self.is_usual(sent.last_payload)) {
+        } else if is_whole || self.episode().is_some() {
             Limit::Network
         } else {
             // A partial segment leaves only if nothing waits behind it.
