@@ -1,5 +1,6 @@
 //! Sequence numbers of TFRC where the trace has none: wireless nodes print nothing of its header.
-//! TFRC repeats no packet, so the k-th that a flow sends has number k - 1.
+//! What a link showed of a packet before is its number there, too. TFRC repeats no packet, so the
+//! k-th that a wireless node sends has number k - 1.
 
 use std::collections::HashMap;
 
@@ -23,19 +24,28 @@ pub struct Sequences {
 }
 
 impl Sequences {
-    /// Give `seen` its number, if it is TFRC's and has none.
+    /// Give `seen` its number, if it is TFRC's and has none; else remember that.
     #[inline(always)]
     pub fn number(&mut self, seen: &mut Seen) {
-        if seen.kind == Kind::Tfrc && seen.sequence.is_none() {
-            seen.sequence = self.number_of(seen);
+        if seen.kind != Kind::Tfrc {
+            return;
+        }
+        match seen.sequence {
+            Some(sequence) => self.remember(seen.uid, sequence),
+            None => seen.sequence = self.number_of(seen),
+        }
+    }
+
+    fn remember(&mut self, uid: u64, sequence: i64) {
+        self.given.resize(REMEMBERED, None);
+        if let Some(place) = self.given.get_mut(uid as usize % REMEMBERED) {
+            *place = Some((uid, sequence));
         }
     }
 
     #[inline(never)]
     fn number_of(&mut self, seen: &Seen) -> Option<i64> {
-        self.given.resize(REMEMBERED, None);
-        let place = self.given.get_mut(seen.uid as usize % REMEMBERED)?;
-        if let Some((uid, sequence)) = *place
+        if let Some(&Some((uid, sequence))) = self.given.get(seen.uid as usize % REMEMBERED)
             && uid == seen.uid
         {
             return Some(sequence);
@@ -51,7 +61,7 @@ impl Sequences {
         let next = self.next.entry(flow).or_default();
         let sequence = *next;
         *next += 1;
-        *place = Some((seen.uid, sequence));
+        self.remember(seen.uid, sequence);
         Some(sequence)
     }
 }

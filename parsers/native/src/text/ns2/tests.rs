@@ -191,9 +191,11 @@ s 1.0 _0_ RTR  --- 5 tcpFriend 564 [0 0 0 0] ------- [0:0 2:0 30 1]
 s 1.1 _0_ AGT  --- 8 tcpFriend 544 [0 0 0 0] ------- [0:0 2:0 32 0] 
 r 1.2 _2_ AGT  --- 5 tcpFriend 564 [0 0 0 0] ------- [0:0 2:0 32 0] 
 r 1.2 _2_ AGT  --- 4 tcpFriend 564 [0 0 0 0] ------- [0:0 2:0 32 0] 
++ 1.3 7 0 tcpFriend 564 ------- 1 7.0 2.0 6 9
+r 1.4 _2_ AGT  --- 9 tcpFriend 564 [0 0 0 0] ------- [7:0 2:0 32 0] 
 ";
     let numbers: Vec<_> = read_all(text).iter().map(|packet| packet.network.sequence).collect();
-    assert_eq!(numbers, [Some(0), Some(0), Some(1), Some(0), None]);
+    assert_eq!(numbers, [Some(0), Some(0), Some(1), Some(0), None, Some(6), Some(6)]);
 }
 
 #[test]
