@@ -166,9 +166,12 @@ def test_the_schema_explains_every_column():
 @pytest.mark.parametrize("table", TABLES)
 def test_every_table_can_be_converted_to_every_form(run, write_capture, conversation, tmp_path, table):
     write_capture("a.pcap", conversation())
+    captures = (
+        ["--pair", "a.pcap", write_capture("b.pcap", conversation())] if table == "transits" else ["a.pcap"]
+    )
     frames = []
     for form in TABLE_FORMATS:
-        assert run("convert", "a.pcap", "-w", table, "-o", f"x.{form}").status == 0
+        assert run("convert", *captures, "-w", table, "-o", f"x.{form}").status == 0
         frames.append(READERS[form](tmp_path / f"x.{form}"))
     assert all(frame.columns == [column.name for column in TABLES[table]] for frame in frames)
     assert frames[1].equals(frames[2])
