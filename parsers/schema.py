@@ -574,7 +574,7 @@ FLOWS: Final = (
         "uint64",
         "",
         "loss events that TFRC's receiver found in this direction's data (RFC 5348 section 5.2)",
-        "not TFRC, or without the flow's beginning, or by `--layer` not where its agents are",
+        "not TFRC, or without the flow's beginning or any report, or by `--layer` not where its agents are",
     ),
     Column(
         "loss_event_rate",

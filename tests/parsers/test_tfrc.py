@@ -158,6 +158,18 @@ def test_without_the_flows_beginning_nothing_is_made_up(tmp_path: Path) -> None:
     assert trace.feedback.is_empty()
 
 
+def test_the_table_of_packets_tells_all_that_the_trace_did(tmp_path: Path) -> None:
+    original = tfrctrace.open(DATA / "ecn.tr.xz")
+    pl.concat(original.packets()).write_csv(tmp_path / "packets.csv")
+    again = tfrctrace.open(tmp_path / "packets.csv", input_format="packets")
+    # packets are lines, of which the table has one more
+    assert again.feedback.drop("packet").equals(original.feedback.drop("packet"))
+    pl.concat(original.packets()).drop("kind").write_csv(tmp_path / "kindless.csv")
+    kindless = tfrctrace.open(tmp_path / "kindless.csv", input_format="packets").flows
+    assert kindless["loss_events"].to_list() == [None, None]
+    assert all("no report about this TFRC flow" in note for note in kindless["notes"])
+
+
 @pytest.mark.parametrize("given", [{"dff": 0.9}, {"df": 1.5}, {"ca": 2}, {"tcp_tick": float("nan")}])
 def test_parameters_that_ns_2_lacks_are_refused(given: dict[str, float]) -> None:
     with pytest.raises(tfrctrace.UsageError, match="ns-2's TFRC"):

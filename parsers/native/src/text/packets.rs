@@ -41,6 +41,7 @@ enum Column {
     Uid,
     Sequence,
     FlowId,
+    Kind,
     Other,
 }
 
@@ -73,6 +74,7 @@ impl Column {
             b"uid" => Self::Uid,
             b"sequence" => Self::Sequence,
             b"flow_id" => Self::FlowId,
+            b"kind" => Self::Kind,
             _ => Self::Other,
         }
     }
@@ -111,6 +113,7 @@ struct Row {
     src: Option<(Family, u128)>,
     dst: Option<(Family, u128)>,
     is_known: bool,
+    is_feedback: bool,
 }
 
 impl LineFormat for Packets {
@@ -191,6 +194,7 @@ impl Packets {
             Column::Uid => row.uid = Some(decimal(field)?),
             Column::Sequence => network.sequence = Some(decimal(field)?),
             Column::FlowId => network.flow_id = Some(decimal(field)?.try_into().ok()?),
+            Column::Kind => row.is_feedback = field == b"feedback",
             Column::Other => {}
         }
         Some(())
@@ -230,6 +234,9 @@ fn finish(packet: &mut Packet, row: &Row) -> Outcome {
     if !row.is_known {
         network.has_ports = false;
         network.transport = Transport::Unread;
+    }
+    if row.is_feedback && network.transport == Transport::Tfrc {
+        network.transport = Transport::TfrcFeedback;
     }
     packet.sighting = row.uid.map(|identity| Sighting {
         layer: row.layer.unwrap_or(NodeLayer::Agent),

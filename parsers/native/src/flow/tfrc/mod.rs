@@ -73,9 +73,10 @@ impl Rebuilt {
         }
     }
 
-    /// Loss events so far; None where the flow's beginning is not in the trace.
+    /// Loss events so far; None where the flow's beginning or its reports are not in the trace: the
+    /// receiver learns the round-trip time only through these.
     pub fn loss_events(&self) -> Option<u64> {
-        self.is_whole.then_some(self.receiver.loss_events)
+        (self.is_whole && self.feedback_packets > 0).then_some(self.receiver.loss_events)
     }
 
     /// What is to be said of the flow in words.
@@ -84,6 +85,9 @@ impl Rebuilt {
             return vec![
                 "the trace lacks the beginning of this TFRC flow, so its ends cannot be rebuilt".into(),
             ];
+        }
+        if self.feedback_packets == 0 {
+            return vec!["no report about this TFRC flow in the trace, so its ends cannot be rebuilt".into()];
         }
         let Sender { timeouts, ties, .. } = self.sender;
         let findings = [
