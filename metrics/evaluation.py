@@ -29,7 +29,7 @@ from tfrctrace.metrics.fairness import (
 )
 from tfrctrace.metrics.model import Metric
 from tfrctrace.metrics.smoothness import equivalence_ratios, rate_changes
-from tfrctrace.metrics.windows import NS_PER_S, Windows, dense, joined, whole_windows, windowed
+from tfrctrace.metrics.windows import NS_PER_S, FlowBins, Windows, dense, joined, whole_windows, windowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -63,26 +63,31 @@ def evaluate(
     the transport. `window_ns` is a multiple of the width of the bins.
     """
     groups = dict(flows.select("flow", "group").iter_rows())
+    of_flows = FlowBins(bins)
     for one in sets:
-        yield from _SetMetrics(one, bins, groups, column, warmup_ns).all()
-    yield from _lives(flows, bins, column, window_ns)
+        yield from _SetMetrics(one, of_flows, groups, column, warmup_ns).all()
+    yield from _lives(flows, of_flows, column, window_ns)
 
 
 class _SetMetrics:
     """The metrics of one competing set in the windows that its flows have in common."""
 
     def __init__(
-        self, one: CompetingSet, bins: pl.DataFrame, groups: Mapping[int, str], column: str, warmup_ns: int
+        self, one: CompetingSet, bins: FlowBins, groups: Mapping[int, str], column: str, warmup_ns: int
     ) -> None:
         import polars as pl
 
         self._set = one
         self._windows = one.windows
-        self._own_bins = bins.filter(pl.col("flow").is_in(one.flows))
+        self._bins = bins
         self._column = column
-        self._base = _base_windows(one.windows, bins)
-        self._base_frame = windowed(self._own_bins, self._base, column)
-        self._frame = joined(self._base_frame, one.windows.width_ns // self._base.width_ns, self._base.count)
+        self._base = _base_windows(one.windows, bins.width_ns or one.windows.width_ns)
+        frames, covs = [], []
+        for part in bins.parts(one.flows):
+            base_frame = windowed(part, self._base, column)
+            frames.append(joined(base_frame, one.windows.width_ns // self._base.width_ns, self._base.count))
+            covs.append(cov_by_timescale(base_frame, self._base.count, self._factors))
+        self._frame, self._covs = pl.concat(frames).set_sorted("flow"), pl.concat(covs)
         self._warmup_s = warmup_ns / NS_PER_S
         self._groups: dict[str, list[int]] = {}
         for flow in one.flows:
@@ -157,7 +162,10 @@ class _SetMetrics:
         ).coarser(self._windows.width_ns // self._base.width_ns)
         if len(self._set.flows) == 1:
             return self._metric("fairness_settling_s", None, windows.count, reason="one flow")
-        frame = windowed(self._own_bins, windows, self._column)
+        frame = self._frame
+        if windows != self._windows:
+            parts = self._bins.parts(self._set.flows)
+            frame = pl.concat([windowed(part, windows, self._column) for part in parts])
         every = pl.DataFrame({"window": pl.int_range(windows.count, dtype=pl.Int64, eager=True)})
         index = every.join(jain_over_time(frame, len(self._set.flows)), on="window", how="left").sort(
             "window"
@@ -215,17 +223,20 @@ class _SetMetrics:
             for name, value in told.items():
                 yield self._of_flow(name, value, self._windows.count, flow)
 
-    def _timescales(self) -> Iterator[Metric]:
+    @property
+    def _factors(self) -> list[int]:
+        """How many bins are in a window of each timescale that the time allows."""
         longest_ns = self._base.width_ns * self._base.count // LEAST_WINDOWS_OF_TIMESCALE
-        factors = [
+        return [
             scale_ns // self._base.width_ns
             for scale_ns in TIMESCALES_NS
             if scale_ns % self._base.width_ns == 0 and scale_ns <= longest_ns
         ]
-        found = cov_by_timescale(self._base_frame, self._base.count, factors)
-        value_of = {(flow, factor): cov for flow, factor, _, cov in found.iter_rows()}
+
+    def _timescales(self) -> Iterator[Metric]:
+        value_of = {(flow, factor): cov for flow, factor, _, cov in self._covs.iter_rows()}
         for flow in self._set.flows:
-            for factor in factors:
+            for factor in self._factors:
                 windows = self._base.coarser(factor)
                 yield self._of_flow("cov", value_of.get((flow, factor)), windows.count, flow, windows)
 
@@ -244,7 +255,7 @@ class _SetMetrics:
         return self._metric(name, value, n, flows=[flow], group=self._group_of[flow], windows=windows)
 
 
-def _lives(flows: pl.DataFrame, bins: pl.DataFrame, column: str, window_ns: int) -> Iterator[Metric]:
+def _lives(flows: pl.DataFrame, bins: FlowBins, column: str, window_ns: int) -> Iterator[Metric]:
     """Give what is known of each flow over its whole life."""
     rates = _life_rates(flows, bins, column, window_ns)
     width_s = window_ns / NS_PER_S
@@ -263,19 +274,12 @@ def _lives(flows: pl.DataFrame, bins: pl.DataFrame, column: str, window_ns: int)
             yield _metric(name, row[name], row["received_packets"] or 0, **own)
 
 
-def _life_rates(flows: pl.DataFrame, bins: pl.DataFrame, column: str, window_ns: int) -> dict[int, pl.Series]:
+def _life_rates(flows: pl.DataFrame, bins: FlowBins, column: str, window_ns: int) -> dict[int, pl.Series]:
     """Return the bytes of each flow in whole windows from its first whole bin on."""
-    import polars as pl
-
-    width_ns = bins["width_ns"][0] if len(bins) else window_ns
-    ordered = bins if bins["flow"].is_sorted() else bins.sort("flow", "time_ns")
-    runs = ordered.select(pl.col("flow").rle()).unnest("flow")
-    places = dict(
-        zip(runs["value"], zip(runs["len"].cum_sum() - runs["len"], runs["len"], strict=True), strict=True)
-    )
+    width_ns = bins.width_ns or window_ns
     rates = {}
     for flow, start_ns, end_ns in flows.select("flow", "start_ns", "end_ns").iter_rows():
-        own = ordered.slice(*places.get(flow, (0, 0)))
+        own = bins.of(flow)
         origin_ns = own["time_ns"][0] if len(own) else start_ns
         windows = whole_windows(origin_ns, width_ns, start_ns, end_ns).coarser(window_ns // width_ns)
         rates[flow] = dense(windowed(own, windows, column), windows.count)
@@ -309,9 +313,8 @@ def _metric(
     )
 
 
-def _base_windows(windows: Windows, bins: pl.DataFrame) -> Windows:
+def _base_windows(windows: Windows, width_ns: int) -> Windows:
     """Return the same stretch of time in windows as wide as the bins."""
-    width_ns = bins["width_ns"][0] if len(bins) else windows.width_ns
     return Windows(windows.start_ns, width_ns, windows.count * (windows.width_ns // width_ns))
 
 

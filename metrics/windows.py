@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     import polars as pl
 
 NS_PER_S: Final = 1_000_000_000
 BITS_PER_BYTE: Final = 8
 
 _UINT64_VALUES: Final = 2**64
+_ROWS_OF_PART: Final = 1 << 19
 _MOST_WINDOWS: Final = 2**31
 """More than 0.1 s windows of six years; with the number of a flow it fits 64 bits."""
 
@@ -51,6 +54,44 @@ class Windows:
     def bps(self, byte_count: float) -> float:
         """Return the rate in bit/s of an amount of bytes in one window."""
         return byte_count * BITS_PER_BYTE * NS_PER_S / self.width_ns
+
+
+class FlowBins:
+    """Bins of many flows, one direction of each, from which those of some are taken without a copy of all."""
+
+    def __init__(self, bins: pl.DataFrame) -> None:
+        """Take bins of one width, in order of flow and time or not."""
+        import polars as pl
+
+        self._bins = bins if bins["flow"].is_sorted() else bins.sort("flow", "time_ns")
+        runs = self._bins.select(pl.col("flow").rle()).unnest("flow")
+        ends = runs["len"].cum_sum()
+        self._places = {
+            flow: (end - length, length)
+            for flow, length, end in zip(runs["value"], runs["len"], ends, strict=True)
+        }
+
+    @property
+    def width_ns(self) -> int | None:
+        """Width of the bins; None if there are none."""
+        return int(self._bins["width_ns"][0]) if len(self._bins) else None
+
+    def of(self, flow: int) -> pl.DataFrame:
+        """Return the bins of one flow, perhaps none."""
+        return self._bins.slice(*self._places.get(flow, (0, 0)))
+
+    def parts(self, flows: Iterable[int]) -> Iterator[pl.DataFrame]:
+        """Give the bins of `flows`, in order, in frames that a processor's cache and memory find easy."""
+        import polars as pl
+
+        part: list[pl.DataFrame] = [self._bins.clear()]
+        for flow in sorted(flows):
+            part.append(self.of(flow))
+            if sum(map(len, part)) >= _ROWS_OF_PART:
+                yield pl.concat(part)
+                part = []
+        if part:
+            yield pl.concat(part)
 
 
 def whole_windows(origin_ns: int, width_ns: int, start_ns: int, end_ns: int) -> Windows:
