@@ -148,13 +148,12 @@ def _write(measured: Measured, output: str, form: MetricsFormat) -> None:
         raise UsageError(
             "parquet is not for a terminal", hint="name a file with `-o`, or choose another form"
         )
-    if form in {"csv", "parquet"}:
+    if form == "table":
+        with open_text_output(output) as file:
+            write_metrics_text(file, measured.facts())
+    elif form == "json":
+        with open_text_output(output) as file:
+            write_metrics_json(file, measured.facts(), version=__version__)
+    else:
         with open_output(output) as file:
             write_metrics_table(file, form, measured.frame())
-        return
-    told = measured.facts()
-    with open_text_output(output) as file:
-        if form == "json":
-            write_metrics_json(file, told, version=__version__)
-        else:
-            write_metrics_text(file, told)
