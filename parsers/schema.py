@@ -89,7 +89,8 @@ _CLASSES: Final = (
         "uint64",
         "",
         "retransmissions of any class that were not needed: acknowledged already, reported as doubled "
-        "(D-SACK, RFC 2883), overtaken by the acknowledgement of the original (Eifel, RFC 3522; F-RTO, RFC 5682)",
+        "(D-SACK, RFC 2883), overtaken by the acknowledgement of the original (Eifel, RFC 3522; F-RTO, "
+        "RFC 5682)",
         "as retransmitted_packets",
     ),
     Column(
