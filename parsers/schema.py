@@ -203,21 +203,6 @@ _CLASSES: Final = (
         "segments seen and sent again, without those that were not needed",
         "as retransmitted_packets, or captured at the receiver",
     ),
-    Column(
-        "loss_events",
-        "uint64",
-        "",
-        "losses before and after the capture; those within a round-trip time of the first are one event "
-        "(RFC 5348 section 5.2)",
-        "as retransmitted_packets, or no round-trip time is known",
-    ),
-    Column(
-        "loss_event_rate",
-        "float64",
-        "",
-        "loss_events of all data segments sent",
-        "as loss_events, or no data",
-    ),
 )
 
 FLOWS: Final = (
@@ -342,7 +327,6 @@ FLOWS: Final = (
         "from SYN to the ACK that completes the handshake, the same from any capture point",
         "no complete handshake, or its packets were sent twice",
     ),
-    *_CLASSES,
     Column(
         "syn_rtt_ms",
         "float64",
@@ -351,6 +335,7 @@ FLOWS: Final = (
         "both directions' together are handshake_rtt_ms",
         "as handshake_rtt_ms",
     ),
+    *_CLASSES,
     Column(
         "rtt_samples",
         "uint64",
@@ -574,15 +559,17 @@ FLOWS: Final = (
         "loss_events",
         "uint64",
         "",
-        "loss events that TFRC's receiver found in this direction's data (RFC 5348 section 5.2)",
-        "not TFRC, or without the flow's beginning or any report, or by `--layer` not where its agents are",
+        "losses, of which those within a round-trip time of the first are one event (RFC 5348 section 5.2): "
+        "of TFRC what its receiver found, of TCP those before and after the capture",
+        "TCP: as retransmitted_packets, or no round-trip time is known; TFRC: without the flow's beginning "
+        "or any report, or by `--layer` not where its agents are",
     ),
     Column(
         "loss_event_rate",
         "float64",
         "",
-        "p in the last report of TFRC's receiver",
-        "as loss_events, or without reports",
+        "of TFRC p in the last report of its receiver; of TCP loss_events of all data segments sent",
+        "as loss_events, or without data or reports",
     ),
     Column(
         "feedback_packets",

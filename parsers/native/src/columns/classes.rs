@@ -115,12 +115,16 @@ fn losses(rows: &[FlowRow<'_>], columns: &mut Columns) {
         row.half_unless(Vantage::Receiver).map(|half| u64::from(half.lost_after().segments()))
     };
     columns.u64("lost_after_tap", rows.iter().map(after));
-    let events = |row: &FlowRow<'_>| row.half.and_then(Half::loss_events).map(u64::from);
-    columns.u64("loss_events", rows.iter().map(events));
-    let rate = |row: &FlowRow<'_>| {
-        let segments = row.half?.wire_segments().unwrap_or(row.direction.data_packets);
-        let events = events(row).filter(|_| segments > 0)?;
-        Some(events as f64 / segments as f64)
-    };
-    columns.f64("loss_event_rate", rows.iter().map(rate));
+}
+
+/// Loss events of TCP.
+pub(super) fn loss_events(row: &FlowRow<'_>) -> Option<u64> {
+    row.half.and_then(Half::loss_events).map(u64::from)
+}
+
+/// Of all segments sent.
+pub(super) fn loss_event_rate(row: &FlowRow<'_>) -> Option<f64> {
+    let segments = row.half?.wire_segments().unwrap_or(row.direction.data_packets);
+    let events = loss_events(row).filter(|_| segments > 0)?;
+    Some(events as f64 / segments as f64)
 }

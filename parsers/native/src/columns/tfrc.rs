@@ -5,17 +5,25 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
-use super::{Columns, FlowRow, Rows};
+use super::{Columns, FlowRow, Rows, classes};
 use crate::analysis::Analysis;
 use crate::flow::direction_name;
 use crate::flow::key::Side;
 use crate::flow::tfrc::TakenReport;
 
-/// What the table of flows tells of TFRC.
+/// What the table of flows tells of TFRC, and of TCP by its measures.
 pub(super) fn flow_columns(rows: &[FlowRow<'_>], columns: &mut Columns) {
     let last = |row: &FlowRow<'_>| row.tfrc()?.last_report;
-    columns.u64("loss_events", rows.iter().map(|row| row.tfrc()?.loss_events()));
-    columns.f64("loss_event_rate", rows.iter().map(|row| last(row).map(|report| report.p)));
+    let events = |row: &FlowRow<'_>| match row.tfrc() {
+        Some(ends) => ends.loss_events(),
+        None => classes::loss_events(row),
+    };
+    columns.u64("loss_events", rows.iter().map(events));
+    let rate = |row: &FlowRow<'_>| match row.tfrc() {
+        Some(ends) => ends.last_report.map(|report| report.p),
+        None => classes::loss_event_rate(row),
+    };
+    columns.f64("loss_event_rate", rows.iter().map(rate));
     columns.u64("feedback_packets", rows.iter().map(|row| row.tfrc().map(|ends| ends.feedback_packets)));
     columns.f64("x_recv_bps", rows.iter().map(|row| last(row).map(|report| report.x_recv * 8.0)));
     columns.f64("srtt_ms", rows.iter().map(|row| row.tfrc()?.r.map(|r| r * 1e3)));
