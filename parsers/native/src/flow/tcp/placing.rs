@@ -97,6 +97,8 @@ impl Half {
         outcome.repeated_bytes = segment.payload - outcome.new_bytes;
         self.unique_bytes += u64::from(outcome.new_bytes);
         outcome.out_of_order = late_bytes > 0 && outcome.repeated_bytes == 0;
+        // Where nobody asks, it still holds what the last segment was.
+        outcome.finding = None;
         if outcome.repeated_bytes > 0 || outcome.out_of_order {
             let (repeated, opening) = (outcome.repeated_bytes, filled.opening);
             let is_last = occupied >= known.end;
