@@ -74,19 +74,20 @@ def competing_sets(
     Windows of `window_ns` begin on the grid of `base_ns` from the trace's entry in `origins_ns`, `warmup_ns`
     after the start of each flow or later.
     """
+    by_source: dict[str, list[Life]] = {source: [] for source in origins_ns}
+    for life in lives:
+        by_source[life.source].append(replace(life, start_ns=life.start_ns + warmup_ns))
     sets: list[CompetingSet] = []
     left_out = 0
     # windows begin on a grid, which may cost one step of it
     needed_ns = LEAST_WINDOWS * window_ns + base_ns
-    for source, origin_ns in origins_ns.items():
-        here = [life for life in lives if life.source == source]
-        warm = [replace(life, start_ns=life.start_ns + warmup_ns) for life in here]
+    for source, warm in by_source.items():
         overlaps = list(_overlaps(warm, needed_ns))
         chosen = heapq.nlargest(MAX_SETS, overlaps, key=lambda overlap: (overlap.weight, -overlap.at_ns))
         left_out += len(overlaps) - len(chosen)
         for overlap in sorted(chosen, key=lambda overlap: overlap.at_ns):
             flows = [life.flow for life in warm if life.start_ns <= overlap.at_ns <= life.end_ns - needed_ns]
-            base = whole_windows(origin_ns, base_ns, overlap.from_ns, overlap.until_ns)
+            base = whole_windows(origins_ns[source], base_ns, overlap.from_ns, overlap.until_ns)
             sets.append(
                 CompetingSet(
                     number=len(sets) + 1,

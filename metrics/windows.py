@@ -85,11 +85,13 @@ class FlowBins:
         import polars as pl
 
         part: list[pl.DataFrame] = [self._bins.clear()]
+        rows = 0
         for flow in sorted(flows):
             part.append(self.of(flow))
-            if sum(map(len, part)) >= _ROWS_OF_PART:
+            rows += len(part[-1])
+            if rows >= _ROWS_OF_PART:
                 yield pl.concat(part)
-                part = []
+                part, rows = [], 0
         if part:
             yield pl.concat(part)
 

@@ -35,7 +35,7 @@ class Measured:
     flows: int
     """Flows that were looked at."""
     flows_left_out: int
-    """Flows with fewer data packets than asked for."""
+    """Flows with fewer data packets than asked for, or of a trace without what counts as a rate."""
     basis: Basis
     window_s: float
     warmup_s: float
@@ -119,10 +119,13 @@ def measure(
     check_names(names)
     base_ns = base_width_ns(window_ns)
     every = _data_directions(flows.filter(pl.col("label").is_not_null()) if only_labelled else flows)
-    looked_at = every.filter(pl.coalesce("data_packets", "packets") >= least_packets)
+    origins_ns = _origins_ns(flows, bins)
+    looked_at = every.filter(
+        (pl.coalesce("data_packets", "packets") >= least_packets) & pl.col("source").is_in(list(origins_ns))
+    )
     own_bins = bins.join(looked_at.select("flow", "direction"), on=["flow", "direction"], how="semi")
     sets, sets_left_out = competing_sets(
-        _lives(looked_at), _origins_ns(flows, bins), base_ns, window_ns, warmup_ns=warmup_ns
+        _lives(looked_at), origins_ns, base_ns, window_ns, warmup_ns=warmup_ns
     )
     metrics = evaluate(
         looked_at, own_bins, sets, column=_BYTES_OF[basis], window_ns=window_ns, warmup_ns=warmup_ns

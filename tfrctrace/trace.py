@@ -488,12 +488,13 @@ class Trace:
 
         if self._settings.join:
             raise UsageError("what was received is taken from packets, which `join` does not number through")
-        if self.flows["received_packets"].is_null().all():
+        arrivals = arrival_bins(self.packets(), width_ns, self._settings.layer)
+        if arrivals.is_empty():
             raise UsageError(
-                "the trace shows one end only, so what was received is not known",
+                "no packet of the trace is shown at its destination, so what was received is not known",
                 hint="the basis `goodput` counts payload that was seen first",
             )
-        return arrival_bins(self.packets(), width_ns, self._settings.layer)
+        return arrivals
 
     def _joined_bins(self, width_ns: int) -> pl.DataFrame:
         from tfrctrace.metrics.bins import coarser_bins

@@ -142,7 +142,7 @@ def test_standard_input_gives_the_same_as_the_file(run):
         (["--metric", "beauty"], "there is no metric `beauty`"),
         (["--label", "x"], "`x` is no rule for a label"),
         (["--window", "soon"], "`soon` is not a duration"),
-        (["--basis", "received"], "the trace shows one end only"),
+        (["--basis", "received"], "is shown at its destination"),
     ],
 )
 def test_what_cannot_be_is_said(run, arguments, error):
