@@ -126,9 +126,8 @@ def test_a_line_of_100_megabytes_is_passed_over_in_little_memory(trace, tmp_path
         file.write(b"\n" + text(trace[100:]))
     # the high-water mark of the program itself: ru_maxrss begins with that of the process that forked it
     script = (
-        "import re, sys; from tfrctrace.__main__ import main\n"
-        "status = 0\n"
-        "try:\n    main()\nexcept SystemExit as end:\n    status = end.code or 0\n"
+        "import re, sys; from tfrctrace.cli import run\n"
+        "status = run(sys.argv[1:])\n"
         "print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1], file=sys.stderr)\n"
         "sys.exit(status)"
     )
