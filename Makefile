@@ -21,7 +21,7 @@ unexport PYTHONPATH
 # The requirements of one extra, read from pyproject.toml.
 extra = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"], sep="\n")'
 
-.PHONY: help setup demo test test-rust lint format bench docs screenshot clean
+.PHONY: help setup demo test test-rust lint format corpus bench docs screenshot clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -45,6 +45,7 @@ lint: $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks/run.py docs/generate.py sample_traces/make.py tests/data/witness.py
+	$(BIN)/mypy tests/corpus/matrix.py tests/corpus/make.py tests/corpus/ns3.py tests/corpus/relay.py tests/corpus/peer.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
@@ -54,6 +55,9 @@ format: $(STAMPS)/lint ## format Python and Rust
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	cargo fmt
+
+corpus: $(STAMPS)/tfrctrace ## ask us, tshark and tcptrace about the labelled corpus, and write docs/classes-measured.md
+	$(BIN)/python tests/corpus/matrix.py --write
 
 bench: $(STAMPS)/tfrctrace $(STAMPS)/bench ## measure against other programs (options: make bench BENCH='--packets 1000000')
 	$(BIN)/python benchmarks/run.py $(BENCH)

@@ -1,0 +1,95 @@
+"""The true class of each packet, as seen from the place of a capture."""
+
+from __future__ import annotations
+
+import csv
+import json
+import lzma
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from frames import packets
+
+CORPUS = Path(__file__).resolve().parent.parent / "data" / "corpus"
+
+PLACES = ("sender", "middle", "receiver")
+"""Where on the way of a packet a capture stood."""
+
+ORDINARY = "ordinary"
+UNSEEN = "retransmission_of_unseen"
+RETRANSMISSIONS = ("fast_retransmission", "sack_retransmission", "rto_retransmission", "tail_loss_probe")
+CLASSES = (
+    *RETRANSMISSIONS, "syn_retransmission", "fin_retransmission", UNSEEN, "reordering", "network_duplicate",
+    "capture_duplicate", "keep_alive", "zero_window_probe", ORDINARY,
+)  # fmt: skip
+"""By the names of our table of losses, and `ordinary` for what is none of them."""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A packet of a capture, and what is true of it."""
+
+    number: int
+    place: str
+    kind: str
+    spurious: bool
+    shows_cause: bool = True
+    """Whether the capture saw the acknowledgements about as the sender did, if at all."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A folder of the corpus."""
+
+    folder: Path
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Where it comes from, and what was counted there."""
+        return dict(json.loads((self.folder / "about.json").read_text()))
+
+    @property
+    def taps(self) -> list[str]:
+        """Its captures."""
+        return sorted(path.name.removesuffix(".pcap.xz") for path in self.folder.glob("*.pcap.xz"))
+
+    def unpack(self, tap: str, folder: Path) -> Path:
+        """Write a capture as every program can read it."""
+        path = folder / f"{self.folder.name}-{tap}.pcap"
+        path.write_bytes(lzma.decompress((self.folder / f"{tap}.pcap.xz").read_bytes()))
+        return path
+
+    def labelled(self, tap: str, capture: Path) -> list[Labelled]:
+        """Give each packet of an unpacked capture its true class."""
+        with (self.folder / "truth.tsv").open() as file:
+            rows = {(row["tap"], int(row["frame"])): row for row in csv.DictReader(file, delimiter="\t")}
+        server = self.about["server_port"]
+        labelled = []
+        for number, _, header in packets(capture):
+            row = rows.get((tap, number), {})
+            place = place_of(tap, from_server=header.sport == server)
+            shows_cause = place != "receiver" and not tap.endswith("one-way")
+            labelled.append(Labelled(number, place, _kind(row), row.get("spurious") == "1", shows_cause))
+        return labelled
+
+
+def place_of(tap: str, *, from_server: bool) -> str:
+    """Say where a capture stood on the way of a packet; the host `snd` connects to the one that listens."""
+    if tap.startswith("mid"):
+        return "middle"
+    return "receiver" if tap.startswith("snd") == from_server else "sender"
+
+
+def _kind(row: dict[str, str]) -> str:
+    if not row:
+        return ORDINARY
+    if row["cause"] and row["first_here"] == "1":
+        # what it repeats never came here; if nothing overtook it, it is simply the next
+        return UNSEEN if row["late"] == "1" else ORDINARY
+    return row["kind"]
+
+
+def cases(names: list[str]) -> list[Case]:
+    """Return the cases named, or all."""
+    return [Case(folder) for folder in sorted(CORPUS.iterdir()) if not names or folder.name in names]

@@ -1,0 +1,141 @@
+"""Print what programs make of the corpus: `python tests/corpus/matrix.py [--write | --wrong] [CASE...]`.
+
+Each packet of each capture has a true class (`truth.tsv`), and what a program calls it. `--write` puts the
+tables into `docs/classes-measured.md`; `--wrong` lists each packet that we call by a wrong name instead.
+Programs that are not installed are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import words
+from labels import CLASSES, CORPUS, ORDINARY, PLACES, RETRANSMISSIONS, Labelled, cases
+from measured import measure
+from peers import PROGRAMS
+from words import OURS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from measured import Measured
+
+Judge = Callable[[str, Labelled, str], bool]
+"""Says of a program, a label and a word whether the word is right."""
+
+PAGE = CORPUS.parents[2] / "docs" / "classes-measured.md"
+BEGIN = "<!-- from here on written by `make corpus` -->\n"
+FALSE_LOSSES = "*sent once, but called a retransmission*"
+
+
+def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """Return a Markdown table with the numbers to the right."""
+    lines: list[Sequence[object]] = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
+    return "".join(f"| {' | '.join(str(cell).replace('_', ' ') for cell in line)} |\n" for line in lines)
+
+
+def matrix(measured: Measured, program: str, place: str) -> str:
+    """Return the confusion matrix of one program at one place."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for label, answer, count in measured.of(program, place):
+        counts[label.kind, answer.name] += count
+    answers = sorted({answer for _, answer in counts}, key=lambda name: (name == ORDINARY, name))
+    kinds = [kind for kind in CLASSES if any(kind == true for true, _ in counts)]
+    return table(
+        ["truth", *answers], ([kind, *(counts[kind, answer] or "" for answer in answers)] for kind in kinds)
+    )
+
+
+def named(measured: Measured, place: str) -> str:
+    """Return how many packets of each class each program calls by its name; - if it has none."""
+    rows = by_class(measured, place, words.names)
+    for row in rows:
+        kind, _, *right = row
+        row[2:] = [
+            count if words.has_name_for(program, kind) else "-"
+            for program, count in zip(measured.programs, right, strict=True)
+        ]
+    return table(["truth", "packets", *measured.programs], rows)
+
+
+def recognised(measured: Measured, place: str) -> str:
+    """Return how many packets of each class each program takes for their kind; last, the false alarms."""
+    rows = by_class(measured, place, lambda _, label, word: words.is_of_kind(label, word))
+    false = [
+        sum(
+            n for label, answer, n in measured.of(by, place) if words.takes_for_sent_again(label, answer.name)
+        )
+        for by in measured.programs
+    ]
+    return table(["truth", "packets", *measured.programs], [*rows, [FALSE_LOSSES, "", *false]])
+
+
+def by_class(
+    measured: Measured, place: str, is_right: Callable[[str, Labelled, str], bool]
+) -> list[list[Any]]:
+    """Give for each class its name, its packets, and how many of them each program has right."""
+    packets: Counter[str] = Counter()
+    right: Counter[tuple[str, str]] = Counter()
+    for program in measured.programs:
+        for label, answer, count in measured.of(program, place):
+            packets[label.kind] += count if program == OURS else 0
+            right[label.kind, program] += count if is_right(program, label, answer.name) else 0
+    return [
+        [kind, packets[kind], *(right[kind, program] for program in measured.programs)]
+        for kind in CLASSES
+        if packets[kind]
+    ]
+
+
+def needless(measured: Measured) -> str:
+    """Return what the programs say of retransmissions that were needed and that were not."""
+    counts: Counter[tuple[bool, str, bool]] = Counter()
+    for (label, program, answer), count in measured.counts.items():
+        if label.kind in RETRANSMISSIONS and label.place == "sender":
+            counts[label.spurious, program, answer.spurious] += count
+    rows: list[list[object]] = []
+    for true in (True, False):
+        of = counts[true, OURS, True] + counts[true, OURS, False]
+        said = (counts[true, program, True] for program in measured.programs)
+        rows.append(["not needed" if true else "needed", of, *said])
+    return table(["truth", "retransmissions", *measured.programs], rows)
+
+
+def sections(measured: Measured) -> Iterator[tuple[str, str]]:
+    """Give title and table of each part of the page."""
+    for place in PLACES:
+        yield f"## At the {place}: called by its name", named(measured, place)
+        yield f"## At the {place}: taken for its kind", recognised(measured, place)
+        for program in measured.programs:
+            yield f"### {program} at the {place}", matrix(measured, program, place)
+    yield "## Called spurious", needless(measured)
+    yield "## Segments sent again", table(["sender", "itself", *measured.programs], measured.resent)
+
+
+def main() -> None:
+    """Print the tables, or write them into the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", nargs="*", metavar="CASE")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--wrong", action="store_true")
+    options = parser.parse_args()
+    installed = [program for program in PROGRAMS if program == OURS or shutil.which(program)]
+    if options.wrong:
+        for row in measure(cases(options.cases), [OURS]).wrong:
+            print(*row, sep="\t")
+        return
+    measured = measure(cases(options.cases), installed)
+    text = "\n".join(f"{title}\n\n{body}" for title, body in sections(measured))
+    if options.write:
+        PAGE.write_text(PAGE.read_text().partition(BEGIN)[0] + BEGIN + "\n" + text)
+    else:
+        sys.stdout.write(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""`docs/classes-measured.md` says what we make of the corpus today, and we are not behind our peers there."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+PLACES = ("sender", "middle", "receiver")
+PAGE = HERE.parent / "docs" / "classes-measured.md"
+
+
+@pytest.fixture(scope="module")
+def matrix(load_script: Callable[[Path], ModuleType]) -> ModuleType:
+    for name in ("frames", "labels", "words", "peers", "totals", "measured"):
+        load_script(HERE / "corpus" / f"{name}.py")
+    return load_script(HERE / "corpus" / "matrix.py")
+
+
+def rows_of(title: str) -> list[list[str]]:
+    """The cells of a table of the page, without its head."""
+    section = PAGE.read_text().split(f"\n{title}\n")[1].split("\n#")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_the_page_shows_what_we_say_today(matrix: ModuleType) -> None:
+    shown = PAGE.read_text().splitlines()
+    measured = matrix.measure(matrix.cases([]), [matrix.OURS])
+    lines = [line for _, body in matrix.sections(measured) for line in body.splitlines()]
+    # our column is the first; where peers were asked, theirs follow
+    missing = [line for line in lines if not any(there.startswith(line) for there in shown)]
+    assert not missing, "run `make corpus`"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_we_name_each_class_at_least_as_well_as_each_peer(place: str) -> None:
+    for name, _, ours, *theirs in rows_of(f"## At the {place}: called by its name"):
+        assert all(int(ours) >= int(their) for their in theirs if their != "-"), name
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_we_take_no_more_packets_for_retransmissions_than_a_peer(place: str) -> None:
+    _, _, ours, *theirs = rows_of(f"## At the {place}: taken for its kind")[-1]
+    assert all(int(ours) <= int(their) for their in theirs)
+
+
+def test_where_nothing_was_lost_no_packet_is_taken_for_a_retransmission(matrix: ModuleType) -> None:
+    whole = [case for case in matrix.cases([]) if nothing_was_lost(case.about["counters"])]
+    assert len(whole) > 15
+    measured = matrix.measure(whole, [matrix.OURS])
+    assert [matrix.false_losses(measured, matrix.OURS, place) for place in PLACES] == [0, 0, 0]
+
+
+def nothing_was_lost(counters: dict[str, Any]) -> bool:
+    harmed = counters.get("relay", {"drop": 1})
+    return not harmed.get("drop", 0) and not harmed.get("outage", 0)
+
+
+def test_we_count_what_each_sender_sent_again() -> None:
+    for sender, itself, ours, *_ in rows_of("## Segments sent again"):
+        assert ours == itself, sender
