@@ -66,13 +66,16 @@ def named(measured: Measured, place: str) -> str:
 def recognised(measured: Measured, place: str) -> str:
     """Return how many packets of each class each program takes for their kind; last, the false alarms."""
     rows = by_class(measured, place, lambda _, label, word: words.is_of_kind(label, word))
-    false = [
-        sum(
-            n for label, answer, n in measured.of(by, place) if words.takes_for_sent_again(label, answer.name)
-        )
-        for by in measured.programs
-    ]
-    return table(["truth", "packets", *measured.programs], [*rows, [FALSE_LOSSES, "", *false]])
+    rows.append(
+        [FALSE_LOSSES, "", *(false_losses(measured, program, place) for program in measured.programs)]
+    )
+    return table(["truth", "packets", *measured.programs], rows)
+
+
+def false_losses(measured: Measured, program: str, place: str) -> int:
+    """Return how many packets that were sent once a program takes for retransmissions."""
+    said = measured.of(program, place)
+    return sum(count for label, answer, count in said if words.takes_for_sent_again(label, answer.name))
 
 
 def by_class(
