@@ -132,7 +132,7 @@ fn check_sums(analysis: &Analysis) {
         .iter()
         .map(|source| {
             let left_out = source.untracked_packets + source.portless_packets + source.repeated_packets;
-            source.tcp_packets + source.udp_packets - left_out
+            source.tcp_packets + source.udp_packets + source.dccp_packets - left_out
         })
         .sum();
     assert_eq!(in_flows.0, counted);
