@@ -116,6 +116,7 @@ def open(
             others={
                 "join": join,
                 "layer": layer,
+                "vantage": vantage,
                 "dissect": dissect,
                 "tfrc": tfrc,
                 "input_format": input_format,

@@ -342,6 +342,7 @@ def test_a_simulators_trace_is_refused_because_it_needs_no_pair() -> None:
         ((RELAY[0], RELAY[0]), {}, "was named twice"),
         (RELAY, {"join": True}, "`join` has no meaning for a pair"),
         (RELAY, {"layer": "ip"}, "`layer` has no meaning for a pair"),
+        (RELAY, {"vantage": "sender"}, "`vantage` has no meaning for a pair"),
         (RELAY, {"clock_offset": "soon"}, "is not a duration"),
     ],
 )
@@ -411,6 +412,12 @@ def test_the_commands_say_what_is_wrong_with_a_pair(run: Callable[..., Any]) -> 
     refused = run("flows", "--pair", "--join", *RELAY)
     assert refused.status == 2
     assert "`--join` has no meaning for a pair" in refused.err
+    for command in (["flows"], ["report", "-o", "r.html"], ["convert", "-w", "flows", "-o", "f.csv"]):
+        refused = run(*command, "--pair", "--vantage", "receiver", *RELAY)
+        assert refused.status == 2
+        assert "`--vantage` has no meaning for a pair" in refused.err
+        assert "leave it out" in refused.err
+    assert run("flows", "--pair", "--vantage", "auto", *RELAY).status == 0
     failed = run("flows", "--pair", RELAY[0], IPERF_UDP[1])
     assert failed.status == 3
     assert "none of its" in failed.err

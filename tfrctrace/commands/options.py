@@ -151,9 +151,11 @@ def open_trace(
     from tfrctrace.parsers.reading import Settings
     from tfrctrace.parsers.sources import find_inputs
 
+    given_vantage = None if vantage == "auto" else vantage
     others = {
         "--join": join,
         "--layer": layer,
+        "--vantage": given_vantage,
         "--dissect": dissect,
         "--tfrc": tfrc,
         "--input-format": input_format,
@@ -162,7 +164,7 @@ def open_trace(
         filter=None if filter is None else _compiled(filter),
         format=None if input_format is None else check_format(input_format),
         layer=layer,
-        vantage=None if vantage == "auto" else vantage,
+        vantage=given_vantage,
         dissect=_parsed(dissect) if dissect else (),
         tfrc=_parameters(tfrc) if tfrc else (),
         join=join,
