@@ -14,6 +14,7 @@ from tfrctrace.reports.between import between_section
 from tfrctrace.reports.conversations import largest_conversations
 from tfrctrace.reports.curves import rtt_figure, spread_figure, throughput_figure
 from tfrctrace.reports.flowtable import MOST_FLOWS, flow_table, source_table
+from tfrctrace.reports.losses import LOSS_TERMS, losses_section
 from tfrctrace.reports.parts import Figure, Report, Section, Term, Words
 from tfrctrace.reports.reservations import reservations
 from tfrctrace.reports.summary import summary
@@ -73,6 +74,7 @@ def build_report(
         _throughput_section(traces, sources),
         _rtt_section(traces),
         _windows_section(traces, rounds, variables),
+        losses_section(flows),
         Section("flows", "Flows", tables=(table,) if table.rows else ()),
         Section("inputs", "Inputs", tables=(inputs,) if inputs.rows else ()),
         Section("method", "How the numbers were made", terms=_METHOD),
@@ -252,6 +254,7 @@ _METHOD: Final = (
         "TCP data packets with at least one byte that the capture had already shown. A packet that was lost "
         "before the place of the capture is seen only once and not counted.",
     ),
+    *LOSS_TERMS,
     Term(
         "Round-trip time",
         "From a data packet to the acknowledgement that covers it, both as seen at the place of the capture. "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tfrctrace.reports.conversations import ends, flow_name, is_near_receiver
 from tfrctrace.reports.flowtable import span_s
 from tfrctrace.reports.inputs import volume
+from tfrctrace.reports.losses import causes, on_the_way
 from tfrctrace.reports.parts import Fact, Name, Section, Words
 from tfrctrace.reports.units import (
     MISSING,
@@ -51,6 +52,8 @@ def summary(
     findings = (
         _largest_flow(flows, conversations),
         _retransmissions(flows),
+        causes(flows),
+        on_the_way(flows),
         _round_trips(conversations),
         _unsuccessful(flows),
         _closed_windows(flows),
@@ -222,6 +225,9 @@ def _retransmissions(flows: pl.DataFrame) -> Words:
     if not data:
         return ()
     if not again:
+        # at the receiver a repair is the first that is seen of what was lost
+        if flows["lost_before_tap"].sum():
+            return ()
         return (f"None of the {counted(data, 'TCP data packet')} was sent again.",)
     opening = (
         f"{format_count(again)} of {counted(data, 'TCP data packet')} were sent again "
