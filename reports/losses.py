@@ -99,9 +99,9 @@ _HARMLESS: Final = {"capture_duplicates"}
 
 _READING: Final = (
     "What was sent again is counted by what made the sender repeat it, what was lost by whether that was "
-    "before or after the place of the capture. At the sender a capture does not see what is overtaken or "
-    "lost on the way. At the receiver it does not see why something was sent again, and what it sees of "
-    "losses is a lower bound. A dash is what cannot be seen from there, never none."
+    "before or after the place of the capture. A capture at the sender does not see what is overtaken on "
+    "the way, and knows of losses by what is sent again. One at the receiver does not see why the sender "
+    "repeats, and of losses only a lower bound. A dash stands for what cannot be seen, 0 for none."
 )
 
 _CAPTION: Final = (
@@ -183,7 +183,7 @@ def _below(row: Mapping[str, Any], count: _Count) -> str:
 def _place(row: Mapping[str, Any]) -> Cell:
     """Return where the data was captured, and how sure that is unless the trace shows both ends anyway."""
     confidence = None if row["vantage"] == "both" else row["vantage_confidence"]
-    sure = "" if confidence is None else f"{format_share(round(confidence, 2))} sure"
+    sure = "" if confidence is None else f"{confidence * 100:.0f} % sure"
     return Cell(_PLACES.get(row["vantage"], MISSING), sure)
 
 

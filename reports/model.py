@@ -62,7 +62,9 @@ def build_report(
     conversations = largest_conversations(flows, MOST_FLOWS)
     if clock is not None:
         joined, sources = True, _by_first_clock(sources, clock)
-    starts_ns = {source["source"]: source["start_ns"] for source in sources if source["start_ns"] is not None}
+    starts_ns: dict[str, int] = {
+        source["source"]: source["start_ns"] for source in sources if source["start_ns"] is not None
+    }
     if joined and starts_ns:
         starts_ns = dict.fromkeys(starts_ns, min(starts_ns.values()))
     traces = _traces(flows, bins, sources, starts_ns, joined=joined)

@@ -152,9 +152,7 @@ def _facts(
     ]
     again, data = _sent_again(flows)
     if data:
-        facts.append(
-            Fact("TCP data sent again", format_share(again / data), f"{format_count(again)} packets")
-        )
+        facts.append(Fact("TCP data sent again", format_share(again / data), counted(again, "packet")))
     sampled = _first_with_rtt(conversations)
     if sampled is not None:
         facts.append(Fact("Median RTT", format_ms(sampled["rtt_p50_ms"]), _whose_rtt(sampled)))
@@ -230,8 +228,8 @@ def _retransmissions(flows: pl.DataFrame) -> Words:
             return ()
         return (f"None of the {counted(data, 'TCP data packet')} was sent again.",)
     opening = (
-        f"{format_count(again)} of {counted(data, 'TCP data packet')} were sent again "
-        f"({format_share(again / data)})"
+        f"{format_count(again)} of {counted(data, 'TCP data packet')} {'was' if again == 1 else 'were'} "
+        f"sent again ({format_share(again / data)})"
     )
     share = pl.col("retransmitted_packets") / pl.col("data_packets")
     worst = (

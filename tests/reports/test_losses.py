@@ -79,10 +79,10 @@ def test_what_the_place_of_the_capture_hides_is_a_dash_and_none_is_0(small_trace
     there, here = sorted(cells(trace.flows), key=lambda row: row["Flow"])
     assert (there["Fast"], there["SACK"], there["Overtaken"]) == (("1", ""), ("0", ""), ("–", ""))
     assert (there["Lost before"][0], there["Lost after"][0]) == ("–", "1")
-    assert there["Captured at"] == ("sender", "96.0 % sure")
+    assert there["Captured at"] == ("sender", "96 % sure")
     assert (here["Fast"][0], here["Overtaken"][0], here["Lost before"][0]) == ("–", "0", "2")
     assert here["Loss events"] == ("1", "1.25 %")
-    assert here["Captured at"] == ("receiver", "88.0 % sure")
+    assert here["Captured at"] == ("receiver", "88 % sure")
 
 
 def test_a_place_that_nothing_tells_is_a_dash(small_trace):

@@ -76,7 +76,7 @@ def test_the_largest_flow_counts_both_directions(two_flows):
 
 def test_retransmissions_are_a_share_of_tcp_data_packets_only(two_flows):
     # flow 1 and 2 have 10 data packets each, UDP has no say
-    assert "1 of 20 TCP data packets were sent again (5.00 %)" in findings(report_on(two_flows))
+    assert "1 of 20 TCP data packets was sent again (5.00 %)" in findings(report_on(two_flows))
 
 
 def test_the_flow_that_lost_most_is_named_if_its_share_means_something(small_trace):
