@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from tfrctrace.errors import printable, source_name
-from tfrctrace.reports.conversations import ends
+from tfrctrace.reports.conversations import ends, is_near_receiver
 from tfrctrace.reports.inputs import has_packets
 from tfrctrace.reports.units import (
     counted,
@@ -58,6 +58,8 @@ def write_flows(
         file.write(line + "\n")
     if flows and width is not None:
         _write_folded(file, flows, width)
+    for line in _seen_from(flows):
+        file.write(line + "\n")
     file.write(_counted(len(flows), total, order) + "\n")
 
 
@@ -187,6 +189,16 @@ def _pair_ms(first: float | None, second: float | None, *, narrow: bool) -> str:
     if narrow or first is None or second is None:
         return format_ms(first)
     return f"{format_ms(first).removesuffix(' ms')} / {format_ms(second)}"
+
+
+def _seen_from(flows: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[str]:
+    """Give the line that says of how many flows two columns mean less than they seem to."""
+    near = sum(is_near_receiver(max(flow, key=lambda row: row["wire_bytes"])) for flow in flows)
+    if near:
+        yield (
+            f"{counted(near, 'flow')} captured near the receiver: RTT is its own delay, "
+            "retrans. does not count losses on the way"
+        )
 
 
 def _counted(shown: int, total: int, order: str) -> str:

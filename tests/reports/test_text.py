@@ -23,6 +23,8 @@ ROW = {
     "retransmitted_packets": 28,
     "rtt_p50_ms": 32.1,
     "rtt_p95_ms": 45.0,
+    "handshake_rtt_ms": 30.0,
+    "vantage": "sender",
     "pdr": None,
     "delay_mean_ms": None,
     "delay_p95_ms": None,
@@ -103,6 +105,16 @@ def test_a_pipe_gets_each_flow_in_two_lines_however_long_the_addresses_are():
     long = {"src": "2001:db8:1234:5678:9abc:def0:1234:5678", "dst": "2001:db8:8765:4321:9abc:def0:1234:5678"}
     text = shown(((ROW | long, BACK),) * 2)
     assert len(text.splitlines()) == 2 + 2 + 4 + 2
+
+
+def test_a_line_says_which_columns_mean_less_near_the_receiver():
+    near = ((ROW | {"vantage": "receiver"}, BACK | {"vantage": "sender"}),)
+    assert shown(near).splitlines()[-2].startswith("1 flow captured near the receiver: RTT is")
+    assert shown(near * 2).splitlines()[-2].startswith("2 flows captured near the receiver: ")
+
+
+def test_the_acknowledgements_of_a_sender_are_not_what_a_flow_is_about():
+    assert shown(((ROW, BACK | {"vantage": "receiver"}),)) == shown()
 
 
 def test_flows_that_are_left_out_are_counted():
