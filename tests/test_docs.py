@@ -130,6 +130,7 @@ def test_the_readme_shows_every_command(generate: ModuleType) -> None:
 @pytest.mark.parametrize("line", readme_commands())
 def test_commands_of_the_readme_run(line: str, tmp_path: Path) -> None:
     (tmp_path / "sample_traces").symlink_to(ROOT / "sample_traces")
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
     script = line.replace("tfrctrace ", f"'{sys.executable}' -m tfrctrace ", 1)
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
