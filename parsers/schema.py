@@ -380,8 +380,9 @@ FLOWS: Final = (
         "cwnd_max_bytes",
         "uint64",
         "bytes",
-        "largest flight of a round that neither application nor receiver limited: a lower bound of the "
-        "largest congestion window, and at the sender usually the window to a segment",
+        "largest flight of a round that neither application nor receiver limited and in which nothing was "
+        "sent again: a lower bound of the largest congestion window, and at the sender usually the window to "
+        "a segment",
         "as max_flight_bytes, or no such round",
     ),
     Column(
@@ -857,7 +858,7 @@ ROUNDS: Final = (
         "uint64",
         "bytes",
         "estimate of the congestion window: flight_bytes where nothing else was the limit",
-        "the application or the receiver was",
+        "the application or the receiver was, or something was sent again",
     ),
     Column("delivered_bytes", "uint64", "bytes", "data acknowledged in it"),
     Column("rtt_ms", "float64", "ms", "RTT sample of the acknowledgement that ended it", "it gave none"),

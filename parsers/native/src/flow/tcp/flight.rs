@@ -11,8 +11,8 @@ const IDLE: i64 = i64::MAX;
 /// Time is multiplied by bytes below: in ticks of 1024 ns an hour of 1 GB is still exact.
 const TICK_BITS: u32 = 10;
 
-/// Data of one direction that are not acknowledged yet: RFC 5681's FlightSize, less what was
-/// acknowledged selectively.
+/// Data of one direction that are not acknowledged yet: RFC 5681's FlightSize. What was acknowledged
+/// selectively is part of it, so in a recovery it is more than what is on its way.
 #[derive(Debug)]
 pub struct Flight {
     /// Acknowledging this position ends the round (the highest sent when it began), or [`IDLE`].

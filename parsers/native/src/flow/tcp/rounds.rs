@@ -138,9 +138,11 @@ pub struct Round {
 }
 
 impl Round {
-    /// The congestion window, if that was the limit.
+    /// The congestion window, if that was the limit. While something is sent again more is outstanding
+    /// than on its way, because what arrived beyond the gap is not acknowledged.
     pub fn cwnd(&self) -> Option<u32> {
-        (self.limit == Limit::Network).then_some(self.flight)
+        let is_repairing = matches!(self.phase, Some(Phase::Recovery | Phase::Timeout));
+        (self.limit == Limit::Network && !is_repairing).then_some(self.flight)
     }
 }
 
