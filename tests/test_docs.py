@@ -163,7 +163,10 @@ def test_the_scenario_that_the_documentation_shows_is_the_one_that_ships() -> No
     assert shown == (ROOT / "sample_traces" / "up-and-down.toml").read_text()
 
 
-PAGES_WITH_PYTHON = ("README.md", *(f"docs/{page}.md" for page in ("python", "capacity", "pair", "metrics")))
+PAGES_WITH_PYTHON = (
+    "README.md",
+    *(f"docs/{page}.md" for page in ("python", "capacity", "pair", "metrics", "tfrc")),
+)
 
 
 @pytest.mark.parametrize("page", PAGES_WITH_PYTHON)
