@@ -224,14 +224,16 @@ def _of_all(total: int, named: Sequence[tuple[int, str]]) -> str:
     """Return how `total` retransmissions are made up of `named` counts."""
     first, *others = named
     if not others:
-        return (
-            f"The only retransmission was {first[1]}"
-            if total == 1
-            else f"All {format_count(total)} retransmissions were {first[1]}"
-        )
+        return f"{_everyone(total)} {first[1]}"
     parts = [f"{format_count(first[0])} {_were(first[0])} {first[1]}"]
     parts += [f"{format_count(count)} {words}" for count, words in others]
     return f"Of {format_count(total)} retransmissions {', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _everyone(total: int) -> str:
+    if total <= 2:
+        return "The only retransmission was" if total == 1 else "Both retransmissions were"
+    return f"All {format_count(total)} retransmissions were"
 
 
 def _not_needed(needless: int, total: int) -> str:
@@ -243,15 +245,20 @@ def _not_needed(needless: int, total: int) -> str:
 
 
 def on_the_way(flows: pl.DataFrame) -> Words:
-    """Return what was lost or overtaken on the way to the capture, where the capture can see that."""
+    """Return what was lost or overtaken on the way to the capture, where the capture can see that.
+
+    A loss at the end of a flight may come again as data that was never seen, so losses are a lower bound.
+    """
     known = flows.drop_nulls(["reordered_packets", "lost_before_tap"])
     overtaken, lost = int(known["reordered_packets"].sum()), int(known["lost_before_tap"].sum())
     if lost:
         beside = f", and {format_count(overtaken)} came out of order" if overtaken else ""
-        return (f"{counted(lost, 'TCP packet')} {_were(lost)} lost on the way to the capture{beside}.",)
+        return (
+            f"At least {counted(lost, 'TCP packet')} {_were(lost)} lost on the way to the capture{beside}.",
+        )
     if overtaken:
         came = f"{counted(overtaken, 'packet')} came out of order"
-        return (f"No TCP packet was lost on the way to the capture: {came}.",)
+        return (f"No TCP packet is known to be lost on the way to the capture: {came}.",)
     return ()
 
 
