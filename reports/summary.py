@@ -152,7 +152,9 @@ def _facts(
     ]
     again, data = _sent_again(flows)
     if data:
-        facts.append(Fact("TCP data sent again", format_share(again / data), counted(again, "packet")))
+        seen = ", as seen here" if _hides_repairs(flows) else ""
+        detail = f"{counted(again, 'packet')}{seen}"
+        facts.append(Fact("TCP data sent again", format_share(again / data), detail))
     sampled = _first_with_rtt(conversations)
     if sampled is not None:
         facts.append(Fact("Median RTT", format_ms(sampled["rtt_p50_ms"]), _whose_rtt(sampled)))
@@ -216,6 +218,11 @@ def _sent_again(flows: pl.DataFrame) -> tuple[int, int]:
     return int(known["retransmitted_packets"].sum()), int(known["data_packets"].sum())
 
 
+def _hides_repairs(flows: pl.DataFrame) -> bool:
+    """Tell whether data was lost before the capture: its repair is then the first that is seen of it."""
+    return bool(flows["lost_before_tap"].sum())
+
+
 def _retransmissions(flows: pl.DataFrame) -> Words:
     import polars as pl
 
@@ -223,8 +230,7 @@ def _retransmissions(flows: pl.DataFrame) -> Words:
     if not data:
         return ()
     if not again:
-        # at the receiver a repair is the first that is seen of what was lost
-        if flows["lost_before_tap"].sum():
+        if _hides_repairs(flows):
             return ()
         return (f"None of the {counted(data, 'TCP data packet')} was sent again.",)
     opening = (

@@ -172,6 +172,8 @@ def test_no_repeats_at_the_receiver_are_not_passed_off_as_no_losses(small_trace)
     said = [str(words[0]) for words in summary.findings]
     assert "At least 27 TCP packets were lost on the way to the capture." in said
     assert not any(words.startswith("None of the") for words in said)
+    (fact,) = (fact for fact in summary.facts if fact.label == "TCP data sent again")
+    assert fact.detail == "0 packets, as seen here"
 
 
 @pytest.mark.parametrize(
