@@ -85,6 +85,10 @@ impl Holes {
             self.ranges.splice(at..=at, left);
             at += n;
         }
+        if self.ranges.is_empty() {
+            // Another flow may need the memory.
+            self.ranges = Vec::new();
+        }
         self.gap_bytes -= filled.acknowledged.min(self.gap_bytes);
         filled
     }

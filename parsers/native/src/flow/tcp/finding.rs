@@ -9,6 +9,7 @@ use super::class::{Class, Evidence, Finding};
 use super::half::{Half, elapsed};
 use super::order::Age;
 use super::trouble::{Episode, Resent, Trouble};
+use super::unseen::Repaired;
 use crate::event::TcpFlags;
 use crate::flow::holes::Opening;
 use crate::flow::sendings::Pool;
@@ -194,7 +195,7 @@ impl Half {
     /// The round-trip time of the whole path, as far as it shows here.
     pub(super) fn path_ns(&self) -> Option<i64> {
         let handshake_ns = i64::from(self.handshake_us.1) * 1_000;
-        let repair_ns = self.trouble.as_ref().and_then(|trouble| trouble.repair.smoothed_ns());
+        let repair_ns = self.unseen().and_then(|unseen| unseen.repair.smoothed_ns());
         let known = [handshake_ns, self.timer.smoothed_ns().unwrap_or(0), repair_ns.unwrap_or(0)];
         let longest_ns = known.into_iter().fold(0, i64::max);
         (longest_ns > 0).then_some(longest_ns)
@@ -226,7 +227,7 @@ impl Half {
             && !in_recovery
             && trouble.probed.is_none()
             && trouble.duplicate_acks == 0
-            && trouble.sacked.bytes() == 0
+            && trouble.sacked.is_empty()
             && tail_ns >= timer.probe_ns(false) / 4 * 3
             && !(is_head && tail_ns > timer.probe_ns(true).max(timer.timeout_ns()) / 2 * 3);
         if is_probe && acknowledged < placed.end {
@@ -313,12 +314,12 @@ impl Half {
     fn note_lost_before(&mut self, placed: &Placed, segment: &Segment<'_>, (number, segments): (u32, u32)) {
         let lost_ns = placed.opening.map_or(segment.time_ns, |opening| opening.time_ns);
         if let Some(repair_ns) = elapsed(lost_ns, segment.time_ns) {
-            self.trouble_mut().repair.note(repair_ns);
+            self.trouble_mut().unseen_mut().repair.note(repair_ns);
         }
         let rtt_ns = self.path_ns().unwrap_or(0);
-        let trouble = self.trouble_mut();
-        trouble.before.note(lost_ns, rtt_ns, segments);
-        trouble.remember_repaired((placed.start, placed.end, segments, number));
+        let unseen = self.trouble_mut().unseen_mut();
+        unseen.events.note(lost_ns, rtt_ns, segments);
+        unseen.remember(Repaired { start: placed.start, end: placed.end, segments, number });
     }
 
     /// A packet of `payload` that no link carries, or that fills the window.

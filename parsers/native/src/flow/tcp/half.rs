@@ -10,6 +10,7 @@ use super::order::{Age, Order};
 use super::rounds::{Close, Repair, Round, Rounds};
 use super::timer::Timer;
 use super::trouble::{Tally, Trouble};
+use super::unseen::Unseen;
 use super::window::Windows;
 use super::{Outcome, Segment};
 use crate::event::TcpFlags;
@@ -118,19 +119,19 @@ pub struct Half {
 impl Half {
     /// Bytes passed over and never seen.
     pub fn missing_bytes(&self) -> u64 {
-        self.trouble.as_ref().map_or(0, |trouble| trouble.holes.missing())
+        self.unseen().map_or(0, |unseen| unseen.holes.missing())
     }
 
     /// Whether there were more holes than are kept.
     pub fn lost_track_of_holes(&self) -> bool {
-        self.trouble.as_ref().is_some_and(|trouble| trouble.holes.overflowed())
+        self.unseen().is_some_and(|unseen| unseen.holes.overflowed())
     }
 
     /// Losses before the capture point: what came late because it had been lost, and what never came.
     pub fn lost_before(&self) -> LossEvents {
-        let Some(trouble) = &self.trouble else { return LossEvents::default() };
-        let (mut events, rtt_ns) = (trouble.before, self.path_ns().unwrap_or(0));
-        for (bytes, opening) in trouble.holes.never_filled() {
+        let Some(unseen) = self.unseen() else { return LossEvents::default() };
+        let (mut events, rtt_ns) = (unseen.events, self.path_ns().unwrap_or(0));
+        for (bytes, opening) in unseen.holes.never_filled() {
             let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
             events.note(opening.time_ns, rtt_ns, self.packets_of(bytes));
         }
@@ -155,7 +156,7 @@ impl Half {
 
     /// Bytes that were acknowledged and never seen.
     pub fn gap_bytes(&self) -> u64 {
-        self.trouble.as_ref().map_or(0, |trouble| trouble.holes.gap_bytes())
+        self.unseen().map_or(0, |unseen| unseen.holes.gap_bytes())
     }
 
     /// Data segments as the wire carried them; None if their length is not known.
@@ -167,6 +168,11 @@ impl Half {
     /// By what it was found that the retransmission of finding `number` was not needed.
     pub fn verdict(&self, number: u32) -> Option<Evidence> {
         self.trouble.as_ref()?.verdict(number)
+    }
+
+    /// What was lost before the capture point, if anything was.
+    pub(super) fn unseen(&self) -> Option<&Unseen> {
+        self.trouble.as_ref()?.unseen.as_deref()
     }
 
     /// What was counted of trouble.

@@ -26,6 +26,7 @@ mod state;
 mod tests;
 mod timer;
 mod trouble;
+mod unseen;
 pub mod vantage;
 mod window;
 

@@ -2,7 +2,6 @@
 
 use super::finding::Placed;
 use super::half::Half;
-use super::trouble::Trouble;
 use super::{Outcome, Segment};
 use crate::event::TcpFlags;
 use crate::flow::holes::{Filled, Opening};
@@ -85,8 +84,8 @@ impl Half {
             }
         }
         let within = (start.max(known.start), end.min(known.end));
-        let fill = |trouble: &mut Box<Trouble>| trouble.holes.fill(within.0, within.1);
-        let filled = self.trouble.as_mut().map_or_else(Filled::default, fill);
+        let unseen = self.trouble.as_mut().and_then(|trouble| trouble.unseen.as_mut());
+        let filled = unseen.map_or_else(Filled::default, |unseen| unseen.holes.fill(within.0, within.1));
         let beyond = (end - start.max(known.end)).max(0);
         if start > known.end {
             self.open_hole(known.end, start, segment);
@@ -128,6 +127,6 @@ impl Half {
             ip_id: segment.carrier.ip_id,
             segments: self.segments,
         };
-        self.trouble_mut().holes.open(start, end, opening);
+        self.trouble_mut().unseen_mut().holes.open(start, end, opening);
     }
 }

@@ -1,24 +1,21 @@
-//! What only a direction with trouble has: holes, retransmissions, selective acknowledgements.
+//! What only a direction with trouble has: retransmissions, selective acknowledgements.
 //!
 //! Most connections end without, so it is made at the first sign and costs the others one pointer.
-//! Its memory is bounded: 256 holes, 256 ranges of SACK, 256 retransmissions whose verdict is open,
-//! 64 repairs and 4,096 verdicts, below 100 kB in all.
+//! Its memory is bounded: 256 ranges of SACK, 256 retransmissions whose verdict is open and 4,096
+//! verdicts, and in `unseen.rs` 256 holes and 64 repairs, below 100 kB in all.
 
 use std::collections::VecDeque;
 
 use super::class::{Class, Counts, Evidence};
 use super::loss_events::LossEvents;
 use super::scoreboard::Scoreboard;
-use super::timer::Timer;
-use crate::flow::holes::Holes;
+use super::unseen::Unseen;
 use crate::seq::SeqNumber;
 
 /// Retransmissions that wait for a verdict. The oldest is then believed to have been needed.
 const MAX_RESENT: usize = 256;
 /// Verdicts that are kept for the table of losses. Those beyond are counted.
 const MAX_VERDICTS: usize = 4_096;
-/// Late segments that may turn out to have overtaken their originals.
-const MAX_REPAIRED: usize = 64;
 
 /// A time in which the sender repairs losses.
 #[derive(Clone, Copy, Debug)]
@@ -105,8 +102,8 @@ pub struct Tally {
 /// See the module.
 #[derive(Debug)]
 pub struct Trouble {
-    /// Never seen.
-    pub holes: Holes,
+    /// What was lost before the capture point; None if nothing was.
+    pub unseen: Option<Box<Unseen>>,
     /// Arrived beyond the acknowledgement.
     pub sacked: Scoreboard,
     /// Acknowledgements beyond `.0` while up to `.1` is outstanding tell no RTT: something there was
@@ -128,16 +125,10 @@ pub struct Trouble {
     /// Of them, those not acknowledged yet.
     awaited: u32,
     verdicts: Vec<(u32, Evidence)>,
-    /// How long it takes until what was lost before the capture point comes again: a round trip.
-    pub repair: Timer,
     /// When the segment was sent that was sent last of those sent again that arrived.
     pub delivered_ns: i64,
     /// Up to where something seemed to be missing when the last acknowledgement came, and when.
     pub missed: (i64, i64),
-    /// What was taken for lost before the capture point: from, to, segments, number of the finding.
-    repaired: VecDeque<(i64, i64, u32, u32)>,
-    /// Losses before the capture point.
-    pub before: LossEvents,
     after: LossEvents,
     /// What was counted.
     pub tally: Tally,
@@ -146,7 +137,7 @@ pub struct Trouble {
 impl Default for Trouble {
     fn default() -> Self {
         Self {
-            holes: Holes::default(),
+            unseen: None,
             sacked: Scoreboard::default(),
             ambiguous: (i64::MAX, i64::MIN),
             duplicate_acks: 0,
@@ -159,10 +150,7 @@ impl Default for Trouble {
             awaited: 0,
             verdicts: Vec::new(),
             missed: (i64::MIN, i64::MIN),
-            repaired: VecDeque::new(),
-            repair: Timer::default(),
             delivered_ns: i64::MIN,
-            before: LossEvents::default(),
             after: LossEvents::default(),
             tally: Tally::default(),
         }
@@ -194,6 +182,10 @@ impl Trouble {
                 self.after.note(oldest.previous_ns, oldest.rtt_ns, oldest.segments);
             }
         }
+        if self.resent.capacity() == 0 {
+            // Most flows send one again, and a queue begins with room for four.
+            self.resent.reserve_exact(1);
+        }
         self.awaited += u32::from(!resent.is_acknowledged);
         self.resent.push_back(resent);
         if let Some(evidence) = resent.spurious {
@@ -201,22 +193,17 @@ impl Trouble {
         }
     }
 
-    /// Keep what was taken for lost before the capture point, until the original may come.
-    pub fn remember_repaired(&mut self, repaired: (i64, i64, u32, u32)) {
-        if self.repaired.len() == MAX_REPAIRED {
-            self.repaired.pop_front();
-        }
-        self.repaired.push_back(repaired);
+    /// What was lost before the capture point, which is made if there was nothing yet.
+    pub fn unseen_mut(&mut self) -> &mut Unseen {
+        self.unseen.get_or_insert_default()
     }
 
     /// The original of `start..end` came: whether it had been taken for lost because its
     /// retransmission overtook it.
     pub fn forgive(&mut self, start: i64, end: i64, evidence: Evidence) -> bool {
-        let overlaps = |repaired: &(i64, i64, u32, u32)| repaired.0 < end && start < repaired.1;
-        let found = self.repaired.iter().position(overlaps).and_then(|at| self.repaired.remove(at));
-        if let Some((_, _, segments, number)) = found {
-            self.before.forgive(segments);
-            self.condemn(number, segments, evidence);
+        let found = self.unseen.as_mut().and_then(|unseen| unseen.forgive(start, end));
+        if let Some(repaired) = found {
+            self.condemn(repaired.number, repaired.segments, evidence);
         }
         found.is_some()
     }
@@ -281,7 +268,9 @@ impl Trouble {
         self.timeouts_in_a_row = 0;
         self.probed = None;
         self.sacked.acknowledge(position);
-        self.holes.acknowledge(position);
+        if let Some(unseen) = &mut self.unseen {
+            unseen.holes.acknowledge(position);
+        }
         if self.awaited > 0 {
             self.judge_acknowledged(position, echo);
         }
