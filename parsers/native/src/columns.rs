@@ -416,7 +416,7 @@ fn reconstruction(rows: &[FlowRow<'_>], columns: &mut Columns) {
     let mut counts = |name: &str, value: fn(&Half) -> u64| {
         columns.u64(name, rows.iter().map(|row| row.half.map(value)));
     };
-    counts("out_of_order_packets", |half| half.tally().out_of_order_packets.into());
+    counts("out_of_order_packets", |half| half.oddities().out_of_order_packets.into());
     counts("duplicate_acks", |half| half.duplicate_acks.into());
     counts("zero_windows", |half| half.windows.closed_packets().into());
     let missing_bytes =

@@ -49,7 +49,7 @@ pub(super) fn classes(rows: &[FlowRow<'_>], columns: &mut Columns) {
     counts(columns, "ece_packets", |half| Some(half.ecn().ece_packets.into()));
     counts(columns, "cwr_packets", |half| Some(half.ecn().cwr_packets.into()));
     counts(columns, "super_segments", |half| {
-        half.wire_segments().map(|_| half.tally().super_segments.into())
+        half.wire_segments().map(|_| half.oddities().super_segments.into())
     });
     counts(columns, "wire_segments", Half::wire_segments);
     losses(rows, columns);
@@ -66,8 +66,8 @@ fn repetitions(rows: &[FlowRow<'_>], columns: &mut Columns) {
     reasons("rto_retransmissions", |half| half.tally().classes.of(Class::Rto));
     reasons("tail_loss_probes", |half| half.tally().classes.of(Class::TailLossProbe));
     reasons("unexplained_retransmissions", |half| half.tally().classes.of(Class::Unexplained));
-    reasons("timeouts", |half| half.tally().timeouts);
-    reasons("rto_backoff_max", |half| half.tally().timeouts_in_a_row);
+    reasons("timeouts", |half| half.oddities().timeouts);
+    reasons("rto_backoff_max", |half| half.oddities().timeouts_in_a_row);
     let mut counts = |name: &str, value: fn(&Half) -> u32| {
         columns.u64(name, rows.iter().map(|row| row.half.map(|half| u64::from(value(half)))));
     };
@@ -78,21 +78,24 @@ fn repetitions(rows: &[FlowRow<'_>], columns: &mut Columns) {
     counts("zero_window_probes", |half| half.tally().classes.of(Class::ZeroWindowProbe));
     let window_full = |row: &FlowRow<'_>| {
         let half = row.half.filter(|half| half.knows_window_ends())?;
-        Some(u64::from(half.tally().window_full))
+        Some(u64::from(half.oddities().window_full))
     };
     columns.u64("window_full", rows.iter().map(window_full));
 }
 
 /// What the path did to the packets.
 fn path(rows: &[FlowRow<'_>], columns: &mut Columns) {
-    let seen = |row: &FlowRow<'_>| row.half_unless(Vantage::Sender).map(Half::tally);
-    let reordered = |row: &FlowRow<'_>| seen(row).map(|tally| u64::from(tally.classes.of(Class::Reordered)));
+    let seen = |row: &FlowRow<'_>| {
+        row.half_unless(Vantage::Sender)
+            .map(|half| (half.tally().classes.of(Class::Reordered), half.oddities()))
+    };
+    let reordered = |row: &FlowRow<'_>| seen(row).map(|(reordered, _)| u64::from(reordered));
     columns.u64("reordered_packets", rows.iter().map(reordered));
-    let extent = |row: &FlowRow<'_>| seen(row).map(|tally| u64::from(tally.reordered_by_packets));
+    let extent = |row: &FlowRow<'_>| seen(row).map(|(_, oddities)| u64::from(oddities.reordered_by_packets));
     columns.u64("reordering_max_packets", rows.iter().map(extent));
     let late_ms = |row: &FlowRow<'_>| {
-        let tally = seen(row).filter(|tally| tally.classes.of(Class::Reordered) > 0)?;
-        Some(tally.reordered_by_ns as f64 / 1e6)
+        let (_, oddities) = seen(row).filter(|(reordered, _)| *reordered > 0)?;
+        Some(oddities.reordered_by_ns as f64 / 1e6)
     };
     columns.f64("reordering_max_ms", rows.iter().map(late_ms));
     let doubled =

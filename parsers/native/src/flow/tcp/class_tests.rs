@@ -98,8 +98,8 @@ fn test_silence_for_a_timeout_and_what_follows_is_of_the_timeout() {
     assert_eq!(class_of(script.data(870, 1001, 1000)), timeout);
     script.ack(920, 2001);
     assert_eq!(class_of(script.data(921, 2001, 1000)), Some((Class::Rto, Evidence::Recovery)));
-    let tally = script.sender().tally();
-    assert_eq!((tally.timeouts, tally.timeouts_in_a_row, script.count(Class::Rto)), (2, 2, 3));
+    let oddities = script.sender().oddities();
+    assert_eq!((oddities.timeouts, oddities.timeouts_in_a_row, script.count(Class::Rto)), (2, 2, 3));
 }
 
 #[test]
@@ -167,8 +167,8 @@ fn test_identifications_tell_a_doubled_packet_and_an_overtaken_one() {
     }
     let overtaken = script.data_with(18, 2001, 1000, packet(12));
     assert_eq!(class_of(overtaken), Some((Class::Reordered, Evidence::IpId)));
-    let tally = script.sender().tally();
-    assert_eq!((tally.reordered_by_packets, tally.reordered_by_ns), (2, 5_000_000));
+    let oddities = script.sender().oddities();
+    assert_eq!((oddities.reordered_by_packets, oddities.reordered_by_ns), (2, 5_000_000));
     let doubled = script.data_with(19, 4001, 1000, packet(14));
     assert_eq!(class_of(doubled), Some((Class::NetworkDuplicate, Evidence::IpId)));
     assert_eq!(script.sender().lost_before().segments(), 0);
@@ -235,10 +235,10 @@ fn test_a_full_window_is_counted_where_the_scale_is_known() {
     let mut script = Script::new();
     script.open();
     script.data(30, 1, 40);
-    assert_eq!(script.sender().tally().window_full, 0);
+    assert_eq!(script.sender().oddities().window_full, 0);
     script.data(31, 41, 60);
     assert!(script.sender().knows_window_ends());
-    assert_eq!(script.sender().tally().window_full, 1);
+    assert_eq!(script.sender().oddities().window_full, 1);
 }
 
 #[test]
@@ -251,8 +251,7 @@ fn test_a_super_segment_counts_as_the_packets_of_the_wire() {
     }
     script.data(10, 1, 1460);
     script.data(10, 1461, 3 * 1460 + 1);
-    let tally = script.sender().tally();
-    assert_eq!((tally.super_segments, script.sender().wire_segments()), (1, Some(5)));
+    assert_eq!((script.sender().oddities().super_segments, script.sender().wire_segments()), (1, Some(5)));
     script.data(1_500, 1461, 3 * 1460 + 1);
     assert_eq!((script.count(Class::TailLossProbe), script.count(Class::Rto)), (4, 0));
 }
@@ -339,11 +338,11 @@ proptest! {
             retransmitted += u32::from(class.is_some_and(Class::is_retransmission));
             late += u32::from(outcome.out_of_order);
         }
-        let tallies = [Side::Low, Side::High].map(|side| script.connection.half(side).tally());
-        let sum = |count: fn(&super::trouble::Tally) -> u32| tallies.iter().map(count).sum::<u32>();
-        prop_assert_eq!(sum(|tally| tally.findings), found);
-        prop_assert_eq!(sum(|tally| tally.retransmitted_packets), retransmitted);
-        prop_assert_eq!(sum(|tally| tally.out_of_order_packets), late);
+        let halves = [Side::Low, Side::High].map(|side| script.connection.half(side));
+        let sum = |count: fn(&Half) -> u32| halves.map(count).iter().sum::<u32>();
+        prop_assert_eq!(sum(|half| half.tally().findings), found);
+        prop_assert_eq!(sum(|half| half.tally().retransmitted_packets), retransmitted);
+        prop_assert_eq!(sum(|half| half.oddities().out_of_order_packets), late);
         for side in [Side::Low, Side::High] {
             let half = script.connection.half(side);
             let tally = half.tally();

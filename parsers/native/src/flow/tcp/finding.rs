@@ -59,7 +59,7 @@ impl Half {
             _ => {}
         }
         if placed.repeated == 0 {
-            let late = &mut self.trouble_mut().tally.out_of_order_packets;
+            let late = &mut self.trouble_mut().oddities_mut().out_of_order_packets;
             *late = late.saturating_add(1);
         }
         Finding { class, evidence, number }
@@ -92,7 +92,9 @@ impl Half {
         let class = Class::CaptureDuplicate;
         let is_forwarded = segment.carrier.ttl.checked_add(1) == Some(self.ttl);
         let trouble = self.trouble_mut();
-        trouble.tally.is_forwarded |= is_forwarded;
+        if is_forwarded {
+            trouble.oddities_mut().is_forwarded = true;
+        }
         let number = trouble.count(class, 1);
         Finding { class, evidence: Evidence::Interface, number }
     }
@@ -225,13 +227,13 @@ impl Half {
         let is_probe = placed.is_last
             && !refuses_sack
             && !in_recovery
-            && trouble.probed.is_none()
+            && !trouble.has_probed
             && trouble.duplicate_acks == 0
             && trouble.sacked.is_empty()
             && tail_ns >= timer.probe_ns(false) / 4 * 3
             && !(is_head && tail_ns > timer.probe_ns(true).max(timer.timeout_ns()) / 2 * 3);
         if is_probe && acknowledged < placed.end {
-            trouble.probed = Some(next);
+            trouble.has_probed = true;
             return (Class::TailLossProbe, Evidence::Timer);
         }
         let head_ns =
@@ -304,11 +306,11 @@ impl Half {
     fn note_reordering(&mut self, opening: Option<Opening>, segment: &Segment<'_>) {
         let Some(opening) = opening else { return };
         let packets = self.segments.saturating_sub(opening.segments);
-        let tally = &mut self.trouble_mut().tally;
+        let oddities = self.trouble_mut().oddities_mut();
         // RFC 4737 section 4.2: reordering extent and late time.
-        tally.reordered_by_packets = tally.reordered_by_packets.max(packets);
+        oddities.reordered_by_packets = oddities.reordered_by_packets.max(packets);
         let late_ns = segment.time_ns.saturating_sub(opening.time_ns);
-        tally.reordered_by_ns = tally.reordered_by_ns.max(late_ns);
+        oddities.reordered_by_ns = oddities.reordered_by_ns.max(late_ns);
     }
 
     fn note_lost_before(&mut self, placed: &Placed, segment: &Segment<'_>, (number, segments): (u32, u32)) {
@@ -329,14 +331,13 @@ impl Half {
         let is_full = self.next >= self.window_end;
         let is_probe = is_full && payload == 1 && self.is_window_closed();
         let trouble = self.trouble_mut();
-        let tally = &mut trouble.tally;
-        tally.super_segments = tally.super_segments.saturating_add(u32::from(packets > 1));
-        tally.extra_segments = tally.extra_segments.saturating_add(u64::from(packets - 1));
         if is_probe {
-            tally.classes.add(Class::ZeroWindowProbe, 1);
-        } else {
-            tally.window_full = tally.window_full.saturating_add(u32::from(is_full));
+            trouble.tally.classes.add(Class::ZeroWindowProbe, 1);
         }
+        let oddities = trouble.oddities_mut();
+        oddities.super_segments = oddities.super_segments.saturating_add(u32::from(packets > 1));
+        oddities.extra_segments = oddities.extra_segments.saturating_add(u64::from(packets - 1));
+        oddities.window_full = oddities.window_full.saturating_add(u32::from(is_full && !is_probe));
     }
 
     /// `segment` acknowledges up to `position`, before which it was `before`.
@@ -384,8 +385,10 @@ impl Half {
 impl Trouble {
     fn on_timeout(&mut self, next: i64) {
         self.timeouts_in_a_row = self.timeouts_in_a_row.saturating_add(1);
-        self.tally.timeouts = self.tally.timeouts.saturating_add(1);
-        self.tally.timeouts_in_a_row = self.tally.timeouts_in_a_row.max(self.timeouts_in_a_row);
+        let in_a_row = self.timeouts_in_a_row;
+        let oddities = self.oddities_mut();
+        oddities.timeouts = oddities.timeouts.saturating_add(1);
+        oddities.timeouts_in_a_row = oddities.timeouts_in_a_row.max(in_a_row);
         // A further timeout does not move the end of the recovery.
         let is_further = |episode: &&Episode| episode.is_timeout && episode.ended_ns.is_none();
         let until = self.episode.as_ref().filter(is_further).map_or(next, |episode| episode.until);

@@ -4,6 +4,8 @@ use proptest::prelude::*;
 
 use super::flight::Flight;
 use super::rounds::{Close, Limit, Phase, Repair, Round, Rounds};
+use super::trouble::Trouble;
+use super::{Connection, Half};
 
 const MS: i64 = 1_000_000;
 const SEGMENT: i64 = 1_000;
@@ -193,6 +195,9 @@ fn test_segments_shorter_than_the_mss_allows_are_whole_if_they_all_are() {
 fn test_a_hundred_thousand_flows_fit_into_memory() {
     assert!(size_of::<Flight>() <= 32);
     assert!(size_of::<Rounds>() <= 112);
+    assert!(size_of::<Half>() <= 368);
+    assert!(size_of::<Connection>() <= 800);
+    assert!(size_of::<Trouble>() <= 288);
 }
 
 #[test]

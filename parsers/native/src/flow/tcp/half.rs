@@ -9,7 +9,7 @@ use super::loss_events::LossEvents;
 use super::order::{Age, Order};
 use super::rounds::{Close, Repair, Round, Rounds};
 use super::timer::Timer;
-use super::trouble::{Tally, Trouble};
+use super::trouble::{Oddities, Tally, Trouble};
 use super::unseen::Unseen;
 use super::window::Windows;
 use super::{Outcome, Segment};
@@ -162,7 +162,7 @@ impl Half {
     /// Data segments as the wire carried them; None if their length is not known.
     pub fn wire_segments(&self) -> Option<u64> {
         self.longest?;
-        Some(u64::from(self.segments).saturating_add(self.tally().extra_segments))
+        Some(u64::from(self.segments).saturating_add(self.oddities().extra_segments))
     }
 
     /// By what it was found that the retransmission of finding `number` was not needed.
@@ -178,6 +178,11 @@ impl Half {
     /// What was counted of trouble.
     pub fn tally(&self) -> Tally {
         self.trouble.as_ref().map_or_else(Tally::default, |trouble| trouble.tally)
+    }
+
+    /// What was counted of trouble that is rare.
+    pub fn oddities(&self) -> Oddities {
+        self.trouble.as_ref().map_or_else(Oddities::default, |trouble| trouble.oddities())
     }
 
     /// What its packets say of congestion.

@@ -77,10 +77,15 @@ pub struct Tally {
     pub retransmitted_packets: u32,
     /// Those data.
     pub retransmitted_bytes: u64,
-    /// Late packets with data not seen before.
-    pub out_of_order_packets: u32,
     /// Segments sent again that were not needed.
     pub spurious: u32,
+}
+
+/// What was counted of which most directions with trouble have nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Oddities {
+    /// Late packets with data not seen before.
+    pub out_of_order_packets: u32,
     /// Timeouts, by their first retransmissions.
     pub timeouts: u32,
     /// The most without an acknowledgement between them.
@@ -119,8 +124,8 @@ pub struct Trouble {
     pub episode: Option<Episode>,
     /// Timeouts since the acknowledgement moved.
     pub timeouts_in_a_row: u32,
-    /// What was the end of the stream when a tail loss probe was sent.
-    pub probed: Option<i64>,
+    /// Whether a tail loss probe was sent since then.
+    pub has_probed: bool,
     resent: VecDeque<Resent>,
     /// Of them, those not acknowledged yet.
     awaited: u32,
@@ -132,6 +137,7 @@ pub struct Trouble {
     after: LossEvents,
     /// What was counted.
     pub tally: Tally,
+    oddities: Option<Box<Oddities>>,
 }
 
 impl Default for Trouble {
@@ -145,7 +151,7 @@ impl Default for Trouble {
             heard_ns: i64::MIN,
             episode: None,
             timeouts_in_a_row: 0,
-            probed: None,
+            has_probed: false,
             resent: VecDeque::new(),
             awaited: 0,
             verdicts: Vec::new(),
@@ -153,6 +159,7 @@ impl Default for Trouble {
             delivered_ns: i64::MIN,
             after: LossEvents::default(),
             tally: Tally::default(),
+            oddities: None,
         }
     }
 }
@@ -191,6 +198,16 @@ impl Trouble {
         if let Some(evidence) = resent.spurious {
             self.condemn(resent.number, resent.segments, evidence);
         }
+    }
+
+    /// What was counted that is rare.
+    pub fn oddities(&self) -> Oddities {
+        self.oddities.as_deref().copied().unwrap_or_default()
+    }
+
+    /// The same, to be changed.
+    pub fn oddities_mut(&mut self) -> &mut Oddities {
+        self.oddities.get_or_insert_default()
     }
 
     /// What was lost before the capture point, which is made if there was nothing yet.
@@ -266,7 +283,7 @@ impl Trouble {
     pub fn on_progress(&mut self, position: i64, time_ns: i64, echo: Option<u32>) {
         self.duplicate_acks = 0;
         self.timeouts_in_a_row = 0;
-        self.probed = None;
+        self.has_probed = false;
         self.sacked.acknowledge(position);
         if let Some(unseen) = &mut self.unseen {
             unseen.holes.acknowledge(position);

@@ -84,7 +84,7 @@ impl Connection {
         let mut signs = Signs::default();
         self.add_handshake(&mut signs);
         self.add_hops(&mut signs);
-        if self.halves.iter().any(|half| half.tally().is_forwarded) {
+        if self.halves.iter().any(|half| half.oddities().is_forwarded) {
             // The capture shows a router's two interfaces.
             signs.add(None, 4.0);
         }
