@@ -78,9 +78,11 @@ impl Half {
             Age::Unknown => {}
         }
         let header = segment.tcp;
-        let says_nothing_new =
-            header.ack == acknowledged.last_ack && Some(header.window) == self.windows.last();
-        let syn = i64::from(header.flags.has(TcpFlags::SYN));
+        // A SYN announces no receive window, and many hosts give a SYN/ACK the identification 0.
+        let is_syn = header.flags.has(TcpFlags::SYN);
+        let says_nothing_new = header.ack == acknowledged.last_ack
+            && (is_syn || Some(header.window) == self.windows.last());
+        let syn = i64::from(is_syn);
         let fin = i64::from(header.flags.has(TcpFlags::FIN));
         let end = self.position(header.seq).map(|at| at + syn + i64::from(segment.payload) + fin);
         end.is_some_and(|end| end <= self.next) && (segment.payload > 0 || says_nothing_new)
