@@ -14,6 +14,10 @@ pub const MAX_NODES: u32 = (48 << 20) / size_of::<Node>() as u32;
 /// Nodes that a packet can need: for the number behind it, and for its timestamp.
 pub const NODES_PER_PACKET: u32 = 2;
 
+/// Nodes that a pool has address space for from the beginning, 256 kB: memory is taken page by page
+/// as they are used. Pools that grow side by side leave holes that nothing else fits into.
+const RESERVED: usize = 4_096;
+
 /// Entries in a node, as a power of two.
 const ENTRY_BITS: u32 = 3;
 const ENTRIES: usize = 1 << ENTRY_BITS;
@@ -130,6 +134,9 @@ impl Pool {
             return Some(index);
         }
         self.room = self.room.checked_sub(1)?;
+        if self.nodes.capacity() == 0 {
+            self.nodes.reserve_exact(RESERVED);
+        }
         self.nodes.push(node);
         Some(self.nodes.len() as u32 - 1)
     }
