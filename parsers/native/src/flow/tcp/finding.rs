@@ -80,8 +80,8 @@ impl Half {
         let header = segment.tcp;
         // A SYN announces no receive window, and many hosts give a SYN/ACK the identification 0.
         let is_syn = header.flags.has(TcpFlags::SYN);
-        let says_nothing_new = header.ack == acknowledged.last_ack
-            && (is_syn || Some(header.window) == self.windows.last());
+        let says_nothing_new =
+            header.ack == acknowledged.last_ack && (is_syn || Some(header.window) == self.windows.last());
         let syn = i64::from(is_syn);
         let fin = i64::from(header.flags.has(TcpFlags::FIN));
         let end = self.position(header.seq).map(|at| at + syn + i64::from(segment.payload) + fin);
