@@ -7,7 +7,8 @@ use arrow_schema::ArrowError;
 
 use super::{Columns, FlowRow, Rows};
 use crate::analysis::Analysis;
-use crate::details::{Details, Spread};
+use crate::details::Details;
+use crate::flow::rtt::RttStatistics;
 
 /// The table of details: two rows for each TCP connection of a capture, `fwd` then `rev`.
 pub struct DetailRows {
@@ -128,17 +129,19 @@ fn acknowledgements(rows: &[DetailRow<'_>], columns: &mut Columns) {
     count("triple_duplicate_acks", |details| details.triple_duplicates.into());
     count("max_retransmissions", |details| details.transmissions.max_repeats.into());
     spread("retransmission", rows, columns, |details| &details.transmissions.intervals);
-    columns.u64("ambiguous_acks", rows.iter().map(|row| row.details.transmissions.ambiguous.count));
+    columns.u64("ambiguous_acks", rows.iter().map(|row| row.details.transmissions.ambiguous.range.count()));
     spread("ambiguous_rtt", rows, columns, |details| &details.transmissions.ambiguous);
     let unwatched = |row: &DetailRow<'_>| u64::from(row.details.transmissions.unwatched);
     columns.u64("unwatched_segments", rows.iter().map(unwatched));
 }
 
 /// Four columns, named after `what`.
-fn spread(what: &str, rows: &[DetailRow<'_>], columns: &mut Columns, of: fn(&Details) -> &Spread) {
-    let range = |row: &DetailRow<'_>| of(row.details).range_ms();
-    columns.f64(&format!("{what}_min_ms"), rows.iter().map(|row| range(row).map(|range| range.0)));
-    columns.f64(&format!("{what}_mean_ms"), rows.iter().map(|row| of(row.details).mean_ms()));
-    columns.f64(&format!("{what}_max_ms"), rows.iter().map(|row| range(row).map(|range| range.1)));
-    columns.f64(&format!("{what}_std_ms"), rows.iter().map(|row| of(row.details).std_ms()));
+fn spread(what: &str, rows: &[DetailRow<'_>], columns: &mut Columns, of: fn(&Details) -> &RttStatistics) {
+    let mut column = |name: &str, value: fn(&RttStatistics) -> Option<f64>| {
+        columns.f64(&format!("{what}_{name}_ms"), rows.iter().map(|row| value(of(row.details))));
+    };
+    column("min", |times| times.range.min_ms());
+    column("mean", |times| times.range.mean_ms());
+    column("max", |times| times.range.max_ms());
+    column("std", RttStatistics::sample_std_ms);
 }

@@ -8,7 +8,7 @@ mod transmissions;
 use crate::event::{Packet, Tcp, TcpFlags};
 use crate::flow::key::Side;
 use crate::flow::tcp::{Connection, Outcome};
-pub use transmissions::{Spread, Transmissions};
+pub use transmissions::Transmissions;
 
 /// Duplicates of one acknowledgement that make a sender send again (RFC 5681 section 3.2).
 const TRIPLE: u32 = 3;

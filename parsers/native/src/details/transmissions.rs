@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::flow::rtt::RttStatistics;
+
 /// Segments of one direction that wait for their acknowledgement; further ones are not told apart.
 const MOST: usize = 65_536;
 
@@ -16,46 +18,6 @@ struct Transmission {
     repeats: u32,
 }
 
-/// Number, range, mean and deviation of times.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Spread {
-    /// How many.
-    pub count: u64,
-    /// The least; means nothing without samples, as all below.
-    min_ns: i64,
-    max_ns: i64,
-    sum_ns: f64,
-    sum_of_squares: f64,
-}
-
-impl Spread {
-    fn add(&mut self, ns: i64) {
-        let first = self.count == 0;
-        self.min_ns = if first { ns } else { self.min_ns.min(ns) };
-        self.max_ns = if first { ns } else { self.max_ns.max(ns) };
-        self.count += 1;
-        self.sum_ns += ns as f64;
-        self.sum_of_squares += ns as f64 * ns as f64;
-    }
-
-    /// Smallest and largest in ms; None without samples.
-    pub fn range_ms(&self) -> Option<(f64, f64)> {
-        (self.count > 0).then_some((self.min_ns as f64 / 1e6, self.max_ns as f64 / 1e6))
-    }
-
-    /// Mean in ms; None without samples.
-    pub fn mean_ms(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum_ns / self.count as f64 / 1e6)
-    }
-
-    /// Sample standard deviation in ms; None with fewer than two samples.
-    pub fn std_ms(&self) -> Option<f64> {
-        let n = self.count as f64;
-        let squares = self.sum_of_squares - self.sum_ns * self.sum_ns / n;
-        (self.count > 1).then(|| (squares.max(0.0) / (n - 1.0)).sqrt() / 1e6)
-    }
-}
-
 /// Segments of one direction, in order, and what became of those that were acknowledged.
 #[derive(Debug, Default)]
 pub struct Transmissions {
@@ -68,14 +30,14 @@ pub struct Transmissions {
     pub cumulative: u32,
     /// Acknowledgements of exactly a segment that was sent more than once, each with the time since
     /// it was sent last.
-    pub ambiguous: Spread,
+    pub ambiguous: RttStatistics,
     /// Acknowledgements of exactly a segment that was sent once, before something older was sent
     /// again or came late.
     pub post_loss: u32,
     /// Most times that a segment was sent again.
     pub max_repeats: u32,
     /// Times from one transmission of a segment to the next.
-    pub intervals: Spread,
+    pub intervals: RttStatistics,
 }
 
 impl Transmissions {
@@ -109,7 +71,7 @@ impl Transmissions {
         for sent in self.waiting.range_mut(first..).take_while(|sent| sent.start < end) {
             sent.repeats = sent.repeats.saturating_add(1);
             self.max_repeats = self.max_repeats.max(sent.repeats);
-            self.intervals.add(time_ns.saturating_sub(sent.sent_ns));
+            self.intervals.add(elapsed_ns(sent.sent_ns, time_ns));
             sent.sent_ns = time_ns;
         }
     }
@@ -121,13 +83,18 @@ impl Transmissions {
             if sent.end < position && self.waiting.front().is_some_and(|next| next.end <= position) {
                 self.cumulative = self.cumulative.saturating_add(1);
             } else if sent.repeats > 0 {
-                self.ambiguous.add(time_ns.saturating_sub(sent.sent_ns));
+                self.ambiguous.add(elapsed_ns(sent.sent_ns, time_ns));
             } else if self.latest_ns > Some(sent.sent_ns) {
                 self.post_loss = self.post_loss.saturating_add(1);
             }
             self.latest_ns = self.latest_ns.max(Some(sent.sent_ns));
         }
     }
+}
+
+/// Nanoseconds that went by; 0 if the capture's clock went backwards.
+fn elapsed_ns(since: i64, until: i64) -> u64 {
+    u64::try_from(until.saturating_sub(since)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -145,9 +112,10 @@ mod tests {
         }
         sent.on_acknowledged(1_001, 650 * MS);
         assert_eq!(sent.max_repeats, 2);
-        assert_eq!(sent.intervals.range_ms(), Some((200.0, 400.0)));
-        assert_eq!((sent.intervals.mean_ms(), sent.ambiguous.mean_ms()), (Some(300.0), Some(50.0)));
-        assert!((sent.intervals.std_ms().unwrap() - 141.421).abs() < 0.001);
+        let intervals = &sent.intervals.range;
+        assert_eq!((intervals.min_ms(), intervals.max_ms()), (Some(200.0), Some(400.0)));
+        assert_eq!((intervals.mean_ms(), sent.ambiguous.range.mean_ms()), (Some(300.0), Some(50.0)));
+        assert!((sent.intervals.sample_std_ms().unwrap() - 141.421).abs() < 0.001);
     }
 
     #[test]
@@ -158,7 +126,7 @@ mod tests {
         sent.on_sent(2_001, 3_001, 2 * MS);
         sent.on_sent(1, 1_001, 100 * MS);
         sent.on_acknowledged(3_001, 150 * MS);
-        assert_eq!((sent.cumulative, sent.post_loss, sent.ambiguous.count), (2, 1, 0));
+        assert_eq!((sent.cumulative, sent.post_loss, sent.ambiguous.range.count()), (2, 1, 0));
         sent.on_sent(3_001, 4_001, 160 * MS);
         sent.on_acknowledged(4_001, 200 * MS);
         assert_eq!(sent.post_loss, 1);
@@ -184,7 +152,7 @@ mod tests {
                 }
             }
             let waiting = sent.waiting.len() as u32;
-            let told = sent.cumulative + sent.post_loss + sent.ambiguous.count as u32;
+            let told = sent.cumulative + sent.post_loss + sent.ambiguous.range.count() as u32;
             prop_assert!(told + waiting <= segments);
             prop_assert!(sent.waiting.iter().is_sorted_by_key(|sent| sent.start));
         }

@@ -102,6 +102,12 @@ impl RttStatistics {
         };
         Some(ms(variance.sqrt()))
     }
+
+    /// Standard deviation of what the samples were taken from (n - 1) in ms; None with fewer than two.
+    pub fn sample_std_ms(&self) -> Option<f64> {
+        let n = self.range.count as f64;
+        self.std_ms().filter(|_| self.range.count > 1).map(|std_ms| std_ms * (n / (n - 1.0)).sqrt())
+    }
 }
 
 /// A histogram whose buckets grow with the value: 64 in each power of two, so that a percentile
