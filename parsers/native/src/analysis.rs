@@ -286,10 +286,7 @@ impl Analysis {
         let mut summary = SourceSummary::new(reading.source());
         // See `take_sighting`.
         reading.skip_passing();
-        reading.for_each_batch(compiler, |packets, asides| {
-            summary.count(packets);
-            self.take_batch(packets, asides, &mut summary);
-        })?;
+        reading.for_each_batch(compiler, |packets, asides| self.take_batch(packets, asides, &mut summary))?;
         self.backlog.settle_all(&mut self.flows);
         self.close(reading, summary);
         Ok(())
@@ -444,7 +441,7 @@ impl Analysis {
         self.take(packet, asides, summary);
     }
 
-    /// Give a packet that `summary` has counted to its flow, which is the answer.
+    /// Give a packet to its flow, which is the answer. `summary` gets what only this shows.
     #[inline(always)]
     pub fn take(&mut self, packet: &Packet, asides: &Asides, summary: &mut SourceSummary) -> Option<Found> {
         if let Some(aside) = packet.frame

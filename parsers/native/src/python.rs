@@ -698,7 +698,6 @@ fn next_packets(
     let mut packets = vec![Packet::default(); n];
     let mut asides = Asides::default();
     let n = reading.fill(&mut packets, &mut asides, compiler)?;
-    summary.count(&packets[..n]);
     let mut rows = Vec::with_capacity(n);
     for packet in &packets[..n] {
         let found = core.take(packet, &asides, summary);

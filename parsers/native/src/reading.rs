@@ -45,6 +45,9 @@ pub struct Reading {
     has_samples: bool,
     /// What a document says of itself.
     remarks: Vec<String>,
+    /// What the packets handed out so far come to. Counted here, because the thread that follows the
+    /// flows has more to do.
+    counted: SourceSummary,
     progress: Arc<Progress>,
 }
 
@@ -87,6 +90,7 @@ impl Reading {
             number: 0,
             has_samples: false,
             remarks: Vec::new(),
+            counted: SourceSummary::new(source),
             progress: Arc::clone(progress),
         }
     }
@@ -153,7 +157,7 @@ impl Reading {
         }
     }
 
-    /// Decode packets into `packets`, as many as fit: fewer only at the end of the source.
+    /// Decode and count packets into `packets`, as many as fit: fewer only at the end of the source.
     pub fn fill(
         &mut self,
         packets: &mut [Packet],
@@ -174,7 +178,9 @@ impl Reading {
         };
         self.opened = opened;
         self.progress.packets.fetch_add(self.number - before, Ordering::Relaxed);
-        filled
+        let n = filled?;
+        self.counted.count(&packets[..n]);
+        Ok(n)
     }
 
     #[inline(never)]
@@ -260,6 +266,7 @@ impl Reading {
 
     /// Complete `summary`, and say what went wrong.
     pub fn finish(mut self, summary: &mut SourceSummary) -> Vec<Problem> {
+        summary.take_counts(std::mem::take(&mut self.counted));
         summary.compression = self.compression;
         summary.filtered_packets = self.filtered;
         let mut errors = Vec::new();

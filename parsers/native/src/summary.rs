@@ -115,6 +115,16 @@ impl SourceSummary {
         self.tcp_packets += tcp_packets;
     }
 
+    /// Take over what the reader `counted`, beside what following the packets found.
+    pub fn take_counts(&mut self, counted: Self) {
+        *self = Self {
+            untracked_packets: self.untracked_packets,
+            portless_packets: self.portless_packets,
+            repeated_packets: self.repeated_packets,
+            ..counted
+        };
+    }
+
     #[inline(always)]
     fn count_interface(&mut self, interface: usize) {
         match self.interface_packets.get_mut(interface) {

@@ -41,8 +41,8 @@ pub fn for_each_packet(
         let [first, second] = readings;
         let mut queues = [start(first)?, start(second)?];
         loop {
-            for ((queue, summary), tap) in queues.iter_mut().zip(summaries.iter_mut()).zip(Tap::BOTH) {
-                queue.fill(summary, |packet| {
+            for (queue, tap) in queues.iter_mut().zip(Tap::BOTH) {
+                queue.fill(|packet| {
                     if tap == Tap::Second {
                         packet.time_ns = clock.to_first(packet.time_ns);
                     }
@@ -97,13 +97,12 @@ impl Queue {
     }
 
     /// Make sure that there is a packet, unless the capture is at its end.
-    fn fill(&mut self, summary: &mut SourceSummary, adjust: impl FnMut(&mut Packet)) -> Result<(), String> {
+    fn fill(&mut self, adjust: impl FnMut(&mut Packet)) -> Result<(), String> {
         if self.next >= self.batch.0.len()
             && let Ok(batch) = self.filled.recv()
         {
             self.batch = batch?;
             self.next = 0;
-            summary.count(&self.batch.0);
             self.batch.0.iter_mut().for_each(adjust);
         }
         Ok(())

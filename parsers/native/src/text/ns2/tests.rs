@@ -367,7 +367,6 @@ fn count(text: &str, skips_passing: bool) -> (usize, [u64; 7], [i64; 2], Vec<u64
     let mut packets = [Packet::default(); 256];
     let given = reading.fill(&mut packets, &mut Asides::default(), None).unwrap();
     let mut summary = SourceSummary::new("trace");
-    summary.count(&packets[..given]);
     let _ = reading.finish(&mut summary);
     let counts = [
         summary.packets,
