@@ -6,6 +6,7 @@
 
 use super::Segment;
 use super::class::{Class, Evidence, Finding};
+use super::copies::Origin;
 use super::half::{Half, elapsed};
 use super::order::Age;
 use super::trouble::{Episode, Resent, Trouble};
@@ -65,42 +66,6 @@ impl Half {
         Finding { class, evidence, number }
     }
 
-    /// Whether the capture saw this packet before, at another interface: one with the same
-    /// identification, or, where hosts do not count, one that says nothing new.
-    #[cold]
-    pub(super) fn is_copy(&self, segment: &Segment<'_>, acknowledged: &Half) -> bool {
-        if self.stream.is_none() {
-            return false;
-        }
-        match self.order.age(segment.carrier.ip_id) {
-            Age::Same | Age::Older => return true,
-            Age::Newer => return false,
-            Age::Unknown => {}
-        }
-        let header = segment.tcp;
-        // A SYN announces no receive window, and many hosts give a SYN/ACK the identification 0.
-        let is_syn = header.flags.has(TcpFlags::SYN);
-        let says_nothing_new =
-            header.ack == acknowledged.last_ack && (is_syn || Some(header.window) == self.windows.last());
-        let syn = i64::from(is_syn);
-        let fin = i64::from(header.flags.has(TcpFlags::FIN));
-        let end = self.position(header.seq).map(|at| at + syn + i64::from(segment.payload) + fin);
-        end.is_some_and(|end| end <= self.next) && (segment.payload > 0 || says_nothing_new)
-    }
-
-    /// Count a copy that the capture made.
-    #[cold]
-    pub(super) fn find_copy(&mut self, segment: &Segment<'_>) -> Finding {
-        let class = Class::CaptureDuplicate;
-        let is_forwarded = segment.carrier.ttl.checked_add(1) == Some(self.ttl);
-        let trouble = self.trouble_mut();
-        if is_forwarded {
-            trouble.oddities_mut().is_forwarded = true;
-        }
-        let number = trouble.count(class, 1);
-        Finding { class, evidence: Evidence::Interface, number }
-    }
-
     #[inline(never)]
     pub(super) fn note_ecn(&mut self, segment: &Segment<'_>) {
         self.ecn.get_or_insert_default().note(segment);
@@ -109,7 +74,7 @@ impl Half {
     /// A SYN or FIN that was seen before.
     pub(super) fn find_control(&mut self, segment: &Segment<'_>) -> Finding {
         let is_syn = segment.tcp.flags.has(TcpFlags::SYN);
-        let (class, evidence) = match self.same_packet(segment) {
+        let (class, evidence) = match self.origin(segment).of_copy() {
             Some(evidence) => (Class::NetworkDuplicate, evidence),
             None => (if is_syn { Class::Syn } else { Class::Fin }, Evidence::Flags),
         };
@@ -119,7 +84,7 @@ impl Half {
 
     /// A segment without data whose number is one before the next.
     pub(super) fn find_probe(&mut self, segment: &Segment<'_>) -> Finding {
-        let (class, evidence) = match self.same_packet(segment) {
+        let (class, evidence) = match self.origin(segment).of_copy() {
             Some(evidence) => (Class::NetworkDuplicate, evidence),
             None => (self.kind_of_probe(), Evidence::Window),
         };
@@ -145,27 +110,25 @@ impl Half {
         self.longest.map_or(1, |longest| bytes.div_ceil(longest.get())).max(1)
     }
 
-    /// By what a segment is known to have been sent before the newest of its side.
-    fn same_packet(&self, segment: &Segment<'_>) -> Option<Evidence> {
-        match self.order.age(segment.carrier.ip_id) {
-            Age::Same | Age::Older => return Some(Evidence::IpId),
-            Age::Newer => return None,
-            Age::Unknown => {}
-        }
-        let (sent, _) = segment.tcp.options.timestamp?;
-        let is_older = SeqNumber(sent).since(SeqNumber(self.last_timestamp?)) < 0;
-        is_older.then_some(Evidence::Timestamp)
-    }
-
     fn class_of_repeated(
         &mut self,
         placed: &Placed,
         segment: &Segment<'_>,
         pool: &Pool,
     ) -> (Class, Evidence) {
-        if let Some(evidence) = self.same_packet(segment) {
-            let is_overtaken = self.trouble_mut().forgive(placed.start, placed.end, evidence);
-            return (if is_overtaken { Class::Reordered } else { Class::NetworkDuplicate }, evidence);
+        match self.origin(segment) {
+            Origin::Copy(evidence) => return (Class::NetworkDuplicate, evidence),
+            // If what it carries came already, that was a retransmission.
+            Origin::Older(evidence) | Origin::Overtaken(evidence)
+                if self.trouble_mut().forgive(placed.start, placed.end, evidence) =>
+            {
+                return (Class::Reordered, evidence);
+            }
+            Origin::Older(evidence) => return (Class::NetworkDuplicate, evidence),
+            Origin::Unknown if self.is_too_soon_for_another(placed, segment, pool) => {
+                return (Class::NetworkDuplicate, Evidence::Time);
+            }
+            Origin::Overtaken(_) | Origin::Newer | Origin::Unknown => {}
         }
         let idle_ns = segment.time_ns.saturating_sub(self.progress_ns);
         if segment.payload == 1 && self.is_before_next(placed.start) && idle_ns >= KEEP_ALIVE_NS {
@@ -295,6 +258,8 @@ impl Half {
             segments,
             number,
             is_acknowledged,
+            arrived_ns: None,
+            doubled: 0,
             spurious: is_acknowledged.then_some(Evidence::Acknowledged),
         });
         if let Some(episode) = trouble.episode.as_mut().filter(|_| class != Class::TailLossProbe) {
@@ -340,47 +305,6 @@ impl Half {
         oddities.super_segments = oddities.super_segments.saturating_add(u32::from(packets > 1));
         oddities.extra_segments = oddities.extra_segments.saturating_add(u64::from(packets - 1));
         oddities.window_full = oddities.window_full.saturating_add(u32::from(is_full && !is_probe));
-    }
-
-    /// `segment` acknowledges up to `position`, before which it was `before`.
-    #[inline(never)]
-    pub(super) fn on_acknowledgement_in_trouble(
-        &mut self,
-        before: i64,
-        position: i64,
-        segment: &Segment<'_>,
-    ) {
-        let (acknowledged, next) = (self.acknowledged, self.next);
-        let blocks = self.blocks_of(segment);
-        let trouble = self.trouble_mut();
-        trouble.heard_ns = segment.time_ns;
-        trouble.note_missed(before, segment.time_ns);
-        if position > before {
-            let echo = segment.tcp.options.timestamp.map(|(_, echo)| echo);
-            trouble.on_progress(acknowledged, segment.time_ns, echo);
-        }
-        trouble.has_sack |= !segment.sack.is_empty();
-        for (at, block) in blocks.iter().enumerate() {
-            let Some((start, end)) = *block else { continue };
-            // RFC 2883 section 4: below the acknowledgement, or within the second block.
-            let is_within = |other: &Option<(i64, i64)>| {
-                other.is_some_and(|other| at == 0 && other.0 <= start && end <= other.1)
-            };
-            if end <= position || is_within(&blocks[1]) {
-                trouble.on_duplicate_sack(start, end);
-            } else if start >= acknowledged && end <= next {
-                trouble.sacked.add(start, end);
-            }
-        }
-    }
-
-    fn blocks_of(&self, segment: &Segment<'_>) -> [Option<(i64, i64)>; 4] {
-        let mut blocks = [None; 4];
-        for (block, (start, end)) in blocks.iter_mut().zip(segment.sack) {
-            let ends = self.position(*start).zip(self.position(*end));
-            *block = ends.filter(|(start, end)| start < end);
-        }
-        blocks
     }
 }
 

@@ -1,5 +1,6 @@
 //! One direction of a connection: what one side sent, and what the other said of it.
 
+use std::cmp::Ordering;
 use std::num::NonZeroU32;
 
 use super::class::{Class, Evidence};
@@ -67,7 +68,8 @@ pub struct Half {
     pub(super) outstanding: Sendings,
     /// Timestamp values not yet echoed, each with the time of the first data that carried it.
     timestamps: Sendings,
-    pub(super) last_timestamp: Option<u32>,
+    /// The newest timestamp value of data, and the newest echo beside it.
+    pub(super) last_stamp: Option<(u32, u32)>,
     /// The retransmission timer that the RTT makes.
     pub(super) timer: Timer,
     /// From the capture point to this side and back, and over the whole path, by the handshake.
@@ -292,18 +294,37 @@ impl Half {
     }
 
     #[inline(always)]
-    pub(super) fn remember_timestamp(&mut self, value: u32, segment: &Segment<'_>, pool: &mut Pool) {
+    pub(super) fn remember_timestamp(
+        &mut self,
+        (value, echo): (u32, u32),
+        segment: &Segment<'_>,
+        pool: &mut Pool,
+    ) {
         self.has_timestamps = true;
         let occupies = segment.payload > 0 || segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN);
-        let is_newer = self.last_timestamp.is_none_or(|last| SeqNumber(value).since(SeqNumber(last)) > 0);
-        if occupies && is_newer {
-            self.last_timestamp = Some(value);
+        let order = self.stamp_order((value, echo));
+        if !occupies || order == Some(Ordering::Less) {
+            return;
+        }
+        let is_new_value = self.last_stamp.is_none_or(|last| last.0 != value);
+        self.last_stamp = Some((value, echo));
+        if is_new_value {
             if self.timestamps.count() == MAX_TIMESTAMPS {
                 self.timestamps.drop_oldest(pool);
             }
             // Without room the value has no RTT, as if its echo had been lost.
             let _ = self.timestamps.push(value, segment.time_ns, pool);
         }
+    }
+
+    /// Whether a packet with this timestamp option was sent before or after the newest of its side that
+    /// has data: both the value and what it echoes only grow (RFC 7323 sections 4.1 and 4.3).
+    #[inline]
+    pub(super) fn stamp_order(&self, (value, echo): (u32, u32)) -> Option<Ordering> {
+        let last = self.last_stamp?;
+        let steps = [(value, last.0), (echo, last.1)];
+        let [by_value, by_echo] = steps.map(|(this, last)| SeqNumber(this).since(SeqNumber(last)).cmp(&0));
+        Some(by_value.then(by_echo))
     }
 
     /// `segment`, sent by `acknowledger`, acknowledges data of this half.
@@ -344,7 +365,7 @@ impl Half {
             && segment.payload == 0
             && !segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST)
             && Some(segment.tcp.window) == acknowledger.windows.last()
-            && acknowledger.order.age(segment.carrier.ip_id) != Age::Same
+            && acknowledger.order.age(segment.carrier.ip_id) != Age::Seen
         {
             // RFC 5681 section 2, "duplicate acknowledgment", conditions (a) to (e); and not the
             // same packet twice.
@@ -352,7 +373,7 @@ impl Half {
             self.trouble_mut().on_duplicate_ack();
         }
         if self.trouble.is_some() || !segment.sack.is_empty() {
-            self.on_acknowledgement_in_trouble(before, position, segment);
+            self.on_acknowledgement_in_trouble((before, position), acknowledger, segment);
         }
     }
 

@@ -10,6 +10,7 @@
 pub mod class;
 #[cfg(test)]
 mod class_tests;
+mod copies;
 mod ecn;
 mod finding;
 mod flight;
@@ -20,6 +21,7 @@ mod loss_events;
 mod order;
 mod placing;
 mod rounds;
+mod sacks;
 mod scoreboard;
 mod state;
 #[cfg(test)]
@@ -28,6 +30,7 @@ mod timer;
 mod trouble;
 mod unseen;
 pub mod vantage;
+mod verdicts;
 mod window;
 
 use std::num::NonZeroU32;
@@ -237,10 +240,10 @@ impl Connection {
         if Ecn::concerns(segment) {
             sender.note_ecn(segment);
         }
-        if let Some((value, _)) = segment.tcp.options.timestamp
-            && sender.last_timestamp != Some(value)
+        if let Some(stamp) = segment.tcp.options.timestamp
+            && sender.last_stamp != Some(stamp)
         {
-            sender.remember_timestamp(value, segment, pool);
+            sender.remember_timestamp(stamp, segment, pool);
         }
         // Most data packets repeat the last acknowledgement on their way.
         if flags.has(TcpFlags::ACK) && (segment.payload == 0 || segment.tcp.ack != receiver.last_ack) {

@@ -7,15 +7,17 @@
 /// Steps back that are still the same count. A longer one means that the host counts otherwise.
 const MAX_BACK: i16 = 1_024;
 
-/// When a packet was sent, compared to the one sent last of those seen.
+/// When a packet was sent, compared to those seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Age {
-    /// After it.
+    /// After all of them.
     Newer,
-    /// It is that packet.
-    Same,
-    /// Before it.
-    Older,
+    /// It is one of them.
+    Seen,
+    /// Before the newest, and it is none of them.
+    Overtaken,
+    /// Before the newest, so long that it is not known whether it is one of them.
+    Old,
     /// The identifications do not tell.
     Unknown,
 }
@@ -23,10 +25,12 @@ pub enum Age {
 /// The identifications of one side's packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Order {
+    /// Of `newest - n` whether it was seen, at bit n.
+    seen: u64,
     newest: u16,
-    ups: u32,
-    downs: u32,
-    repeats: u32,
+    ups: u16,
+    downs: u16,
+    repeats: u16,
 }
 
 impl Order {
@@ -36,9 +40,10 @@ impl Order {
     pub fn note(&mut self, ip_id: Option<u16>) {
         let Some(ip_id) = ip_id else { return };
         let step = ip_id.wrapping_sub(self.newest) as i16;
-        if step > 0 && ip_id != 0 {
-            self.ups = self.ups.saturating_add(1);
+        if step > 0 && ip_id != 0 && self.ups < u16::MAX {
+            self.ups += 1;
             self.newest = ip_id;
+            self.seen = self.seen.checked_shl(step as u32).unwrap_or(0) | 1;
         } else {
             self.note_unusual(ip_id, step);
         }
@@ -49,17 +54,30 @@ impl Order {
         if ip_id == 0 {
             return;
         }
+        if self.ups == u16::MAX {
+            // What matters is how many of each there are to one of the others.
+            (self.ups, self.downs, self.repeats) = (self.ups / 2, self.downs / 2, self.repeats / 2);
+        }
+        if step > 0 {
+            return self.note(Some(ip_id));
+        }
         if self.ups == 0 && self.downs == 0 {
             self.ups = 1;
-            self.newest = ip_id;
+            self.restart(ip_id);
         } else if step == 0 {
             self.repeats = self.repeats.saturating_add(1);
         } else {
             self.downs = self.downs.saturating_add(1);
             if step < -MAX_BACK {
-                self.newest = ip_id;
+                self.restart(ip_id);
+            } else {
+                self.seen |= bit(step).unwrap_or(0);
             }
         }
+    }
+
+    fn restart(&mut self, ip_id: u16) {
+        (self.newest, self.seen) = (ip_id, 1);
     }
 
     /// Whether identifications grow from packet to packet: a host that draws them at random goes
@@ -75,17 +93,25 @@ impl Order {
         let Some(ip_id) = ip_id.filter(|&ip_id| ip_id != 0 && self.is_counting()) else {
             return Age::Unknown;
         };
-        match ip_id.wrapping_sub(self.newest) as i16 {
-            1.. => Age::Newer,
-            0 => Age::Same,
-            _ => Age::Older,
+        let step = ip_id.wrapping_sub(self.newest) as i16;
+        match bit(step) {
+            _ if step > 0 => Age::Newer,
+            Some(bit) if self.seen & bit != 0 => Age::Seen,
+            Some(_) => Age::Overtaken,
+            None => Age::Old,
         }
     }
+}
+
+/// The bit of [`Order::seen`] for the identification `step`, which is not positive, from the newest.
+fn bit(step: i16) -> Option<u64> {
+    1_u64.checked_shl(step.unsigned_abs().into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn order_of(ids: &[u16]) -> Order {
         let mut order = Order::default();
@@ -95,10 +121,20 @@ mod tests {
 
     #[test]
     fn test_a_host_that_counts_tells_the_order_across_the_wrap() {
-        let order = order_of(&[0, 65_534, 65_535, 1, 2]);
+        let order = order_of(&[0, 65_534, 1, 2]);
         assert_eq!(order.age(Some(3)), Age::Newer);
-        assert_eq!(order.age(Some(2)), Age::Same);
-        assert_eq!(order.age(Some(65_535)), Age::Older);
+        assert_eq!(order.age(Some(2)), Age::Seen);
+        assert_eq!(order.age(Some(65_534)), Age::Seen);
+        assert_eq!(order.age(Some(65_535)), Age::Overtaken);
+        assert_eq!(order.age(Some(65_000)), Age::Old);
+    }
+
+    #[test]
+    fn test_a_packet_that_was_overtaken_is_known_once_it_came() {
+        let mut order = order_of(&[10, 11, 13, 14]);
+        assert_eq!(order.age(Some(12)), Age::Overtaken);
+        order.note(Some(12));
+        assert_eq!(order.age(Some(12)), Age::Seen);
     }
 
     #[test]
@@ -111,6 +147,34 @@ mod tests {
 
     #[test]
     fn test_a_capture_that_doubles_every_packet_leaves_the_order() {
-        assert_eq!(order_of(&[40_000, 40_000, 40_001, 40_001, 40_002]).age(Some(40_002)), Age::Same);
+        assert_eq!(order_of(&[40_000, 40_000, 40_001, 40_001, 40_002]).age(Some(40_002)), Age::Seen);
+    }
+
+    #[test]
+    fn test_a_long_count_stays_a_count() {
+        let mut order = Order::default();
+        (0..300_000_u32).for_each(|id| order.note(Some(id as u16)));
+        (0..5_000_u16).for_each(|_| order.note(Some(37_000)));
+        assert_eq!(order.age(Some(37_900)), Age::Newer);
+    }
+
+    proptest! {
+        /// Against the list of all that came, while the host counts.
+        #[test]
+        fn test_what_is_seen_came(steps in proptest::collection::vec(-20_i16..25, 1..200)) {
+            let mut order = order_of(&[30_000, 30_001, 30_002]);
+            let mut came = vec![30_000_u16, 30_001, 30_002];
+            for step in steps {
+                let ip_id = order.newest.wrapping_add(step as u16);
+                match order.age(Some(ip_id)) {
+                    Age::Seen => prop_assert!(came.contains(&ip_id)),
+                    Age::Overtaken => prop_assert!(!came.contains(&ip_id)),
+                    Age::Newer => prop_assert!(step > 0),
+                    Age::Old | Age::Unknown => {}
+                }
+                order.note(Some(ip_id));
+                came.push(ip_id);
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Most connections end without, so it is made at the first sign and costs the others one pointer.
 //! Its memory is bounded: 256 ranges of SACK, 256 retransmissions whose verdict is open and 4,096
-//! verdicts, and in `unseen.rs` 256 holes and 64 repairs, below 100 kB in all.
+//! verdicts (`verdicts.rs`), and in `unseen.rs` 256 holes and 64 repairs, below 100 kB in all.
 
 use std::collections::VecDeque;
 
@@ -10,12 +10,10 @@ use super::class::{Class, Counts, Evidence};
 use super::loss_events::LossEvents;
 use super::scoreboard::Scoreboard;
 use super::unseen::Unseen;
-use crate::seq::SeqNumber;
+use super::verdicts::{Answer, Verdict};
 
 /// Retransmissions that wait for a verdict. The oldest is then believed to have been needed.
 const MAX_RESENT: usize = 256;
-/// Verdicts that are kept for the table of losses. Those beyond are counted.
-const MAX_VERDICTS: usize = 4_096;
 
 /// A time in which the sender repairs losses.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +25,7 @@ pub struct Episode {
     /// Segments sent again in it.
     pub sent: u32,
     /// Acknowledgements that moved on in it.
-    progressed: u32,
+    pub(super) progressed: u32,
     /// When it was over.
     pub ended_ns: Option<i64>,
 }
@@ -62,6 +60,10 @@ pub struct Resent {
     pub number: u32,
     /// Whether it was acknowledged since.
     pub is_acknowledged: bool,
+    /// When an acknowledgement showed that it arrived before what it repeats.
+    pub arrived_ns: Option<i64>,
+    /// Its bytes that the receiver said it had twice.
+    pub doubled: i64,
     /// By what it was found that it was not needed.
     pub spurious: Option<Evidence>,
 }
@@ -126,10 +128,10 @@ pub struct Trouble {
     pub timeouts_in_a_row: u32,
     /// Whether a tail loss probe was sent since then.
     pub has_probed: bool,
-    resent: VecDeque<Resent>,
+    pub(super) resent: VecDeque<Resent>,
     /// Of them, those not acknowledged yet.
-    awaited: u32,
-    verdicts: Vec<(u32, Evidence)>,
+    pub(super) awaited: u32,
+    pub(super) verdicts: Vec<(u32, Evidence)>,
     /// When the segment was sent that was sent last of those sent again that arrived.
     pub delivered_ns: i64,
     /// Up to where something seemed to be missing when the last acknowledgement came, and when.
@@ -196,7 +198,7 @@ impl Trouble {
         self.awaited += u32::from(!resent.is_acknowledged);
         self.resent.push_back(resent);
         if let Some(evidence) = resent.spurious {
-            self.condemn(resent.number, resent.segments, evidence);
+            self.record(&[Verdict { number: resent.number, segments: resent.segments, evidence }]);
         }
     }
 
@@ -220,7 +222,7 @@ impl Trouble {
     pub fn forgive(&mut self, start: i64, end: i64, evidence: Evidence) -> bool {
         let found = self.unseen.as_mut().and_then(|unseen| unseen.forgive(start, end));
         if let Some(repaired) = found {
-            self.condemn(repaired.number, repaired.segments, evidence);
+            self.record(&[Verdict { number: repaired.number, segments: repaired.segments, evidence }]);
         }
         found.is_some()
     }
@@ -249,38 +251,14 @@ impl Trouble {
         events
     }
 
-    /// By what finding `number` was recognised as not needed.
-    pub fn verdict(&self, number: u32) -> Option<Evidence> {
-        self.verdicts.iter().find(|verdict| verdict.0 == number).map(|verdict| verdict.1)
-    }
-
     /// The acknowledgement was repeated.
     pub fn on_duplicate_ack(&mut self) {
         self.duplicate_acks = self.duplicate_acks.saturating_add(1);
     }
 
-    /// The receiver said that it had `start..end` twice: that is the newest retransmission of it.
-    pub fn on_duplicate_sack(&mut self, start: i64, end: i64) {
-        let mut left = end.saturating_sub(start);
-        let mut found = Vec::new();
-        for resent in self.resent.iter_mut().rev() {
-            let overlap = resent.end.min(end) - resent.start.max(start);
-            if overlap <= 0 || left <= 0 {
-                continue;
-            }
-            left -= overlap;
-            if resent.spurious.is_none() {
-                resent.spurious = Some(Evidence::DuplicateSack);
-                found.push((resent.number, resent.segments));
-            }
-        }
-        for (number, segments) in found {
-            self.condemn(number, segments, Evidence::DuplicateSack);
-        }
-    }
-
-    /// The acknowledgement moved on to `position` and echoed `echo`.
-    pub fn on_progress(&mut self, position: i64, time_ns: i64, echo: Option<u32>) {
+    /// The acknowledgement moved on.
+    pub fn on_progress(&mut self, answer: &Answer) {
+        let Answer { position, time_ns, echo, .. } = *answer;
         self.duplicate_acks = 0;
         self.timeouts_in_a_row = 0;
         self.has_probed = false;
@@ -289,7 +267,7 @@ impl Trouble {
             unseen.holes.acknowledge(position);
         }
         if self.awaited > 0 {
-            self.judge_acknowledged(position, echo);
+            self.judge_acknowledged(answer);
         }
         if echo.is_none() {
             self.judge_forward_rto();
@@ -299,63 +277,6 @@ impl Trouble {
             if position >= episode.until {
                 episode.ended_ns.get_or_insert(time_ns);
             }
-        }
-    }
-
-    /// Whether the first acknowledgement of a retransmission was for the original, because it echoes
-    /// an older timestamp: the Eifel detection algorithm (RFC 3522 section 3.2).
-    fn judge_acknowledged(&mut self, position: i64, echo: Option<u32>) {
-        let mut found = Vec::new();
-        for resent in self.resent.iter_mut().filter(|resent| !resent.is_acknowledged) {
-            if resent.end > position {
-                continue;
-            }
-            resent.is_acknowledged = true;
-            self.awaited -= 1;
-            self.delivered_ns = self.delivered_ns.max(resent.time_ns);
-            let is_of_original = |(echo, sent)| SeqNumber(echo).since(SeqNumber(sent)) < 0;
-            let is_spurious = echo.zip(resent.timestamp).is_some_and(is_of_original);
-            if is_spurious && resent.is_head && resent.spurious.is_none() {
-                resent.spurious = Some(Evidence::Timestamp);
-                found.push((resent.number, resent.segments));
-            }
-        }
-        for &(number, segments) in &found {
-            self.condemn(number, segments, Evidence::Timestamp);
-        }
-        if !found.is_empty() {
-            self.undo();
-        }
-    }
-
-    /// Whether a timeout was spurious by F-RTO (RFC 5682 section 2.1): the second acknowledgement in a
-    /// row moves on, while nothing but the head was sent again.
-    fn judge_forward_rto(&mut self) {
-        let Some(episode) = self.episode else { return };
-        let is_open = episode.is_timeout && episode.ended_ns.is_none();
-        if !is_open || (episode.sent, episode.progressed) != (1, 1) {
-            return;
-        }
-        if let Some(head) = self.resent.back_mut()
-            && head.is_head
-            && head.spurious.is_none()
-        {
-            head.spurious = Some(Evidence::ForwardRto);
-            let (number, segments) = (head.number, head.segments);
-            self.condemn(number, segments, Evidence::ForwardRto);
-            self.undo();
-        }
-    }
-
-    /// A sender that finds its timeout spurious ends the recovery (RFC 4015).
-    fn undo(&mut self) {
-        self.episode = self.episode.filter(|episode| !episode.is_timeout);
-    }
-
-    fn condemn(&mut self, number: u32, segments: u32, evidence: Evidence) {
-        self.tally.spurious = self.tally.spurious.saturating_add(segments);
-        if self.verdicts.len() < MAX_VERDICTS {
-            self.verdicts.push((number, evidence));
         }
     }
 
