@@ -42,6 +42,19 @@ def test_we_name_each_class_at_least_as_well_as_each_peer(place: str) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
+def test_we_know_the_kind_of_each_class_at_least_as_well_as_each_peer(place: str) -> None:
+    for name, _, ours, *theirs in rows_of(f"## At the {place}: taken for its kind")[:-1]:
+        assert all(int(ours) >= int(their) for their in theirs), name
+
+
+def test_no_retransmission_that_was_needed_is_called_spurious() -> None:
+    (_, needless, found, *_), (_, needed, wrong, *_) = rows_of("## Called spurious")
+    assert int(wrong) == 0 < int(needed)
+    # of the others nothing arrived, or their acknowledgements were lost
+    assert int(found) >= 0.85 * int(needless)
+
+
+@pytest.mark.parametrize("place", PLACES)
 def test_we_take_no_more_packets_for_retransmissions_than_a_peer(place: str) -> None:
     _, _, ours, *theirs = rows_of(f"## At the {place}: taken for its kind")[-1]
     assert all(int(ours) <= int(their) for their in theirs)
