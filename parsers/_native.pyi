@@ -224,6 +224,7 @@ def analyse_pair(
     rtt: bool = False,
     losses: bool = False,
     rounds: bool = False,
+    tcp: bool = False,
     links: bool = False,
     transits: bool = False,
     max_flows: int = 1_000_000,

@@ -253,6 +253,7 @@ class Pass:
             rtt="rtt" in self._collect,
             losses="losses" in self._collect,
             rounds="rounds" in self._collect,
+            tcp="tcp" in self._collect,
             links="link_samples" in self._collect,
             transits="transits" in self._collect,
             max_flows=settings.max_flows,

@@ -146,9 +146,9 @@ _CLASSES: Final = (
         "capture_duplicates",
         "uint64",
         "",
-        "packets that the capture shows again at another interface; packets, wire_bytes and payload_bytes "
-        "count them, nothing else does",
-        "as retransmitted_packets",
+        "packets that a capture shows again at another interface, as `-i any` does on a router; they were on "
+        "the wire once, and nothing else counts them",
+        "as retransmitted_packets, unless of a pair",
     ),
     Column(
         "ect_packets",

@@ -448,10 +448,6 @@ class Trace:
                 "packets in transit are between two captures of the same packets",
                 hint="name two captures, and say so with `--pair`",
             )
-        if "tcp" in wanted and self._settings.pair is not None:
-            raise UsageError(
-                "the details of connections are those of one capture", hint="leave `--pair` out for `tcp`"
-            )
         for collected, reading in self._readings:
             if wanted <= collected:
                 return reading

@@ -5,8 +5,10 @@ the relay that delayed and dropped each packet. The clocks of these captures are
 times of the second capture.
 """
 
+import csv
 import gzip
 import json
+import lzma
 import os
 import socket
 import struct
@@ -360,8 +362,6 @@ def test_what_takes_a_pair_is_refused_without_one() -> None:
         _ = tfrctrace.open(RELAY).transits
     with pytest.raises(UsageError, match="transits"):
         open_pair(*RELAY).packet_batches()
-    with pytest.raises(UsageError, match="of one capture"):
-        open_pair(*RELAY).table("tcp")
 
 
 def test_rounds_of_a_pair_are_those_of_the_senders_capture() -> None:
@@ -369,6 +369,28 @@ def test_rounds_of_a_pair_are_those_of_the_senders_capture() -> None:
     paired = open_pair(*RELAY).table("rounds").frame()
     assert len(paired) > 0
     assert paired.filter(pl.col("direction") == "fwd").equals(own.filter(pl.col("direction") == "fwd"))
+
+
+def test_details_of_a_pair_are_those_of_the_senders_capture() -> None:
+    own = tfrctrace.open(RELAY[0]).tcp
+    assert len(own) > 0
+    assert tfrctrace.open(RELAY, pair=True).tcp.equals(own)
+
+
+def test_a_capture_of_all_interfaces_shows_each_packet_once(tmp_path: Path) -> None:
+    case = DATA / "corpus" / "any-interface"
+    counters = json.loads((case / "about.json").read_text())["counters"]
+    for name in ("snd", "mid", "rcv"):
+        (tmp_path / f"{name}.pcap").write_bytes(lzma.decompress((case / f"{name}.pcap.xz").read_bytes()))
+    whole = tfrctrace.open([tmp_path / "snd.pcap", tmp_path / "rcv.pcap"], pair=True).flows
+    router = tfrctrace.open([tmp_path / "mid.pcap", tmp_path / "rcv.pcap"], pair=True).flows
+    # what the router's queue dropped, as the kernel's retransmissions tell
+    assert router["lost_packets"].to_list() == [counters["snd"]["TcpRetransSegs"], 0]
+    columns = ["packets", "payload_bytes", "sent_packets", "lost_packets", "duplicate_packets", "pdr"]
+    assert router.select(columns).equals(whole.select(columns))
+    with (case / "truth.tsv").open() as file:
+        copies = sum(row["kind"] == "capture_duplicate" for row in csv.DictReader(file, delimiter="\t"))
+    assert router["capture_duplicates"].sum() == copies
 
 
 def test_a_pipe_cannot_be_one_of_a_pair(tmp_path: Path) -> None:

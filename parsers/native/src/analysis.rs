@@ -638,7 +638,9 @@ impl Analysis {
         }
         let (flow, pool) = self.flows.get_with_pool(found.flow);
         flow.on_packet(found.side, packet, network, asides, pool, outcome);
-        if let (Some(details), Some(connection)) = (&mut self.details, &flow.tcp) {
+        if let (Some(details), Some(connection)) = (&mut self.details, &flow.tcp)
+            && !outcome.is_copy()
+        {
             let sack = asides.sack(network.tcp.options.sack);
             details.take((found.flow, found.side), connection, packet, sack, outcome);
         }
@@ -653,7 +655,9 @@ impl Analysis {
         let Found { flow, side } = found;
         let outcome = &self.outcome;
         let payload_bytes = network.payload_bytes.unwrap_or(0);
-        if let Some(bins) = &mut self.bins {
+        if let Some(bins) = &mut self.bins
+            && !outcome.is_copy()
+        {
             bins.add(flow, side, packet.time_ns, packet.wire_bytes, payload_bytes, outcome);
         }
         if self.losses.wanted

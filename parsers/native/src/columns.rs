@@ -313,6 +313,10 @@ impl<'a> FlowRow<'a> {
 
     fn note_on_half(&self, half: &Half, notes: &mut Vec<String>) {
         notes.extend(self.note_on_vantage().map(str::to_owned));
+        if self.direction.copies > 0 {
+            let n = self.direction.copies;
+            notes.push(format!("{n} packets shown again at another interface, and counted once"));
+        }
         if half.mss.is_some_and(|mss| self.direction.largest_payload > u32::from(mss)) {
             notes.push(format!(
                 "packets of up to {} bytes of payload: captured before segmentation offload cut them, \

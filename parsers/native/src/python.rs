@@ -423,7 +423,7 @@ fn analyse(
 #[pyfunction]
 #[pyo3(signature = (
     first, second, *, clock_offset_ns = None, filter = None, bins = false, bin_ns = None, rtt = false, losses = false,
-    rounds = false, links = false, transits = false, max_flows = 1_000_000, max_samples = 10_000_000,
+    rounds = false, tcp = false, links = false, transits = false, max_flows = 1_000_000, max_samples = 10_000_000,
     max_decompressed_bytes = 64 << 30, progress = None,
 ))]
 #[allow(clippy::too_many_arguments)]
@@ -438,6 +438,7 @@ fn analyse_pair(
     rtt: bool,
     losses: bool,
     rounds: bool,
+    tcp: bool,
     links: bool,
     transits: bool,
     max_flows: u32,
@@ -450,6 +451,7 @@ fn analyse_pair(
         rtt,
         losses,
         rounds,
+        details: tcp,
         links,
         transits,
         max_flows,

@@ -101,8 +101,11 @@ fn path(rows: &[FlowRow<'_>], columns: &mut Columns) {
     let doubled =
         |row: &FlowRow<'_>| row.half.map(|half| half.tally().classes.of(Class::NetworkDuplicate).into());
     columns.u64("network_duplicates", rows.iter().map(doubled));
-    let copies =
-        |row: &FlowRow<'_>| row.half.map(|half| half.tally().classes.of(Class::CaptureDuplicate).into());
+    // Of a pair every packet is looked for in both captures, of one capture only those of TCP.
+    let copies = |row: &FlowRow<'_>| {
+        let is_known = row.half.is_some() || row.analysis.pairing.is_some();
+        is_known.then_some(u64::from(row.direction.copies))
+    };
     columns.u64("capture_duplicates", rows.iter().map(copies));
 }
 

@@ -59,6 +59,8 @@ pub struct Direction {
     /// Frames with packets of this direction that 802.11 sent again although the capture had shown
     /// them: not counted above.
     pub repeated_frames: u32,
+    /// Packets of this direction that the capture shows again at another interface: not counted above.
+    pub copies: u32,
 }
 
 impl Direction {
@@ -74,6 +76,7 @@ impl Direction {
         fragments: 0,
         icmp_errors: 0,
         repeated_frames: 0,
+        copies: 0,
     };
 
     #[inline(always)]
@@ -158,11 +161,7 @@ impl Flow {
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
-        let direction = &mut self.directions[side as usize];
-        direction.count(packet.time_ns, packet.wire_bytes, network.payload_bytes);
-        if network.fragment.is_some() {
-            direction.fragments = direction.fragments.saturating_add(1);
-        }
+        let mut is_counted = true;
         match (network.payload_bytes, &mut self.tcp) {
             (Some(payload), Some(connection)) if network.transport == Transport::Tcp => {
                 let segment = Segment {
@@ -172,7 +171,7 @@ impl Flow {
                     sack: asides.sack(network.tcp.options.sack),
                     carrier: Carrier::of(packet),
                 };
-                connection.on_segment(side, &segment, pool, outcome);
+                is_counted = connection.on_segment(side, &segment, pool, outcome);
             }
             // Every datagram is new as far as its header tells.
             (Some(payload), None) => {
@@ -183,6 +182,21 @@ impl Flow {
             }
             _ => {}
         }
+        if !is_counted {
+            return self.on_copy(side);
+        }
+        let direction = &mut self.directions[side as usize];
+        direction.count(packet.time_ns, packet.wire_bytes, network.payload_bytes);
+        if network.fragment.is_some() {
+            direction.fragments = direction.fragments.saturating_add(1);
+        }
+    }
+
+    /// The capture shows a packet of `side` again at another interface. It was on the wire once.
+    #[cold]
+    pub fn on_copy(&mut self, side: Side) {
+        let count = &mut self.directions[side as usize].copies;
+        *count = count.saturating_add(1);
     }
 
     /// Look for a number in the payload of a datagram from `side` that begins with `head`. `forced`
@@ -357,12 +371,17 @@ impl Flow {
     #[inline(always)]
     fn on_waiting(&mut self, packet: &Waiting, sack: &[(u32, u32)], pool: &mut Pool, outcome: &mut Outcome) {
         let (side, payload) = (packet.side(), packet.payload());
-        self.directions[side as usize].count(packet.time_ns, packet.wire_bytes(), Some(payload));
+        let mut is_counted = true;
         if let Some(connection) = &mut self.tcp {
             let tcp = packet.tcp();
             let segment =
                 Segment { time_ns: packet.time_ns, tcp: &tcp, payload, sack, carrier: packet.carrier() };
-            connection.on_segment(side, &segment, pool, outcome);
+            is_counted = connection.on_segment(side, &segment, pool, outcome);
+        }
+        if is_counted {
+            self.directions[side as usize].count(packet.time_ns, packet.wire_bytes(), Some(payload));
+        } else {
+            self.on_copy(side);
         }
     }
 

@@ -204,7 +204,8 @@ mod tests {
             let packet = |src, dst, first_ns, second_ns| {
                 let endpoints = Endpoints { src, dst, ..Endpoints::default() };
                 let ttl = |tap| if (src < dst) == (tap == 0) { 64 } else { 63 };
-                let seen = |time_ns, tap| Seen { time_ns, endpoints, ttl: ttl(tap), is_ambiguous: false };
+                let seen =
+                    |time_ns, tap| Seen { time_ns, endpoints, ttl: ttl(tap), place: 0, is_ambiguous: false };
                 (seen(first_ns, 0), seen(on_second(second_ns), 1))
             };
             pairs.push(packet(1, 2, start_ns, start_ns + there_ns));
@@ -288,7 +289,7 @@ mod tests {
             let mut pairs: Vec<_> = times.iter().map(|&(first, second, back)| {
                 let (src, dst) = if back { (2, 1) } else { (1, 2) };
                 let endpoints = Endpoints { src, dst, ..Endpoints::default() };
-                let seen = |time_ns| Seen { time_ns, endpoints, ttl: 64, is_ambiguous: false };
+                let seen = |time_ns| Seen { time_ns, endpoints, ttl: 64, place: 0, is_ambiguous: false };
                 (seen(first), seen(second))
             }).collect();
             pairs.sort_by_key(|pair| pair.0.time_ns);

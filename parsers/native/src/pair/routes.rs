@@ -135,7 +135,8 @@ mod tests {
 
     fn packet(src: Address, dst: Address, times_ms: (i64, i64), ttl: (u8, u8)) -> (Seen, Seen) {
         let endpoints = Endpoints { src, dst, ..Endpoints::default() };
-        let seen = |time_ms: i64, ttl| Seen { time_ns: time_ms * MS, endpoints, ttl, is_ambiguous: false };
+        let seen =
+            |time_ms: i64, ttl| Seen { time_ns: time_ms * MS, endpoints, ttl, place: 0, is_ambiguous: false };
         (seen(times_ms.0, ttl.0), seen(times_ms.1, ttl.1))
     }
 

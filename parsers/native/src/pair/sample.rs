@@ -20,6 +20,8 @@ pub struct Seen {
     pub endpoints: Endpoints,
     /// Its time to live there.
     pub ttl: u8,
+    /// The interface and the way through it; a copy at another one is the same packet.
+    pub place: u16,
     /// Whether another packet of the capture has the same identity: then nobody knows which is which.
     pub is_ambiguous: bool,
 }
@@ -45,7 +47,9 @@ impl Sample {
         if identity > self.limit {
             return;
         }
-        self.kept.entry(identity).and_modify(|first| first.is_ambiguous = true).or_insert(seen);
+        let place = seen.place;
+        let doubt = |first: &mut Seen| first.is_ambiguous |= first.place == place;
+        self.kept.entry(identity).and_modify(doubt).or_insert(seen);
         if self.kept.len() >= 2 * self.most.max(1) {
             self.lower_limit();
         }
@@ -77,7 +81,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn seen(time_ns: i64) -> Seen {
-        Seen { time_ns, endpoints: Endpoints::default(), ttl: 64, is_ambiguous: false }
+        Seen { time_ns, endpoints: Endpoints::default(), ttl: 64, place: 0, is_ambiguous: false }
     }
 
     #[test]
@@ -87,6 +91,15 @@ mod tests {
             first.add(identity, seen(time_ns));
             second.add(identity, seen(time_ns + 5));
         }
+        assert_eq!(first.common(&second), [(seen(10), seen(15))]);
+    }
+
+    #[test]
+    fn test_a_copy_at_another_interface_is_the_same_packet() {
+        let (mut first, mut second) = (Sample::new(10), Sample::new(10));
+        first.add(1, seen(10));
+        first.add(1, Seen { place: 4, ..seen(11) });
+        second.add(1, seen(15));
         assert_eq!(first.common(&second), [(seen(10), seen(15))]);
     }
 

@@ -8,6 +8,7 @@ use crate::asides::Asides;
 use crate::event::{Network, Packet, TcpFlags, Transport};
 use crate::filter::Compiler;
 use crate::flow::key::{FlowKey, Side};
+use crate::flow::tcp::Carrier;
 use crate::reading::Reading;
 
 /// The payload of the longest segment on an Ethernet without offload: what is longer may be several.
@@ -67,6 +68,7 @@ impl Survey {
             time_ns: packet.time_ns,
             endpoints: network.endpoints,
             ttl: network.ttl,
+            place: Carrier::place_of(packet),
             is_ambiguous: false,
         };
         self.sample.add(identity, seen);

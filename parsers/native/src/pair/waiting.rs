@@ -36,6 +36,8 @@ pub struct Passing {
     pub end: End,
     /// The same as the user named it.
     pub tap: Tap,
+    /// The interface of the capture and the way through it.
+    pub place: u16,
     /// When it passed, by the first capture's clock.
     pub time_ns: i64,
     /// Flow, from 0.
@@ -59,13 +61,28 @@ pub enum Sight {
     Meets(Passing),
     /// It came to the far capture once more than it passed the near one.
     Again,
+    /// The same capture has shown it at another interface.
+    Copy,
 }
 
 struct Entered {
     passing: Passing,
     is_met: bool,
+    /// Where it was seen at the other capture, once it has been.
+    met_place: u16,
     /// The next with the same identity.
     next: u64,
+}
+
+impl Entered {
+    /// Whether `again`, which has the same identity, is this packet at another interface of one of the
+    /// captures.
+    fn has_copy(&self, again: &Passing) -> bool {
+        match again.end == self.passing.end {
+            true => again.place != self.passing.place,
+            false => self.is_met && again.place != self.met_place,
+        }
+    }
 }
 
 /// Packets of one identity. Those that wait are all of one end, and meet in the order in which they
@@ -119,9 +136,12 @@ impl Waiting {
             Entry::Occupied(mut place) => {
                 let alike = place.get_mut();
                 let slot = |number: u64| number.wrapping_sub(self.first) as usize;
+                if self.entered.get(slot(alike.last)).is_some_and(|last| last.has_copy(&passing)) {
+                    return Sight::Copy;
+                }
                 match self.entered.get_mut(slot(alike.waits)) {
                     Some(waiting) if waiting.passing.end != passing.end => {
-                        waiting.is_met = true;
+                        (waiting.is_met, waiting.met_place) = (true, passing.place);
                         alike.waits = waiting.next;
                         return Sight::Meets(waiting.passing);
                     }
@@ -135,7 +155,7 @@ impl Waiting {
                 alike.last = number;
             }
         }
-        self.entered.push_back(Entered { passing, is_met: false, next: NONE });
+        self.entered.push_back(Entered { passing, is_met: false, met_place: 0, next: NONE });
         Sight::Waits
     }
 
@@ -167,7 +187,7 @@ impl Waiting {
 
     /// Forget the oldest packet, which is the answer if it was not met.
     fn forget_oldest(&mut self) -> Option<Passing> {
-        let Entered { passing, is_met, next } = self.entered.pop_front()?;
+        let Entered { passing, is_met, next, .. } = self.entered.pop_front()?;
         let number = self.first;
         self.first = self.first.wrapping_add(1);
         let hash = self.hasher.hash_one(passing.identity);
@@ -193,6 +213,7 @@ mod tests {
             identity,
             end,
             tap: if end == End::Near { Tap::First } else { Tap::Second },
+            place: 0,
             time_ns,
             flow: 0,
             side: Side::Low,
@@ -213,6 +234,19 @@ mod tests {
             assert_eq!(waiting.see(passing(7, End::Far, time_ns + 5)), met);
         }
         assert_eq!(waiting.see(passing(7, End::Far, 30)), Sight::Again);
+        assert_eq!(waiting.take_oldest(), None);
+    }
+
+    #[test]
+    fn test_a_capture_may_show_a_packet_at_two_interfaces() {
+        let copy = |end, time_ns| Passing { place: 4, ..passing(7, end, time_ns) };
+        let mut waiting = Waiting::default();
+        assert_eq!(waiting.see(passing(7, End::Near, 10)), Sight::Waits);
+        assert_eq!(waiting.see(copy(End::Near, 11)), Sight::Copy);
+        assert_eq!(waiting.see(passing(7, End::Far, 20)), Sight::Meets(passing(7, End::Near, 10)));
+        assert_eq!(waiting.see(copy(End::Far, 21)), Sight::Copy);
+        assert_eq!(waiting.see(copy(End::Near, 22)), Sight::Copy);
+        assert_eq!(waiting.see(passing(7, End::Far, 23)), Sight::Again);
         assert_eq!(waiting.take_oldest(), None);
     }
 
@@ -252,6 +286,7 @@ mod tests {
                         met += 1;
                     }
                     Sight::Again => again += 1,
+                    Sight::Copy => prop_assert!(false, "all have one place"),
                 }
                 prop_assert!(waiting.entered.len() <= most);
                 prop_assert!(waiting.index.len() <= most);

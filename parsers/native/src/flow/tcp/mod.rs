@@ -39,7 +39,7 @@ use super::key::Side;
 use super::sendings::Pool;
 use crate::event::{Event, Layer, Packet, Tcp, TcpFlags};
 use crate::seq::SeqNumber;
-use class::Finding;
+use class::{Class, Finding};
 use ecn::Ecn;
 pub use half::Half;
 use half::{TIMESTAMP_BYTES, elapsed};
@@ -86,14 +86,20 @@ impl Carrier {
     #[inline(always)]
     pub fn of(packet: &Packet) -> Self {
         let network = &packet.network;
+        let place = Self::place_of(packet);
+        let is_cut = packet.stop.is_some_and(|stop| stop.layer == Layer::Tcp);
+        Self { ip_id: network.ip_id, ttl: network.ttl, ecn: network.ecn, place, is_cut }
+    }
+
+    /// Stands for the interface at which `packet` was captured, and the way through it.
+    #[inline(always)]
+    pub fn place_of(packet: &Packet) -> u16 {
         let way = match packet.event {
             None => 0,
             Some(Event::Sent) => 1,
             Some(_) => 2,
         };
-        let place = (packet.interface as u16) << 2 | way;
-        let is_cut = packet.stop.is_some_and(|stop| stop.layer == Layer::Tcp);
-        Self { ip_id: network.ip_id, ttl: network.ttl, ecn: network.ecn, place, is_cut }
+        (packet.interface as u16) << 2 | way
     }
 }
 
@@ -127,6 +133,11 @@ impl Outcome {
     #[inline(always)]
     pub fn clear(&mut self) {
         *self = Self::default();
+    }
+
+    /// Whether the packet is a copy that the capture made.
+    pub fn is_copy(&self) -> bool {
+        self.finding.is_some_and(|finding| finding.class == Class::CaptureDuplicate)
     }
 }
 
@@ -223,14 +234,19 @@ impl Connection {
     }
 
     /// Take in one segment that `side` sent; `outcome` must be clear. What waits for its
-    /// acknowledgement is kept in `pool`.
+    /// acknowledgement is kept in `pool`. False if it is a copy that the capture made of a packet.
     #[inline(always)]
-    pub fn on_segment(&mut self, side: Side, segment: &Segment<'_>, pool: &mut Pool, outcome: &mut Outcome) {
+    pub fn on_segment(
+        &mut self,
+        side: Side,
+        segment: &Segment<'_>,
+        pool: &mut Pool,
+        outcome: &mut Outcome,
+    ) -> bool {
         let flags = segment.tcp.flags;
-        let (sender, receiver) = self.split(side);
-        if segment.carrier.place != sender.place && sender.is_copy(segment, receiver) {
-            outcome.finding = Some(sender.find_copy(segment));
-            return;
+        if segment.carrier.place != self.half(side).place && self.is_copy(side, segment) {
+            outcome.finding = Some(self.halves[side as usize].find_copy(segment));
+            return false;
         }
         if flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST) {
             self.on_control(side, segment);
@@ -256,6 +272,14 @@ impl Connection {
         sender.windows.on_segment(segment.tcp, segment.time_ns);
         sender.order.note(segment.carrier.ip_id);
         self.last_ns = self.last_ns.max(segment.time_ns);
+        true
+    }
+
+    #[cold]
+    fn is_copy(&self, side: Side, segment: &Segment<'_>) -> bool {
+        // A reset acknowledges nothing and is mostly without identification (RFC 9293 section 3.5.2).
+        let is_reset_again = segment.tcp.flags.has(TcpFlags::RST) && self.reset_by == Some(side);
+        is_reset_again || self.half(side).is_copy(segment, self.half(side.other()))
     }
 
     fn split(&mut self, side: Side) -> (&mut Half, &mut Half) {
