@@ -366,7 +366,7 @@ FLOWS: Final = (
         "uint64",
         "bytes",
         "most data (SYN, FIN) outstanding at one time, as seen at the place of the capture (FlightSize, "
-        "RFC 5681 section 2)",
+        "RFC 5681 section 2, less what SACK blocks say has arrived)",
         "no data, not TCP, as payload_bytes, or sequence numbers count packets",
     ),
     Column(
@@ -383,7 +383,7 @@ FLOWS: Final = (
         "largest flight of a round that neither application nor receiver limited and in which nothing was "
         "sent again: a lower bound of the largest congestion window, and at the sender usually the window to "
         "a segment",
-        "as max_flight_bytes, or no such round",
+        "as app_limited_share, or no such round",
     ),
     Column(
         "receive_window_min_bytes",
@@ -423,18 +423,18 @@ FLOWS: Final = (
         "",
         "stretches in which data was sent again without a timeout, each until all that was outstanding when "
         "it began is acknowledged (RFC 6582)",
-        "as max_flight_bytes",
+        "captured at the receiver, or as max_flight_bytes",
     ),
-    Column("recovery_ms", "float64", "ms", "time in those that are over", "as max_flight_bytes"),
-    Column("rto_episodes", "uint64", "", "the same after retransmission timeouts", "as max_flight_bytes"),
-    Column("rto_ms", "float64", "ms", "time in those that are over", "as max_flight_bytes"),
+    Column("recovery_ms", "float64", "ms", "time in those that are over", "as recovery_episodes"),
+    Column("rto_episodes", "uint64", "", "the same after retransmission timeouts", "as recovery_episodes"),
+    Column("rto_ms", "float64", "ms", "time in those that are over", "as recovery_episodes"),
     Column(
         "app_limited_share",
         "float64",
         "",
         "of the time from the first data to the end of the last round: nothing outstanding, or rounds whose "
         "newest segment was not full, so that nothing waited behind it (RFC 4898 SndLimTimeSnd)",
-        "no round is over, or as max_flight_bytes",
+        "no round is over, captured away from the sender, or as max_flight_bytes",
     ),
     Column(
         "receiver_limited_share",
@@ -845,7 +845,7 @@ ROUNDS: Final = (
     Column("direction", "string", "", "direction of the data"),
     Column("time_ns", "int64", "ns", "when the round began"),
     Column("duration_ms", "float64", "ms", "how long it lasted"),
-    Column("flight_bytes", "uint64", "bytes", "most data outstanding in it"),
+    Column("flight_bytes", "uint64", "bytes", "most data outstanding in it, as max_flight_bytes of the flow"),
     Column(
         "window_bytes",
         "uint64",
@@ -857,19 +857,27 @@ ROUNDS: Final = (
         "cwnd_bytes",
         "uint64",
         "bytes",
-        "estimate of the congestion window: flight_bytes where nothing else was the limit",
-        "the application or the receiver was, or something was sent again",
+        "estimate of the congestion window: flight_bytes where nothing else was the limit, and of a recovery "
+        "with SACK, which makes it smaller, the flight at its end",
+        "the application or the receiver was the limit, a recovery goes on or has no SACK, after a timeout, "
+        "or captured away from the sender",
     ),
     Column("delivered_bytes", "uint64", "bytes", "data acknowledged in it"),
     Column("rtt_ms", "float64", "ms", "RTT sample of the acknowledgement that ended it", "it gave none"),
-    Column("limit", "string", "", "why the flight was not larger: `application`, `receiver` or `network`"),
+    Column(
+        "limit",
+        "string",
+        "",
+        "why the flight was not larger: `application`, `receiver` or `network`",
+        "captured away from the sender",
+    ),
     Column(
         "phase",
         "string",
         "",
         "`slow_start` (the flight grew by half or more), `congestion_avoidance`, `recovery` or `timeout` "
         "(until all that was outstanding at the retransmission is acknowledged)",
-        "something else than the network limited the flight",
+        "something else than the network limited the flight, or captured away from the sender",
     ),
 )
 

@@ -119,14 +119,17 @@ def _logged_windows(variables: pl.DataFrame, row: dict[str, Any]) -> list[tuple[
 
 
 def _caption(row: dict[str, Any], rounds: pl.DataFrame, far_window: pl.Series | None) -> str:
-    shares = (
-        f"{format_share(row[f'{limit}_limited_share'])} {what}"
-        for limit, what in (
-            ("network", "the network"),
-            ("receiver", "the receiver"),
-            ("app", "the application"),
+    limits = ""
+    if row["network_limited_share"] is not None:
+        shares = (
+            f"{format_share(row[f'{limit}_limited_share'])} {what}"
+            for limit, what in (
+                ("network", "the network"),
+                ("receiver", "the receiver"),
+                ("app", "the application"),
+            )
         )
-    )
+        limits = f" What limited the flow, by time: {', '.join(shares)}."
     rings = " A ring marks recoveries." if row["recovery_episodes"] or row["rto_episodes"] else ""
     far = ""
     if far_window is not None and far_window.count():
@@ -134,5 +137,5 @@ def _caption(row: dict[str, Any], rounds: pl.DataFrame, far_window: pl.Series | 
         far = f" The receive window, {usual} as a rule, is far above."
     return (
         f"Data outstanding in each of {counted(rounds.height, 'round')} of {direction_label(row)}, as seen "
-        f"at the place of the capture. What limited the flow, by time: {', '.join(shares)}.{rings}{far}"
+        f"at the place of the capture.{limits}{rings}{far}"
     )

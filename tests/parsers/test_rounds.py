@@ -6,6 +6,7 @@ congestion window and state.
 
 import gzip
 import warnings
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -57,20 +58,46 @@ def free(rounds: list[Row]) -> list[Row]:
     return [row for row in rounds if row["phase"] in {"slow_start", "congestion_avoidance"}]
 
 
+def kernels_windows(trace: tfrctrace.Trace, flow: Row) -> tuple[float, list[tuple[int, float]]]:
+    """Return the segment's size and the congestion windows, in segments, that `ss` showed."""
+    kernel = trace.variables.filter(src_port=flow["src_port"], dst_port=flow["dst_port"])
+    windows = kernel.filter(name="cwnd").select("time_ns", "value").rows()
+    return max(kernel.filter(name="mss")["value"]), windows
+
+
+def end_ns(row: Row) -> float:
+    return row["time_ns"] + row["duration_ms"] * 1e6
+
+
 @pytest.mark.parametrize("run", ["one-cubic", "relay-loss", "udp-vs-tcp"])
 def test_the_flight_of_a_round_is_the_kernels_window_to_a_segment(run: str) -> None:
     trace = read(CAPTURES / f"linux-{run}-snd.pcap.gz", DATA / "logs" / f"linux-{run}-ss.txt.gz")
     flow = largest(trace)
     rounds = free(rounds_of(trace, flow))
-    kernel = trace.variables.filter(src_port=flow["src_port"], dst_port=flow["dst_port"])
-    segment_bytes = kernel.filter(name="mss")["value"].max()
+    segment_bytes, windows = kernels_windows(trace, flow)
     apart = []
-    for time_ns, cwnd in kernel.filter(name="cwnd").select("time_ns", "value").iter_rows():
+    for time_ns, cwnd in windows:
         for row in rounds:
-            if row["time_ns"] <= time_ns <= row["time_ns"] + row["duration_ms"] * 1e6:
+            if row["time_ns"] <= time_ns <= end_ns(row):
                 apart.append(row["cwnd_bytes"] / segment_bytes - cwnd)
     assert len(apart) >= 10
     assert max(map(abs, apart)) <= 2
+    assert sum(abs(difference) <= 1 for difference in apart) >= 0.9 * len(apart)
+
+
+def test_the_flight_at_the_end_of_a_recovery_is_the_kernels_window() -> None:
+    apart = []
+    for run in ("one-cubic", "relay-loss", "udp-vs-tcp"):
+        trace = read(CAPTURES / f"linux-{run}-snd.pcap.gz", DATA / "logs" / f"linux-{run}-ss.txt.gz")
+        flow = largest(trace)
+        segment_bytes, windows = kernels_windows(trace, flow)
+        rounds = rounds_of(trace, flow)
+        for row, following in pairwise(rounds):
+            if row["phase"] == "recovery" and following["phase"] == "congestion_avoidance":
+                # the first round behind it has the same window, or one more
+                seen = [cwnd for time_ns, cwnd in windows if end_ns(row) <= time_ns <= end_ns(following)]
+                apart += [row["cwnd_bytes"] / segment_bytes - cwnd for cwnd in seen]
+    assert len(apart) >= 10
     assert sum(abs(difference) <= 1 for difference in apart) >= 0.9 * len(apart)
 
 
@@ -132,7 +159,7 @@ def test_flows_sum_up_their_rounds(capture: str) -> None:
     flow = largest(trace)
     rounds = rounds_of(trace, flow)
     assert flow["rounds"] == len(rounds)
-    assert flow["cwnd_max_bytes"] == max(row["cwnd_bytes"] or 0 for row in rounds)
+    assert flow["cwnd_max_bytes"] == max(row["cwnd_bytes"] or 0 for row in free(rounds))
     assert flow["max_flight_bytes"] >= max(row["flight_bytes"] for row in rounds)
     assert flow["mean_flight_bytes"] <= flow["max_flight_bytes"]
     shares = [flow[f"{limit}_limited_share"] for limit in ("app", "receiver", "network")]
@@ -140,6 +167,17 @@ def test_flows_sum_up_their_rounds(capture: str) -> None:
     # every acknowledged byte is of one round, and every one is acknowledged but the last flight
     delivered = sum(row["delivered_bytes"] for row in rounds)
     assert 0 <= flow["unique_bytes"] - delivered <= flow["max_flight_bytes"]
+
+
+def test_at_the_receiver_nobody_knows_what_limited_the_sender() -> None:
+    trace = read(CAPTURES / "linux-one-cubic-rcv.pcap.gz")
+    flow = largest(trace)
+    unknown = ["cwnd_max_bytes", "slow_start_exit_ms", "app_limited_share", "network_limited_share"]
+    assert [flow[column] for column in [*unknown, "recovery_episodes", "rto_ms"]] == [None] * 6
+    assert flow["max_flight_bytes"] > 0
+    assert "what limited it cannot be seen" in flow["notes"]
+    for row in rounds_of(trace, flow):
+        assert (row["limit"], row["phase"], row["cwnd_bytes"]) == (None, None, None)
 
 
 def test_mean_flight_over_the_round_trip_is_the_rate() -> None:

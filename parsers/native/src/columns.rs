@@ -313,6 +313,7 @@ impl<'a> FlowRow<'a> {
 
     fn note_on_half(&self, half: &Half, notes: &mut Vec<String>) {
         notes.extend(self.note_on_vantage().map(str::to_owned));
+        notes.extend(self.note_on_limits().map(str::to_owned));
         if self.direction.copies > 0 {
             let n = self.direction.copies;
             notes.push(format!("{n} packets shown again at another interface, and counted once"));

@@ -9,15 +9,15 @@ use crate::flow::tcp::class::Class;
 use crate::flow::tcp::vantage::Vantage;
 
 /// From here on a vantage point is believed in, and what cannot be seen from there is null.
-const BELIEVED: f64 = 0.75;
+pub(super) const BELIEVED: f64 = 0.75;
 
 impl<'a> FlowRow<'a> {
     /// Where the capture was taken, if that is believed.
-    fn believed_vantage(&self) -> Option<Vantage> {
+    pub(super) fn believed_vantage(&self) -> Option<Vantage> {
         self.tap.filter(|(_, confidence)| *confidence >= BELIEVED).map(|(vantage, _)| vantage)
     }
 
-    fn half_unless(&self, vantage: Vantage) -> Option<&'a Half> {
+    pub(super) fn half_unless(&self, vantage: Vantage) -> Option<&'a Half> {
         self.half.filter(|_| self.believed_vantage() != Some(vantage))
     }
 

@@ -11,8 +11,8 @@ const IDLE: i64 = i64::MAX;
 /// Time is multiplied by bytes below: in ticks of 1024 ns an hour of 1 GB is still exact.
 const TICK_BITS: u32 = 10;
 
-/// Data of one direction that are not acknowledged yet: RFC 5681's FlightSize. What was acknowledged
-/// selectively is part of it, so in a recovery it is more than what is on its way.
+/// Data of one direction that are neither acknowledged nor within a SACK block: RFC 5681's FlightSize,
+/// less what is known to have arrived. What was lost is part of it until it is acknowledged.
 #[derive(Debug)]
 pub struct Flight {
     /// Acknowledging this position ends the round (the highest sent when it began), or [`IDLE`].
@@ -63,21 +63,33 @@ impl Flight {
         self.highest = self.highest.max(saturated(bytes));
     }
 
-    /// `bytes` up to `acknowledged` were acknowledged; whether that ends the round.
+    /// `bytes` arrived and are not acknowledged yet.
+    pub fn on_sacked(&mut self, bytes: i64, time_ns: i64) {
+        self.byte_ticks = self.byte_ticks.wrapping_add(byte_ticks(bytes, time_ns));
+    }
+
+    /// `bytes` left the flight with the acknowledgement of all up to `acknowledged`; whether that ends
+    /// the round.
     #[inline(always)]
     pub fn on_progress(&mut self, bytes: i64, acknowledged: i64, time_ns: i64) -> bool {
         self.byte_ticks = self.byte_ticks.wrapping_add(byte_ticks(bytes, time_ns));
         acknowledged >= self.round_end
     }
 
-    /// The round is over, see [`Flight::on_progress`]; the next one ends when `next` is acknowledged.
+    /// The round is over, see [`Flight::on_progress`], and begins with `outstanding` in flight; the next
+    /// one ends when `next` is acknowledged.
     #[inline(never)]
-    pub fn end_round(&mut self, acknowledged: i64, next: i64, close: Close) -> Option<Round> {
+    pub fn end_round(
+        &mut self,
+        (acknowledged, next): (i64, i64),
+        outstanding: i64,
+        close: Close,
+    ) -> Option<Round> {
         let rounds = self.rounds.as_mut()?;
         let is_empty = acknowledged >= next;
         let sent = Sent { flight: self.highest, last_payload: self.last_payload };
         let round = rounds.end(acknowledged, is_empty, sent, &close);
-        self.highest = saturated(next.saturating_sub(acknowledged));
+        self.highest = saturated(outstanding);
         self.round_end = if is_empty { IDLE } else { rounds.end_of_repair().unwrap_or(next) };
         Some(round)
     }

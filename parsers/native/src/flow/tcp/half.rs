@@ -231,9 +231,11 @@ impl Half {
         u32::from(announced).saturating_sub(options).max(1)
     }
 
-    /// What is outstanding, in bytes.
-    fn outstanding_bytes(&self) -> i64 {
-        self.next - self.acknowledged
+    /// What is on its way, in bytes: sent and neither acknowledged nor within a SACK block.
+    #[inline(always)]
+    pub(super) fn outstanding_bytes(&self) -> i64 {
+        let sacked = self.trouble.as_ref().map_or(0, |trouble| trouble.sacked.bytes());
+        self.next - self.acknowledged - sacked as i64
     }
 
     /// How the flight of this side's data went from round to round; None if it sent none.
@@ -344,8 +346,9 @@ impl Half {
         if position >= before {
             self.window_end = acknowledger.window_end_from(position, segment.tcp.window);
         }
+        let in_flight = self.outstanding_bytes();
         if position > before {
-            self.flight.note(self.outstanding_bytes());
+            self.flight.note(in_flight);
             outcome.ack_rtt_ns = self.on_progress(position, segment.time_ns, pool);
             if let Some((_, echo)) = segment.tcp.options.timestamp {
                 outcome.timestamp_rtt_ns = self.on_echo(echo, segment.time_ns, pool);
@@ -356,9 +359,6 @@ impl Half {
                 && self.is_late(rtt_ns)
             {
                 outcome.is_delayed_ack = self.note_delay(bytes, acknowledger, segment);
-            }
-            if self.flight.on_progress(bytes, self.acknowledged, segment.time_ns) {
-                outcome.round = self.end_round(acknowledger, segment, outcome.ack_rtt_ns);
             }
         } else if position == before
             && self.next > position
@@ -374,6 +374,15 @@ impl Half {
         }
         if self.trouble.is_some() || !segment.sack.is_empty() {
             self.on_acknowledgement_in_trouble((before, position), acknowledger, segment);
+        }
+        let left = in_flight - self.outstanding_bytes();
+        if position > before {
+            if self.flight.on_progress(left, self.acknowledged, segment.time_ns) {
+                outcome.round = self.end_round(acknowledger, segment, (in_flight, outcome.ack_rtt_ns));
+            }
+        } else if left != 0 {
+            self.flight.note(in_flight);
+            self.flight.on_sacked(left, segment.time_ns);
         }
     }
 
@@ -433,16 +442,19 @@ impl Half {
         &mut self,
         acknowledger: &Half,
         segment: &Segment<'_>,
-        rtt_ns: Option<u64>,
+        (in_flight, rtt_ns): (i64, Option<u64>),
     ) -> Option<Round> {
+        let has_sack = self.trouble.as_ref().is_some_and(|trouble| trouble.has_sack);
         let close = Close {
             time_ns: segment.time_ns,
             window: acknowledger.windows.last().and_then(|window| acknowledger.scaled(window, self)),
             next_window: acknowledger.scaled(segment.tcp.window, self),
             full_size: self.full_size(acknowledger),
+            in_flight: has_sack.then(|| in_flight.clamp(0, u32::MAX.into()) as u32),
             rtt_ns,
         };
-        self.flight.end_round(self.acknowledged, self.next, close)
+        let outstanding = self.outstanding_bytes();
+        self.flight.end_round((self.acknowledged, self.next), outstanding, close)
     }
 
     /// Data are sent again.

@@ -89,6 +89,8 @@ pub struct Close {
     pub next_window: Option<u32>,
     /// Payload of a full-sized segment (RFC 1122's Eff.snd.MSS).
     pub full_size: u32,
+    /// What was on its way when it came; None without SACK, where a recovery does not show it.
+    pub in_flight: Option<u32>,
     /// The RTT that the acknowledgement tells, if any.
     pub rtt_ns: Option<u64>,
 }
@@ -135,14 +137,20 @@ pub struct Round {
     pub limit: Limit,
     /// What the window was doing; None where something else limited the flight.
     pub phase: Option<Phase>,
+    /// The flight at its end, if that is the end of a recovery; None without SACK.
+    pub last_flight: Option<u32>,
 }
 
 impl Round {
-    /// The congestion window, if that was the limit. While something is sent again more is outstanding
-    /// than on its way, because what arrived beyond the gap is not acknowledged.
+    /// The congestion window, if that was the limit. A recovery makes it smaller from its first
+    /// acknowledgement to the last (RFC 6937): known is the window at its end, if SACK tells what is
+    /// missing. After a timeout what was lost and what is on its way cannot be told apart.
     pub fn cwnd(&self) -> Option<u32> {
-        let is_repairing = matches!(self.phase, Some(Phase::Recovery | Phase::Timeout));
-        (self.limit == Limit::Network && !is_repairing).then_some(self.flight)
+        match (self.limit, self.phase) {
+            (Limit::Application | Limit::Receiver, _) | (_, Some(Phase::Timeout)) => None,
+            (Limit::Network, Some(Phase::Recovery)) => self.last_flight,
+            (Limit::Network, _) => Some(self.flight),
+        }
     }
 }
 
@@ -314,6 +322,7 @@ impl Rounds {
         let limit = self.limit(is_empty, sent, close);
         self.last_payload = sent.last_payload;
         let phase = self.phase(limit, sent.flight);
+        let is_repaired = self.end_of_repair().is_some_and(|until| acknowledged >= until);
         let round = Round {
             start_ns: self.since_ns,
             duration_ns: elapsed_ns(self.since_ns, close.time_ns),
@@ -323,12 +332,15 @@ impl Rounds {
             rtt_ns: close.rtt_ns,
             limit,
             phase,
+            last_flight: close.in_flight.filter(|_| is_repaired),
         };
         self.count = self.count.saturating_add(1);
         self.max_flight = self.max_flight.max(round.flight);
-        self.max_cwnd = self.max_cwnd.max(round.cwnd().unwrap_or(0));
+        if phase != Some(Phase::Recovery) {
+            self.max_cwnd = self.max_cwnd.max(round.cwnd().unwrap_or(0));
+        }
         self.times.add(limit, round.duration_ns);
-        if self.end_of_repair().is_some_and(|until| acknowledged >= until) {
+        if is_repaired {
             self.end_episode(close.time_ns);
         }
         self.is_closed = is_empty && close.next_window.is_some_and(|window| window < close.full_size);

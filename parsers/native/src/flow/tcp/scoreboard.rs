@@ -10,6 +10,8 @@ const MAX_RANGES: usize = 256;
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
     ranges: Vec<(i64, i64)>,
+    /// Positions in all of them.
+    bytes: u64,
 }
 
 impl Scoreboard {
@@ -34,7 +36,7 @@ impl Scoreboard {
             }
         } else {
             if self.ranges.len() == MAX_RANGES {
-                self.ranges.remove(0);
+                self.bytes -= length(self.ranges.remove(0));
             }
             if self.ranges.capacity() == 0 {
                 // Most losses come alone, and a vector begins with room for four.
@@ -43,16 +45,18 @@ impl Scoreboard {
             let at = self.ranges.partition_point(|range| range.1 < start);
             self.ranges.insert(at, merged);
         }
+        self.bytes += length(merged) - known;
         length(merged) > known
     }
 
     /// All below `position` is acknowledged.
     pub fn acknowledge(&mut self, position: i64) {
         let whole = self.ranges.partition_point(|range| range.1 <= position);
-        self.ranges.drain(..whole);
+        self.bytes -= self.ranges.drain(..whole).map(length).sum::<u64>();
         if let Some(first) = self.ranges.first_mut()
             && first.0 < position
         {
+            self.bytes -= length((first.0, position));
             first.0 = position;
         }
         if self.ranges.is_empty() {
@@ -64,6 +68,12 @@ impl Scoreboard {
     /// Whether anything arrived behind `position`.
     pub fn has_beyond(&self, position: i64) -> bool {
         self.ranges.last().is_some_and(|range| range.1 > position)
+    }
+
+    /// How much arrived beyond the acknowledgement.
+    #[inline(always)]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// The end of the highest range.
@@ -106,6 +116,7 @@ mod tests {
                 }
                 let bytes: u64 = board.ranges.iter().map(|range| super::length(*range)).sum();
                 prop_assert_eq!((bytes, board.is_empty()), (set.len() as u64, set.is_empty()));
+                prop_assert_eq!(board.bytes(), bytes);
                 prop_assert_eq!(board.has_beyond(start), set.last().is_some_and(|&last| last >= start));
             }
         }
