@@ -41,6 +41,8 @@ TABLES = {
     "`tfrctrace convert --what feedback`.",
     "loss_events": "One row for each loss event of TFRC: `trace.loss_events`, "
     "`tfrctrace convert --what loss_events`.",
+    "findings": "One row for each thing that is wrong with a packet of TFRC or with what an end does: "
+    "`trace.findings`, `tfrctrace convert --what findings`.",
     "loss_intervals": "One row for each loss interval that counts in a report of TFRC: "
     "`trace.loss_intervals`, `tfrctrace convert --what loss_intervals`.",
     "links": "One row for each pair of 802.11 stations and each way: `trace.links`, "

@@ -143,6 +143,9 @@ class Analysis:
     def loss_intervals(self) -> Table:
         """Loss intervals at each report, if `loss_intervals` was asked for."""
     @property
+    def findings(self) -> Table:
+        """What is wrong with the packets and ends of TFRC, if `findings` was asked for."""
+    @property
     def links(self) -> Table:
         """Links between 802.11 stations, one row for each pair of transmitter and receiver."""
     @property
@@ -193,7 +196,9 @@ def analyse(
     feedback: bool = False,
     loss_events: bool = False,
     loss_intervals: bool = False,
+    findings: bool = False,
     tfrc: Sequence[tuple[str, float]] = (),
+    tfrc_profile: str | None = None,
     dissect: Sequence[tuple[int, str | OwnLayout]] = (),
     max_flows: int = 1_000_000,
     max_samples: int = 10_000_000,
@@ -206,11 +211,12 @@ def analyse(
     `input_formats` (else the content tells), `layer` one of `node_layers` (else the highest in a simulator's
     trace), `vantage` one of `vantage_points` (else it is inferred). `bins` collects time bins of `bin_ns`
     nanoseconds; without a width it starts at 1 ms and doubles until the table is small.
-    `rtt`, `losses`, `rounds`, `links`, `feedback`, `loss_events` and `loss_intervals` collect samples, at
-    most `max_samples` of each; `tcp` counts the details of connections. `tfrc` has parameters of ns-2's TFRC
-    agents by name that are not the defaults; a wrong one raises ValueError. `dissect` names the layout (one
-    of `probe_layouts`, or fields) with which UDP payloads from or to a port begin; others are recognised. An
-    exception that `filter` raises passes through.
+    `rtt`, `losses`, `rounds`, `links`, `feedback`, `loss_events`, `loss_intervals` and `findings` collect
+    samples, at most `max_samples` of each; `tcp` counts the details of connections. `tfrc` has parameters of
+    ns-2's TFRC agents by name that are not the defaults, `tfrc_profile` names whose rules the ends of
+    captured flows are held against (one of `tfrc_profiles`); a wrong one raises ValueError. `dissect` names
+    the layout (one of `probe_layouts`, or fields) with which UDP payloads from or to a port begin; others are
+    recognised. An exception that `filter` raises passes through.
     """
 
 def analyse_pair(
@@ -252,6 +258,9 @@ def tfrc_parameters() -> list[str]:
 
 def tfrc_takes(name: str, value: float) -> bool:
     """Return whether there is such a parameter that may have this value."""
+
+def tfrc_profiles() -> list[str]:
+    """Return the profiles that `tfrc_profile` may name."""
 
 def vantage_points() -> list[str]:
     """Return the places that `vantage` may name."""

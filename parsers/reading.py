@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from tfrctrace.errors import STANDARD_INPUT, FilterError, input_problem
 from tfrctrace.parsers._native import PacketReader, Progress, analyse, analyse_pair
 from tfrctrace.parsers.sources import size_in_bytes
+from tfrctrace.parsers.tfrc import NOTHING_TOLD, TfrcParameters
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -36,6 +37,7 @@ TableName = Literal[
     "feedback",
     "loss_events",
     "loss_intervals",
+    "findings",
     "links",
     "link_samples",
     "transits",
@@ -68,8 +70,8 @@ class Settings:
     `_native.vantage_points`); else it is inferred."""
     dissect: tuple[tuple[int, str | OwnLayout], ...] = ()
     """With what the datagrams of a UDP port begin, where that is not recognised."""
-    tfrc: tuple[tuple[str, float], ...] = ()
-    """Parameters of ns-2's TFRC agents that a trace does not tell, where they are not the defaults."""
+    tfrc: TfrcParameters = NOTHING_TOLD
+    """What a trace does not tell of TFRC's ends."""
     join: bool
     """Whether the inputs are one trace, one after the other."""
     pair: Pair | None = None
@@ -232,7 +234,9 @@ class Pass:
             feedback="feedback" in self._collect,
             loss_events="loss_events" in self._collect,
             loss_intervals="loss_intervals" in self._collect,
-            tfrc=settings.tfrc,
+            findings="findings" in self._collect,
+            tfrc=settings.tfrc.agents,
+            tfrc_profile=settings.tfrc.profile,
             dissect=settings.dissect,
             max_flows=settings.max_flows,
             max_samples=settings.max_samples,

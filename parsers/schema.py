@@ -896,24 +896,89 @@ VARIABLES: Final = (
     Column("value", "float64", "", "what the sender itself wrote down"),
 )
 
+_ONE_END: Final = "captured at the sender of the data, where the receiver's losses do not show"
+_NO_SENDER: Final = "the report never arrived, or no round-trip time is known"
+
 FEEDBACK: Final = (
     Column("flow", "uint32", "", "number of the conversation"),
     Column("direction", "string", "", "direction of the data that the report is about"),
-    Column("time_ns", "int64", "ns", "when TFRC's receiver sent the report"),
-    Column("received_ns", "int64", "ns", "when it arrived; a second row if it arrived twice", "it never did"),
+    Column("time_ns", "int64", "ns", "when TFRC's receiver sent the report; in a capture when it passed"),
+    Column(
+        "received_ns",
+        "int64",
+        "ns",
+        "when it arrived, in a capture when it passed; a second row if it arrived twice",
+        _NO_SENDER,
+    ),
     Column("packet", "uint64", "", "its number in the source, where it was sent"),
     Column("sequence", "uint64", "", "highest sequence number that had arrived", "not in the trace"),
-    Column("p", "float64", "", "loss event rate; 0 before the first loss event"),
-    Column("x_recv_bps", "float64", "bit/s", "rate at which payload arrived"),
+    Column(
+        "p",
+        "float64",
+        "",
+        "loss event rate as rebuilt from the data packets; 0 before the first loss event",
+        _ONE_END,
+    ),
+    Column("reported_p", "float64", "", "loss event rate that the report names", "it names none"),
+    Column("p_difference", "float64", "", "reported_p - p", "either is not known"),
+    Column("x_recv_bps", "float64", "bit/s", "rate at which payload arrived, as rebuilt", _ONE_END),
+    Column("reported_x_recv_bps", "float64", "bit/s", "receive rate that the report names", "it names none"),
+    Column(
+        "x_recv_difference_bps", "float64", "bit/s", "reported_x_recv_bps - x_recv_bps", "either is not known"
+    ),
+    Column(
+        "elapsed_ms",
+        "float64",
+        "ms",
+        "time that the receiver says it held the packet it acknowledges",
+        "the report names none",
+    ),
     Column("rtt_ms", "float64", "ms", "round-trip time that the report gave the sender", "as received_ns"),
     Column("r_ms", "float64", "ms", "R: smoothed round-trip time after it", "as received_ns"),
+    Column(
+        "r_sqmean",
+        "float64",
+        "s^0.5",
+        "R_sqmean: mean square root of the round-trip times (RFC 5348 section 4.5)",
+        "as received_ns, or ns-2",
+    ),
     Column("t_rto_ms", "float64", "ms", "t_RTO of the throughput equation after it", "as received_ns"),
     Column("x_bps", "float64", "bit/s", "X: allowed sending rate after it, payload", "as received_ns"),
+    Column(
+        "x_inst_bps",
+        "float64",
+        "bit/s",
+        "X_inst: the same, less while the round-trip time grows (RFC 5348 section 4.5)",
+        "as received_ns, or ns-2",
+    ),
+    Column(
+        "sent_bps",
+        "float64",
+        "bit/s",
+        "payload that was sent since the report before",
+        "as received_ns, the first report, or ns-2",
+    ),
+    Column(
+        "data_limited",
+        "uint32",
+        "",
+        "1 if that was less than nine tenths of X: the application had no more",
+        "as received_ns, or ns-2",
+    ),
+    Column(
+        "rtt_method",
+        "string",
+        "",
+        "what rtt_ms is made of: `ack` (acknowledged packet and elapsed time), `timestamp` (echo), `ccval` "
+        "(window counter, RFC 4342 section 8.1), `estimate` (RFC 6323)",
+        "as received_ns",
+    ),
     Column(
         "mode",
         "string",
         "",
-        "what X follows: `slow_start`, `leaving_slow_start`, `increase` or `decrease` towards the equation's",
+        "what X follows: `slow_start`, `equation` or `receive_rate`; of ns-2's agents `slow_start`, "
+        "`leaving_slow_start`, `increase` or `decrease` towards the equation's",
         "as received_ns",
     ),
 )
@@ -924,7 +989,12 @@ LOSS_EVENTS: Final = (
     Column("time_ns", "int64", "ns", "when the receiver learnt of it"),
     Column("packet", "uint64", "", "number in the source of the packet that told it"),
     Column("start_sequence", "int64", "", "sequence number of the first packet lost or marked"),
-    Column("lost_ns", "int64", "ns", "when that was sent, between its neighbours (RFC 5348 section 5.2)"),
+    Column(
+        "lost_ns",
+        "int64",
+        "ns",
+        "when that was sent or would have come, between its neighbours (RFC 5348 section 5.2)",
+    ),
     Column("packets", "uint64", "", "packets lost or marked in it"),
 )
 
@@ -934,7 +1004,27 @@ LOSS_INTERVALS: Final = (
     Column("time_ns", "int64", "ns", "when the receiver sent a report"),
     Column("packet", "uint64", "", "number of the report in the source"),
     Column("interval", "uint32", "", "0 for the open one, 1 for the newest that a loss event closed, to 8"),
-    Column("packets", "float64", "", "its length; the first of a flow is made of the receive rate"),
+    Column(
+        "packets",
+        "float64",
+        "",
+        "its length as rebuilt; the first of a flow is made of the receive rate",
+        _ONE_END + ", or only the report has it",
+    ),
+    Column("reported_packets", "float64", "", "its length as the report names it", "it names none"),
+)
+
+FINDINGS: Final = (
+    Column("flow", "uint32", "", "number of the conversation"),
+    Column("direction", "string", "", "direction of the data that it is about"),
+    Column("time_ns", "int64", "ns", "when it showed"),
+    Column("packet", "uint64", "", "number in the source of the packet that showed it"),
+    Column("finding", "string", "", "what is wrong, by name; `docs/tfrc.md` has them all"),
+    Column("end", "string", "", "who should have done otherwise: `sender`, `receiver`, or `path` if neither"),
+    Column("rule", "string", "", "where the rule stands"),
+    Column("value", "float64", "", "what was found, in `unit`", "nothing to be measured"),
+    Column("limit", "float64", "", "what would have been right, in `unit`", "as value"),
+    Column("unit", "string", "", "unit of both"),
 )
 
 LINKS: Final = (
@@ -1021,6 +1111,7 @@ TABLES: Final = {
     "feedback": FEEDBACK,
     "loss_events": LOSS_EVENTS,
     "loss_intervals": LOSS_INTERVALS,
+    "findings": FINDINGS,
     "links": LINKS,
     "link_samples": LINK_SAMPLES,
     "transits": TRANSITS,

@@ -1,18 +1,35 @@
-"""Parameters of ns-2's TFRC agents, which its traces do not tell."""
+"""How TFRC's ends are held to be: parameters of ns-2's agents, and whose rules those of captures obey."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tfrctrace.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+PROFILE: Final = "profile"
+"""The one parameter whose value is a name."""
 
-def parse_parameter(text: str) -> tuple[str, float]:
+
+class TfrcParameters(NamedTuple):
+    """What the user knows of TFRC's ends that a trace does not tell."""
+
+    profile: str | None = None
+    """Whose rules the ends of captured flows obey (one of `_native.tfrc_profiles`)."""
+    agents: tuple[tuple[str, float], ...] = ()
+    """Parameters of ns-2's agents that are not the defaults."""
+
+
+NOTHING_TOLD: Final = TfrcParameters()
+
+
+def parse_parameter(text: str) -> tuple[str, float | str]:
     """Return name and value of `NAME=VALUE`."""
     name, _, value = text.partition("=")
+    if name == PROFILE:
+        return name, value
     try:
         return name, float(value)
     except ValueError:
@@ -21,16 +38,35 @@ def parse_parameter(text: str) -> tuple[str, float]:
         ) from None
 
 
-def check_parameters(parameters: Iterable[tuple[str, float]]) -> tuple[tuple[str, float], ...]:
-    """Return the parameters, or raise if ns-2's agents have none of that name or not with that value."""
+def check_parameters(parameters: Iterable[tuple[str, float | str]]) -> TfrcParameters:
+    """Return the parameters, or raise if there are none of that name or not with that value."""
+    profile = None
+    agents = []
+    for name, value in parameters:
+        if name == PROFILE:
+            profile = _checked_profile(value)
+        else:
+            agents.append(_checked_parameter(name, value))
+    return TfrcParameters(profile, tuple(agents))
+
+
+def _checked_profile(value: float | str) -> str:
+    from tfrctrace.parsers._native import tfrc_profiles
+
+    names = tfrc_profiles()
+    if not isinstance(value, str) or value not in names:
+        raise UsageError(f"no profile of TFRC is called `{value}`", hint=f"there are {', '.join(names)}")
+    return value
+
+
+def _checked_parameter(name: str, value: float | str) -> tuple[str, float]:
     from tfrctrace.parsers._native import tfrc_parameters, tfrc_takes
 
-    checked = tuple(parameters)
-    for name, value in checked:
-        if name not in tfrc_parameters():
-            raise UsageError(
-                f"ns-2's TFRC has no parameter `{name}`", hint=f"it has {', '.join(tfrc_parameters())}"
-            )
-        if not tfrc_takes(name, value):
-            raise UsageError(f"the parameter `{name}` of ns-2's TFRC cannot be {value:g}")
-    return checked
+    if name not in tfrc_parameters():
+        raise UsageError(
+            f"ns-2's TFRC has no parameter `{name}`",
+            hint=f"it has {', '.join(tfrc_parameters())}; captures have a `{PROFILE}`",
+        )
+    if isinstance(value, str) or not tfrc_takes(name, value):
+        raise UsageError(f"the parameter `{name}` of ns-2's TFRC cannot be {value}")
+    return name, value

@@ -46,6 +46,7 @@ _EVERYTHING: Final = (
     "feedback",
     "loss_events",
     "loss_intervals",
+    "findings",
     "links",
     "link_samples",
 )
@@ -62,7 +63,7 @@ def open(
     layer: str | None = None,
     vantage: str | None = None,
     dissect: Iterable[str] = (),
-    tfrc: Mapping[str, float] | None = None,
+    tfrc: Mapping[str, float | str] | None = None,
     join: bool = False,
     pair: bool = False,
     clock_offset: str | None = None,
@@ -79,13 +80,13 @@ def open(
     `filter` is an expression of tcpdump. `input_format` says what the inputs are where their content does
     not, `layer` where in a simulator's nodes packets count as sent and received, `vantage` where the captures
     were taken (`sender`, `receiver` or `middle` of the direction with more payload; else it is inferred),
-    `dissect` how datagrams of a port begin, as `udp:9000=mymodule:MyHeader`, `tfrc` which parameters of
-    ns-2's TFRC agents a script has changed, as `{"df": 0.9}`. Several files are separate traces, with flows
-    numbered through; with `join` they are one trace that was rotated, with `pair` two captures of the same
-    packets at two places of their path. The second one's clock is ahead by `clock_offset` (such as `"-2.5s"`,
-    or `"0s"` for one clock), else that is estimated. `bin_width` such as `"10ms"` sets the width of
-    `Trace.bins`. `max_flows` and `max_samples` bound the memory, `max_decompressed_bytes` the size of a
-    compressed input.
+    `dissect` how datagrams of a port begin, as `udp:9000=mymodule:MyHeader`, `tfrc` whose rules
+    TFRC's ends obey, as `{"profile": "linux"}`, and which parameters of ns-2's agents a script has changed,
+    as `{"df": 0.9}`. Several files are separate traces, with flows numbered through; with `join` they are one
+    trace that was rotated, with `pair` two captures of the same packets at two places of their path. The
+    second one's clock is ahead by `clock_offset` (such as `"-2.5s"`, or `"0s"` for one clock), else that is
+    estimated. `bin_width` such as `"10ms"` sets the width of `Trace.bins`. `max_flows` and `max_samples` bound
+    the memory, `max_decompressed_bytes` the size of a compressed input.
 
     Raises `FilterError` for a wrong filter, and `InputError` (here or at the first question) if none of the
     inputs can be read. If some can, or with a reservation, a `TfrctraceWarning` says so.
@@ -245,6 +246,11 @@ class Trace:
     def loss_intervals(self) -> pl.DataFrame:
         """One row for each loss interval (packets) that counts in a report of TFRC."""
         return self.table("loss_intervals").frame()
+
+    @property
+    def findings(self) -> pl.DataFrame:
+        """One row for each thing that is wrong with a packet of TFRC or with what an end does."""
+        return self.table("findings").frame()
 
     @property
     def links(self) -> pl.DataFrame:

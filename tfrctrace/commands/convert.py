@@ -50,6 +50,7 @@ What = Literal[
     "feedback",
     "loss_events",
     "loss_intervals",
+    "findings",
     "links",
     "link_samples",
     "transits",
@@ -63,13 +64,17 @@ _SAMPLES: Final = (
     "feedback",
     "loss_events",
     "loss_intervals",
+    "findings",
     "link_samples",
     "transits",
 )
 """Tables of which `--max-samples` bounds the length."""
 
-_OF_TFRC: Final = ("flows", "feedback", "loss_events", "loss_intervals")
+_OF_TFRC: Final = ("flows", "feedback", "loss_events", "loss_intervals", "findings")
 """Tables for which the parameters of TFRC's agents matter."""
+
+_OF_VANTAGE: Final = ("flows", "feedback", "loss_intervals")
+"""Tables of which the place of the capture tells what can be known."""
 
 
 def convert(
@@ -186,8 +191,8 @@ def _refuse_contradictions(
         raise UsageError("the packets of a pair are matched", hint="choose `--what transits`")
     if layer is not None and what == "packets":
         raise UsageError("`--layer` chooses what is counted, and the table of packets has every layer")
-    if vantage != "auto" and what != "flows":
-        raise UsageError("`--vantage` says what can be known of flows, so it is for `--what flows` only")
+    if vantage != "auto" and what not in _OF_VANTAGE:
+        raise UsageError(f"`--vantage` is for `--what {'`, `'.join(_OF_VANTAGE)}` only")
     if dissect and what != "flows":
         raise UsageError("`--dissect` gives delivery and jitter of flows, so it is for `--what flows` only")
     if bin_width is not None and what != "bins":

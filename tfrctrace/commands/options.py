@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tfrctrace.parsers.filters import CompiledFilter
     from tfrctrace.parsers.pairing import Pair as PairSettings
     from tfrctrace.parsers.reading import Pass
+    from tfrctrace.parsers.tfrc import TfrcParameters
 
 Traces = Annotated[
     list[str],
@@ -67,7 +68,8 @@ Tfrc = Annotated[
     typer.Option(
         "--tfrc",
         metavar="NAME=VALUE",
-        help="A parameter of ns-2's TFRC agents that the script has changed, as df=0.9 or tcp_tick=0.01.",
+        help="How TFRC's ends work: of captures profile=rfc5348, rfc3448 or linux; of ns-2 what the script "
+        "has changed, as df=0.9 or tcp_tick=0.01.",
     ),
 ]
 Filter = Annotated[
@@ -166,7 +168,7 @@ def open_trace(
         layer=layer,
         vantage=given_vantage,
         dissect=_parsed(dissect) if dissect else (),
-        tfrc=_parameters(tfrc) if tfrc else (),
+        tfrc=_parameters(tfrc or []),
         join=join,
         pair=_pair_of(pair, clock_offset, others) if pair or clock_offset is not None else None,
         max_flows=max_flows,
@@ -211,7 +213,7 @@ def _parsed(dissect: list[str]) -> tuple[tuple[int, str | OwnLayout], ...]:
     return tuple(map(parse_dissect, dissect))
 
 
-def _parameters(tfrc: list[str]) -> tuple[tuple[str, float], ...]:
+def _parameters(tfrc: list[str]) -> TfrcParameters:
     from tfrctrace.parsers.tfrc import check_parameters, parse_parameter
 
     return check_parameters(map(parse_parameter, tfrc))

@@ -20,7 +20,8 @@ use crate::flow::key::Side;
 use crate::flow::tcp::class::Finding;
 use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tcp::{Outcome, Round};
-use crate::flow::tfrc::{Happening, TfrcSamples};
+use crate::flow::tfrc::TfrcSamples;
+use crate::flow::tfrc::simulated::Happening;
 use crate::flow::{Backlog, Flow, FlowTable, Found, Fragments, LOOK_UPS};
 use crate::frame::Frame;
 use crate::input::Progress;
@@ -30,6 +31,7 @@ use crate::samples::{Samples, VariableSample};
 use crate::source::InputFormat;
 use crate::summary::SourceSummary;
 use crate::tfrc::ns2::Parameters;
+use crate::tfrc::profile::Profile;
 use crate::wire::probe::ProbeLayout;
 pub use pairing::{Fate, Pairing, Transit};
 
@@ -59,6 +61,10 @@ pub struct Options {
     pub loss_events: bool,
     /// Collect TFRC's loss intervals at every report.
     pub loss_intervals: bool,
+    /// Collect what is wrong with the packets and ends of TFRC.
+    pub findings: bool,
+    /// Whose rules TFRC's ends are held against in a capture.
+    pub tfrc_profile: Profile,
     /// Parameters of ns-2's TFRC agents, which a trace does not tell.
     pub tfrc: Parameters,
     /// What the payloads of UDP datagrams from or to these ports begin with.
@@ -91,6 +97,8 @@ impl Default for Options {
             feedback: false,
             loss_events: false,
             loss_intervals: false,
+            findings: false,
+            tfrc_profile: Profile::default(),
             tfrc: Parameters::default(),
             dissect: Vec::new(),
             max_flows: 1_000_000,
@@ -241,6 +249,7 @@ impl Analysis {
                 feedback: Samples::new(options.feedback, options.max_samples),
                 loss_events: Samples::new(options.loss_events, options.max_samples),
                 loss_intervals: Samples::new(options.loss_intervals, options.max_samples),
+                findings: Samples::new(options.findings, options.max_samples),
             },
             links: Links::default(),
             link_samples: Samples::new(options.links, options.max_samples),
@@ -266,6 +275,13 @@ impl Analysis {
         let is_larger =
             (payload(side), side == flow.forward()) > (payload(side.other()), side != flow.forward());
         Some((if is_larger { vantage } else { vantage.of_other_direction() }, 1.0))
+    }
+
+    /// Whether losses on the way of the data of `side` can be seen: not where it is captured when it
+    /// is sent.
+    pub fn shows_arrivals(&self, flow: &Flow, side: Side) -> bool {
+        let shows_both = flow.deliveries.is_some() && !flow.is_numbered();
+        shows_both || self.vantage(flow, side).is_none_or(|(vantage, _)| vantage != Vantage::Sender)
     }
 
     /// Read one source to its end. What is wrong with it goes to `problems`; an error is one of
@@ -340,6 +356,7 @@ impl Analysis {
             ("TFRC reports", self.tfrc.feedback.left_out),
             ("loss events", self.tfrc.loss_events.left_out),
             ("loss intervals", self.tfrc.loss_intervals.left_out),
+            ("findings", self.tfrc.findings.left_out),
             ("samples of variables", self.variables.left_out),
             ("packets in time bins", lost_bins),
         ];
@@ -353,11 +370,14 @@ impl Analysis {
 
     /// Take over what TFRC's ends still held back, and order it by time.
     fn finish_tfrc(&mut self) {
-        for flow in self.flows.iter_mut().filter_map(|flow| flow.tfrc.as_deref_mut()) {
-            flow.finish(&mut self.tfrc);
+        for (number, flow) in (0..).zip(self.flows.iter_mut()) {
+            if let Some(ends) = flow.tfrc.as_deref_mut() {
+                ends.finish(number, &mut self.tfrc);
+            }
         }
         self.tfrc.feedback.kept.sort_by_key(|sample| sample.sent_ns);
         self.tfrc.loss_events.kept.sort_by_key(|sample| sample.time_ns);
+        self.tfrc.findings.kept.sort_by_key(|sample| sample.at.time_ns);
     }
 
     /// A layer that was asked for and that the trace does not show.
@@ -559,7 +579,7 @@ impl Analysis {
         };
         let Found { flow, side } = found;
         let followed = self.flows.get_mut(flow).tfrc.get_or_insert_default();
-        followed.take((flow, side), happening, packet, &self.options.tfrc, &mut self.tfrc);
+        followed.take_simulated((flow, side), happening, packet, &self.options.tfrc, &mut self.tfrc);
     }
 
     /// Look for a number in the payload of a datagram.

@@ -30,7 +30,7 @@ use crate::flow::rtt::{RttRange, RttStatistics, Sketch};
 use crate::flow::tcp::class::{Class, Evidence};
 use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tcp::{Connection, Half};
-use crate::flow::tfrc::Rebuilt;
+use crate::flow::tfrc::Summary;
 use crate::flow::{Direction, Flow, FlowTable, Found, direction_name};
 use crate::reading::Reading;
 use crate::samples::VariableSample;
@@ -263,8 +263,12 @@ impl<'a> FlowRow<'a> {
     }
 
     /// TFRC's ends of this direction's data.
-    fn tfrc(&self) -> Option<&'a Rebuilt> {
-        self.flow.tfrc.as_deref()?.of(self.side)
+    fn tfrc(&self) -> Option<Summary> {
+        self.flow.tfrc.as_deref()?.summary(self.side)
+    }
+
+    fn shows_arrivals(&self) -> bool {
+        self.analysis.shows_arrivals(self.flow, self.side)
     }
 
     fn notes(&self) -> Option<String> {
@@ -305,8 +309,8 @@ impl<'a> FlowRow<'a> {
         if let Some(dccp) = self.dccp() {
             notes.extend(dccp.half(self.side).findings());
         }
-        if let Some(ends) = self.tfrc() {
-            notes.extend(ends.findings());
+        if let Some(ends) = self.flow.tfrc.as_deref() {
+            notes.extend(ends.notes(self.side));
         }
         (!notes.is_empty()).then(|| notes.join("; "))
     }

@@ -22,7 +22,7 @@ use crate::capture::LinkType;
 use crate::columns::details::DetailRows;
 use crate::columns::links::{LinkRows, LinkSampleRows};
 use crate::columns::rounds::RoundRows;
-use crate::columns::tfrc::{FeedbackRows, LossEventRows, LossIntervalRows};
+use crate::columns::tfrc::{FeedbackRows, FindingRows, LossEventRows, LossIntervalRows};
 use crate::columns::transits::TransitRows;
 use crate::columns::{BinRows, FlowRows, LossRows, PacketRow, PacketRows, Rows, RttRows, VariableRows};
 use crate::error::{Problem, ProblemKind};
@@ -34,6 +34,7 @@ use crate::reading::Reading;
 use crate::source::{InputFormat, Source};
 use crate::summary::SourceSummary;
 use crate::tfrc::ns2::Parameters;
+use crate::tfrc::profile::Profile;
 use crate::wire::probe::{Field, OwnLayout, ProbeLayout};
 
 /// Rows in one batch of a stream: large enough to be quick, small enough that a table of any
@@ -320,6 +321,11 @@ impl Analysis {
     }
 
     #[getter]
+    fn findings(&self) -> Table {
+        Self::table(FindingRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
+    }
+
+    #[getter]
     fn links(&self) -> Table {
         Self::table(LinkRows { analysis: Arc::clone(&self.core) })
     }
@@ -364,7 +370,7 @@ impl Analysis {
 #[pyo3(signature = (
     sources, *, format = None, layer = None, vantage = None, filter = None, bins = false, bin_ns = None, rtt = false, losses = false,
     rounds = false, tcp = false, links = false, feedback = false, loss_events = false, loss_intervals = false,
-    tfrc = Vec::new(), dissect = Vec::new(), max_flows = 1_000_000, max_samples = 10_000_000, max_decompressed_bytes = 64 << 30, progress = None,
+    findings = false, tfrc = Vec::new(), tfrc_profile = None, dissect = Vec::new(), max_flows = 1_000_000, max_samples = 10_000_000, max_decompressed_bytes = 64 << 30, progress = None,
 ))]
 #[allow(clippy::too_many_arguments)]
 fn analyse(
@@ -384,7 +390,9 @@ fn analyse(
     feedback: bool,
     loss_events: bool,
     loss_intervals: bool,
+    findings: bool,
     tfrc: Vec<(String, f64)>,
+    tfrc_profile: Option<&str>,
     dissect: Vec<(u16, GivenLayout)>,
     max_flows: u32,
     max_samples: usize,
@@ -403,7 +411,9 @@ fn analyse(
         feedback,
         loss_events,
         loss_intervals,
+        findings,
         tfrc: parameters(&tfrc)?,
+        tfrc_profile: tfrc_profile.map(profile_by_name).transpose()?.unwrap_or_default(),
         dissect: layouts(&dissect)?,
         max_flows,
         max_samples,
@@ -506,6 +516,17 @@ fn parameters(given: &[(String, f64)]) -> PyResult<Parameters> {
         }
     }
     Ok(parameters)
+}
+
+fn profile_by_name(name: &str) -> PyResult<Profile> {
+    let found = Profile::ALL.into_iter().find(|profile| profile.name() == name);
+    found.ok_or_else(|| PyValueError::new_err(format!("no profile of TFRC `{name}`")))
+}
+
+/// The profiles that `tfrc_profile` may name.
+#[pyfunction]
+fn tfrc_profiles() -> Vec<&'static str> {
+    Profile::ALL.into_iter().map(Profile::name).collect()
 }
 
 /// The formats that `format` may name.
@@ -838,6 +859,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(node_layers, module)?)?;
     module.add_function(wrap_pyfunction!(tfrc_parameters, module)?)?;
     module.add_function(wrap_pyfunction!(tfrc_takes, module)?)?;
+    module.add_function(wrap_pyfunction!(tfrc_profiles, module)?)?;
     module.add_function(wrap_pyfunction!(vantage_points, module)?)?;
     module.add_function(wrap_pyfunction!(probe_layouts, module)?)
 }

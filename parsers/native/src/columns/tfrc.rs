@@ -1,5 +1,6 @@
 //! TFRC's reports, loss events and loss intervals as tables.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -9,23 +10,22 @@ use super::{Columns, FlowRow, Rows, classes};
 use crate::analysis::Analysis;
 use crate::flow::direction_name;
 use crate::flow::key::Side;
-use crate::flow::tfrc::TakenReport;
+use crate::flow::tfrc::{FeedbackSample, LossIntervalSample, TakenReport};
 
 /// What the table of flows tells of TFRC, and of TCP by its measures.
 pub(super) fn flow_columns(rows: &[FlowRow<'_>], columns: &mut Columns) {
-    let last = |row: &FlowRow<'_>| row.tfrc()?.last_report;
     let events = |row: &FlowRow<'_>| match row.tfrc() {
-        Some(ends) => ends.loss_events(),
+        Some(ends) => ends.loss_events.filter(|_| row.shows_arrivals()),
         None => classes::loss_events(row),
     };
     columns.u64("loss_events", rows.iter().map(events));
     let rate = |row: &FlowRow<'_>| match row.tfrc() {
-        Some(ends) => ends.last_report.map(|report| report.p),
+        Some(ends) => ends.p,
         None => classes::loss_event_rate(row),
     };
     columns.f64("loss_event_rate", rows.iter().map(rate));
     columns.u64("feedback_packets", rows.iter().map(|row| row.tfrc().map(|ends| ends.feedback_packets)));
-    columns.f64("x_recv_bps", rows.iter().map(|row| last(row).map(|report| report.x_recv * 8.0)));
+    columns.f64("x_recv_bps", rows.iter().map(|row| row.tfrc()?.x_recv.map(|x_recv| x_recv * 8.0)));
     columns.f64("srtt_ms", rows.iter().map(|row| row.tfrc()?.r.map(|r| r * 1e3)));
 }
 
@@ -58,17 +58,62 @@ impl Rows for FeedbackRows {
         columns.i64("received_ns", rows.iter().map(|row| row.taken.map(|taken| taken.time_ns)));
         columns.u64("packet", rows.iter().map(|row| row.packet));
         columns.u64("sequence", rows.iter().map(|row| row.sequence));
-        columns.f64("p", rows.iter().map(|row| row.p));
-        columns.f64("x_recv_bps", rows.iter().map(|row| row.x_recv * 8.0));
-        let mut taken = |name: &str, value: fn(&TakenReport) -> f64| {
-            columns.f64(name, rows.iter().map(|row| row.taken.as_ref().map(value)));
-        };
-        taken("rtt_ms", |taken| taken.r_sample * 1e3);
-        taken("r_ms", |taken| taken.r * 1e3);
-        taken("t_rto_ms", |taken| taken.t_rto * 1e3);
-        taken("x_bps", |taken| taken.x * 8.0);
-        columns.text("mode", rows.iter().map(|row| row.taken.map(|taken| taken.mode.name())));
+        let shows = Arrivals::of(&self.analysis, &places);
+        let p = |at: usize, row: &FeedbackSample| row.p.filter(|_| shows.at(at));
+        let x_recv = |at: usize, row: &FeedbackSample| row.x_recv.filter(|_| shows.at(at)).map(|x| x * 8.0);
+        let numbered = || rows.iter().enumerate();
+        columns.f64("p", numbered().map(|(at, row)| p(at, row)));
+        columns.f64("reported_p", rows.iter().map(|row| row.reported_p));
+        let difference = |at, row: &FeedbackSample| Some(row.reported_p? - p(at, row)?);
+        columns.f64("p_difference", numbered().map(|(at, row)| difference(at, row)));
+        let reported = |row: &FeedbackSample| row.reported_x_recv.map(|x_recv| x_recv * 8.0);
+        columns.f64("x_recv_bps", numbered().map(|(at, row)| x_recv(at, row)));
+        columns.f64("reported_x_recv_bps", rows.iter().map(reported));
+        let difference = |at, row: &FeedbackSample| Some(reported(row)? - x_recv(at, row)?);
+        columns.f64("x_recv_difference_bps", numbered().map(|(at, row)| difference(at, row)));
+        columns.f64("elapsed_ms", rows.iter().map(|row| row.elapsed.map(|elapsed| elapsed * 1e3)));
+        sender_columns(rows, &mut columns);
         columns.finish(rows.len())
+    }
+}
+
+/// What the sender made of each report.
+fn sender_columns(rows: &[FeedbackSample], columns: &mut Columns) {
+    let mut taken = |name: &str, value: fn(&TakenReport) -> Option<f64>| {
+        columns.f64(name, rows.iter().map(|row| row.taken.as_ref().and_then(value)));
+    };
+    taken("rtt_ms", |taken| taken.r_sample.map(|(r_sample, _)| r_sample * 1e3));
+    taken("r_ms", |taken| Some(taken.r * 1e3));
+    taken("r_sqmean", |taken| taken.rfc.map(|rfc| rfc.r_sqmean));
+    taken("t_rto_ms", |taken| Some(taken.t_rto * 1e3));
+    taken("x_bps", |taken| Some(taken.x * 8.0));
+    taken("x_inst_bps", |taken| taken.rfc.map(|rfc| rfc.x_inst * 8.0));
+    taken("sent_bps", |taken| taken.rfc?.x_sent.map(|x_sent| x_sent * 8.0));
+    let is_limited = |row: &FeedbackSample| row.taken?.rfc.map(|rfc| u32::from(rfc.is_data_limited));
+    columns.u32("data_limited", rows.iter().map(is_limited));
+    columns.text("rtt_method", rows.iter().map(|row| row.taken?.r_sample.map(|(_, method)| method)));
+    columns.text("mode", rows.iter().map(|row| row.taken.map(|taken| taken.mode)));
+}
+
+/// Whether arrivals at the receiver, and so its losses, can be seen in the directions of some rows.
+struct Arrivals<'a> {
+    places: &'a [(u32, Side)],
+    shown: HashMap<(u32, Side), bool>,
+}
+
+impl<'a> Arrivals<'a> {
+    fn of(analysis: &Analysis, places: &'a [(u32, Side)]) -> Self {
+        let mut shown = HashMap::new();
+        for &(flow, side) in places {
+            shown
+                .entry((flow, side))
+                .or_insert_with(|| analysis.shows_arrivals(analysis.flows.get(flow), side));
+        }
+        Self { places, shown }
+    }
+
+    fn at(&self, row: usize) -> bool {
+        self.places.get(row).and_then(|place| self.shown.get(place)).copied().unwrap_or_default()
     }
 }
 
@@ -93,9 +138,38 @@ impl Rows for LossEventRows {
         columns.i64("time_ns", rows.iter().map(|row| row.time_ns));
         columns.u64("packet", rows.iter().map(|row| row.packet));
         columns.i64("start_sequence", rows.iter().map(|row| row.start));
-        // A float beyond the range of integers saturates.
-        columns.i64("lost_ns", rows.iter().map(|row| (row.start_time * 1e9).round() as i64));
+        columns.i64("lost_ns", rows.iter().map(|row| row.lost_ns));
         columns.u64("packets", rows.iter().map(|row| row.packets));
+        columns.finish(rows.len())
+    }
+}
+
+/// The table of findings, in order of time.
+pub struct FindingRows {
+    /// What is shown.
+    pub analysis: Arc<Analysis>,
+    /// Number of the first flow.
+    pub first_flow: u32,
+}
+
+impl Rows for FindingRows {
+    fn len(&self) -> usize {
+        self.analysis.tfrc.findings.kept.len()
+    }
+
+    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
+        let rows = self.analysis.tfrc.findings.kept.get(start..end).unwrap_or_default();
+        let places: Vec<_> = rows.iter().map(|row| (row.at.flow, row.at.side)).collect();
+        let mut columns = Columns::default();
+        place(&mut columns, &self.analysis, self.first_flow, &places);
+        columns.i64("time_ns", rows.iter().map(|row| row.at.time_ns));
+        columns.u64("packet", rows.iter().map(|row| row.at.packet));
+        columns.text("finding", rows.iter().map(|row| Some(row.finding.kind.name())));
+        columns.text("end", rows.iter().map(|row| Some(row.finding.kind.end())));
+        columns.text("rule", rows.iter().map(|row| Some(row.finding.kind.rule())));
+        columns.f64("value", rows.iter().map(|row| row.finding.value));
+        columns.f64("limit", rows.iter().map(|row| row.finding.limit));
+        columns.text("unit", rows.iter().map(|row| Some(row.finding.kind.unit())));
         columns.finish(rows.len())
     }
 }
@@ -121,7 +195,10 @@ impl Rows for LossIntervalRows {
         columns.i64("time_ns", rows.iter().map(|row| row.time_ns));
         columns.u64("packet", rows.iter().map(|row| row.packet));
         columns.u32("interval", rows.iter().map(|row| row.index));
-        columns.f64("packets", rows.iter().map(|row| row.packets));
+        let shows = Arrivals::of(&self.analysis, &places);
+        let packets = |(at, row): (usize, &LossIntervalSample)| row.packets.filter(|_| shows.at(at));
+        columns.f64("packets", rows.iter().enumerate().map(packets));
+        columns.f64("reported_packets", rows.iter().map(|row| row.reported));
         columns.finish(rows.len())
     }
 }

@@ -34,6 +34,49 @@ pub enum FirstInterval {
     Given(f64),
 }
 
+/// Whose rules the ends of a captured flow are held against.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// RFC 5348.
+    #[default]
+    Rfc5348,
+    /// RFC 3448, its predecessor.
+    Rfc3448,
+    /// Linux's CCID 3, up to the release that dropped it.
+    Linux,
+}
+
+impl Profile {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Rfc5348, Self::Rfc3448, Self::Linux];
+
+    /// The name in options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rfc5348 => "rfc5348",
+            Self::Rfc3448 => "rfc3448",
+            Self::Linux => "linux",
+        }
+    }
+
+    /// The receiver's part.
+    pub fn receiver(self) -> ReceiverProfile {
+        match self {
+            Self::Rfc5348 => ReceiverProfile::rfc5348(),
+            Self::Rfc3448 => ReceiverProfile::rfc3448(),
+            Self::Linux => ReceiverProfile::linux(),
+        }
+    }
+
+    /// The sender's part, for packets of `s` bytes.
+    pub fn sender(self, s: f64) -> SenderProfile {
+        match self {
+            Self::Rfc5348 => SenderProfile::rfc5348(s),
+            Self::Rfc3448 | Self::Linux => SenderProfile::rfc3448(s),
+        }
+    }
+}
+
 /// A receiver's choices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReceiverProfile {

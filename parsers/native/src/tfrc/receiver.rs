@@ -92,6 +92,16 @@ impl Receiver {
         self.tracker.now.p(time, rtt)
     }
 
+    /// The number of the packet `seq` without its wraps.
+    pub fn extended(&self, seq: u64) -> i64 {
+        self.numbers.peek(seq)
+    }
+
+    /// Bytes per second of the last round-trip time; None if the packets of that were too many.
+    pub fn recent_rate(&self) -> Option<f64> {
+        (self.crowded == 0).then(|| self.recent_bytes as f64 / self.rtt())
+    }
+
     /// Take in a data packet. Reports that no capture shows and that were due before it or are due
     /// now go to `due` (section 6.1).
     pub fn on_data(&mut self, packet: &DataPacket, due: &mut Vec<Feedback>) -> Kind {
@@ -138,7 +148,11 @@ impl Receiver {
         Circumstances { rtt, s, x_target, ce: packet.ce }
     }
 
+    /// A packet without payload has a number, and no part in rates and sizes.
     fn count(&mut self, packet: &DataPacket) {
+        if packet.bytes == 0 {
+            return;
+        }
         self.packets += 1;
         self.bytes = self.bytes.saturating_add(u64::from(packet.bytes));
         self.reporting.bytes = self.reporting.bytes.saturating_add(u64::from(packet.bytes));

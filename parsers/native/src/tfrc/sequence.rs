@@ -27,6 +27,11 @@ impl Unwrapper {
         self.highest = Some(highest.max(extended));
         extended
     }
+
+    /// The same without taking the packet in; its own number before the first one.
+    pub fn peek(&self, seq: u64) -> i64 {
+        self.clone().extend(seq)
+    }
 }
 
 #[cfg(test)]

@@ -1,247 +1,84 @@
-//! TFRC's two ends rebuilt for the flows of a simulation that shows both.
+//! What both ends of TFRC flows did.
+//!
+//! Two ways lead there. A simulation shows both ends of a path but none of ns-2's headers, so
+//! [`simulated`] lives through what the agents did. A capture shows headers at one place, so
+//! [`carried`] holds what a receiver reported against what it should have seen there. A carrier
+//! (DCCP, RTP, UDP) makes [`carried::Carried`] one for each direction with data, and gives it every
+//! data packet and every report.
 
+pub mod carried;
+pub mod findings;
 mod samples;
-
-use std::collections::VecDeque;
+pub mod simulated;
 
 use super::key::Side;
-use crate::event::{Network, Packet, Transport};
-use crate::tfrc::ns2::{Feedback, Header, Parameters, Receiver, Sender};
+use crate::event::Packet;
+use crate::tfrc::ns2::Parameters;
+use carried::{Carried, Carrier};
 pub use samples::{FeedbackSample, LossEventSample, LossIntervalSample, TakenReport, TfrcSamples};
+use simulated::{Happening, Simulated};
 
-/// Data packets whose headers are remembered until they arrive.
-const IN_FLIGHT: usize = 1 << 14;
-/// Reports that are remembered until they arrive, and in case they arrive twice.
-const REPORTS: usize = 1 << 8;
-
-/// What the trace shows happening to a packet of TFRC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening {
-    /// It was sent.
-    Sent,
-    /// It arrived; possibly not for the first time, which the agents do not tell apart.
-    Arrived,
-}
-
-/// A report on its way.
+/// A packet of one flow, and whose data it is about.
 #[derive(Clone, Copy, Debug)]
-struct ReportSent {
-    identity: u64,
-    feedback: Feedback,
-    sample: FeedbackSample,
-    has_arrived: bool,
+pub struct Place {
+    /// Flow, from 0.
+    pub flow: u32,
+    /// The side that sends the data: reports come from the other one.
+    pub side: Side,
+    /// When the packet was seen.
+    pub time_ns: i64,
+    /// Its number.
+    pub packet: u64,
 }
 
-/// Both ends of one direction.
-#[derive(Debug)]
-pub struct Rebuilt {
-    sender: Sender,
-    receiver: Receiver,
-    /// Sequence numbers and headers of data sent, in order.
-    in_flight: VecDeque<(u64, Header)>,
-    reports: VecDeque<ReportSent>,
-    /// The current loss event, which more losses may join.
-    event: Option<LossEventSample>,
-    /// Whether the trace has the flow's beginning, without which its state is not known.
-    is_whole: bool,
-    /// Reports sent.
+/// What the table of flows tells of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// Loss events found among the packets; None if the trace does not tell.
+    pub loss_events: Option<u64>,
+    /// Loss event rate of the last report.
+    pub p: Option<f64>,
+    /// Receive rate of the last report, bytes per second.
+    pub x_recv: Option<f64>,
+    /// Reports seen.
     pub feedback_packets: u64,
-    /// What the latest of them said.
-    pub last_report: Option<FeedbackSample>,
-    /// R after the latest that arrived, seconds.
+    /// R after the last report that the sender took, seconds.
     pub r: Option<f64>,
-    /// Arrivals of data that the trace does not show being sent, or not so lately.
-    pub unknown_arrivals: u64,
-    /// Arrivals of reports, likewise, or before what they report on.
-    pub unknown_reports: u64,
 }
 
-impl Rebuilt {
-    fn new(parameters: &Parameters) -> Self {
-        Self {
-            sender: Sender::new(parameters),
-            receiver: Receiver::new(parameters),
-            in_flight: VecDeque::new(),
-            reports: VecDeque::new(),
-            event: None,
-            is_whole: false,
-            feedback_packets: 0,
-            last_report: None,
-            r: None,
-            unknown_arrivals: 0,
-            unknown_reports: 0,
-        }
-    }
-
-    /// Loss events so far; None where the flow's beginning or its reports are not in the trace: the
-    /// receiver learns the round-trip time only through these.
-    pub fn loss_events(&self) -> Option<u64> {
-        (self.is_whole && self.feedback_packets > 0).then_some(self.receiver.loss_events)
-    }
-
-    /// What is to be said of the flow in words.
-    pub fn findings(&self) -> Vec<String> {
-        if !self.is_whole {
-            return vec![
-                "the trace lacks the beginning of this TFRC flow, so its ends cannot be rebuilt".into(),
-            ];
-        }
-        if self.feedback_packets == 0 {
-            return vec!["no report about this TFRC flow in the trace, so its ends cannot be rebuilt".into()];
-        }
-        let Sender { timeouts, ties, .. } = self.sender;
-        let findings = [
-            (timeouts, "nofeedback timeouts"),
-            (ties, "reports in slow start whose rate the trace's resolution does not decide"),
-            (self.unknown_arrivals, "arrivals of data that the trace does not show being sent"),
-            (self.unknown_reports, "arrivals of reports that the trace does not show being sent"),
-        ];
-        let said = findings.iter().filter(|(count, _)| *count > 0);
-        said.map(|(count, what)| format!("{count} {what}")).collect()
-    }
-
-    fn on_data_sent(&mut self, packet: &Packet, network: &Network) {
-        let Some(sequence) = network.sequence else { return };
-        self.is_whole |= sequence == 0;
-        if !self.is_whole {
-            return;
-        }
-        let header = self.sender.on_data(seconds(packet.time_ns), network.payload_bytes.unwrap_or(0));
-        if self.in_flight.len() == IN_FLIGHT {
-            self.in_flight.pop_front();
-        }
-        self.in_flight.push_back((sequence, header));
-    }
-
-    fn on_data_arrived(&mut self, at: Place, packet: &Packet, network: &Network, samples: &mut TfrcSamples) {
-        let header = network.sequence.and_then(|sequence| self.header_of(sequence));
-        let Some((number, header)) = header else {
-            self.unknown_arrivals += 1;
-            return;
-        };
-        let is_marked = network.ecn == ECN_MARKED;
-        let arrived = self.receiver.on_data(number, seconds(packet.time_ns), &header, is_marked);
-        if let Some((start, start_time)) = arrived.event {
-            self.end_event(samples);
-            let (Place { flow, side }, &Packet { time_ns, number: packet, .. }) = (at, packet);
-            self.event = Some(LossEventSample { flow, side, time_ns, packet, start, start_time, packets: 0 });
-        }
-        if let Some(event) = &mut self.event {
-            event.packets = event.packets.saturating_add(arrived.lost);
-        }
-    }
-
-    fn header_of(&self, sequence: u64) -> Option<(i64, Header)> {
-        let at = self.in_flight.binary_search_by_key(&sequence, |(sent, _)| *sent).ok()?;
-        let (_, header) = self.in_flight.get(at)?;
-        Some((i64::try_from(sequence).ok()?, *header))
-    }
-
-    fn end_event(&mut self, samples: &mut TfrcSamples) {
-        if let Some(event) = self.event.take() {
-            samples.loss_events.offer(event);
-        }
-    }
-
-    fn on_report_sent(&mut self, at: Place, packet: &Packet, network: &Network, samples: &mut TfrcSamples) {
-        self.feedback_packets += 1;
-        if !self.is_whole {
-            return;
-        }
-        let feedback = self.receiver.on_report(seconds(packet.time_ns));
-        let (Place { flow, side }, &Packet { time_ns, number, .. }) = (at, packet);
-        let sample = FeedbackSample {
-            flow,
-            side,
-            sent_ns: time_ns,
-            packet: number,
-            sequence: network.sequence,
-            p: feedback.p,
-            x_recv: feedback.x_recv_pps * self.sender.size(),
-            taken: None,
-        };
-        self.last_report = Some(sample);
-        if samples.loss_intervals.wanted {
-            for (index, packets) in (0..).zip(self.receiver.intervals()) {
-                let interval = LossIntervalSample { flow, side, time_ns, packet: number, index, packets };
-                samples.loss_intervals.add(interval);
-            }
-        }
-        if self.reports.len() == REPORTS {
-            self.forget_report(samples);
-        }
-        let identity = packet.sighting.map_or(0, |sighting| sighting.identity);
-        self.reports.push_back(ReportSent { identity, feedback, sample, has_arrived: false });
-    }
-
-    /// Give up waiting for the oldest report.
-    fn forget_report(&mut self, samples: &mut TfrcSamples) {
-        if let Some(report) = self.reports.pop_front().filter(|report| !report.has_arrived) {
-            samples.feedback.offer(report.sample);
-        }
-    }
-
-    fn on_report_arrived(&mut self, packet: &Packet, samples: &mut TfrcSamples) {
-        let identity = packet.sighting.map(|sighting| sighting.identity);
-        let found = self.reports.iter_mut().rev().find(|report| Some(report.identity) == identity);
-        let time = seconds(packet.time_ns);
-        let taken = found.and_then(|report| {
-            let r_sample = self.sender.on_report(time, &report.feedback)?;
-            report.has_arrived = true;
-            Some((report.sample, r_sample))
-        });
-        let (Some((sample, r_sample)), Some(round_trip)) = (taken, self.sender.round_trip) else {
-            self.unknown_reports += 1;
-            return;
-        };
-        self.r = Some(round_trip.r);
-        let taken = TakenReport {
-            time_ns: packet.time_ns,
-            r_sample,
-            r: round_trip.r,
-            t_rto: self.sender.t_rto(),
-            x: self.sender.rate,
-            mode: self.sender.mode,
-        };
-        samples.feedback.offer(FeedbackSample { taken: Some(taken), ..sample });
-    }
-
-    fn finish(&mut self, samples: &mut TfrcSamples) {
-        self.end_event(samples);
-        while !self.reports.is_empty() {
-            self.forget_report(samples);
-        }
-    }
-}
-
-/// Congestion experienced (RFC 3168).
-const ECN_MARKED: u8 = 3;
-
-/// Of which flow, and of which side's data.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    flow: u32,
-    side: Side,
-}
-
-fn seconds(time_ns: i64) -> f64 {
-    time_ns as f64 / 1e9
+/// The ends of one direction.
+#[derive(Debug)]
+enum Ends {
+    Simulated(Simulated),
+    Carried(Carried),
 }
 
 /// The directions of one flow in which data of TFRC were seen.
 #[derive(Debug, Default)]
 pub struct TfrcFlow {
-    sides: [Option<Box<Rebuilt>>; 2],
+    sides: [Option<Box<Ends>>; 2],
 }
 
 impl TfrcFlow {
-    /// What is known of the data of `side`.
-    pub fn of(&self, side: Side) -> Option<&Rebuilt> {
-        self.sides[side as usize].as_deref()
+    /// What the table of flows tells of the data of `side`; None if it sends none by TFRC.
+    pub fn summary(&self, side: Side) -> Option<Summary> {
+        Some(match self.sides[side as usize].as_deref()? {
+            Ends::Simulated(ends) => ends.summary(),
+            Ends::Carried(ends) => ends.summary(),
+        })
     }
 
-    /// Take in a packet of flow `flow` that `side` sent.
-    pub fn take(
+    /// What is to be said of the data of `side` in words.
+    pub fn notes(&self, side: Side) -> Vec<String> {
+        match self.sides[side as usize].as_deref() {
+            Some(Ends::Simulated(ends)) => ends.notes(),
+            Some(Ends::Carried(ends)) => ends.notes(),
+            None => Vec::new(),
+        }
+    }
+
+    /// Take in a packet of a simulation.
+    pub fn take_simulated(
         &mut self,
         (flow, side): (u32, Side),
         happening: Happening,
@@ -249,105 +86,41 @@ impl TfrcFlow {
         parameters: &Parameters,
         samples: &mut TfrcSamples,
     ) {
-        let network = &packet.network;
-        let is_data = network.transport == Transport::Tfrc;
-        // Reports are about the data of the other side.
-        let at = Place { flow, side: if is_data { side } else { side.other() } };
-        let rebuilt = &mut self.sides[at.side as usize];
-        let rebuilt = rebuilt.get_or_insert_with(|| Box::new(Rebuilt::new(parameters)));
-        match (is_data, happening) {
-            (true, Happening::Sent) => rebuilt.on_data_sent(packet, network),
-            (true, Happening::Arrived) => rebuilt.on_data_arrived(at, packet, network, samples),
-            (false, Happening::Sent) => rebuilt.on_report_sent(at, packet, network, samples),
-            (false, Happening::Arrived) => rebuilt.on_report_arrived(packet, samples),
+        let of = simulated::side_of_data(side, packet);
+        let place = Place { flow, side: of, time_ns: packet.time_ns, packet: packet.number };
+        let ends = self.sides[of as usize]
+            .get_or_insert_with(|| Box::new(Ends::Simulated(Simulated::new(parameters))));
+        if let Ends::Simulated(ends) = &mut **ends {
+            ends.take(place, happening, packet, samples);
         }
     }
 
-    /// Hand out what still waited. To be called once, after the last packet.
-    pub fn finish(&mut self, samples: &mut TfrcSamples) {
-        for rebuilt in self.sides.iter_mut().flatten() {
-            rebuilt.finish(samples);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::event::{Code, NodeLayer, PathPoint, Sighting};
-    use crate::samples::Samples;
-    use proptest::prelude::*;
-
-    fn samples() -> TfrcSamples {
-        TfrcSamples {
-            feedback: Samples::new(true, 1000),
-            loss_events: Samples::new(true, 1000),
-            loss_intervals: Samples::new(true, 1000),
+    /// The ends of the data that `side` sends, which `carrier` tells of if they are new; None if a
+    /// simulation tells of them.
+    pub fn carried(&mut self, side: Side, carrier: impl FnOnce() -> Carrier) -> Option<&mut Carried> {
+        let ends =
+            self.sides[side as usize].get_or_insert_with(|| Box::new(Ends::Carried(Carried::new(carrier()))));
+        match &mut **ends {
+            Ends::Carried(ends) => Some(ends),
+            Ends::Simulated(_) => None,
         }
     }
 
-    fn packet(transport: Transport, identity: u64, time_ns: i64, sequence: Option<u64>, ecn: u8) -> Packet {
-        let sighting =
-            Sighting { layer: NodeLayer::Agent, point: PathPoint::Source, identity, reason: Code::default() };
-        let mut packet = Packet { number: identity, time_ns, sighting: Some(sighting), ..Packet::default() };
-        packet.network.transport = transport;
-        packet.network.sequence = sequence;
-        packet.network.ecn = ecn;
-        packet.network.payload_bytes = Some(1000);
-        packet
-    }
-
-    fn take(flow: &mut TfrcFlow, packet: &Packet, happening: Happening, samples: &mut TfrcSamples) {
-        let side = if packet.network.transport == Transport::Tfrc { Side::Low } else { Side::High };
-        flow.take((0, side), happening, packet, &Parameters::default(), samples);
-    }
-
-    #[test]
-    fn test_reports_that_arrive_never_or_twice_are_rows_all_the_same() {
-        const MS: i64 = 1_000_000;
-        let (mut flow, mut found) = (TfrcFlow::default(), samples());
-        for number in 0..3_u64 {
-            let at = number as i64 * 100 * MS;
-            let data = |time_ns| packet(Transport::Tfrc, number, time_ns, Some(number), 0);
-            let report = |time_ns| packet(Transport::TfrcFeedback, 10 + number, time_ns, Some(number), 0);
-            take(&mut flow, &data(at), Happening::Sent, &mut found);
-            take(&mut flow, &data(at + 20 * MS), Happening::Arrived, &mut found);
-            take(&mut flow, &report(at + 20 * MS), Happening::Sent, &mut found);
-            for _ in 0..number {
-                take(&mut flow, &report(at + 50 * MS), Happening::Arrived, &mut found);
-            }
+    /// The same if data of `side` were seen: a report about none says nothing.
+    pub fn known(&mut self, side: Side) -> Option<&mut Carried> {
+        match self.sides[side as usize].as_deref_mut()? {
+            Ends::Carried(ends) => Some(ends),
+            Ends::Simulated(_) => None,
         }
-        let stranger = packet(Transport::TfrcFeedback, 99, 400 * MS, Some(9), 0);
-        take(&mut flow, &stranger, Happening::Arrived, &mut found);
-        flow.finish(&mut found);
-        let mut rows: Vec<_> =
-            found.feedback.kept.iter().map(|row| (row.packet, row.taken.is_some())).collect();
-        rows.sort_unstable();
-        assert_eq!(rows, [(10, false), (11, true), (12, true), (12, true)]);
-        let samples_ms: Vec<_> = found.feedback.kept.iter().filter_map(|row| row.taken).collect();
-        assert!(samples_ms.iter().all(|taken| (taken.r_sample - 0.05).abs() < 1e-9));
-        let ends = flow.of(Side::Low).unwrap();
-        assert_eq!((ends.feedback_packets, ends.unknown_reports), (3, 1));
-        assert!(ends.findings().iter().any(|words| words.starts_with("1 arrivals of reports")));
     }
 
-    proptest! {
-        #[test]
-        fn test_any_order_of_any_packets_is_taken_within_bounds(
-            events in proptest::collection::vec(
-                (0_u8..4, 0_u64..4, any::<i64>(), prop_oneof![0_u64..40, any::<u64>()], 0_u8..4), 0..120,
-            ),
-        ) {
-            let (mut flow, mut found) = (TfrcFlow::default(), samples());
-            for (kind, identity, time_ns, sequence, ecn) in events {
-                let transport = if kind < 2 { Transport::Tfrc } else { Transport::TfrcFeedback };
-                let happening = if kind % 2 == 0 { Happening::Sent } else { Happening::Arrived };
-                let packet = packet(transport, identity, time_ns, Some(sequence), ecn);
-                take(&mut flow, &packet, happening, &mut found);
-            }
-            flow.finish(&mut found);
-            for report in &found.feedback.kept {
-                prop_assert!((0.0..=1.0).contains(&report.p));
+    /// Hand out what still waited of the flow `flow`. To be called once, after the last packet.
+    pub fn finish(&mut self, flow: u32, samples: &mut TfrcSamples) {
+        for (side, ends) in [Side::Low, Side::High].into_iter().zip(&mut self.sides) {
+            match ends.as_deref_mut() {
+                Some(Ends::Simulated(ends)) => ends.finish(samples),
+                Some(Ends::Carried(ends)) => ends.finish((flow, side), samples),
+                None => {}
             }
         }
     }

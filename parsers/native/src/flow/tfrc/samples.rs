@@ -1,8 +1,8 @@
 //! What is kept of TFRC's ends for tables.
 
-use super::super::key::Side;
+use super::findings::FindingSample;
+use crate::flow::key::Side;
 use crate::samples::Samples;
-use crate::tfrc::ns2::Mode;
 
 /// A receiver's report, as the receiver made it and as the sender took it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,10 +17,16 @@ pub struct FeedbackSample {
     pub packet: u64,
     /// The highest sequence number received.
     pub sequence: Option<u64>,
-    /// Loss event rate.
-    pub p: f64,
-    /// Receive rate in bytes per second.
-    pub x_recv: f64,
+    /// Loss event rate as rebuilt.
+    pub p: Option<f64>,
+    /// Receive rate as rebuilt, bytes per second.
+    pub x_recv: Option<f64>,
+    /// Loss event rate as the report says it.
+    pub reported_p: Option<f64>,
+    /// Receive rate as the report says it.
+    pub reported_x_recv: Option<f64>,
+    /// How long the receiver says that it held the packet it echoes, seconds.
+    pub elapsed: Option<f64>,
     /// What the sender made of it; None if it never arrived.
     pub taken: Option<TakenReport>,
 }
@@ -30,8 +36,8 @@ pub struct FeedbackSample {
 pub struct TakenReport {
     /// When it arrived.
     pub time_ns: i64,
-    /// The round-trip time that it gave, seconds.
-    pub r_sample: f64,
+    /// The round-trip time that it gave, seconds, and how it was measured.
+    pub r_sample: Option<(f64, &'static str)>,
     /// R, seconds.
     pub r: f64,
     /// t_RTO, seconds.
@@ -39,7 +45,22 @@ pub struct TakenReport {
     /// Allowed rate, bytes per second.
     pub x: f64,
     /// What governs that.
-    pub mode: Mode,
+    pub mode: &'static str,
+    /// What only a sender of the RFCs has.
+    pub rfc: Option<RfcSender>,
+}
+
+/// What a sender of RFC 5348 or RFC 3448 has beside.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RfcSender {
+    /// The mean of the samples' square roots (RFC 5348 section 4.5): R_sqmean.
+    pub r_sqmean: f64,
+    /// The rate with that damping, bytes per second: X_inst.
+    pub x_inst: f64,
+    /// Payload sent since the last report, bytes per second; None at the first one.
+    pub x_sent: Option<f64>,
+    /// Whether the application had less to send than was allowed, all that time.
+    pub is_data_limited: bool,
 }
 
 /// A loss event.
@@ -55,8 +76,8 @@ pub struct LossEventSample {
     pub packet: u64,
     /// Sequence number of the first packet lost or marked.
     pub start: i64,
-    /// When that was sent, or by its neighbours must have been, seconds.
-    pub start_time: f64,
+    /// When that was sent, or by its neighbours must have been.
+    pub lost_ns: i64,
     /// Packets lost or marked.
     pub packets: u64,
 }
@@ -74,8 +95,10 @@ pub struct LossIntervalSample {
     pub packet: u64,
     /// 0 for the open interval, 1 for the newest closed one and so on.
     pub index: u32,
-    /// Packets in it.
-    pub packets: f64,
+    /// Packets in it, as rebuilt.
+    pub packets: Option<f64>,
+    /// The same as the report says it.
+    pub reported: Option<f64>,
 }
 
 /// What is kept of all flows, as far as it is wanted.
@@ -87,4 +110,6 @@ pub struct TfrcSamples {
     pub loss_events: Samples<LossEventSample>,
     /// Loss intervals at each report.
     pub loss_intervals: Samples<LossIntervalSample>,
+    /// What is wrong.
+    pub findings: Samples<FindingSample>,
 }

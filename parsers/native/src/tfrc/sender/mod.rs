@@ -8,6 +8,7 @@ pub use rfc5348::Rfc5348;
 
 use super::Report;
 use super::profile::{SenderProfile, SenderRules};
+use super::round_trip::RoundTrip;
 
 /// What a step left X at, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,11 +77,51 @@ impl Sender {
 
     /// R; None before the first sample.
     pub fn r(&self) -> Option<f64> {
-        let round_trip = match self {
+        self.round_trip().map(|round_trip| round_trip.r)
+    }
+
+    /// R_sqmean, likewise (section 4.5).
+    pub fn r_sqmean(&self) -> Option<f64> {
+        self.round_trip().map(|round_trip| round_trip.r_sqmean)
+    }
+
+    fn round_trip(&self) -> Option<RoundTrip> {
+        match self {
             Self::Rfc5348(sender) => sender.round_trip,
             Self::Rfc3448(sender) => sender.round_trip,
-        };
-        round_trip.map(|round_trip| round_trip.r)
+        }
+    }
+
+    /// What the equation gives; None before the first loss event.
+    pub fn x_equation(&self) -> Option<f64> {
+        match self {
+            Self::Rfc5348(sender) => sender.x_bps,
+            Self::Rfc3448(sender) => sender.x_calc,
+        }
+    }
+
+    /// The allowed rate with the damping of section 4.5: X_inst.
+    pub fn x_inst(&self) -> f64 {
+        match self {
+            Self::Rfc5348(sender) => sender.x_inst(),
+            Self::Rfc3448(sender) => sender.x_inst(),
+        }
+    }
+
+    /// The size of packets has changed.
+    pub fn set_s(&mut self, s: f64) {
+        match self {
+            Self::Rfc5348(sender) => sender.profile.s = s,
+            Self::Rfc3448(sender) => sender.profile.s = s,
+        }
+    }
+
+    /// Nothing happens until `time`: the nofeedback timer is set anew there.
+    pub fn rest_until(&mut self, time: f64) {
+        match self {
+            Self::Rfc5348(sender) => sender.set_timer(time),
+            Self::Rfc3448(sender) => sender.set_timer(time),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ const FIRST_TIMER: f64 = 2.0;
 /// The sender's state.
 #[derive(Clone, Debug)]
 pub struct Rfc3448 {
-    profile: SenderProfile,
+    pub(super) profile: SenderProfile,
     /// The allowed rate X.
     pub x: f64,
     /// What the equation gives. None without a loss event.
@@ -41,6 +41,11 @@ impl Rfc3448 {
 
     fn floor(&self) -> f64 {
         self.profile.s / self.profile.t_mbi
+    }
+
+    /// The rate with the damping of section 4.5.
+    pub fn x_inst(&self) -> f64 {
+        self.round_trip.map_or(self.x, |round_trip| (self.x * round_trip.damping()).max(self.floor()))
     }
 
     /// A report arrives (section 4.3).
@@ -100,7 +105,7 @@ impl Rfc3448 {
     }
 
     /// Four round-trip times (erratum 270) or two packets.
-    fn set_timer(&mut self, time: f64) {
+    pub(super) fn set_timer(&mut self, time: f64) {
         let four_r = self.round_trip.map_or(0.0, |round_trip| 4.0 * round_trip.r);
         self.timer = time + four_r.max(2.0 * self.profile.s / self.x);
     }

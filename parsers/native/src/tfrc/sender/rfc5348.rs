@@ -15,7 +15,7 @@ const MAX_X_RECV_SET: usize = 64;
 /// The sender's state.
 #[derive(Clone, Debug)]
 pub struct Rfc5348 {
-    profile: SenderProfile,
+    pub(super) profile: SenderProfile,
     /// The allowed rate X.
     pub x: f64,
     /// What the equation gives: X_Bps. None without a loss event.
@@ -143,9 +143,13 @@ impl Rfc5348 {
     pub fn on_no_feedback(&mut self, is_idle: bool) -> Step {
         let time = self.timer;
         let step = self.reduce(time, is_idle);
+        self.set_timer(time);
+        step
+    }
+
+    pub(super) fn set_timer(&mut self, time: f64) {
         let four_r = self.round_trip.map_or(0.0, |round_trip| 4.0 * round_trip.r);
         self.timer = time + four_r.max(2.0 * self.profile.s / self.x);
-        step
     }
 
     fn reduce(&mut self, time: f64, is_idle: bool) -> Step {
