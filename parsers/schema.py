@@ -896,7 +896,6 @@ VARIABLES: Final = (
     Column("value", "float64", "", "what the sender itself wrote down"),
 )
 
-_ONE_END: Final = "captured at the sender of the data, where the receiver's losses do not show"
 _NO_SENDER: Final = "the report never arrived, or no round-trip time is known"
 
 FEEDBACK: Final = (
@@ -916,12 +915,26 @@ FEEDBACK: Final = (
         "p",
         "float64",
         "",
-        "loss event rate as rebuilt from the data packets; 0 before the first loss event",
-        _ONE_END,
+        "loss event rate as rebuilt; 0 before the first loss event",
+        "no data in the trace, or captured at their sender and the reports name no receive rate",
+    ),
+    Column(
+        "p_from",
+        "string",
+        "",
+        "what p is made of: `packets` that are missing, or `reports` where losses are behind the capture: bytes "
+        "sent less receive rate times time",
+        "as p",
     ),
     Column("reported_p", "float64", "", "loss event rate that the report names", "it names none"),
     Column("p_difference", "float64", "", "reported_p - p", "either is not known"),
-    Column("x_recv_bps", "float64", "bit/s", "rate at which payload arrived, as rebuilt", _ONE_END),
+    Column(
+        "x_recv_bps",
+        "float64",
+        "bit/s",
+        "rate at which payload arrived, as rebuilt",
+        "captured at the sender of the data",
+    ),
     Column("reported_x_recv_bps", "float64", "bit/s", "receive rate that the report names", "it names none"),
     Column(
         "x_recv_difference_bps", "float64", "bit/s", "reported_x_recv_bps - x_recv_bps", "either is not known"
@@ -1009,9 +1022,16 @@ LOSS_INTERVALS: Final = (
         "float64",
         "",
         "its length as rebuilt; the first of a flow is made of the receive rate",
-        _ONE_END + ", or only the report has it",
+        "as p, or only the report has it",
     ),
     Column("reported_packets", "float64", "", "its length as the report names it", "it names none"),
+    Column(
+        "reported_lost",
+        "uint32",
+        "",
+        "packets lost or marked in it as the report names them (CCID 4, RFC 5622 section 8.7)",
+        "it names none",
+    ),
 )
 
 FINDINGS: Final = (
@@ -1024,7 +1044,7 @@ FINDINGS: Final = (
     Column("rule", "string", "", "where the rule stands"),
     Column("value", "float64", "", "what was found, in `unit`", "nothing to be measured"),
     Column("limit", "float64", "", "what would have been right, in `unit`", "as value"),
-    Column("unit", "string", "", "unit of both"),
+    Column("unit", "string", "", "unit of both", "as value"),
 )
 
 LINKS: Final = (

@@ -2,6 +2,7 @@
 
 mod pairing;
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -15,13 +16,14 @@ use crate::event::{
 };
 use crate::filter::Compiler;
 use crate::flow::crossings::{Crossings, Meaning};
+use crate::flow::dccp::carrier::Assumed;
 use crate::flow::delivery::Deliveries;
 use crate::flow::key::Side;
 use crate::flow::tcp::class::Finding;
 use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tcp::{Outcome, Round};
-use crate::flow::tfrc::TfrcSamples;
 use crate::flow::tfrc::simulated::Happening;
+use crate::flow::tfrc::{LossEventSample, TfrcSamples};
 use crate::flow::{Backlog, Flow, FlowTable, Found, Fragments, LOOK_UPS};
 use crate::frame::Frame;
 use crate::input::Progress;
@@ -120,6 +122,8 @@ pub enum RttMethod {
     Timestamp,
     /// SYN to final ACK.
     Handshake,
+    /// The window counter of CCID 3 (RFC 4342 section 8.1).
+    Counter,
 }
 
 impl RttMethod {
@@ -129,6 +133,7 @@ impl RttMethod {
             Self::Ack => "ack",
             Self::Timestamp => "timestamp",
             Self::Handshake => "handshake",
+            Self::Counter => "ccval",
         }
     }
 }
@@ -269,8 +274,16 @@ impl Analysis {
             let is_watched = flow.watched() == side;
             return Some((if is_watched { Vantage::Sender } else { Vantage::Receiver }, 1.0));
         }
-        let connection = flow.tcp.as_ref()?;
-        let Some(vantage) = self.options.vantage else { return connection.vantage(side) };
+        let Some(vantage) = self.options.vantage else {
+            return match (&flow.tcp, &flow.dccp) {
+                (Some(tcp), _) => tcp.vantage(side),
+                (None, Some(dccp)) => dccp.vantage(side),
+                (None, None) => None,
+            };
+        };
+        if flow.tcp.is_none() && flow.dccp.is_none() {
+            return None;
+        }
         let payload = |side| flow.direction(side).payload_bytes;
         let is_larger =
             (payload(side), side == flow.forward()) > (payload(side.other()), side != flow.forward());
@@ -375,9 +388,23 @@ impl Analysis {
                 ends.finish(number, &mut self.tfrc);
             }
         }
+        self.drop_other_losses();
         self.tfrc.feedback.kept.sort_by_key(|sample| sample.sent_ns);
         self.tfrc.loss_events.kept.sort_by_key(|sample| sample.time_ns);
         self.tfrc.findings.kept.sort_by_key(|sample| sample.at.time_ns);
+    }
+
+    /// Loss events are found where packets are missing, and where reports tell of losses behind the
+    /// capture. Only now it is known which of these the capture shows.
+    fn drop_other_losses(&mut self) {
+        let mut kept = std::mem::take(&mut self.tfrc.loss_events.kept);
+        let mut shows = HashMap::new();
+        kept.retain(|event| {
+            let LossEventSample { flow, side, is_inferred, .. } = *event;
+            let shown = shows.entry((flow, side));
+            *shown.or_insert_with(|| self.shows_arrivals(self.flows.get(flow), side)) != is_inferred
+        });
+        self.tfrc.loss_events.kept = kept;
     }
 
     /// A layer that was asked for and that the trace does not show.
@@ -486,8 +513,10 @@ impl Analysis {
                     self.fragments.remember(network, found);
                 }
                 self.give(found, packet, network, asides);
-                if network.transport == Transport::Udp {
-                    self.take_datagram(found, packet, asides.head(network.head));
+                match network.transport {
+                    Transport::Udp => self.take_datagram(found, packet, asides.head(network.head)),
+                    Transport::Dccp => self.follow_dccp(found, packet, asides),
+                    _ => {}
                 }
                 Some(found)
             }
@@ -589,6 +618,23 @@ impl Analysis {
         let is_meant = |(port, _): &&(u16, ProbeLayout)| [src_port, dst_port].contains(port);
         let forced = self.options.dissect.iter().find(is_meant).map(|(_, layout)| *layout);
         self.flows.get_mut(found.flow).on_datagram(found.side, packet, head, forced);
+    }
+
+    /// Give what a DCCP packet says of TFRC to the ends of that.
+    #[inline(never)]
+    fn follow_dccp(&mut self, found: Found, packet: &Packet, asides: &Asides) {
+        let Some(header) = packet.network.head.and_then(|aside| asides.dccp(aside)) else { return };
+        let Found { flow, side } = found;
+        let vantage = self.vantage(self.flows.get(flow), side.other()).map(|(vantage, _)| vantage);
+        let assumed = Assumed { profile: self.options.tfrc_profile, vantage };
+        let of = self.flows.get_mut(flow);
+        let Some(rtt) = of.follow_tfrc((flow, side), packet, header, assumed, &mut self.tfrc) else { return };
+        if self.rtt.wanted {
+            let rtt_ns = (rtt * 1e9).round() as u64;
+            let (method, is_delayed_ack) = (RttMethod::Counter, false);
+            let &Packet { time_ns, number: packet, .. } = packet;
+            self.rtt.add(RttSample { flow, side, time_ns, rtt_ns, method, is_delayed_ack, packet });
+        }
     }
 
     /// Give an 802.11 frame to its link; whether the capture had shown it before.

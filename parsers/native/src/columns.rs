@@ -132,7 +132,7 @@ impl<'a> FlowRow<'a> {
         let half = read.map(|tcp| tcp.half(side));
         let source = analysis.sources.get(flow.source as usize);
         let notation = source.map(SourceSummary::notation).unwrap_or_default();
-        let tap = analysis.vantage(flow, side).filter(|_| read.is_some());
+        let tap = analysis.vantage(flow, side).filter(|_| read.is_some() || flow.dccp.is_some());
         Self { analysis, number: index + first_flow, notation, flow, side, direction, half, connection, tap }
     }
 
@@ -311,6 +311,9 @@ impl<'a> FlowRow<'a> {
         }
         if let Some(ends) = self.flow.tfrc.as_deref() {
             notes.extend(ends.notes(self.side));
+            if self.tfrc().is_some() && self.vantage().is_none() {
+                notes.push("the place of the capture is not known: p leaves out losses behind it".into());
+            }
         }
         (!notes.is_empty()).then(|| notes.join("; "))
     }

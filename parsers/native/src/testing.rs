@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::analysis::{Analysis, Options};
 use crate::bins::BinWidth;
 use crate::columns::links::{LinkRows, LinkSampleRows};
+use crate::columns::tfrc::{FeedbackRows, FindingRows, LossEventRows, LossIntervalRows};
 use crate::columns::{BinRows, FlowRows, LossRows, Rows, RttRows, VariableRows};
 use crate::flow::delivery::Delivery;
 use crate::flow::key::Side;
@@ -36,6 +37,10 @@ fn analyse(bytes: Vec<u8>, format: Option<InputFormat>) -> Analysis {
         rtt: true,
         losses: true,
         links: true,
+        feedback: true,
+        loss_events: true,
+        loss_intervals: true,
+        findings: true,
         max_flows: MAX_FLOWS,
         max_samples: MAX_SAMPLES,
         max_decompressed_bytes: MAX_DECOMPRESSED_BYTES,
@@ -57,6 +62,13 @@ pub fn check_tables(analysis: Analysis) {
     assert!(analysis.flows.len() <= MAX_FLOWS as usize);
     assert!(analysis.rtt.kept.len() <= MAX_SAMPLES);
     assert!(analysis.variables.kept.len() <= MAX_SAMPLES);
+    assert!(analysis.tfrc.findings.kept.len() <= MAX_SAMPLES);
+    for report in &analysis.tfrc.feedback.kept {
+        let rates = [report.p, report.inferred_p, report.reported_p];
+        assert!(rates.into_iter().flatten().all(|p| (0.0..=1.0).contains(&p)), "{report:?}");
+        let taken = report.taken.iter().flat_map(|taken| [taken.r, taken.t_rto, taken.x]);
+        assert!(taken.into_iter().all(|value| value.is_finite() && value >= 0.0), "{report:?}");
+    }
     for source in &analysis.sources {
         let ip = source.tcp_packets
             + source.udp_packets
@@ -68,7 +80,7 @@ pub fn check_tables(analysis: Analysis) {
     }
     let analysis = Arc::new(analysis);
     let first_flow = 1;
-    let tables: [Box<dyn Rows>; 7] = [
+    let tables: [Box<dyn Rows>; 11] = [
         Box::new(LinkRows { analysis: Arc::clone(&analysis) }),
         Box::new(LinkSampleRows { analysis: Arc::clone(&analysis) }),
         Box::new(FlowRows { analysis: Arc::clone(&analysis), first_flow }),
@@ -76,6 +88,10 @@ pub fn check_tables(analysis: Analysis) {
         Box::new(RttRows { analysis: Arc::clone(&analysis), first_flow }),
         Box::new(LossRows { analysis: Arc::clone(&analysis), first_flow }),
         Box::new(VariableRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(FeedbackRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(LossEventRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(LossIntervalRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(FindingRows { analysis: Arc::clone(&analysis), first_flow }),
     ];
     for table in tables {
         let batch = table.batch(0, table.len());

@@ -1,4 +1,4 @@
-//! Any bytes as DCCP packets of one connection, headers and options.
+//! Any bytes as DCCP packets of one connection, headers and options, from either end, marked or not.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -12,9 +12,20 @@ const HEADERS: [u8; 24] = [
     0x14, 0x51, 0x30, 0x39,
 ];
 
+/// A packet whose first byte says from which end it is, and how it is marked.
+fn packet(bytes: &[u8]) -> Vec<u8> {
+    let (choice, rest) = bytes.split_first().unwrap_or((&0, &[]));
+    let mut headers = HEADERS;
+    headers[1] = choice >> 1 & 3;
+    if choice & 1 == 1 {
+        headers[12..20].rotate_left(4);
+        headers[20..24].rotate_left(2);
+    }
+    [&headers[..], rest].concat()
+}
+
 fuzz_target!(|bytes: &[u8]| {
-    let packets: Vec<Vec<u8>> =
-        split_at_lengths(bytes).into_iter().map(|rest| [&HEADERS[..], rest].concat()).collect();
+    let packets: Vec<Vec<u8>> = split_at_lengths(bytes).into_iter().map(packet).collect();
     let packets: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
     check_tables(analyse_bytes(pcap_of_packets(LINK_TYPE, &packets)));
 });

@@ -10,12 +10,14 @@ use super::{Columns, FlowRow, Rows, classes};
 use crate::analysis::Analysis;
 use crate::flow::direction_name;
 use crate::flow::key::Side;
+use crate::flow::tfrc::findings::FindingSample;
 use crate::flow::tfrc::{FeedbackSample, LossIntervalSample, TakenReport};
 
 /// What the table of flows tells of TFRC, and of TCP by its measures.
 pub(super) fn flow_columns(rows: &[FlowRow<'_>], columns: &mut Columns) {
     let events = |row: &FlowRow<'_>| match row.tfrc() {
-        Some(ends) => ends.loss_events.filter(|_| row.shows_arrivals()),
+        Some(ends) if row.shows_arrivals() => ends.loss_events,
+        Some(ends) => ends.inferred_loss_events,
         None => classes::loss_events(row),
     };
     columns.u64("loss_events", rows.iter().map(events));
@@ -59,10 +61,12 @@ impl Rows for FeedbackRows {
         columns.u64("packet", rows.iter().map(|row| row.packet));
         columns.u64("sequence", rows.iter().map(|row| row.sequence));
         let shows = Arrivals::of(&self.analysis, &places);
-        let p = |at: usize, row: &FeedbackSample| row.p.filter(|_| shows.at(at));
+        let p = |at, row: &FeedbackSample| if shows.at(at) { row.p } else { row.inferred_p };
         let x_recv = |at: usize, row: &FeedbackSample| row.x_recv.filter(|_| shows.at(at)).map(|x| x * 8.0);
         let numbered = || rows.iter().enumerate();
         columns.f64("p", numbered().map(|(at, row)| p(at, row)));
+        let origin = |at| if shows.at(at) { "packets" } else { "reports" };
+        columns.text("p_from", numbered().map(|(at, row)| p(at, row).map(|_| origin(at))));
         columns.f64("reported_p", rows.iter().map(|row| row.reported_p));
         let difference = |at, row: &FeedbackSample| Some(row.reported_p? - p(at, row)?);
         columns.f64("p_difference", numbered().map(|(at, row)| difference(at, row)));
@@ -169,7 +173,8 @@ impl Rows for FindingRows {
         columns.text("rule", rows.iter().map(|row| Some(row.finding.kind.rule())));
         columns.f64("value", rows.iter().map(|row| row.finding.value));
         columns.f64("limit", rows.iter().map(|row| row.finding.limit));
-        columns.text("unit", rows.iter().map(|row| Some(row.finding.kind.unit())));
+        let unit = |row: &FindingSample| row.finding.value.map(|_| row.finding.kind.unit());
+        columns.text("unit", rows.iter().map(unit));
         columns.finish(rows.len())
     }
 }
@@ -196,9 +201,10 @@ impl Rows for LossIntervalRows {
         columns.u64("packet", rows.iter().map(|row| row.packet));
         columns.u32("interval", rows.iter().map(|row| row.index));
         let shows = Arrivals::of(&self.analysis, &places);
-        let packets = |(at, row): (usize, &LossIntervalSample)| row.packets.filter(|_| shows.at(at));
-        columns.f64("packets", rows.iter().enumerate().map(packets));
-        columns.f64("reported_packets", rows.iter().map(|row| row.reported));
+        let packets = |at, row: &LossIntervalSample| if shows.at(at) { row.packets } else { row.inferred };
+        columns.f64("packets", rows.iter().enumerate().map(|(at, row)| packets(at, row)));
+        columns.f64("reported_packets", rows.iter().map(|row| Some(row.reported?.packets)));
+        columns.u32("reported_lost", rows.iter().map(|row| row.reported?.lost));
         columns.finish(rows.len())
     }
 }

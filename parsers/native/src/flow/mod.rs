@@ -19,10 +19,12 @@ pub mod tfrc;
 mod waiting;
 
 use crate::asides::{Asides, Head};
+use crate::dccp::Header;
 use crate::documents::FlowTotals;
 use crate::event::{Network, Numbering, Packet, TcpFlags, Transport};
 use crate::wire::probe::ProbeLayout;
 pub use backlog::Backlog;
+use dccp::carrier::Assumed;
 use delivery::{Deliveries, Delivery};
 pub use fragments::Fragments;
 use key::{FlowKey, Side};
@@ -30,7 +32,7 @@ use numbered::Probing;
 use sendings::Pool;
 pub use table::{FlowTable, Found, LOOK_UPS};
 use tcp::{Carrier, Connection, Outcome, Segment};
-use tfrc::TfrcFlow;
+use tfrc::{TfrcFlow, TfrcSamples};
 use waiting::Waiting;
 
 /// Volume of one direction. What is rare is counted in 32 bits and stays at their maximum.
@@ -219,6 +221,20 @@ impl Flow {
             let connection = self.dccp.get_or_insert_default();
             outcome.ack_rtt_ns = connection.on_packet(side, packet, header, options, pool);
         }
+    }
+
+    /// Give the DCCP header of the packet just taken, which `side` sent, to the TFRC ends that it is
+    /// about. The answer is the round-trip time that its window counter tells, seconds.
+    pub fn follow_tfrc(
+        &mut self,
+        place: (u32, Side),
+        packet: &Packet,
+        header: (&Header, &[u8]),
+        assumed: Assumed,
+        samples: &mut TfrcSamples,
+    ) -> Option<f64> {
+        let connection = self.dccp.as_deref_mut()?;
+        connection.follow_tfrc(place, packet, header, assumed, &mut self.tfrc, samples)
     }
 
     /// Conclude what numbers say. To be called once, after the last packet.

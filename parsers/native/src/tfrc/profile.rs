@@ -180,6 +180,8 @@ pub struct SenderProfile {
     pub t_mbi: f64,
     /// What the initial rate follows.
     pub initial_rate: InitialRate,
+    /// Set for small packets (RFC 4828, RFC 5622): bytes of header that each counts.
+    pub small_packets: Option<f64>,
     /// The handshake's round-trip time, if it is known.
     pub handshake_rtt: Option<f64>,
 }
@@ -197,6 +199,7 @@ impl SenderProfile {
             q2: 0.9,
             t_mbi: 64.0,
             initial_rate: InitialRate::Fixed,
+            small_packets: None,
             handshake_rtt: None,
         }
     }

@@ -12,6 +12,8 @@ use super::{DataPacket, EPS_T};
 /// these in one, the oldest are left out and the rate is too low.
 const REMEMBERED: usize = 1 << 14;
 
+const LATEST: FirstInterval = FirstInterval::Equation(Target::Latest);
+
 /// What a receiver would report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Feedback {
@@ -39,6 +41,8 @@ pub struct Receiver {
     /// Packets forgotten although less than a round-trip time old.
     pub crowded: u64,
     highest_x_recv: f64,
+    /// The receive rate that the receiver itself names, if that is known.
+    named_x_recv: Option<f64>,
     packets: u64,
     bytes: u64,
     reporting: Reporting,
@@ -69,6 +73,7 @@ impl Receiver {
             recent_bytes: 0,
             crowded: 0,
             highest_x_recv: 0.0,
+            named_x_recv: None,
             packets: 0,
             bytes: 0,
             reporting: Reporting::default(),
@@ -100,6 +105,13 @@ impl Receiver {
     /// Bytes per second of the last round-trip time; None if the packets of that were too many.
     pub fn recent_rate(&self) -> Option<f64> {
         (self.crowded == 0).then(|| self.recent_bytes as f64 / self.rtt())
+    }
+
+    /// The receiver itself has named its receive rate: the first loss interval is made of that, and not
+    /// of arrivals.
+    pub fn set_x_recv(&mut self, x_recv: f64) {
+        let highest = self.named_x_recv.filter(|_| self.profile.first_interval != LATEST).unwrap_or(0.0);
+        self.named_x_recv = Some(x_recv.max(highest));
     }
 
     /// Take in a data packet. Reports that no capture shows and that were due before it or are due
@@ -137,10 +149,10 @@ impl Receiver {
 
     fn circumstances(&self, packet: &DataPacket) -> Circumstances {
         let (rtt, s) = (self.rtt(), self.s());
-        let x_recv = match self.profile.first_interval {
-            FirstInterval::Equation(Target::Latest) => self.recent_bytes as f64 / rtt,
+        let x_recv = self.named_x_recv.unwrap_or(match self.profile.first_interval {
+            LATEST => self.recent_bytes as f64 / rtt,
             _ => self.highest_x_recv,
-        };
+        });
         // Where the very first packets are lost nothing was received: half a packet per round-trip
         // time stands for that (section 6.3.1).
         let s = if s > 0.0 { s } else { f64::from(packet.bytes) };

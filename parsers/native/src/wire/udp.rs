@@ -1,6 +1,6 @@
 //! UDP headers (RFC 768).
 
-use super::{Bytes, u16_at};
+use super::{Bytes, dccp, u16_at};
 use crate::asides::{Asides, Head};
 use crate::event::{Layer, Network, Reason, Stop, Transport};
 
@@ -31,6 +31,11 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut Asides) -> O
             return Some(Stop { layer: Layer::Udp, reason: Reason::Malformed });
         }
     });
+    if [network.endpoints.src_port, network.endpoints.dst_port].contains(&dccp::UDP_PORT)
+        && let Some(stop) = dccp::decode_in_udp(bytes.behind(HEADER), network, asides)
+    {
+        return stop;
+    }
     // Behind the payload there may be padding or a check sequence.
     let payload = bytes.captured.get(HEADER..).unwrap_or_default();
     let length = network.payload_bytes.map_or(0, |length| length as usize);

@@ -50,10 +50,11 @@ impl Vantage {
 
 /// The weight of the signs for [`Side::Low`], [`Side::High`] and the middle.
 #[derive(Clone, Copy, Debug, Default)]
-struct Signs([f64; 3]);
+pub(in crate::flow) struct Signs([f64; 3]);
 
 impl Signs {
-    fn add(&mut self, near: Option<Side>, weight: f64) {
+    /// A sign that the capture is near an end, or else in the middle.
+    pub(in crate::flow) fn add(&mut self, near: Option<Side>, weight: f64) {
         let place = near.map_or(2, |side| side as usize);
         if let Some(sum) = self.0.get_mut(place) {
             *sum += weight;
@@ -62,7 +63,7 @@ impl Signs {
 
     /// The place with most weight, and the confidence: its share, less what a single weak sign
     /// leaves open.
-    fn conclusion(self) -> Option<(Option<Side>, f64)> {
+    fn place(self) -> Option<(Option<Side>, f64)> {
         let [low, high, middle] = self.0;
         let most = low.max(high).max(middle);
         if most <= 0.0 {
@@ -75,24 +76,10 @@ impl Signs {
         };
         Some((place, most / (low + high + middle) * (1.0 - 0.5_f64.powf(most))))
     }
-}
 
-impl Connection {
-    /// Where the data of `side` were captured, and how sure that is, from 0 to 1. None if nothing
-    /// tells.
-    pub fn vantage(&self, side: Side) -> Option<(Vantage, f64)> {
-        let mut signs = Signs::default();
-        self.add_handshake(&mut signs);
-        self.add_hops(&mut signs);
-        if self.halves.iter().any(|half| half.oddities().is_forwarded) {
-            // The capture shows a router's two interfaces.
-            signs.add(None, 4.0);
-        }
-        for side in [Side::Low, Side::High] {
-            self.add_turnaround(side, &mut signs);
-            self.add_losses(side, &mut signs);
-        }
-        let (near, confidence) = signs.conclusion()?;
+    /// The same seen from the data of `side`.
+    pub(in crate::flow) fn conclusion(self, side: Side) -> Option<(Vantage, f64)> {
+        let (near, confidence) = self.place()?;
         let vantage = match near {
             None => Vantage::Middle,
             Some(near) if near == side => Vantage::Sender,
@@ -102,33 +89,51 @@ impl Connection {
     }
 
     /// The end that answers at once in the handshake is near.
-    fn add_handshake(&self, signs: &mut Signs) {
-        let [low, high] = [Side::Low, Side::High].map(|side| self.half(side).handshake_us.0);
-        let (shorter, longer) = (low.min(high), low.max(high));
+    pub(in crate::flow) fn add_handshake(&mut self, [low_us, high_us]: [u32; 2]) {
+        let (shorter, longer) = (low_us.min(high_us), low_us.max(high_us));
         if longer < MIN_PATH_US {
             return;
         }
-        let near = if low < high { Side::Low } else { Side::High };
+        let near = if low_us < high_us { Side::Low } else { Side::High };
         match longer / shorter.max(1) {
-            10.. => signs.add(Some(near), 3.0),
-            3..10 => signs.add(Some(near), 1.0),
-            _ => signs.add(None, 2.0),
+            10.. => self.add(Some(near), 3.0),
+            3..10 => self.add(Some(near), 1.0),
+            _ => self.add(None, 2.0),
         }
     }
 
-    /// A packet that no router has passed on comes from near by.
-    fn add_hops(&self, signs: &mut Signs) {
-        let ttls = [Side::Low, Side::High].map(|side| self.half(side).ttl);
+    /// A packet that no router has passed on comes from near by. Of an end that sent none the time to
+    /// live is 0.
+    pub(in crate::flow) fn add_hops(&mut self, ttls: [u8; 2]) {
         if ttls.contains(&0) {
             return;
         }
         match ttls.map(|ttl| INITIAL_TTLS.contains(&ttl)) {
-            [true, false] => signs.add(Some(Side::Low), 2.0),
-            [false, true] => signs.add(Some(Side::High), 2.0),
-            [false, false] => signs.add(None, 2.0),
+            [true, false] => self.add(Some(Side::Low), 2.0),
+            [false, true] => self.add(Some(Side::High), 2.0),
+            [false, false] => self.add(None, 2.0),
             // A path without routers.
             [true, true] => {}
         }
+    }
+}
+
+impl Connection {
+    /// Where the data of `side` were captured, and how sure that is, from 0 to 1. None if nothing
+    /// tells.
+    pub fn vantage(&self, side: Side) -> Option<(Vantage, f64)> {
+        let mut signs = Signs::default();
+        signs.add_handshake([Side::Low, Side::High].map(|side| self.half(side).handshake_us.0));
+        signs.add_hops([Side::Low, Side::High].map(|side| self.half(side).ttl));
+        if self.halves.iter().any(|half| half.oddities().is_forwarded) {
+            // The capture shows a router's two interfaces.
+            signs.add(None, 4.0);
+        }
+        for side in [Side::Low, Side::High] {
+            self.add_turnaround(side, &mut signs);
+            self.add_losses(side, &mut signs);
+        }
+        signs.conclusion(side)
     }
 
     /// At the sender an acknowledgement takes the whole round trip, at the receiver nothing.

@@ -14,6 +14,20 @@ pub enum Kind {
     HalvingMissed,
     /// The nofeedback timer ran out.
     NofeedbackTimeout,
+    /// An option was cut short, or has a length that it cannot have.
+    BadOption,
+    /// A report acknowledges a packet that the capture does not show.
+    UnseenAcknowledged,
+    /// A report was held for longer than its packet was away.
+    ImpossibleElapsedTime,
+    /// A loss event rate of infinity.
+    ZeroLossEventRate,
+    /// A number far from all others.
+    SequenceJump,
+    /// The window counter advanced by more than five quarters of a round-trip time.
+    CounterJump,
+    /// The receiver's application did not get data that had arrived.
+    DataDropped,
 }
 
 /// What is said of a kind.
@@ -28,8 +42,19 @@ struct Facts {
 
 impl Kind {
     /// All of them, by number.
-    pub const ALL: [Self; 4] =
-        [Self::LateFeedback, Self::AboveAllowedRate, Self::HalvingMissed, Self::NofeedbackTimeout];
+    pub const ALL: [Self; 11] = [
+        Self::LateFeedback,
+        Self::AboveAllowedRate,
+        Self::HalvingMissed,
+        Self::NofeedbackTimeout,
+        Self::BadOption,
+        Self::UnseenAcknowledged,
+        Self::ImpossibleElapsedTime,
+        Self::ZeroLossEventRate,
+        Self::SequenceJump,
+        Self::CounterJump,
+        Self::DataDropped,
+    ];
 
     fn facts(self) -> Facts {
         let facts = |name, end, rule, unit, words| Facts { name, end, rule, unit, words };
@@ -58,6 +83,55 @@ impl Kind {
             Self::NofeedbackTimeout => {
                 facts("nofeedback_timeout", "path", "RFC 5348 section 4.4", "bit/s", "nofeedback timeouts")
             }
+            Self::BadOption => facts(
+                "bad_option",
+                "receiver",
+                "RFC 4340 section 5.8",
+                "",
+                "reports with options of impossible lengths",
+            ),
+            Self::UnseenAcknowledged => facts(
+                "unseen_acknowledged",
+                "path",
+                "RFC 4340 section 7",
+                "",
+                "reports about packets that the capture does not show",
+            ),
+            Self::ImpossibleElapsedTime => facts(
+                "impossible_elapsed_time",
+                "receiver",
+                "RFC 4340 section 13.2",
+                "",
+                "reports held for longer than their packets were away",
+            ),
+            Self::ZeroLossEventRate => facts(
+                "zero_loss_event_rate",
+                "receiver",
+                "RFC 4342 section 8.5",
+                "",
+                "reports whose inverse loss event rate is 0",
+            ),
+            Self::SequenceJump => facts(
+                "sequence_jump",
+                "sender",
+                "RFC 4340 section 7.5",
+                "",
+                "sequence numbers far from all others, which were left out",
+            ),
+            Self::CounterJump => facts(
+                "counter_jump",
+                "sender",
+                "RFC 4342 section 8.1",
+                "quarters of a round-trip time",
+                "window counters that advanced by more than 5",
+            ),
+            Self::DataDropped => facts(
+                "data_dropped",
+                "receiver",
+                "RFC 4340 section 11.7",
+                "",
+                "reports of data that the receiver's application did not get",
+            ),
         }
     }
 
@@ -94,6 +168,11 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// One without numbers.
+    pub fn of(kind: Kind) -> Self {
+        Self { kind, value: None, limit: None }
+    }
+
     /// A value against its limit.
     pub fn measured(kind: Kind, value: f64, limit: f64) -> Self {
         Self { kind, value: Some(value), limit: Some(limit) }

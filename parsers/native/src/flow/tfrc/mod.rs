@@ -36,6 +36,8 @@ pub struct Place {
 pub struct Summary {
     /// Loss events found among the packets; None if the trace does not tell.
     pub loss_events: Option<u64>,
+    /// The same behind the capture, if reports tell of them.
+    pub inferred_loss_events: Option<u64>,
     /// Loss event rate of the last report.
     pub p: Option<f64>,
     /// Receive rate of the last report, bytes per second.
@@ -49,20 +51,20 @@ pub struct Summary {
 /// The ends of one direction.
 #[derive(Debug)]
 enum Ends {
-    Simulated(Simulated),
-    Carried(Carried),
+    Simulated(Box<Simulated>),
+    Carried(Box<Carried>),
 }
 
 /// The directions of one flow in which data of TFRC were seen.
 #[derive(Debug, Default)]
 pub struct TfrcFlow {
-    sides: [Option<Box<Ends>>; 2],
+    sides: [Option<Ends>; 2],
 }
 
 impl TfrcFlow {
     /// What the table of flows tells of the data of `side`; None if it sends none by TFRC.
     pub fn summary(&self, side: Side) -> Option<Summary> {
-        Some(match self.sides[side as usize].as_deref()? {
+        Some(match self.sides[side as usize].as_ref()? {
             Ends::Simulated(ends) => ends.summary(),
             Ends::Carried(ends) => ends.summary(),
         })
@@ -70,7 +72,7 @@ impl TfrcFlow {
 
     /// What is to be said of the data of `side` in words.
     pub fn notes(&self, side: Side) -> Vec<String> {
-        match self.sides[side as usize].as_deref() {
+        match self.sides[side as usize].as_ref() {
             Some(Ends::Simulated(ends)) => ends.notes(),
             Some(Ends::Carried(ends)) => ends.notes(),
             None => Vec::new(),
@@ -89,8 +91,8 @@ impl TfrcFlow {
         let of = simulated::side_of_data(side, packet);
         let place = Place { flow, side: of, time_ns: packet.time_ns, packet: packet.number };
         let ends = self.sides[of as usize]
-            .get_or_insert_with(|| Box::new(Ends::Simulated(Simulated::new(parameters))));
-        if let Ends::Simulated(ends) = &mut **ends {
+            .get_or_insert_with(|| Ends::Simulated(Box::new(Simulated::new(parameters))));
+        if let Ends::Simulated(ends) = ends {
             ends.take(place, happening, packet, samples);
         }
     }
@@ -99,8 +101,8 @@ impl TfrcFlow {
     /// simulation tells of them.
     pub fn carried(&mut self, side: Side, carrier: impl FnOnce() -> Carrier) -> Option<&mut Carried> {
         let ends =
-            self.sides[side as usize].get_or_insert_with(|| Box::new(Ends::Carried(Carried::new(carrier()))));
-        match &mut **ends {
+            self.sides[side as usize].get_or_insert_with(|| Ends::Carried(Box::new(Carried::new(carrier()))));
+        match ends {
             Ends::Carried(ends) => Some(ends),
             Ends::Simulated(_) => None,
         }
@@ -108,7 +110,7 @@ impl TfrcFlow {
 
     /// The same if data of `side` were seen: a report about none says nothing.
     pub fn known(&mut self, side: Side) -> Option<&mut Carried> {
-        match self.sides[side as usize].as_deref_mut()? {
+        match self.sides[side as usize].as_mut()? {
             Ends::Carried(ends) => Some(ends),
             Ends::Simulated(_) => None,
         }
@@ -117,7 +119,7 @@ impl TfrcFlow {
     /// Hand out what still waited of the flow `flow`. To be called once, after the last packet.
     pub fn finish(&mut self, flow: u32, samples: &mut TfrcSamples) {
         for (side, ends) in [Side::Low, Side::High].into_iter().zip(&mut self.sides) {
-            match ends.as_deref_mut() {
+            match ends {
                 Some(Ends::Simulated(ends)) => ends.finish(samples),
                 Some(Ends::Carried(ends)) => ends.finish((flow, side), samples),
                 None => {}

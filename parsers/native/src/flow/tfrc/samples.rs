@@ -1,5 +1,6 @@
 //! What is kept of TFRC's ends for tables.
 
+use super::carried::ReportedInterval;
 use super::findings::FindingSample;
 use crate::flow::key::Side;
 use crate::samples::Samples;
@@ -19,6 +20,8 @@ pub struct FeedbackSample {
     pub sequence: Option<u64>,
     /// Loss event rate as rebuilt.
     pub p: Option<f64>,
+    /// The same behind the capture, as the receive rate tells of losses there.
+    pub inferred_p: Option<f64>,
     /// Receive rate as rebuilt, bytes per second.
     pub x_recv: Option<f64>,
     /// Loss event rate as the report says it.
@@ -80,6 +83,8 @@ pub struct LossEventSample {
     pub lost_ns: i64,
     /// Packets lost or marked.
     pub packets: u64,
+    /// Whether a report told of it, and not a missing packet.
+    pub is_inferred: bool,
 }
 
 /// A loss interval at the time of a report.
@@ -97,8 +102,10 @@ pub struct LossIntervalSample {
     pub index: u32,
     /// Packets in it, as rebuilt.
     pub packets: Option<f64>,
+    /// The same behind the capture.
+    pub inferred: Option<f64>,
     /// The same as the report says it.
-    pub reported: Option<f64>,
+    pub reported: Option<ReportedInterval>,
 }
 
 /// What is kept of all flows, as far as it is wanted.

@@ -77,6 +77,7 @@ impl Simulated {
     pub fn summary(&self) -> Summary {
         Summary {
             loss_events: (self.is_whole && self.feedback_packets > 0).then_some(self.receiver.loss_events),
+            inferred_loss_events: None,
             p: self.last_report.and_then(|report| report.p),
             x_recv: self.last_report.and_then(|report| report.x_recv),
             feedback_packets: self.feedback_packets,
@@ -142,7 +143,16 @@ impl Simulated {
             let Place { flow, side, time_ns, packet } = at;
             // A float beyond the range of integers saturates.
             let lost_ns = (start_time * 1e9).round() as i64;
-            self.event = Some(LossEventSample { flow, side, time_ns, packet, start, lost_ns, packets: 0 });
+            self.event = Some(LossEventSample {
+                flow,
+                side,
+                time_ns,
+                packet,
+                start,
+                lost_ns,
+                packets: 0,
+                is_inferred: false,
+            });
         }
         if let Some(event) = &mut self.event {
             event.packets = event.packets.saturating_add(arrived.lost);
@@ -175,6 +185,7 @@ impl Simulated {
             packet: number,
             sequence: network.sequence,
             p: Some(feedback.p),
+            inferred_p: None,
             x_recv: Some(feedback.x_recv_pps * self.sender.size()),
             reported_p: None,
             reported_x_recv: None,
@@ -191,6 +202,7 @@ impl Simulated {
                     packet: number,
                     index,
                     packets: Some(packets),
+                    inferred: None,
                     reported: None,
                 };
                 samples.loss_intervals.add(interval);

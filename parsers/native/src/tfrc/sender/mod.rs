@@ -9,6 +9,7 @@ pub use rfc5348::Rfc5348;
 use super::Report;
 use super::profile::{SenderProfile, SenderRules};
 use super::round_trip::RoundTrip;
+use super::small_packets::SmallPacketRate;
 
 /// What a step left X at, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +133,9 @@ pub fn initial_window(mss: f64) -> f64 {
 
 /// The equation's rate; without a loss event there is none.
 fn x_equation(profile: &SenderProfile, r: f64, p: f64) -> Option<f64> {
-    profile.equation.rate(profile.s, r, profile.t_rto_factor * r, p)
+    let t_rto = profile.t_rto_factor * r;
+    let Some(header) = profile.small_packets else { return profile.equation.rate(profile.s, r, t_rto, p) };
+    SmallPacketRate::new(&profile.equation, r, p, profile.s, header).map(|rate| rate.x_limited)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 pub mod options;
 
-use super::{Bytes, u16_at, u32_at};
+use super::{Bytes, ip, u16_at, u32_at};
 use crate::asides::Asides;
 use crate::dccp::{Header, Kind};
 use crate::event::{Layer, Network, Reason, Stop, Transport};
@@ -13,6 +13,21 @@ const SHORT: usize = 12;
 const LONG: usize = 16;
 
 const MALFORMED: Stop = Stop { layer: Layer::Dccp, reason: Reason::Malformed };
+
+/// Where UDP carries DCCP (RFC 6773).
+pub(super) const UDP_PORT: u16 = 6511;
+
+/// Decode the DCCP packet that is a datagram's payload. Its ports are those of the flow, not UDP's,
+/// which a translator of addresses may change. None leaves `network` alone: it is no DCCP packet.
+pub(super) fn decode_in_udp(
+    bytes: Bytes<'_>,
+    network: &mut Network,
+    asides: &mut Asides,
+) -> Option<Option<Stop>> {
+    header(bytes).ok()?;
+    network.endpoints.protocol = ip::DCCP;
+    Some(decode(bytes, network, asides))
+}
 
 /// Decode a DCCP header into `network` and `asides`; of a cut one the ports are kept. `options` of
 /// a header that was cut are those that were captured.

@@ -1,27 +1,29 @@
 //! Both ends of a TFRC flow of which a capture shows data packets and reports, whatever carries them.
 //!
-//! The receiver is rebuilt from the data packets as if it stood where the capture was taken: losses
-//! between there and the receiver do not show. The sender is rebuilt from what the reports say.
-//! Sections are of RFC 5348.
+//! Receivers are rebuilt twice: from the data packets as if it stood where the capture was taken, and
+//! from what reports tell of losses behind that place ([`behind`]). Which of them is near the true one
+//! depends on where the capture was taken, which only all packets tell. The sender is rebuilt from what
+//! the reports say ([`sending`]). Sections are of RFC 5348.
 
+mod behind;
+mod receiving;
 mod sending;
-
-use std::collections::VecDeque;
+#[cfg(test)]
+mod tests;
 
 use super::findings::{Counts, Finding, FindingSample, Kind};
-use super::{FeedbackSample, LossEventSample, LossIntervalSample, Place, Summary, TfrcSamples};
-use crate::tfrc::events::LossEvent;
+use super::{FeedbackSample, LossIntervalSample, Place, Summary, TfrcSamples};
+use crate::flow::key::Side;
 use crate::tfrc::profile::{ReceiverProfile, SenderProfile};
-use crate::tfrc::receiver::{Feedback, Receiver};
-use crate::tfrc::{DataPacket, Report};
+use crate::tfrc::small_packets::HEADER_CCID4;
+use crate::tfrc::{DataPacket, EPS_T, Report};
+use behind::Behind;
+use receiving::Receiving;
 use sending::Sending;
 
-/// Data packets whose place in the count of bytes is remembered until a report says that they
-/// came, 16 bytes each. CCID 3 reports once per round-trip time, so this is the largest flight.
-const IN_FLIGHT: usize = 1 << 13;
 /// A report is late if it takes longer than this many round-trip times and the longest pause of the
 /// data: receivers round the round-trip time, and their clocks tick.
-const LATE: f64 = 1.5;
+const LATE: f64 = 2.0;
 
 /// What must be known of a carrier and its ends before their first packet.
 #[derive(Clone, Copy, Debug)]
@@ -47,79 +49,65 @@ pub struct Reported<'a> {
     pub elapsed: Option<f64>,
     /// The round-trip time that it gives, seconds, and how that is measured.
     pub r_sample: Option<(f64, &'static str)>,
-    /// Loss intervals in packets, the newest first.
-    pub intervals: &'a [f64],
+    /// Whether a report before it is missing in the capture.
+    pub follows_gap: bool,
+    /// Loss intervals, the newest first.
+    pub intervals: &'a [ReportedInterval],
+}
+
+/// A loss interval as a report names it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReportedInterval {
+    /// Its length in packets.
+    pub packets: f64,
+    /// How many of them were lost or marked.
+    pub lost: Option<u32>,
+}
+
+impl Carrier {
+    /// The ends count headers and short loss intervals as for small packets (RFC 5622).
+    pub fn use_small_packets(&mut self) {
+        self.receiver.short_intervals = true;
+        self.sender.small_packets = Some(HEADER_CCID4);
+    }
 }
 
 /// Both ends of one direction.
 #[derive(Debug)]
 pub struct Carried {
-    /// Floats are exact to the nanosecond only near zero.
+    carrier: Carrier,
+    /// Zero of all times in seconds.
     origin_ns: Option<i64>,
-    receiver: Receiver,
-    /// Reports that would have been due; kept for its memory.
-    due: Vec<Feedback>,
-    /// The packet that told of the current loss event.
-    told: Option<(i64, u64)>,
-    passed: Passed,
-    last: Option<LastReport>,
+    /// The receiver as if it stood at the capture.
+    receiving: Receiving,
+    behind: Behind,
     sending: Sending,
+    pauses: Pauses,
+    last_report: Option<f64>,
     feedback_packets: u64,
-    is_whole: bool,
     summary: Summary,
     findings: Counts,
 }
 
-/// What is remembered of the last report.
-#[derive(Clone, Copy, Debug)]
-struct LastReport {
-    time: f64,
-    /// Bytes of data that had passed up to the packet it acknowledges.
-    through: u64,
-}
-
-/// Data that passed, by number.
-#[derive(Debug, Default)]
-struct Passed {
-    /// Number and bytes up to and with it.
-    in_flight: VecDeque<(i64, u64)>,
-    bytes: u64,
-    /// Bytes up to the packet that was acknowledged last.
-    acknowledged: u64,
+/// Data since the last report.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pauses {
     last: Option<f64>,
-    /// The longest time without data since the last report, seconds.
-    longest_pause: f64,
-    /// Packets of data since the last report.
+    /// The longest time without data, seconds.
+    longest: f64,
     packets: u64,
 }
 
-impl Passed {
-    fn take(&mut self, number: i64, bytes: u32, time: f64) {
-        if bytes == 0 {
-            return;
-        }
+impl Pauses {
+    fn on_data(&mut self, time: f64) {
         if let Some(last) = self.last.replace(time) {
-            self.longest_pause = self.longest_pause.max(time - last);
+            self.longest = self.longest.max(time - last);
         }
         self.packets += 1;
-        self.bytes = self.bytes.saturating_add(u64::from(bytes));
-        if self.in_flight.len() == IN_FLIGHT {
-            self.in_flight.pop_front();
-        }
-        self.in_flight.push_back((number, self.bytes));
-    }
-
-    /// Bytes that passed up to the packet `number`.
-    fn through(&mut self, number: i64) -> u64 {
-        while let Some(&(_, bytes)) = self.in_flight.front().filter(|(passed, _)| *passed <= number) {
-            self.acknowledged = bytes;
-            self.in_flight.pop_front();
-        }
-        self.acknowledged
     }
 
     fn on_report(&mut self) {
-        (self.longest_pause, self.packets) = (0.0, 0);
+        (self.longest, self.packets) = (0.0, 0);
     }
 }
 
@@ -127,15 +115,14 @@ impl Carried {
     /// Nothing seen yet.
     pub fn new(carrier: Carrier) -> Self {
         Self {
+            carrier,
             origin_ns: None,
-            receiver: Receiver::new(&carrier.receiver),
-            due: Vec::new(),
-            told: None,
-            passed: Passed::default(),
-            last: None,
+            receiving: Receiving::new(&carrier.receiver, false),
+            behind: Behind::new(&carrier.receiver),
             sending: Sending::new(&carrier.sender, carrier.is_whole),
+            pauses: Pauses::default(),
+            last_report: None,
             feedback_packets: 0,
-            is_whole: carrier.is_whole,
             summary: Summary::default(),
             findings: Counts::default(),
         }
@@ -145,7 +132,8 @@ impl Carried {
     /// that what is rebuilt.
     pub fn summary(&self) -> Summary {
         Summary {
-            loss_events: Some(self.receiver.tracker.now.events.count),
+            loss_events: self.receiving.loss_events(),
+            inferred_loss_events: self.behind.receiving.loss_events().filter(|_| self.behind.is_known),
             feedback_packets: self.feedback_packets,
             ..self.summary
         }
@@ -155,22 +143,20 @@ impl Carried {
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.feedback_packets == 0 {
-            notes.push("no report about this TFRC flow in the capture: p, R and X are not known".into());
-        } else if !self.is_whole {
+            notes.push("no report about this TFRC flow in the capture: R and X are not known".into());
+        } else if !self.receiving.has_data {
+            notes.push("no data packet of this TFRC flow in the capture: nothing is rebuilt".into());
+        } else if !self.carrier.is_whole {
             notes.push("the capture lacks the beginning of this TFRC flow: R and X begin anew".into());
         }
         notes.extend(self.findings.words());
         notes
     }
 
-    fn seconds(&mut self, time_ns: i64) -> f64 {
+    /// The time in seconds, and the zero of these.
+    fn seconds(&mut self, time_ns: i64) -> (f64, i64) {
         let origin_ns = *self.origin_ns.get_or_insert(time_ns);
-        time_ns.saturating_sub(origin_ns) as f64 / 1e9
-    }
-
-    fn time_ns(&self, seconds: f64) -> i64 {
-        // A float beyond the range of integers saturates.
-        self.origin_ns.unwrap_or(0).saturating_add((seconds * 1e9).round() as i64)
+        (time_ns.saturating_sub(origin_ns) as f64 / 1e9, origin_ns)
     }
 
     /// Something is wrong with a packet, or with what an end does.
@@ -179,40 +165,30 @@ impl Carried {
         samples.findings.offer(FindingSample { at, finding });
     }
 
+    /// The sender's numbers begin anew, and with them what the receiver knows.
+    pub fn restart(&mut self, at: Place, samples: &mut TfrcSamples) {
+        self.receiving.finish(at, samples);
+        self.behind.receiving.finish(at, samples);
+        self.receiving = Receiving::new(&self.carrier.receiver, false);
+        self.behind = Behind::new(&self.carrier.receiver);
+    }
+
     /// A packet from the sender passes, of data if it has any payload. Its `time` is that of `at`.
     pub fn on_data(&mut self, at: Place, packet: &DataPacket, samples: &mut TfrcSamples) {
-        let time = self.seconds(at.time_ns);
+        let (time, origin_ns) = self.seconds(at.time_ns);
         let packet = DataPacket { time, ..*packet };
         if self.feedback_packets > 0 {
             self.run_timer(at, time, samples);
         }
-        self.due.clear();
-        self.receiver.on_data(&packet, &mut self.due);
-        self.take_events(at, samples);
-        let number = self.receiver.extended(packet.seq);
-        self.passed.take(number, packet.bytes, time);
+        self.receiving.take(at, origin_ns, &packet, samples);
+        let number = self.receiving.state.extended(packet.seq);
+        self.behind.on_data(at, origin_ns, (number, packet), samples);
+        if packet.bytes > 0 {
+            self.pauses.on_data(time);
+        }
         if let Some(finding) = self.sending.on_data(time, packet.bytes) {
             self.on_finding(at, finding, samples);
         }
-    }
-
-    /// Hand out the loss events that the last packet ended; it told of the ones that follow.
-    fn take_events(&mut self, at: Place, samples: &mut TfrcSamples) {
-        let ended: Vec<LossEvent> = self.receiver.tracker.now.ended().to_vec();
-        for event in ended {
-            self.end_event(at, &event, samples);
-        }
-        if self.receiver.tracker.now.events.current.is_some() {
-            self.told.get_or_insert((at.time_ns, at.packet));
-        }
-    }
-
-    fn end_event(&mut self, at: Place, event: &LossEvent, samples: &mut TfrcSamples) {
-        let (time_ns, packet) = self.told.replace((at.time_ns, at.packet)).unwrap_or((at.time_ns, at.packet));
-        let lost_ns = self.time_ns(event.time);
-        let Place { flow, side, .. } = at;
-        let LossEvent { start, packets, .. } = *event;
-        samples.loss_events.offer(LossEventSample { flow, side, time_ns, packet, start, lost_ns, packets });
     }
 
     fn run_timer(&mut self, at: Place, time: f64, samples: &mut TfrcSamples) {
@@ -223,22 +199,23 @@ impl Carried {
 
     /// A report passes.
     pub fn on_report(&mut self, at: Place, reported: &Reported<'_>, samples: &mut TfrcSamples) {
-        let time = self.seconds(at.time_ns);
+        let (time, origin_ns) = self.seconds(at.time_ns);
         self.feedback_packets += 1;
-        if let Some(finding) = self.lateness(time) {
+        if let Some(finding) = self.lateness(time).filter(|_| !reported.follows_gap) {
             self.on_finding(at, finding, samples);
         }
         self.run_timer(at, time, samples);
-        let p = self.receiver.p(time);
-        let x_recv = self.x_recv(time, reported.sequence);
+        let (p, x_recv) = (self.receiving.p(time), self.x_recv(at, origin_ns, time, reported, samples));
+        // Shorter than a nanosecond is what no capture can tell from nothing.
+        let r_sample = reported.r_sample.filter(|(sample, _)| *sample >= EPS_T);
         let taken = Report {
             time,
-            r_sample: reported.r_sample.map(|(sample, _)| sample),
+            r_sample: r_sample.map(|(sample, _)| sample),
             x_recv: reported.x_recv.or(x_recv).unwrap_or(0.0),
-            p: reported.p.unwrap_or(p),
+            p: reported.p.or(p).unwrap_or(0.0),
             is_data_limited: false,
         };
-        let taken = self.sending.on_report(at.time_ns, taken, reported.r_sample);
+        let taken = self.sending.on_report(at.time_ns, taken, r_sample);
         let Place { flow, side, time_ns, packet } = at;
         samples.feedback.offer(FeedbackSample {
             flow,
@@ -246,7 +223,8 @@ impl Carried {
             sent_ns: time_ns,
             packet,
             sequence: reported.sequence,
-            p: Some(p),
+            p,
+            inferred_p: self.behind.receiving.p(time).filter(|_| self.behind.is_known),
             x_recv,
             reported_p: reported.p,
             reported_x_recv: reported.x_recv,
@@ -254,57 +232,72 @@ impl Carried {
             taken,
         });
         self.take_intervals(at, reported.intervals, samples);
+        self.pauses.on_report();
+        self.last_report = Some(time);
         self.summary = Summary {
-            p: reported.p.or(Some(p)),
+            p: reported.p.or(p),
             x_recv: reported.x_recv.or(x_recv),
-            r: taken.map(|taken| taken.r),
+            r: taken.map(|taken| taken.r).or(self.summary.r),
             ..self.summary
         };
     }
 
     /// Reports come at least once per round-trip time in which data came (section 6.2).
     fn lateness(&mut self, time: f64) -> Option<Finding> {
-        let (last, r) = (self.last?, self.sending.r()?);
-        let (value, limit) = (time - last.time, LATE * r + self.passed.longest_pause);
-        let is_late = self.passed.packets > 0 && value > limit;
+        let (last, r) = (self.last_report?, self.sending.r()?);
+        let (value, limit) = (time - last, LATE * r + self.pauses.longest);
+        let is_late = self.pauses.packets > 0 && value > limit;
         is_late.then(|| Finding::measured(Kind::LateFeedback, value, limit))
     }
 
-    /// Payload of the packets up to the acknowledged one over the time since the last report, or over
-    /// a round-trip time if that is longer (section 6.2).
-    fn x_recv(&mut self, time: f64, sequence: Option<u64>) -> Option<f64> {
-        let through = match sequence {
-            Some(sequence) => self.passed.through(self.receiver.extended(sequence)),
-            None => self.passed.bytes,
-        };
-        self.passed.on_report();
-        let last = self.last.replace(LastReport { time, through });
-        match last.filter(|last| time - last.time >= self.receiver.rtt()) {
-            Some(last) => Some(through.saturating_sub(last.through) as f64 / (time - last.time)),
-            None => self.receiver.recent_rate(),
+    /// Payload of the packets that the report covers over the time since the last one, or over a
+    /// round-trip time if that is longer (section 6.2).
+    fn x_recv(
+        &mut self,
+        at: Place,
+        origin_ns: i64,
+        time: f64,
+        reported: &Reported<'_>,
+        samples: &mut TfrcSamples,
+    ) -> Option<f64> {
+        let receiver = &self.receiving.state;
+        let number = reported.sequence.map_or(i64::MAX, |sequence| receiver.extended(sequence));
+        let told = (number, reported.x_recv);
+        let bytes = self.behind.on_report(at, origin_ns, told, samples);
+        if !self.receiving.has_data {
+            return None;
+        }
+        match self.last_report.filter(|last| time - last >= receiver.rtt()) {
+            Some(last) => Some(bytes as f64 / (time - last)),
+            None => receiver.recent_rate(),
         }
     }
 
-    fn take_intervals(&mut self, at: Place, reported: &[f64], samples: &mut TfrcSamples) {
+    fn take_intervals(&mut self, at: Place, reported: &[ReportedInterval], samples: &mut TfrcSamples) {
         if !samples.loss_intervals.wanted {
             return;
         }
-        let tracker = &self.receiver.tracker.now;
-        let rebuilt = tracker.open_interval().into_iter().chain(tracker.closed_intervals().iter().copied());
-        let rebuilt: Vec<f64> = rebuilt.collect();
+        let seen: Vec<f64> = self.receiving.intervals().collect();
+        let inferred: Vec<f64> = self.behind.receiving.intervals().collect();
         let Place { flow, side, time_ns, packet } = at;
-        for (index, at) in (0..).zip(0..rebuilt.len().max(reported.len())) {
-            let (packets, reported) = (rebuilt.get(at).copied(), reported.get(at).copied());
-            let interval = LossIntervalSample { flow, side, time_ns, packet, index, packets, reported };
-            samples.loss_intervals.add(interval);
+        for (index, at) in (0..).zip(0..seen.len().max(inferred.len()).max(reported.len())) {
+            samples.loss_intervals.add(LossIntervalSample {
+                flow,
+                side,
+                time_ns,
+                packet,
+                index,
+                packets: seen.get(at).copied(),
+                inferred: inferred.get(at).copied(),
+                reported: reported.get(at).copied(),
+            });
         }
     }
 
-    /// Hand out the loss event that is still open. To be called once, after the last packet.
-    pub fn finish(&mut self, (flow, side): (u32, super::Side), samples: &mut TfrcSamples) {
-        if let (Some(event), Some((time_ns, packet))) = (self.receiver.tracker.now.events.current, self.told)
-        {
-            self.end_event(Place { flow, side, time_ns, packet }, &event, samples);
-        }
+    /// Hand out the loss events that are still open. To be called once, after the last packet.
+    pub fn finish(&mut self, (flow, side): (u32, Side), samples: &mut TfrcSamples) {
+        let at = Place { flow, side, time_ns: 0, packet: 0 };
+        self.receiving.finish(at, samples);
+        self.behind.receiving.finish(at, samples);
     }
 }

@@ -23,8 +23,9 @@ pub struct Sending {
     sender: Option<Sender>,
     is_whole: bool,
     start: Option<f64>,
-    /// Mean payload: s.
+    /// Mean payload: s, of so many packets.
     s: Option<f64>,
+    packets: u32,
     last_sent: Option<f64>,
     timer_set: f64,
     /// Payload since the last report, and when that came.
@@ -39,6 +40,9 @@ pub struct Sending {
 struct Bucket {
     bytes: f64,
     time: f64,
+    /// Since when more is sent than is saved up, and how much.
+    busy_since: f64,
+    busy_bytes: f64,
     /// Whether the rate follows a timeout, and not a report.
     is_halved: bool,
     /// Whether it was said already that too much was sent.
@@ -54,6 +58,7 @@ impl Sending {
             is_whole,
             start: None,
             s: None,
+            packets: 0,
             last_sent: None,
             timer_set: 0.0,
             since_report: 0,
@@ -76,7 +81,10 @@ impl Sending {
         self.last_sent = Some(time);
         self.since_report = self.since_report.saturating_add(u64::from(bytes));
         let size = f64::from(bytes);
-        let s = self.s.map_or(size, |s| KEPT * s + (1.0 - KEPT) * size);
+        // The first packets of a flow may be small, so the first ones weigh the same.
+        self.packets = self.packets.saturating_add(1);
+        let weight = (1.0 / f64::from(self.packets)).max(1.0 - KEPT);
+        let s = self.s.map_or(size, |s| s + weight * (size - s));
         self.s = Some(s);
         let sender = self.sender.as_mut()?;
         sender.set_s(s);
@@ -84,14 +92,17 @@ impl Sending {
         let most = rate * sender.r()? + s.max(size);
         let bucket = &mut self.bucket;
         let saved = (bucket.bytes + rate * (time - bucket.time).max(0.0)).min(most);
+        if saved == most {
+            (bucket.busy_since, bucket.busy_bytes) = (time, 0.0);
+        }
         (bucket.bytes, bucket.time) = (saved - size, time);
+        bucket.busy_bytes += size;
         // One packet may wait for the sender's clock to tick.
         if bucket.bytes >= -s || bucket.is_told {
             return None;
         }
         bucket.is_told = true;
-        let since = self.last_report.map_or(0.0, |last| time - last).max(sender.r()?);
-        let value = self.since_report as f64 / since;
+        let value = bucket.busy_bytes / (time - bucket.busy_since).max(sender.r()?);
         let kind = if bucket.is_halved { Kind::HalvingMissed } else { Kind::AboveAllowedRate };
         Some(Finding::measured(kind, value * 8.0, sender.x() * 8.0))
     }
@@ -99,7 +110,10 @@ impl Sending {
     /// The nofeedback timer may have run out before `time` (section 4.4).
     pub fn run_until(&mut self, time: f64) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let Some(sender) = &mut self.sender else { return findings };
+        // Without a round-trip time nobody knows when it does.
+        let Some(sender) = self.sender.as_mut().filter(|sender| sender.r().is_some()) else {
+            return findings;
+        };
         while sender.timer() < time {
             if findings.len() == MAX_TIMEOUTS {
                 sender.rest_until(time);
@@ -137,13 +151,15 @@ impl Sending {
         let since = self.last_report.replace(time).map(|last| time - last).filter(|since| *since > 0.0);
         let x_sent = since.map(|since| self.since_report as f64 / since);
         self.since_report = 0;
-        let is_data_limited = x_sent.is_some_and(|x_sent| x_sent < DATA_LIMITED * sender.x());
+        // Of a few packets one more or less is no sign.
+        let is_data_limited =
+            since.is_some_and(|since| x_sent.unwrap_or(0.0) + s / since < DATA_LIMITED * sender.x());
         sender.on_report(&Report { is_data_limited, ..report });
         self.timer_set = time;
         let (r, x) = (sender.r()?, sender.x());
         self.bucket.is_told = false;
         if std::mem::take(&mut self.bucket.is_halved) || since.is_none() {
-            self.bucket = Bucket { bytes: x * r + s, time, ..Bucket::default() };
+            self.bucket = Bucket { bytes: x * r + s, time, busy_since: time, ..Bucket::default() };
         }
         let mode = match sender.x_equation() {
             None => "slow_start",

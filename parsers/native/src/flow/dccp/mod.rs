@@ -4,6 +4,11 @@
 //! file. Every packet of a direction has the next number, whatever its type, so a gap at the place
 //! of the capture is a packet that did not come there.
 
+pub mod carrier;
+#[cfg(test)]
+mod tests;
+mod vantage;
+
 use super::delivery::{Counted, Delivery, Numbers};
 use super::key::Side;
 use super::rtt::{RttStatistics, Sketch};
@@ -44,6 +49,10 @@ pub struct Half {
     /// Elapsed times longer than the packet can have been there.
     impossible_elapsed_times: u32,
     has_closed: bool,
+    /// Time to live of its first packet; 0 before that.
+    ttl: u8,
+    /// What it sends and reports by TFRC.
+    carrier: carrier::Half,
     /// RTT of its packets, without the time that the other side held the acknowledgement.
     pub rtt: RttStatistics,
     /// Its percentiles.
@@ -61,6 +70,8 @@ impl Default for Half {
             acks_of_unseen: 0,
             impossible_elapsed_times: 0,
             has_closed: false,
+            ttl: 0,
+            carrier: carrier::Half::default(),
             rtt: RttStatistics::default(),
             rtt_sketch: Sketch::default(),
         }
@@ -83,6 +94,31 @@ pub struct Connection {
     /// From Request to the packet that acknowledges the Response.
     pub handshake_rtt_ns: Option<u64>,
     reset_by: Option<(Side, u8)>,
+    /// How long the ends took for their part of the handshake: Request to Response, and Response to
+    /// its acknowledgement.
+    handshake_ns: [Option<u64>; 2],
+    /// When the last Request was sent.
+    last_request_ns: Option<i64>,
+    latest: Latest,
+}
+
+/// What the latest packet was.
+#[derive(Clone, Copy, Debug, Default)]
+struct Latest {
+    /// Its number, whole.
+    seq: u64,
+    /// Whether its number is far from the others, or was seen before.
+    arrival: Option<Arrival>,
+    /// How often the count of the side that sent it has begun anew.
+    restarts: u64,
+    /// What it acknowledges, whole.
+    ack: Option<u64>,
+    /// RTT of that.
+    rtt_ns: Option<u64>,
+    /// Whether the packet before it is missing.
+    follows_gap: bool,
+    acknowledges_unseen: bool,
+    has_impossible_elapsed_time: bool,
 }
 
 /// Reset code of a connection that ended as it should (RFC 4340 section 5.6).
@@ -132,7 +168,11 @@ impl Connection {
             Side::Low => (low, high),
             Side::High => (high, low),
         };
-        sender.take_number(header, packet, pool);
+        if sender.ttl == 0 {
+            sender.ttl = packet.network.ttl;
+        }
+        self.latest = sender.take_number(header, packet, pool);
+        let latest = &mut self.latest;
         let mut elapsed_ns = 0;
         for option in options(behind) {
             match option {
@@ -142,7 +182,10 @@ impl Connection {
                 _ => {}
             }
         }
-        let rtt_ns = header.ack.and_then(|ack| receiver.take_ack(ack, header, time_ns, elapsed_ns, pool));
+        if let Some(ack) = header.ack {
+            receiver.take_ack(ack, header, (time_ns, elapsed_ns), pool, latest);
+        }
+        let rtt_ns = latest.rtt_ns;
         self.take_state(side, header, time_ns);
         rtt_ns
     }
@@ -153,10 +196,14 @@ impl Connection {
             Kind::Request => {
                 self.opener.get_or_insert(side);
                 self.request_ns.get_or_insert(time_ns);
+                self.last_request_ns = Some(time_ns);
                 self.requests = self.requests.saturating_add(1);
             }
             Kind::Response => {
                 self.opener.get_or_insert(side.other());
+                if self.response_ns.is_none() {
+                    self.handshake_ns[0] = time_between(self.last_request_ns, time_ns);
+                }
                 self.response_ns.get_or_insert(time_ns);
             }
             Kind::CloseReq | Kind::Close => self.halves[side as usize].has_closed = true,
@@ -173,11 +220,18 @@ impl Connection {
     /// The opener answers the Response. Of a Request sent twice nobody knows which was answered.
     fn complete_handshake(&mut self, time_ns: i64) {
         let was_done = std::mem::replace(&mut self.handshake_done, true);
-        if !was_done && self.requests == 1 {
-            let since = self.request_ns.and_then(|since| time_ns.checked_sub(since));
-            self.handshake_rtt_ns = since.and_then(|elapsed| u64::try_from(elapsed).ok());
+        if was_done {
+            return;
+        }
+        self.handshake_ns[1] = time_between(self.response_ns, time_ns);
+        if self.requests == 1 {
+            self.handshake_rtt_ns = time_between(self.request_ns, time_ns);
         }
     }
+}
+
+fn time_between(since: Option<i64>, time_ns: i64) -> Option<u64> {
+    u64::try_from(time_ns.checked_sub(since?)?).ok()
 }
 
 /// A Confirm of the CCID names the half-connection that it is about: that of the data which the
@@ -220,10 +274,13 @@ impl Half {
         Some(delivery)
     }
 
-    fn take_number(&mut self, header: &Header, packet: &Packet, pool: &mut Pool) {
+    fn take_number(&mut self, header: &Header, packet: &Packet, pool: &mut Pool) -> Latest {
         let seq = self.whole(header.seq, header.is_short);
         // Captures have no times of sending that numbers could be held against.
-        if self.sequences.take(seq, 0) == Arrival::New {
+        let before = self.sequences.highest();
+        let arrival = self.sequences.take(seq, 0);
+        let ahead = before.map_or(1, |before| distance(seq, before as u64, NUMBER_BITS));
+        if arrival == Arrival::New {
             self.received_bytes += u64::from(packet.wire_bytes);
         }
         if self.outstanding.count() == MAX_OUTSTANDING {
@@ -231,6 +288,8 @@ impl Half {
         }
         // Without room this packet gives no RTT.
         let _ = self.outstanding.push(seq as u32, packet.time_ns, pool);
+        let restarts = self.sequences.restarts;
+        Latest { seq, arrival: Some(arrival), restarts, follows_gap: ahead > 1, ..Latest::default() }
     }
 
     /// The other side received the packet `ack` of this half, `elapsed_ns` before it said so.
@@ -238,24 +297,27 @@ impl Half {
         &mut self,
         ack: u64,
         header: &Header,
-        time_ns: i64,
-        elapsed_ns: i64,
+        (time_ns, elapsed_ns): (i64, i64),
         pool: &mut Pool,
-    ) -> Option<u64> {
+        latest: &mut Latest,
+    ) {
         let ack = self.whole(ack, header.is_short);
+        latest.ack = Some(ack);
         let Some(sent_ns) = self.outstanding.pop_through(ack as u32, pool) else {
             let is_ahead =
                 self.sequences.highest().is_none_or(|highest| distance(ack, highest as u64, NUMBER_BITS) > 0);
             self.acks_of_unseen = self.acks_of_unseen.saturating_add(u32::from(is_ahead));
-            return None;
+            latest.acknowledges_unseen = is_ahead;
+            return;
         };
         let Ok(rtt_ns) = u64::try_from(time_ns.saturating_sub(sent_ns).saturating_sub(elapsed_ns)) else {
             self.impossible_elapsed_times = self.impossible_elapsed_times.saturating_add(1);
-            return None;
+            latest.has_impossible_elapsed_time = true;
+            return;
         };
         self.rtt.add(rtt_ns);
         self.rtt_sketch.add(rtt_ns);
-        Some(rtt_ns)
+        latest.rtt_ns = Some(rtt_ns);
     }
 
     /// The number of 48 bits that is meant by a short one, if any was seen before.
@@ -266,161 +328,6 @@ impl Half {
                 (highest as u64).wrapping_add(ahead as u64) & ((1 << NUMBER_BITS) - 1)
             }
             _ => number,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const MS: i64 = 1_000_000;
-
-    #[derive(Default)]
-    struct Script {
-        connection: Connection,
-        pool: Pool,
-    }
-
-    impl Script {
-        fn give(&mut self, side: Side, time_ms: i64, header: Header, options: &[u8]) -> Option<u64> {
-            let packet = Packet { time_ns: time_ms * MS, wire_bytes: 100, ..Packet::default() };
-            self.connection.on_packet(side, &packet, &header, options, &mut self.pool)
-        }
-
-        fn data(&mut self, time_ms: i64, seq: u64) {
-            self.give(Side::Low, time_ms, header(Kind::Data, seq, None), &[]);
-        }
-
-        fn ack(&mut self, time_ms: i64, seq: u64, ack: u64, options: &[u8]) -> Option<u64> {
-            self.give(Side::High, time_ms, header(Kind::Ack, seq, Some(ack)), options)
-        }
-
-        fn lost(&self) -> u64 {
-            self.connection.half(Side::Low).delivery().unwrap().lost
-        }
-    }
-
-    fn header(kind: Kind, seq: u64, ack: Option<u64>) -> Header {
-        Header {
-            kind,
-            ccval: 0,
-            coverage: 0,
-            is_short: false,
-            seq,
-            ack,
-            service_code: None,
-            reset_code: None,
-        }
-    }
-
-    #[test]
-    fn test_an_rtt_is_without_the_time_that_the_receiver_held_the_acknowledgement() {
-        let mut script = Script::default();
-        script.data(0, 7);
-        script.data(5, 8);
-        // Elapsed time of 2,000 units: 20 ms
-        let rtt_ns = script.ack(75, 1, 8, &[43, 4, 0x07, 0xd0]);
-        assert_eq!(rtt_ns, Some(50_000_000));
-        assert_eq!(script.ack(76, 2, 8, &[]), None, "acknowledged before");
-    }
-
-    #[test]
-    fn test_an_elapsed_time_longer_than_the_packet_was_away_gives_no_rtt() {
-        let mut script = Script::default();
-        script.data(0, 7);
-        assert_eq!(script.ack(10, 1, 7, &[43, 4, 0x07, 0xd0]), None);
-        assert_eq!(script.connection.half(Side::Low).impossible_elapsed_times, 1);
-    }
-
-    #[test]
-    fn test_gaps_in_the_numbers_are_packets_that_did_not_come() {
-        let mut script = Script::default();
-        [10, 11, 14, 13].iter().for_each(|&seq| script.data(0, seq));
-        assert_eq!(script.lost(), 1);
-    }
-
-    #[test]
-    fn test_short_numbers_go_on_where_long_ones_ended() {
-        let mut script = Script::default();
-        let last_of_24_bits = 0x1234_56ff_ffff;
-        script.data(0, last_of_24_bits);
-        let short = Header { is_short: true, ..header(Kind::Data, 0, None) };
-        script.give(Side::Low, 1, short, &[]);
-        let short_ack = Header { is_short: true, ..header(Kind::Ack, 5, Some(0)) };
-        assert_eq!(script.give(Side::High, 31, short_ack, &[]), Some(30_000_000));
-        assert_eq!(script.connection.half(Side::Low).sequences.highest(), Some(last_of_24_bits as i64 + 1));
-        assert_eq!(script.lost(), 0);
-    }
-
-    #[test]
-    fn test_the_handshake_tells_service_rtt_and_congestion_control() {
-        let mut script = Script::default();
-        let request = Header { service_code: Some(42), ..header(Kind::Request, 1, None) };
-        script.give(Side::Low, 0, request, &[]);
-        assert_eq!(script.connection.state(), State::Attempted);
-        // Confirm L and Confirm R: both half-connections use CCID 3.
-        let confirms = [33, 4, 1, 3, 35, 4, 1, 3];
-        script.give(Side::High, 20, header(Kind::Response, 100, Some(1)), &confirms);
-        assert_eq!(script.connection.state(), State::Opening);
-        script.give(Side::Low, 40, header(Kind::Ack, 2, Some(100)), &[]);
-        assert_eq!(script.connection.state(), State::Established);
-        assert_eq!(script.connection.handshake_rtt_ns, Some(40_000_000));
-        assert_eq!(script.connection.service_code, Some(42));
-        assert_eq!([Side::Low, Side::High].map(|side| script.connection.half(side).ccid), [Some(3); 2]);
-        assert_eq!(script.connection.opener(), Some(Side::Low));
-    }
-
-    #[test]
-    fn test_a_request_sent_twice_gives_no_handshake_rtt() {
-        let mut script = Script::default();
-        script.give(Side::Low, 0, header(Kind::Request, 1, None), &[]);
-        script.give(Side::Low, 1000, header(Kind::Request, 2, None), &[]);
-        script.give(Side::High, 1020, header(Kind::Response, 100, Some(2)), &[]);
-        script.give(Side::Low, 1040, header(Kind::Ack, 3, Some(100)), &[]);
-        assert_eq!(script.connection.state(), State::Established);
-        assert_eq!(script.connection.handshake_rtt_ns, None);
-    }
-
-    #[test]
-    fn test_how_a_connection_ends() {
-        let reset = |code| Header { reset_code: Some(code), ..header(Kind::Reset, 9, Some(1)) };
-        let mut refused = Script::default();
-        refused.give(Side::Low, 0, header(Kind::Request, 1, None), &[]);
-        refused.give(Side::High, 1, reset(3), &[]);
-        assert_eq!(refused.connection.state(), State::Refused);
-        let mut closed = Script::default();
-        closed.data(0, 1);
-        assert_eq!(closed.connection.state(), State::Midstream);
-        closed.give(Side::Low, 1, header(Kind::Close, 2, Some(5)), &[]);
-        assert_eq!(closed.connection.state(), State::HalfClosed);
-        closed.give(Side::High, 2, reset(CLOSED), &[]);
-        assert_eq!(closed.connection.state(), State::Closed);
-    }
-
-    proptest! {
-        #[test]
-        fn test_no_packets_panic_and_all_are_counted(
-            packets in proptest::collection::vec(
-                (any::<bool>(), 0_u8..10, any::<bool>(), 0_u64..1 << 48, any::<Option<u64>>(), any::<i64>(),
-                 proptest::collection::vec(any::<u8>(), 0..12)),
-                0..60,
-            ),
-        ) {
-            let mut script = Script::default();
-            for (is_high, kind, is_short, seq, ack, time_ns, options) in &packets {
-                let side = if *is_high { Side::High } else { Side::Low };
-                let header = Header {
-                    is_short: *is_short,
-                    ..header(Kind::from_number(*kind).unwrap(), *seq, *ack)
-                };
-                let packet = Packet { time_ns: *time_ns, ..Packet::default() };
-                script.connection.on_packet(side, &packet, &header, options, &mut script.pool);
-            }
-            for half in &script.connection.halves {
-                prop_assert!(half.outstanding.count() <= MAX_OUTSTANDING);
-            }
         }
     }
 }

@@ -1,0 +1,42 @@
+//! Where on the path of a DCCP connection the capture was taken.
+
+use super::Connection;
+use crate::flow::key::Side;
+use crate::flow::tcp::vantage::{Signs, Vantage};
+
+/// Samples of the window counter that make its round-trip time one to rely on.
+const MIN_SAMPLES: u64 = 3;
+
+impl Connection {
+    /// Where the data of `side` were captured, and how sure that is, from 0 to 1. None if nothing
+    /// tells.
+    pub fn vantage(&self, side: Side) -> Option<(Vantage, f64)> {
+        let mut signs = Signs::default();
+        if let (Some(opener), [Some(there), Some(here)]) = (self.opener, self.handshake_ns) {
+            // The other end answers the Request, the opener the Response.
+            let us = [there, here].map(|ns| u32::try_from(ns / 1_000).unwrap_or(u32::MAX));
+            signs.add_handshake(if opener == Side::High { us } else { [us[1], us[0]] });
+        }
+        signs.add_hops([Side::Low, Side::High].map(|side| self.half(side).ttl));
+        for side in [Side::Low, Side::High] {
+            self.add_turnaround(side, &mut signs);
+        }
+        signs.conclusion(side)
+    }
+
+    /// At the sender an acknowledgement takes the whole round trip that the window counter tells of,
+    /// at the receiver nothing.
+    fn add_turnaround(&self, side: Side, signs: &mut Signs) {
+        let half = self.half(side);
+        let Some(round_trip) = half.carrier.counter_rtt() else { return };
+        let Some(shortest_ms) = half.rtt.range.min_ms().filter(|_| half.rtt.range.count() >= MIN_SAMPLES)
+        else {
+            return;
+        };
+        match shortest_ms / 1e3 / round_trip {
+            0.4.. => signs.add(Some(side), 2.0),
+            0.15..0.4 => signs.add(None, 2.0),
+            _ => signs.add(Some(side.other()), 2.0),
+        }
+    }
+}

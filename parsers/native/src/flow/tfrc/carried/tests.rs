@@ -1,0 +1,217 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::flow::tfrc::findings::Kind;
+use crate::samples::Samples;
+use crate::tfrc::profile::Profile;
+
+const MS: i64 = 1_000_000;
+const RTT_MS: i64 = 100;
+
+struct Script {
+    ends: Carried,
+    samples: TfrcSamples,
+    packet: u64,
+}
+
+impl Script {
+    fn new(profile: Profile) -> Self {
+        let carrier =
+            Carrier { receiver: profile.receiver(), sender: profile.sender(1000.0), is_whole: true };
+        let samples = TfrcSamples {
+            feedback: Samples::new(true, 10_000),
+            loss_events: Samples::new(true, 10_000),
+            loss_intervals: Samples::new(true, 10_000),
+            findings: Samples::new(true, 10_000),
+        };
+        Self { ends: Carried::new(carrier), samples, packet: 0 }
+    }
+
+    fn at(&mut self, time_ns: i64) -> Place {
+        self.packet += 1;
+        Place { flow: 0, side: Side::Low, time_ns, packet: self.packet }
+    }
+
+    fn data(&mut self, time_ms: i64, seq: u64) {
+        let at = self.at(time_ms * MS);
+        let rtt = Some(RTT_MS as f64 / 1e3);
+        let packet = DataPacket { seq, rtt, bytes: 1000, ..DataPacket::default() };
+        self.ends.on_data(at, &packet, &mut self.samples);
+    }
+
+    fn report(&mut self, time_ms: i64, sequence: u64, p: f64, x_recv: f64) {
+        let at = self.at(time_ms * MS);
+        let r_sample = Some((RTT_MS as f64 / 1e3, "ack"));
+        let (sequence, p, x_recv) = (Some(sequence), Some(p), Some(x_recv));
+        let reported = Reported { sequence, p, x_recv, r_sample, ..Reported::default() };
+        self.ends.on_report(at, &reported, &mut self.samples);
+    }
+
+    fn found(&self, kind: Kind) -> Vec<FindingSample> {
+        self.samples.findings.kept.iter().filter(|sample| sample.finding.kind == kind).copied().collect()
+    }
+
+    fn last(&self) -> FeedbackSample {
+        *self.samples.feedback.kept.last().unwrap()
+    }
+}
+
+/// Ten packets and a report each 100 ms; `lost` neither pass nor arrive.
+fn at_the_receiver(lost: &[u64]) -> Script {
+    let mut script = Script::new(Profile::Rfc5348);
+    for number in 0..400 {
+        let time_ms = number as i64 * 10;
+        if !lost.contains(&number) {
+            script.data(time_ms, number);
+        }
+        if number % 10 == 9 {
+            script.report(time_ms, number, 0.0, 100_000.0);
+        }
+    }
+    script.ends.finish((0, Side::Low), &mut script.samples);
+    script
+}
+
+#[test]
+fn test_a_receiver_counts_what_is_missing() {
+    let script = at_the_receiver(&[101, 102, 203, 304]);
+    let kept = script.samples.loss_events.kept.iter();
+    let events: Vec<_> = kept.filter(|event| !event.is_inferred).collect();
+    assert_eq!(events.iter().map(|event| event.start).collect::<Vec<_>>(), [101, 203, 304]);
+    assert_eq!(events[0].lost_ns, 1_010 * MS);
+    assert_eq!(script.ends.summary().loss_events, Some(3));
+    let last = script.last();
+    assert!((last.x_recv.unwrap() - 100_000.0).abs() < 1e-3);
+    // Two closed intervals of 102 and 101 packets, and the one that the equation gives
+    let intervals: Vec<_> = script.samples.loss_intervals.kept.iter().rev().take(4).collect();
+    let lengths: Vec<_> = intervals.iter().rev().map(|interval| interval.packets.unwrap()).collect();
+    assert_eq!(lengths[..3], [96.0, 101.0, 102.0]);
+    assert!(last.p.unwrap() > 0.0);
+}
+
+#[test]
+fn test_losses_behind_the_capture_follow_from_the_receive_rate() {
+    let mut script = Script::new(Profile::Linux);
+    for number in 0..200_u64 {
+        let time_ms = number as i64 * 10;
+        script.data(time_ms, number);
+        if number % 10 == 9 {
+            // Of packets 100 to 109 three were lost.
+            let arrived = if number == 109 { 7.0 } else { 10.0 };
+            script.report(time_ms + RTT_MS, number, 0.0, arrived * 10_000.0);
+        }
+    }
+    let before: Vec<_> = script.samples.feedback.kept.iter().map(|report| report.inferred_p).collect();
+    assert_eq!(before[9], Some(0.0));
+    assert!(before[10].unwrap() > 0.0);
+    script.ends.finish((0, Side::Low), &mut script.samples);
+    let [event] = script.samples.loss_events.kept[..] else { panic!("one loss event") };
+    assert!(event.is_inferred);
+    assert_eq!((event.start, event.packets), (104, 3));
+    assert_eq!(script.ends.summary().inferred_loss_events, Some(1));
+    assert_eq!(script.ends.summary().loss_events, Some(0));
+}
+
+#[test]
+fn test_a_report_that_comes_late_is_found_and_one_behind_a_lost_one_is_not() {
+    let mut script = Script::new(Profile::Rfc5348);
+    for number in 0..100 {
+        script.data(number as i64 * 10, number);
+        if matches!(number, 9 | 19 | 59 | 69) {
+            script.report(number as i64 * 10, number, 0.0, 100_000.0);
+        }
+    }
+    let late = script.found(Kind::LateFeedback);
+    assert_eq!(late.iter().map(|found| found.at.time_ns / MS).collect::<Vec<_>>(), [590]);
+    assert!(late[0].finding.value.unwrap() > 0.39);
+    let at = script.at(1_500 * MS);
+    let reported = Reported { follows_gap: true, ..Reported::default() };
+    script.ends.on_report(at, &reported, &mut script.samples);
+    assert_eq!(script.found(Kind::LateFeedback).len(), 1);
+}
+
+#[test]
+fn test_sending_faster_than_the_reports_allow_is_found() {
+    let send = |step_ms: i64| {
+        let mut script = Script::new(Profile::Rfc3448);
+        script.data(0, 0);
+        // One loss event in a hundred packets at 100 ms: 112 kB/s, or a packet each 8.9 ms.
+        for number in 1..300_i64 {
+            script.data(number * step_ms, number as u64);
+            if number % 10 == 9 {
+                script.report(number * step_ms, number as u64, 0.01, 200_000.0);
+            }
+        }
+        script.found(Kind::AboveAllowedRate)
+    };
+    assert!(send(9).is_empty());
+    let found = send(5);
+    assert!(!found.is_empty());
+    let finding = found.last().unwrap().finding;
+    assert!((finding.limit.unwrap() - 112_333.0 * 8.0).abs() < 8.0, "{finding:?}");
+    assert!((finding.value.unwrap() / 1.6e6 - 1.0).abs() < 0.1, "{finding:?}");
+}
+
+#[test]
+fn test_without_reports_the_timer_halves_the_rate_and_the_sender_must_obey() {
+    let mut script = Script::new(Profile::Rfc3448);
+    for number in 0..30_i64 {
+        script.data(number * 9, number as u64);
+        if number % 10 == 9 {
+            script.report(number * 9, number as u64, 0.01, 200_000.0);
+        }
+    }
+    for number in 30..200_i64 {
+        script.data(number * 9, number as u64);
+    }
+    let timeouts = script.found(Kind::NofeedbackTimeout);
+    // Each is four round-trip times after the last report, or after the one before.
+    assert_eq!(timeouts.iter().map(|found| found.at.time_ns / MS / 100).collect::<Vec<_>>(), [6, 10, 14]);
+    assert!(timeouts[0].finding.value.unwrap() < 0.6 * timeouts[0].finding.limit.unwrap());
+    assert!(!script.found(Kind::HalvingMissed).is_empty());
+}
+
+#[test]
+fn test_a_silence_of_years_ends() {
+    let mut script = Script::new(Profile::Rfc5348);
+    script.data(0, 0);
+    script.report(1, 0, 0.5, 1.0);
+    script.data(i64::MAX / MS, 1);
+    assert!(script.found(Kind::NofeedbackTimeout).len() <= 128);
+}
+
+proptest! {
+    #[test]
+    fn test_any_packets_give_finite_numbers(
+        events in proptest::collection::vec(
+            (any::<bool>(), any::<i64>(), prop_oneof![0_u64..40, any::<u64>()], any::<u32>(),
+             proptest::option::of(0.0..1.0_f64), proptest::option::of(0.0..1e10_f64), any::<f64>(), any::<bool>()),
+            0..80,
+        ),
+        which in 0_usize..3,
+    ) {
+        let mut script = Script::new(Profile::ALL[which]);
+        for (is_data, time_ns, seq, bytes, p, x_recv, rtt, ce) in events {
+            let at = script.at(time_ns);
+            if is_data {
+                let packet = DataPacket { seq, rtt: Some(rtt), ce, bytes, ..DataPacket::default() };
+                script.ends.on_data(at, &packet, &mut script.samples);
+            } else {
+                let intervals = [ReportedInterval { packets: f64::from(bytes), lost: None }];
+                let sequence = Some(seq);
+                let r_sample = Some((rtt, "ack"));
+                let reported =
+                    Reported { sequence, p, x_recv, r_sample, intervals: &intervals, ..Reported::default() };
+                script.ends.on_report(at, &reported, &mut script.samples);
+            }
+        }
+        script.ends.finish((0, Side::Low), &mut script.samples);
+        for report in &script.samples.feedback.kept {
+            let rates = [report.p, report.inferred_p];
+            prop_assert!(rates.into_iter().flatten().all(|p| (0.0..=1.0).contains(&p)));
+            if let Some(taken) = report.taken {
+                prop_assert!(taken.x.is_finite() && taken.x > 0.0 && taken.r.is_finite(), "{:?}", taken);
+            }
+        }
+    }
+}
