@@ -6,9 +6,12 @@ What is wrong is a `UsageError`; who reads a file adds its name.
 from __future__ import annotations
 
 import tomllib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfrctrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 Table = dict[str, Any]
 
@@ -68,3 +71,23 @@ def refuse_unknown(table: Table, known: set[str], place: str) -> None:
     for name in table:
         if name not in known:
             raise UsageError(f"{place} has no `{name}`", hint=f"there are {', '.join(sorted(known))}")
+
+
+def text(value: object, place: str) -> str:
+    """Return a text that is not empty."""
+    if not isinstance(value, str) or not value.strip():
+        raise UsageError(f"`{place}` is not a text, but `{value}`")
+    return value
+
+
+def texts(value: object, place: str) -> tuple[str, ...]:
+    """Return the texts of a list; one text alone is a list of it."""
+    return tuple(text(one, place) for one in ([value] if isinstance(value, str) else listed(value, place)))
+
+
+def one_of(value: object, known: Collection[str], place: str) -> str:
+    """Return a text that is one of `known`."""
+    found = text(value, place)
+    if found not in known:
+        raise UsageError(f"`{place}` cannot be `{found}`", hint=f"it is one of {', '.join(known)}")
+    return found
