@@ -7,18 +7,18 @@ hold it to what scipy gives.
 from __future__ import annotations
 
 import math
-import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.metrics.distributions import chi_squared_tail, t_quantile, t_tail
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import polars as pl
 
 RESAMPLES: Final = 10_000
+_DRAWS_AT_ONCE: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class Difference:
 
 def mean_interval(values: pl.Series, *, level: float = 0.95) -> Interval | None:
     """Return mean and Student's interval, mean +- t s/sqrt(n). None without values."""
-    runs = _finite(values)
+    runs = finite(values)
     if not runs:
         return None
-    mean, variance = _mean_and_variance(runs)
+    mean, variance = mean_and_variance(runs)
     if variance is None:
         return Interval(1, mean, None, None, None)
     half = t_quantile((1 + level) / 2, len(runs) - 1) * math.sqrt(variance / len(runs))
@@ -62,22 +62,32 @@ def bootstrap_interval(
 
     Order matters to the seed only: values are sorted first.
     """
-    runs = sorted(_finite(values))
+    runs = sorted(finite(values))
     if not runs:
         return None
-    mean, variance = _mean_and_variance(runs)
+    mean, variance = mean_and_variance(runs)
     if variance is None:
         return Interval(1, mean, None, None, None)
-    draw = random.Random(seed)
-    means = sorted(math.fsum(draw.choices(runs, k=len(runs))) / len(runs) for _ in range(resamples))
+    means = sorted(_resampled_means(runs, resamples, seed))
     cut = max(math.ceil((1 - level) / 2 * resamples), 1)
     return Interval(len(runs), mean, math.sqrt(variance), means[cut - 1], means[resamples - cut])
 
 
+def _resampled_means(runs: Sequence[float], resamples: int, seed: int) -> Iterator[float]:
+    """Give the means of `resamples` draws of as many values with replacement, in blocks of bounded size."""
+    import numpy as np
+
+    draw, values = np.random.default_rng(seed), np.array(runs)
+    block = max(_DRAWS_AT_ONCE // len(runs), 1)
+    for start in range(0, resamples, block):
+        picked = draw.integers(0, len(runs), size=(min(block, resamples - start), len(runs)))
+        yield from values[picked].mean(axis=1).tolist()
+
+
 def welch_test(a: pl.Series, b: pl.Series) -> Difference | None:
     """Return Welch's t test of two means (two-sided). None below two values, or if neither group varies."""
-    runs_a, runs_b = _finite(a), _finite(b)
-    (mean_a, variance_a), (mean_b, variance_b) = _mean_and_variance(runs_a), _mean_and_variance(runs_b)
+    runs_a, runs_b = finite(a), finite(b)
+    (mean_a, variance_a), (mean_b, variance_b) = mean_and_variance(runs_a), mean_and_variance(runs_b)
     if variance_a is None or variance_b is None or not variance_a + variance_b:
         return None
     part_a, part_b = variance_a / len(runs_a), variance_b / len(runs_b)
@@ -93,7 +103,7 @@ def kruskal_wallis(groups: Sequence[pl.Series]) -> Difference | None:
 
     None below two groups with values, or if all values are the same.
     """
-    runs = [run for run in map(_finite, groups) if run]
+    runs = [run for run in map(finite, groups) if run]
     ranks, ties = _midranks([value for run in runs for value in run])
     n = len(ranks)
     correction = 1 - ties / (n**3 - n) if n > 1 else 0.0
@@ -116,14 +126,15 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _finite(values: pl.Series) -> list[float]:
+def finite(values: pl.Series) -> list[float]:
+    """Return the values that are not null. Raises `ValueError` for NaN and infinities."""
     runs = [float(value) for value in values.drop_nulls().to_list()]
     if not all(map(math.isfinite, runs)):
         raise ValueError("a run without a finite value has none: give null")
     return runs
 
 
-def _mean_and_variance(runs: Sequence[float]) -> tuple[float, float | None]:
+def mean_and_variance(runs: Sequence[float]) -> tuple[float, float | None]:
     """Return the mean, and the variance of the sample or None below two values."""
     if not runs:
         return math.nan, None
