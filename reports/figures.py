@@ -15,16 +15,18 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree
 
+from tfrctrace.reports.charts import Look, draw
 from tfrctrace.reports.parts import OTHER, STYLES
 from tfrctrace.reports.plain import plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
     from matplotlib.typing import RcKeyType
 
+    from tfrctrace.reports.charts import Chart
     from tfrctrace.reports.parts import Curve, Figure, Span
 
 _POINTS_PER_PIXEL: Final = 0.75
@@ -45,6 +47,8 @@ _ROLES: Final = {
     **{colour: f"c{style}" for style, colour in enumerate(_CURVES, start=1)},
 }
 
+_PAGE: Final = Look(ink=_INK, grid=_GRID, paper=_PAPER, colours=_CURVES, text_pt=8.5, line_pt=1.4)
+
 _DASHES: Final = {OTHER: (1.5, 2), 4: (6, 2), 5: (4, 1.5, 1, 1.5), 6: (2.5, 1.5)}
 """A second way, beside colour, to tell curves apart: the first three are solid."""
 
@@ -61,6 +65,8 @@ _SETTINGS: Final[dict[RcKeyType, Any]] = {
     "axes.unicode_minus": True,
     "path.simplify": False,
     "axes.formatter.useoffset": False,
+    "hatch.color": _PAPER,
+    "hatch.linewidth": 0.8,
 }
 
 
@@ -70,6 +76,18 @@ def figure_svg(figure: Figure, *, width_px: int, height_px: int, key: str, css: 
     `key` is unique in the page and prefixes the identifiers. The size sets the proportions and how large the
     text is beside the drawing; how wide the element is drawn is up to the page.
     """
+    written = _drawn(lambda canvas: _draw(canvas, figure), width_px, height_px)
+    return _page_svg(written, figure, key, css)
+
+
+def chart_svg(chart: Chart, *, width_px: int, height_px: int, key: str, css: str = "") -> str:
+    """Return `chart` as one `<svg>` element, as `figure_svg` does."""
+    written = _drawn(lambda canvas: draw(canvas.add_subplot(), chart, _PAGE), width_px, height_px)
+    return _page_svg(written, chart, key, css)
+
+
+def _drawn(fill: Callable[[Canvas], None], width_px: int, height_px: int) -> bytes:
+    """Return an SVG document of what `fill` draws."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure as Canvas
@@ -80,10 +98,10 @@ def figure_svg(figure: Figure, *, width_px: int, height_px: int, key: str, css: 
         size = (width_px * _POINTS_PER_PIXEL / 72, height_px * _POINTS_PER_PIXEL / 72)
         canvas = Canvas(figsize=size, layout="constrained", facecolor="none")
         FigureCanvasSVG(canvas)
-        _draw(canvas, figure)
+        fill(canvas)
         written = io.BytesIO()
         canvas.savefig(written, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
-    return _page_svg(written.getvalue(), figure, key, css)
+    return written.getvalue()
 
 
 def swatch_svg(style: int) -> str:
@@ -234,7 +252,7 @@ def _colour(style: int) -> str:
     return _OTHER if style == OTHER else _CURVES[style - 1]
 
 
-def _page_svg(document: bytes, figure: Figure, key: str, css: str) -> str:
+def _page_svg(document: bytes, figure: Figure | Chart, key: str, css: str) -> str:
     """Return matplotlib's document as an element for a page: named, without styles, identifiers unique."""
     root = ElementTree.fromstring(document)
     for tag in ("metadata", "defs/style"):
@@ -292,11 +310,15 @@ def _classes_for_styles(element: ElementTree.Element) -> None:
             element.set("font-size", value.split(maxsplit=1)[0])
         elif name not in _LEFT_TO_THE_PAGE:
             element.set(name, value)
+    for name in ("fill", "stroke"):
+        if (value := element.get(name, "")) in _ROLES:
+            classes.append(f"{name[0]}-{_ROLES[value]}")
+            del element.attrib[name]
     if classes:
         element.set("class", " ".join(classes))
 
 
-def _describe(root: ElementTree.Element, figure: Figure, key: str) -> None:
+def _describe(root: ElementTree.Element, figure: Figure | Chart, key: str) -> None:
     """Give the drawing a name and a description for those who do not see it; its size is up to the page."""
     for name in ("width", "height", "version"):
         root.attrib.pop(name, None)

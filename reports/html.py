@@ -14,13 +14,14 @@ from importlib import resources
 from string import Template
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from tfrctrace.reports.figures import figure_svg, swatch_svg
+from tfrctrace.reports.figures import chart_svg, figure_svg, swatch_svg
 from tfrctrace.reports.parts import Name
 from tfrctrace.reports.plain import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from tfrctrace.reports.charts import Chart
     from tfrctrace.reports.parts import (
         Cell,
         Fact,
@@ -102,6 +103,7 @@ def _section(section: Section) -> str:
         + _list("ul", "findings", _joined(_finding, section.findings))
         + _list("ul", "notes", _joined(_note, section.notes))
         + _joined(_figure, section.figures)
+        + _joined(_study_chart, section.charts)
         + _joined(_table, section.tables)
         + _list("dl", "terms", _joined(_term, section.terms))
         + "</section>"
@@ -179,6 +181,23 @@ def _chart(figure: Figure, width_px: int, css: str) -> str:
     )
     key = f"{figure.key}-{css}"
     return figure_svg(figure, width_px=width_px, height_px=height_px, key=key, css=f"chart {css}")
+
+
+def _study_chart(chart: Chart) -> str:
+    drawn = "".join(
+        chart_svg(
+            chart,
+            width_px=width_px,
+            height_px=_CURVES_HEIGHT_PX[width_px],
+            key=f"{chart.key}-{css}",
+            css=f"chart {css}",
+        )
+        for width_px, css in ((_WIDE_PX, "wide"), (_NARROW_PX, "narrow"))
+    )
+    return (
+        f'<figure id="{_text(chart.key)}"><h3><bdi>{_text(chart.title)}</bdi></h3>'
+        f"{drawn}<figcaption>{_prose(chart.caption)}</figcaption></figure>"
+    )
 
 
 def _table(table: TableView) -> str:

@@ -7,7 +7,10 @@ Text that came out of a capture stands as it was found; who writes a report down
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from tfrctrace.reports.charts import Chart
 
 OTHER: Final = 0
 """The style of what is summed up as the rest; styles from 1 to `STYLES` are told apart by colour."""
@@ -150,6 +153,7 @@ class Section:
     findings: tuple[Words, ...] = ()
     notes: tuple[Note, ...] = ()
     figures: tuple[Figure, ...] = ()
+    charts: tuple[Chart, ...] = ()
     tables: tuple[TableView, ...] = ()
     terms: tuple[Term, ...] = ()
 
