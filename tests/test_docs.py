@@ -165,7 +165,7 @@ def test_the_scenario_that_the_documentation_shows_is_the_one_that_ships() -> No
 
 PAGES_WITH_PYTHON = (
     "README.md",
-    *(f"docs/{page}.md" for page in ("python", "capacity", "pair", "metrics", "tfrc")),
+    *(f"docs/{page}.md" for page in ("python", "capacity", "pair", "metrics", "tfrc", "experiments")),
 )
 
 

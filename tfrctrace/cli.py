@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "flows": "tfrctrace flows --filter 'tcp port 5201' --sort bytes link.pcapng",
     "convert": "tfrctrace convert link.pcapng --what rtt -o rtt.parquet",
     "metrics": "tfrctrace metrics --label 'reno=port 5201' --warmup 5s link.pcapng",
+    "experiment": "tfrctrace experiment study.toml -o results",
     "capacity": "tfrctrace capacity --station 11 --station 5.5 --downloads 3",
 }
 """Every command, in the order of the help, with an example of it. Each is a module of that name."""

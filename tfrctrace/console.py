@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tfrctrace.parsers._native import Problem
 
 DONE: Final = 0
+CHECK_FAILED: Final = 1
 WRONG_USAGE: Final = 2
 NOT_READ: Final = 3
 INTERNAL_ERROR: Final = 70

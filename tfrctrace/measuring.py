@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 Basis = Literal["goodput", "throughput", "received"]
 
-_BYTES_OF: Final = {"goodput": "unique_bytes", "throughput": "wire_bytes", "received": "received_bytes"}
+BYTES_OF: Final = {"goodput": "unique_bytes", "throughput": "wire_bytes", "received": "received_bytes"}
+"""The column of bins that counts."""
 
 FINEST_BASE_NS: Final = 100_000_000
 """The smallest timescale whose variation is told; windows of other widths are cut to fit."""
@@ -32,8 +33,8 @@ class Measured:
     metrics: list[Metric]
     sets: list[CompetingSet]
     sets_left_out: int
-    flows: int
-    """Flows that were looked at."""
+    looked_at: pl.DataFrame
+    """The row of each flow that was looked at, in the direction that counted, with its `group`."""
     flows_left_out: int
     """Flows with fewer data packets than asked for, or of a trace without what counts as a rate."""
     basis: Basis
@@ -64,7 +65,7 @@ class Measured:
             "basis": self.basis,
             "window_s": self.window_s,
             "warmup_s": self.warmup_s,
-            "flows": self.flows,
+            "flows": self.looked_at.height,
             "flows_left_out": self.flows_left_out,
             "competing_sets": [
                 {
@@ -128,13 +129,13 @@ def measure(
         _lives(looked_at), origins_ns, base_ns, window_ns, warmup_ns=warmup_ns
     )
     metrics = evaluate(
-        looked_at, own_bins, sets, column=_BYTES_OF[basis], window_ns=window_ns, warmup_ns=warmup_ns
+        looked_at, own_bins, sets, column=BYTES_OF[basis], window_ns=window_ns, warmup_ns=warmup_ns
     )
     return Measured(
         metrics=[metric for metric in metrics if not names or metric.name in names],
         sets=sets,
         sets_left_out=sets_left_out,
-        flows=looked_at.height,
+        looked_at=looked_at,
         flows_left_out=every.height - looked_at.height,
         basis=basis,
         window_s=window_ns / 1e9,

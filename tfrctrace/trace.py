@@ -367,7 +367,7 @@ class Trace:
         self._on_problems(problems)
         return measure(
             flows,
-            self._arrivals(base_ns) if basis == "received" else self._bins_of_width(base_ns),
+            self.counted(basis, base_ns),
             window_ns=window_ns,
             warmup_ns=warmup_ns,
             basis=basis,
@@ -375,6 +375,10 @@ class Trace:
             only_labelled=only_labelled,
             names=names,
         )
+
+    def counted(self, basis: Basis, width_ns: int) -> pl.DataFrame:
+        """Return the bins of `width_ns` whose bytes are the rate that `basis` speaks of."""
+        return self._arrivals(width_ns) if basis == "received" else self._bins_of_width(width_ns)
 
     def packets(self) -> Iterator[pl.DataFrame]:
         """Give all packets, in frames of bounded size; `polars.concat(trace.packets())` makes one of them."""

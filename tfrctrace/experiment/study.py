@@ -26,6 +26,25 @@ Reduction = Literal["mean", "sum", "min", "max", "median", "weighted", "each"]
 GROUP: Final = "group"
 """Takes the place of a parameter where the labels of flows are told apart."""
 
+RESERVED: Final = frozenset(
+    {
+        "file",
+        GROUP,
+        "quantity",
+        "flow",
+        "value",
+        "unit",
+        "made_of",
+        "reason",
+        "runs",
+        "missing",
+        "mean",
+        "std",
+    }
+    | {"low", "high", "bootstrap_low", "bootstrap_high", "min", "median", "max"}
+)
+"""Names of the columns of results, which stand beside those of the parameters."""
+
 RATE: Final = "rate"
 """As the `y` of a time series: the rate of the flows; anything else is a variable such as `cwnd`."""
 

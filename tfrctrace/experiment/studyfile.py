@@ -16,6 +16,7 @@ from tfrctrace.experiment.claims import Trend, parse_claim
 from tfrctrace.experiment.pattern import parameter_names
 from tfrctrace.experiment.study import (
     GROUP,
+    RESERVED,
     ComparisonPlan,
     Expectation,
     FigureKind,
@@ -46,7 +47,7 @@ from tfrctrace.tomlfile import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tfrctrace.experiment.study import Value, Where
     from tfrctrace.tomlfile import Table
@@ -141,8 +142,11 @@ def _runs(table: Table, folder: str) -> RunRule:
         parameters = parameter_names(pattern)
     elif listing is not None:
         parameters = _table_parameters(os.path.join(folder, listing), listing)
-    if GROUP in parameters:
-        raise UsageError(f"no parameter can be called `{GROUP}`, which stands for the labels of flows")
+    for name in parameters:
+        if name in RESERVED:
+            raise UsageError(
+                f"no parameter can be called `{name}`", hint="a column of the results is called so"
+            )
     rule = RunRule(
         files=texts(table["files"], "files") if "files" in table else (),
         pattern=pattern,
@@ -255,13 +259,21 @@ def _unknown(place: str, name: str, known: Sequence[str]) -> UsageError:
     )
 
 
+def is_about_groups(quantity: Quantity) -> bool:
+    """Return whether a quantity is told of each label, not of all flows or of one label."""
+    of_groups = quantity.column is not None or BY_NAME[quantity.metric or ""].subject not in {"set", "pair"}
+    return of_groups and quantity.group is None
+
+
 class _Names:
     """Reads the parts of a study that speak of quantities and parameters, and knows which there are."""
 
     def __init__(self, quantities: Sequence[Quantity], runs: RunRule) -> None:
         self._quantities = [quantity.name for quantity in quantities]
         _refuse_twice(self._quantities, "quantity")
+        self._by_name = {quantity.name: quantity for quantity in quantities}
         self._parameters = runs.parameters
+        self._repetition = runs.repetition
         self._axes = (*runs.parameters, GROUP)
 
     def table(self, table: Table, called: str) -> TablePlan:
@@ -316,6 +328,7 @@ class _Names:
         quantity, between = text(table.get("quantity"), "quantity"), text(table.get("between"), "between")
         self._check_quantity(called, quantity)
         self._check_axis(called, between)
+        self._refuse_repetition(called, [between])
         return ComparisonPlan(
             quantity=quantity,
             between=between,
@@ -330,8 +343,10 @@ class _Names:
             self._check_quantity(called, term.quantity)
             for parameter, _ in term.where:
                 self._check_parameter(called, parameter)
+            self._refuse_repetition(called, [parameter for parameter, _ in term.where])
         if isinstance(claim, Trend):
             self._check_parameter(called, claim.parameter)
+            self._refuse_repetition(called, [claim.parameter])
         return Expectation(
             claim=claim,
             says=text(table.get("says", claim.text), "says"),
@@ -362,6 +377,8 @@ class _Names:
         else:
             pairs = [(where, number(table["value"], "value"))]
         group = text(table["group"], "group") if "group" in table else None
+        if group is None and is_about_groups(self._by_name[quantity]):
+            raise UsageError(f"{called}: `{quantity}` is told of each label, so `group` must say of which")
         source = text(table.get("source"), f"source of {called}")
         return [
             Reference(quantity=quantity, source=source, where=own, group=group, value=value)
@@ -378,6 +395,14 @@ class _Names:
             )
             for axis, wanted in conditions.items()
         }
+
+    def _refuse_repetition(self, called: str, names: Iterable[str]) -> None:
+        """Raise where means are compared, each of which is over the repetitions."""
+        if self._repetition is not None and self._repetition in names:
+            raise UsageError(
+                f"{called}: `{self._repetition}` is the repetition, over which means are taken",
+                hint="without `repetition` below `[runs]` every run is a scenario of its own",
+            )
 
     def _check_quantity(self, called: str, name: str) -> None:
         if name not in self._quantities:

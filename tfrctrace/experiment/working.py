@@ -1,0 +1,144 @@
+"""All runs of a study measured: those that are not in the cache, in processes beside each other."""
+
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from tfrctrace.errors import input_problem
+from tfrctrace.experiment.cache import key_of
+from tfrctrace.experiment.record import record_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tfrctrace.experiment.cache import Cache
+    from tfrctrace.experiment.record import Record
+    from tfrctrace.experiment.runs import Run
+    from tfrctrace.experiment.study import Measuring
+
+
+class Progress(Protocol):
+    """Somebody who wants to know how far the work is."""
+
+    def advance(self, done: int, of: int, cached: int) -> None:
+        """Learn that `done` of so many runs are done, `cached` of them without work."""
+        ...
+
+
+class Silent:
+    """Nobody wants to know."""
+
+    def advance(self, done: int, of: int, cached: int) -> None:
+        """Say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One run, what is asked of it, and the key of its record; None if the run cannot be read."""
+
+    run: Run
+    measuring: Measuring
+    series: tuple[str, ...]
+    key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The records of all runs, in their order, and how many of them came from the cache."""
+
+    records: list[Record]
+    cached: int
+
+
+def measure_runs(
+    runs: Sequence[Run],
+    measuring: Measuring,
+    series: Sequence[str],
+    *,
+    jobs: int,
+    cache: Cache | None,
+    force: bool,
+    progress: Progress,
+) -> Measured:
+    """Return the record of each run; with `force` none is taken from the cache, but all are put there."""
+    tasks = [
+        Task(run, measuring, tuple(series), _key(run, measuring, series) if cache else None) for run in runs
+    ]
+    records: dict[int, Record] = {}
+    if cache is not None and not force:
+        for place, task in enumerate(tasks):
+            if task.key is not None and (record := cache.get(task.key)) is not None:
+                records[place] = record
+    cached = len(records)
+    progress.advance(cached, len(runs), cached)
+    waiting = [place for place in range(len(tasks)) if place not in records]
+    for place, record in _worked(tasks, waiting, jobs):
+        records[place] = record
+        key = tasks[place].key
+        # a run that could not be read may be there the next time
+        if cache is not None and key is not None and not record["failed"]:
+            cache.put(key, record)
+        progress.advance(len(records), len(runs), cached)
+    if cache is not None and waiting:
+        cache.trim()
+    return Measured([records[place] for place in range(len(tasks))], cached)
+
+
+def _key(run: Run, measuring: Measuring, series: Sequence[str]) -> str | None:
+    try:
+        return key_of(run, measuring, series)
+    except OSError:
+        return None  # reading it will say why
+
+
+def _worked(tasks: Sequence[Task], waiting: Sequence[int], jobs: int) -> Iterator[tuple[int, Record]]:
+    """Give the records as they are ready."""
+    if min(jobs, len(waiting)) <= 1:
+        yield from ((place, record_of(tasks[place])) for place in waiting)
+        return
+    left = set(waiting)
+    try:
+        for place, record in _in_processes(tasks, waiting, jobs):
+            left.discard(place)
+            yield place, record
+    except BrokenProcessPool:
+        # one run has ended its process, and with it those of others: alone each says whether it was that one
+        for place in sorted(left):
+            yield place, _alone(tasks, place)
+
+
+def _in_processes(tasks: Sequence[Task], places: Sequence[int], jobs: int) -> Iterator[tuple[int, Record]]:
+    # a fork would copy the locks of the core's threads in whatever state they are
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(jobs, len(places)), mp_context=context) as pool:
+        try:
+            futures = {pool.submit(record_of, tasks[place]): place for place in places}
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _alone(tasks: Sequence[Task], place: int) -> Record:
+    try:
+        ((_, record),) = _in_processes(tasks, [place], 1)
+    except BrokenProcessPool:
+        return _failed(tasks[place], "the process that measured it was ended, perhaps for want of memory")
+    return record
+
+
+def record_of(task: Task) -> Record:
+    """Return the record of one run; whatever happens to it must not end the others."""
+    try:
+        return record_run(task.run.path, task.run.name, task.measuring, task.series)
+    except Exception as error:
+        return _failed(task, f"internal error: {type(error).__name__}: {error}")
+
+
+def _failed(task: Task, message: str) -> Record:
+    return {"failed": True, "problems": [input_problem(task.run.name, "run", message)]}
