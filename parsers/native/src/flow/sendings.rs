@@ -281,13 +281,26 @@ impl Sendings {
     pub fn pop_through(&mut self, number: u32, pool: &mut Pool) -> Option<i64> {
         let mut last = None;
         while let Some(node) = pool.nodes.get(self.first.node()) {
-            let (sent, time_ns) = node.entry(self.first.place());
-            let behind = SeqNumber(number).since(SeqNumber(sent));
-            if behind < 0 {
+            // The entries of a node in one go: what changes stays in registers.
+            let (from, mut place) = (self.first.place(), self.first.place());
+            let is_whole = loop {
+                let (sent, time_ns) = node.entry(place);
+                let behind = SeqNumber(number).since(SeqNumber(sent));
+                if behind < 0 {
+                    break false;
+                }
+                last = (behind == 0).then_some(time_ns);
+                place += 1;
+                if !node.has(place) {
+                    break true;
+                }
+            };
+            self.count -= (place - from) as u32;
+            if !is_whole {
+                self.first.0 += (place - from) as u32;
                 break;
             }
-            last = (behind == 0).then_some(time_ns);
-            self.drop_oldest(pool);
+            self.drop_node(pool);
         }
         last
     }
