@@ -110,6 +110,13 @@ impl Asides {
         at_the_end(self.sacks.len())
     }
 
+    /// Drop the blocks that were added last, if `sack` has some.
+    pub fn take_back_sack(&mut self, sack: Sack) {
+        if sack.blocks().is_some() {
+            self.sacks.pop();
+        }
+    }
+
     /// The blocks of a segment with these options.
     #[inline(always)]
     pub fn sack(&self, sack: Sack) -> &[(u32, u32)] {

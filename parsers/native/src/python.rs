@@ -15,8 +15,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
 use crate::analysis::{Analysis as Core, Options, Pairing};
-use crate::asides::Asides;
 use crate::asides::Head;
+use crate::batch::{Batch, Item};
 use crate::bins::BinWidth;
 use crate::capture::LinkType;
 use crate::columns::details::DetailRows;
@@ -26,7 +26,7 @@ use crate::columns::tfrc::{FeedbackRows, FindingRows, LossEventRows, LossInterva
 use crate::columns::transits::TransitRows;
 use crate::columns::{BinRows, FlowRows, LossRows, PacketRow, PacketRows, Rows, RttRows, VariableRows};
 use crate::error::{Problem, ProblemKind};
-use crate::event::{NodeLayer, Packet};
+use crate::event::NodeLayer;
 use crate::filter::{Compiler, Instruction};
 use crate::flow::tcp::vantage::Vantage;
 use crate::input;
@@ -718,13 +718,12 @@ fn next_packets(
     n: usize,
 ) -> Result<Vec<PacketRow>, String> {
     let compiler = compiler.map(|compiler| compiler as &dyn Compiler);
-    let mut packets = vec![Packet::default(); n];
-    let mut asides = Asides::default();
-    let n = reading.fill(&mut packets, &mut asides, compiler)?;
-    let mut rows = Vec::with_capacity(n);
-    for packet in &packets[..n] {
-        let found = core.take(packet, &asides, summary);
-        rows.push(PacketRow::new(*packet, &asides, found, &core.flows, reading));
+    let mut batch = Batch::new(n);
+    reading.fill(&mut batch, compiler)?;
+    let mut rows = Vec::with_capacity(batch.len());
+    for packet in batch.items().map(Item::to_packet) {
+        let found = core.take(&packet, batch.asides(), summary);
+        rows.push(PacketRow::new(packet, batch.asides(), found, &core.flows, reading));
     }
     Ok(rows)
 }

@@ -10,22 +10,22 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
-use crate::asides::Asides;
+use crate::batch::Batch;
 use crate::capture::{Capture, LinkType, Record, Records};
 use crate::documents::Document;
 use crate::error::{Problem, ProblemKind, ReadError};
-use crate::event::{Endpoints, Family, Packet};
+use crate::event::{Endpoints, Family};
 use crate::filter::{Compiler, Program};
 use crate::flow::key::address_text;
 use crate::input::{Input, Progress};
 use crate::samples::VariableSample;
 use crate::source::{InputFormat, Source};
 use crate::summary::SourceSummary;
-use crate::text::TextTrace;
+use crate::text::{Given, TextTrace};
 use crate::wire;
 
-/// Packets decoded in one go: 160 kB, which stays in the second-level cache. With fewer, waking the
-/// other thread costs more than decoding.
+/// Packets decoded in one go: 64 kB where all are plain, which stays in the second-level cache. With
+/// fewer, waking the other thread costs more than decoding.
 const BATCH: usize = 1024;
 /// Batches that are decoded and wait.
 const WAITING: usize = 4;
@@ -117,17 +117,16 @@ impl Reading {
     pub fn for_each_batch(
         &mut self,
         compiler: Option<&dyn Compiler>,
-        mut work: impl FnMut(&[Packet], &Asides),
+        mut work: impl FnMut(&Batch),
     ) -> Result<(), String> {
-        let mut first = vec![Packet::default(); BATCH];
-        let mut asides = Asides::default();
-        let n = self.fill(&mut first, &mut asides, compiler)?;
-        work(&first[..n], &asides);
-        if n < BATCH {
+        let mut first = Batch::new(BATCH);
+        self.fill(&mut first, compiler)?;
+        work(&first);
+        if !first.is_full() {
             return Ok(());
         }
         thread::scope(|scope| {
-            let (sender, filled) = sync_channel::<Batch>(WAITING);
+            let (sender, filled) = sync_channel::<Filled>(WAITING);
             let (spent, returned) = channel();
             let reader = thread::Builder::new()
                 .name("reading".into())
@@ -143,56 +142,48 @@ impl Reading {
     fn run_ahead(
         &mut self,
         compiler: Option<&dyn Compiler>,
-        filled: SyncSender<Batch>,
-        returned: Receiver<Spent>,
+        filled: SyncSender<Filled>,
+        returned: Receiver<Batch>,
     ) {
         loop {
-            let new = |_| (vec![Packet::default(); BATCH], Asides::default());
-            let (mut packets, mut asides) = returned.try_recv().unwrap_or_else(new);
-            let outcome = self.fill(&mut packets, &mut asides, compiler);
-            let last = !matches!(outcome, Ok(BATCH));
-            if filled.send(outcome.map(|n| (packets, asides, n))).is_err() || last {
+            let mut batch = returned.try_recv().unwrap_or_else(|_| Batch::new(BATCH));
+            let outcome = self.fill(&mut batch, compiler);
+            let last = outcome.is_err() || !batch.is_full();
+            if filled.send(outcome.map(|()| batch)).is_err() || last {
                 return;
             }
         }
     }
 
-    /// Decode and count packets into `packets`, as many as fit: fewer only at the end of the source.
-    pub fn fill(
-        &mut self,
-        packets: &mut [Packet],
-        asides: &mut Asides,
-        compiler: Option<&dyn Compiler>,
-    ) -> Result<usize, String> {
-        asides.clear();
+    /// Decode and count packets into `batch`, as many as fit: fewer only at the end of the source.
+    pub fn fill(&mut self, batch: &mut Batch, compiler: Option<&dyn Compiler>) -> Result<(), String> {
+        batch.clear();
         let before = self.number;
         // One loop for each format, so that each is small enough for the processor's registers.
         let mut opened = self.opened.take();
         let filled = match &mut opened {
-            Some(Source::Capture(Capture::Pcap(reader))) => self.fill_from(reader, packets, asides, compiler),
-            Some(Source::Capture(Capture::Pcapng(reader))) => {
-                self.fill_from(reader, packets, asides, compiler)
+            Some(Source::Capture(Capture::Pcap(reader))) => self.fill_from(reader, batch, compiler),
+            Some(Source::Capture(Capture::Pcapng(reader))) => self.fill_from(reader, batch, compiler),
+            Some(Source::Text(trace)) => {
+                self.fill_from_text(trace, batch, compiler);
+                Ok(())
             }
-            Some(Source::Text(trace)) => Ok(self.fill_from_text(trace, packets, compiler)),
-            Some(Source::Document(..)) | None => Ok(0),
+            Some(Source::Document(..)) | None => Ok(()),
         };
         self.opened = opened;
         self.progress.packets.fetch_add(self.number - before, Ordering::Relaxed);
-        let n = filled?;
-        self.counted.count(&packets[..n]);
-        Ok(n)
+        self.counted.count(batch);
+        filled
     }
 
     #[inline(never)]
     fn fill_from(
         &mut self,
         reader: &mut impl Records,
-        packets: &mut [Packet],
-        asides: &mut Asides,
+        batch: &mut Batch,
         compiler: Option<&dyn Compiler>,
-    ) -> Result<usize, String> {
-        let mut n = 0;
-        while let Some(packet) = packets.get_mut(n) {
+    ) -> Result<(), String> {
+        while let Some((segment, asides)) = batch.next_plain() {
             let record = match reader.next_record() {
                 Ok(Some(record)) => record,
                 Ok(None) => break,
@@ -208,37 +199,36 @@ impl Reading {
                 self.filtered += 1;
                 continue;
             }
-            wire::decode(&record, self.number, packet, asides);
-            n += 1;
+            if wire::decode_plain(&record, self.number, segment, asides) {
+                batch.add_plain();
+            } else {
+                let (packet, asides) = batch.next_other();
+                wire::decode(record, self.number, packet, asides);
+                batch.add_other();
+            }
         }
-        Ok(n)
+        Ok(())
     }
 
     #[inline(never)]
-    fn fill_from_text(
-        &mut self,
-        trace: &mut TextTrace,
-        packets: &mut [Packet],
-        compiler: Option<&dyn Compiler>,
-    ) -> usize {
+    fn fill_from_text(&mut self, trace: &mut TextTrace, batch: &mut Batch, compiler: Option<&dyn Compiler>) {
         if compiler.is_some() {
             self.error = Some(filter_on_text(trace.format()));
-            return 0;
+            return;
         }
-        let mut n = 0;
         let passed_before = trace.passing.packets;
-        while let Some(packet) = packets.get_mut(n) {
-            match trace.next_packet(packet) {
-                Ok(true) => n += 1,
-                Ok(false) => break,
+        while let Some(next) = batch.next_of_text() {
+            match trace.next_packet(next) {
+                Ok(Some(Given::Plain)) => batch.add_plain(),
+                Ok(Some(Given::Other)) => batch.add_other(),
+                Ok(None) => break,
                 Err(error) => {
                     self.error = Some(error);
                     break;
                 }
             }
         }
-        self.number += n as u64 + trace.passing.packets - passed_before;
-        n
+        self.number += batch.len() as u64 + trace.passing.packets - passed_before;
     }
 
     /// Read the source if it is a document: these hold no packets.
@@ -317,22 +307,19 @@ impl Reading {
     }
 }
 
-/// Decoded packets and their number, or what libpcap says against the filter.
-type Batch = Result<(Vec<Packet>, Asides, usize), String>;
-
-/// The same after use, to be filled again.
-type Spent = (Vec<Packet>, Asides);
+/// Decoded packets, or what libpcap says against the filter.
+type Filled = Result<Batch, String>;
 
 fn consume(
-    filled: &Receiver<Batch>,
-    spent: &Sender<Spent>,
-    work: &mut impl FnMut(&[Packet], &Asides),
+    filled: &Receiver<Filled>,
+    spent: &Sender<Batch>,
+    work: &mut impl FnMut(&Batch),
 ) -> Result<(), String> {
     while let Ok(batch) = filled.recv() {
-        let (packets, asides, n) = batch?;
-        work(&packets[..n], &asides);
+        let batch = batch?;
+        work(&batch);
         // After its last batch the reader takes nothing back.
-        let _ = spent.send((packets, asides));
+        let _ = spent.send(batch);
     }
     Ok(())
 }

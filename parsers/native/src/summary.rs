@@ -1,5 +1,6 @@
 //! What one source held: every packet is counted somewhere.
 
+use crate::batch::{Batch, Item};
 use crate::capture::Interface;
 use crate::event::{Layer, Packet, Stop, Transport};
 use crate::flow::key::Notation;
@@ -86,33 +87,39 @@ impl SourceSummary {
     }
 
     /// Take in decoded packets.
-    pub fn count(&mut self, packets: &[Packet]) {
+    pub fn count(&mut self, batch: &Batch) {
         // Sums stay in registers for the length of a batch.
-        let (mut wire_bytes, mut captured_bytes, mut tcp_packets) = (0, 0, 0);
+        let (mut wire_bytes, mut captured_bytes, mut plain_segments) = (0, 0, 0);
         let (mut start_ns, mut end_ns, mut previous_ns) = (self.start_ns, self.end_ns, self.previous_ns);
-        for packet in packets {
-            wire_bytes += u64::from(packet.wire_bytes);
-            captured_bytes += u64::from(packet.captured_bytes);
-            let time_ns = packet.time_ns;
+        for item in batch.items() {
+            let (time_ns, interface) = match item {
+                Item::Plain(segment) => {
+                    plain_segments += 1;
+                    wire_bytes += u64::from(segment.wire_bytes);
+                    captured_bytes += u64::from(segment.captured_bytes);
+                    (segment.time_ns, u32::from(segment.interface))
+                }
+                Item::Other(packet) => {
+                    wire_bytes += u64::from(packet.wire_bytes);
+                    captured_bytes += u64::from(packet.captured_bytes);
+                    self.count_kind(packet);
+                    if let Some(stop) = packet.stop {
+                        self.count_stop(stop, packet.number);
+                    }
+                    (packet.time_ns, packet.interface)
+                }
+            };
             self.out_of_order_times += u64::from(time_ns < previous_ns);
             previous_ns = time_ns;
             start_ns = start_ns.min(time_ns);
             end_ns = end_ns.max(time_ns);
-            self.count_interface(packet.interface as usize);
-            if packet.is_ip && packet.network.transport == Transport::Tcp {
-                tcp_packets += 1;
-            } else {
-                self.count_kind(packet);
-            }
-            if let Some(stop) = packet.stop {
-                self.count_stop(stop, packet.number);
-            }
+            self.count_interface(interface as usize);
         }
         (self.start_ns, self.end_ns, self.previous_ns) = (start_ns, end_ns, previous_ns);
-        self.packets += packets.len() as u64;
+        self.packets += batch.len() as u64;
         self.wire_bytes += wire_bytes;
         self.captured_bytes += captured_bytes;
-        self.tcp_packets += tcp_packets;
+        self.tcp_packets += plain_segments;
     }
 
     /// Take over what the reader `counted`, beside what following the packets found.

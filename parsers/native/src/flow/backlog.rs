@@ -15,7 +15,7 @@ use super::group::{BUFFER, Group};
 use super::waiting::Waiting;
 use super::{FlowTable, Found};
 use crate::asides::Asides;
-use crate::event::Packet;
+use crate::batch::Item;
 
 /// Buffers of all groups together that are taken in any case: 4 MB.
 const FEW_BUFFERS: usize = 2_000;
@@ -55,17 +55,24 @@ impl Backlog {
     #[inline(always)]
     pub fn set_aside(
         &mut self,
-        packet: &Packet,
+        item: Item<'_>,
         found: Found,
         asides: &Asides,
         flows: &mut FlowTable,
     ) -> bool {
-        if !Waiting::holds(packet) {
-            return false;
-        }
-        let sack = packet.network.tcp().and_then(|tcp| asides.sack_blocks(tcp.options.sack));
-        if !flows.group_mut(found.flow).set_aside(packet, found, sack.is_some()) {
-            self.begin_buffer(Waiting::new(packet, found, sack.is_some()), found.flow, flows);
+        let (sack, waiting) = match item {
+            Item::Plain(segment) => {
+                let sack = asides.sack_blocks(segment.tcp.options.sack);
+                (sack, Waiting::of_plain(segment, found, sack.is_some()))
+            }
+            Item::Other(packet) => {
+                let sack = packet.network.tcp().and_then(|tcp| asides.sack_blocks(tcp.options.sack));
+                (sack, Waiting::of(packet, found, sack.is_some()))
+            }
+        };
+        let Some(waiting) = waiting else { return false };
+        if !flows.group_mut(found.flow).set_aside(waiting) {
+            self.begin_buffer(waiting, found.flow, flows);
         }
         if let Some(sack) = sack {
             flows.group_mut(found.flow).set_sack_aside(*sack);

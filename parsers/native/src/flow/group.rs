@@ -1,11 +1,10 @@
 //! Neighbouring flows, with all that they need: a group is taken care of without looking at others.
 
+use super::Flow;
 use super::sendings::{NODES_PER_PACKET, Pool};
 use super::tcp::Outcome;
 use super::waiting::Waiting;
-use super::{Flow, Found};
 use crate::asides::SackBlocks;
-use crate::event::Packet;
 
 /// Flows in a group, as a power of two: with what waits for acknowledgements 400 kB, which the
 /// second-level cache holds.
@@ -79,12 +78,12 @@ impl Group {
         (&mut self.flows[place], &mut self.pool)
     }
 
-    /// Set `packet` aside, if the buffer has room for it; its SACK blocks follow if it has some.
+    /// Set a packet aside, if the buffer has room for it; its SACK blocks follow if it has some.
     #[inline(always)]
-    pub fn set_aside(&mut self, packet: &Packet, found: Found, has_sack: bool) -> bool {
+    pub fn set_aside(&mut self, packet: Waiting) -> bool {
         let has_room = self.filling.len() < self.filling.capacity();
         if has_room {
-            self.filling.push(Waiting::new(packet, found, has_sack));
+            self.filling.push(packet);
         }
         has_room
     }

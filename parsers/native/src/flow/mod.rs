@@ -22,6 +22,7 @@ use crate::asides::{Asides, Head};
 use crate::dccp::Header;
 use crate::documents::FlowTotals;
 use crate::event::{Network, Numbering, Packet, TcpFlags, Transport};
+use crate::plain::PlainSegment;
 use crate::wire::probe::ProbeLayout;
 pub use backlog::Backlog;
 use dccp::carrier::Assumed;
@@ -171,7 +172,7 @@ impl Flow {
                     tcp: &network.tcp,
                     payload,
                     sack: asides.sack(network.tcp.options.sack),
-                    carrier: Carrier::of(packet),
+                    carrier: &Carrier::of(packet),
                 };
                 is_counted = connection.on_segment(side, &segment, pool, outcome);
             }
@@ -368,7 +369,7 @@ impl Flow {
             tcp: &network.tcp,
             payload: units,
             sack: asides.sack(network.tcp.options.sack),
-            carrier: Carrier::of(packet),
+            carrier: &Carrier::of(packet),
         };
         connection.on_segment(side, &segment, pool, outcome);
         if network.numbering == Numbering::Packets {
@@ -383,19 +384,52 @@ impl Flow {
         }
     }
 
-    /// [`Flow::on_packet`] for a packet that was set aside.
+    /// [`Flow::on_packet`] for a plain segment.
+    #[inline(always)]
+    pub fn on_plain(
+        &mut self,
+        side: Side,
+        plain: &PlainSegment,
+        asides: &Asides,
+        pool: &mut Pool,
+        outcome: &mut Outcome,
+    ) {
+        let segment = Segment {
+            time_ns: plain.time_ns,
+            tcp: &plain.tcp,
+            payload: plain.payload,
+            sack: asides.sack(plain.tcp.options.sack),
+            carrier: &plain.carrier,
+        };
+        self.on_segment(side, plain.wire_bytes, &segment, pool, outcome);
+    }
+
+    /// The same for a packet that was set aside.
     #[inline(always)]
     fn on_waiting(&mut self, packet: &Waiting, sack: &[(u32, u32)], pool: &mut Pool, outcome: &mut Outcome) {
-        let (side, payload) = (packet.side(), packet.payload());
-        let mut is_counted = true;
-        if let Some(connection) = &mut self.tcp {
-            let tcp = packet.tcp();
-            let segment =
-                Segment { time_ns: packet.time_ns, tcp: &tcp, payload, sack, carrier: packet.carrier() };
-            is_counted = connection.on_segment(side, &segment, pool, outcome);
-        }
+        let segment = Segment {
+            time_ns: packet.time_ns,
+            tcp: &packet.tcp(),
+            payload: packet.payload(),
+            sack,
+            carrier: &packet.carrier(),
+        };
+        self.on_segment(packet.side(), packet.wire_bytes(), &segment, pool, outcome);
+    }
+
+    #[inline(always)]
+    fn on_segment(
+        &mut self,
+        side: Side,
+        wire_bytes: u32,
+        segment: &Segment<'_>,
+        pool: &mut Pool,
+        outcome: &mut Outcome,
+    ) {
+        let is_counted =
+            self.tcp.as_mut().is_none_or(|connection| connection.on_segment(side, segment, pool, outcome));
         if is_counted {
-            self.directions[side as usize].count(packet.time_ns, packet.wire_bytes(), Some(payload));
+            self.directions[side as usize].count(segment.time_ns, wire_bytes, Some(segment.payload));
         } else {
             self.on_copy(side);
         }

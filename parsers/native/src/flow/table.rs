@@ -8,7 +8,9 @@ use super::Flow;
 use super::group::{GROUP_BITS, Group};
 use super::key::{FlowKey, Side};
 use super::sendings::{MAX_NODES, NODES_PER_PACKET, Pool};
+use crate::batch::Item;
 use crate::event::{Endpoints, Network, Packet, TcpFlags, Transport};
+use crate::plain::{Ends, PlainSegment};
 
 /// Entries of the first-level cache.
 const RECENT: usize = 256;
@@ -36,6 +38,15 @@ pub struct FlowTable {
     max_flows: u32,
     /// The flow found last for each [`FlowKey::slot`]: spares most look-ups in `index`.
     recent: [u32; RECENT],
+    /// The same for plain segments, which need not even make a key.
+    recent_ends: [RecentEnds; RECENT],
+}
+
+/// The flow of a plain segment, and which ends that had.
+#[derive(Clone, Copy, Default)]
+struct RecentEnds {
+    ends: Ends,
+    found: Option<Found>,
 }
 
 /// The flow of a packet.
@@ -60,6 +71,7 @@ impl FlowTable {
             keys: Vec::with_capacity(reserved),
             max_flows,
             recent: [0; RECENT],
+            recent_ends: [RecentEnds::default(); RECENT],
         }
     }
 
@@ -160,6 +172,27 @@ impl FlowTable {
         Some(Found { flow, side })
     }
 
+    /// The same for a plain segment.
+    #[inline(always)]
+    pub fn find_or_open_plain(&mut self, segment: &PlainSegment, source: u32) -> Option<Found> {
+        match self.recent_ends[slot_of(segment.ends)] {
+            RecentEnds { ends, found: Some(found) } if ends == segment.ends => Some(found),
+            _ => self.look_up_plain(segment, source),
+        }
+    }
+
+    #[inline(never)]
+    fn look_up_plain(&mut self, segment: &PlainSegment, source: u32) -> Option<Found> {
+        let (key, side) = FlowKey::of(&segment.endpoints());
+        let flow = match self.lookup(&key) {
+            Some(flow) => flow,
+            None => self.open(key, side, source)?,
+        };
+        let (ends, found) = (segment.ends, Some(Found { flow, side }));
+        self.recent_ends[slot_of(ends)] = RecentEnds { ends, found };
+        found
+    }
+
     /// The flow of a direction that another program summed up.
     pub fn find_or_open_totals(&mut self, endpoints: &Endpoints, source: u32) -> Option<Found> {
         let (key, side) = FlowKey::of(endpoints);
@@ -184,16 +217,19 @@ impl FlowTable {
     /// The same for [`LOOK_UPS`] packets or fewer, one after the other into `found`.
     ///
     /// All hashes come first: look-ups that follow each other closely wait for memory together.
-    pub fn find_each(&self, packets: &[Packet], found: &mut [Option<Found>; LOOK_UPS]) {
-        let hashed = |packet: &Packet| {
-            let (key, side) = FlowKey::of(&packet.network.endpoints);
+    pub fn find_each(&self, items: &[Item<'_>], found: &mut [Option<Found>; LOOK_UPS]) {
+        let hashed = |item: &Item<'_>| {
+            let (key, side) = match item {
+                Item::Plain(segment) => FlowKey::of(&segment.endpoints()),
+                Item::Other(packet) => FlowKey::of(&packet.network.endpoints),
+            };
             (key, side, self.hasher.hash_one(key))
         };
         let mut wanted = [(FlowKey::default(), Side::Low, 0); LOOK_UPS];
-        for (packet, wanted) in packets.iter().zip(&mut wanted) {
-            *wanted = hashed(packet);
+        for (item, wanted) in items.iter().zip(&mut wanted) {
+            *wanted = hashed(item);
         }
-        for ((key, side, hash), found) in wanted[..packets.len()].iter().zip(found) {
+        for ((key, side, hash), found) in wanted.iter().take(items.len()).zip(found) {
             *found = self.lookup_hashed(key, *hash).map(|flow| Found { flow, side: *side });
         }
     }
@@ -219,8 +255,18 @@ impl FlowTable {
         }
         self.group_mut(number).open(Flow::new(key, side, source));
         self.keys.push(key);
+        self.forget_ends(&key);
         self.register(key, number);
         Some(number)
+    }
+
+    /// An older flow may have had the same ends.
+    fn forget_ends(&mut self, key: &FlowKey) {
+        for side in [Side::Low, Side::High] {
+            // Only those of IPv4 are there. Of others another entry is forgotten, if any.
+            let ends = Ends::of(&key.endpoints(side));
+            self.recent_ends[slot_of(ends)].found = None;
+        }
     }
 
     /// Make `number` the flow of `key`, in place of an older one if there is.
@@ -235,6 +281,14 @@ impl FlowTable {
             }
         }
     }
+}
+
+/// Where in [`FlowTable::recent_ends`] to look. Anybody can foresee it: those that share a slot are
+/// looked up each time.
+#[inline(always)]
+fn slot_of(ends: Ends) -> usize {
+    let mixed = (ends.addresses ^ u64::from(ends.ports) << 16).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> (u64::BITS - RECENT.ilog2())) as usize
 }
 
 /// Where a flow is in its group.

@@ -4,6 +4,7 @@ use super::Found;
 use super::key::Side;
 use super::tcp::Carrier;
 use crate::event::{Packet, Tcp, TcpFlags, TcpOptions, Transport};
+use crate::plain::PlainSegment;
 
 /// In [`Waiting::bits`], beside the TCP flags: the packet comes from [`Side::High`].
 const FROM_HIGH: u16 = 1 << 15;
@@ -40,49 +41,58 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Whether the short form holds all that `packet` says.
-    #[inline(always)]
-    pub fn holds(packet: &Packet) -> bool {
-        let network = &packet.network;
-        let Some(payload) = network.payload_bytes else { return false };
-        let is_short = payload <= u32::from(u16::MAX)
-            && packet.wire_bytes.wrapping_sub(payload) <= u32::from(u8::MAX)
-            && network.fragment.is_none()
-            && packet.stop.is_none();
-        match network.transport {
-            // The other options are on SYN only, and a SYN asks for the flow's state at once.
-            Transport::Tcp => is_short && !network.tcp.flags.has(TcpFlags::SYN),
-            Transport::Udp => is_short,
-            _ => false,
-        }
-    }
-
     /// The short form of a packet, if that holds all of it but the SACK blocks.
     #[inline(always)]
-    pub fn new(packet: &Packet, found: Found, has_sack: bool) -> Self {
+    pub fn of(packet: &Packet, found: Found, has_sack: bool) -> Option<Self> {
         let network = &packet.network;
-        let tcp = &network.tcp;
-        let payload = network.payload_bytes.unwrap_or_default();
+        let is_short = match network.transport {
+            // The other options are on SYN only, and a SYN asks for the flow's state at once.
+            Transport::Tcp => !network.tcp.flags.has(TcpFlags::SYN),
+            Transport::Udp => true,
+            _ => false,
+        };
+        if !is_short || network.fragment.is_some() || packet.stop.is_some() {
+            return None;
+        }
         let carrier = Carrier::of(packet);
+        let lengths = (packet.wire_bytes, network.payload_bytes?);
+        Self::new(packet.time_ns, lengths, &network.tcp, carrier, (found, has_sack))
+    }
+
+    /// The same of a plain segment.
+    #[inline(always)]
+    pub fn of_plain(segment: &PlainSegment, found: Found, has_sack: bool) -> Option<Self> {
+        let lengths = (segment.wire_bytes, segment.payload);
+        Self::new(segment.time_ns, lengths, &segment.tcp, segment.carrier, (found, has_sack))
+    }
+
+    #[inline(always)]
+    fn new(
+        time_ns: i64,
+        (wire_bytes, payload): (u32, u32),
+        tcp: &Tcp,
+        carrier: Carrier,
+        (found, has_sack): (Found, bool),
+    ) -> Option<Self> {
         let bit = |is_set: bool, bit: u16| if is_set { bit } else { 0 };
         let bits = bit(found.side == Side::High, FROM_HIGH)
             | bit(tcp.options.timestamp.is_some(), HAS_TIMESTAMP)
             | bit(carrier.ip_id.is_some(), HAS_IP_ID)
             | bit(has_sack, HAS_SACK);
-        Self {
-            time_ns: packet.time_ns,
+        Some(Self {
+            time_ns,
             seq: tcp.seq,
             ack: tcp.ack,
             timestamp: tcp.options.timestamp.unwrap_or_default(),
             window: tcp.window,
             bits: bits | u16::from(carrier.ecn & 3) << ECN_SHIFT | (tcp.flags.0 & FLAGS),
-            payload: payload as u16,
+            payload: u16::try_from(payload).ok()?,
             ip_id: carrier.ip_id.unwrap_or_default(),
             way: carrier.place,
             ttl: carrier.ttl,
-            headers: packet.wire_bytes.wrapping_sub(payload) as u8,
+            headers: u8::try_from(wire_bytes.checked_sub(payload)?).ok()?,
             place: found.flow as u8,
-        }
+        })
     }
 
     /// Number of its flow among its neighbours.

@@ -6,6 +6,7 @@ use std::thread;
 use super::Tap;
 use super::clock::Clock;
 use crate::asides::Asides;
+use crate::batch::{Batch, Item};
 use crate::event::Packet;
 use crate::filter::Compiler;
 use crate::reading::Reading;
@@ -15,9 +16,6 @@ use crate::summary::SourceSummary;
 const BATCH: usize = 1024;
 /// Batches of each capture that are decoded and wait.
 const WAITING: usize = 4;
-
-/// Decoded packets, and what only some of them have.
-type Batch = (Vec<Packet>, Asides);
 
 /// Hand all packets of both captures to `work`, the earlier one first; of two at the same time that
 /// of the first capture. Times of the second capture are told by the first one's clock, except in
@@ -55,8 +53,8 @@ pub fn for_each_packet(
                 [None, Some(_)] => Tap::Second,
             };
             let queue = &mut queues[tap as usize];
-            if let Some(packet) = queue.batch.0.get(queue.next) {
-                work(tap, packet, &queue.batch.1, &mut summaries[tap as usize]);
+            if let Some(packet) = queue.decoded.packets.get(queue.next) {
+                work(tap, packet, &queue.decoded.asides, &mut summaries[tap as usize]);
             }
             queue.next += 1;
         }
@@ -67,48 +65,56 @@ pub fn for_each_packet(
 fn run_ahead(
     reading: &mut Reading,
     compiler: Option<&dyn Compiler>,
-    filled: SyncSender<Result<Batch, String>>,
+    filled: SyncSender<Result<Decoded, String>>,
 ) {
     loop {
-        let mut packets = vec![Packet::default(); BATCH];
-        let mut asides = Asides::default();
-        let outcome = reading.fill(&mut packets, &mut asides, compiler);
-        let last = !matches!(outcome, Ok(BATCH));
-        let batch = outcome.map(|n| {
-            packets.truncate(n);
-            (packets, asides)
-        });
-        if filled.send(batch).is_err() || last {
+        let mut batch = Batch::new(BATCH);
+        let outcome = reading.fill(&mut batch, compiler);
+        let last = outcome.is_err() || !batch.is_full();
+        if filled.send(outcome.map(|()| Decoded::of(&batch))).is_err() || last {
             return;
         }
     }
 }
 
+/// Decoded packets, and what only some of them have.
+#[derive(Default)]
+struct Decoded {
+    packets: Vec<Packet>,
+    asides: Asides,
+}
+
+impl Decoded {
+    fn of(batch: &Batch) -> Self {
+        Self { packets: batch.items().map(Item::to_packet).collect(), asides: batch.asides().clone() }
+    }
+}
+
 /// The packets of one capture that wait for their turn.
 struct Queue {
-    filled: Receiver<Result<Batch, String>>,
-    batch: Batch,
+    filled: Receiver<Result<Decoded, String>>,
+    decoded: Decoded,
     next: usize,
 }
 
 impl Queue {
-    fn of(filled: Receiver<Result<Batch, String>>) -> Self {
-        Self { filled, batch: Batch::default(), next: 0 }
+    fn of(filled: Receiver<Result<Decoded, String>>) -> Self {
+        Self { filled, decoded: Decoded::default(), next: 0 }
     }
 
     /// Make sure that there is a packet, unless the capture is at its end.
     fn fill(&mut self, adjust: impl FnMut(&mut Packet)) -> Result<(), String> {
-        if self.next >= self.batch.0.len()
-            && let Ok(batch) = self.filled.recv()
+        if self.next >= self.decoded.packets.len()
+            && let Ok(decoded) = self.filled.recv()
         {
-            self.batch = batch?;
+            self.decoded = decoded?;
             self.next = 0;
-            self.batch.0.iter_mut().for_each(adjust);
+            self.decoded.packets.iter_mut().for_each(adjust);
         }
         Ok(())
     }
 
     fn time_ns(&self) -> Option<i64> {
-        self.batch.0.get(self.next).map(|packet| packet.time_ns)
+        self.decoded.packets.get(self.next).map(|packet| packet.time_ns)
     }
 }

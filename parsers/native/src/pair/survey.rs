@@ -49,8 +49,8 @@ impl Survey {
             lengths: HashMap::new(),
             max_flows: max_flows as usize,
         };
-        reading.for_each_batch(compiler, |packets, asides| {
-            packets.iter().for_each(|packet| survey.take(packet, asides));
+        reading.for_each_batch(compiler, |batch| {
+            batch.items().for_each(|item| survey.take(&item.to_packet(), batch.asides()));
         })?;
         Ok(survey)
     }
@@ -68,7 +68,7 @@ impl Survey {
             time_ns: packet.time_ns,
             endpoints: network.endpoints,
             ttl: network.ttl,
-            place: Carrier::place_of(packet),
+            place: Carrier::place_of(packet.interface, packet.event),
             is_ambiguous: false,
         };
         self.sample.add(identity, seen);

@@ -26,6 +26,7 @@ use crate::error::{ProblemKind, ReadError};
 use crate::event::{Address, Packet};
 use crate::flow::key::Notation;
 use crate::input::Input;
+use crate::plain::PlainSegment;
 use crate::samples::VariableSample;
 pub use complaints::Complaints;
 use lines::{Line, Lines};
@@ -64,8 +65,25 @@ pub struct Usual {
     pub lines: u64,
     /// Their bytes, with their ends.
     pub bytes: usize,
-    /// Whether the last one filled the packet.
-    pub has_packet: bool,
+    /// What the last one filled.
+    pub given: Option<Given>,
+}
+
+/// Where a packet is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// To [`Next::plain`].
+    Plain,
+    /// To [`Next::packet`].
+    Other,
+}
+
+/// Room for the next packet, whatever it is.
+pub struct Next<'a> {
+    /// If it is plain.
+    pub plain: &'a mut PlainSegment,
+    /// If it is not, or nobody looked.
+    pub packet: &'a mut Packet,
 }
 
 /// A format of text traces.
@@ -81,10 +99,10 @@ pub trait LineFormat: Send {
         &mut self,
         first: u64,
         window: &[u8],
-        packet: &mut Packet,
+        next: Next<'_>,
         passing: &mut PassingCounts,
     ) -> Usual {
-        let _ = (first, window, packet, passing);
+        let _ = (first, window, next, passing);
         Usual::default()
     }
 
@@ -286,16 +304,21 @@ impl TextTrace {
         self.reader.places().iter().map(|name| Interface::named(name, LinkType::None)).collect()
     }
 
-    /// Fill `packet` with the next one; false at the end.
+    /// Write the next packet to `next`; None at the end.
     #[inline]
-    pub fn next_packet(&mut self, packet: &mut Packet) -> Result<bool, ReadError> {
+    pub fn next_packet(&mut self, next: Next<'_>) -> Result<Option<Given>, ReadError> {
+        let Next { plain, packet } = next;
         while !self.ended {
             let first = self.lines.number() + 1;
-            let usual = self.reader.read_usual(first, self.lines.window(), packet, &mut self.passing);
+            let next = Next { plain: &mut *plain, packet: &mut *packet };
+            let usual = self.reader.read_usual(first, self.lines.window(), next, &mut self.passing);
             self.lines.pass(usual.lines, usual.bytes);
-            if usual.has_packet {
-                self.passing.on_given(packet.time_ns);
-                return Ok(true);
+            if let Some(given) = usual.given {
+                self.passing.on_given(match given {
+                    Given::Plain => plain.time_ns,
+                    Given::Other => packet.time_ns,
+                });
+                return Ok(usual.given);
             }
             let number = self.lines.number() + 1;
             let outcome = match self.lines.next()? {
@@ -309,7 +332,7 @@ impl TextTrace {
             match outcome {
                 Outcome::Packet => {
                     self.passing.on_given(packet.time_ns);
-                    return Ok(true);
+                    return Ok(Some(Given::Other));
                 }
                 Outcome::Passing(passing) => self.passing.count(passing),
                 Outcome::Held => {}
@@ -321,7 +344,7 @@ impl TextTrace {
         if is_given {
             self.passing.on_given(packet.time_ns);
         }
-        Ok(is_given)
+        Ok(is_given.then_some(Given::Other))
     }
 }
 

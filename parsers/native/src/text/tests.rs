@@ -10,9 +10,14 @@ use proptest::prelude::*;
 /// One line, read as it is in the middle of a text.
 pub fn read_line(reader: &mut dyn LineFormat, number: u64, line: &[u8], packet: &mut Packet) -> Outcome {
     let window = [line, b"\n"].concat();
-    let usual = reader.read_usual(number, &window, packet, &mut PassingCounts::default());
-    match usual {
-        Usual { lines: 1, has_packet: true, .. } => Outcome::Packet,
+    let mut plain = PlainSegment::default();
+    let next = Next { plain: &mut plain, packet: &mut *packet };
+    match reader.read_usual(number, &window, next, &mut PassingCounts::default()) {
+        Usual { given: Some(Given::Plain), .. } => {
+            *packet = plain.to_packet();
+            Outcome::Packet
+        }
+        Usual { given: Some(Given::Other), .. } => Outcome::Packet,
         Usual { lines: 1, .. } => Outcome::Held,
         _ => reader.read(number, line.strip_suffix(b"\r").unwrap_or(line), packet),
     }
@@ -43,8 +48,10 @@ fn at_once(format: TextFormat, text: &[u8]) -> Told {
     let input = Input::from_reader(reader, u64::MAX, &Arc::new(Progress::default())).unwrap();
     let mut trace = TextTrace::of(format, input);
     let (mut packets, mut packet) = (Vec::new(), Packet::default());
-    while trace.next_packet(&mut packet).unwrap() {
-        packets.push(format!("{packet:?}"));
+    let mut plain = PlainSegment::default();
+    while let Some(given) = trace.next_packet(Next { plain: &mut plain, packet: &mut packet }).unwrap() {
+        let given = if given == Given::Plain { plain.to_packet() } else { packet };
+        packets.push(format!("{given:?}"));
     }
     (packets, trace.complaints.count(), trace.other_lines, trace.reader.remarks())
 }

@@ -2,7 +2,7 @@
 
 use super::{Bytes, u16_at, u32_at};
 use crate::asides::{Asides, SackBlocks};
-use crate::event::{Layer, Network, Reason, Sack, Stop, TcpFlags, TcpOptions, Transport};
+use crate::event::{Layer, Network, Reason, Sack, Stop, Tcp, TcpFlags, TcpOptions, Transport};
 
 /// Bytes of the header without options.
 const HEADER: usize = 20;
@@ -26,31 +26,17 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut Asides) -> O
         return Some(Stop { layer: Layer::Tcp, reason: Reason::Malformed });
     };
     let end = length.min(bytes.captured.len());
-    fields(header, &bytes.captured[HEADER..end], payload, network, asides);
-    (end < length).then(|| bytes.shortage(length, Layer::Tcp))
-}
-
-/// The fields of a header that was captured whole, with its options as far as they were.
-#[inline(always)]
-pub fn fields(
-    header: &[u8; HEADER],
-    options: &[u8],
-    payload: u32,
-    network: &mut Network,
-    asides: &mut Asides,
-) {
-    network.endpoints.src_port = u16_at(header, 0);
-    network.endpoints.dst_port = u16_at(header, 2);
-    network.has_ports = true;
     network.transport = Transport::Tcp;
-    let tcp = &mut network.tcp;
-    tcp.seq = u32_at(header, 4);
-    tcp.ack = u32_at(header, 8);
-    tcp.flags = TcpFlags(u16_at(header, 12) & 0x01ff);
-    tcp.window = u16_at(header, 14);
-    read_options(options, &mut tcp.options, asides);
-    network.header_bytes = (header[12] >> 4) * 4;
+    network.tcp = Tcp {
+        seq: u32_at(header, 4),
+        ack: u32_at(header, 8),
+        flags: TcpFlags(u16_at(header, 12) & 0x01ff),
+        window: u16_at(header, 14),
+        options: read_options(&bytes.captured[HEADER..end], asides),
+    };
+    network.header_bytes = length as u8;
     network.payload_bytes = Some(payload);
+    (end < length).then(|| bytes.shortage(length, Layer::Tcp))
 }
 
 #[cold]
@@ -63,19 +49,46 @@ fn ports_only(bytes: Bytes<'_>, network: &mut Network) -> Stop {
     bytes.shortage(HEADER, Layer::Tcp)
 }
 
-/// Write options in place: the value of either branch on the stack would be a copy more.
+/// Decode a header that was captured whole into `tcp`, which holds anything before. False if it is a SYN,
+/// or has other options than a timestamp and SACK blocks.
 #[inline(always)]
-fn read_options(bytes: &[u8], options: &mut TcpOptions, asides: &mut Asides) {
-    if let Some(aligned) = bytes.first_chunk::<12>()
-        && bytes.len() == 12
-        && aligned[..4] == ALIGNED_TIMESTAMP
-    {
-        options.timestamp = Some((u32_at(aligned, 4), u32_at(aligned, 8)));
-        options.mss = None;
-        options.window_scale = None;
-        options.sack = Sack::default();
+pub fn decode_plain(header: &[u8; HEADER], options: &[u8], tcp: &mut Tcp, asides: &mut Asides) -> bool {
+    tcp.flags = TcpFlags(u16_at(header, 12) & 0x01ff);
+    if tcp.flags.has(TcpFlags::SYN) {
+        return false;
+    }
+    // Written in place: the value of either branch on the stack would be a copy more.
+    if let Some(timestamp) = aligned_timestamp(options) {
+        tcp.options.timestamp = Some(timestamp);
+        tcp.options.sack = Sack::NONE;
     } else {
-        *options = walk(bytes, asides);
+        let found = walk(options, asides);
+        if found.mss.is_some() || found.window_scale.is_some() || found.sack.is_permitted() {
+            asides.take_back_sack(found.sack);
+            return false;
+        }
+        tcp.options = found;
+    }
+    tcp.seq = u32_at(header, 4);
+    tcp.ack = u32_at(header, 8);
+    tcp.window = u16_at(header, 14);
+    true
+}
+
+/// A timestamp that is the only option.
+#[inline(always)]
+fn aligned_timestamp(options: &[u8]) -> Option<(u32, u32)> {
+    let aligned = options
+        .first_chunk::<12>()
+        .filter(|aligned| options.len() == 12 && aligned[..4] == ALIGNED_TIMESTAMP)?;
+    Some((u32_at(aligned, 4), u32_at(aligned, 8)))
+}
+
+#[inline]
+fn read_options(bytes: &[u8], asides: &mut Asides) -> TcpOptions {
+    match aligned_timestamp(bytes) {
+        Some(timestamp) => TcpOptions { timestamp: Some(timestamp), ..TcpOptions::default() },
+        None => walk(bytes, asides),
     }
 }
 
@@ -159,10 +172,7 @@ mod tests {
     #[test]
     fn test_both_ways_to_read_a_timestamp_agree() {
         let bytes = [1, 1, 8, 10, 0, 0, 1, 0, 0, 0, 2, 0];
-        // What the packet before left there is gone.
-        let mut found =
-            TcpOptions { mss: Some(1), window_scale: Some(1), timestamp: None, sack: Sack::PERMITTED };
-        read_options(&bytes, &mut found, &mut Asides::default());
+        let found = read_options(&bytes, &mut Asides::default());
         assert_eq!(format!("{found:?}"), format!("{:?}", walk(&bytes)));
         assert_eq!(found.timestamp, Some((256, 512)));
     }

@@ -44,7 +44,7 @@ struct Seen {
 
 fn decode_record(record: &Record<'_>, packet: &mut Packet) -> Seen {
     let mut asides = Asides::default();
-    crate::wire::decode(record, 1, packet, &mut asides);
+    crate::wire::decode(*record, 1, packet, &mut asides);
     let frame = packet.frame.and_then(|aside| asides.frame(aside)).copied();
     Seen { packet: *packet, frame, head: asides.head(packet.network.head) }
 }

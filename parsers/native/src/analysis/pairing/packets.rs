@@ -169,7 +169,7 @@ impl Analysis {
                 identity: piece.identity,
                 end,
                 tap,
-                place: Carrier::place_of(packet),
+                place: Carrier::place_of(packet.interface, packet.event),
                 time_ns: packet.time_ns,
                 flow,
                 side,

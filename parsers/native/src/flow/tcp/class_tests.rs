@@ -32,7 +32,7 @@ impl Script {
         let mut tcp = tcp;
         tcp.options.timestamp = given.timestamp;
         let (sack, carrier) = (given.sack, given.carrier);
-        let segment = Segment { time_ns: time_ms * MS, tcp: &tcp, payload, sack, carrier };
+        let segment = Segment { time_ns: time_ms * MS, tcp: &tcp, payload, sack, carrier: &carrier };
         let mut outcome = Outcome::default();
         self.take(side, &segment, &mut outcome);
         outcome

@@ -259,7 +259,7 @@ impl Half {
         let control = segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST);
         let is_next = segment.tcp.seq == self.next_number && self.stream.is_some();
         if !is_next || control {
-            return self.place_unusual(segment, pool, outcome);
+            return self.place_unusual(&segment.apart(), pool, outcome);
         }
         if segment.payload > 0 {
             outcome.position = self.next;
@@ -358,7 +358,7 @@ impl Half {
                 && self.acknowledged == self.next
                 && self.is_late(rtt_ns)
             {
-                outcome.is_delayed_ack = self.note_delay(bytes, acknowledger, segment);
+                outcome.is_delayed_ack = self.note_delay(bytes, acknowledger, &segment.apart());
             }
         } else if position == before
             && self.next > position
@@ -372,17 +372,25 @@ impl Half {
             acknowledger.duplicate_acks += 1;
             self.trouble_mut().on_duplicate_ack();
         }
-        if self.trouble.is_some() || !segment.sack.is_empty() {
-            self.on_acknowledgement_in_trouble((before, position), acknowledger, segment);
-        }
+        self.note_trouble((before, position), acknowledger, segment);
         let left = in_flight - self.outstanding_bytes();
         if position > before {
             if self.flight.on_progress(left, self.acknowledged, segment.time_ns) {
-                outcome.round = self.end_round(acknowledger, segment, (in_flight, outcome.ack_rtt_ns));
+                let told = (in_flight, outcome.ack_rtt_ns);
+                outcome.round = self.end_round(acknowledger, &segment.apart(), told);
             }
         } else if left != 0 {
             self.flight.note(in_flight);
             self.flight.on_sacked(left, segment.time_ns);
+        }
+    }
+
+    /// The same for what is known of trouble.
+    #[inline(always)]
+    fn note_trouble(&mut self, moved: (i64, i64), acknowledger: &Half, segment: &Segment<'_>) {
+        match &self.trouble {
+            None if segment.sack.is_empty() => {}
+            _ => self.on_acknowledgement_in_trouble(moved, acknowledger, &segment.apart()),
         }
     }
 

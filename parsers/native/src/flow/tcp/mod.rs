@@ -62,7 +62,16 @@ pub struct Segment<'a> {
     /// The blocks of its SACK option.
     pub sack: &'a [(u32, u32)],
     /// What the packet around it says.
-    pub carrier: Carrier,
+    pub carrier: &'a Carrier,
+}
+
+impl Segment<'_> {
+    /// A copy to pass to a function that is not in line. Nobody else knows the address of the segment
+    /// itself then, so that the usual way keeps it in registers.
+    #[inline(always)]
+    fn apart(&self) -> Self {
+        *self
+    }
 }
 
 /// What is known of the packet that carried a segment.
@@ -86,20 +95,20 @@ impl Carrier {
     #[inline(always)]
     pub fn of(packet: &Packet) -> Self {
         let network = &packet.network;
-        let place = Self::place_of(packet);
+        let place = Self::place_of(packet.interface, packet.event);
         let is_cut = packet.stop.is_some_and(|stop| stop.layer == Layer::Tcp);
         Self { ip_id: network.ip_id, ttl: network.ttl, ecn: network.ecn, place, is_cut }
     }
 
-    /// Stands for the interface at which `packet` was captured, and the way through it.
+    /// Stands for the interface at which a packet was captured, and the way through it.
     #[inline(always)]
-    pub fn place_of(packet: &Packet) -> u16 {
-        let way = match packet.event {
+    pub fn place_of(interface: u32, event: Option<Event>) -> u16 {
+        let way = match event {
             None => 0,
             Some(Event::Sent) => 1,
             Some(_) => 2,
         };
-        (packet.interface as u16) << 2 | way
+        (interface as u16) << 2 | way
     }
 }
 
@@ -244,17 +253,17 @@ impl Connection {
         outcome: &mut Outcome,
     ) -> bool {
         let flags = segment.tcp.flags;
-        if segment.carrier.place != self.half(side).place && self.is_copy(side, segment) {
-            outcome.finding = Some(self.halves[side as usize].find_copy(segment));
+        if segment.carrier.place != self.half(side).place && self.is_copy(side, &segment.apart()) {
+            outcome.finding = Some(self.halves[side as usize].find_copy(&segment.apart()));
             return false;
         }
         if flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST) {
-            self.on_control(side, segment);
+            self.on_control(side, &segment.apart());
         }
         let (sender, receiver) = self.split(side);
         sender.place(segment, pool, outcome);
         if Ecn::concerns(segment) {
-            sender.note_ecn(segment);
+            sender.note_ecn(&segment.apart());
         }
         if let Some(stamp) = segment.tcp.options.timestamp
             && sender.last_stamp != Some(stamp)
@@ -265,11 +274,11 @@ impl Connection {
         if flags.has(TcpFlags::ACK) && (segment.payload == 0 || segment.tcp.ack != receiver.last_ack) {
             receiver.on_acknowledgement(sender, segment, pool, outcome);
             if !self.handshake_done {
-                outcome.handshake_rtt_ns = self.complete_handshake(side, segment);
+                outcome.handshake_rtt_ns = self.complete_handshake(side, &segment.apart());
             }
         }
         let sender = &mut self.halves[side as usize];
-        sender.windows.on_segment(segment.tcp, segment.time_ns);
+        sender.windows.on_segment(segment.tcp.flags, segment.tcp.window, segment.time_ns);
         sender.order.note(segment.carrier.ip_id);
         self.last_ns = self.last_ns.max(segment.time_ns);
         true

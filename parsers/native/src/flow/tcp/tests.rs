@@ -20,7 +20,7 @@ impl Script {
     pub(super) fn give(&mut self, side: Side, time_ms: i64, payload: u32, tcp: Tcp) -> Outcome {
         let mut outcome = Outcome::default();
         let segment =
-            Segment { time_ns: time_ms * MS, tcp: &tcp, payload, sack: &[], carrier: Carrier::default() };
+            Segment { time_ns: time_ms * MS, tcp: &tcp, payload, sack: &[], carrier: &Carrier::default() };
         self.take(side, &segment, &mut outcome);
         outcome
     }

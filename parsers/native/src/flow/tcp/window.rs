@@ -1,6 +1,6 @@
 //! The receive windows that one side announces.
 
-use crate::event::{Tcp, TcpFlags};
+use crate::event::TcpFlags;
 
 /// Time with a closed window.
 #[derive(Debug, Default)]
@@ -27,30 +27,30 @@ pub struct Windows {
 impl Windows {
     /// A segment of this side, after all else was made of it.
     #[inline(always)]
-    pub fn on_segment(&mut self, tcp: &Tcp, time_ns: i64) {
-        if Some(tcp.window) != self.last || tcp.window == 0 {
-            self.on_change(tcp, time_ns);
+    pub fn on_segment(&mut self, flags: TcpFlags, window: u16, time_ns: i64) {
+        if Some(window) != self.last || window == 0 {
+            self.on_change(flags, window, time_ns);
         }
     }
 
     #[inline(never)]
-    fn on_change(&mut self, tcp: &Tcp, time_ns: i64) {
-        if tcp.flags.has(TcpFlags::RST) {
+    fn on_change(&mut self, flags: TcpFlags, window: u16, time_ns: i64) {
+        if flags.has(TcpFlags::RST) {
             return;
         }
-        if tcp.window == 0 {
+        if window == 0 {
             let closed = self.closed.get_or_insert_default();
             closed.packets = closed.packets.saturating_add(1);
         }
-        if tcp.flags.has(TcpFlags::SYN) {
+        if flags.has(TcpFlags::SYN) {
             return;
         }
         if let Some(closed) = &mut self.closed {
-            closed.on_change(tcp.window, time_ns);
+            closed.on_change(window, time_ns);
         }
-        let (low, high) = self.range.unwrap_or((tcp.window, tcp.window));
-        self.range = Some((low.min(tcp.window), high.max(tcp.window)));
-        self.last = Some(tcp.window);
+        let (low, high) = self.range.unwrap_or((window, window));
+        self.range = Some((low.min(window), high.max(window)));
+        self.last = Some(window);
     }
 
     /// Of the last segment that announced one.
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     fn announce(windows: &mut Windows, time_ns: i64, flags: u16, window: u16) {
-        windows.on_segment(&Tcp { flags: TcpFlags(flags), window, ..Tcp::default() }, time_ns);
+        windows.on_segment(TcpFlags(flags), window, time_ns);
     }
 
     #[test]

@@ -26,7 +26,7 @@ mod waiting;
 mod wired;
 mod wireless;
 
-use super::{LineFormat, Names, Outcome, Passing, PassingCounts, Usual};
+use super::{Given, LineFormat, Names, Next, Outcome, Passing, PassingCounts, Usual};
 use crate::event::{Event, NodeLayer, Packet, PathPoint};
 use crate::samples::VariableSample;
 use fields::Fields;
@@ -75,7 +75,7 @@ impl LineFormat for Ns2 {
         &mut self,
         first: u64,
         window: &[u8],
-        packet: &mut Packet,
+        next: Next<'_>,
         passing: &mut PassingCounts,
     ) -> Usual {
         let mut usual = Usual::default();
@@ -88,17 +88,17 @@ impl LineFormat for Ns2 {
                 if self.plain.fill(route, &line, &mut self.seen).is_none() {
                     break;
                 }
-                match self.take(first + usual.lines, packet) {
+                match self.take(first + usual.lines, next.packet) {
                     Outcome::Passing(it) => {
                         self.plain.remember(route, &line, it);
                         passing.count(it);
                     }
-                    outcome => usual.has_packet = outcome == Outcome::Packet,
+                    outcome => usual.given = (outcome == Outcome::Packet).then_some(Given::Other),
                 }
             }
             usual.lines += 1;
             usual.bytes += line.bytes;
-            if usual.has_packet {
+            if usual.given.is_some() {
                 break;
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::*;
-use crate::asides::Asides;
+use crate::batch::Batch;
 use crate::event::{Numbering, PROTOCOL_TFRC, TcpFlags, Transport};
 use crate::input::{Input, Progress};
 use crate::reading::Reading;
@@ -364,8 +364,8 @@ fn count(text: &str, skips_passing: bool) -> (usize, [u64; 7], [i64; 2], Vec<u64
     if skips_passing {
         reading.skip_passing();
     }
-    let mut packets = [Packet::default(); 256];
-    let given = reading.fill(&mut packets, &mut Asides::default(), None).unwrap();
+    let mut batch = Batch::new(256);
+    reading.fill(&mut batch, None).unwrap();
     let mut summary = SourceSummary::new("trace");
     let _ = reading.finish(&mut summary);
     let counts = [
@@ -379,7 +379,7 @@ fn count(text: &str, skips_passing: bool) -> (usize, [u64; 7], [i64; 2], Vec<u64
     ];
     assert_eq!(progress.packets.load(Ordering::Relaxed), summary.packets);
     let at_nodes = summary.interfaces.iter().map(|interface| interface.1).collect();
-    (given, counts, [summary.start_ns, summary.end_ns], at_nodes, summary.stops.len())
+    (batch.len(), counts, [summary.start_ns, summary.end_ns], at_nodes, summary.stops.len())
 }
 
 #[test]

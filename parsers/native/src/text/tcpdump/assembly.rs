@@ -6,6 +6,8 @@ use crate::event::{
     Endpoints, Event, Family, Layer, Network, Packet, Reason, Stop, Tcp, TcpFlags, Transport,
 };
 use crate::flow::key::FlowKey;
+use crate::flow::tcp::Carrier;
+use crate::plain::{Ends, PlainSegment};
 
 const ENDS: &str = "expected `source > destination:` behind `IP` or `IP6`";
 const A_TCP_HEADER: &str = "expected a whole TCP header";
@@ -14,6 +16,7 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const TCP_HEADER: u32 = 20;
 const UDP_HEADER: u32 = 8;
+const IPV4_HEADER: u32 = 20;
 
 /// What stands before the addresses.
 #[derive(Clone, Copy, Debug)]
@@ -130,9 +133,38 @@ impl Start {
     }
 }
 
-/// A packet of which nothing is printed but ends and a whole TCP header; its time is to be set.
+/// Make a packet of which nothing is printed but ends and a whole TCP header, without SYN and without
+/// options but a timestamp; its time is to be set. False if a plain segment does not hold it.
+#[inline(always)]
+pub fn fill_plain(
+    number: u64,
+    endpoints: &Endpoints,
+    header: &tcp::Header,
+    numbers: Numbers,
+    segment: &mut PlainSegment,
+) -> bool {
+    let (Family::V4, Some(seq), Some(payload)) = (endpoints.family, numbers.seq, header.payload) else {
+        return false;
+    };
+    let header_bytes = TCP_HEADER + header.options.bytes;
+    let Ok(bytes) = u16::try_from(payload.saturating_add(header_bytes + IPV4_HEADER)) else {
+        return false;
+    };
+    segment.number = number;
+    segment.ends = Ends::of(endpoints);
+    segment.interface = 0;
+    segment.wire_bytes = u32::from(bytes);
+    segment.captured_bytes = bytes;
+    segment.header_bytes = header_bytes as u8;
+    segment.payload = payload;
+    segment.tcp = tcp_header(header, seq, numbers);
+    segment.carrier = Carrier::default();
+    true
+}
+
+/// The same with room for any family and length.
 #[inline]
-pub fn plain_tcp(number: u64, endpoints: &Endpoints, header: &tcp::Header, numbers: Numbers) -> Packet {
+pub fn tcp_alone(number: u64, endpoints: &Endpoints, header: &tcp::Header, numbers: Numbers) -> Packet {
     let ip = ip::Header::of(Some(endpoints.family));
     let payload = header.payload.unwrap_or(0);
     let bytes = payload.saturating_add(TCP_HEADER + header.options.bytes).saturating_add(ip.bytes());
@@ -183,13 +215,18 @@ fn place_in_stream(header: &tcp::Header, numbers: Numbers, network: &mut Network
     let Some(seq) = numbers.seq else { return };
     network.transport = Transport::Tcp;
     network.header_bytes = (TCP_HEADER + header.options.bytes) as u8;
-    network.tcp = Tcp {
+    network.tcp = tcp_header(header, seq, numbers);
+}
+
+#[inline(always)]
+fn tcp_header(header: &tcp::Header, seq: u32, numbers: Numbers) -> Tcp {
+    Tcp {
         seq,
         ack: if header.flags.has(TcpFlags::ACK) { numbers.ack } else { 0 },
         flags: header.flags,
         window: header.window,
         options: header.options.known,
-    };
+    }
 }
 
 /// Take in a datagram. The length of IP tells more surely than the words of an application.

@@ -20,7 +20,7 @@ mod tcp;
 #[cfg(test)]
 mod tests;
 
-use super::{LineFormat, Names, Outcome, PassingCounts, Usual};
+use super::{Given, LineFormat, Names, Next, Outcome, PassingCounts, Usual};
 use crate::event::{Endpoints, Packet};
 use assembly::Start;
 use backlog::{Backlog, Meaning};
@@ -110,11 +110,11 @@ impl LineFormat for Tcpdump {
         &mut self,
         first: u64,
         window: &[u8],
-        packet: &mut Packet,
+        next: Next<'_>,
         _passing: &mut PassingCounts,
     ) -> Usual {
-        match self.usual(first, window, packet) {
-            Some((outcome, bytes)) => Usual { lines: 1, bytes, has_packet: outcome == Outcome::Packet },
+        match self.usual(first, window, next) {
+            Some((given, bytes)) => Usual { lines: 1, bytes, given },
             None => Usual::default(),
         }
     }
@@ -174,7 +174,7 @@ impl Tcpdump {
     /// A line with a time, addresses and a TCP header without surprises, as most are, and its length
     /// with its end. It leaves nothing changed if it is another.
     #[inline(always)]
-    fn usual(&mut self, number: u64, window: &[u8], packet: &mut Packet) -> Option<(Outcome, usize)> {
+    fn usual(&mut self, number: u64, window: &[u8], next: Next<'_>) -> Option<(Option<Given>, usize)> {
         let (stamp, rest) = stamp::usual(window).or_else(|| stamp::read(window))?;
         let text = rest.strip_prefix(b"IP ").or_else(|| rest.strip_prefix(b"IP6 "))?;
         let (ends, rest) = ends::before_flags(text)?;
@@ -186,12 +186,22 @@ impl Tcpdump {
         let bytes = window.len() - rest.len() + words + 1;
         let (endpoints, side, place) = self.recent.find(ends, &mut self.conversations)?;
         let numbers = self.conversations.resolve(place, side, &header);
-        *packet = assembly::plain_tcp(number, endpoints, &header, numbers);
-        packet.time_ns = self.time_ns(stamp);
+        let is_since = matches!(stamp, Stamp::Since(_));
+        let is_plain = !is_since && assembly::fill_plain(number, endpoints, &header, numbers, next.plain);
+        if !is_plain {
+            *next.packet = assembly::tcp_alone(number, endpoints, &header, numbers);
+        }
         self.seen.halves += u64::from(self.half.take().is_some());
         self.seen.times = true;
         self.seen.frames_without_length = true;
-        Some((self.give(matches!(stamp, Stamp::Since(_)), packet), bytes))
+        let time_ns = self.time_ns(stamp);
+        if is_plain {
+            next.plain.time_ns = time_ns;
+            return Some((Some(Given::Plain), bytes));
+        }
+        next.packet.time_ns = time_ns;
+        let outcome = self.give(is_since, next.packet);
+        Some(((outcome == Outcome::Packet).then_some(Given::Other), bytes))
     }
 
     /// A line that a packet begins with.

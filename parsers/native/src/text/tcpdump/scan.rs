@@ -21,22 +21,24 @@ pub fn long_number(text: &[u8]) -> Option<(u64, &[u8])> {
     // A line is full of short numbers: up to seven digits in one step, without a branch for each.
     match text.first_chunk().map(leading_digits) {
         Some((value, length @ 1..8)) => Some((value, text.get(length..)?)),
-        _ => many_digits(text),
+        // Sequence numbers and seconds have nine or ten digits.
+        Some((upper, 8)) => eight_and_more(upper, text),
+        _ => one_by_one(text),
+    }
+}
+
+/// The first eight digits of `text` are `upper`.
+#[inline]
+fn eight_and_more(upper: u64, text: &[u8]) -> Option<(u64, &[u8])> {
+    match text.get(8..)?.first_chunk().map(leading_digits) {
+        Some((lower, digits @ 0..8)) => Some((upper * POWERS.get(digits)? + lower, text.get(8 + digits..)?)),
+        _ => one_by_one(text),
     }
 }
 
 #[inline(never)]
-fn many_digits(text: &[u8]) -> Option<(u64, &[u8])> {
+fn one_by_one(text: &[u8]) -> Option<(u64, &[u8])> {
     let (mut value, mut length) = (0, 0);
-    // Sequence numbers and seconds have nine or ten digits.
-    if let Some((upper, 8)) = text.first_chunk().map(leading_digits)
-        && let Some((lower, digits)) = text.get(8..)?.first_chunk().map(leading_digits)
-    {
-        (value, length) = (upper * POWERS.get(digits)? + lower, 8 + digits);
-        if digits < 8 {
-            return Some((value, text.get(length..)?));
-        }
-    }
     while let Some(digit) = text.get(length).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10) {
         if length == MAX_DIGITS {
             return None;
@@ -48,7 +50,7 @@ fn many_digits(text: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 /// What so many digits more make of a number.
-const POWERS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+const POWERS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
 /// The number behind `words`, which `text` begins with.
 #[inline]
