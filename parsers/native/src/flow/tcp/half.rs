@@ -195,7 +195,9 @@ impl Half {
     /// What is known of trouble, which is made if there was none yet.
     #[inline(never)]
     pub(super) fn trouble_mut(&mut self) -> &mut Trouble {
-        self.trouble.get_or_insert_default()
+        let trouble = self.trouble.get_or_insert_default();
+        trouble.is_over = false;
+        trouble
     }
 
     /// Whether the capture shows a SYN of this side.
@@ -388,8 +390,9 @@ impl Half {
     /// The same for what is known of trouble.
     #[inline(always)]
     fn note_trouble(&mut self, moved: (i64, i64), acknowledger: &Half, segment: &Segment<'_>) {
-        match &self.trouble {
+        match &mut self.trouble {
             None if segment.sack.is_empty() => {}
+            Some(trouble) if trouble.is_over && segment.sack.is_empty() => trouble.heard_ns = segment.time_ns,
             _ => self.on_acknowledgement_in_trouble(moved, acknowledger, &segment.apart()),
         }
     }

@@ -47,6 +47,7 @@ impl Half {
                 trouble.sacked.add(start, end);
             }
         }
+        trouble.is_over = trouble.is_settled();
     }
 
     fn blocks_of(&self, segment: &Segment<'_>) -> [Option<(i64, i64)>; 4] {

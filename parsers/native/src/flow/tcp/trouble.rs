@@ -140,6 +140,9 @@ pub struct Trouble {
     /// What was counted.
     pub tally: Tally,
     oddities: Option<Box<Oddities>>,
+    /// Whether acknowledgements change nothing but `heard_ns`, as long as they have no SACK blocks: most
+    /// come when all is repaired. Whoever changes anything else takes it back.
+    pub is_over: bool,
 }
 
 impl Default for Trouble {
@@ -162,6 +165,7 @@ impl Default for Trouble {
             after: LossEvents::default(),
             tally: Tally::default(),
             oddities: None,
+            is_over: false,
         }
     }
 }
@@ -234,6 +238,13 @@ impl Trouble {
         } else if self.duplicate_acks > 0 {
             self.missed = (acknowledged.saturating_add(1), time_ns);
         }
+    }
+
+    /// See [`Trouble::is_over`].
+    pub fn is_settled(&self) -> bool {
+        let is_repaired = self.episode.is_none_or(|episode| episode.ended_ns.is_some());
+        let is_heard = self.duplicate_acks == 0 && self.timeouts_in_a_row == 0 && !self.has_probed;
+        is_repaired && is_heard && self.awaited == 0 && self.sacked.is_empty() && self.unseen.is_none()
     }
 
     /// When what lies at `position` was sent again last.
