@@ -922,8 +922,8 @@ FEEDBACK: Final = (
         "p_from",
         "string",
         "",
-        "what p is made of: `packets` that are missing, or `reports` where losses are behind the capture: bytes "
-        "sent less receive rate times time",
+        "what p is made of: `packets` that are missing, or `reports` where losses are behind the capture "
+        "(bytes sent less receive rate times time)",
         "as p",
     ),
     Column("reported_p", "float64", "", "loss event rate that the report names", "it names none"),
@@ -969,7 +969,7 @@ FEEDBACK: Final = (
         "float64",
         "bit/s",
         "payload that was sent since the report before",
-        "as received_ns, the first report, or ns-2",
+        "as received_ns, the first report, not captured at the sender of the data, or ns-2",
     ),
     Column(
         "data_limited",

@@ -85,8 +85,8 @@ def open(
     as `{"df": 0.9}`. Several files are separate traces, with flows numbered through; with `join` they are one
     trace that was rotated, with `pair` two captures of the same packets at two places of their path. The
     second one's clock is ahead by `clock_offset` (such as `"-2.5s"`, or `"0s"` for one clock), else that is
-    estimated. `bin_width` such as `"10ms"` sets the width of `Trace.bins`. `max_flows` and `max_samples` bound
-    the memory, `max_decompressed_bytes` the size of a compressed input.
+    estimated. `bin_width` such as `"10ms"` sets the width of `Trace.bins`. `max_flows` and `max_samples`
+    bound the memory, `max_decompressed_bytes` the size of a compressed input.
 
     Raises `FilterError` for a wrong filter, and `InputError` (here or at the first question) if none of the
     inputs can be read. If some can, or with a reservation, a `TfrctraceWarning` says so.

@@ -282,6 +282,7 @@ impl Connection {
                 x_recv: said.receive_rate.map(f64::from),
                 elapsed: said.elapsed.map(|ticks| f64::from(ticks) * TICK_S),
                 r_sample: self.r_sample(at, said, assumed.vantage),
+                shows_sending: matches!(assumed.vantage, None | Some(Vantage::Sender)),
                 follows_gap: self.latest.follows_gap,
                 intervals: &said.intervals,
             };

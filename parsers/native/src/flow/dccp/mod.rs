@@ -310,7 +310,12 @@ impl Half {
             latest.acknowledges_unseen = is_ahead;
             return;
         };
-        let Ok(rtt_ns) = u64::try_from(time_ns.saturating_sub(sent_ns).saturating_sub(elapsed_ns)) else {
+        let rtt_ns = time_ns.saturating_sub(sent_ns).saturating_sub(elapsed_ns);
+        if (-ELAPSED_UNIT_NS..=0).contains(&rtt_ns) {
+            // At the receiver nothing is left, or less, as elapsed times are rounded.
+            return;
+        }
+        let Ok(rtt_ns) = u64::try_from(rtt_ns) else {
             self.impossible_elapsed_times = self.impossible_elapsed_times.saturating_add(1);
             latest.has_impossible_elapsed_time = true;
             return;

@@ -17,7 +17,7 @@ use crate::flow::key::Side;
 use crate::tfrc::profile::{ReceiverProfile, SenderProfile};
 use crate::tfrc::small_packets::HEADER_CCID4;
 use crate::tfrc::{DataPacket, EPS_T, Report};
-use behind::Behind;
+use behind::{Behind, Told};
 use receiving::Receiving;
 use sending::Sending;
 
@@ -49,6 +49,8 @@ pub struct Reported<'a> {
     pub elapsed: Option<f64>,
     /// The round-trip time that it gives, seconds, and how that is measured.
     pub r_sample: Option<(f64, &'static str)>,
+    /// Whether the capture shows data when they are sent, and not later on their way.
+    pub shows_sending: bool,
     /// Whether a report before it is missing in the capture.
     pub follows_gap: bool,
     /// Loss intervals, the newest first.
@@ -215,7 +217,7 @@ impl Carried {
             p: reported.p.or(p).unwrap_or(0.0),
             is_data_limited: false,
         };
-        let taken = self.sending.on_report(at.time_ns, taken, r_sample);
+        let taken = self.sending.on_report(at.time_ns, taken, r_sample, reported.shows_sending);
         let Place { flow, side, time_ns, packet } = at;
         samples.feedback.offer(FeedbackSample {
             flow,
@@ -262,7 +264,8 @@ impl Carried {
     ) -> Option<f64> {
         let receiver = &self.receiving.state;
         let number = reported.sequence.map_or(i64::MAX, |sequence| receiver.extended(sequence));
-        let told = (number, reported.x_recv);
+        let elapsed = reported.elapsed.unwrap_or(0.0);
+        let told = Told { number, x_recv: reported.x_recv, p: reported.p, time, elapsed };
         let bytes = self.behind.on_report(at, origin_ns, told, samples);
         if !self.receiving.has_data {
             return None;

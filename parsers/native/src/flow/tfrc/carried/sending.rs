@@ -32,6 +32,8 @@ pub struct Sending {
     since_report: u64,
     last_report: Option<f64>,
     bucket: Bucket,
+    /// Whether the capture shows when data are sent.
+    is_shown: bool,
 }
 
 /// What may be sent at once: an unused rate is saved up for one round-trip time (section 8.2.1 of
@@ -64,6 +66,7 @@ impl Sending {
             since_report: 0,
             last_report: None,
             bucket: Bucket::default(),
+            is_shown: false,
         }
     }
 
@@ -98,7 +101,7 @@ impl Sending {
         (bucket.bytes, bucket.time) = (saved - size, time);
         bucket.busy_bytes += size;
         // One packet may wait for the sender's clock to tick.
-        if bucket.bytes >= -s || bucket.is_told {
+        if bucket.bytes >= -s || bucket.is_told || !self.is_shown {
             return None;
         }
         bucket.is_told = true;
@@ -142,18 +145,20 @@ impl Sending {
         time_ns: i64,
         report: Report,
         r_sample: Option<(f64, &'static str)>,
+        shows_sending: bool,
     ) -> Option<TakenReport> {
+        self.is_shown = shows_sending;
         let time = report.time;
         let s = self.s.unwrap_or(self.profile.s);
         let start = self.start.filter(|_| self.is_whole).unwrap_or(time);
         let profile = SenderProfile { s, ..self.profile };
         let sender = self.sender.get_or_insert_with(|| Sender::new(&profile, start));
         let since = self.last_report.replace(time).map(|last| time - last).filter(|since| *since > 0.0);
-        let x_sent = since.map(|since| self.since_report as f64 / since);
+        let x_sent = since.map(|since| self.since_report as f64 / since).filter(|_| shows_sending);
         self.since_report = 0;
         // Of a few packets one more or less is no sign.
-        let is_data_limited =
-            since.is_some_and(|since| x_sent.unwrap_or(0.0) + s / since < DATA_LIMITED * sender.x());
+        let is_data_limited = shows_sending
+            && since.is_some_and(|since| x_sent.unwrap_or(0.0) + s / since < DATA_LIMITED * sender.x());
         sender.on_report(&Report { is_data_limited, ..report });
         self.timer_set = time;
         let (r, x) = (sender.r()?, sender.x());

@@ -43,7 +43,7 @@ impl Script {
         let at = self.at(time_ms * MS);
         let r_sample = Some((RTT_MS as f64 / 1e3, "ack"));
         let (sequence, p, x_recv) = (Some(sequence), Some(p), Some(x_recv));
-        let reported = Reported { sequence, p, x_recv, r_sample, ..Reported::default() };
+        let reported = Reported { sequence, p, x_recv, r_sample, shows_sending: true, ..Reported::default() };
         self.ends.on_report(at, &reported, &mut self.samples);
     }
 
@@ -97,8 +97,8 @@ fn test_losses_behind_the_capture_follow_from_the_receive_rate() {
         script.data(time_ms, number);
         if number % 10 == 9 {
             // Of packets 100 to 109 three were lost.
-            let arrived = if number == 109 { 7.0 } else { 10.0 };
-            script.report(time_ms + RTT_MS, number, 0.0, arrived * 10_000.0);
+            let (arrived, p) = if number == 109 { (7.0, 0.01) } else { (10.0, 0.0) };
+            script.report(time_ms + RTT_MS, number, p, arrived * 10_000.0);
         }
     }
     let before: Vec<_> = script.samples.feedback.kept.iter().map(|report| report.inferred_p).collect();
