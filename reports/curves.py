@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tfrctrace.metrics.bins import (
@@ -18,16 +19,24 @@ from tfrctrace.reports.parts import OTHER, STYLES, Curve, Figure, Span
 from tfrctrace.reports.units import counted, format_count, format_duration_s, format_ms, format_rate_bps
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import polars as pl
 
 _MOST_BINS: Final = 240
 """Bins across a figure: more are narrower than the line that is drawn through them."""
+
+_MOST_DETAILED_BINS: Final = 3000
+"""Bins of the same curves for who looks closer: as many as the core keeps."""
 
 _FEWEST_BINS: Final = 40
 """Bins across a figure of a trace with few packets."""
 
 _PACKETS_IN_BIN: Final = 10
 """Mean packets in a bin of the largest direction; with fewer, a curve shows the gaps between packets."""
+
+_PACKETS_IN_DETAILED_BIN: Final = 3
+"""The same for who looks closer."""
 
 _SMALLEST_SHARE: Final = 0.05
 """Directions with less than this share of the bytes (or RTT samples) of the first one are not drawn alone."""
@@ -48,42 +57,78 @@ def throughput_figure(
     """
     if bins.is_empty():
         return None
-    wide = drawn_bins(bins)
+    wide, fine = drawn_bins(bins), detailed_bins(bins)
     drawn = _largest_directions(flows, wide)
-    keys = [(row["flow"], row["direction"]) for row in drawn]
     first_ns, end_ns = time_span_ns(wide)
     origin_ns = first_ns if start_ns is None else start_ns
-    width_ns = int(wide["width_ns"][0])
-    series = throughput_series(_of(wide, keys))
-    curves = [
-        _rate_curve(direction_label(row), style, _one(series, row), origin_ns)
-        for style, row in enumerate(drawn, start=1)
-    ]
-    rest = _not_of(wide, keys)
-    left_out = rest.unique(["flow", "direction"]).height
-    if left_out:
-        label = f"the other {counted(left_out, 'direction')} together"
-        curves.append(_rate_curve(label, OTHER, _summed_rates(rest), origin_ns))
-    peak = max(value or 0.0 for curve in curves for value in curve.values)
+    curves = _rate_curves(wide, drawn, origin_ns)
+    detail = () if fine is None else _rate_curves(fine, drawn, origin_ns)
+    width_s = int(wide["width_ns"][0]) / 1e9
+    if detail:
+        curves = tuple(_with_extremes(*pair, width_s) for pair in zip(curves, detail, strict=True))
+    peak = _peak(detail or curves)
     return Figure(
         key=key,
         title=title,
         description=f"Line chart, {counted(len(curves), 'curve')}; highest bin {format_rate_bps(peak)}.",
-        caption=_throughput_caption(width_ns, curves, peak, bins),
+        caption=(
+            f"Whole frames on the wire, per flow and direction, in bins of {_width(wide)} "
+            f"({counted(int(bins['packets'].sum()), 'packet')}){_closer(fine)}. The highest bin"
+            f"{'' if fine is None else f' of {_width(fine)}'} is {format_rate_bps(peak)}. The first and the "
+            f"last bin of a flow are filled only in part."
+            f"{' A ring marks a bin with retransmissions.' if any(c.marked for c in curves) else ''}"
+        ),
         unit="bit/s",
-        curves=tuple(curves),
+        curves=curves,
+        detail=detail,
         lasted_s=(end_ns - origin_ns) / 1e9,
     )
 
 
-def _throughput_caption(width_ns: int, curves: list[Curve], peak: float, bins: pl.DataFrame) -> str:
-    packets = counted(int(bins["packets"].sum()), "packet")
-    rings = " A ring marks a bin with retransmissions." if any(curve.marked for curve in curves) else ""
-    return (
-        f"Whole frames on the wire, per flow and direction, in bins of {format_duration_s(width_ns / 1e9)} "
-        f"({packets}). The highest bin is {format_rate_bps(peak)}. The first and the last bin of a flow "
-        f"are filled only in part.{rings}"
-    )
+def _rate_curves(bins: pl.DataFrame, drawn: list[dict[str, Any]], origin_ns: int) -> tuple[Curve, ...]:
+    """Return the rates of the directions `drawn` in `bins` of one width, and that of all others together."""
+    keys = [(row["flow"], row["direction"]) for row in drawn]
+    series = throughput_series(_of(bins, keys))
+    curves = [
+        _rate_curve(direction_label(row), style, _one(series, row), origin_ns)
+        for style, row in enumerate(drawn, start=1)
+    ]
+    rest = _not_of(bins, keys)
+    left_out = rest.unique(["flow", "direction"]).height
+    if left_out:
+        label = f"the other {counted(left_out, 'direction')} together"
+        curves.append(_rate_curve(label, OTHER, _summed_rates(rest), origin_ns))
+    return tuple(curves)
+
+
+def _with_extremes(curve: Curve, detail: Curve, width_s: float) -> Curve:
+    """Return `curve` in a band from the lowest to the highest of its more detailed self in each bin."""
+    first_s = curve.x[0] - width_s / 2
+    found: dict[int, list[float]] = {}
+    for time_s, value in zip(detail.x, detail.values, strict=True):
+        if value is not None:
+            found.setdefault(int((time_s - first_s) // width_s), []).append(value)
+    inside = [[value, *found.get(place, ())] for place, value in enumerate(curve.values) if value is not None]
+    return replace(curve, low=tuple(map(min, inside)), high=tuple(map(max, inside)))
+
+
+def _peak(curves: Iterable[Curve]) -> float:
+    return max(value or 0.0 for curve in curves for value in curve.values)
+
+
+def _width(bins: pl.DataFrame) -> str:
+    return format_duration_s(int(bins["width_ns"][0]) / 1e9)
+
+
+def _closer(fine: pl.DataFrame | None) -> str:
+    """Return what the band of a rate is: zooming in shows the bins it is made of."""
+    if fine is None:
+        return ""
+    return f"; the band is from the lowest to the highest bin of {_width(fine)} in it, which zooming in shows"
+
+
+def _closer_rtt(fine: pl.DataFrame | None) -> str:
+    return "" if fine is None else f" ({_width(fine)} when zoomed in)"
 
 
 def rtt_figure(
@@ -99,16 +144,12 @@ def rtt_figure(
     if sampled.is_empty():
         return None
     drawn = _most_sampled(flows)
-    wide = drawn_bins(bins)
+    wide, fine = drawn_bins(bins), detailed_bins(bins)
     first_ns, end_ns = time_span_ns(wide)
     origin_ns = first_ns if start_ns is None else start_ns
-    width_ns = int(wide["width_ns"][0])
-    wide = wide.filter(pl.col("rtt_samples") > 0)
-    curves = tuple(
-        sample_curve(direction_label(row), style, _one(wide, row), origin_ns)
-        for style, row in enumerate(drawn, start=1)
-    )
+    curves = _rtt_curves(wide, drawn, origin_ns)
     shown = _of(sampled, [(row["flow"], row["direction"]) for row in drawn])
+    samples = int(shown["rtt_samples"].sum())
     left_out = sampled.unique(["flow", "direction"]).height - len(drawn)
     rest = f" Not drawn: {counted(left_out, 'direction')} with fewer samples." if left_out else ""
     return Figure(
@@ -116,13 +157,24 @@ def rtt_figure(
         title=title,
         description=f"Line chart of {counted(len(curves), 'curve')}; {_range_words(shown)}.",
         caption=(
-            f"Mean RTT of each bin as a line, from its smallest to its largest sample as a band; bins of "
-            f"{format_duration_s(width_ns / 1e9)}, {counted(int(shown['rtt_samples'].sum()), 'sample')}, "
+            f"Mean RTT of each bin as a line, from its smallest to its largest sample as a band; "
+            f"bins of {_width(wide)}{_closer_rtt(fine)}, {counted(samples, 'sample')}, "
             f"at the time of the acknowledgement.{_near_receiver(drawn)}{rest}"
         ),
         unit="ms",
         curves=curves,
+        detail=() if fine is None else _rtt_curves(fine, drawn, origin_ns),
         lasted_s=(end_ns - origin_ns) / 1e9,
+    )
+
+
+def _rtt_curves(bins: pl.DataFrame, drawn: list[dict[str, Any]], origin_ns: int) -> tuple[Curve, ...]:
+    import polars as pl
+
+    sampled = bins.filter(pl.col("rtt_samples") > 0)
+    return tuple(
+        sample_curve(direction_label(row), style, _one(sampled, row), origin_ns)
+        for style, row in enumerate(drawn, start=1)
     )
 
 
@@ -168,12 +220,24 @@ def drawn_bins(bins: pl.DataFrame) -> pl.DataFrame:
     Joining bins instead of thinning points keeps the drawn rate a true one, over the width that the
     caption names; of the RTT the smallest and largest sample survive.
     """
+    return coarser_bins(bins, _width_ns(bins, _PACKETS_IN_BIN, _MOST_BINS))
+
+
+def detailed_bins(bins: pl.DataFrame) -> pl.DataFrame | None:
+    """Return narrower bins than `drawn_bins`, for who looks closer; None if these are as narrow already."""
+    width_ns = _width_ns(bins, _PACKETS_IN_DETAILED_BIN, _MOST_DETAILED_BINS)
+    if width_ns >= _width_ns(bins, _PACKETS_IN_BIN, _MOST_BINS):
+        return None
+    return coarser_bins(bins, width_ns)
+
+
+def _width_ns(bins: pl.DataFrame, packets_in_bin: int, most_bins: int) -> int:
     import polars as pl
 
     start_ns, end_ns = time_span_ns(bins)
     packets = bins.group_by("flow", "direction").agg(pl.col("packets").sum())["packets"].sort()[-1]
-    most_bins = min(max(packets // _PACKETS_IN_BIN, _FEWEST_BINS), _MOST_BINS)
-    return coarser_bins(bins, bin_width_for(end_ns - start_ns, int(bins["width_ns"][0]), most_bins))
+    bounded = min(max(packets // packets_in_bin, _FEWEST_BINS), most_bins)
+    return bin_width_for(end_ns - start_ns, int(bins["width_ns"][0]), bounded)
 
 
 def _largest_directions(flows: pl.DataFrame, bins: pl.DataFrame) -> list[dict[str, Any]]:

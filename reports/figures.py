@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree
 
 from tfrctrace.reports.charts import Look, draw
-from tfrctrace.reports.parts import OTHER, STYLES
+from tfrctrace.reports.parts import OTHER, STYLES, TIME
 from tfrctrace.reports.plain import plain_text
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _ROLES: Final = {
 
 _PAGE: Final = Look(ink=_INK, grid=_GRID, paper=_PAPER, colours=_CURVES, text_pt=8.5, line_pt=1.4)
 
-_DASHES: Final = {OTHER: (1.5, 2), 4: (6, 2), 5: (4, 1.5, 1, 1.5), 6: (2.5, 1.5)}
+DASHES: Final = {OTHER: (1.5, 2), 4: (6, 2), 5: (4, 1.5, 1, 1.5), 6: (2.5, 1.5)}
 """A second way, beside colour, to tell curves apart: the first three are solid."""
 
 _PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
@@ -106,7 +106,7 @@ def _drawn(fill: Callable[[Canvas], None], width_px: int, height_px: int) -> byt
 
 def swatch_svg(style: int) -> str:
     """Return a piece of the line that is drawn in `style`, for a legend."""
-    dashes = f' stroke-dasharray="{" ".join(map(str, _DASHES[style]))}"' if style in _DASHES else ""
+    dashes = f' stroke-dasharray="{" ".join(map(str, DASHES[style]))}"' if style in DASHES else ""
     return (
         '<svg viewBox="0 0 24 10" aria-hidden="true">'
         f'<path class="s-{_ROLES[_colour(style)]}" d="M0 5H24" stroke-width="3"{dashes}></path></svg>'
@@ -133,18 +133,40 @@ def _calm(axes: Axes) -> None:
 
 
 def _draw_curves(axes: Axes, figure: Figure) -> None:
-    scale, unit = _scale(figure)
+    scale, unit = value_scale(figure)
     # the largest last: it must not hide the smaller ones under its band
     for curve in sorted(figure.curves, key=lambda curve: -curve.style if curve.style else -math.inf):
         _draw_curve(axes, curve, scale)
-    axes.set_xlabel("seconds since the first packet", color=_INK, fontsize=8.5)
-    axes.set_ylabel(unit, color=_INK, fontsize=8.5)
-    # the first bin may begin a little before the first packet
-    axes.set_xlim(min(0.0, *(curve.time_s[0] for curve in figure.curves)), figure.lasted_s)
-    if figure.unit == "ms" and _is_wide(_middle_values(figure.curves)):
+    axes.set_xlabel(figure.axis.label, color=_INK, fontsize=8.5)
+    axes.set_ylabel(unit or figure.value_label, color=_INK, fontsize=8.5)
+    _limit_x(axes, figure)
+    if has_logarithmic_values(figure):
         _logarithmic(axes, "y")
     else:
         axes.set_ylim(bottom=0)
+
+
+def _limit_x(axes: Axes, figure: Figure) -> None:
+    low, high = x_range(figure)
+    if figure.axis.logarithmic:
+        _logarithmic(axes, "x")
+    # a single value has no width of its own
+    axes.set_xlim(low, high if high > low else low + 1.0)
+
+
+def x_range(figure: Figure) -> tuple[float, float]:
+    """Return where the x axis of a figure of curves begins and ends."""
+    first = min(curve.x[0] for curve in figure.curves)
+    if figure.axis.logarithmic:
+        return first, max(curve.x[-1] for curve in figure.curves)
+    last = figure.lasted_s if figure.axis == TIME else max(curve.x[-1] for curve in figure.curves)
+    # the first bin may begin a little before the first packet
+    return min(0.0, first), last
+
+
+def has_logarithmic_values(figure: Figure) -> bool:
+    """Tell whether the times (ms) of a figure differ so much that a linear axis would hide the short ones."""
+    return figure.unit == "ms" and _is_wide(_middle_values(figure.curves))
 
 
 def _draw_curve(axes: Axes, curve: Curve, scale: float) -> None:
@@ -152,14 +174,21 @@ def _draw_curve(axes: Axes, curve: Curve, scale: float) -> None:
     values = _scaled(curve.values, scale)
     if curve.low:
         low, high = _scaled(curve.low, scale), _scaled(curve.high, scale)
-        axes.fill_between(curve.time_s, low, high, color=colour, alpha=0.2, linewidth=0)
-    (line,) = axes.plot(curve.time_s, values, color=colour, linewidth=1.4, solid_joinstyle="round")
-    if curve.style in _DASHES:
-        line.set_dashes(_DASHES[curve.style])
-    lone = [index for index in _lone_points(curve.values) if index not in curve.marked]
-    for points, size, face in ((lone, 3.4, colour), (curve.marked, 4.4, _PAPER)):
+        axes.fill_between(curve.x, low, high, color=colour, alpha=0.2, linewidth=0)
+    if curve.form != "dots":
+        stepping = "steps-post" if curve.form == "steps" else "default"
+        (line,) = axes.plot(
+            curve.x, values, color=colour, linewidth=1.4, solid_joinstyle="round", drawstyle=stepping
+        )
+        if curve.style in DASHES:
+            line.set_dashes(DASHES[curve.style])
+    lone = _lone_points(curve)
+    for points, size, face in (
+        (lone, 2.6 if curve.form == "dots" else 3.4, colour),
+        (curve.marked, 4.4, _PAPER),
+    ):
         axes.plot(
-            [curve.time_s[i] for i in points],
+            [curve.x[i] for i in points],
             [values[i] for i in points],
             color=colour,
             marker="o",
@@ -170,13 +199,15 @@ def _draw_curve(axes: Axes, curve: Curve, scale: float) -> None:
         )
 
 
-def _lone_points(values: tuple[float | None, ...]) -> list[int]:
-    """Return the indices of values without a neighbour, through which no line goes."""
-    padded = (None, *values, None)
+def _lone_points(curve: Curve) -> list[int]:
+    """Return the indices of values through which no line goes, and that have no ring."""
+    padded = (None, *curve.values, None)
     return [
         index
-        for index, value in enumerate(values)
-        if value is not None and padded[index] is None and padded[index + 2] is None
+        for index, value in enumerate(curve.values)
+        if value is not None
+        and (curve.form == "dots" or (padded[index] is None and padded[index + 2] is None))
+        and index not in curve.marked
     ]
 
 
@@ -219,10 +250,10 @@ def _logarithmic(axes: Axes, name: str) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _scale(figure: Figure) -> tuple[float, str]:
+def value_scale(figure: Figure) -> tuple[float, str]:
     """Return what values are divided by, and the unit they then have."""
-    if figure.unit == "ms":
-        return 1.0, "ms"
+    if figure.unit in {"ms", ""}:
+        return 1.0, figure.unit
     largest = max(_drawn_values(figure.curves), default=0.0)
     scale, prefix = next((fit for fit in _PREFIXES if largest >= fit[0]), _PREFIXES[-1])
     return scale, f"{prefix}{figure.unit}"

@@ -1,7 +1,8 @@
 """A report as one HTML file that needs nothing else: no network, no other file, no script to be read.
 
-Every text is escaped in one place (`_text`). The content security policy lets in only the style sheet and
-the script that stand in the file, by their hashes, so that nothing else could run even if it got in.
+Every text is escaped in one place (`_text`). The content security policy lets in only the style sheets and
+the scripts that stand in the file, by their hashes, so that nothing else could run even if it got in. What
+the scripts draw from stands at the end of the page, behind all that is to be read.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from tfrctrace.reports.figures import chart_svg, figure_svg, swatch_svg
 from tfrctrace.reports.parts import Name
 from tfrctrace.reports.plain import plain_text
+from tfrctrace.reports.plots import library, packed, plot_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from tfrctrace.reports.charts import Chart
     from tfrctrace.reports.parts import (
@@ -44,6 +46,8 @@ _CURVES_HEIGHT_PX: Final = {_WIDE_PX: 320, _NARROW_PX: 250}
 _SPANS_HEIGHT_PX: Final = 60
 _SPAN_HEIGHT_PX: Final = 34
 
+_SCRIPTS: Final = ("table.js", "plot.js")
+
 _SEVERITIES: Final = {"error": "Error:", "warning": "Warning:", "info": "Note:"}
 
 
@@ -53,14 +57,17 @@ _NUMBER_AND_UNIT: Final = re.compile(r"(\d) (?=%|[kMGTPE]?(?:B|bit/s)\b|(?:ms|s|
 
 def render(report: Report) -> str:
     """Return `report` as the text of an HTML file; the same report gives the same text."""
-    style, script = _resource("style.css"), _resource("table.js")
+    library_script, library_style = library()
+    styles = (library_style, _resource("style.css"))
+    scripts = (library_script, *map(_resource, _SCRIPTS))
     return Template(_resource("template.html")).substitute(
-        policy=_policy(style, script),
+        policy=_policy(styles, scripts),
         title=_text(report.title),
-        style=style,
+        styles="\n".join(f"<style>{style}</style>" for style in styles),
         links=_joined(_link, report.sections),
         sections="\n".join(_section(section) for section in report.sections),
-        script=script,
+        data="\n".join(_data(f"data-{key}", value) for key, value in _drawn_by_script(report)),
+        scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
 
 
@@ -68,12 +75,29 @@ def _resource(name: str) -> str:
     return resources.files("tfrctrace.reports").joinpath(name).read_text("utf-8")
 
 
-def _policy(style: str, script: str) -> str:
-    """Return a policy that allows nothing but this style sheet and this script."""
+def _drawn_by_script(report: Report) -> Iterator[tuple[str, object]]:
+    """Give the numbers of everything that a script draws, by the key of its place in the page."""
+    for section in report.sections:
+        for figure in section.figures:
+            if figure.curves:
+                yield figure.key, plot_data(figure)
+
+
+def _data(key: str, value: object) -> str:
+    """Return numbers as a block that is no script: browsers neither run nor show it."""
+    return f'<script type="application/gzip" id="{_text(key)}">{packed(value)}</script>'
+
+
+def _policy(styles: Iterable[str], scripts: Iterable[str]) -> str:
+    """Return a policy that allows nothing but these style sheets and these scripts."""
     return (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        f"default-src 'none'; style-src {_hashes(styles)}; script-src {_hashes(scripts)}; "
         "base-uri 'none'; form-action 'none'"
     )
+
+
+def _hashes(contents: Iterable[str]) -> str:
+    return " ".join(f"'{_hash(content)}'" for content in contents)
 
 
 def _hash(content: str) -> str:
@@ -166,9 +190,22 @@ def _figure(figure: Figure) -> str:
         f"<li>{swatch_svg(part.style)}<bdi>{_text(part.label)}</bdi></li>"
         for part in figure.curves or figure.spans
     )
+    is_plot = " data-plot" if figure.curves else ""
     return (
-        f'<figure id="{_text(figure.key)}"><h3><bdi>{_text(figure.title)}</bdi></h3>'
-        f"{_list('ul', 'legend', entries)}{drawn}<figcaption>{_prose(figure.caption)}</figcaption></figure>"
+        f'<figure id="{_text(figure.key)}"{is_plot}><h3><bdi>{_text(figure.title)}</bdi></h3>'
+        f"{_list('ul', 'legend', entries)}{drawn}{_plot(figure)}"
+        f"<figcaption>{_prose(figure.caption)}</figcaption></figure>"
+    )
+
+
+def _plot(figure: Figure) -> str:
+    """Return the place where the script draws; its name and description are those of the SVG."""
+    if not figure.curves:
+        return ""
+    key = _text(figure.key)
+    return (
+        f'<div class="plot" tabindex="0" role="group" aria-labelledby="{key}-wide-title" '
+        f'aria-describedby="{key}-wide-desc plot-keys"></div>'
     )
 
 

@@ -91,18 +91,20 @@ class TableView:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A quantity over time. Times in seconds, ascending; None breaks the line.
+    """A quantity along the x axis of its figure, ascending; None breaks the line.
 
     `low` and `high` are empty or draw a band around the line; `marked` are indices of points with a ring.
     """
 
     label: str
     style: int
-    time_s: tuple[float, ...]
+    x: tuple[float, ...]
     values: tuple[float | None, ...]
     low: tuple[float | None, ...] = ()
     high: tuple[float | None, ...] = ()
     marked: tuple[int, ...] = ()
+    form: Literal["line", "steps", "dots"] = "line"
+    """Steps hold each value up to the next x; dots are not joined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,20 +120,40 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Axis:
+    """The x axis of a figure of curves: its words, and whether it is logarithmic."""
+
+    label: str
+    logarithmic: bool = False
+
+
+TIME: Final = Axis("seconds since the first packet")
+
+Unit: TypeAlias = Literal["bit/s", "ms", "B", ""]
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
-    """A drawing of curves over time or of spans, one of the two."""
+    """A drawing of curves or of spans, one of the two."""
 
     key: str
     title: str
     description: str
     """What a person who cannot see the figure should know."""
     caption: str
-    unit: Literal["bit/s", "ms", "B"]
+    unit: Unit
     """Of all values; rates and bytes are drawn with the prefix that fits."""
     curves: tuple[Curve, ...] = ()
     spans: tuple[Span, ...] = ()
     lasted_s: float = 0.0
     """How far the time axis of curves reaches, so that figures of one trace can be compared."""
+    detail: tuple[Curve, ...] = ()
+    """The curves with more points, in the same order, for who looks closer; empty if there are no more."""
+    axis: Axis = TIME
+    value_label: str = ""
+    """What values without a unit are."""
+    linked: str = ""
+    """Figures of the same text show the same stretch of time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ def flight_figure(
         caption=_caption(row, own, window if not is_near else None),
         unit="B",
         curves=tuple(curves),
-        lasted_s=max(curve.time_s[-1] for curve in curves),
+        lasted_s=max(curve.x[-1] for curve in curves),
     )
 
 

@@ -256,7 +256,7 @@ def test_throughput_is_drawn_largest_first_and_acknowledgements_are_summed_up(tw
     ]
     # 4000 bytes in 100 ms
     assert drawn[0].values == (320e3,) * 10
-    assert drawn[0].time_s == pytest.approx([0.05 + 0.1 * place for place in range(10)])
+    assert drawn[0].x == pytest.approx([0.05 + 0.1 * place for place in range(10)])
 
 
 def test_silence_within_a_flow_is_drawn_as_zero(two_flows):
@@ -336,7 +336,7 @@ def test_each_trace_has_its_own_figure_and_its_own_beginning(small_trace):
         "Throughput over time: a.pcap",
         "Throughput over time: b.pcap",
     ]
-    assert [figure.curves[0].time_s for figure in figures] == [(0.05,), (0.05,)]
+    assert [figure.curves[0].x for figure in figures] == [(0.05,), (0.05,)]
 
 
 def test_files_are_called_by_what_tells_them_apart(small_trace):
@@ -392,7 +392,7 @@ def test_separate_traces_may_count_a_connection_twice_and_the_summary_says_so(sm
 def test_joined_files_share_one_figure(small_trace):
     figures = section(report_on(two_files(small_trace), joined=True), "throughput").figures
     assert len(figures) == 1
-    assert [curve.time_s for curve in figures[0].curves] == [(0.05,), (3.05,)]
+    assert [curve.x for curve in figures[0].curves] == [(0.05,), (3.05,)]
     assert [
         row.cells[3].text
         for row in section(report_on(two_files(small_trace), joined=True), "flows").tables[0].rows

@@ -64,7 +64,7 @@ def curves(figure: Figure) -> dict[str, Curve]:
 
 def test_of_many_rounds_the_largest_flight_in_each_stretch_is_drawn() -> None:
     curve = curves(drawn(window=None))["flight of each round"]
-    assert len(curve.time_s) <= 241
+    assert len(curve.x) <= 241
     assert max(value or 0 for value in curve.values) == 50_000
     assert len(curve.marked) == 1
 
@@ -83,7 +83,7 @@ def test_a_logged_window_in_packets_is_drawn_in_bytes() -> None:
         {"flow": 2, "direction": "fwd", "time_ns": 10**8, "name": "cwnd", "unit": "packets", "value": 99.0},
     ]
     curve = curves(drawn(window=None, samples=samples))["congestion window in the sender's log"]
-    assert (curve.time_s, curve.values) == ((0.1,), (14_480.0,))
+    assert (curve.x, curve.values) == ((0.1,), (14_480.0,))
 
 
 def test_the_caption_says_what_limited_the_flow() -> None:

@@ -1,0 +1,345 @@
+// Plots to look into: drawn with uPlot in the place of a figure's SVG when it comes into view.
+// Without this script, in print, and in a browser without DecompressionStream the SVG stays.
+"use strict";
+
+const Plots = (() => {
+  const TICKS_PER_UNIT = 1e6;
+  const CLOSER = 0.35; // of the whole width: from here on the curves with more points are drawn
+  const PAN = 0.25;
+  const ZOOM = 2;
+  const linked = new Map(); // name of the time axis -> the plots on it and what they show
+
+  async function unpacked(id) {
+    const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(stream).json();
+  }
+
+  function colour(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  }
+
+  function curveColour(style) {
+    return colour(style ? `--c${style}` : "--other");
+  }
+
+  function withAlpha(hex, alpha) {
+    const [r, g, b] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+    return `rgba(${r},${g},${b},${alpha})`;
+  }
+
+  // One table of uPlot for curves with times of their own: x, value, and if there are any band and rings.
+  function tableOf(curves, isLogarithmic) {
+    const drawable = (y) => (isLogarithmic && y <= 0 ? null : y);
+    const tables = curves.map((curve) => {
+      let ticks = 0;
+      const x = curve.x.map((step) => (ticks += step) / TICKS_PER_UNIT);
+      const columns = [x, curve.y.map(drawable)];
+      if (curve.low) columns.push(curve.low.map(drawable), curve.high.map(drawable));
+      if (curve.marked) {
+        const rings = x.map(() => undefined);
+        for (const at of curve.marked) rings[at] = drawable(curve.y[at]);
+        columns.push(rings);
+      }
+      return columns;
+    });
+    const EXPAND = 2; // a break stays one between the times of other curves
+    const modes = tables.map((columns) => columns.map((_, at) => (at === 1 ? EXPAND : 1)));
+    return uPlot.join(tables, modes);
+  }
+
+  function seriesOf(curves) {
+    const series = [{}];
+    const bands = [];
+    const places = [];
+    for (const curve of curves) {
+      const stroke = () => curveColour(curve.style);
+      const value = series.length;
+      series.push({
+        label: curve.name,
+        stroke,
+        width: 1.5,
+        dash: curve.dash.length ? curve.dash.map((part) => part * 1.5) : undefined,
+        paths: curve.form === "dots" ? () => null : curve.form === "steps" ? uPlot.paths.stepped({ align: 1 }) : undefined,
+        points: { show: true, size: curve.form === "dots" ? 4 : 5, stroke, fill: stroke, filter: curve.form === "dots" ? undefined : lonePoints },
+      });
+      const own = [value];
+      if (curve.low) {
+        own.push(series.length, series.length + 1);
+        bands.push({ series: [series.length + 1, series.length], fill: () => withAlpha(curveColour(curve.style), 0.18) });
+        for (let edge = 0; edge < 2; edge += 1) series.push({ stroke: "transparent", width: 0, points: { show: false } });
+      }
+      if (curve.marked) {
+        own.push(series.length);
+        series.push({ stroke, paths: () => null, points: { show: true, size: 7, width: 1.5, stroke, fill: () => colour("--raised") } });
+      }
+      places.push(own);
+    }
+    return { series, bands, places };
+  }
+
+  function lonePoints(plot, place) {
+    const values = plot.data[place];
+    const known = [];
+    values.forEach((y, at) => { if (y !== undefined) known.push(at); });
+    return known.filter((at, n) => values[at] !== null && values[known[n - 1]] == null && values[known[n + 1]] == null);
+  }
+
+  function number(value) {
+    return value.toLocaleString("en-US", { maximumSignificantDigits: 5 });
+  }
+
+  function axes(data) {
+    const font = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", Arial, sans-serif';
+    const common = {
+      font, labelFont: font, labelGap: 0, labelSize: 20,
+      stroke: () => colour("--soft"),
+      ticks: { show: false },
+      values: (_, splits) => splits.map((value) => (value == null ? "" : number(value))),
+    };
+    return [
+      { ...common, label: data.axisLabel, size: 34, grid: { show: false } },
+      { ...common, label: data.valueLabel, size: 50, grid: { stroke: () => colour("--grid"), width: 1 } },
+    ];
+  }
+
+  function make(figure, data) {
+    const place = figure.querySelector(".plot");
+    const { series, bands, places } = seriesOf(data.curves);
+    const levels = [tableOf(data.curves, data.isLogarithmic)];
+    // a curve with rings only in the detail would need other series
+    if (data.detail.length) levels.push(tableOf(aligned(data.detail, data.curves), data.isLogarithmic));
+    const tip = document.createElement("div");
+    tip.className = "tip";
+    tip.setAttribute("aria-live", "polite");
+    tip.hidden = true;
+    const whole = [data.from, data.to];
+    const plot = new uPlot({
+      width: place.clientWidth,
+      height: place.clientHeight,
+      padding: [8, 8, 0, 0],
+      legend: { show: false },
+      focus: { alpha: 1 },
+      series, bands,
+      axes: axes(data),
+      scales: {
+        x: { time: false, distr: data.axisIsLogarithmic ? 3 : 1, range: (_, low, high) => [low, high] },
+        y: data.isLogarithmic ? { distr: 3 } : { range: (_, low, high) => [0, high > 0 ? high * 1.06 : 1] },
+      },
+      cursor: {
+        points: { size: 8 },
+        y: false,
+        drag: { x: true, y: false, setScale: false, dist: 5 },
+        bind: { dblclick: () => () => view.show(null), mousedown: (u, _, select) => (event) => (event.shiftKey ? view.pan(event) : select(event)) },
+        // only where the mouse is goes to the other plots: their widths may differ while one is zoomed
+        sync: data.linked ? { key: data.linked, scales: ["x", null], filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } } : undefined,
+      },
+      hooks: {
+        setSelect: [() => view.zoomToSelection()],
+        setCursor: [() => describe()],
+      },
+    }, levels[0], place);
+    plot.over.append(tip);
+
+    function describe() {
+      const at = plot.cursor.idx;
+      const left = plot.cursor.left;
+      tip.hidden = at == null || left == null || left < 0;
+      if (tip.hidden) return;
+      const lines = data.curves.flatMap((curve, n) => {
+        if (!plot.series[places[n][0]].show) return [];
+        const y = nearest(plot.data[places[n][0]], at, plot.data[0], left);
+        return y == null ? [] : [line(curve, y)];
+      });
+      const head = document.createElement("p");
+      head.textContent = data.axisLabel.startsWith("seconds") ? `${number(plot.posToVal(left, "x"))} s` : number(plot.posToVal(left, "x"));
+      tip.replaceChildren(head, ...lines);
+      const room = plot.over.clientWidth;
+      tip.style.left = left > room / 2 ? "" : `${left + 12}px`;
+      tip.style.right = left > room / 2 ? `${room - left + 12}px` : "";
+    }
+
+    // other curves have values at other times: take the closest that is within a few pixels
+    function nearest(values, at, times, left) {
+      for (let away = 0; away < 60; away += 1) {
+        for (const index of [at - away, at + away]) {
+          if (values[index] != null && Math.abs(plot.valToPos(times[index], "x") - left) < 24) return values[index];
+        }
+      }
+      return null;
+    }
+
+    function line(curve, y) {
+      const words = document.createElement("p");
+      const mark = document.createElement("span");
+      const name = document.createElement("bdi");
+      mark.className = "mark";
+      mark.style.background = curveColour(curve.style);
+      name.textContent = curve.name;
+      words.append(mark, name, ` ${number(y)}${data.unit ? ` ${data.unit}` : ""}`);
+      return words;
+    }
+
+    const view = viewOf(plot, whole, levels, data.linked, figure);
+    legend(figure, plot, places);
+    keys(place, plot, view);
+    tools(figure, data.title, view);
+    new ResizeObserver(() => {
+      if (place.clientWidth) plot.setSize({ width: place.clientWidth, height: place.clientHeight });
+    }).observe(place);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => plot.redraw(false));
+    figure.plot = plot;
+    return plot;
+  }
+
+  // Curves with the bands and rings of others, so that one set of series draws both.
+  function aligned(curves, others) {
+    return curves.map((curve, n) => {
+      const wanted = { ...curve };
+      if (others[n].low && !curve.low) Object.assign(wanted, { low: curve.y, high: curve.y });
+      if (!others[n].low) { delete wanted.low; delete wanted.high; }
+      if (others[n].marked) wanted.marked = curve.marked || [];
+      else delete wanted.marked;
+      return wanted;
+    });
+  }
+
+  // What part of the x axis is shown, in this plot and in those on the same time axis.
+  function viewOf(plot, whole, levels, name, figure) {
+    const group = name ? linked.get(name) || { views: [], range: null } : { views: [], range: null };
+    if (name) linked.set(name, group);
+    let level = 0;
+    const view = {
+      range: () => group.range || whole,
+      apply() {
+        const [low, high] = this.range();
+        const wanted = levels[1] && high - low < CLOSER * (whole[1] - whole[0]) ? 1 : 0;
+        plot.batch(() => {
+          if (wanted !== level) plot.setData(levels[(level = wanted)], false);
+          plot.setScale("x", { min: low, max: high });
+        });
+        figure.classList.toggle("zoomed", group.range !== null);
+        for (const button of figure.querySelectorAll(".tools .all")) button.disabled = group.range === null;
+      },
+      show(range) {
+        group.range = range && range[1] - range[0] < whole[1] - whole[0] ? range : null;
+        for (const one of group.views) one.apply();
+      },
+      // logarithmic axes are cut in the middle of what is seen, too
+      across(share) { return plot.posToVal(share * plot.over.clientWidth, "x"); },
+      zoom(factor) { this.show(this.clamped(this.across(0.5 - 0.5 / factor), this.across(0.5 + 0.5 / factor))); },
+      move(share) { this.show(this.clamped(this.across(share), this.across(1 + share))); },
+      clamped(low, high) {
+        const width = high - low;
+        if (width >= whole[1] - whole[0]) return null;
+        if (low < whole[0]) return [whole[0], whole[0] + width];
+        return high > whole[1] ? [whole[1] - width, whole[1]] : [low, high];
+      },
+      zoomToSelection() {
+        const { left, width } = plot.select;
+        if (width < 5) return;
+        plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        this.show([plot.posToVal(left, "x"), plot.posToVal(left + width, "x")]);
+      },
+      pan(event) {
+        const [low, high] = this.range();
+        const perPixel = (high - low) / plot.over.clientWidth;
+        const drag = (moved) => {
+          const by = (event.clientX - moved.clientX) * perPixel;
+          this.show(this.clamped(low + by, high + by));
+        };
+        addEventListener("mousemove", drag);
+        addEventListener("mouseup", () => removeEventListener("mousemove", drag), { once: true });
+      },
+    };
+    group.views.push(view);
+    plot.setScale("x", { min: whole[0], max: whole[1] });
+    view.apply();
+    return view;
+  }
+
+  // Names in the legend switch their curves off and on.
+  function legend(figure, plot, places) {
+    figure.querySelectorAll(".legend li").forEach((item, n) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.setAttribute("aria-pressed", "true");
+      button.append(...item.childNodes);
+      item.append(button);
+      button.addEventListener("click", () => {
+        const shows = button.getAttribute("aria-pressed") !== "true";
+        button.setAttribute("aria-pressed", String(shows));
+        plot.batch(() => { for (const place of places[n]) plot.setSeries(place, { show: shows }); });
+      });
+    });
+  }
+
+  function keys(place, plot, view) {
+    const point = (step) => {
+      const times = plot.data[0];
+      const [low, high] = [plot.valToIdx(plot.scales.x.min), plot.valToIdx(plot.scales.x.max)];
+      const now = plot.cursor.idx == null ? (low + high) >> 1 : plot.cursor.idx;
+      const stride = Math.max(1, Math.round((high - low) / 100));
+      const next = Math.min(Math.max(now + step * stride, low), high);
+      plot.setCursor({ left: plot.valToPos(times[next], "x"), top: 0 });
+    };
+    const actions = {
+      ArrowLeft: (event) => (event.shiftKey ? view.move(-PAN) : point(-1)),
+      ArrowRight: (event) => (event.shiftKey ? view.move(PAN) : point(1)),
+      "+": () => view.zoom(ZOOM),
+      "=": () => view.zoom(ZOOM),
+      "-": () => view.zoom(1 / ZOOM),
+      0: () => view.show(null),
+      Escape: () => view.show(null),
+    };
+    place.addEventListener("keydown", (event) => {
+      const action = event.ctrlKey || event.metaKey || event.altKey ? undefined : actions[event.key];
+      if (!action) return;
+      event.preventDefault();
+      action(event);
+    });
+  }
+
+  function tools(figure, title, view) {
+    const bar = document.createElement("div");
+    bar.className = "tools";
+    bar.setAttribute("role", "group");
+    bar.setAttribute("aria-label", `Zoom: ${title}`);
+    for (const [sign, name, action] of [
+      ["+", "Zoom in", () => view.zoom(ZOOM)],
+      ["\u2212", "Zoom out", () => view.zoom(1 / ZOOM)],
+      ["\u2190", "Earlier", () => view.move(-PAN)],
+      ["\u2192", "Later", () => view.move(PAN)],
+      ["All", "Show all", () => view.show(null)],
+    ]) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = sign;
+      button.title = name;
+      button.setAttribute("aria-label", name);
+      if (sign === "All") { button.className = "all"; button.disabled = true; }
+      button.addEventListener("click", action);
+      bar.append(button);
+    }
+    figure.querySelector("h3, h4").after(bar);
+  }
+
+  async function draw(figure) {
+    const data = await unpacked(`data-${figure.id}`);
+    figure.classList.add("live");
+    make(figure, data);
+  }
+
+  if ("DecompressionStream" in window) {
+    const watcher = new IntersectionObserver((entries) => {
+      for (const { isIntersecting, target } of entries) {
+        if (!isIntersecting) continue;
+        watcher.unobserve(target);
+        draw(target);
+      }
+    }, { rootMargin: "300px" });
+    for (const figure of document.querySelectorAll("figure[data-plot]")) watcher.observe(figure);
+  }
+
+  return { make, unpacked };
+})();
