@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.reports.traces import DrawnTrace
+
 _MOST_BINS: Final = 240
 """Bins across a figure: more are narrower than the line that is drawn through them."""
 
@@ -48,19 +50,15 @@ Key = tuple[int, str]
 """Flow and direction."""
 
 
-def throughput_figure(
-    flows: pl.DataFrame, bins: pl.DataFrame, *, start_ns: int | None, key: str, title: str
-) -> Figure | None:
-    """Return the throughput of the largest directions over time, the rest as one curve; None without bins.
-
-    Times count from `start_ns`, when the trace began (its first bin if that is not known).
-    """
+def throughput_figure(trace: DrawnTrace) -> Figure | None:
+    """Return the throughput of the largest directions over time, the rest as one curve; None without bins."""
+    bins = trace.bins
     if bins.is_empty():
         return None
     wide, fine = drawn_bins(bins), detailed_bins(bins)
-    drawn = _largest_directions(flows, wide)
+    drawn = _largest_directions(trace.flows, wide)
     first_ns, end_ns = time_span_ns(wide)
-    origin_ns = first_ns if start_ns is None else start_ns
+    origin_ns = first_ns if trace.start_ns is None else trace.start_ns
     curves = _rate_curves(wide, drawn, origin_ns)
     detail = () if fine is None else _rate_curves(fine, drawn, origin_ns)
     width_s = int(wide["width_ns"][0]) / 1e9
@@ -68,8 +66,9 @@ def throughput_figure(
         curves = tuple(_with_extremes(*pair, width_s) for pair in zip(curves, detail, strict=True))
     peak = _peak(detail or curves)
     return Figure(
-        key=key,
-        title=title,
+        key=trace.key("throughput"),
+        title=trace.titled("Throughput over time"),
+        linked=trace.linked,
         description=f"Line chart, {counted(len(curves), 'curve')}; highest bin {format_rate_bps(peak)}.",
         caption=(
             f"Whole frames on the wire, per flow and direction, in bins of {_width(wide)} "
@@ -131,30 +130,27 @@ def _closer_rtt(fine: pl.DataFrame | None) -> str:
     return "" if fine is None else f" ({_width(fine)} when zoomed in)"
 
 
-def rtt_figure(
-    flows: pl.DataFrame, bins: pl.DataFrame, *, start_ns: int | None, key: str, title: str
-) -> Figure | None:
-    """Return the RTT of the directions with most samples over time: mean in a band from min to max.
-
-    Times count from `start_ns`, when the trace began (its first bin if that is not known).
-    """
+def rtt_figure(trace: DrawnTrace) -> Figure | None:
+    """Return the RTT of the directions with most samples over time: mean in a band from min to max."""
     import polars as pl
 
+    bins = trace.bins
     sampled = bins.filter(pl.col("rtt_samples") > 0)
     if sampled.is_empty():
         return None
-    drawn = _most_sampled(flows)
+    drawn = most_sampled(trace.flows)
     wide, fine = drawn_bins(bins), detailed_bins(bins)
     first_ns, end_ns = time_span_ns(wide)
-    origin_ns = first_ns if start_ns is None else start_ns
+    origin_ns = first_ns if trace.start_ns is None else trace.start_ns
     curves = _rtt_curves(wide, drawn, origin_ns)
     shown = _of(sampled, [(row["flow"], row["direction"]) for row in drawn])
     samples = int(shown["rtt_samples"].sum())
     left_out = sampled.unique(["flow", "direction"]).height - len(drawn)
     rest = f" Not drawn: {counted(left_out, 'direction')} with fewer samples." if left_out else ""
     return Figure(
-        key=key,
-        title=title,
+        key=trace.key("rtt"),
+        title=trace.titled("RTT over time"),
+        linked=trace.linked,
         description=f"Line chart of {counted(len(curves), 'curve')}; {_range_words(shown)}.",
         caption=(
             f"Mean RTT of each bin as a line, from its smallest to its largest sample as a band; "
@@ -184,9 +180,9 @@ def _near_receiver(rows: list[dict[str, Any]]) -> str:
     return f" Seen near the receiver, only its own delay: {', '.join(near)}." if near else ""
 
 
-def spread_figure(flows: pl.DataFrame, *, key: str, title: str) -> Figure | None:
+def spread_figure(trace: DrawnTrace) -> Figure | None:
     """Return the spread of the RTT of the directions with most samples; None without samples."""
-    rows = _most_sampled(flows)
+    rows = most_sampled(trace.flows)
     if not rows:
         return None
     spans = tuple(
@@ -202,8 +198,8 @@ def spread_figure(flows: pl.DataFrame, *, key: str, title: str) -> Figure | None
     )
     medians = ", ".join(format_ms(span.median) for span in spans)
     return Figure(
-        key=key,
-        title=title,
+        key=trace.key("rtt-spread"),
+        title=trace.titled("Spread of the RTT"),
         description=f"Range chart of {counted(len(spans), 'direction')}; medians {medians}.",
         caption=(
             "Thin line from the smallest to the largest sample, thick line from the median (ring) to the "
@@ -252,7 +248,7 @@ def _largest_directions(flows: pl.DataFrame, bins: pl.DataFrame) -> list[dict[st
     return [row for row in rows if row["wire_bytes"] >= _SMALLEST_SHARE * rows[0]["wire_bytes"]]
 
 
-def _most_sampled(flows: pl.DataFrame) -> list[dict[str, Any]]:
+def most_sampled(flows: pl.DataFrame) -> list[dict[str, Any]]:
     """Return the directions with RTT samples, most samples first, as many as can be told apart."""
     import polars as pl
 

@@ -1,12 +1,11 @@
 """What a report says, whatever its form: the sections, their order, and what is left out.
 
 The parts are in `parts`, the words in `summary` and `reservations`, the series behind the figures in
-`curves`, the tables in `flowtable`. Writing it down is the work of `html`.
+`curves`, the tables in `flowtable`; other sections have a file each. Writing it down is the work of `html`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,51 +14,31 @@ from tfrctrace.reports.conversations import largest_conversations
 from tfrctrace.reports.curves import rtt_figure, spread_figure, throughput_figure
 from tfrctrace.reports.flowtable import MOST_FLOWS, flow_table, source_table
 from tfrctrace.reports.losses import LOSS_TERMS, losses_section
-from tfrctrace.reports.parts import Figure, Report, Section, Term, Words
+from tfrctrace.reports.parts import Report, Section, Term
 from tfrctrace.reports.reservations import reservations
 from tfrctrace.reports.summary import summary
-from tfrctrace.reports.units import counted
+from tfrctrace.reports.traces import drawn_traces, left_out
 from tfrctrace.reports.windows import flight_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import polars as pl
 
     from tfrctrace.parsers._native import Clock
-
-MOST_TRACES: Final = 6
-"""Traces that get figures of their own; of more, those with most bytes are drawn."""
-
-_SILENT: Final = "No figures are drawn for the {} with fewer bytes."
-
+    from tfrctrace.reports.results import Results
+    from tfrctrace.reports.traces import DrawnTrace
 
 Facts = list[dict[str, Any]]
 """Sources or problems."""
 
 
-def build_report(
-    flows: pl.DataFrame,
-    bins: pl.DataFrame,
-    sources: Sequence[Mapping[str, Any]],
-    problems: Sequence[Mapping[str, Any]],
-    *,
-    title: str,
-    rounds: pl.DataFrame | None = None,
-    variables: pl.DataFrame | None = None,
-    joined: bool = False,
-    clock: Clock | None = None,
-) -> Report:
-    """Return the report on `flows` and `bins` (columns as in `tfrctrace.parsers.schema`).
-
-    With `rounds` flight and windows are drawn, and beside them what senders logged in `variables`.
-    `sources` and `problems` are what the parsers say about the inputs (`SourceSummary`, `Problem`).
-    `joined` means that all sources are one trace with one time axis; else each has figures of its own. So are
-    two captures of the same packets, which have a `clock`.
-    """
-    inputs = source_table(sources)
-    flows, sources, problems = _with_short_names(flows, sources, problems)
+def build_report(results: Results, *, title: str) -> Report:
+    """Return the report on `results`."""
+    inputs = source_table(results.sources)
+    flows, sources, problems = _with_short_names(results.flows, results.sources, results.problems)
     conversations = largest_conversations(flows, MOST_FLOWS)
+    joined, clock = results.joined, results.clock
     if clock is not None:
         joined, sources = True, _by_first_clock(sources, clock)
     starts_ns: dict[str, int] = {
@@ -67,15 +46,15 @@ def build_report(
     }
     if joined and starts_ns:
         starts_ns = dict.fromkeys(starts_ns, min(starts_ns.values()))
-    traces = _traces(flows, bins, sources, starts_ns, joined=joined)
+    traces = drawn_traces(flows, results.bins, sources, starts_ns, joined=joined)
     table = flow_table(conversations, flows=flows["flow"].n_unique(), starts_ns=starts_ns)
     sections = (
         summary(flows, sources, conversations, joined=joined),
         reservations(flows, conversations, sources, problems),
-        between_section(flows, bins, clock, start_ns=min(starts_ns.values(), default=None)),
+        between_section(flows, results.bins, clock, start_ns=min(starts_ns.values(), default=None)),
         _throughput_section(traces, sources),
         _rtt_section(traces),
-        _windows_section(traces, rounds, variables),
+        _windows_section(traces, results),
         losses_section(flows),
         Section("flows", "Flows", tables=(table,) if table.rows else ()),
         Section("inputs", "Inputs", tables=(inputs,) if inputs.rows else ()),
@@ -132,108 +111,20 @@ def _says_something(section: Section) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Trace:
-    """What is drawn on one time axis: its name (empty if it is the only one), start in ns, flows and bins."""
-
-    name: str
-    start_ns: int | None
-    flows: pl.DataFrame
-    bins: pl.DataFrame
-
-    def titled(self, title: str) -> str:
-        return f"{title}: {self.name}" if self.name else title
+def _throughput_section(traces: Sequence[DrawnTrace], sources: Sequence[Mapping[str, Any]]) -> Section:
+    shown = tuple(filter(None, map(throughput_figure, traces)))
+    return Section("throughput", "Throughput", left_out(traces, sources) if shown else (), figures=shown)
 
 
-def _traces(
-    flows: pl.DataFrame,
-    bins: pl.DataFrame,
-    sources: Sequence[Mapping[str, Any]],
-    starts_ns: Mapping[str, int],
-    *,
-    joined: bool,
-) -> list[_Trace]:
-    """Return the traces that are drawn, in the order of the inputs: times of two traces do not mix."""
-    import polars as pl
-
-    names = flows["source"].unique(maintain_order=True).to_list()
-    if joined or len(names) <= 1:
-        return [_Trace("", min(starts_ns.values(), default=None), flows, bins)]
-    size = {source["source"]: source["wire_bytes"] for source in sources}
-    largest = sorted(names, key=lambda name: -size.get(name, 0))[:MOST_TRACES]
-    traces: list[_Trace] = []
-    for name in names:
-        if name in largest:
-            own = flows.filter(pl.col("source") == name)
-            own_bins = bins.join(own, on=["flow", "direction"], how="semi")
-            traces.append(_Trace(name, starts_ns.get(name), own, own_bins))
-    return traces
+def _rtt_section(traces: Sequence[DrawnTrace]) -> Section:
+    figures = (figure for trace in traces for figure in (rtt_figure(trace), spread_figure(trace)))
+    return Section("rtt", "Round-trip time", figures=tuple(filter(None, figures)))
 
 
-def _throughput_section(traces: Sequence[_Trace], sources: Sequence[Mapping[str, Any]]) -> Section:
-    figures = (
-        throughput_figure(
-            trace.flows,
-            trace.bins,
-            start_ns=trace.start_ns,
-            key=f"throughput-{number}",
-            title=trace.titled("Throughput over time"),
-        )
-        for number, trace in enumerate(traces, start=1)
-    )
-    shown = tuple(figure for figure in figures if figure is not None)
-    return Section("throughput", "Throughput", _left_out(traces, sources) if shown else (), figures=shown)
-
-
-def _left_out(traces: Sequence[_Trace], sources: Sequence[Mapping[str, Any]]) -> tuple[Words, ...]:
-    """Return the sentence that owns up to traces without a figure."""
-    if len(traces) < MOST_TRACES or len(sources) == len(traces):
-        return ()
-    return ((_SILENT.format(counted(len(sources) - len(traces), "trace")),),)
-
-
-def _rtt_section(traces: Sequence[_Trace]) -> Section:
-    return Section("rtt", "Round-trip time", figures=tuple(_rtt_figures(traces)))
-
-
-def _rtt_figures(traces: Sequence[_Trace]) -> Iterator[Figure]:
-    for number, trace in enumerate(traces, start=1):
-        over_time = rtt_figure(
-            trace.flows,
-            trace.bins,
-            start_ns=trace.start_ns,
-            key=f"rtt-{number}",
-            title=trace.titled("RTT over time"),
-        )
-        spread = spread_figure(
-            trace.flows, key=f"rtt-spread-{number}", title=trace.titled("Spread of the RTT")
-        )
-        yield from (figure for figure in (over_time, spread) if figure is not None)
-
-
-def _windows_section(
-    traces: Sequence[_Trace], rounds: pl.DataFrame | None, variables: pl.DataFrame | None
-) -> Section:
-    figures = (
-        flight_figure(
-            trace.flows,
-            _or_empty(rounds, "rounds"),
-            _or_empty(variables, "variables"),
-            start_ns=trace.start_ns,
-            key=f"windows-{number}",
-            title=trace.titled("Flight and windows over time"),
-        )
-        for number, trace in enumerate(traces, start=1)
-    )
-    return Section("windows", "Windows", figures=tuple(figure for figure in figures if figure is not None))
-
-
-def _or_empty(frame: pl.DataFrame | None, table: str) -> pl.DataFrame:
-    import polars as pl
-
-    from tfrctrace.parsers.schema import polars_schema
-
-    return pl.DataFrame(schema=polars_schema(table)) if frame is None else frame
+def _windows_section(traces: Sequence[DrawnTrace], results: Results) -> Section:
+    rounds, variables = results.table("rounds"), results.table("variables")
+    figures = (flight_figure(trace, rounds, variables) for trace in traces)
+    return Section("windows", "Windows", figures=tuple(filter(None, figures)))
 
 
 _METHOD: Final = (

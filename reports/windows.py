@@ -11,6 +11,8 @@ from tfrctrace.reports.units import counted, format_bytes, format_share
 if TYPE_CHECKING:
     import polars as pl
 
+    from tfrctrace.reports.traces import DrawnTrace
+
 _MOST_POINTS: Final = 240
 """Points of a curve: of more rounds, the largest in each stretch of time is drawn."""
 
@@ -21,27 +23,16 @@ _OUT_OF_SIGHT: Final = 4
 """A receive window this many times the largest flight would press everything else to the ground."""
 
 
-def flight_figure(
-    flows: pl.DataFrame,
-    rounds: pl.DataFrame,
-    variables: pl.DataFrame,
-    *,
-    start_ns: int | None,
-    key: str,
-    title: str,
-) -> Figure | None:
-    """Return flight and windows of the TCP direction with most data, in bytes; None without enough rounds.
-
-    Times count from `start_ns`, when the trace began (its first round if that is not known).
-    """
-    row = _largest(flows)
+def flight_figure(trace: DrawnTrace, rounds: pl.DataFrame, variables: pl.DataFrame) -> Figure | None:
+    """Return flight and windows of the TCP direction with most data, in bytes; None without enough rounds."""
+    row = _largest(trace.flows)
     if row is None:
         return None
     own = _of(rounds, row).sort("time_ns")
     if own.height < _FEWEST_ROUNDS:
         return None
     first_ns = int(own["time_ns"][0])
-    origin_ns = first_ns if start_ns is None else start_ns
+    origin_ns = first_ns if trace.start_ns is None else trace.start_ns
     points = _points(own)
     times_s = tuple((time_ns - origin_ns) / 1e9 for time_ns in points["time_ns"].to_list())
     curves = [
@@ -65,8 +56,9 @@ def flight_figure(
         since_s = tuple((time_ns - origin_ns) / 1e9 for time_ns in times_ns)
         curves.append(Curve("congestion window in the sender's log", 3, since_s, values))
     return Figure(
-        key=key,
-        title=title,
+        key=trace.key("windows"),
+        title=trace.titled("Flight and windows over time"),
+        linked=trace.linked,
         description=f"Line chart, {counted(len(curves), 'curve')}; largest flight {format_bytes(highest)}.",
         caption=_caption(row, own, window if not is_near else None),
         unit="B",

@@ -416,24 +416,16 @@ class Trace:
 
     def report_html(self, *, title: str | None = None) -> str:
         """Return the report as text."""
-        from tfrctrace.parsers.variables import with_flows
+        from tfrctrace.gathering import gather
         from tfrctrace.reports.html import render
         from tfrctrace.reports.model import build_report
 
-        reading = self.read("flows", "bins", "rounds", "variables")
-        flows = reading.table("flows").frame()
-        report = build_report(
-            flows,
-            reading.table("bins").frame(),
-            reading.sources,
-            self._inputs.problems + reading.problems,
-            title=title or self.name,
-            rounds=reading.table("rounds").frame(),
-            variables=with_flows(reading.table("variables").frame(), flows),
-            joined=self._settings.join,
-            clock=reading.clock,
-        )
-        return render(report)
+        return render(build_report(gather(self), title=title or self.name))
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether all inputs are one trace, one after the other."""
+        return self._settings.join
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from tfrctrace.parsers.schema import TABLES, polars_schema
+from tfrctrace.reports.results import Results
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +100,7 @@ def _frame(table: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 @dataclass
 class SmallTrace:
-    """Rows that become the arguments of `build_report`; what is not given has a harmless value."""
+    """Rows that become the results of a report; what is not given has a harmless value."""
 
     flow_rows: list[dict[str, Any]] = field(default_factory=list)
     bin_rows: list[dict[str, Any]] = field(default_factory=list)
@@ -135,6 +136,12 @@ class SmallTrace:
     def bins(self) -> pl.DataFrame:
         """The table of bins."""
         return _frame("bins", self.bin_rows)
+
+    def results(self, **others: Any) -> Results:
+        """What `build_report` takes, with tables by name in `tables`."""
+        return Results(
+            flows=self.flows, bins=self.bins, sources=self.sources, problems=self.problems, **others
+        )
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ import pytest
 from tfrctrace.reports.html import render
 from tfrctrace.reports.model import build_report
 from tfrctrace.reports.parts import Cell, Heading, Note, Report, Row, Section, TableView
+from tfrctrace.reports.results import Results
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +73,7 @@ class Page(HTMLParser):
 
 
 def page_of(trace, title: str = "a trace") -> str:
-    return render(build_report(trace.flows, trace.bins, trace.sources, trace.problems, title=title))
+    return render(build_report(trace.results(), title=title))
 
 
 def test_elements_are_nested_and_closed(two_flows):
@@ -265,7 +266,9 @@ def test_a_hundred_thousand_flows_make_a_page_that_opens(small_trace):
     numbers = pl.int_range(1, 100_001, dtype=pl.UInt32, eager=True).alias("flow")
     flows = one.flows.drop("flow").join(numbers.to_frame(), how="cross").select(one.flows.columns)
     bins = one.bins.drop("flow").join(numbers.to_frame(), how="cross").select(one.bins.columns)
-    page = render(build_report(flows, bins, one.sources, [], title="many"))
+    page = render(
+        build_report(Results(flows=flows, bins=bins, sources=one.sources, problems=[]), title="many")
+    )
     assert len(page.encode()) < 2_000_000
     assert "Shown are the 500 largest of 100,000 flows" in page
 

@@ -168,7 +168,7 @@ def test_what_happened_on_the_way_is_said_in_words(small_trace, counts, words):
 
 def test_no_repeats_at_the_receiver_are_not_passed_off_as_no_losses(small_trace):
     trace = small_trace().source().flow(1, **RECEIVER | {"lost_before_tap": 27})
-    summary = build_report(trace.flows, trace.bins, trace.sources, [], title="t").sections[0]
+    summary = build_report(trace.results(), title="t").sections[0]
     said = [str(words[0]) for words in summary.findings]
     assert "At least 27 TCP packets were lost on the way to the capture." in said
     assert not any(words.startswith("None of the") for words in said)
@@ -204,7 +204,7 @@ def test_as_many_retransmissions_are_told_as_the_kernel_made(case):
 
 def test_the_page_has_the_section_and_escapes_what_a_trace_says(small_trace):
     trace = small_trace().source().flow(1, **SENDER | {"lost_after_tap": 1}, src="<b>&evil</b>")
-    page = render(build_report(trace.flows, trace.bins, trace.sources, [], title="t"))
+    page = render(build_report(trace.results(), title="t"))
     assert 'href="#losses"' in page
     assert 'id="losses-1-fwd"' in page
     assert "&lt;b&gt;&amp;evil" in page

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tfrctrace.reports.flowtable import MOST_FLOWS
-from tfrctrace.reports.model import MOST_TRACES, build_report
+from tfrctrace.reports.model import build_report
 from tfrctrace.reports.parts import OTHER, STYLES, Name, Report, Section
+from tfrctrace.reports.traces import MOST_TRACES
 
 
 def report_on(trace, **options) -> Report:
-    return build_report(trace.flows, trace.bins, trace.sources, trace.problems, title="t", **options)
+    return build_report(trace.results(**options), title="t")
 
 
 def section(report: Report, key: str) -> Section:

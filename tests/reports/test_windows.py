@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tfrctrace.parsers.schema import polars_schema
+from tfrctrace.reports.traces import DrawnTrace
 from tfrctrace.reports.windows import flight_figure
 
 if TYPE_CHECKING:
@@ -46,14 +47,8 @@ def drawn(*, window: int | None, rounds: int = 600, samples: list[dict[str, obje
         }
         for number in range(rounds)
     ]
-    figure = flight_figure(
-        table("flows", [FLOW]),
-        table("rounds", rows),
-        table("variables", samples or []),
-        start_ns=0,
-        key="k",
-        title="t",
-    )
+    trace = DrawnTrace(1, "", 0, table("flows", [FLOW]), table("bins", []))
+    figure = flight_figure(trace, table("rounds", rows), table("variables", samples or []))
     assert figure is not None
     return figure
 
@@ -95,4 +90,4 @@ def test_a_few_rounds_are_no_figure() -> None:
     rounds = table("rounds", [{"flow": 1, "direction": "fwd", "time_ns": 1, "flight_bytes": 1}])
     variables = table("variables", [])
     flows = table("flows", [FLOW])
-    assert flight_figure(flows, rounds, variables, start_ns=0, key="k", title="t") is None
+    assert flight_figure(DrawnTrace(1, "", 0, flows, table("bins", [])), rounds, variables) is None

@@ -1,0 +1,43 @@
+"""What a report is made of: tables and facts, wherever they came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tfrctrace.parsers.schema import polars_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import polars as pl
+
+    from tfrctrace.parsers._native import Clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """Tables with the columns of `tfrctrace.parsers.schema`, and facts about the inputs.
+
+    `flows` and `bins` are always there, `tables` holds others by name as far as they were collected. Of
+    `sources` and `problems` each is what the parsers say (`SourceSummary`, `Problem`). `measured` are the
+    metrics and competing sets in the form of the JSON of `tfrctrace metrics`; None if there was no time for
+    them. `joined` means that all sources are one trace with one time axis; else each has figures of its own.
+    So are two captures of the same packets, which have a `clock`.
+    """
+
+    flows: pl.DataFrame
+    bins: pl.DataFrame
+    sources: Sequence[Mapping[str, Any]]
+    problems: Sequence[Mapping[str, Any]]
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    measured: Mapping[str, Any] | None = None
+    joined: bool = False
+    clock: Clock | None = None
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Return a table by its name, empty if it was not collected."""
+        import polars as pl
+
+        found = self.tables.get(name)
+        return pl.DataFrame(schema=polars_schema(name)) if found is None else found
