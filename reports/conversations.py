@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import polars as pl
 
@@ -45,6 +45,20 @@ def largest_conversations(flows: pl.DataFrame, limit: int) -> list[Conversation]
     for row in rows.iter_rows(named=True):
         by_flow.setdefault(row["flow"], []).append(row)
     return [Conversation(pair[0], pair[1] if len(pair) > 1 else None) for pair in by_flow.values()]
+
+
+def data_rows(flows: pl.DataFrame, metrics: Sequence[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
+    """Return the row of the direction that carried more payload, of every flow that has a metric."""
+    import polars as pl
+
+    named = sorted({flow for metric in metrics for flow in metric["flows"]})
+    own = flows.filter(pl.col("flow").is_in(named), pl.col("packets") > 0).sort(
+        "flow", pl.col("payload_bytes").fill_null(0), "wire_bytes", descending=[False, True, True]
+    )
+    return {
+        row["flow"]: row
+        for row in own.unique("flow", keep="first", maintain_order=True).iter_rows(named=True)
+    }
 
 
 def is_near_receiver(row: Mapping[str, Any]) -> bool:

@@ -166,7 +166,7 @@ def x_range(figure: Figure) -> tuple[float, float]:
 
 def has_logarithmic_values(figure: Figure) -> bool:
     """Tell whether the times (ms) of a figure differ so much that a linear axis would hide the short ones."""
-    return figure.unit == "ms" and _is_wide(_middle_values(figure.curves))
+    return figure.unit == "ms" and is_wide(_middle_values(figure.curves))
 
 
 def _draw_curve(axes: Axes, curve: Curve, scale: float) -> None:
@@ -231,7 +231,7 @@ def _draw_spans(axes: Axes, spans: tuple[Span, ...]) -> None:
     axes.grid(visible=False, axis="y")
     axes.grid(visible=True, axis="x", color=_GRID, linewidth=0.6)
     axes.set_xlabel("ms", color=_INK, fontsize=8.5)
-    if _is_wide([value for span in spans for value in (span.median, span.high)]):
+    if is_wide([value for span in spans for value in (span.median, span.high)]):
         _logarithmic(axes, "x")
     else:
         axes.set_xlim(left=0)
@@ -271,7 +271,8 @@ def _middle_values(curves: Iterable[Curve]) -> list[float]:
     return values[edge : len(values) - edge]
 
 
-def _is_wide(values: list[float]) -> bool:
+def is_wide(values: list[float]) -> bool:
+    """Tell whether values differ so much that a linear axis would hide the small ones."""
     return bool(values) and min(values) > 0 and max(values) / min(values) >= _LOG_FROM
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from tfrctrace.reports.conversations import Conversation
 
-MOST_FLOWS: Final = 500
-"""Rows in the table of flows; a page with more is slow to open and nobody reads it."""
+MOST_FLOWS: Final = 1000
+"""Rows in the table of flows, each with its details; a page with more is slow to open and nobody reads it."""
 
 _HEADINGS: Final = (
     Heading("Flow", numeric=True, meaning="number of the conversation, in order of first packet"),

@@ -21,11 +21,12 @@ from tfrctrace.reports.plain import plain_text
 from tfrctrace.reports.plots import library, packed, plot_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from tfrctrace.reports.charts import Chart
     from tfrctrace.reports.parts import (
         Cell,
+        Details,
         Fact,
         Figure,
         Heading,
@@ -46,7 +47,13 @@ _CURVES_HEIGHT_PX: Final = {_WIDE_PX: 320, _NARROW_PX: 250}
 _SPANS_HEIGHT_PX: Final = 60
 _SPAN_HEIGHT_PX: Final = 34
 
-_SCRIPTS: Final = ("table.js", "plot.js")
+_SCRIPTS: Final = ("table.js", "plot.js", "details.js")
+
+_FLOWS_IN_BLOCK: Final = 40
+"""Details that are unpacked together when one of them is opened."""
+
+_TALL_ROWS: Final = 20
+"""Rows from which a table scrolls by itself, so that it does not part what is above and below."""
 
 _SEVERITIES: Final = {"error": "Error:", "warning": "Warning:", "info": "Note:"}
 
@@ -57,16 +64,19 @@ _NUMBER_AND_UNIT: Final = re.compile(r"(\d) (?=%|[kMGTPE]?(?:B|bit/s)\b|(?:ms|s|
 
 def render(report: Report) -> str:
     """Return `report` as the text of an HTML file; the same report gives the same text."""
-    library_script, library_style = library()
-    styles = (library_style, _resource("style.css"))
-    scripts = (library_script, *map(_resource, _SCRIPTS))
+    drawn = tuple(_drawn_by_script(report))
+    # a page without plots needs no library for them
+    library_script, library_style = library() if drawn else ("", "")
+    styles = tuple(filter(None, (library_style, _resource("style.css"))))
+    scripts = tuple(filter(None, (library_script, *map(_resource, _SCRIPTS if drawn else _SCRIPTS[:1]))))
+    blocks = {details.key: _block_key(place) for place, details in enumerate(report.details)}
     return Template(_resource("template.html")).substitute(
         policy=_policy(styles, scripts),
         title=_text(report.title),
         styles="\n".join(f"<style>{style}</style>" for style in styles),
         links=_joined(_link, report.sections),
-        sections="\n".join(_section(section) for section in report.sections),
-        data="\n".join(_data(f"data-{key}", value) for key, value in _drawn_by_script(report)),
+        sections="\n".join(_section(section, blocks) for section in report.sections),
+        data="\n".join(_data(key, value) for key, value in drawn),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
 
@@ -76,11 +86,33 @@ def _resource(name: str) -> str:
 
 
 def _drawn_by_script(report: Report) -> Iterator[tuple[str, object]]:
-    """Give the numbers of everything that a script draws, by the key of its place in the page."""
+    """Give the numbers of everything that a script draws, by the keys of their blocks."""
     for section in report.sections:
         for figure in section.figures:
             if figure.curves:
-                yield figure.key, plot_data(figure)
+                yield f"data-{figure.key}", plot_data(figure)
+    for place in range(0, len(report.details), _FLOWS_IN_BLOCK):
+        together = report.details[place : place + _FLOWS_IN_BLOCK]
+        yield _block_key(place), {details.key: _details(details) for details in together}
+
+
+def _block_key(place: int) -> str:
+    """Return the key of the block that has the details at `place`."""
+    return f"details-{place // _FLOWS_IN_BLOCK}"
+
+
+def _details(details: Details) -> dict[str, object]:
+    """Return details as the script `details.js` reads them."""
+    return {
+        "ways": [plain_text(way) for way in details.ways],
+        "known": [
+            (known.name, known.meaning, [plain_text(value) for value in known.values])
+            for known in details.known
+        ],
+        "figures": [
+            {"caption": plain_text(figure.caption), "data": plot_data(figure)} for figure in details.figures
+        ],
+    }
 
 
 def _data(key: str, value: object) -> str:
@@ -118,7 +150,7 @@ def _link(section: Section) -> str:
     return f'<li><a href="#{section.key}">{_text(section.title)}</a></li>'
 
 
-def _section(section: Section) -> str:
+def _section(section: Section, blocks: Mapping[str, str]) -> str:
     return (
         f'<section id="{section.key}" aria-labelledby="{section.key}-heading">'
         f'<h2 id="{section.key}-heading">{_text(section.title)}</h2>'
@@ -128,7 +160,7 @@ def _section(section: Section) -> str:
         + _list("ul", "notes", _joined(_note, section.notes))
         + _joined(_figure, section.figures)
         + _joined(_study_chart, section.charts)
-        + _joined(_table, section.tables)
+        + "".join(_table(table, blocks) for table in section.tables)
         + _list("dl", "terms", _joined(_term, section.terms))
         + "</section>"
     )
@@ -237,12 +269,16 @@ def _study_chart(chart: Chart) -> str:
     )
 
 
-def _table(table: TableView) -> str:
-    sortable = " data-sortable" if table.sortable else ""
-    rows = "".join(_row(row, table.headings) for row in table.rows)
+def _table(table: TableView, blocks: Mapping[str, str]) -> str:
+    """Return a table; `blocks` has the keys of the blocks of details by the keys of rows."""
+    marks = " data-sortable" if table.sortable else ""
+    if any(row.key in blocks for row in table.rows):
+        marks += " data-details"
+    tall = " tall" if len(table.rows) > _TALL_ROWS else ""
+    rows = "".join(_row(row, table.headings, blocks.get(row.key, "")) for row in table.rows)
     return (
-        f'<div class="scroll" role="region" aria-labelledby="{table.key}-caption" tabindex="0">'
-        f'<table{sortable}><caption><span id="{table.key}-caption">{_prose(table.caption)}</span></caption>'
+        f'<div class="scroll{tall}" role="region" aria-labelledby="{table.key}-caption" tabindex="0">'
+        f'<table{marks}><caption><span id="{table.key}-caption">{_prose(table.caption)}</span></caption>'
         f"<thead><tr>{_joined(_heading, table.headings)}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
@@ -253,11 +289,12 @@ def _heading(heading: Heading) -> str:
     return f'<th scope="col"{css}{meaning}>{_text(heading.label)}</th>'
 
 
-def _row(row: Row, headings: tuple[Heading, ...]) -> str:
+def _row(row: Row, headings: tuple[Heading, ...], details: str) -> str:
     first, *others = zip(row.cells, headings, strict=True)
     named = f'<th scope="row"{_attributes(*first)}>{_content(*first)}</th>'
     cells = "".join(f"<td{_attributes(*pair)}>{_content(*pair)}</td>" for pair in others)
-    return f'<tr id="{_text(row.key)}">{named}{cells}</tr>\n'
+    opens = f' data-details="{_text(details)}"' if details else ""
+    return f'<tr id="{_text(row.key)}"{opens}>{named}{cells}</tr>\n'
 
 
 def _attributes(cell: Cell, heading: Heading) -> str:
@@ -268,4 +305,5 @@ def _attributes(cell: Cell, heading: Heading) -> str:
 def _content(cell: Cell, heading: Heading) -> str:
     back = f'<span class="back">{_text(cell.back)}</span>' if cell.back else ""
     # text from a capture may be in a right-to-left script, numbers are ours
-    return f"{_text(cell.text) if heading.numeric else f'<bdi>{_text(cell.text)}</bdi>'}{back}"
+    text = _text(cell.text) if heading.numeric else f"<bdi>{_text(cell.text)}</bdi>"
+    return f'<a href="#{_text(cell.anchor)}">{text}</a>{back}' if cell.anchor else f"{text}{back}"

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.reports.conversations import ends
+from tfrctrace.reports.conversations import ends, flow_anchor
 from tfrctrace.reports.flowtable import MOST_FLOWS
 from tfrctrace.reports.parts import Cell, Heading, Row, Section, TableView, Term, Words
 from tfrctrace.reports.units import MISSING, counted, format_count, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
 
     import polars as pl
 
@@ -117,8 +117,11 @@ _PLACES: Final = {
 }
 
 
-def losses_section(flows: pl.DataFrame) -> Section:
-    """Return the table of what was lost, sent again or overtaken; empty if nothing was."""
+def losses_section(flows: pl.DataFrame, with_rows: Set[int] = frozenset()) -> Section:
+    """Return the table of what was lost, sent again or overtaken; empty if nothing was.
+
+    Flows in `with_rows` have a row in the table of flows, to which theirs points.
+    """
     import polars as pl
 
     trouble = [column for count in _COUNTS for column in count.columns if column not in _HARMLESS]
@@ -138,7 +141,7 @@ def losses_section(flows: pl.DataFrame) -> Section:
             *(count.heading for count in counts),
             Heading("Captured at", numeric=False, meaning="where this direction's data were captured"),
         ),
-        tuple(_row(row, counts) for row in shown),
+        tuple(_row(row, counts, with_rows) for row in shown),
         sortable=True,
     )
     return Section("losses", "Losses and retransmissions", paragraphs=((_READING,),), tables=(table,))
@@ -153,11 +156,15 @@ def _caption(shown: int, directions: int) -> str:
     )
 
 
-def _row(row: Mapping[str, Any], counts: Sequence[_Count]) -> Row:
+def _row(row: Mapping[str, Any], counts: Sequence[_Count], with_rows: Set[int]) -> Row:
     return Row(
         f"losses-{row['flow']}-{row['direction']}",
         (
-            Cell(str(row["flow"]), sort=row["flow"]),
+            Cell(
+                str(row["flow"]),
+                sort=row["flow"],
+                anchor=flow_anchor(row["flow"]) if row["flow"] in with_rows else "",
+            ),
             Cell(ends(row), str(row["transport"]).upper()),
             *(Cell(format_count(count.of(row)), _below(row, count), count.of(row)) for count in counts),
             _place(row),

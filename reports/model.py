@@ -10,14 +10,22 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.reports.between import between_section
+from tfrctrace.reports.cdf import cdf_figure
 from tfrctrace.reports.conversations import largest_conversations
 from tfrctrace.reports.curves import rtt_figure, spread_figure, throughput_figure
+from tfrctrace.reports.delivery import delivery_section
+from tfrctrace.reports.details import flow_details
+from tfrctrace.reports.fairness import fairness_section
 from tfrctrace.reports.flowtable import MOST_FLOWS, flow_table, source_table
 from tfrctrace.reports.losses import LOSS_TERMS, losses_section
-from tfrctrace.reports.parts import Report, Section, Term
+from tfrctrace.reports.parts import Figure, Report, Section, Term
 from tfrctrace.reports.reservations import reservations
+from tfrctrace.reports.sequence import sequence_section
+from tfrctrace.reports.stations import stations_section
 from tfrctrace.reports.summary import summary
+from tfrctrace.reports.tfrc import tfrc_section
 from tfrctrace.reports.traces import drawn_traces, left_out
+from tfrctrace.reports.variation import variation_section
 from tfrctrace.reports.windows import flight_figure
 
 if TYPE_CHECKING:
@@ -51,16 +59,27 @@ def build_report(results: Results, *, title: str) -> Report:
     sections = (
         summary(flows, sources, conversations, joined=joined),
         reservations(flows, conversations, sources, problems),
+        Section("flows", "Flows", tables=(table,) if table.rows else ()),
         between_section(flows, results.bins, clock, start_ns=min(starts_ns.values(), default=None)),
         _throughput_section(traces, sources),
-        _rtt_section(traces),
+        sequence_section(traces, results.sequence, flows),
+        _rtt_section(traces, results.rtt_quantiles),
         _windows_section(traces, results),
-        losses_section(flows),
-        Section("flows", "Flows", tables=(table,) if table.rows else ()),
+        losses_section(flows, {pair.lead["flow"] for pair in conversations}),
+        tfrc_section(traces, results, flows),
+        fairness_section(results.measured, flows, results.bins, traces),
+        variation_section(results.measured, flows),
+        # two captures have a section of their own for that
+        delivery_section(traces, flows.clear() if clock else flows),
+        stations_section(results.table("links")),
         Section("inputs", "Inputs", tables=(inputs,) if inputs.rows else ()),
         Section("method", "How the numbers were made", terms=_METHOD),
     )
-    return Report(title, tuple(section for section in sections if _says_something(section)))
+    return Report(
+        title,
+        tuple(section for section in sections if _says_something(section)),
+        flow_details(conversations, results.bins, starts_ns),
+    )
 
 
 def _by_first_clock(sources: Facts, clock: Clock) -> Facts:
@@ -116,9 +135,13 @@ def _throughput_section(traces: Sequence[DrawnTrace], sources: Sequence[Mapping[
     return Section("throughput", "Throughput", left_out(traces, sources) if shown else (), figures=shown)
 
 
-def _rtt_section(traces: Sequence[DrawnTrace]) -> Section:
-    figures = (figure for trace in traces for figure in (rtt_figure(trace), spread_figure(trace)))
-    return Section("rtt", "Round-trip time", figures=tuple(filter(None, figures)))
+def _rtt_section(traces: Sequence[DrawnTrace], quantiles: pl.DataFrame | None) -> Section:
+    """Return the RTT over time and its distribution, or only its spread where not all samples are at hand."""
+    figures: list[Figure | None] = []
+    for trace in traces:
+        whole = None if quantiles is None else cdf_figure(trace, quantiles)
+        figures += [rtt_figure(trace), whole or spread_figure(trace)]
+    return Section("rtt", "Round-trip time", figures=tuple(figure for figure in figures if figure))
 
 
 def _windows_section(traces: Sequence[DrawnTrace], results: Results) -> Section:

@@ -54,11 +54,15 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One table cell: the text, a second line for the way back, and what to sort by (None goes last)."""
+    """One table cell: the text, a second line for the way back, and what to sort by (None goes last).
+
+    `anchor` is the key of the row that the text points to, if it does.
+    """
 
     text: str
     back: str = ""
     sort: float | None = None
+    anchor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,25 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """One value that is known of something, in each of its directions."""
+
+    name: str
+    meaning: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What a row of a table shows when it is opened; `key` is that of the row, `ways` heads the values."""
+
+    key: str
+    ways: tuple[str, ...]
+    known: tuple[Known, ...]
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Term:
     """One explanation in a list: what is explained, and how."""
 
@@ -186,3 +209,4 @@ class Report:
 
     title: str
     sections: tuple[Section, ...]
+    details: tuple[Details, ...] = ()

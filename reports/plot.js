@@ -7,6 +7,7 @@ const Plots = (() => {
   const CLOSER = 0.35; // of the whole width: from here on the curves with more points are drawn
   const PAN = 0.25;
   const ZOOM = 2;
+  const NEARBY_PX = 24;
   const linked = new Map(); // name of the time axis -> the plots on it and what they show
 
   async function unpacked(id) {
@@ -97,9 +98,11 @@ const Plots = (() => {
       ticks: { show: false },
       values: (_, splits) => splits.map((value) => (value == null ? "" : number(value))),
     };
+    const round = (_, splits) => splits.map((value) => ("125".includes(value.toExponential()[0]) ? value : null));
+    const [along, up] = [data.axisIsLogarithmic, data.isLogarithmic].map((is) => (is ? { filter: round } : {}));
     return [
-      { ...common, label: data.axisLabel, size: 34, grid: { show: false } },
-      { ...common, label: data.valueLabel, size: 50, grid: { stroke: () => colour("--grid"), width: 1 } },
+      { ...common, ...along, label: data.axisLabel, size: 34, grid: { show: false } },
+      { ...common, ...up, label: data.valueLabel, size: 50, grid: { stroke: () => colour("--grid"), width: 1 } },
     ];
   }
 
@@ -159,14 +162,16 @@ const Plots = (() => {
       tip.style.right = left > room / 2 ? `${room - left + 12}px` : "";
     }
 
-    // other curves have values at other times: take the closest that is within a few pixels
+    // Curves have values at times of their own: inside a curve the closest counts, outside only one nearby.
     function nearest(values, at, times, left) {
-      for (let away = 0; away < 60; away += 1) {
-        for (const index of [at - away, at + away]) {
-          if (values[index] != null && Math.abs(plot.valToPos(times[index], "x") - left) < 24) return values[index];
-        }
-      }
-      return null;
+      const found = [-1, 1].map((step) => {
+        let index = at;
+        while (index >= 0 && index < values.length && values[index] === undefined) index += step;
+        return index;
+      }).filter((index) => values[index] != null);
+      const away = (index) => Math.abs(plot.valToPos(times[index], "x") - left);
+      found.sort((a, b) => away(a) - away(b));
+      return found.length === 2 || (found.length && away(found[0]) < NEARBY_PX) ? values[found[0]] : null;
     }
 
     function line(curve, y) {

@@ -25,13 +25,18 @@ function makeSortable(heads, head, body, column) {
 }
 
 function sortRows(body, column, numeric, sign) {
-  const keyed = Array.from(body.rows, (row) => ({ row, key: keyOf(row.cells[column], numeric) }));
+  const keyed = rowsOf(body).map((row) => ({ row, key: keyOf(row.cells[column], numeric) }));
   keyed.sort((a, b) => {
     // what is not known goes last in both directions
     if (a.key === null || b.key === null) return (a.key === null) - (b.key === null);
     return sign * (numeric ? a.key - b.key : a.key.localeCompare(b.key, "en", { numeric: true }));
   });
-  body.append(...keyed.map((entry) => entry.row));
+  body.append(...keyed.flatMap(({ row }) => (row.details ? [row, row.details] : [row])));
+}
+
+// without the details that stand below an opened row, and go where it goes
+function rowsOf(body) {
+  return Array.from(body.rows).filter((row) => !row.classList.contains("details"));
 }
 
 function keyOf(cell, numeric) {
@@ -56,6 +61,7 @@ function addFilter(table, body) {
     let count = 0;
     rows.forEach((row, index) => {
       row.hidden = !texts[index].includes(wanted);
+      row.classList.toggle("filtered", row.hidden);
       count += row.hidden ? 0 : 1;
     });
     shown.textContent = wanted ? ` ${count} of ${rows.length}` : "";

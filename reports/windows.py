@@ -63,7 +63,7 @@ def flight_figure(trace: DrawnTrace, rounds: pl.DataFrame, variables: pl.DataFra
         caption=_caption(row, own, window if not is_near else None),
         unit="B",
         curves=tuple(curves),
-        lasted_s=max(curve.x[-1] for curve in curves),
+        lasted_s=max(trace.lasted_s, *(curve.x[-1] for curve in curves)),
     )
 
 

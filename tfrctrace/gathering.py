@@ -1,32 +1,159 @@
-"""From a trace to the results of a report: which tables it needs, and what of them is worth its time."""
+"""From a trace to the results of a report: which tables it needs, and what of them is worth its time.
+
+One pass collects what grows with the flows. Metrics, RTT samples and single packets take passes of their own,
+which are made where they are short.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import polars as pl
+
+    from tfrctrace.parsers.reading import Reading, TableName
     from tfrctrace.reports.results import Results
     from tfrctrace.trace import Trace
 
-_TABLES: Final = ("rounds", "variables", "feedback", "loss_events", "links")
+_TABLES: Final[tuple[TableName, ...]] = ("rounds", "variables", "feedback", "loss_events", "links")
 """What one pass collects beside flows and bins; each grows with what happened, none with every packet."""
+
+_SAMPLES: Final[tuple[TableName, ...]] = ("rtt", "losses")
+
+_WINDOW: Final = "1s"
+"""Windows of the metrics, as `tfrctrace metrics` takes them."""
+
+_MOST_MEASURED_FLOWS: Final = 2_000
+"""Flows of a trace whose metrics are told: each has a dozen."""
+
+_MOST_PACKETS: Final = 3_000_000
+"""Packets of a trace that is read again for its samples: a few seconds."""
+
+_MOST_POINTS: Final = 4_000
+"""Points of the time-sequence graph that are kept of each kind."""
+
+_LEAST_DATA_PACKETS: Final = 20
+"""Data packets below which a flow has no course to look at."""
 
 
 def gather(trace: Trace) -> Results:
     """Return the results of `trace` that a report tells."""
+    from tfrctrace.metrics.quantiles import quantiles
     from tfrctrace.parsers.variables import with_flows
     from tfrctrace.reports.results import Results
 
-    reading = trace.read("flows", "bins", *_TABLES)
+    # what can be read only once is asked for all of it
+    reading = trace.read("flows", "bins", *_TABLES, *(_SAMPLES if trace.is_read_once else ()))
     flows = reading.table("flows").frame()
-    tables = {name: reading.table(name).frame() for name in _TABLES}
+    tables: dict[str, pl.DataFrame] = {name: reading.table(name).frame() for name in _TABLES}
     tables["variables"] = with_flows(tables["variables"], flows)
+    samples = _samples(trace, reading)
     return Results(
         flows=flows,
         bins=reading.table("bins").frame(),
         sources=reading.sources,
         problems=trace.warnings,
         tables=tables,
+        measured=_measured(trace, flows),
+        rtt_quantiles=None if samples is None else quantiles(_by_karn(samples), "rtt_ns"),
+        sequence=None if samples is None else _sequence(trace, flows, samples),
         joined=trace.is_joined,
         clock=reading.clock,
     )
+
+
+def _measured(trace: Trace, flows: pl.DataFrame) -> dict[str, Any] | None:
+    """Return the metrics of `trace`; None where they would take longer than all the rest."""
+    if flows["flow"].n_unique() > _MOST_MEASURED_FLOWS:
+        return None
+    try:
+        return trace.measure(window=_WINDOW).facts()
+    except UsageError:
+        if trace.is_read_once:  # its bins have a width that fits its length, perhaps no window
+            return None
+        raise
+
+
+def _samples(trace: Trace, reading: Reading) -> Reading | None:
+    """Return a reading with every sample; None where there are too many packets for another one."""
+    if trace.is_read_once:
+        return reading
+    if sum(source["packets"] for source in reading.sources) > _MOST_PACKETS:
+        return None
+    return trace.read(*_SAMPLES)
+
+
+def _by_karn(samples: Reading) -> pl.DataFrame:
+    """Return the RTT samples that the table of flows counts."""
+    import polars as pl
+
+    return samples.table("rtt").frame().filter(pl.col("method") == "ack")
+
+
+def _sequence(trace: Trace, flows: pl.DataFrame, samples: Reading) -> pl.DataFrame | None:
+    """Return the points of the time-sequence graph; None where there is no table of packets."""
+    import polars as pl
+
+    from tfrctrace.metrics.quantiles import outline
+
+    if trace.is_read_once or trace.is_joined or samples.clock is not None:
+        return None
+    chosen = _largest_tcp(flows)
+    repeated = (
+        samples.table("losses").frame().filter(pl.col("kind") == "retransmission").select("flow", "packet")
+    )
+    schema = {
+        "flow": pl.UInt32,
+        "direction": pl.String,
+        "time_ns": pl.Int64,
+        "kind": pl.String,
+        "bytes": pl.Int64,
+    }
+    parts = [pl.DataFrame(schema=schema)]
+    if chosen.height:
+        for packets in trace.packets():
+            own = packets.filter(pl.col("event").is_null()).join(chosen, on="flow")
+            parts += _points(own.join(repeated.with_columns(again=True), on=["flow", "packet"], how="left"))
+    points = pl.concat(parts).sort("flow", "kind", maintain_order=True)
+    return outline(points, ("flow", "direction", "kind"), "bytes", _MOST_POINTS)
+
+
+def _largest_tcp(flows: pl.DataFrame) -> pl.DataFrame:
+    """Return flow and `leading` direction of the TCP direction with most data of each input."""
+    import polars as pl
+
+    return (
+        flows.filter(pl.col("transport") == "tcp", pl.col("data_packets") >= _LEAST_DATA_PACKETS)
+        .sort("unique_bytes", "flow", descending=[True, False], nulls_last=True)
+        .unique("source", keep="first", maintain_order=True)
+        .select("flow", pl.col("direction").alias("leading"))
+    )
+
+
+def _points(packets: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Give the points of some packets: data of the leading direction, and what came back."""
+    import polars as pl
+
+    leads = pl.col("direction") == pl.col("leading")
+    has_data = leads & (pl.col("payload_bytes") > 0)
+    for kind, condition, value in (
+        ("data", has_data & pl.col("again").is_null(), pl.col("seq_rel")),
+        ("sent_again", has_data & pl.col("again").is_not_null(), pl.col("seq_rel")),
+        ("acknowledged", ~leads, pl.col("ack_rel")),
+        ("window", ~leads, pl.col("ack_rel") + pl.col("window_bytes").cast(pl.Int64)),
+    ):
+        yield (
+            packets.filter(condition)
+            .select(
+                "flow",
+                pl.col("leading").alias("direction"),
+                "time_ns",
+                pl.lit(kind).alias("kind"),
+                value.alias("bytes"),
+            )
+            .drop_nulls("bytes")
+        )

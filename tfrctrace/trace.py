@@ -428,6 +428,11 @@ class Trace:
         return self._settings.join
 
     @property
+    def is_read_once(self) -> bool:
+        """Whether the trace comes through a pipe, so that its one pass has to collect everything."""
+        return self._inputs.is_standard_input
+
+    @property
     def name(self) -> str:
         """What the trace is called in a title: the file's name, or how many files there are."""
         names = self._inputs.names

@@ -38,7 +38,16 @@ def notes(report: Report) -> list[tuple[str, str]]:
 
 def test_the_summary_comes_first_and_the_method_last(two_flows):
     report = report_on(two_flows)
-    assert keys(report) == ["summary", "reservations", "throughput", "rtt", "flows", "inputs", "method"]
+    assert keys(report) == [
+        "summary",
+        "reservations",
+        "flows",
+        "throughput",
+        "sequence",
+        "rtt",
+        "inputs",
+        "method",
+    ]
 
 
 def test_the_opening_says_what_was_captured_and_when(two_flows):
@@ -457,7 +466,7 @@ def test_thousands_of_flows_are_cut_and_the_caption_says_how_to_get_all(small_tr
     assert len(table.rows) == MOST_FLOWS
     assert table.rows[0].key == f"flow-{MOST_FLOWS + 100}"
     assert (
-        "Shown are the 500 largest of 600 flows, 100 are left out; `tfrctrace flows --format csv`"
+        "Shown are the 1,000 largest of 1,100 flows, 100 are left out; `tfrctrace flows --format csv`"
         in table.caption
     )
 
