@@ -1,4 +1,5 @@
-"""Write what is made from the code: `columns.md`, `cli.md`, `flows.schema.json`, and parts of other pages.
+"""Write what is made from the code: `columns.md`, `cli.md`, `flows.schema.json`,
+`results.schema.json`, and parts of other pages.
 
 `python docs/generate.py` writes them; with `--check` it only compares and ends with 1 if one is stale.
 """
@@ -216,6 +217,13 @@ def flows_schema() -> str:
     return json.dumps(flows_document(), indent=1, ensure_ascii=False) + "\n"
 
 
+def results_schema() -> str:
+    """Return the JSON schema of saved results."""
+    from tfrctrace.reports.json_schema import results_document
+
+    return json.dumps(results_document(), indent=1, ensure_ascii=False) + "\n"
+
+
 def readme() -> str:
     """Return the README with the output of its first command as it is now."""
     text = (ROOT / "README.md").read_text()
@@ -254,6 +262,7 @@ PAGES = {
     "docs/columns.md": columns_page,
     "docs/cli.md": cli_page,
     "docs/flows.schema.json": flows_schema,
+    "docs/results.schema.json": results_schema,
     "docs/metrics.md": metrics_page,
     "README.md": readme,
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.parsers.schema import FLOWS, SCHEMA_VERSION
+from tfrctrace.reports.saved import RESULTS_SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +45,51 @@ def flows_document() -> JsonSchema:
                 "sources": {"type": "array", "items": _source()},
                 "flows": {"type": "array", "items": _object({one.name: _column(one) for one in FLOWS})},
                 "warnings": {"type": "array", "items": _warning()},
+            }
+        ),
+    }
+
+
+def results_document() -> JsonSchema:
+    """Return the schema of `results.json` (`tfrctrace report --results`)."""
+    integer = {"type": ["integer", "null"]}
+    number = {"type": ["number", "null"]}
+    clock = _object(
+        {
+            "is_given": {"type": "boolean"},
+            "has_delays": {"type": "boolean"},
+            "reference_ns": {"type": "integer"},
+            "offset_ns": {"type": "integer"},
+            "offset_low_ns": integer,
+            "offset_high_ns": integer,
+            "drift_ppm": number,
+            "drift_low_ppm": number,
+            "drift_high_ppm": number,
+            "packets": _COUNT,
+        }
+    )
+    return {
+        "$schema": _DIALECT,
+        "title": "tfrctrace results",
+        "description": "What `tfrctrace report --results` writes beside tables. Times are integers in ns.",
+        **_object(
+            {
+                "schema_version": {"const": RESULTS_SCHEMA_VERSION},
+                "tool": _object({"name": {"const": "tfrctrace"}, "version": _TEXT}),
+                "title": _TEXT,
+                "joined": {"type": "boolean", "description": "whether the sources are one trace"},
+                "clock": {"anyOf": [clock, {"type": "null"}], "description": "of a pair of captures"},
+                "tables": {
+                    "type": "object",
+                    "additionalProperties": _TEXT,
+                    "description": "file name by table, columns as in columns.md",
+                },
+                "sources": {"type": "array", "items": _source()},
+                "warnings": {"type": "array", "items": _warning()},
+                "metrics": {
+                    "type": ["object", "null"],
+                    "description": "as `tfrctrace metrics --format json` has them; null for too many flows",
+                },
             }
         ),
     }

@@ -30,6 +30,14 @@ def check_output(path: str) -> None:
         raise OutputError(path, "permission denied")
 
 
+def make_folder(path: str) -> None:
+    """Make the directory `path` for results, if it is not there; raises `OutputError` if that cannot be."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise OutputError(path, (error.strerror or str(error)).lower()) from error
+
+
 @contextlib.contextmanager
 def open_output(path: str) -> Iterator[BinaryIO]:
     """Give a file to write bytes to; `-` is standard output.

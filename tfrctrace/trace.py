@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tfrctrace.parsers._native import Clock, Problem, SourceSummary
     from tfrctrace.parsers.reading import PacketBatches, Pass, Reading, Settings, StackedTable, TableName
     from tfrctrace.parsers.sources import Inputs
+    from tfrctrace.reports.results import Results
 
 StrPath = str | os.PathLike[str]
 
@@ -190,6 +191,7 @@ class Trace:
         self._on_problems = on_problems
         self._readings: list[tuple[frozenset[TableName], Reading]] = []
         self._bins: dict[int, pl.DataFrame] = {}
+        self._results: Results | None = None
         self._was_streamed = False
         self._was_told = False
 
@@ -416,11 +418,31 @@ class Trace:
 
     def report_html(self, *, title: str | None = None) -> str:
         """Return the report as text."""
-        from tfrctrace.gathering import gather
         from tfrctrace.reports.html import render
         from tfrctrace.reports.model import build_report
 
-        return render(build_report(gather(self), title=title or self.name))
+        return render(build_report(self.results(), title=title or self.name))
+
+    def results(self) -> Results:
+        """Return all that a report tells: flows, bins, samples in few, metrics, facts about the inputs."""
+        from tfrctrace.gathering import gather
+
+        if self._results is None:
+            self._results = gather(self)
+        return self._results
+
+    def save_results(self, folder: StrPath, *, title: str | None = None) -> Path:
+        """Write the results into a directory (JSON and Parquet), and return its path.
+
+        `tfrctrace report --from` makes the report of them without the trace.
+        """
+        from pathlib import Path
+
+        from tfrctrace import __version__
+        from tfrctrace.reports.saved import save
+
+        save(self.results(), os.fspath(folder), title=title or self.name, version=__version__)
+        return Path(folder)
 
     @property
     def is_joined(self) -> bool:

@@ -103,38 +103,7 @@ def test_json_shows_a_terminal_nothing_but_ascii(row):
     assert document([row]).isascii()
 
 
-def complaints(value, schema, where="document"):
-    """Give what in `value` is against `schema`, for the part of JSON Schema that is used."""
-    if "const" in schema and value != schema["const"]:
-        yield f"{where}: {value!r} is not {schema['const']!r}"
-    if "enum" in schema and value not in schema["enum"]:
-        yield f"{where}: {value!r} is none of {schema['enum']}"
-    if "type" in schema and not any(is_a(value, name) for name in as_list(schema["type"])):
-        yield f"{where}: {value!r} is no {schema['type']}"
-    if isinstance(value, dict) and "properties" in schema:
-        if set(value) != set(schema["properties"]):
-            yield f"{where}: differs in {set(value) ^ set(schema['properties'])}"
-        for name in value.keys() & schema["properties"].keys():
-            yield from complaints(value[name], schema["properties"][name], f"{where}.{name}")
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from complaints(item, schema["items"], f"{where}[{index}]")
-    if isinstance(value, int) and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
-        yield f"{where}: {value} is out of range"
-
-
-def as_list(value):
-    return value if isinstance(value, list) else [value]
-
-
-def is_a(value, name):
-    if isinstance(value, bool):
-        return name == "boolean"
-    types = {"integer": int, "number": (int, float), "string": str, "array": list, "object": dict}
-    return value is None if name == "null" else isinstance(value, types[name])
-
-
-def test_the_json_of_a_capture_is_as_its_schema_says(run, write_capture, conversation):
+def test_the_json_of_a_capture_is_as_its_schema_says(run, write_capture, conversation, complaints):
     write_capture("whole.pcap", [*conversation(), *conversation(40_001), b"\0" * 60])
     write_capture("cut.pcap", conversation(), cut=3)
     outcome = run("flows", "--format", "json", "whole.pcap", "cut.pcap", "nowhere.pcap")
@@ -143,7 +112,7 @@ def test_the_json_of_a_capture_is_as_its_schema_says(run, write_capture, convers
     assert [len(parsed[name]) for name in ("flows", "warnings")] == [6, 2]
 
 
-def test_the_schema_finds_what_is_wrong():
+def test_the_schema_finds_what_is_wrong(complaints):
     right = {
         "schema_version": 1,
         "tool": {"name": "tfrctrace", "version": "0"},

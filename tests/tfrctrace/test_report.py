@@ -48,6 +48,37 @@ def test_a_report_says_what_was_wrong_with_a_capture(run, write_capture, convers
     assert "the file ends inside a record" in outcome.out
 
 
+def test_saved_results_give_the_same_report_without_the_trace(run, capture, tmp_path):
+    first = run("report", capture, "-o", "one.html", "--results", "results")
+    assert (first.status, first.err) == (0, "report written to `one.html`\n")
+    capture.unlink()
+    assert run("report", "--from", "results", "-o", "two.html").status == 0
+    assert (tmp_path / "two.html").read_bytes() == (tmp_path / "one.html").read_bytes()
+    assert (
+        "<h1><bdi>Other</bdi></h1>" in run("report", "--from", "results", "-o", "-", "--title", "Other").out
+    )
+
+
+@pytest.mark.parametrize("beside", [["x.pcap"], ["--filter", "tcp"], ["--join"], ["--results", "other"]])
+def test_what_saved_results_cannot_heed_is_refused(run, beside):
+    outcome = run("report", "--from", "results", *beside)
+    assert outcome.status == 2
+    assert "is of no use to saved results" in outcome.err
+
+
+def test_a_report_of_nothing_says_what_it_needs(run):
+    outcome = run("report")
+    assert outcome.status == 2
+    assert "no trace is named" in outcome.err
+
+
+def test_results_that_are_not_there_are_an_error(run, tmp_path):
+    outcome = run("report", "--from", "nowhere")
+    assert outcome.status == 3
+    assert "`nowhere/results.json`: no such file or directory" in outcome.err
+    assert not list(tmp_path.glob("*.html"))
+
+
 def test_no_report_is_written_when_nothing_can_be_read(run, tmp_path):
     assert run("report", "nowhere.pcap").status == 3
     assert not list(tmp_path.iterdir())

@@ -21,15 +21,14 @@ if TYPE_CHECKING:
     from tfrctrace.parsers.reading import Pass
     from tfrctrace.parsers.tfrc import TfrcParameters
 
-Traces = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="TRACE",
-        help="Captures, simulator traces, printed packets or logs, also compressed; directories of them; "
-        "or - for standard input.",
-        show_default=False,
-    ),
-]
+_TRACES = typer.Argument(
+    metavar="TRACE",
+    help="Captures, simulator traces, printed packets or logs, also compressed; directories of them; "
+    "or - for standard input.",
+    show_default=False,
+)
+Traces = Annotated[list[str], _TRACES]
+OptionalTraces = Annotated[list[str] | None, _TRACES]
 NodeLayer = Literal["agent", "routing", "ip", "queue", "mac", "phy", "link"]
 VantagePoint = Literal["auto", "sender", "receiver", "middle"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,21 +16,45 @@ from tfrctrace.commands.options import (
     Layer,
     MaxDecompressed,
     MaxFlows,
+    OptionalTraces,
     Pair,
     Quiet,
     Strict,
-    Traces,
     Vantage,
     check_place,
     open_trace,
 )
 from tfrctrace.console import Console
+from tfrctrace.errors import UsageError
+from tfrctrace.reports.output import STANDARD_OUTPUT, make_folder, open_output
 from tfrctrace.trace import MAX_DECOMPRESSED_BYTES, MAX_FLOWS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Saved = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="DIRECTORY",
+        help="Make the report of results that --results has saved, without the trace.",
+    ),
+]
+SaveTo = Annotated[
+    str | None,
+    typer.Option(
+        "--results",
+        metavar="DIRECTORY",
+        help="Also save the results there: JSON for the facts, Parquet for the tables.",
+    ),
+]
 
 
 def report(
-    traces: Traces,
+    traces: OptionalTraces = None,
     *,
+    saved: Saved = None,
+    save_to: SaveTo = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -60,13 +84,37 @@ def report(
 ) -> int:
     """Write a report of traces: one HTML file that needs no network and no other file.
 
-    Without -o it is put into the current directory and named after the capture.
+    Without -o it is put into the current directory and named after the capture. With --from it is made of
+    results that were saved before, and is the same to the byte.
     """
-    from tfrctrace.reports.output import STANDARD_OUTPUT
-
+    traces = traces or []
     path = output or default_name(traces)
     check_place(path, traces)
     console = Console(quiet=quiet, strict=strict)
+    if saved is not None:
+        _refuse_beside_saved(
+            {
+                "TRACE": traces,
+                "--results": save_to,
+                "--filter": filter,
+                "--input-format": input_format,
+                "--layer": layer,
+                "--vantage": vantage != "auto",
+                "--dissect": dissect,
+                "--join": join,
+                "--pair": pair,
+                "--clock-offset": clock_offset,
+                "--max-flows": max_flows != MAX_FLOWS,
+                "--max-decompressed": max_decompressed_bytes != MAX_DECOMPRESSED_BYTES,
+            }
+        )
+        _write_saved(saved, path, title)
+        _say_where(path, console)
+        return console.exit_status
+    if not traces:
+        raise UsageError("no trace is named", hint="name one, or results of a report with `--from`")
+    if save_to is not None:
+        make_folder(save_to)
     trace = open_trace(
         traces,
         console,
@@ -82,9 +130,36 @@ def report(
         max_decompressed_bytes=max_decompressed_bytes,
     )
     trace.report(path, title=title)
+    if save_to is not None:
+        trace.save_results(save_to, title=title)
+    _say_where(path, console)
+    return console.exit_status
+
+
+def _refuse_beside_saved(others: Mapping[str, object]) -> None:
+    """Raise if something is given that is decided when a trace is read."""
+    given = [name for name, value in others.items() if value]
+    if given:
+        raise UsageError(
+            f"`{given[0]}` is of no use to saved results",
+            hint="it counts when the trace is read: leave it out, or make the report from the trace",
+        )
+
+
+def _say_where(path: str, console: Console) -> None:
     if path != STANDARD_OUTPUT:
         console.note(f"report written to `{path}`")
-    return console.exit_status
+
+
+def _write_saved(folder: str, path: str, title: str | None) -> None:
+    from tfrctrace.reports.html import render
+    from tfrctrace.reports.model import build_report
+    from tfrctrace.reports.saved import load
+
+    results, saved_title = load(folder)
+    page = render(build_report(results, title=title or saved_title))
+    with open_output(path) as file:
+        file.write(page.encode(errors="backslashreplace"))
 
 
 def default_name(traces: list[str]) -> str:

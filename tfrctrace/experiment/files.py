@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final, Literal, cast, get_args
 
-from tfrctrace.errors import OutputError, UsageError
+from tfrctrace.errors import UsageError
 from tfrctrace.experiment.drawing import chart_of, grid_of
 from tfrctrace.experiment.page import failing, page_of, where_text
 from tfrctrace.reports.grids import comma_separated, latex, markdown
 from tfrctrace.reports.journal import ImageForm, chart_file
-from tfrctrace.reports.output import open_output
+from tfrctrace.reports.output import make_folder, open_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,17 +43,10 @@ def write_results(results: Results, folder: str, forms: Sequence[StudyFormat]) -
     charts = [chart for _, chart in drawn if chart is not None]
     for path, content in _files(results, grids, charts, forms):
         place = os.path.join(folder, path)
-        _make_folder(os.path.dirname(place))
+        make_folder(os.path.dirname(place))
         with open_output(place) as file:
             file.write(content)
     return [name for name, chart in drawn if chart is None]
-
-
-def _make_folder(path: str) -> None:
-    try:
-        os.makedirs(path, exist_ok=True)
-    except OSError as error:
-        raise OutputError(path, (error.strerror or str(error)).lower()) from error
 
 
 def _files(

@@ -1,0 +1,127 @@
+"""Results of a report in a directory, and back: `results.json` with the facts, a Parquet file for each table.
+
+The page made of saved results is that of the trace, byte for byte. `docs/results.schema.json` describes the
+JSON; the tables have the columns of `docs/columns.md`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from tfrctrace.errors import InputError, describe, input_problem
+from tfrctrace.parsers.schema import TABLES, polars_schema
+from tfrctrace.reports.output import make_folder, open_output, open_text_output
+from tfrctrace.reports.results import Results
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tfrctrace.parsers._native import Problem
+
+RESULTS_SCHEMA_VERSION: Final = 1
+"""Version of `results.json`; it changes when a name or a meaning does."""
+
+FACTS_NAME: Final = "results.json"
+
+_MADE: Final = ("rtt_quantiles", "sequence")
+"""Frames that are no tables of the parsers, and may not be there."""
+
+
+def save(results: Results, folder: str, *, title: str, version: str) -> None:
+    """Write `results` of a report called `title` into `folder`, which is made if it is not there."""
+    make_folder(folder)
+    frames = {"flows": results.flows, "bins": results.bins, **results.tables}
+    frames |= {name: frame for name in _MADE if (frame := getattr(results, name)) is not None}
+    for name, frame in frames.items():
+        with open_output(os.path.join(folder, f"{name}.parquet")) as file:
+            frame.write_parquet(file)
+    document = {
+        "schema_version": RESULTS_SCHEMA_VERSION,
+        "tool": {"name": "tfrctrace", "version": version},
+        "title": title,
+        "joined": results.joined,
+        "clock": results.clock,
+        "tables": {name: f"{name}.parquet" for name in frames},
+        "sources": list(results.sources),
+        "warnings": [
+            {**problem, "text": describe(cast("Problem", problem)).text} for problem in results.problems
+        ],
+        "metrics": results.measured,
+    }
+    # written last: a folder without it is not complete
+    with open_text_output(os.path.join(folder, FACTS_NAME)) as text:
+        json.dump(document, text, allow_nan=False, indent=1)
+        text.write("\n")
+
+
+def load(folder: str) -> tuple[Results, str]:
+    """Return the results that were saved in `folder`, and their title.
+
+    Raises `InputError` if they are not there, not whole, or of another version.
+    """
+    document = _document(folder)
+    try:
+        frames = {name: _frame(folder, name) for name in document["tables"]}
+        return Results(
+            flows=frames.pop("flows"),
+            bins=frames.pop("bins"),
+            rtt_quantiles=frames.pop("rtt_quantiles", None),
+            sequence=frames.pop("sequence", None),
+            tables=frames,
+            sources=document["sources"],
+            problems=[
+                {name: value for name, value in problem.items() if name != "text"}
+                for problem in document["warnings"]
+            ],
+            measured=document["metrics"],
+            joined=document["joined"],
+            clock=document["clock"],
+        ), document["title"]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _refused(os.path.join(folder, FACTS_NAME), f"not complete: {error}") from error
+
+
+def _document(folder: str) -> dict[str, Any]:
+    path = os.path.join(folder, FACTS_NAME)
+    try:
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file)
+    except OSError as error:
+        hint = "`tfrctrace report TRACE --results DIRECTORY` writes results"
+        raise _refused(path, (error.strerror or str(error)).lower(), hint) from error
+    except ValueError as error:
+        raise _refused(path, f"no JSON: {error}") from error
+    found = document.get("schema_version") if isinstance(document, dict) else None
+    if found != RESULTS_SCHEMA_VERSION:
+        raise _refused(
+            path,
+            f"results of version {found}, expected {RESULTS_SCHEMA_VERSION}",
+            "make them again from the trace with this release",
+        )
+    return dict(document)
+
+
+def _frame(folder: str, name: str) -> pl.DataFrame:
+    import polars as pl
+    from polars.exceptions import PolarsError
+
+    path = os.path.join(folder, f"{name}.parquet")
+    if name not in TABLES and name not in _MADE:
+        raise _refused(path, "no table of a report")
+    try:
+        frame = pl.read_parquet(path)
+    except (OSError, PolarsError) as error:
+        raise _refused(path, f"cannot be read: {str(error).splitlines()[0]}") from error
+    if name in TABLES and dict(frame.schema) != polars_schema(name):
+        raise _refused(
+            path,
+            "other columns than this release has",
+            "make the results again from the trace with this release",
+        )
+    return frame
+
+
+def _refused(path: str, message: str, hint: str | None = None) -> InputError:
+    return InputError([input_problem(path, "results", message, hint=hint)])

@@ -1,0 +1,118 @@
+"""Saved results: the same page without the trace, and a plain word for what is not there."""
+
+import json
+import shutil
+
+import polars as pl
+import pytest
+
+import tfrctrace
+from tfrctrace.errors import InputError
+from tfrctrace.reports.html import render
+from tfrctrace.reports.json_schema import results_document
+from tfrctrace.reports.model import build_report
+from tfrctrace.reports.saved import load
+
+TRACES = {
+    "capture": ["sample_traces/two-flows.pcapng.gz"],
+    "simulation with TFRC": ["tests/data/ns2/tfrc/mixed.tr.xz"],
+    "802.11": ["tests/data/wifi/ns3-wifi-radiotap-veno-udp-2-1.pcap.gz"],
+    "cut capture": ["tests/data/captures/variant-truncated-last-record.pcap.gz"],
+}
+
+PAIR = ["tests/data/captures/linux-relay-loss-snd.pcap.gz", "tests/data/pair/linux-relay-loss-rcv.pcap.gz"]
+
+
+@pytest.fixture(scope="module")
+def saved(request, tmp_path_factory):
+    """Return a function that saves the results of a trace, and gives their folder and the page."""
+
+    def save(paths, **options):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(request.config.rootpath)
+            trace = tfrctrace.open(paths, **options)
+            folder = trace.save_results(tmp_path_factory.mktemp("results"), title="a title")
+            return folder, trace.report_html(title="a title")
+
+    return save
+
+
+@pytest.mark.filterwarnings("ignore::tfrctrace.TfrctraceWarning")
+@pytest.mark.parametrize("paths", TRACES.values(), ids=TRACES)
+def test_the_page_of_saved_results_is_that_of_the_trace_to_the_byte(saved, paths):
+    folder, page = saved(paths)
+    results, title = load(str(folder))
+    assert render(build_report(results, title=title)) == page
+
+
+def test_a_pair_of_captures_keeps_its_clock(saved):
+    folder, page = saved(PAIR, pair=True)
+    results, title = load(str(folder))
+    assert results.clock is not None
+    assert render(build_report(results, title=title)) == page
+
+
+def test_saving_twice_writes_the_same_bytes(saved):
+    one, two = (saved(TRACES["simulation with TFRC"])[0] for _ in range(2))
+    assert sorted(path.name for path in one.iterdir()) == sorted(path.name for path in two.iterdir())
+    for path in one.iterdir():
+        assert path.read_bytes() == (two / path.name).read_bytes(), path.name
+
+
+def test_the_facts_are_as_their_schema_says(saved, complaints):
+    folder, _ = saved(TRACES["simulation with TFRC"])
+    facts = json.loads((folder / "results.json").read_text())
+    assert not list(complaints(facts, results_document()))
+    assert list(complaints(facts | {"joined": "no"}, results_document()))
+    assert set(facts["tables"].values()) | {"results.json"} == {path.name for path in folder.iterdir()}
+
+
+def spoiled(folder, name):
+    """Spoil saved results in one way."""
+    facts = folder / "results.json"
+    document = json.loads(facts.read_text())
+    match name:
+        case "missing":
+            facts.unlink()
+        case "no JSON":
+            facts.write_text("{")
+        case "a list":
+            facts.write_text("[]")
+        case "of version 99":
+            facts.write_text(json.dumps(document | {"schema_version": 99}))
+        case "without sources":
+            facts.write_text(json.dumps({key: value for key, value in document.items() if key != "sources"}))
+        case "a table from elsewhere":
+            facts.write_text(json.dumps(document | {"tables": {**document["tables"], "../flows": "x"}}))
+        case "a table missing":
+            (folder / "bins.parquet").unlink()
+        case "a table cut":
+            (folder / "flows.parquet").write_bytes(b"PAR1")
+        case "other columns":
+            pl.DataFrame({"a": [1]}).write_parquet(folder / "flows.parquet")
+
+
+SPOILED = {
+    "missing": "no such file or directory",
+    "no JSON": "no JSON",
+    "a list": "results of version None, expected 1",
+    "of version 99": "results of version 99, expected 1",
+    "without sources": "not complete: 'sources'",
+    "a table from elsewhere": "no table of a report",
+    "a table missing": "cannot be read",
+    "a table cut": "cannot be read",
+    "other columns": "other columns than this release has",
+}
+
+
+@pytest.fixture(scope="module")
+def whole(saved):
+    return saved(TRACES["802.11"])[0]
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_spoiled_results_are_refused_with_a_word(whole, tmp_path, name):
+    folder = shutil.copytree(whole, tmp_path / "results")
+    spoiled(folder, name)
+    with pytest.raises(InputError, match=SPOILED[name]):
+        load(str(folder))
