@@ -12,8 +12,8 @@ const RECORD_HEADER: usize = 16;
 struct Variant {
     big_endian: bool,
     nanoseconds: bool,
-    /// Kuznetzov's variant of the 1990s has eight more bytes in each record header.
-    extra: usize,
+    /// Bytes of a record header: Kuznetzov's variant of the 1990s has eight more.
+    header_length: usize,
 }
 
 impl Variant {
@@ -30,7 +30,7 @@ impl Variant {
         let little = known(u32::from_le_bytes(magic)).map(|found| (false, found));
         let big = || known(u32::from_be_bytes(magic)).map(|found| (true, found));
         let (big_endian, (nanoseconds, extra)) = little.or_else(big)?;
-        Some(Self { big_endian, nanoseconds, extra })
+        Some(Self { big_endian, nanoseconds, header_length: RECORD_HEADER + extra })
     }
 }
 
@@ -66,7 +66,7 @@ impl Records for PcapReader {
             time_ns: i64::from(header.seconds) * 1_000_000_000 + i64::from(header.fraction) * unit,
             interface: 0,
             link_type: self.interface[0].link_type,
-            data: &self.input.window()[self.header_length()..self.current],
+            data: self.input.ahead(self.header_length()..self.current),
             // Some writers leave the length on the wire at zero or below what they captured.
             wire_bytes: header.wire_bytes.max(header.captured),
         }))
@@ -125,7 +125,7 @@ impl PcapReader {
 
     #[inline(always)]
     fn header_length(&self) -> usize {
-        RECORD_HEADER + self.variant.extra
+        self.variant.header_length
     }
 
     /// The header of the next record, if all of the record is in the window.

@@ -11,6 +11,7 @@ mod decompress;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -111,6 +112,12 @@ impl Input {
     #[inline(always)]
     pub fn window(&self) -> &[u8] {
         &self.window[self.position..self.end]
+    }
+
+    /// A part of the window, which must reach so far.
+    #[inline(always)]
+    pub fn ahead(&self, part: Range<usize>) -> &[u8] {
+        &self.window[self.position + part.start..self.position + part.end]
     }
 
     /// Move on by `n` bytes of the window.
