@@ -101,10 +101,11 @@ impl FlowTable {
     /// there is any room left.
     #[inline(always)]
     pub fn get_with_pool(&mut self, flow: u32) -> (&mut Flow, &mut Pool) {
-        if self.group_mut(flow).pool_mut().room() < NODES_PER_PACKET {
-            self.lend_room(flow);
+        let group = &mut self.groups[(flow >> GROUP_BITS) as usize];
+        if group.pool_mut().room() < NODES_PER_PACKET {
+            lend(&mut self.room, group);
         }
-        self.group_mut(flow).flow_and_pool(place_of(flow))
+        group.flow_and_pool(place_of(flow))
     }
 
     /// The group that `flow` belongs to.
@@ -114,14 +115,8 @@ impl FlowTable {
     }
 
     /// Give a group's pool room for the packets set aside and one more, if there is any.
-    #[cold]
-    #[inline(never)]
     pub fn lend_room(&mut self, flow: u32) {
-        let group = &mut self.groups[(flow >> GROUP_BITS) as usize];
-        let missing = group.needed_room().saturating_sub(group.pool_mut().room());
-        let loan = missing.max(LOAN).min(self.room);
-        self.room -= loan;
-        group.pool_mut().add_room(loan);
+        lend(&mut self.room, &mut self.groups[(flow >> GROUP_BITS) as usize]);
     }
 
     /// All groups.
@@ -289,6 +284,16 @@ impl FlowTable {
 fn slot_of(ends: Ends) -> usize {
     let mixed = (ends.addresses ^ u64::from(ends.ports) << 16).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> (u64::BITS - RECENT.ilog2())) as usize
+}
+
+/// See [`FlowTable::lend_room`].
+#[cold]
+#[inline(never)]
+fn lend(room: &mut u32, group: &mut Group) {
+    let missing = group.needed_room().saturating_sub(group.pool_mut().room());
+    let loan = missing.max(LOAN).min(*room);
+    *room -= loan;
+    group.pool_mut().add_room(loan);
 }
 
 /// Where a flow is in its group.

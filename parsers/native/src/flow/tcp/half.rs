@@ -306,13 +306,17 @@ impl Half {
     ) {
         self.has_timestamps = true;
         let occupies = segment.payload > 0 || segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN);
-        let order = self.stamp_order((value, echo));
-        if !occupies || order == Some(Ordering::Less) {
+        // What `stamp_order` says, with one comparison where the value has grown.
+        let is_older = |last| SeqNumber(echo).since(SeqNumber(last)) < 0;
+        let (step, is_older) = self.last_stamp.map_or((1, false), |last| {
+            let step = SeqNumber(value).since(SeqNumber(last.0));
+            (step, step < 0 || (step == 0 && is_older(last.1)))
+        });
+        if !occupies || is_older {
             return;
         }
-        let is_new_value = self.last_stamp.is_none_or(|last| last.0 != value);
         self.last_stamp = Some((value, echo));
-        if is_new_value {
+        if step != 0 {
             if self.timestamps.count() == MAX_TIMESTAMPS {
                 self.timestamps.drop_oldest(pool);
             }

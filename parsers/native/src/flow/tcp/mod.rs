@@ -180,8 +180,13 @@ impl Connection {
     }
 
     /// What one side sent.
+    #[inline(always)]
     pub fn half(&self, side: Side) -> &Half {
-        &self.halves[side as usize]
+        let [low, high] = &self.halves;
+        match side {
+            Side::Low => low,
+            Side::High => high,
+        }
     }
 
     /// Whether any of its segments could be read.
@@ -277,7 +282,7 @@ impl Connection {
                 outcome.handshake_rtt_ns = self.complete_handshake(side, &segment.apart());
             }
         }
-        let sender = &mut self.halves[side as usize];
+        let (sender, _) = self.split(side);
         sender.windows.on_segment(segment.tcp.flags, segment.tcp.window, segment.time_ns);
         sender.order.note(segment.carrier.ip_id);
         self.last_ns = self.last_ns.max(segment.time_ns);
