@@ -24,9 +24,9 @@ use crate::summary::SourceSummary;
 use crate::text::{Given, TextTrace};
 use crate::wire;
 
-/// Packets decoded in one go: 64 kB where all are plain, which stays in the second-level cache. With
+/// Packets decoded in one go: 180 kB where all are plain, which stays in the second-level cache. With
 /// fewer, waking the other thread costs more than decoding.
-const BATCH: usize = 1024;
+const BATCH: usize = 2048;
 /// Batches that are decoded and wait.
 const WAITING: usize = 4;
 /// Snap length given to the filter compiler; it only decides how much an accepting filter keeps.
