@@ -100,6 +100,13 @@ def test_drops_have_their_reason(whole: dict[Ends, Row]) -> None:
     assert (forth["dropped_packets"], forth["drop_reasons"]) == (6, "link queue 6")
 
 
+def test_blocks_of_sack_tell_what_repaired_the_losses() -> None:
+    """ns-3's TcpSocketBase has SACK on: all that it sends again in a recovery but the first is of SACK."""
+    (row,) = (row for row in rows_of(DATA / "p2p-newreno.tr.xz").values() if row["sack_retransmissions"])
+    repaired = row["fast_retransmissions"] + row["sack_retransmissions"]
+    assert (repaired, row["recovery_episodes"]) == (row["retransmitted_packets"], row["fast_retransmissions"])
+
+
 @pytest.mark.parametrize("trace", ["p2p-newreno.tr.xz", "p2p-newreno-ip.tr.xz"])
 def test_delays_are_flow_monitors(trace: str) -> None:
     truth = truth_of("p2p-newreno")
@@ -151,7 +158,13 @@ def test_older_releases_print_the_same(release: str, tmp_path: Path) -> None:
     assert ours.keys() == expected.keys()
     has_options = release in ("3.22", "3.30")
     of_options = {"source", "ts_rtt_samples", "ts_rtt_min_ms", "ts_rtt_mean_ms", "ts_rtt_max_ms"}
-    of_options |= {"receive_window_min_bytes", "receive_window_max_bytes"}
+    of_options |= {"receive_window_min_bytes", "receive_window_max_bytes", "max_flight_bytes"}
+    of_options |= {
+        "fast_retransmissions",
+        "sack_retransmissions",
+        "mean_flight_bytes",
+        "slow_start_exit_bytes",
+    }
     for ends, row in ours.items():
         different = {name for name in row if row[name] != expected[ends][name]}
         assert different <= ({"source"} if has_options else of_options), ends

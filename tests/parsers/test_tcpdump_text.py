@@ -196,6 +196,27 @@ def test_any_option_gives_the_flows_of_the_capture(capture: str, options: str, t
     check(expected, flows_of(printed_by_tcpdump(path, options)), options)
 
 
+@pytest.mark.skipif(shutil.which("tcpdump") is None, reason="tcpdump is not installed")
+@pytest.mark.parametrize("options", ["-nn -tt -v", "-nn -tt -v -S", "-nn -ttttt -v", "-nn -tt"])
+@pytest.mark.parametrize("capture", ["linux-relay-loss-snd.pcap", "linux-seq-wrap-snd.pcap"])
+def test_blocks_of_sack_are_those_of_the_capture(capture: str, options: str, tmp_path: Path) -> None:
+    path = unpacked(capture, tmp_path)
+    whole, text = tfrctrace.open(path), tfrctrace.open(printed_by_tcpdump(path, options))
+    columns = ["sack_packets", "dsack_packets", "max_sack_blocks"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for trace in (whole, text):
+            trace.read("flows", "tcp")
+    assert text.tcp.select(columns).equals(whole.tcp.select(columns))
+    assert text.tcp["sack_packets"].sum() > 20
+    classes = ["max_flight_bytes", "spurious_retransmissions"]
+    if "-v" in options:
+        # without time to live it is less sure where the capture was taken, and what can be seen there
+        classes += ["fast_retransmissions", "sack_retransmissions", "rto_retransmissions", "tail_loss_probes"]
+        classes += ["unexplained_retransmissions", "lost_after_tap"]
+    assert text.flows.select(classes).equals(whole.flows.select(classes))
+
+
 def as_version_3(line: str) -> str:
     """Write a line as tcpdump 3 printed it."""
     found = re.fullmatch(
@@ -249,6 +270,7 @@ def test_names_stand_for_addresses_and_ports(tmp_path: Path) -> None:
         ("linux-small-flows-snd.nn-t", "no times"),
         ("linux-udp-vs-tcp-rcv.nn-tt-q", "no TCP headers"),
         ("linux-udp-vs-tcp-rcv.nn-tt", "no sizes of frames"),
+        ("linux-udp-vs-tcp-rcv.nn-tt", "no IP headers (tcpdump -v)"),
     ],
 )
 def test_what_a_text_leaves_out_is_said(text: str, words: str) -> None:

@@ -117,12 +117,15 @@ impl Sack {
     /// Neither.
     pub const NONE: Self = Self(0);
 
+    /// Blocks that a line of a text has printed; the reader of the text still has them.
+    pub const PRINTED: Self = Self(u16::MAX - 1);
+
     /// "SACK permitted", on SYN.
     pub const PERMITTED: Self = Self(u16::MAX);
 
     /// Blocks that are kept beside the batch; None if that has too many packets to say where.
     pub fn with_blocks(aside: Aside) -> Option<Self> {
-        u16::try_from(aside.get()).ok().map(Self).filter(|sack| *sack != Self::PERMITTED)
+        u16::try_from(aside.get()).ok().map(Self).filter(|sack| !sack.is_mark())
     }
 
     /// Whether the SYN permits selective acknowledgements.
@@ -133,7 +136,11 @@ impl Sack {
     /// Where the blocks are, if there are any.
     #[inline(always)]
     pub fn blocks(self) -> Option<Aside> {
-        if self.is_permitted() { None } else { Aside::new(u32::from(self.0)) }
+        if self.is_mark() { None } else { Aside::new(u32::from(self.0)) }
+    }
+
+    fn is_mark(self) -> bool {
+        self == Self::PERMITTED || self == Self::PRINTED
     }
 }
 

@@ -15,12 +15,14 @@ pub mod ns3;
 mod number;
 mod packets;
 mod passing;
+pub mod sacks;
 pub mod ss;
 pub mod tcpdump;
 pub mod tcpvars;
 #[cfg(test)]
 mod tests;
 
+use crate::asides::SackBlocks;
 use crate::capture::{Interface, LinkType};
 use crate::error::{ProblemKind, ReadError};
 use crate::event::{Address, Packet};
@@ -132,6 +134,11 @@ pub trait LineFormat: Send {
     /// Samples of variables that stand among the packets, taken out.
     fn take_samples(&mut self) -> Vec<VariableSample> {
         Vec::new()
+    }
+
+    /// The SACK blocks of the packet that was given, if it says that it has some.
+    fn take_sack(&mut self) -> Option<SackBlocks> {
+        None
     }
 
     /// What is to be said of the trace as a whole, such as times too coarse for delays.

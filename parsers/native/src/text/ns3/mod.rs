@@ -20,7 +20,9 @@ mod waiting;
 use hashbrown::HashMap;
 use memchr::memmem::Finder;
 
+use super::sacks::{PrintedBlocks, has_blocks};
 use super::{LineFormat, Names, Outcome};
+use crate::asides::SackBlocks;
 use crate::event::{Event, NodeLayer, Packet, PathPoint, Sighting};
 use headers::Frame;
 use identity::Identities;
@@ -49,6 +51,8 @@ pub struct Ns3 {
     stations: Stations,
     roles: Roles,
     waiting: Waiting,
+    /// SACK blocks of packets that are not given yet.
+    sacks: PrintedBlocks,
     identities: Identities,
     precision: Precision,
     drops_of_one_device: u64,
@@ -65,6 +69,7 @@ impl Default for Ns3 {
             stations: Stations::default(),
             roles: Roles::default(),
             waiting: Waiting::default(),
+            sacks: PrintedBlocks::default(),
             identities: Identities::default(),
             precision: Precision::default(),
             drops_of_one_device: 0,
@@ -88,7 +93,14 @@ impl LineFormat for Ns3 {
             Ok(frame) => frame,
             Err(expected) => return Outcome::Wrong(expected),
         };
-        let Some(place) = prefix.place else { return self.read_of_one_device(&prefix) };
+        let Some(place) = prefix.place else {
+            let outcome = self.read_of_one_device(&prefix);
+            if outcome == Outcome::Packet {
+                self.keep_sack(line, packet);
+            }
+            return outcome;
+        };
+        self.keep_sack(line, packet);
         let question = self.locate(&prefix, place, frame, packet);
         if self.waiting.is_empty() && self.is_answered(question, packet) {
             // The usual case.
@@ -113,6 +125,10 @@ impl LineFormat for Ns3 {
         &self.names
     }
 
+    fn take_sack(&mut self) -> Option<SackBlocks> {
+        self.sacks.take()
+    }
+
     fn remarks(&self) -> Vec<String> {
         let drops = self.drops_of_one_device;
         let of_one_device = (drops > 0).then(|| {
@@ -131,6 +147,13 @@ impl LineFormat for Ns3 {
 }
 
 impl Ns3 {
+    /// Keep the SACK blocks of the packet that is being read; it will be given.
+    fn keep_sack(&mut self, line: &[u8], packet: &Packet) {
+        if has_blocks(packet) {
+            self.sacks.push(transport::sack_blocks(line));
+        }
+    }
+
     /// A line without a place: as a capture at the device would show it.
     fn read_of_one_device(&mut self, prefix: &Prefix<'_>) -> Outcome {
         match prefix.event {

@@ -1,7 +1,9 @@
 //! TCP and UDP headers, and what is behind them.
 
 use super::scanner::Scanner;
+use crate::asides::SackBlocks;
 use crate::event::{Network, Sack, Tcp, TcpFlags, Transport};
+use crate::text::sacks;
 
 /// Bytes of a TCP header without options.
 const TCP_HEADER: u32 = 20;
@@ -135,11 +137,20 @@ fn read_option(name: &[u8], value: &[u8], tcp: &mut Tcp) -> Option<u32> {
         }
         b"Sack" => {
             let blocks: u8 = value.after(b"blocks: ")?.small()?;
+            tcp.options.sack = Sack::PRINTED;
             Some(2 + 8 * u32::from(blocks))
         }
         b"End" | b"NOP" => Some(1),
         _ => None,
     }
+}
+
+/// The blocks of a line that has some: `ns3::TcpOptionSack(blocks: 2,[18001,19001][10001,17001])`.
+pub fn sack_blocks(line: &[u8]) -> SackBlocks {
+    let mut scanner = Scanner::new(line);
+    let Some(option) = scanner.after(b"TcpOptionSack(") else { return SackBlocks::default() };
+    option.until(b',');
+    sacks::read(option.rest(), *b"[,]", 0)
 }
 
 fn padded(options: u32) -> u32 {
@@ -207,6 +218,14 @@ mod tests {
         assert_eq!(payload(") Payload (size=300) Payload (size=200)", 520), 500);
         assert_eq!(payload(" ns3::TcpOptionUnknown(9)) Payload (size=500)", 532), 500);
         assert_eq!(payload(") Payload (size=500)", 532), 500);
+    }
+
+    #[test]
+    fn test_blocks_are_read_where_the_options_have_some() {
+        let line = b"r 1 /NodeList/0 ns3::TcpHeader (1 > 2 [ACK] Seq=1 Ack=1 Win=5 ns3::TcpOptionTS(7;5) \
+            ns3::TcpOptionSack(blocks: 2,[18001,19001][10001,17001]))";
+        assert_eq!(sack_blocks(line).blocks(), [(18_001, 19_001), (10_001, 17_001)]);
+        assert_eq!(sack_blocks(b"ns3::TcpOptionSack(blocks: 1").blocks(), []);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! One packet out of what its lines say.
 
 use super::conversations::Numbers;
-use super::{Tcpdump, datagram, ends, ip, link, tcp};
+use super::{Tcpdump, datagram, ends, ip, link, options, tcp};
 use crate::event::{
-    Endpoints, Event, Family, Layer, Network, Packet, Reason, Stop, Tcp, TcpFlags, Transport,
+    Endpoints, Event, Family, Layer, Network, Packet, Reason, Sack, Stop, Tcp, TcpFlags, Transport,
 };
 use crate::flow::key::FlowKey;
 use crate::flow::tcp::Carrier;
@@ -111,7 +111,7 @@ impl Start {
             if header.is_cut {
                 packet.stop = Some(Stop { layer: Layer::Tcp, reason: Reason::Cut });
             }
-            return Ok(take_tcp(&header, ip, format, network));
+            return Ok(take_tcp(&header, ip, text, format, network));
         }
         if text.starts_with(b"Flags [") {
             return Err(A_TCP_HEADER);
@@ -185,11 +185,12 @@ pub fn tcp_alone(number: u64, endpoints: &Endpoints, header: &tcp::Header, numbe
     packet
 }
 
-/// Take in a TCP header. Its length with the payload is known unless it was cut.
+/// Take in the TCP header that `text` begins with. Its length with the payload is known unless it was cut.
 #[inline]
 fn take_tcp(
     header: &tcp::Header,
     ip: &ip::Header,
+    text: &[u8],
     format: &mut Tcpdump,
     network: &mut Network,
 ) -> Option<u32> {
@@ -202,6 +203,11 @@ fn take_tcp(
         let place = format.conversations.place(key);
         let numbers = format.conversations.resolve(place, side, header);
         place_in_stream(header, numbers, network);
+        format.seen.no_ip_header |= network.endpoints.family == Family::V4 && network.ip_id.is_none();
+        if network.tcp.options.sack == Sack::PRINTED {
+            let offset = numbers.ack.wrapping_sub(header.ack.unwrap_or(numbers.ack));
+            format.sacks.push(options::sack_blocks(text, offset));
+        }
     } else {
         format.seen.tcp_without_header |= !header.is_cut;
     }

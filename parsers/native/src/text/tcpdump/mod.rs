@@ -20,8 +20,10 @@ mod tcp;
 #[cfg(test)]
 mod tests;
 
+use super::sacks::PrintedBlocks;
 use super::{Given, LineFormat, Names, Next, Outcome, PassingCounts, Usual};
-use crate::event::{Endpoints, Packet};
+use crate::asides::SackBlocks;
+use crate::event::{Endpoints, Family, Packet};
 use assembly::Start;
 use backlog::{Backlog, Meaning};
 use conversations::Conversations;
@@ -75,6 +77,8 @@ struct Seen {
     dates: bool,
     frames_without_length: bool,
     tcp_without_header: bool,
+    /// IPv4 packets of TCP without what -v prints.
+    no_ip_header: bool,
     /// Packets whose second line did not come.
     halves: u64,
     /// Bytes of packets as text (-A).
@@ -94,6 +98,8 @@ pub struct Tcpdump {
     backlog: Backlog,
     /// The first line of a packet, until its second one comes.
     half: Option<Start>,
+    /// SACK blocks of packets that are not given yet.
+    sacks: PrintedBlocks,
     seen: Seen,
 }
 
@@ -132,6 +138,10 @@ impl LineFormat for Tcpdump {
         Some(&self.hosts)
     }
 
+    fn take_sack(&mut self) -> Option<SackBlocks> {
+        self.sacks.take()
+    }
+
     fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         let mut say = |is_so: bool, words: &str| {
@@ -161,6 +171,11 @@ impl LineFormat for Tcpdump {
         say(
             seen.tcp_without_header,
             "the text has no TCP headers (tcpdump -q): no retransmissions, RTT or states",
+        );
+        say(
+            seen.no_ip_header,
+            "the text has no IP headers (tcpdump -v): without identifications a copy that the network made may be \
+             taken for sent again, and nothing is known of congestion marks",
         );
         if seen.halves > 0 {
             remarks
@@ -194,6 +209,7 @@ impl Tcpdump {
         self.seen.halves += u64::from(self.half.take().is_some());
         self.seen.times = true;
         self.seen.frames_without_length = true;
+        self.seen.no_ip_header |= endpoints.family == Family::V4;
         let time_ns = self.time_ns(stamp);
         if is_plain {
             next.plain.time_ns = time_ns;

@@ -1,7 +1,9 @@
 //! TCP options as they are printed: `nop,nop,TS val 1 ecr 2` or `nop,nop,timestamp 1 2`.
 
 use super::scan::{number, number_after};
+use crate::asides::SackBlocks;
 use crate::event::{Sack, TcpOptions};
+use crate::text::sacks;
 
 /// RFC 7323 section 2.3: a larger shift count must be taken for 14.
 const MAX_WINDOW_SCALE: u32 = 14;
@@ -76,9 +78,20 @@ fn one(option: &[u8], known: &mut TcpOptions) -> u32 {
             known.sack = Sack::PERMITTED;
             2
         }
-        _ if option.starts_with(b"sack ") => 2 + 8 * memchr::memchr_iter(b'{', option).count().min(4) as u32,
+        _ if option.starts_with(b"sack ") => {
+            known.sack = Sack::PRINTED;
+            2 + 8 * memchr::memchr_iter(b'{', option).count().min(4) as u32
+        }
         _ => 0,
     }
+}
+
+/// The blocks in the options of a header that has some; `offset` is what its acknowledgement is behind the
+/// wire's, which they are too.
+pub fn sack_blocks(header: &[u8], offset: u32) -> SackBlocks {
+    let option = memchr::memmem::find(header, b"sack ").and_then(|at| header.get(at..)).unwrap_or_default();
+    let first = memchr::memchr(b'{', option).and_then(|at| option.get(at..)).unwrap_or_default();
+    sacks::read(first, *b"{:}", offset)
 }
 
 #[inline(always)]
