@@ -689,7 +689,8 @@ TCP: Final = (
         "unwatched_segments",
         "uint64",
         "",
-        "segments not followed to their acknowledgement because 65,536 others were outstanding",
+        "segments not followed to their acknowledgement because 65,536 others of the direction were "
+        "outstanding, or 1,048,576 of all; and packets that repeat more than 1,024 at once",
     ),
 )
 

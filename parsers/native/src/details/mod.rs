@@ -8,6 +8,7 @@ mod transmissions;
 use crate::event::{Packet, Tcp, TcpFlags};
 use crate::flow::key::Side;
 use crate::flow::tcp::{Connection, Outcome};
+use transmissions::Room;
 pub use transmissions::Transmissions;
 
 /// Duplicates of one acknowledgement that make a sender send again (RFC 5681 section 3.2).
@@ -174,6 +175,7 @@ struct Acknowledgement {
 #[derive(Debug, Default)]
 pub struct AllDetails {
     flows: Vec<Option<Box<[Details; 2]>>>,
+    room: Room,
 }
 
 impl AllDetails {
@@ -197,7 +199,8 @@ impl AllDetails {
         if index >= self.flows.len() {
             self.flows.resize_with(index + 1, || None);
         }
-        let Some(both) = self.flows.get_mut(index).map(|both| both.get_or_insert_default()) else { return };
+        let Self { flows, room } = self;
+        let Some(both) = flows.get_mut(index).map(|both| both.get_or_insert_default()) else { return };
         let [low, high] = &mut **both;
         let (mine, theirs) = match side {
             Side::Low => (low, high),
@@ -213,7 +216,7 @@ impl AllDetails {
         let fin = i64::from(tcp.flags.has(TcpFlags::FIN));
         let end = start + syn + i64::from(payload) + fin;
         if end > start && !tcp.flags.has(TcpFlags::RST) {
-            mine.transmissions.on_sent(start, end, packet.time_ns);
+            mine.transmissions.on_sent((start, end), packet.time_ns, room);
         }
         if fin > 0 {
             mine.end = Some(end - 1);
@@ -225,7 +228,7 @@ impl AllDetails {
             theirs.is_answered |= position > 1;
             let is_pure = payload == 0 && fin + syn == 0 && !tcp.flags.has(TcpFlags::RST);
             mine.note_acknowledgement(tcp, is_pure && theirs.transmissions.is_waiting());
-            theirs.transmissions.on_acknowledged(position, packet.time_ns);
+            theirs.transmissions.on_acknowledged(position, packet.time_ns, room);
         }
     }
 }
