@@ -6,7 +6,8 @@ BENCH  ?=
 
 BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.done
-SAMPLES := sample_traces/two-flows.pcapng.gz sample_traces/mixed.pcap.zst sample_traces/dumbbell.tr.xz
+SAMPLES := sample_traces/two-flows.pcapng.gz sample_traces/mixed.pcap.zst sample_traces/dumbbell.tr.xz \
+	sample_traces/dccp-ccid3.pcap.gz
 
 # What the compiled core is made from: a change to any of them builds it again.
 CORE := pyproject.toml MANIFEST.in Cargo.toml Cargo.lock $(shell find parsers/native -path '*/target' -prune -o \

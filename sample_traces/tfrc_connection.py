@@ -1,16 +1,18 @@
 """Make the DCCP sample: one CCID 3 connection over a bottleneck that is simulated here.
 
-A sender and a receiver obey RFC 5348 and RFC 4342; between them lie a link of 800 kbit/s with a short queue and
-now and then a loss. Every packet is a real one, made with scapy. The capture is what the receiver's host sees
-(`dccp-ccid3.pcap.gz`), or with `--at sender` the sender's. `dccp-ccid3.truth.json` is what both ends computed.
+A sender and a receiver obey RFC 5348 and RFC 4342; between them lie a link of 800 kbit/s with a short queue
+and now and then a loss. Every packet is a real one, made with scapy. The capture is what the receiver's host
+sees (`dccp-ccid3.pcap.gz`), or with `--at sender` the sender's. What both ends computed is in
+`dccp-ccid3.truth.json`.
 
-Run `python sample_traces/tfrc_connection.py [--at sender] FILE.pcap.gz [TRUTH.json]`; each run gives the same.
+Run `python sample_traces/tfrc_connection.py [--at sender] FILE.pcap.gz [TRUTH.json]`; all runs are the same.
 """
 
 from __future__ import annotations
 
 import gzip
 import heapq
+import itertools
 import json
 import math
 import random
@@ -80,7 +82,7 @@ class Clock:
 
 
 def f(p: float) -> float:
-    """Return f of X = s / (R f(p)), with b = 1 and t_RTO = 4 R (RFC 5348 section 3.1)."""
+    """Return what s / (R X) is at this p, with b = 1 and t_RTO = 4 R (RFC 5348 section 3.1)."""
     return math.sqrt(2 * p / 3) + 12 * math.sqrt(3 * p / 8) * p * (1 + 32 * p * p)
 
 
@@ -158,7 +160,7 @@ class Receiver:
     def closed(self) -> list[float]:
         """Return I_1 and so on."""
         starts = [event.start for event in self.events]
-        lengths = [float(after - before) for before, after in zip(starts, starts[1:], strict=False)]
+        lengths = [float(after - before) for before, after in itertools.pairwise(starts)]
         return [*reversed(lengths), self.first_interval][: len(WEIGHTS)] if starts else []
 
     def open_length(self) -> int:
@@ -179,9 +181,8 @@ class Receiver:
         discount = self._open_discount(length)
         old = [weight * one for weight, one in zip(WEIGHTS, self.discounts, strict=False)]
         total_1 = sum(a * b for a, b in zip(closed, old, strict=True))
-        new = [WEIGHTS[0]] + [
-            weight * one * discount for weight, one in zip(WEIGHTS[1:], self.discounts, strict=False)
-        ][: len(closed) - 1]
+        shifted = zip(WEIGHTS[1 : len(closed)], self.discounts, strict=False)
+        new = [WEIGHTS[0], *(weight * one * discount for weight, one in shifted)]
         total_0 = sum(a * b for a, b in zip([length, *closed], new, strict=False))
         return 1 / max(total_0 / sum(new), total_1 / sum(old))
 
@@ -274,9 +275,7 @@ class Connection:
         rate = min(4 * SIZE, max(2 * SIZE, 4380)) / r_s
         now_s = self.clock.now / SECOND
         root = math.sqrt(r_s)
-        return Sender(
-            rate, r_s, now_s, rate, root, r_s, x_recv_set=[(math.inf, now_s)], timer_s=now_s + 2.0
-        )
+        return Sender(rate, r_s, now_s, rate, root, r_s, x_recv_set=[(math.inf, now_s)], timer_s=now_s + 2.0)
 
     def _send(self) -> None:
         now_ns, sender = self.clock.now, self.sender
@@ -365,8 +364,8 @@ class Connection:
         if not events:
             return b""
         lengths = [(self.receiver.open_length(), events[-1].lost)]
-        starts = zip(events, events[1:], strict=False)
-        lengths += [(after.start - before.start, before.lost) for before, after in starts][:-9:-1]
+        pairs = itertools.pairwise(events)
+        lengths += [(after.start - before.start, before.lost) for before, after in pairs][:-9:-1]
         rows = [struct.pack("!III", all_of - lost, lost, all_of) for all_of, lost in lengths]
         return option(LOSS_INTERVALS, b"\0" + b"".join(row[1:4] + row[5:8] + row[9:12] for row in rows))
 

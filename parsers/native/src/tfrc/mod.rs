@@ -19,6 +19,7 @@ pub mod ns2;
 pub mod profile;
 pub mod receiver;
 pub mod round_trip;
+pub mod segment_size;
 pub mod sender;
 pub mod sequence;
 pub mod small_packets;

@@ -72,7 +72,8 @@ impl Profile {
     pub fn sender(self, s: f64) -> SenderProfile {
         match self {
             Self::Rfc5348 => SenderProfile::rfc5348(s),
-            Self::Rfc3448 | Self::Linux => SenderProfile::rfc3448(s),
+            Self::Rfc3448 => SenderProfile::rfc3448(s),
+            Self::Linux => SenderProfile::linux(s),
         }
     }
 }
@@ -100,7 +101,7 @@ pub struct ReceiverProfile {
     pub t_rto_factor: f64,
     /// Round-trip time while none is known, as DCCP's fallback.
     pub fallback_rtt: f64,
-    /// Segment size; None takes the mean payload so far.
+    /// Segment size; None takes that of the packets so far.
     pub s: Option<f64>,
 }
 
@@ -180,6 +181,9 @@ pub struct SenderProfile {
     pub t_mbi: f64,
     /// What the initial rate follows.
     pub initial_rate: InitialRate,
+    /// Whether a sender of RFC 3448 begins with the initial window and not with one packet per second
+    /// (RFC 4342 section 5).
+    pub opens_with_window: bool,
     /// Set for small packets (RFC 4828, RFC 5622): bytes of header that each counts.
     pub small_packets: Option<f64>,
     /// The handshake's round-trip time, if it is known.
@@ -199,13 +203,19 @@ impl SenderProfile {
             q2: 0.9,
             t_mbi: 64.0,
             initial_rate: InitialRate::Fixed,
+            opens_with_window: false,
             small_packets: None,
             handshake_rtt: None,
         }
     }
 
-    /// RFC 3448, whose sender Linux's CCID 3 follows, too.
+    /// RFC 3448.
     pub fn rfc3448(s: f64) -> Self {
         Self { rules: SenderRules::Rfc3448, ..Self::rfc5348(s) }
+    }
+
+    /// Linux's CCID 3: the same but for the beginning.
+    pub fn linux(s: f64) -> Self {
+        Self { opens_with_window: true, ..Self::rfc3448(s) }
     }
 }

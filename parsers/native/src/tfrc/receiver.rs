@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::losses::{Arrival, Kind};
 use super::profile::{FirstInterval, ReceiverProfile, Target};
+use super::segment_size::SegmentSize;
 use super::sequence::Unwrapper;
 use super::tracker::{Circumstances, RefillingTracker};
 use super::{DataPacket, EPS_T};
@@ -43,8 +44,7 @@ pub struct Receiver {
     highest_x_recv: f64,
     /// The receive rate that the receiver itself names, if that is known.
     named_x_recv: Option<f64>,
-    packets: u64,
-    bytes: u64,
+    size: SegmentSize,
     reporting: Reporting,
 }
 
@@ -74,8 +74,7 @@ impl Receiver {
             crowded: 0,
             highest_x_recv: 0.0,
             named_x_recv: None,
-            packets: 0,
-            bytes: 0,
+            size: SegmentSize::default(),
             reporting: Reporting::default(),
         }
     }
@@ -87,8 +86,7 @@ impl Receiver {
 
     /// Segment size.
     pub fn s(&self) -> f64 {
-        let mean = || if self.packets > 0 { self.bytes as f64 / self.packets as f64 } else { 0.0 };
-        self.profile.s.unwrap_or_else(mean)
+        self.profile.s.or(self.size.s()).unwrap_or(0.0)
     }
 
     /// Loss event rate at `time`.
@@ -165,8 +163,7 @@ impl Receiver {
         if packet.bytes == 0 {
             return;
         }
-        self.packets += 1;
-        self.bytes = self.bytes.saturating_add(u64::from(packet.bytes));
+        self.size.take(packet.bytes);
         self.reporting.bytes = self.reporting.bytes.saturating_add(u64::from(packet.bytes));
         self.recent.push_back((packet.time, packet.bytes));
         self.recent_bytes += u64::from(packet.bytes);

@@ -1,6 +1,6 @@
 //! The sender of RFC 3448, section 4, with errata 270 and 1458.
 
-use super::{Step, x_equation};
+use super::{Step, initial_window, x_equation};
 use crate::tfrc::Report;
 use crate::tfrc::profile::SenderProfile;
 use crate::tfrc::round_trip::RoundTrip;
@@ -23,12 +23,13 @@ pub struct Rfc3448 {
     x_recv: f64,
     /// When X was last doubled: tld.
     tld: f64,
+    has_report: bool,
 }
 
 impl Rfc3448 {
-    /// Start (section 4.2): one packet per second.
+    /// Start (section 4.2): one packet per second, or the initial window.
     pub fn new(profile: &SenderProfile, time: f64) -> Self {
-        Self {
+        let mut sender = Self {
             profile: *profile,
             x: profile.s,
             x_calc: None,
@@ -36,7 +37,20 @@ impl Rfc3448 {
             timer: time + FIRST_TIMER,
             x_recv: 0.0,
             tld: f64::NEG_INFINITY,
+            has_report: false,
+        };
+        let handshake_rtt = profile.handshake_rtt.filter(|rtt| *rtt > 0.0 && rtt.is_finite());
+        if let Some(rtt) = handshake_rtt.filter(|_| profile.opens_with_window) {
+            sender.round_trip = Some(RoundTrip::after(None, rtt, profile.q, profile.q2));
+            sender.open(time, rtt);
         }
+        sender
+    }
+
+    /// The initial window per round-trip time (RFC 4342 section 5).
+    fn open(&mut self, time: f64, r: f64) {
+        self.x = initial_window(self.profile.mss.unwrap_or(self.profile.s)) / r;
+        self.tld = time;
     }
 
     fn floor(&self) -> f64 {
@@ -59,7 +73,12 @@ impl Rfc3448 {
         self.round_trip = Some(round_trip);
         self.x_recv = report.x_recv;
         self.x_calc = x_equation(&self.profile, round_trip.r, report.p);
-        self.update_x(report.time, round_trip.r);
+        let is_first = !std::mem::replace(&mut self.has_report, true);
+        if is_first && self.profile.opens_with_window {
+            self.open(report.time, round_trip.r);
+        } else {
+            self.update_x(report.time, round_trip.r);
+        }
         self.set_timer(report.time);
     }
 

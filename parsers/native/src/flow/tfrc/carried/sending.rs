@@ -4,12 +4,11 @@ use super::super::findings::{Finding, Kind};
 use super::super::samples::{RfcSender, TakenReport};
 use crate::tfrc::Report;
 use crate::tfrc::profile::SenderProfile;
+use crate::tfrc::segment_size::SegmentSize;
 use crate::tfrc::sender::{Sender, Step};
 
 /// Nofeedback timeouts in a row that are lived through: by then the rate is at its least.
 const MAX_TIMEOUTS: usize = 128;
-/// What one packet leaves of the segment size, as in R.
-const KEPT: f64 = 0.9;
 /// Below this share of the allowed rate a sender has too little to send.
 const DATA_LIMITED: f64 = 0.9;
 /// Sending by this much too fast is sending too fast: clocks tick, and R is an estimate.
@@ -23,9 +22,7 @@ pub struct Sending {
     sender: Option<Sender>,
     is_whole: bool,
     start: Option<f64>,
-    /// Mean payload: s, of so many packets.
-    s: Option<f64>,
-    packets: u32,
+    size: SegmentSize,
     last_sent: Option<f64>,
     timer_set: f64,
     /// Payload since the last report, and when that came.
@@ -59,8 +56,7 @@ impl Sending {
             sender: None,
             is_whole,
             start: None,
-            s: None,
-            packets: 0,
+            size: SegmentSize::default(),
             last_sent: None,
             timer_set: 0.0,
             since_report: 0,
@@ -84,11 +80,8 @@ impl Sending {
         self.last_sent = Some(time);
         self.since_report = self.since_report.saturating_add(u64::from(bytes));
         let size = f64::from(bytes);
-        // The first packets of a flow may be small, so the first ones weigh the same.
-        self.packets = self.packets.saturating_add(1);
-        let weight = (1.0 / f64::from(self.packets)).max(1.0 - KEPT);
-        let s = self.s.map_or(size, |s| s + weight * (size - s));
-        self.s = Some(s);
+        self.size.take(bytes);
+        let s = self.size.s()?;
         let sender = self.sender.as_mut()?;
         sender.set_s(s);
         let rate = TOLERANCE * sender.x().max(sender.x_inst());
@@ -149,7 +142,7 @@ impl Sending {
     ) -> Option<TakenReport> {
         self.is_shown = shows_sending;
         let time = report.time;
-        let s = self.s.unwrap_or(self.profile.s);
+        let s = self.size.s().unwrap_or(self.profile.s);
         let start = self.start.filter(|_| self.is_whole).unwrap_or(time);
         let profile = SenderProfile { s, ..self.profile };
         let sender = self.sender.get_or_insert_with(|| Sender::new(&profile, start));
