@@ -120,7 +120,10 @@ impl Behind {
         let missing = |time: f64| (bytes as f64 - x_recv * time) * data as f64 / bytes as f64;
         let error = |missing: &f64| (missing - missing.round().max(0.0)).abs();
         let candidates = [told.time - since.1, last.time + told.elapsed - since.0].map(missing);
-        let best = candidates.into_iter().min_by(|one, other| error(one).total_cmp(&error(other)));
+        // Reports that a queue has pushed together have no time between them, and yet a packet came.
+        let came = |missing: &f64| data as f64 - missing >= 1.0 - WHOLE;
+        let best =
+            candidates.into_iter().filter(came).min_by(|one, other| error(one).total_cmp(&error(other)));
         let is_early = told.time - since.1 < self.receiving.state.rtt();
         match best {
             // That rate is of a whole round-trip time (RFC 5348 section 6.2), of which most was before.
