@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 from dccp_packets import (
+    CONFIRM_R,
     ELAPSED_TIME,
     LOSS_EVENT_RATE,
     LOSS_INTERVALS,
     RECEIVE_RATE,
+    TIMESTAMP,
+    TIMESTAMP_ECHO,
     Kind,
     handshake,
     option,
@@ -297,6 +300,26 @@ def test_loss_intervals_alone_give_the_rate(opened: Callable[..., Any]) -> None:
     trace = opened([*(data(seq) for seq in range(1, 9)), only])
     assert trace.feedback["reported_p"].to_list() == [0.01]
     assert trace.loss_intervals["reported_packets"].to_list() == [50, 100, 100]
+
+
+def test_a_timestamp_echo_gives_the_round_trip_time(opened: Callable[..., Any]) -> None:
+    first = packet(Kind.Data, seq=1, ccval=1, payload=bytes(500), options=option(TIMESTAMP, 77))
+    # 20 ms later, of which the receiver held it for 5; what it acknowledges is not in the capture
+    echo = option(TIMESTAMP_ECHO, (77).to_bytes(4, "big") + (500).to_bytes(2, "big"))
+    (row,) = opened([first, data(2, ccval=1), report(900, more=echo)], vantage="sender").feedback.to_dicts()
+    assert (row["rtt_method"], row["rtt_ms"]) == ("timestamp", pytest.approx(15))
+
+
+def test_ccid_4_allows_packets_no_closer_than_10_ms(opened: Callable[..., Any]) -> None:
+    confirm = packet(Kind.Ack, back=True, seq=5, ack=1, options=option(CONFIRM_R, b"\x01\x04\x04"))
+    packets = [data(1), confirm, *(data(seq) for seq in range(2, 60))]
+    dropped = option(LOSS_INTERVALS, b"\0" + bytes([0, 0, 9, 0, 0, 1, 0, 0, 10])) + option(195, b"\0\0\1")
+    trace = opened([*packets, report(59, seq=6, rate=10**6, inverse=10_000, more=dropped)], vantage="sender")
+    assert trace.flows["ccid"].to_list()[0] == 4
+    (row,) = trace.feedback.to_dicts()
+    # RFC 5622: at most one packet of 500 bytes each 10 ms, whatever the equation gives
+    assert row["x_bps"] == pytest.approx(500 * 8 / 0.01)
+    assert trace.loss_intervals.filter(pl.col("interval") == 0)["reported_lost"].to_list() == [1]
 
 
 def test_dccp_inside_udp_is_the_same_connection(opened: Callable[..., Any]) -> None:

@@ -42,8 +42,49 @@ fn changes(most: usize) -> impl Strategy<Value = Vec<(prop::sample::Index, u8)>>
     proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..most)
 }
 
+/// A DCCP packet between two hosts in IPv4, with options of CCID 3 among others.
+fn dccp() -> impl Strategy<Value = Vec<u8>> {
+    let option = (0_u8..200, proptest::collection::vec(any::<u8>(), 0..12), -1_i8..2);
+    let number = prop_oneof![0_u64..40, any::<u64>()];
+    let fields = (any::<bool>(), 0_u8..4, 0_u8..10, any::<u8>(), number.clone(), number, 0_usize..1400);
+    (fields, proptest::collection::vec(option, 0..4)).prop_map(|(fields, options)| {
+        let (is_back, ecn, kind, ccval, seq, ack, payload) = fields;
+        let mut header = vec![0, ccval << 4, 0, 0, kind << 1 | 1, 0];
+        header.extend(&seq.to_be_bytes()[2..]);
+        if !matches!(kind, 0 | 2) {
+            header.extend([0, 0]);
+            header.extend(&ack.to_be_bytes()[2..]);
+        }
+        if matches!(kind, 0 | 1 | 7) {
+            header.extend([0; 4]);
+        }
+        for (kind, data, lie) in options {
+            header.extend([kind, (data.len() as u8 + 2).wrapping_add_signed(lie)]);
+            header.extend(data);
+        }
+        header.resize((header.len() + 4).next_multiple_of(4) - 4, 0);
+        let mut packet =
+            vec![0x45, ecn, 0, 0, 0, 1, 0, 0, 64, 33, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 1, 1, 2, 2];
+        if is_back {
+            packet[12..20].rotate_left(4);
+            packet[20..24].rotate_left(2);
+        }
+        header[0] = ((header.len() + 4) / 4) as u8;
+        packet.extend(header);
+        packet.resize(packet.len() + payload, 0);
+        packet
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn test_dccp_packets_of_any_kind_keep_every_bound(packets in proptest::collection::vec(dccp(), 0..60)) {
+        const RAW_IPV4: u32 = 228;
+        let packets: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
+        check_tables(analyse_bytes(pcap_of_packets(RAW_IPV4, &packets)));
+    }
 
     #[test]
     fn test_tampered_captures_keep_every_bound(
