@@ -70,6 +70,9 @@ impl SackBlocks {
 #[derive(Clone, Debug, Default)]
 pub struct Asides {
     heads: Vec<Head>,
+    /// Of datagrams whose head is not enough, in order: where their payloads end in `payloads`.
+    longer: Vec<(Aside, usize)>,
+    payloads: Vec<u8>,
     frames: Vec<Frame>,
     sacks: Vec<SackBlocks>,
     /// Each with the end of its options in `options`, where they stand one behind the other.
@@ -81,6 +84,8 @@ impl Asides {
     /// Forget the last batch.
     pub fn clear(&mut self) {
         self.heads.clear();
+        self.longer.clear();
+        self.payloads.clear();
         self.frames.clear();
         self.sacks.clear();
         self.dccp.clear();
@@ -96,6 +101,24 @@ impl Asides {
     /// How the payload begins of the packet that has `aside`; empty if that is unknown.
     pub fn head(&self, aside: Option<Aside>) -> Head {
         aside.and_then(|aside| self.heads.get(index(aside))).copied().unwrap_or_default()
+    }
+
+    /// Keep more of the datagram whose head was the last to be added.
+    pub fn add_longer(&mut self, head: Option<Aside>, payload: &[u8]) {
+        if let Some(head) = head {
+            self.payloads.extend_from_slice(payload);
+            self.longer.push((head, self.payloads.len()));
+        }
+    }
+
+    /// What is kept of the payload of the datagram that has `aside`: its head, or more.
+    pub fn payload(&self, aside: Option<Aside>) -> &[u8] {
+        let Some(aside) = aside else { return &[] };
+        let head = || self.heads.get(index(aside)).map_or(&[][..], Head::bytes);
+        let Ok(at) = self.longer.binary_search_by_key(&aside, |(head, _)| *head) else { return head() };
+        let end_of = |at: usize| self.longer.get(at).map_or(0, |(_, end)| *end);
+        let start = at.checked_sub(1).map_or(0, end_of);
+        self.payloads.get(start..end_of(at)).unwrap_or_default()
     }
 
     /// Keep a frame.

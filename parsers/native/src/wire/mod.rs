@@ -12,6 +12,8 @@ mod prism;
 pub mod probe;
 mod radiotap;
 mod rates;
+pub mod rtcp;
+pub mod rtp;
 mod tcp;
 mod udp;
 mod wifi;

@@ -1,6 +1,6 @@
 //! UDP headers (RFC 768).
 
-use super::{Bytes, dccp, u16_at};
+use super::{Bytes, dccp, rtp, u16_at};
 use crate::asides::{Asides, Head};
 use crate::event::{Layer, Network, Reason, Stop, Transport};
 
@@ -39,6 +39,10 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut Asides) -> O
     // Behind the payload there may be padding or a check sequence.
     let payload = bytes.captured.get(HEADER..).unwrap_or_default();
     let length = network.payload_bytes.map_or(0, |length| length as usize);
-    network.head = asides.add_head(Head::new(payload.get(..length).unwrap_or(payload)));
+    let payload = payload.get(..length).unwrap_or(payload);
+    network.head = asides.add_head(Head::new(payload));
+    if let Some(kept) = rtp::kept_bytes(payload).filter(|&kept| kept > Head::MOST) {
+        asides.add_longer(network.head, payload.get(..kept).unwrap_or(payload));
+    }
     None
 }

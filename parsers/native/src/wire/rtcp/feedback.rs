@@ -1,0 +1,322 @@
+//! Transport feedback for congestion control (RFC 4585): TFRC's, RFC 8888's, and the transport-wide
+//! one of draft-holmer-rmcat-transport-wide-cc-extensions-01, which browsers use.
+
+use super::super::{u16_at, u32_at};
+
+/// TFRC's feedback (draft-ietf-avt-tfrc-profile-10). Times are in the units of the implementation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TfrcReport {
+    /// Who reports.
+    pub sender: u32,
+    /// On whose packets.
+    pub media: u32,
+    /// When the last packet received was sent, as it said itself.
+    pub echoed_send_time: u32,
+    /// How long ago it arrived.
+    pub delay: u32,
+    /// Bytes per second.
+    pub x_recv: u32,
+    /// Loss event rate.
+    pub p: f64,
+}
+
+impl TfrcReport {
+    /// What is behind the header of the packet.
+    pub(super) fn read(body: &[u8]) -> Option<Self> {
+        let body: &[u8; 24] = body.try_into().ok()?;
+        Some(Self {
+            sender: u32_at(body, 0),
+            media: u32_at(body, 4),
+            echoed_send_time: u32_at(body, 8),
+            delay: u32_at(body, 12),
+            x_recv: u32_at(body, 16),
+            p: f64::from(u32_at(body, 20)) / f64::from(u32::MAX),
+        })
+    }
+}
+
+/// Congestion control feedback: what became of each packet of several sources (RFC 8888 section 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Congestion<'a> {
+    /// Who reports.
+    pub sender: u32,
+    /// When it was made: the middle of an NTP time, 65536ths of a second.
+    pub time: u32,
+    sources: &'a [u8],
+}
+
+impl<'a> Congestion<'a> {
+    pub(super) fn read(body: &'a [u8]) -> Option<Self> {
+        let (sender, behind) = body.split_first_chunk::<4>()?;
+        let (sources, time) = behind.split_last_chunk::<4>()?;
+        let report = Self { sender: u32_at(sender, 0), time: u32_at(time, 0), sources };
+        let last = report.sources().last();
+        // A count that lies leaves bytes over, or wants more.
+        let rest = last.map_or(sources, |source| source.rest);
+        rest.is_empty().then_some(report)
+    }
+
+    /// The part of each source.
+    pub fn sources(&self) -> impl Iterator<Item = SourceReport<'a>> {
+        let mut rest = self.sources;
+        std::iter::from_fn(move || {
+            let source = SourceReport::read(rest)?;
+            rest = source.rest;
+            Some(source)
+        })
+    }
+}
+
+/// What became of a range of packets of one source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceReport<'a> {
+    /// The source.
+    pub ssrc: u32,
+    first: u16,
+    metrics: &'a [u8],
+    rest: &'a [u8],
+}
+
+/// What a receiver says of one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketReport {
+    /// Its sequence number.
+    pub sequence: u16,
+    /// Whether it came.
+    pub is_received: bool,
+    /// Whether it was marked congestion experienced (RFC 3168).
+    pub is_marked: bool,
+    /// How long before the report it came, in 1024ths of a second; None if that is too long or not known.
+    pub age: Option<u16>,
+}
+
+impl<'a> SourceReport<'a> {
+    fn read(bytes: &'a [u8]) -> Option<Self> {
+        let (fixed, behind) = bytes.split_first_chunk::<8>()?;
+        let count = usize::from(u16_at(fixed, 6));
+        let metrics = behind.get(..2 * count)?;
+        // Padded to whole words.
+        let rest = behind.get(count.next_multiple_of(2) * 2..)?;
+        Some(Self { ssrc: u32_at(fixed, 0), first: u16_at(fixed, 4), metrics, rest })
+    }
+
+    /// Each packet of the range.
+    pub fn packets(&self) -> impl Iterator<Item = PacketReport> {
+        let metrics = self.metrics.chunks_exact(2).filter_map(<[u8]>::first_chunk::<2>);
+        (0_u16..).zip(metrics).map(|(index, metric)| {
+            let metric = u16::from_be_bytes(*metric);
+            let age = metric & 0x1fff;
+            let is_received = metric & 0x8000 != 0;
+            PacketReport {
+                sequence: self.first.wrapping_add(index),
+                is_received,
+                is_marked: is_received && metric >> 13 & 3 == 3,
+                age: (is_received && age < 0x1ffe).then_some(age),
+            }
+        })
+    }
+}
+
+/// Transport-wide feedback: which packets of all sources together came, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransportWide<'a> {
+    /// Who reports.
+    pub sender: u32,
+    /// One of the sources.
+    pub media: u32,
+    /// Counts reports, so that a missing one shows.
+    pub number: u8,
+    first: u16,
+    count: u16,
+    /// In units of 64 ms, by the receiver's clock.
+    reference: i32,
+    chunks: &'a [u8],
+}
+
+/// Units of arrival times: a quarter of a millisecond.
+pub const TICKS_PER_SECOND: f64 = 4000.0;
+/// Units of arrival times in one of the reference time.
+const TICKS_PER_REFERENCE: i64 = 256;
+
+/// A packet by its transport-wide number, and when it came in units of 0.25 ms; None if it did not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its number.
+    pub number: u16,
+    /// When it came.
+    pub ticks: Option<i64>,
+}
+
+impl<'a> TransportWide<'a> {
+    pub(super) fn read(body: &'a [u8]) -> Option<Self> {
+        let (fixed, chunks) = body.split_first_chunk::<16>()?;
+        let report = Self {
+            sender: u32_at(fixed, 0),
+            media: u32_at(fixed, 4),
+            first: u16_at(fixed, 8),
+            count: u16_at(fixed, 10),
+            reference: u32_at(fixed, 12) as i32 >> 8,
+            number: fixed[15],
+            chunks,
+        };
+        (report.packets().count() == usize::from(report.count)).then_some(report)
+    }
+
+    /// Each packet of the range.
+    pub fn packets(&self) -> impl Iterator<Item = Arrival> {
+        let symbols = Symbols { rest: self.chunks, chunk: 0, kind: Chunk::Run, left: 0 };
+        // Where the deltas begin is known once all symbols were seen.
+        let mut to_skip = symbols.clone();
+        let has_all = to_skip.by_ref().take(self.count.into()).count() == usize::from(self.count);
+        let mut deltas = to_skip.rest;
+        let mut ticks = i64::from(self.reference) * TICKS_PER_REFERENCE;
+        let count = if has_all { usize::from(self.count) } else { 0 };
+        let first = self.first;
+        (0_u16..).zip(symbols.take(count)).map_while(move |(index, symbol)| {
+            let delta = match symbol {
+                0 => None,
+                1 => {
+                    let (&delta, rest) = deltas.split_first()?;
+                    deltas = rest;
+                    Some(i64::from(delta))
+                }
+                2 => {
+                    let (delta, rest) = deltas.split_first_chunk::<2>()?;
+                    deltas = rest;
+                    Some(i64::from(i16::from_be_bytes(*delta)))
+                }
+                // Reserved.
+                _ => return None,
+            };
+            let arrived = delta.map(|delta| {
+                ticks += delta;
+                ticks
+            });
+            Some(Arrival { number: first.wrapping_add(index), ticks: arrived })
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Chunk {
+    /// One symbol many times.
+    Run,
+    /// Fourteen symbols of a bit.
+    Bits,
+    /// Seven symbols of two bits.
+    Pairs,
+}
+
+/// Status symbols: 0 did not come, 1 with a delta of one byte, 2 with one of two.
+#[derive(Clone, Debug)]
+struct Symbols<'a> {
+    rest: &'a [u8],
+    chunk: u16,
+    kind: Chunk,
+    left: u16,
+}
+
+impl Iterator for Symbols<'_> {
+    type Item = u16;
+
+    fn next(&mut self) -> Option<u16> {
+        while self.left == 0 {
+            let (chunk, rest) = self.rest.split_first_chunk::<2>()?;
+            self.rest = rest;
+            self.chunk = u16::from_be_bytes(*chunk);
+            (self.kind, self.left) = match self.chunk >> 14 {
+                0 | 1 => (Chunk::Run, self.chunk & 0x1fff),
+                2 => (Chunk::Bits, 14),
+                _ => (Chunk::Pairs, 7),
+            };
+        }
+        self.left -= 1;
+        Some(match self.kind {
+            Chunk::Run => self.chunk >> 13 & 3,
+            Chunk::Bits => self.chunk >> self.left & 1,
+            Chunk::Pairs => self.chunk >> (2 * self.left) & 3,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Malformed, Rtcp, packets};
+    use super::*;
+    use crate::vectors::{from_hex, vectors};
+
+    #[test]
+    fn test_reports_of_tfrc_are_those_of_the_vectors() {
+        for vector in vectors("rtp_tfrc_wire.json") {
+            let bytes = from_hex(vector["rtcp_hex"].as_str().unwrap());
+            let expected = &vector["expect"];
+            let Some(Ok(Rtcp::Tfrc(report))) = packets(&bytes).next() else { panic!("{vector}") };
+            assert_eq!(u64::from(report.sender), expected["sender_ssrc"]);
+            assert_eq!(u64::from(report.media), expected["media_ssrc"]);
+            assert_eq!(u64::from(report.echoed_send_time), expected["t_i_us"]);
+            assert_eq!(u64::from(report.delay), expected["t_delay_us"]);
+            assert_eq!(u64::from(report.x_recv), expected["x_recv_Bps"]);
+            assert!((report.p - expected["p"].as_f64().unwrap()).abs() < 1e-14);
+        }
+    }
+
+    fn feedback(format: u8, body: &[u8]) -> Vec<u8> {
+        let words = (body.len() / 4) as u16;
+        [&[0x80 | format, 205][..], &words.to_be_bytes(), body].concat()
+    }
+
+    #[test]
+    fn test_congestion_feedback_tells_each_packet_of_each_source() {
+        #[rustfmt::skip]
+        let body = [
+            0, 0, 0, 1,
+            0, 0, 0, 2, 0xff, 0xff, 0, 3, 0x80 | 0x60, 10, 0, 0, 0x9f, 0xfe, 0, 0,
+            0, 0, 0, 3, 0, 9, 0, 0,
+            0, 1, 0x80, 0,
+        ];
+        let bytes = feedback(11, &body);
+        let Some(Ok(Rtcp::Congestion(report))) = packets(&bytes).next() else { panic!() };
+        assert_eq!((report.sender, report.time), (1, 0x0001_8000));
+        let sources: Vec<_> =
+            report.sources().map(|source| (source.ssrc, source.packets().count())).collect();
+        assert_eq!(sources, [(2, 3), (3, 0)]);
+        let of_first: Vec<_> = report.sources().next().unwrap().packets().collect();
+        let packet =
+            |sequence, is_received, is_marked, age| PacketReport { sequence, is_received, is_marked, age };
+        assert_eq!(
+            of_first,
+            [
+                packet(0xffff, true, true, Some(10)),
+                packet(0, false, false, None),
+                packet(1, true, false, None)
+            ]
+        );
+        let mut lying = bytes;
+        lying[4 + 4 + 7] = 200;
+        assert_eq!(packets(&lying).next(), Some(Err(Malformed)));
+    }
+
+    #[test]
+    fn test_transport_wide_feedback_with_chunks_of_all_kinds() {
+        #[rustfmt::skip]
+        let body = [
+            0, 0, 0, 1, 0, 0, 0, 2,
+            0xff, 0xfe, 0, 12, // twelve packets from 65534 on
+            0xff, 0xff, 0xff, 7, // reference time -1, report 7
+            0x20, 2, // two of one byte
+            0b1100_1000, 0b0000_0000, // two bits each: not, of two bytes, five not
+            0b1011_0000, 0, // one bit each: of one byte, of one byte, not, ...
+            4, 8, 0xff, 0xfc, 1, 0, // deltas, and nothing
+        ];
+        let bytes = feedback(15, &body);
+        let Some(Ok(Rtcp::TransportWide(report))) = packets(&bytes).next() else { panic!() };
+        assert_eq!((report.sender, report.media, report.number), (1, 2, 7));
+        let came: Vec<_> =
+            report.packets().filter_map(|packet| Some((packet.number, packet.ticks?))).collect();
+        assert_eq!(came, [(65534, -252), (65535, -244), (1, -248), (7, -247), (8, -247)]);
+        assert_eq!(report.packets().count(), 12);
+        let mut short = bytes;
+        short[4 + 11] = 200;
+        assert_eq!(packets(&short).next(), Some(Err(Malformed)));
+    }
+}
