@@ -46,6 +46,8 @@ TABLES = {
     "`trace.findings`, `tfrctrace convert --what findings`.",
     "loss_intervals": "One row for each loss interval that counts in a report of TFRC: "
     "`trace.loss_intervals`, `tfrctrace convert --what loss_intervals`.",
+    "rtp_sources": "One row for each source of RTP: `trace.rtp_sources`, "
+    "`tfrctrace convert --what rtp_sources`.",
     "links": "One row for each pair of 802.11 stations and each way: `trace.links`, "
     "`tfrctrace convert --what links`.",
     "link_samples": "One row for each 802.11 frame: `trace.link_samples`, "

@@ -146,6 +146,9 @@ class Analysis:
     def findings(self) -> Table:
         """What is wrong with the packets and ends of TFRC, if `findings` was asked for."""
     @property
+    def rtp_sources(self) -> Table:
+        """Sources of RTP, one row for each flow, direction and SSRC."""
+    @property
     def links(self) -> Table:
         """Links between 802.11 stations, one row for each pair of transmitter and receiver."""
     @property
@@ -200,6 +203,7 @@ def analyse(
     tfrc: Sequence[tuple[str, float]] = (),
     tfrc_profile: str | None = None,
     dissect: Sequence[tuple[int, str | OwnLayout]] = (),
+    rtt_s: float | None = None,
     max_flows: int = 1_000_000,
     max_samples: int = 10_000_000,
     max_decompressed_bytes: int = 68_719_476_736,
@@ -215,8 +219,9 @@ def analyse(
     samples, at most `max_samples` of each; `tcp` counts the details of connections. `tfrc` has parameters of
     ns-2's TFRC agents by name that are not the defaults, `tfrc_profile` names whose rules the ends of
     captured flows are held against (one of `tfrc_profiles`); a wrong one raises ValueError. `dissect` names
-    the layout (one of `probe_layouts`, or fields) with which UDP payloads from or to a port begin; others are
-    recognised. An exception that `filter` raises passes through.
+    the layout (one of `probe_layouts`, `rtp/RATE`, or fields) with which UDP payloads from or to a port
+    begin; others are recognised. `rtt_s` is the round-trip time in seconds of flows with numbers that do not
+    tell it, for their loss events. An exception that `filter` raises passes through.
     """
 
 def analyse_pair(

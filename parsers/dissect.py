@@ -1,8 +1,8 @@
 """`--dissect udp:9000=LAYOUT`: where the datagrams of a port have their number and time of sending.
 
-LAYOUT is a layout that the core knows by name, or `module:Class` for a scapy `Packet` class. Such a class is
-asked once where its fields lie; datagrams are then read by the core, without scapy, which this module does
-not import either: whoever names a class has it.
+LAYOUT is a layout that the core knows by name, `rtp` (with the rate of its clock as `rtp/48000`), or
+`module:Class` for a scapy `Packet` class. Such a class is asked once where its fields lie; datagrams are then
+read by the core, without scapy, which this module does not import either: whoever names a class has it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ NUMBER_NAMES: Final = ("seq", "sequence", "seqno", "seq_no", "sequence_number", 
 
 NS_OF_UNIT: Final = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
-_SPECIFICATION: Final = re.compile(r"udp:(?P<port>\d{1,5})=(?P<layout>[\w.:-]+)")
+_SPECIFICATION: Final = re.compile(r"udp:(?P<port>\d{1,5})=(?P<layout>[\w.:/-]+)")
+_CLOCK_RATE: Final = re.compile(r"rtp/[1-9]\d{0,8}")
 _TIME_NAME: Final = re.compile(r"(?:send_|sent_|tx_)?(?:time|timestamp|ts|sent)_(?P<unit>ns|us|ms|s)")
 
 
@@ -51,7 +52,8 @@ def parse_dissect(specification: str) -> tuple[int, str | OwnLayout]:
     layout = match["layout"]
     if ":" in layout:
         return int(match["port"]), layout_of(_loaded(layout))
-    if layout not in probe_layouts():
+    name, _, rate = layout.partition("/")
+    if name not in probe_layouts() or (rate and not _CLOCK_RATE.fullmatch(layout)):
         raise UsageError(
             f"no layout is called `{layout}`",
             hint=f"there are {', '.join(probe_layouts())}, or name a class as `module:Class`",

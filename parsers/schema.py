@@ -208,7 +208,12 @@ _CLASSES: Final = (
 FLOWS: Final = (
     Column("flow", "uint32", "", "number of the conversation, in order of first packet, from 1"),
     Column("direction", "string", "", "`fwd` from the side that opened the flow, else the first seen; `rev`"),
-    Column("transport", "string", "", "`tcp`, `udp`, `dccp`, or `tfrc` for a simulator's TFRC"),
+    Column(
+        "transport",
+        "string",
+        "",
+        "`tcp`, `udp`, `dccp`, `rtp`, `rtcp` without RTP, or `tfrc` for a simulator's TFRC",
+    ),
     Column("label", "string", "", "name given by the user", "none was given"),
     Column("src", "string", "", "address of the sender of this direction; in a simulation its node"),
     Column("src_port", "uint32", "", "port of the sender of this direction"),
@@ -786,12 +791,57 @@ BINS: Final = (
     ),
 )
 
+RTP_SOURCES: Final = (
+    Column("flow", "uint32", "", "number of the conversation"),
+    Column("direction", "string", "", "`fwd` or `rev`"),
+    Column("ssrc", "uint32", "", "synchronisation source (RFC 3550)"),
+    Column("payload_type", "uint32", "", "of the first packet"),
+    Column("clock_rate_hz", "uint32", "1/s", "ticks of the timestamps", "nothing tells it: `--dissect`"),
+    Column(
+        "clock_rate_by",
+        "string",
+        "",
+        "`payload_type` (RFC 3551), `user`, `reports` (two sender reports) or `arrivals` (measured)",
+        "as clock_rate_hz",
+    ),
+    Column("start_ns", "int64", "ns", "first packet"),
+    Column("end_ns", "int64", "ns", "latest packet"),
+    Column("sent_packets", "uint64", "", "from the first number captured to the highest"),
+    Column("received_packets", "uint64", "", "of them those that came to the place of the capture"),
+    Column("lost_packets", "uint64", "", "of them those that did not"),
+    Column("duplicate_packets", "uint64", "", "packets that came again"),
+    Column("reordered_packets", "uint64", "", "packets that came after one with a higher number"),
+    Column("restarts", "uint64", "", "times the numbers began anew"),
+    Column(
+        "payload_bytes", "uint64", "bytes", "payload of the datagrams of received_packets, RTP header and all"
+    ),
+    Column("jitter_ms", "float64", "ms", "interarrival jitter here (RFC 3550 A.8)", "as clock_rate_hz"),
+    Column("sender_packets", "uint64", "", "packets sent by its last sender report", "no such report"),
+    Column("reports", "uint64", "", "reports of receivers on it"),
+    Column("reported_fraction_lost", "float64", "", "share lost by the last of them", "no receiver report"),
+    Column(
+        "reported_lost_packets",
+        "int64",
+        "",
+        "packets lost by it, less duplicates",
+        "as reported_fraction_lost",
+    ),
+    Column(
+        "reported_jitter_ms", "float64", "ms", "jitter by it", "as reported_fraction_lost or clock_rate_hz"
+    ),
+)
+
 RTT: Final = (
     Column("flow", "uint32", "", "number of the conversation"),
     Column("direction", "string", "", "direction of the data that was acknowledged"),
     Column("time_ns", "int64", "ns", "when the acknowledgement was seen"),
     Column("rtt_ns", "int64", "ns", "time since the data was seen"),
-    Column("method", "string", "", "`ack` (Karn's rule), `timestamp` (RFC 7323 echo) or `handshake`"),
+    Column(
+        "method",
+        "string",
+        "",
+        "`ack` (Karn's rule), `timestamp` (RFC 7323 echo), `handshake` or `report` (RTCP's echo)",
+    ),
     Column(
         "delayed_ack",
         "uint32",
@@ -899,6 +949,39 @@ VARIABLES: Final = (
 
 _NO_SENDER: Final = "the report never arrived, or no round-trip time is known"
 
+_NO_MEDIA: Final = "TFRC's own report"
+
+_ON_MEDIA: Final = (
+    Column(
+        "kind",
+        "string",
+        "",
+        "`tfrc`, or of a report on RTP `rtcp` (SR or RR, RFC 3550), `rtcp_xr` (RFC 3611), `rfc8888` or "
+        "`twcc` (transport-wide); these name neither p nor X_recv: `x_recv_bps` is made of the packets that "
+        "they say arrived, and `sequence` is the number that they name last",
+    ),
+    Column("ssrc", "uint32", "", "source of the media that the report is about", _NO_MEDIA),
+    Column("reporter_ssrc", "uint32", "", "who reports", _NO_MEDIA),
+    Column(
+        "fraction_lost",
+        "float64",
+        "",
+        "share of the packets that did not arrive since the last report; of `rfc8888` and `twcc` of those "
+        "listed",
+        "not in the report",
+    ),
+    Column(
+        "cumulative_lost", "int64", "", "packets lost since the source began, less duplicates", "not in it"
+    ),
+    Column(
+        "jitter_ms",
+        "float64",
+        "ms",
+        "interarrival jitter that it names",
+        "not in it, or the clock is not known",
+    ),
+)
+
 FEEDBACK: Final = (
     Column("flow", "uint32", "", "number of the conversation"),
     Column("direction", "string", "", "direction of the data that the report is about"),
@@ -995,6 +1078,7 @@ FEEDBACK: Final = (
         "`leaving_slow_start`, `increase` or `decrease` towards the equation's",
         "as received_ns",
     ),
+    *_ON_MEDIA,
 )
 
 LOSS_EVENTS: Final = (
@@ -1133,6 +1217,7 @@ TABLES: Final = {
     "loss_events": LOSS_EVENTS,
     "loss_intervals": LOSS_INTERVALS,
     "findings": FINDINGS,
+    "rtp_sources": RTP_SOURCES,
     "links": LINKS,
     "link_samples": LINK_SAMPLES,
     "transits": TRANSITS,

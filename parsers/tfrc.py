@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from tfrctrace.durations import parse_duration_ns
 from tfrctrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
 
 PROFILE: Final = "profile"
 """The one parameter whose value is a name."""
+
+RTT: Final = "rtt"
+"""The one parameter whose value is a duration."""
 
 
 class TfrcParameters(NamedTuple):
@@ -20,6 +24,8 @@ class TfrcParameters(NamedTuple):
     """Whose rules the ends of captured flows obey (one of `_native.tfrc_profiles`)."""
     agents: tuple[tuple[str, float], ...] = ()
     """Parameters of ns-2's agents that are not the defaults."""
+    rtt_s: float | None = None
+    """Round-trip time in seconds of flows whose packets are numbered and which do not tell it."""
 
 
 NOTHING_TOLD: Final = TfrcParameters()
@@ -28,7 +34,7 @@ NOTHING_TOLD: Final = TfrcParameters()
 def parse_parameter(text: str) -> tuple[str, float | str]:
     """Return name and value of `NAME=VALUE`."""
     name, _, value = text.partition("=")
-    if name == PROFILE:
+    if name in {PROFILE, RTT}:
         return name, value
     try:
         return name, float(value)
@@ -40,14 +46,16 @@ def parse_parameter(text: str) -> tuple[str, float | str]:
 
 def check_parameters(parameters: Iterable[tuple[str, float | str]]) -> TfrcParameters:
     """Return the parameters, or raise if there are none of that name or not with that value."""
-    profile = None
+    profile = rtt_s = None
     agents = []
     for name, value in parameters:
         if name == PROFILE:
             profile = _checked_profile(value)
+        elif name == RTT:
+            rtt_s = parse_duration_ns(str(value)) / 1e9
         else:
             agents.append(_checked_parameter(name, value))
-    return TfrcParameters(profile, tuple(agents))
+    return TfrcParameters(profile, tuple(agents), rtt_s)
 
 
 def _checked_profile(value: float | str) -> str:
@@ -65,7 +73,7 @@ def _checked_parameter(name: str, value: float | str) -> tuple[str, float]:
     if name not in tfrc_parameters():
         raise UsageError(
             f"ns-2's TFRC has no parameter `{name}`",
-            hint=f"it has {', '.join(tfrc_parameters())}; captures have a `{PROFILE}`",
+            hint=f"it has {', '.join(tfrc_parameters())}; captures have a `{PROFILE}` and an `{RTT}`",
         )
     if isinstance(value, str) or not tfrc_takes(name, value):
         raise UsageError(f"the parameter `{name}` of ns-2's TFRC cannot be {value}")

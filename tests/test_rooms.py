@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-FLOOR = {"tfrctrace.errors"}
+FLOOR = {"tfrctrace.errors", "tfrctrace.durations"}
 """What every room stands on."""
 
 MAY_IMPORT = {

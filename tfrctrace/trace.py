@@ -48,6 +48,7 @@ _EVERYTHING: Final = (
     "loss_events",
     "loss_intervals",
     "findings",
+    "rtp_sources",
     "links",
     "link_samples",
 )
@@ -82,7 +83,8 @@ def open(
     not, `layer` where in a simulator's nodes packets count as sent and received, `vantage` where the captures
     were taken (`sender`, `receiver` or `middle` of the direction with more payload; else it is inferred),
     `dissect` how datagrams of a port begin, as `udp:9000=mymodule:MyHeader`, `tfrc` whose rules
-    TFRC's ends obey, as `{"profile": "linux"}`, and which parameters of ns-2's agents a script has changed,
+    TFRC's ends obey, as `{"profile": "linux"}`, the round-trip time of flows that do not tell it, as
+    `{"rtt": "50ms"}`, and which parameters of ns-2's agents a script has changed,
     as `{"df": 0.9}`. Several files are separate traces, with flows numbered through; with `join` they are one
     trace that was rotated, with `pair` two captures of the same packets at two places of their path. The
     second one's clock is ahead by `clock_offset` (such as `"-2.5s"`, or `"0s"` for one clock), else that is
@@ -253,6 +255,11 @@ class Trace:
     def findings(self) -> pl.DataFrame:
         """One row for each thing that is wrong with a packet of TFRC or with what an end does."""
         return self.table("findings").frame()
+
+    @property
+    def rtp_sources(self) -> pl.DataFrame:
+        """One row for each source of RTP in each direction: losses, jitter, and what receivers report."""
+        return self.table("rtp_sources").frame()
 
     @property
     def links(self) -> pl.DataFrame:

@@ -51,6 +51,7 @@ What = Literal[
     "loss_events",
     "loss_intervals",
     "findings",
+    "rtp_sources",
     "links",
     "link_samples",
     "transits",

@@ -59,7 +59,8 @@ Dissect = Annotated[
     typer.Option(
         "--dissect",
         metavar="udp:PORT=LAYOUT",
-        help="How datagrams of PORT begin: iperf2, iperf3, iperf3-64, ns3, or a scapy class as module:Class.",
+        help="How datagrams of PORT begin: iperf2, iperf3, iperf3-64, ns3, rtp, rtp/CLOCKRATE, or a "
+        "scapy class as module:Class.",
     ),
 ]
 Tfrc = Annotated[
@@ -67,8 +68,8 @@ Tfrc = Annotated[
     typer.Option(
         "--tfrc",
         metavar="NAME=VALUE",
-        help="How TFRC's ends work: of captures profile=rfc5348, rfc3448 or linux; of ns-2 what the script "
-        "has changed, as df=0.9 or tcp_tick=0.01.",
+        help="How TFRC's ends work: of captures profile=rfc5348, rfc3448 or linux; rtt=50ms for flows that "
+        "do not tell it; of ns-2 what the script has changed, as df=0.9 or tcp_tick=0.01.",
     ),
 ]
 Filter = Annotated[

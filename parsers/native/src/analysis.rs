@@ -1,15 +1,17 @@
 //! One pass over one source, or over several that are one trace.
 
+mod media;
 mod pairing;
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-use crate::asides::{Asides, Head};
+use crate::asides::Asides;
 use crate::batch::{Batch, Item};
 use crate::bins::{BinWidth, Bins};
 use crate::details::AllDetails;
+use crate::dissection::Dissection;
 use crate::documents::FlowTotals;
 use crate::error::{Problem, ProblemKind, ReadError};
 use crate::event::{
@@ -20,6 +22,7 @@ use crate::flow::crossings::{Crossings, Meaning};
 use crate::flow::dccp::carrier::Assumed;
 use crate::flow::delivery::Deliveries;
 use crate::flow::key::Side;
+use crate::flow::rtp::sessions::Sessions;
 use crate::flow::tcp::class::Finding;
 use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tcp::{Outcome, Round};
@@ -36,7 +39,6 @@ use crate::source::InputFormat;
 use crate::summary::SourceSummary;
 use crate::tfrc::ns2::Parameters;
 use crate::tfrc::profile::Profile;
-use crate::wire::probe::ProbeLayout;
 pub use pairing::{Fate, Pairing, Transit};
 
 /// Flows whose state the caches hold: up to here packets are given to their flows at once.
@@ -72,7 +74,9 @@ pub struct Options {
     /// Parameters of ns-2's TFRC agents, which a trace does not tell.
     pub tfrc: Parameters,
     /// What the payloads of UDP datagrams from or to these ports begin with.
-    pub dissect: Vec<(u16, ProbeLayout)>,
+    pub dissect: Vec<(u16, Dissection)>,
+    /// The round-trip time in seconds of flows that do not tell it.
+    pub rtt_s: Option<f64>,
     /// Flows that are told apart.
     pub max_flows: u32,
     /// Samples of each kind that are kept.
@@ -105,6 +109,7 @@ impl Default for Options {
             tfrc_profile: Profile::default(),
             tfrc: Parameters::default(),
             dissect: Vec::new(),
+            rtt_s: None,
             max_flows: 1_000_000,
             max_samples: 10_000_000,
             max_decompressed_bytes: 64 << 30,
@@ -126,6 +131,8 @@ pub enum RttMethod {
     Handshake,
     /// The window counter of CCID 3 (RFC 4342 section 8.1).
     Counter,
+    /// Something of the sender's that a receiver's report echoes, without the time it was held.
+    Report,
 }
 
 impl RttMethod {
@@ -136,6 +143,7 @@ impl RttMethod {
             Self::Timestamp => "timestamp",
             Self::Handshake => "handshake",
             Self::Counter => "ccval",
+            Self::Report => "report",
         }
     }
 }
@@ -217,6 +225,8 @@ pub struct Analysis {
     pub details: Option<AllDetails>,
     /// What TFRC's ends did.
     pub tfrc: TfrcSamples,
+    /// Where the sources are that RTCP tells of.
+    sessions: Sessions,
     /// Links between 802.11 stations.
     pub links: Links,
     /// Their frames.
@@ -258,6 +268,7 @@ impl Analysis {
                 loss_intervals: Samples::new(options.loss_intervals, options.max_samples),
                 findings: Samples::new(options.findings, options.max_samples),
             },
+            sessions: Sessions::default(),
             links: Links::default(),
             link_samples: Samples::new(options.links, options.max_samples),
             variables: Samples::new(true, options.max_samples),
@@ -295,6 +306,9 @@ impl Analysis {
     /// Whether losses on the way of the data of `side` can be seen: not where it is captured when it
     /// is sent.
     pub fn shows_arrivals(&self, flow: &Flow, side: Side) -> bool {
+        if flow.rtp.as_deref().is_some_and(|rtp| rtp.direction(side).hides_losses()) {
+            return false;
+        }
         let shows_both = flow.deliveries.is_some() && !flow.is_numbered();
         shows_both || self.vantage(flow, side).is_none_or(|(vantage, _)| vantage != Vantage::Sender)
     }
@@ -390,6 +404,10 @@ impl Analysis {
                 ends.finish(number, &mut self.tfrc);
             }
         }
+        let flows = &self.flows;
+        let is_of_tfrc = |flow: u32, side| flows.get(flow).tfrc.as_deref().is_some_and(|of| of.has(side));
+        self.tfrc.loss_events.kept.retain(|sample| is_of_tfrc(sample.flow, sample.side));
+        self.tfrc.loss_intervals.kept.retain(|sample| is_of_tfrc(sample.flow, sample.side));
         self.drop_other_losses();
         self.tfrc.feedback.kept.sort_by_key(|sample| sample.sent_ns);
         self.tfrc.loss_events.kept.sort_by_key(|sample| sample.time_ns);
@@ -511,7 +529,7 @@ impl Analysis {
             if let Item::Other(packet) = item
                 && packet.network.transport == Transport::Udp
             {
-                self.take_datagram(found, packet, asides.head(packet.network.head));
+                self.take_datagram(found, packet, asides);
             }
             return;
         }
@@ -558,7 +576,7 @@ impl Analysis {
                 }
                 self.give(found, packet, network, asides);
                 match network.transport {
-                    Transport::Udp => self.take_datagram(found, packet, asides.head(network.head)),
+                    Transport::Udp => self.take_datagram(found, packet, asides),
                     Transport::Dccp => self.follow_dccp(found, packet, asides),
                     _ => {}
                 }
@@ -655,13 +673,27 @@ impl Analysis {
         followed.take_simulated((flow, side), happening, packet, &self.options.tfrc, &mut self.tfrc);
     }
 
-    /// Look for a number in the payload of a datagram.
+    /// Look into the payload of a datagram: for RTP, or for a number.
     #[inline(never)]
-    fn take_datagram(&mut self, found: Found, packet: &Packet, head: Head) {
+    fn take_datagram(&mut self, found: Found, packet: &Packet, asides: &Asides) {
+        let aside = packet.network.head;
+        let head = asides.head(aside);
         let Endpoints { src_port, dst_port, .. } = packet.network.endpoints;
-        let is_meant = |(port, _): &&(u16, ProbeLayout)| [src_port, dst_port].contains(port);
-        let forced = self.options.dissect.iter().find(is_meant).map(|(_, layout)| *layout);
-        self.flows.get_mut(found.flow).on_datagram(found.side, packet, head, forced);
+        let is_meant = |(port, _): &&(u16, Dissection)| [src_port, dst_port].contains(port);
+        let forced = match self.options.dissect.iter().find(is_meant).map(|(_, forced)| *forced) {
+            Some(Dissection::Numbers(layout)) => Some(layout),
+            Some(Dissection::Rtp(given)) => return self.take_rtp(found, packet, asides, Some(given)),
+            None => {
+                self.take_rtp(found, packet, asides, None);
+                None
+            }
+        };
+        let follower = self.follower(found);
+        let samples = &mut self.tfrc;
+        let flow = self.flows.get_mut(found.flow);
+        flow.on_datagram(found.side, packet, head, forced, |tfrc, numbered| {
+            follower.follow_numbered(tfrc, numbered, samples);
+        });
     }
 
     /// Give what a DCCP packet says of TFRC to the ends of that.

@@ -7,6 +7,7 @@ mod classes;
 pub mod details;
 pub mod links;
 pub mod rounds;
+pub mod rtp;
 pub mod tfrc;
 pub mod transits;
 
@@ -179,7 +180,11 @@ impl<'a> FlowRow<'a> {
             6 => "tcp",
             33 => "dccp",
             PROTOCOL_TFRC => "tfrc",
-            _ => "udp",
+            _ => match self.flow.rtp.as_deref() {
+                Some(rtp) if rtp.has_media() => "rtp",
+                Some(rtp) if rtp.is_only_rtcp() => "rtcp",
+                _ => "udp",
+            },
         }
     }
 
@@ -235,7 +240,11 @@ impl<'a> FlowRow<'a> {
                 let half = dccp.half(self.side);
                 Some((&half.rtt, &half.rtt_sketch))
             }
-            (None, None) => None,
+            (None, None) => {
+                let rtp = self.flow.rtp.as_deref()?;
+                let (rtt, sketch) = rtp.direction(self.side).rtt.as_deref()?;
+                Some((rtt, sketch))
+            }
         }
     }
 
@@ -309,6 +318,9 @@ impl<'a> FlowRow<'a> {
         if let Some(dccp) = self.dccp() {
             notes.extend(dccp.half(self.side).findings());
         }
+        if let Some(rtp) = self.flow.rtp.as_deref() {
+            notes.extend(rtp.direction(self.side).notes());
+        }
         if let Some(ends) = self.flow.tfrc.as_deref() {
             notes.extend(ends.notes(self.side));
             if self.tfrc().is_some() && self.vantage().is_none() {
@@ -346,12 +358,13 @@ fn note_on_numbers(counted: &Counted) -> String {
     let whose = match counted.by {
         Numbers::Payload(layout) => format!("sequence numbers in the payload ({})", layout.name()),
         Numbers::Dccp => "sequence numbers, which count packets of every type".into(),
+        Numbers::Rtp => "RTP's sequence numbers".into(),
     };
     let mut note = format!("sent, received and lost by {whose}, where the capture was taken");
     if counted.restarts > 0 {
         note.push_str(&format!("; the numbers began anew {} times", counted.restarts));
     }
-    if !counted.has_delays && counted.by != Numbers::Dccp {
+    if !counted.has_delays && matches!(counted.by, Numbers::Payload(_)) {
         note.push_str("; no delay, because the sender's clock is not the capture's");
     }
     note

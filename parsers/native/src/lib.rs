@@ -23,6 +23,7 @@ pub mod capture;
 pub mod columns;
 pub mod dccp;
 pub mod details;
+pub mod dissection;
 pub mod documents;
 pub mod error;
 pub mod event;

@@ -22,9 +22,11 @@ use crate::capture::LinkType;
 use crate::columns::details::DetailRows;
 use crate::columns::links::{LinkRows, LinkSampleRows};
 use crate::columns::rounds::RoundRows;
+use crate::columns::rtp::RtpSourceRows;
 use crate::columns::tfrc::{FeedbackRows, FindingRows, LossEventRows, LossIntervalRows};
 use crate::columns::transits::TransitRows;
 use crate::columns::{BinRows, FlowRows, LossRows, PacketRow, PacketRows, Rows, RttRows, VariableRows};
+use crate::dissection::Dissection;
 use crate::error::{Problem, ProblemKind};
 use crate::event::NodeLayer;
 use crate::filter::{Compiler, Instruction};
@@ -326,6 +328,11 @@ impl Analysis {
     }
 
     #[getter]
+    fn rtp_sources(&self) -> Table {
+        Self::table(RtpSourceRows::new(Arc::clone(&self.core), self.first_flow))
+    }
+
+    #[getter]
     fn links(&self) -> Table {
         Self::table(LinkRows { analysis: Arc::clone(&self.core) })
     }
@@ -370,7 +377,7 @@ impl Analysis {
 #[pyo3(signature = (
     sources, *, format = None, layer = None, vantage = None, filter = None, bins = false, bin_ns = None, rtt = false, losses = false,
     rounds = false, tcp = false, links = false, feedback = false, loss_events = false, loss_intervals = false,
-    findings = false, tfrc = Vec::new(), tfrc_profile = None, dissect = Vec::new(), max_flows = 1_000_000, max_samples = 10_000_000, max_decompressed_bytes = 64 << 30, progress = None,
+    findings = false, tfrc = Vec::new(), tfrc_profile = None, dissect = Vec::new(), rtt_s = None, max_flows = 1_000_000, max_samples = 10_000_000, max_decompressed_bytes = 64 << 30, progress = None,
 ))]
 #[allow(clippy::too_many_arguments)]
 fn analyse(
@@ -394,6 +401,7 @@ fn analyse(
     tfrc: Vec<(String, f64)>,
     tfrc_profile: Option<&str>,
     dissect: Vec<(u16, GivenLayout)>,
+    rtt_s: Option<f64>,
     max_flows: u32,
     max_samples: usize,
     max_decompressed_bytes: u64,
@@ -415,6 +423,7 @@ fn analyse(
         tfrc: parameters(&tfrc)?,
         tfrc_profile: tfrc_profile.map(profile_by_name).transpose()?.unwrap_or_default(),
         dissect: layouts(&dissect)?,
+        rtt_s,
         max_flows,
         max_samples,
         max_decompressed_bytes,
@@ -581,7 +590,7 @@ fn vantage_points() -> Vec<&'static str> {
 /// The layouts that `dissect` may name.
 #[pyfunction]
 fn probe_layouts() -> Vec<&'static str> {
-    ProbeLayout::ALL.into_iter().map(ProbeLayout::name).collect()
+    Dissection::names().collect()
 }
 
 /// A layout by name, or as fields: offset, bytes and little-endian of the number; the same of the
@@ -592,25 +601,25 @@ enum GivenLayout {
     Own((usize, usize, bool), Option<(usize, usize, bool, u32)>),
 }
 
-fn layouts(given: &[(u16, GivenLayout)]) -> PyResult<Vec<(u16, ProbeLayout)>> {
+fn layouts(given: &[(u16, GivenLayout)]) -> PyResult<Vec<(u16, Dissection)>> {
     given.iter().map(|(port, layout)| Ok((*port, layout_of(layout)?))).collect()
 }
 
-fn layout_of(given: &GivenLayout) -> PyResult<ProbeLayout> {
+fn layout_of(given: &GivenLayout) -> PyResult<Dissection> {
     let field = |(offset, bytes, is_little_endian)| {
         Field::new(offset, bytes, is_little_endian).ok_or_else(|| {
             PyValueError::new_err(format!("a field must lie in the first {} bytes", Head::MOST))
         })
     };
     match given {
-        GivenLayout::Name(name) => ProbeLayout::by_name(name)
+        GivenLayout::Name(name) => Dissection::by_name(name)
             .ok_or_else(|| PyValueError::new_err(format!("no layout of UDP payloads `{name}`"))),
         GivenLayout::Own(number, time) => {
             let time = match *time {
                 Some((offset, bytes, little, ns)) => Some((field((offset, bytes, little))?, ns)),
                 None => None,
             };
-            Ok(ProbeLayout::Own(OwnLayout { number: field(*number)?, time }))
+            Ok(Dissection::Numbers(ProbeLayout::Own(OwnLayout { number: field(*number)?, time })))
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::analysis::{Analysis, Options};
 use crate::bins::BinWidth;
 use crate::columns::links::{LinkRows, LinkSampleRows};
+use crate::columns::rtp::RtpSourceRows;
 use crate::columns::tfrc::{FeedbackRows, FindingRows, LossEventRows, LossIntervalRows};
 use crate::columns::{BinRows, FlowRows, LossRows, Rows, RttRows, VariableRows};
 use crate::flow::delivery::Delivery;
@@ -41,6 +42,7 @@ fn analyse(bytes: Vec<u8>, format: Option<InputFormat>) -> Analysis {
         loss_events: true,
         loss_intervals: true,
         findings: true,
+        rtt_s: Some(0.05),
         max_flows: MAX_FLOWS,
         max_samples: MAX_SAMPLES,
         max_decompressed_bytes: MAX_DECOMPRESSED_BYTES,
@@ -80,13 +82,14 @@ pub fn check_tables(analysis: Analysis) {
     }
     let analysis = Arc::new(analysis);
     let first_flow = 1;
-    let tables: [Box<dyn Rows>; 11] = [
+    let tables: [Box<dyn Rows>; 12] = [
         Box::new(LinkRows { analysis: Arc::clone(&analysis) }),
         Box::new(LinkSampleRows { analysis: Arc::clone(&analysis) }),
         Box::new(FlowRows { analysis: Arc::clone(&analysis), first_flow }),
         Box::new(BinRows::new(Arc::clone(&analysis), first_flow)),
         Box::new(RttRows { analysis: Arc::clone(&analysis), first_flow }),
         Box::new(LossRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(RtpSourceRows::new(Arc::clone(&analysis), first_flow)),
         Box::new(VariableRows { analysis: Arc::clone(&analysis), first_flow }),
         Box::new(FeedbackRows { analysis: Arc::clone(&analysis), first_flow }),
         Box::new(LossEventRows { analysis: Arc::clone(&analysis), first_flow }),

@@ -100,6 +100,19 @@ proptest! {
     }
 
     #[test]
+    fn test_tampered_rtp_and_reports_keep_every_bound(
+        is_sender: bool,
+        changes in changes(40),
+    ) {
+        let end = if is_sender { "sender" } else { "receiver" };
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/rtp");
+        let capture = std::fs::read(folder.join(format!("gstreamer-{end}.pcap.gz"))).unwrap();
+        let mut bytes = uncompressed(&capture);
+        change(&mut bytes, &changes);
+        check_tables(analyse_bytes(bytes));
+    }
+
+    #[test]
     fn test_tampered_compressed_captures_keep_every_bound(
         which: prop::sample::Index,
         changes in changes(6),

@@ -6,15 +6,17 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
-use super::{Columns, FlowRow, Rows, classes};
+use super::{Columns, FlowRow, Rows, classes, rtp};
 use crate::analysis::Analysis;
 use crate::flow::direction_name;
 use crate::flow::key::Side;
 use crate::flow::tfrc::findings::FindingSample;
-use crate::flow::tfrc::{FeedbackSample, LossIntervalSample, TakenReport};
+use crate::flow::tfrc::{FeedbackSample, LossIntervalSample, Summary, TakenReport};
 
 /// What the table of flows tells of TFRC, and of TCP by its measures.
 pub(super) fn flow_columns(rows: &[FlowRow<'_>], columns: &mut Columns) {
+    // What is rebuilt without a report is nothing where losses do not show.
+    let tells = |row: &FlowRow<'_>, ends: &Summary| ends.feedback_packets > 0 || row.shows_arrivals();
     let events = |row: &FlowRow<'_>| match row.tfrc() {
         Some(ends) if row.shows_arrivals() => ends.loss_events,
         Some(ends) => ends.inferred_loss_events,
@@ -22,12 +24,17 @@ pub(super) fn flow_columns(rows: &[FlowRow<'_>], columns: &mut Columns) {
     };
     columns.u64("loss_events", rows.iter().map(events));
     let rate = |row: &FlowRow<'_>| match row.tfrc() {
-        Some(ends) => ends.p,
+        Some(ends) => ends.p.filter(|_| tells(row, &ends)),
         None => classes::loss_event_rate(row),
     };
     columns.f64("loss_event_rate", rows.iter().map(rate));
-    columns.u64("feedback_packets", rows.iter().map(|row| row.tfrc().map(|ends| ends.feedback_packets)));
-    columns.f64("x_recv_bps", rows.iter().map(|row| row.tfrc()?.x_recv.map(|x_recv| x_recv * 8.0)));
+    let reports = |row: &FlowRow<'_>| match (row.tfrc(), row.flow.rtp.as_deref()) {
+        (_, Some(rtp)) if rtp.direction(row.side).has_media() => Some(rtp.direction(row.side).reports()),
+        (ends, _) => ends.map(|ends| ends.feedback_packets),
+    };
+    columns.u64("feedback_packets", rows.iter().map(reports));
+    let x_recv = |row: &FlowRow<'_>| row.tfrc().filter(|ends| tells(row, ends))?.x_recv;
+    columns.f64("x_recv_bps", rows.iter().map(|row| x_recv(row).map(|x_recv| x_recv * 8.0)));
     columns.f64("srtt_ms", rows.iter().map(|row| row.tfrc()?.r.map(|r| r * 1e3)));
 }
 
@@ -57,7 +64,11 @@ impl Rows for FeedbackRows {
         let mut columns = Columns::default();
         place(&mut columns, &self.analysis, self.first_flow, &places);
         columns.i64("time_ns", rows.iter().map(|row| row.sent_ns));
-        columns.i64("received_ns", rows.iter().map(|row| row.taken.map(|taken| taken.time_ns)));
+        let received_ns = |row: &FeedbackSample| {
+            // A capture shows reports on media as they pass.
+            row.taken.map(|taken| taken.time_ns).or(row.media.map(|_| row.sent_ns))
+        };
+        columns.i64("received_ns", rows.iter().map(received_ns));
         columns.u64("packet", rows.iter().map(|row| row.packet));
         columns.u64("sequence", rows.iter().map(|row| row.sequence));
         let shows = Arrivals::of(&self.analysis, &places);
@@ -77,16 +88,21 @@ impl Rows for FeedbackRows {
         columns.f64("x_recv_difference_bps", numbered().map(|(at, row)| difference(at, row)));
         columns.f64("elapsed_ms", rows.iter().map(|row| row.elapsed.map(|elapsed| elapsed * 1e3)));
         sender_columns(rows, &mut columns);
+        rtp::feedback_columns(&self.analysis, rows, &mut columns);
         columns.finish(rows.len())
     }
 }
 
 /// What the sender made of each report.
 fn sender_columns(rows: &[FeedbackSample], columns: &mut Columns) {
+    let r_sample = |row: &FeedbackSample| match row.media {
+        Some(media) => media.rtt,
+        None => row.taken?.r_sample,
+    };
+    columns.f64("rtt_ms", rows.iter().map(|row| r_sample(row).map(|(r_sample, _)| r_sample * 1e3)));
     let mut taken = |name: &str, value: fn(&TakenReport) -> Option<f64>| {
         columns.f64(name, rows.iter().map(|row| row.taken.as_ref().and_then(value)));
     };
-    taken("rtt_ms", |taken| taken.r_sample.map(|(r_sample, _)| r_sample * 1e3));
     taken("r_ms", |taken| Some(taken.r * 1e3));
     taken("r_sqmean", |taken| taken.rfc.map(|rfc| rfc.r_sqmean));
     taken("t_rto_ms", |taken| Some(taken.t_rto * 1e3));
@@ -95,7 +111,7 @@ fn sender_columns(rows: &[FeedbackSample], columns: &mut Columns) {
     taken("sent_bps", |taken| taken.rfc?.x_sent.map(|x_sent| x_sent * 8.0));
     let is_limited = |row: &FeedbackSample| row.taken?.rfc.map(|rfc| u32::from(rfc.is_data_limited));
     columns.u32("data_limited", rows.iter().map(is_limited));
-    columns.text("rtt_method", rows.iter().map(|row| row.taken?.r_sample.map(|(_, method)| method)));
+    columns.text("rtt_method", rows.iter().map(|row| r_sample(row).map(|(_, method)| method)));
     columns.text("mode", rows.iter().map(|row| row.taken.map(|taken| taken.mode)));
 }
 

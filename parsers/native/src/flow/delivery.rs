@@ -27,6 +27,8 @@ pub enum Numbers {
     Payload(ProbeLayout),
     /// DCCP's own, of packets of every type.
     Dccp,
+    /// RTP's.
+    Rtp,
 }
 
 /// Where the counts come from if not from sightings: numbers of the packets that passed the point of
@@ -196,6 +198,11 @@ impl Delivery {
         let due = self.sent.saturating_sub(self.in_flight);
         let arrived = self.received.saturating_sub(self.unsent);
         (due > 0).then(|| arrived as f64 / due as f64)
+    }
+
+    /// Take over what another clock says of the jitter.
+    pub fn set_jitter(&mut self, jitter: Jitter) {
+        self.jitter = jitter;
     }
 
     /// Jitter in ms (RFC 3550).

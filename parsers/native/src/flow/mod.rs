@@ -9,7 +9,8 @@ mod group;
 pub(crate) mod holes;
 mod identities;
 pub mod key;
-mod numbered;
+pub mod numbered;
+pub mod rtp;
 pub mod rtt;
 pub mod sendings;
 mod sequences;
@@ -29,7 +30,8 @@ use dccp::carrier::Assumed;
 use delivery::{Deliveries, Delivery};
 pub use fragments::Fragments;
 use key::{FlowKey, Side};
-use numbered::Probing;
+use numbered::{Numbered, Probing};
+use rtp::RtpFlow;
 use sendings::Pool;
 pub use table::{FlowTable, Found, LOOK_UPS};
 use tcp::{Carrier, Connection, Outcome, Segment};
@@ -115,6 +117,8 @@ pub struct Flow {
     pub dccp: Option<Box<dccp::Connection>>,
     /// TFRC's ends, if a simulator shows both.
     pub tfrc: Option<Box<TfrcFlow>>,
+    /// RTP and RTCP, if any datagram may be that.
+    pub rtp: Option<Box<RtpFlow>>,
     /// What became of its packets, if the trace shows both ends.
     pub deliveries: Option<Box<Deliveries>>,
     /// Whether its datagrams are numbered in their payload, for each side; only of UDP.
@@ -133,6 +137,7 @@ impl Flow {
             tcp: is_tcp.then(Box::default),
             dccp: None,
             tfrc: None,
+            rtp: None,
             deliveries: None,
             probing: None,
         }
@@ -203,9 +208,21 @@ impl Flow {
     }
 
     /// Look for a number in the payload of a datagram from `side` that begins with `head`. `forced`
-    /// is the user's word for its layout.
-    pub fn on_datagram(&mut self, side: Side, packet: &Packet, head: Head, forced: Option<ProbeLayout>) {
-        self.probing.get_or_insert_default()[side as usize].take(packet, head, forced);
+    /// is the user's word for its layout; `follow` is given each datagram that has a number.
+    pub fn on_datagram(
+        &mut self,
+        side: Side,
+        packet: &Packet,
+        head: Head,
+        forced: Option<ProbeLayout>,
+        mut follow: impl FnMut(&mut Option<Box<TfrcFlow>>, &Numbered),
+    ) {
+        if self.rtp.as_ref().is_some_and(|rtp| rtp.has_media()) {
+            return;
+        }
+        let Self { probing, tfrc, .. } = self;
+        let mut follow = |numbered: &Numbered| follow(tfrc, numbered);
+        probing.get_or_insert_default()[side as usize].take(packet, head, forced, &mut follow);
     }
 
     /// Take in the DCCP header of a packet from `side`; `outcome` gets the RTT.
@@ -247,14 +264,24 @@ impl Flow {
                 *self.deliveries_mut().of_mut(side) = delivery.unwrap_or_default();
             }
         }
+        if let Some(rtp) = self.rtp.as_ref().filter(|rtp| rtp.has_media() && self.deliveries.is_none()) {
+            let deliveries = [Side::Low, Side::High].map(|side| (side, rtp.delivery(side)));
+            for (side, delivery) in deliveries {
+                *self.deliveries_mut().of_mut(side) = delivery.unwrap_or_default();
+            }
+            return;
+        }
         let Some(mut probing) = self.probing.take() else { return };
         if self.deliveries.is_some() {
             // Another source has shown both ends, which is better.
             return;
         }
         for side in [Side::Low, Side::High] {
-            if let Some(found) = probing[side as usize].finish() {
-                *self.deliveries_mut().of_mut(side) = found;
+            match (probing[side as usize].finish(), &mut self.tfrc) {
+                (Some(found), _) => *self.deliveries_mut().of_mut(side) = found,
+                // What looked like numbers was none.
+                (None, Some(tfrc)) => tfrc.forget_heard(side),
+                (None, None) => {}
             }
         }
     }

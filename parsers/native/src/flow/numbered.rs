@@ -20,6 +20,8 @@ const WIDEST_START: u64 = 64;
 const DELAY_SPREAD_NS: i64 = 2_000_000_000;
 /// A delay in the middle of all that is larger comes from clocks that differ.
 const LARGEST_DELAY_MS: f64 = 60_000.0;
+/// The ECN field of a marked packet (RFC 3168).
+const CONGESTION_EXPERIENCED: u8 = 3;
 /// iperf 2 sends its last number negative; as far from the highest as this it is something else.
 const NEAR_THE_END: i64 = 64;
 
@@ -52,23 +54,57 @@ impl Default for State {
 struct Seen {
     head: Head,
     time_ns: i64,
+    packet: u64,
     wire_bytes: u32,
+    payload_bytes: u32,
+    is_marked: bool,
+}
+
+/// A datagram that has a number.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbered {
+    /// What is left of the number.
+    pub number: u64,
+    /// In how many bits.
+    pub bits: u32,
+    /// When it was captured.
+    pub time_ns: i64,
+    /// Its number in the source.
+    pub packet: u64,
+    /// Its payload.
+    pub payload_bytes: u32,
+    /// Whether it is marked congestion experienced (RFC 3168).
+    pub is_marked: bool,
 }
 
 impl Probing {
-    /// Take in a datagram whose payload begins with `head`. `forced` is the user's word for its layout.
-    pub fn take(&mut self, packet: &Packet, head: Head, forced: Option<ProbeLayout>) {
-        let seen = Seen { head, time_ns: packet.time_ns, wire_bytes: packet.wire_bytes };
+    /// Take in a datagram whose payload begins with `head`. `forced` is the user's word for its layout;
+    /// `follow` is given each datagram that has a number.
+    pub fn take(
+        &mut self,
+        packet: &Packet,
+        head: Head,
+        forced: Option<ProbeLayout>,
+        follow: &mut dyn FnMut(&Numbered),
+    ) {
+        let seen = Seen {
+            head,
+            time_ns: packet.time_ns,
+            packet: packet.number,
+            wire_bytes: packet.wire_bytes,
+            payload_bytes: packet.network.payload_bytes.unwrap_or(0),
+            is_marked: packet.network.ecn == CONGESTION_EXPERIENCED,
+        };
         match &mut self.state {
-            State::Counting(count) => count.take(&seen),
+            State::Counting(count) => count.take(&seen, follow),
             State::Watching(first) => {
                 first.push(seen);
-                self.decide();
+                self.decide(follow);
             }
             State::Undecided(greetings) => match forced {
                 Some(layout) => {
                     let mut count = Count::new(layout, true);
-                    count.take(&seen);
+                    count.take(&seen, follow);
                     self.state = State::Counting(Box::new(count));
                 }
                 None if agreed_layout(&[seen]).is_some() => self.state = State::Watching(vec![seen]),
@@ -79,13 +115,13 @@ impl Probing {
         }
     }
 
-    fn decide(&mut self) {
+    fn decide(&mut self, follow: &mut dyn FnMut(&Numbered)) {
         let State::Watching(first) = &self.state else { return };
         match agreed_layout(first) {
             None => self.state = State::Plain,
             Some(layout) if first.len() == AGREEING => {
                 let mut count = Count::new(layout, false);
-                first.iter().for_each(|seen| count.take(seen));
+                first.iter().for_each(|seen| count.take(seen, follow));
                 self.state = State::Counting(Box::new(count));
             }
             Some(_) => {}
@@ -177,7 +213,7 @@ impl Count {
         }
     }
 
-    fn take(&mut self, seen: &Seen) {
+    fn take(&mut self, seen: &Seen, follow: &mut dyn FnMut(&Numbered)) {
         let Some(stamp) = self.layout.read(&seen.head) else {
             self.unread += 1;
             return;
@@ -185,6 +221,9 @@ impl Count {
         if self.is_end(stamp) {
             return;
         }
+        let &Seen { time_ns, packet, payload_bytes, is_marked, .. } = seen;
+        let (number, bits) = (stamp.number, self.layout.number_bits());
+        follow(&Numbered { number, bits, time_ns, packet, payload_bytes, is_marked });
         let times = (stamp.sent_ns, seen.time_ns);
         match self.sequences.take(stamp.number, stamp.sent_ns) {
             Arrival::New => {
@@ -253,7 +292,7 @@ mod tests {
     fn take(probing: &mut Probing, words: &[u32], time_ns: i64, forced: Option<ProbeLayout>) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         let packet = Packet { time_ns, wire_bytes: 100, ..Packet::default() };
-        probing.take(&packet, Head::new(&bytes), forced);
+        probing.take(&packet, Head::new(&bytes), forced, &mut |_| {});
     }
 
     /// `number` of iperf 2, sent at a multiple of 10 ms.

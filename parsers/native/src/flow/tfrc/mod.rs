@@ -14,7 +14,7 @@ pub mod simulated;
 use super::key::Side;
 use crate::event::Packet;
 use crate::tfrc::ns2::Parameters;
-use carried::{Carried, Carrier};
+use carried::{Carried, Carrier, Heard};
 pub use samples::{FeedbackSample, LossEventSample, LossIntervalSample, TakenReport, TfrcSamples};
 use simulated::{Happening, Simulated};
 
@@ -53,6 +53,7 @@ pub struct Summary {
 enum Ends {
     Simulated(Box<Simulated>),
     Carried(Box<Carried>),
+    Heard(Box<Heard>),
 }
 
 /// The directions of one flow in which data of TFRC were seen.
@@ -67,7 +68,13 @@ impl TfrcFlow {
         Some(match self.sides[side as usize].as_ref()? {
             Ends::Simulated(ends) => ends.summary(),
             Ends::Carried(ends) => ends.summary(),
+            Ends::Heard(receiver) => receiver.summary(),
         })
+    }
+
+    /// Whether anything is known of the data of `side`.
+    pub fn has(&self, side: Side) -> bool {
+        self.sides[side as usize].is_some()
     }
 
     /// What is to be said of the data of `side` in words.
@@ -75,6 +82,7 @@ impl TfrcFlow {
         match self.sides[side as usize].as_ref() {
             Some(Ends::Simulated(ends)) => ends.notes(),
             Some(Ends::Carried(ends)) => ends.notes(),
+            Some(Ends::Heard(receiver)) => receiver.notes(),
             None => Vec::new(),
         }
     }
@@ -104,7 +112,38 @@ impl TfrcFlow {
             self.sides[side as usize].get_or_insert_with(|| Ends::Carried(Box::new(Carried::new(carrier()))));
         match ends {
             Ends::Carried(ends) => Some(ends),
-            Ends::Simulated(_) => None,
+            Ends::Simulated(_) | Ends::Heard(_) => None,
+        }
+    }
+
+    /// The receiver of the data that `side` sends, which `carrier` tells of if it is new, as is `rtt`,
+    /// the user's word for the round-trip time in seconds. None if both ends are known.
+    pub fn heard(
+        &mut self,
+        side: Side,
+        carrier: impl FnOnce() -> Carrier,
+        rtt: Option<f64>,
+    ) -> Option<&mut Heard> {
+        let ends = self.sides[side as usize]
+            .get_or_insert_with(|| Ends::Heard(Box::new(Heard::new(&carrier().receiver, rtt))));
+        match ends {
+            Ends::Heard(receiver) => Some(receiver),
+            Ends::Simulated(_) | Ends::Carried(_) => None,
+        }
+    }
+
+    /// The same if it was there before.
+    pub fn known_heard(&mut self, side: Side) -> Option<&mut Heard> {
+        match self.sides[side as usize].as_mut()? {
+            Ends::Heard(receiver) => Some(receiver),
+            Ends::Simulated(_) | Ends::Carried(_) => None,
+        }
+    }
+
+    /// The data of `side` have no numbers after all.
+    pub fn forget_heard(&mut self, side: Side) {
+        if self.known_heard(side).is_some() {
+            self.sides[side as usize] = None;
         }
     }
 
@@ -112,7 +151,7 @@ impl TfrcFlow {
     pub fn known(&mut self, side: Side) -> Option<&mut Carried> {
         match self.sides[side as usize].as_mut()? {
             Ends::Carried(ends) => Some(ends),
-            Ends::Simulated(_) => None,
+            Ends::Simulated(_) | Ends::Heard(_) => None,
         }
     }
 
@@ -122,6 +161,7 @@ impl TfrcFlow {
             match ends {
                 Some(Ends::Simulated(ends)) => ends.finish(samples),
                 Some(Ends::Carried(ends)) => ends.finish((flow, side), samples),
+                Some(Ends::Heard(receiver)) => receiver.finish((flow, side), samples),
                 None => {}
             }
         }

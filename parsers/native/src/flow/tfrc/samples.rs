@@ -3,6 +3,7 @@
 use super::carried::ReportedInterval;
 use super::findings::FindingSample;
 use crate::flow::key::Side;
+use crate::flow::rtp::reports::MediaReport;
 use crate::samples::Samples;
 
 /// A receiver's report, as the receiver made it and as the sender took it.
@@ -32,6 +33,8 @@ pub struct FeedbackSample {
     pub elapsed: Option<f64>,
     /// What the sender made of it; None if it never arrived.
     pub taken: Option<TakenReport>,
+    /// What a report on media says.
+    pub media: Option<MediaReport>,
 }
 
 /// The sender's state after a report.

@@ -191,6 +191,7 @@ impl Simulated {
             reported_x_recv: None,
             elapsed: None,
             taken: None,
+            media: None,
         };
         self.last_report = Some(sample);
         if samples.loss_intervals.wanted {

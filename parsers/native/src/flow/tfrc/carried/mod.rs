@@ -6,6 +6,7 @@
 //! the reports say ([`sending`]). Sections are of RFC 5348.
 
 mod behind;
+mod heard;
 mod receiving;
 mod sending;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use crate::tfrc::profile::{ReceiverProfile, SenderProfile};
 use crate::tfrc::small_packets::HEADER_CCID4;
 use crate::tfrc::{DataPacket, EPS_T, Report};
 use behind::{Behind, Told};
+pub use heard::Heard;
 use receiving::Receiving;
 use sending::Sending;
 
@@ -232,6 +234,7 @@ impl Carried {
             reported_x_recv: reported.x_recv,
             elapsed: reported.elapsed,
             taken,
+            media: None,
         });
         self.take_intervals(at, reported.intervals, samples);
         self.pauses.on_report();

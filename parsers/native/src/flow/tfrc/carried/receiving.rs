@@ -53,6 +53,11 @@ impl Receiving {
         }
     }
 
+    /// Whether the last packet made a report due.
+    pub fn is_report_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
     /// Loss event rate; None before any data.
     pub fn p(&mut self, time: f64) -> Option<f64> {
         self.has_data.then(|| self.state.p(time))

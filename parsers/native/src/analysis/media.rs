@@ -1,0 +1,426 @@
+//! RTP and RTCP to their flows, which may have ports of their own each.
+
+use super::{Analysis, RttMethod, RttSample};
+use crate::asides::Asides;
+use crate::event::{Endpoints, Packet};
+use crate::flow::key::Side;
+use crate::flow::numbered::Numbered;
+use crate::flow::rtp::reports::{MediaReport, ReportKind};
+use crate::flow::rtp::source::{Seen, Source};
+use crate::flow::rtp::{self, GivenRtp};
+use crate::flow::tfrc::carried::{Carrier, Reported};
+use crate::flow::tfrc::{FeedbackSample, Place, TfrcFlow, TfrcSamples};
+use crate::flow::{Flow, Found};
+use crate::tfrc::DataPacket;
+use crate::tfrc::profile::{Profile, ReceiverProfile};
+use crate::tfrc::round_trip::r_sample;
+use crate::wire::rtcp::extended::Block;
+use crate::wire::rtcp::feedback::{Congestion, TICKS_PER_SECOND, TfrcReport, TransportWide};
+use crate::wire::rtcp::{self as wire_rtcp, ReportBlock, ReportBlocks, Rtcp};
+use crate::wire::rtp as wire_rtp;
+
+/// Bits of RTP's sequence numbers.
+const NUMBER_BITS: u32 = 16;
+/// Units of RTCP's short times, 65536ths of a second.
+const SHORT_TIME: f64 = 65_536.0;
+
+/// A packet with reports.
+#[derive(Clone, Copy)]
+struct Carrying<'a> {
+    found: Found,
+    packet: &'a Packet,
+}
+
+impl Carrying<'_> {
+    fn endpoints(&self) -> &Endpoints {
+        &self.packet.network.endpoints
+    }
+}
+
+impl Analysis {
+    /// Take in a datagram that may be RTP or RTCP; `given` is the user's word that it is.
+    pub(super) fn take_rtp(
+        &mut self,
+        found: Found,
+        packet: &Packet,
+        asides: &Asides,
+        given: Option<GivenRtp>,
+    ) {
+        let payload = asides.payload(packet.network.head);
+        match wire_rtp::kind(payload) {
+            Some(wire_rtp::Kind::Rtp) => self.take_media(found, packet, payload, given),
+            Some(wire_rtp::Kind::Rtcp) => self.take_rtcp(found, packet, payload),
+            None => {}
+        }
+    }
+
+    fn take_media(&mut self, found: Found, packet: &Packet, payload: &[u8], given: Option<GivenRtp>) {
+        let Some(seen) = rtp::seen(packet, payload) else { return };
+        let follower = self.follower(found);
+        let Flow { rtp, tfrc, .. } = self.flows.get_mut(found.flow);
+        let samples = &mut self.tfrc;
+        let direction = rtp.get_or_insert_default().direction_mut(found.side);
+        let believed = direction.take(&seen, given, |source, seen| {
+            follower.follow(tfrc.get_or_insert_default(), source, seen, samples);
+        });
+        if let Some(ssrc) = believed {
+            self.sessions.on_source(ssrc, found, &packet.network.endpoints);
+        }
+    }
+
+    fn take_rtcp(&mut self, found: Found, packet: &Packet, payload: &[u8]) {
+        let on_wire = packet.network.payload_bytes.unwrap_or(0) as usize;
+        let is_whole = payload.len() >= on_wire;
+        let rtp = self.flows.get_mut(found.flow).rtp.get_or_insert_default();
+        let is_expected = rtp.has_media() || rtp.is_only_rtcp();
+        let direction = rtp.direction_mut(found.side);
+        if !(is_expected || is_whole && wire_rtcp::is_compound(payload)) {
+            direction.strange += 1;
+            return;
+        }
+        direction.compounds += 1;
+        direction.cut_compounds += u64::from(!is_whole);
+        let from = Carrying { found, packet };
+        for report in wire_rtcp::packets(payload) {
+            match report {
+                Ok(Rtcp::SenderReport(ssrc, info, blocks)) => {
+                    self.sessions.on_time(ssrc, info.middle_ntp(), packet.time_ns);
+                    if let Some(source) = self.source_of(from, ssrc, true) {
+                        source.on_sender_report(&info);
+                    }
+                    self.take_blocks(from, ssrc, blocks);
+                }
+                Ok(Rtcp::ReceiverReport(ssrc, blocks)) => self.take_blocks(from, ssrc, blocks),
+                Ok(Rtcp::Extended(ssrc, blocks)) => {
+                    blocks.for_each(|block| self.take_extended(from, ssrc, &block));
+                }
+                Ok(Rtcp::Nack(_, packets)) => self.counts(found).nacks += u64::from(packets),
+                Ok(Rtcp::Tfrc(report)) => self.take_tfrc_report(from, &report),
+                Ok(Rtcp::Congestion(report)) => self.take_congestion(from, &report),
+                Ok(Rtcp::TransportWide(report)) => self.take_transport_wide(from, &report),
+                Ok(Rtcp::Other) => {}
+                // Of a datagram that the snap length cut the last packet is not whole.
+                Err(_) => self.counts(found).malformed += u64::from(is_whole),
+            }
+        }
+    }
+
+    /// Who gives the packets found at `found` to TFRC's ends.
+    pub(super) fn follower(&self, found: Found) -> Follower {
+        Follower { profile: self.options.tfrc_profile, rtt: self.options.rtt_s, found }
+    }
+
+    fn counts(&mut self, found: Found) -> &mut rtp::Direction {
+        self.flows.get_mut(found.flow).rtp.get_or_insert_default().direction_mut(found.side)
+    }
+
+    /// The source that a report is about, or that sent it itself.
+    fn source_of(&mut self, from: Carrying<'_>, ssrc: u32, is_own: bool) -> Option<&mut Source> {
+        let media = self.sessions.find(ssrc, from.found, from.endpoints(), is_own)?;
+        self.counts(media).source_mut(ssrc)
+    }
+
+    fn take_blocks(&mut self, from: Carrying<'_>, reporter: u32, blocks: ReportBlocks<'_>) {
+        for block in blocks.iter() {
+            let rtt = self.echo_rtt(from, block.ssrc, block.last_sr, block.delay_since_last_sr);
+            let x_recv = self
+                .source_of(from, block.ssrc, false)
+                .and_then(|source| source.on_report(reporter, &block, from.packet.time_ns));
+            let ReportBlock { ssrc, fraction_lost, cumulative_lost, highest, jitter, .. } = block;
+            let report = MediaReport {
+                fraction_lost: Some(f64::from(fraction_lost) / 256.0),
+                cumulative_lost: Some(cumulative_lost.into()),
+                jitter_ticks: Some(jitter),
+                rtt: rtt.map(|rtt| (rtt, "rtcp")),
+                ..MediaReport::new(ReportKind::Block, ssrc, reporter)
+            };
+            let held = (block.last_sr != 0).then(|| f64::from(block.delay_since_last_sr) / SHORT_TIME);
+            self.on_media_report(from, report, Row { sequence: Some(highest.into()), x_recv, held });
+        }
+    }
+
+    /// The round-trip time of an echo of what `ssrc` said, seconds (RFC 3550 section 6.4.1). Both ends
+    /// of it were captured here, so no clock but the capture's matters.
+    fn echo_rtt(&mut self, from: Carrying<'_>, ssrc: u32, middle_ntp: u32, held: u32) -> Option<f64> {
+        if middle_ntp == 0 {
+            return None;
+        }
+        let sent_ns = self.sessions.sent_ns(ssrc, middle_ntp)?;
+        let away = from.packet.time_ns.saturating_sub(sent_ns) as f64 / 1e9;
+        let sample = r_sample(away, 0.0, f64::from(held) / SHORT_TIME);
+        self.counts(from.found).impossible_delays += u64::from(sample.is_none());
+        sample
+    }
+
+    fn take_extended(&mut self, from: Carrying<'_>, reporter: u32, block: &Block<'_>) {
+        let report = |ssrc| MediaReport::new(ReportKind::Extended, ssrc, reporter);
+        let report = match *block {
+            Block::Malformed => {
+                self.counts(from.found).malformed += 1;
+                return;
+            }
+            Block::ReceiverTime(ntp) => {
+                self.sessions.on_time(reporter, (ntp >> 16) as u32, from.packet.time_ns);
+                return;
+            }
+            Block::Echo { ssrc, last_time, delay } => {
+                if let Some(rtt) = self.echo_rtt(from, ssrc, last_time, delay) {
+                    // It is the path of what the other side sends here, be it only reports.
+                    let of = Found { side: from.found.side.other(), ..from.found };
+                    self.on_media_rtt(of, from.packet, rtt);
+                }
+                return;
+            }
+            Block::Losses(losses) => {
+                let range = losses.end.wrapping_sub(losses.first) >> losses.thinning;
+                let share = f64::from(losses.lost()) / f64::from(range.max(1));
+                MediaReport { fraction_lost: Some(share), ..report(losses.ssrc) }
+            }
+            Block::Summary(summary) => MediaReport {
+                cumulative_lost: summary.lost.map(i64::from),
+                jitter_ticks: summary.mean_jitter,
+                ..report(summary.ssrc)
+            },
+            Block::Voice(voice) => MediaReport {
+                fraction_lost: Some(f64::from(voice.loss_rate) / 256.0),
+                rtt: (voice.round_trip_ms > 0).then(|| (f64::from(voice.round_trip_ms) / 1e3, "reported")),
+                ..report(voice.ssrc)
+            },
+        };
+        self.on_media_report(from, report, Row::default());
+    }
+
+    fn take_congestion(&mut self, from: Carrying<'_>, report: &Congestion<'_>) {
+        for part in report.sources() {
+            let (mut came, mut missing) = (0_u64, 0_u64);
+            let mut heard = Vec::new();
+            for packet in part.packets() {
+                came += u64::from(packet.is_received);
+                missing += u64::from(!packet.is_received);
+                let age = packet.age.map(|age| f64::from(age) / 1024.0);
+                heard.extend(packet.is_received.then_some((packet.sequence, age)));
+            }
+            let time = f64::from(report.time) / SHORT_TIME;
+            let mut row = Row::default();
+            let mut rtt = None;
+            if let Some(source) = self.source_of(from, part.ssrc, false) {
+                source.reports += 1;
+                let sent = source.sent.get_or_insert_default();
+                let arrivals = heard.iter().filter_map(|&(number, age)| Some((number, time - age?)));
+                row.x_recv = source.progress.x_recv(sent, arrivals);
+                let newest = heard.iter().rev().find_map(|&(number, age)| Some((sent.get(number)?, age?)));
+                rtt = newest.and_then(|(sent, age)| {
+                    let away = from.packet.time_ns.saturating_sub(sent.time_ns) as f64 / 1e9;
+                    row.held = Some(age);
+                    r_sample(away, 0.0, age)
+                });
+            }
+            row.sequence = heard.last().map(|&(number, _)| number.into());
+            let report = MediaReport {
+                fraction_lost: share(missing, came + missing),
+                rtt: rtt.map(|rtt| (rtt, "arrival_offset")),
+                ..MediaReport::new(ReportKind::Congestion, part.ssrc, report.sender)
+            };
+            self.on_media_report(from, report, row);
+        }
+    }
+
+    fn take_transport_wide(&mut self, from: Carrying<'_>, report: &TransportWide<'_>) {
+        let media = self.sessions.find(report.media, from.found, from.endpoints(), false);
+        let (mut came, mut missing, mut highest) = (0_u64, 0_u64, None);
+        for packet in report.packets() {
+            match packet.ticks {
+                Some(_) => (came, highest) = (came + 1, Some(u64::from(packet.number))),
+                None => missing += 1,
+            }
+        }
+        let mut x_recv = None;
+        if let Some(media) = media {
+            let direction = self.counts(media);
+            let seconds = |ticks: i64| ticks as f64 / TICKS_PER_SECOND;
+            let arrivals =
+                report.packets().filter_map(|packet| Some((packet.number, seconds(packet.ticks?))));
+            x_recv = direction.wide.x_recv(arrivals);
+            direction.missing_reports += direction.wide.missing_before(report.number);
+            if let Some(source) = direction.source_mut(report.media) {
+                source.reports += 1;
+            }
+        }
+        let report = MediaReport {
+            fraction_lost: share(missing, came + missing),
+            ..MediaReport::new(ReportKind::TransportWide, report.media, report.sender)
+        };
+        self.on_media_report(from, report, Row { sequence: highest, x_recv, held: None });
+    }
+
+    /// Keep a report, and what it says of the round-trip time. Where the capture does not show the
+    /// media, it belongs to the other side of the flow that it was in.
+    fn on_media_report(&mut self, from: Carrying<'_>, report: MediaReport, row: Row) {
+        let Carrying { found, packet } = from;
+        let media = self.sessions.find(report.ssrc, found, from.endpoints(), false);
+        let other = Found { side: found.side.other(), ..found };
+        if media.is_none() && !self.counts(other).may_have(report.ssrc) {
+            self.counts(found).unknown_reports += 1;
+        }
+        let media = media.unwrap_or(other);
+        if let Some((rtt, _)) = report.rtt {
+            self.on_media_rtt(media, packet, rtt);
+        }
+        let heard = self.flows.get_mut(media.flow).tfrc.as_deref_mut();
+        let heard = heard.and_then(|tfrc| tfrc.known_heard(media.side));
+        let p = heard.and_then(|heard| heard.p(packet.time_ns));
+        self.tfrc.feedback.offer(FeedbackSample {
+            flow: media.flow,
+            side: media.side,
+            sent_ns: packet.time_ns,
+            packet: packet.number,
+            sequence: row.sequence,
+            p,
+            inferred_p: None,
+            x_recv: row.x_recv,
+            reported_p: None,
+            reported_x_recv: None,
+            elapsed: row.held,
+            taken: None,
+            media: Some(report),
+        });
+    }
+
+    /// A round-trip time of the media of `media`, seconds.
+    fn on_media_rtt(&mut self, media: Found, packet: &Packet, rtt: f64) {
+        let rtt_ns = (rtt * 1e9).round() as u64;
+        let Found { flow, side } = media;
+        let Flow { rtp, tfrc, .. } = self.flows.get_mut(flow);
+        let rtp = rtp.get_or_insert_default();
+        rtp.direction_mut(side).on_rtt(rtt_ns);
+        rtp.direction_mut(side).rtt_behind = Some(rtt);
+        // An echo measures from the capture to who sent it. Only both together are the whole path.
+        if let (Some(whole), Some(tfrc)) = (rtp.whole_rtt(), tfrc.as_deref_mut()) {
+            for side in [Side::Low, Side::High] {
+                if let Some(heard) = tfrc.known_heard(side) {
+                    heard.on_rtt(whole);
+                }
+            }
+        }
+        if let Some(bins) = &mut self.bins {
+            self.outcome.clear();
+            self.outcome.timestamp_rtt_ns = Some(rtt_ns);
+            bins.add_rtt(flow, side.other(), packet.time_ns, &self.outcome);
+        }
+        let Packet { time_ns, number: packet, .. } = *packet;
+        let method = RttMethod::Report;
+        self.rtt.offer(RttSample { flow, side, time_ns, rtt_ns, method, is_delayed_ack: false, packet });
+    }
+
+    fn take_tfrc_report(&mut self, from: Carrying<'_>, report: &TfrcReport) {
+        let media = self.sessions.find(report.media, from.found, from.endpoints(), false);
+        let Some(media) = media else {
+            self.counts(from.found).unknown_reports += 1;
+            return;
+        };
+        let Flow { rtp, tfrc, .. } = self.flows.get_mut(media.flow);
+        let direction = rtp.get_or_insert_default().direction_mut(media.side);
+        let Some(source) = direction.source_mut(report.media) else { return };
+        source.reports += 1;
+        let rate = source.tfrc_times.rate();
+        let held = rate.map(|rate| f64::from(report.delay) / rate);
+        let echoed = source.tfrc_times.captured(report.echoed_send_time);
+        let &Packet { time_ns, number: packet, .. } = from.packet;
+        let sample = echoed.zip(held).and_then(|((_, captured_ns), held)| {
+            r_sample(time_ns.saturating_sub(captured_ns) as f64 / 1e9, 0.0, held)
+        });
+        let is_impossible = echoed.is_some() && held.is_some() && sample.is_none();
+        direction.impossible_delays += u64::from(is_impossible);
+        direction.unknown_echoes += u64::from(echoed.is_none());
+        let reported = Reported {
+            sequence: echoed.map(|(sequence, _)| sequence.into()),
+            p: Some(report.p),
+            x_recv: Some(report.x_recv.into()),
+            elapsed: held,
+            r_sample: sample.map(|sample| (sample, "timestamp")),
+            ..Reported::default()
+        };
+        let Found { flow, side } = media;
+        let place = Place { flow, side, time_ns, packet };
+        if let Some(ends) = tfrc.as_deref_mut().and_then(|tfrc| tfrc.known(side)) {
+            ends.on_report(place, &reported, &mut self.tfrc);
+        }
+        if let Some(sample) = sample {
+            self.on_media_rtt(media, from.packet, sample);
+        }
+    }
+}
+
+/// What a report says of its place.
+#[derive(Clone, Copy, Default)]
+struct Row {
+    sequence: Option<u64>,
+    x_recv: Option<f64>,
+    held: Option<f64>,
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// Gives packets with numbers to TFRC's ends.
+#[derive(Clone, Copy)]
+pub(super) struct Follower {
+    profile: Profile,
+    /// The user's word for the round-trip time, seconds.
+    rtt: Option<f64>,
+    found: Found,
+}
+
+impl Follower {
+    fn carrier(&self, seq_bits: u32, bytes: u32, is_whole: bool) -> Carrier {
+        let receiver = ReceiverProfile { seq_bits, ..self.profile.receiver() };
+        Carrier { receiver, sender: self.profile.sender(bytes.into()), is_whole }
+    }
+
+    fn place(&self, time_ns: i64, packet: u64) -> Place {
+        let Found { flow, side } = self.found;
+        Place { flow, side, time_ns, packet }
+    }
+
+    /// A datagram whose generator numbered it. Nothing but the user tells a round-trip time.
+    pub(super) fn follow_numbered(
+        &self,
+        tfrc: &mut Option<Box<TfrcFlow>>,
+        numbered: &Numbered,
+        samples: &mut TfrcSamples,
+    ) {
+        if self.rtt.is_none() {
+            return;
+        }
+        let &Numbered { number: seq, bits, time_ns, packet, payload_bytes: bytes, is_marked: ce } = numbered;
+        let carrier = || self.carrier(bits, bytes, false);
+        if let Some(heard) = tfrc.get_or_insert_default().heard(self.found.side, carrier, self.rtt) {
+            let data = DataPacket { seq, ce, bytes, ..DataPacket::default() };
+            heard.on_data(self.place(time_ns, packet), &data, samples);
+        }
+    }
+
+    /// A packet of the first source of a direction. If it carries TFRC's times the ends are TFRC's.
+    fn follow(&self, tfrc: &mut TfrcFlow, source: &Source, seen: &Seen, samples: &mut TfrcSamples) {
+        let place = self.place(seen.time_ns, seen.packet);
+        let data = DataPacket {
+            seq: seen.header.sequence.into(),
+            ce: seen.is_marked,
+            bytes: seen.payload_bytes,
+            ..DataPacket::default()
+        };
+        // At the beginning the sender has no round-trip time yet.
+        let is_whole = seen.rtt_send_time.is_some_and(|times| times.rtt == 0);
+        let carrier = || self.carrier(NUMBER_BITS, seen.payload_bytes, is_whole);
+        if source.tfrc_times.is_empty() {
+            if let Some(heard) = tfrc.heard(self.found.side, carrier, self.rtt) {
+                heard.on_data(place, &data, samples);
+            }
+        } else if let Some(ends) = tfrc.carried(self.found.side, carrier) {
+            let rtt = seen.rtt_send_time.zip(source.tfrc_times.rate());
+            let rtt = rtt.map(|(times, rate)| f64::from(times.rtt) / rate);
+            ends.on_data(place, &DataPacket { rtt, ..data }, samples);
+        }
+    }
+}

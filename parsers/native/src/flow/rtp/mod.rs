@@ -1,0 +1,333 @@
+//! RTP flows (RFC 3550): found out by their packets, counted by source, joined with RTCP.
+//!
+//! Nothing on the wire says that a datagram is RTP. A source is believed once several of its packets
+//! agree: one SSRC, numbers that follow each other, timestamps that no clock of media outruns. RTCP
+//! must lead by its lengths from packet to packet to the datagram's end.
+
+mod clock;
+mod each;
+pub mod reports;
+pub mod sessions;
+pub mod source;
+mod times;
+mod wide;
+
+use super::delivery::{Counted, Delivery, Numbers};
+use super::key::Side;
+use super::rtt::{RttStatistics, Sketch};
+use crate::event::Packet;
+use crate::seq::distance;
+use crate::wire::rtp;
+pub use clock::RateBy;
+use source::{Seen, Source};
+use wide::Wide;
+
+/// Sources of one direction that are told apart; packets of further ones are only counted.
+const MOST_SOURCES: usize = 16;
+/// Sources that are watched at one time and not believed yet.
+const MOST_CANDIDATES: usize = 4;
+/// Packets that must agree.
+const AGREEING: usize = 6;
+/// How far apart the numbers of two of them may be.
+const FARTHEST: i64 = 16;
+/// Datagrams that might be RTP and are not, before the direction is no more looked at.
+const MOST_STRANGE: u64 = 64;
+/// No media has a faster clock, in ticks per second.
+const FASTEST_CLOCK: f64 = 200_000.0;
+/// How far timestamps may be ahead of or behind the packets: pictures sent out of order, pauses.
+const LEEWAY_S: f64 = 5.0;
+
+/// What the user says of the RTP of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GivenRtp {
+    /// Ticks per second of the payload types that have no fixed rate.
+    pub clock_rate: Option<u32>,
+}
+
+/// A source that is not believed yet.
+#[derive(Debug)]
+struct Candidate {
+    seen: Vec<Seen>,
+}
+
+impl Candidate {
+    fn ssrc(&self) -> Option<u32> {
+        self.seen.first().map(|seen| seen.header.ssrc)
+    }
+
+    /// Take in a packet of this source. One that does not follow makes it begin anew, and the answer
+    /// is how many packets are nobody's then.
+    fn take(&mut self, seen: &Seen) -> usize {
+        let follows = self.seen.last().is_none_or(|last| agree(last, seen));
+        let given_up = if follows { 0 } else { std::mem::take(&mut self.seen).len() };
+        self.seen.push(*seen);
+        given_up
+    }
+}
+
+/// Whether two packets of one SSRC can be neighbours of one source.
+fn agree(before: &Seen, after: &Seen) -> bool {
+    let number = |seen: &Seen| u64::from(seen.header.sequence);
+    let timestamp = |seen: &Seen| u64::from(seen.header.timestamp);
+    let ahead = distance(number(after), number(before), 16);
+    let ticks = distance(timestamp(after), timestamp(before), 32).unsigned_abs() as f64;
+    let elapsed = after.time_ns.saturating_sub(before.time_ns) as f64 / 1e9;
+    ahead != 0 && ahead.abs() <= FARTHEST && ticks <= FASTEST_CLOCK * (elapsed.abs() + LEEWAY_S)
+}
+
+/// RTP and RTCP that one side sent.
+#[derive(Debug, Default)]
+pub struct Direction {
+    sources: Vec<Source>,
+    candidates: Vec<Candidate>,
+    /// Datagrams with RTP's version that belong to no source, or to one beyond the bound.
+    pub strange: u64,
+    /// Transport-wide numbers of its packets.
+    pub wide: Wide,
+    /// Datagrams of RTCP.
+    pub compounds: u64,
+    /// RTCP packets, and blocks of extended reports, whose lengths lie.
+    pub malformed: u64,
+    /// Reports on sources that the capture does not show.
+    pub unknown_reports: u64,
+    /// Reports that were held for longer than what they echo was away.
+    pub impossible_delays: u64,
+    /// Reports on each packet, transport-wide, of which some before are missing.
+    pub missing_reports: u64,
+    /// Packets that are asked for again.
+    pub nacks: u64,
+    /// Datagrams of RTCP that the snap length cut.
+    pub cut_compounds: u64,
+    /// Reports of TFRC that echo a time which no packet had lately.
+    pub unknown_echoes: u64,
+    /// The latest round-trip time between the capture and who gets the packets, seconds.
+    pub rtt_behind: Option<f64>,
+    /// Round-trip times that reports on its packets give, and their percentiles.
+    pub rtt: Option<Box<(RttStatistics, Sketch)>>,
+}
+
+impl Direction {
+    /// Whether there is RTP.
+    pub fn has_media(&self) -> bool {
+        !self.sources.is_empty()
+    }
+
+    /// Its sources, in the order in which they were believed.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// The source with this SSRC.
+    pub fn source_mut(&mut self, ssrc: u32) -> Option<&mut Source> {
+        self.sources.iter_mut().find(|source| source.ssrc == ssrc)
+    }
+
+    /// A report on its packets gives a round-trip time.
+    pub fn on_rtt(&mut self, rtt_ns: u64) {
+        let (statistics, sketch) = &mut **self.rtt.get_or_insert_default();
+        statistics.add(rtt_ns);
+        sketch.add(rtt_ns);
+    }
+
+    /// Take in a datagram that may be RTP. The answer is the SSRC of a source that is believed now.
+    /// `follow` is given each packet of the first source.
+    pub fn take(
+        &mut self,
+        seen: &Seen,
+        given: Option<GivenRtp>,
+        mut follow: impl FnMut(&Source, &Seen),
+    ) -> Option<u32> {
+        let ssrc = seen.header.ssrc;
+        if let Some(at) = self.sources.iter().position(|source| source.ssrc == ssrc) {
+            self.take_at(at, seen, &mut follow);
+            return None;
+        }
+        let is_hopeless = !self.has_media() && self.strange >= MOST_STRANGE && given.is_none();
+        if is_hopeless || self.sources.len() == MOST_SOURCES {
+            self.strange += 1 + self.forget_candidates();
+            return None;
+        }
+        let at = self.candidate_of(ssrc);
+        let candidate = self.candidates.get_mut(at)?;
+        self.strange += candidate.take(seen) as u64;
+        if candidate.seen.len() < AGREEING && given.is_none() {
+            return None;
+        }
+        let seen = self.candidates.swap_remove(at).seen;
+        self.sources.push(Source::new(seen.first()?, given.and_then(|given| given.clock_rate)));
+        let at = self.sources.len().saturating_sub(1);
+        for seen in &seen {
+            self.take_at(at, seen, &mut follow);
+        }
+        Some(ssrc)
+    }
+
+    fn take_at(&mut self, at: usize, seen: &Seen, follow: &mut impl FnMut(&Source, &Seen)) {
+        let Some(source) = self.sources.get_mut(at) else { return };
+        source.take(seen);
+        self.wide.take(seen);
+        if at == 0 {
+            follow(source, seen);
+        }
+    }
+
+    /// Where the candidate with this SSRC is. A new one takes the place of the oldest.
+    fn candidate_of(&mut self, ssrc: u32) -> usize {
+        if let Some(at) = self.candidates.iter().position(|candidate| candidate.ssrc() == Some(ssrc)) {
+            return at;
+        }
+        if self.candidates.len() == MOST_CANDIDATES {
+            self.strange += self.candidates.remove(0).seen.len() as u64;
+        }
+        self.candidates.push(Candidate { seen: Vec::new() });
+        self.candidates.len().saturating_sub(1)
+    }
+
+    fn forget_candidates(&mut self) -> u64 {
+        std::mem::take(&mut self.candidates).iter().map(|candidate| candidate.seen.len() as u64).sum()
+    }
+
+    /// What became of the packets of all sources at the place of the capture. Jitter is that of the
+    /// source with the most.
+    fn delivery(&self) -> Option<Delivery> {
+        let mut delivery = Delivery::default();
+        let (mut reordered, mut restarts) = (0, 0);
+        for source in &self.sources {
+            let Source { sequences, received_bytes, .. } = source;
+            delivery.sent += sequences.sent();
+            delivery.received += sequences.received;
+            delivery.lost += source.lost();
+            delivery.duplicates += sequences.duplicates;
+            delivery.received_bytes += received_bytes;
+            reordered += sequences.reordered;
+            restarts += sequences.restarts;
+        }
+        if let Some(jitter) = self.main_source()?.clock.jitter() {
+            delivery.set_jitter(jitter);
+        }
+        delivery.counted = Some(Counted { by: Numbers::Rtp, reordered, restarts, has_delays: false });
+        Some(delivery)
+    }
+
+    /// Whether receivers lack packets that passed the capture, so that it does not show all losses.
+    pub fn hides_losses(&self) -> bool {
+        self.sources.iter().any(|source| source.lost_behind)
+    }
+
+    /// Whether this may turn out to be a source.
+    pub fn may_have(&self, ssrc: u32) -> bool {
+        self.candidates.iter().any(|candidate| candidate.ssrc() == Some(ssrc))
+    }
+
+    /// Reports on its sources.
+    pub fn reports(&self) -> u64 {
+        self.sources.iter().map(|source| source.reports).sum()
+    }
+
+    /// The source with the most packets.
+    pub fn main_source(&self) -> Option<&Source> {
+        // Of several the first one.
+        self.sources.iter().rev().max_by_key(|source| source.sequences.received)
+    }
+
+    /// What is to be said of it in words.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.sources.len() > 1 {
+            notes.push(format!("{} RTP sources together; jitter is that of the largest", self.sources.len()));
+        }
+        if self.main_source().is_some_and(|source| source.clock.rate().is_none()) {
+            notes.push(
+                "no jitter, because the rate of the media's clock is not known: `--rtp PORT=RATE`".into(),
+            );
+        }
+        if self.hides_losses() {
+            notes.push("receivers report losses behind the capture, so no loss events are rebuilt".into());
+        }
+        let strange = if self.has_media() { self.strange } else { 0 };
+        let counts = [
+            (strange, "datagrams look like RTP and belong to no source that is followed"),
+            (self.malformed, "RTCP packets or blocks with impossible lengths"),
+            (self.unknown_reports, "reports on RTP sources that the capture does not show"),
+            (self.impossible_delays, "reports were held for longer than what they echo was away"),
+            (self.missing_reports, "transport-wide reports are missing"),
+            (self.unknown_echoes, "reports of TFRC echo a time that no packet had lately"),
+            (self.cut_compounds, "RTCP datagrams were cut by the snap length"),
+            (self.nacks, "packets were asked for again"),
+        ];
+        let said = counts.iter().filter(|(count, _)| *count > 0);
+        notes.extend(said.map(|(count, what)| format!("{count} {what}")));
+        notes
+    }
+}
+
+/// RTP of one flow.
+#[derive(Debug, Default)]
+pub struct RtpFlow {
+    directions: [Direction; 2],
+}
+
+impl RtpFlow {
+    /// What `side` sent.
+    pub fn direction(&self, side: Side) -> &Direction {
+        &self.directions[side as usize]
+    }
+
+    /// The same, to be changed.
+    pub fn direction_mut(&mut self, side: Side) -> &mut Direction {
+        &mut self.directions[side as usize]
+    }
+
+    /// The latest round-trip time of the whole path, seconds, if echoes of both sides were captured.
+    pub fn whole_rtt(&self) -> Option<f64> {
+        let [low, high] = &self.directions;
+        Some(low.rtt_behind? + high.rtt_behind?)
+    }
+
+    /// Whether there is RTP in either direction.
+    pub fn has_media(&self) -> bool {
+        self.directions.iter().any(Direction::has_media)
+    }
+
+    /// Whether there is RTCP without RTP.
+    pub fn is_only_rtcp(&self) -> bool {
+        !self.has_media() && self.directions.iter().any(|direction| direction.compounds > 0)
+    }
+
+    /// What became of the packets that `side` sent, if there are any.
+    pub fn delivery(&self, side: Side) -> Option<Delivery> {
+        self.direction(side).delivery()
+    }
+}
+
+/// What a datagram that begins with `payload` is as a packet of RTP.
+pub fn seen(packet: &Packet, payload: &[u8]) -> Option<Seen> {
+    let header = rtp::header(payload)?;
+    let mut seen = Seen {
+        header,
+        time_ns: packet.time_ns,
+        packet: packet.number,
+        wire_bytes: packet.wire_bytes,
+        payload_bytes: packet.network.payload_bytes.unwrap_or(0),
+        is_marked: packet.network.ecn == CONGESTION_EXPERIENCED,
+        rtt_send_time: None,
+        pairs: [None; 2],
+    };
+    let mut pairs = seen.pairs.iter_mut();
+    for (id, data) in header.elements(payload) {
+        if let Ok(pair) = data.try_into() {
+            if let Some(place) = pairs.next() {
+                *place = Some((id, u16::from_be_bytes(pair)));
+            }
+        } else if let Some(element) = rtp::RttSendTime::from_data(data) {
+            seen.rtt_send_time = Some(element);
+        }
+    }
+    Some(seen)
+}
+
+/// The ECN field of a marked packet (RFC 3168).
+const CONGESTION_EXPERIENCED: u8 = 3;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! What is kept of reports on media for the table of feedback, beside what TFRC's reports have.
+
+/// Kinds of reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportKind {
+    /// A block of a sender or receiver report (RFC 3550 section 6.4).
+    Block,
+    /// A block of an extended report (RFC 3611).
+    Extended,
+    /// Congestion control feedback (RFC 8888).
+    Congestion,
+    /// Transport-wide congestion control feedback.
+    TransportWide,
+}
+
+impl ReportKind {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Block => "rtcp",
+            Self::Extended => "rtcp_xr",
+            Self::Congestion => "rfc8888",
+            Self::TransportWide => "twcc",
+        }
+    }
+}
+
+/// A report on a source of media.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MediaReport {
+    /// What says it.
+    pub kind: ReportKind,
+    /// The source.
+    pub ssrc: u32,
+    /// Who says it.
+    pub reporter: u32,
+    /// Share of the packets lost since the last report.
+    pub fraction_lost: Option<f64>,
+    /// Packets lost since the source's beginning.
+    pub cumulative_lost: Option<i64>,
+    /// Interarrival jitter in ticks of the media's clock.
+    pub jitter_ticks: Option<u32>,
+    /// The round-trip time that it gives, seconds, and how that is measured.
+    pub rtt: Option<(f64, &'static str)>,
+}
+
+impl MediaReport {
+    /// A report that says nothing yet.
+    pub fn new(kind: ReportKind, ssrc: u32, reporter: u32) -> Self {
+        Self {
+            kind,
+            ssrc,
+            reporter,
+            fraction_lost: None,
+            cumulative_lost: None,
+            jitter_ticks: None,
+            rtt: None,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Which flow the source is in that a report is about. RTP and RTCP of a session may have ports of
+//! their own, and receivers report from anywhere: what joins them is the SSRC.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::super::table::Found;
+use crate::event::{Address, Endpoints};
+
+/// Sources of all flows together that are remembered, in about 16 MiB at most.
+const MOST: usize = 1 << 16;
+/// Flows with the same SSRC.
+const MOST_PLACES: usize = 4;
+/// Times of sending that wait for their echo, of each source.
+const MOST_TIMES: usize = 8;
+
+/// Where packets of a source were seen.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    found: Found,
+    src: Address,
+    dst: Address,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    places: Vec<Place>,
+    /// The middle of the wall clock in the latest reports of this source, and when they were captured.
+    times: VecDeque<(u32, i64)>,
+}
+
+/// All sources of a trace.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    sources: HashMap<u32, Known>,
+}
+
+impl Sessions {
+    fn known(&mut self, ssrc: u32) -> Option<&mut Known> {
+        if self.sources.len() >= MOST && !self.sources.contains_key(&ssrc) {
+            return None;
+        }
+        Some(self.sources.entry(ssrc).or_default())
+    }
+
+    /// Packets of `ssrc` were seen in this flow.
+    pub fn on_source(&mut self, ssrc: u32, found: Found, endpoints: &Endpoints) {
+        let place = Place { found, src: endpoints.src, dst: endpoints.dst };
+        if let Some(known) = self.known(ssrc).filter(|known| known.places.len() < MOST_PLACES) {
+            known.places.push(place);
+        }
+    }
+
+    /// A report of `ssrc` with this wall clock was captured at `time_ns`.
+    pub fn on_time(&mut self, ssrc: u32, middle_ntp: u32, time_ns: i64) {
+        let Some(known) = self.known(ssrc) else { return };
+        if known.times.len() == MOST_TIMES {
+            known.times.pop_front();
+        }
+        known.times.push_back((middle_ntp, time_ns));
+    }
+
+    /// When the report was captured that a receiver echoes so.
+    pub fn sent_ns(&self, ssrc: u32, middle_ntp: u32) -> Option<i64> {
+        let times = &self.sources.get(&ssrc)?.times;
+        times.iter().rev().find(|(time, _)| *time == middle_ntp).map(|(_, time_ns)| *time_ns)
+    }
+
+    /// Where the media of `ssrc` are, of which a packet tells that was found at `report`: in the same
+    /// flow, between the same hosts, or the only ones with this SSRC. `is_own` says that the source
+    /// itself sent it.
+    pub fn find(&self, ssrc: u32, report: Found, endpoints: &Endpoints, is_own: bool) -> Option<Found> {
+        let places = &self.sources.get(&ssrc)?.places;
+        let (src, dst) = if is_own { (endpoints.src, endpoints.dst) } else { (endpoints.dst, endpoints.src) };
+        let is_here = |place: &&Place| place.found.flow == report.flow;
+        let is_between = |place: &&Place| (place.src, place.dst) == (src, dst);
+        let only = || places.first().filter(|_| places.len() == 1);
+        let place = places.iter().find(is_here).or_else(|| places.iter().rfind(is_between)).or_else(only)?;
+        Some(place.found)
+    }
+}

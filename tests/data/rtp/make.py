@@ -1,0 +1,86 @@
+"""Make the RTP captures: GStreamer's rtpbin over a bottleneck between network namespaces, seen at both ends.
+
+Run as root: `python3 tests/data/rtp/make.py`. Needs Linux, iproute2, tcpdump, and of Debian's packages
+gstreamer1.0-plugins-good, gstreamer1.0-plugins-bad (rtpmanager), python3-gi and gir1.2-gst-plugins-base-1.0.
+`truth.json` holds what both ends and the bottleneck's queue counted. Media are cut off the packets.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[2] / "sample_traces"))
+
+import make as network  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PYTHON = "/usr/bin/python3"
+"""The system's, which has GStreamer's bindings."""
+SECONDS = 12
+BOTTLENECK = "tbf rate 250kbit burst 3kb limit 4kb"
+MEDIA = 42 + 12 + 8 + 4
+"""Ethernet, IP, UDP, RTP with an extension of eight bytes, and the beginning of the media."""
+
+
+def records(capture: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Give headers and data of a pcap file's records."""
+    at = 24
+    while at < len(capture):
+        length = struct.unpack_from("<I", capture, at + 8)[0]
+        yield capture[at : at + 16], capture[at + 16 : at + 16 + length]
+        at += 16 + length
+
+
+def without_media(capture: bytes) -> bytes:
+    """Cut the packets of RTP, and leave those of RTCP whole."""
+    out = bytearray(capture[:24])
+    for header, data in records(capture):
+        is_rtcp = 192 <= data[43] <= 223
+        kept = data if is_rtcp else data[:MEDIA]
+        out += header[:8] + struct.pack("<I", len(kept)) + header[12:] + kept
+    return bytes(out)
+
+
+def run() -> dict[str, Any]:
+    """Run both ends and write what tcpdump saw at each."""
+    client = (PYTHON, str(HERE / "client.py"))
+    network.BOTTLENECK = BOTTLENECK
+    with tempfile.TemporaryDirectory() as scratch, network.network():
+        files = {place: f"{scratch}/{place}.pcap" for place in ("sender", "receiver")}
+        watch = [
+            ("tcpdump", "-U", "-Z", "root", "-i", device, "-w", files[place], "udp")
+            for place, device in (("sender", "s0"), ("receiver", "d0"))
+        ]
+        with network.background(network.SENDER, *watch[0]), network.background(network.RECEIVER, *watch[1]):
+            receive = network.inside(network.RECEIVER, *client, "receive", network.SENDER_4, str(SECONDS + 3))
+            send = network.inside(network.SENDER, *client, "send", network.RECEIVER_4, str(SECONDS))
+            receiver = subprocess.Popen(receive, stdout=subprocess.PIPE, text=True)
+            time.sleep(1)
+            sent = network.run(*send)
+            received, _ = receiver.communicate()
+        queue = json.loads(
+            network.run(*network.inside(network.MIDDLE, "tc", "-s", "-j", "qdisc", "show", "dev", "m1"))
+        )[0]
+        for place, file in files.items():
+            short = without_media(Path(file).read_bytes())
+            (HERE / f"gstreamer-{place}.pcap.gz").write_bytes(gzip.compress(short, 9, mtime=0))
+    return {
+        "bottleneck": {"setting": BOTTLENECK, "drops": queue["drops"]},
+        "sender": json.loads(sent),
+        "receiver": json.loads(received),
+    }
+
+
+if __name__ == "__main__":
+    (HERE / "truth.json").write_text(json.dumps(run(), indent=1) + "\n")
