@@ -1,0 +1,71 @@
+"""Rate algorithms by name: those built in, those of other packages, and `module:Class`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, cast
+
+from tfrctrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from tfrctrace.replay.controller import MakeController
+
+CONTROLLERS: Final = "tfrctrace.controllers"
+"""Name of the group of entry points; each names a class."""
+
+METHODS: Final = ("on_feedback", "on_nofeedback")
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """An algorithm by its name, and how a controller of it is made."""
+
+    name: str
+    make: MakeController
+
+
+BUILT_IN: Final[dict[str, str]] = {}
+"""Name and `module:Class` of algorithms that are controllers in Python; those of TFRC are the core's."""
+
+
+def algorithm_named(name: str) -> Algorithm:
+    """Return the algorithm `name`; raises `UsageError` if there is none, or it is no controller."""
+    if ":" in name:
+        return Algorithm(name, _loaded(name, name))
+    if name in BUILT_IN:
+        return Algorithm(name, _loaded(name, BUILT_IN[name]))
+    from importlib.metadata import entry_points
+
+    for entry_point in entry_points(group=CONTROLLERS, name=name):
+        return Algorithm(name, _loaded(name, entry_point.value))
+    raise UsageError(
+        f"no algorithm is called `{name}`",
+        hint=f"there are {', '.join(algorithm_names())}, or `mymodule:MyControl` for one of yours",
+    )
+
+
+def algorithm_names() -> list[str]:
+    """Return the names of all algorithms that are controllers in Python."""
+    from importlib.metadata import entry_points
+
+    return sorted({*BUILT_IN, *entry_points(group=CONTROLLERS).names})
+
+
+def _loaded(name: str, place: str) -> MakeController:
+    """Return the class at `place`, as `module:Class`; modules are looked for in the current directory too."""
+    module, _, attribute = place.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        found = getattr(import_module(module), attribute)
+    except Exception as error:
+        raise UsageError(f"the algorithm `{name}` cannot be loaded: {error}") from error
+    missing = [method for method in METHODS if not callable(getattr(found, method, None))]
+    if missing:
+        raise UsageError(
+            f"the algorithm `{name}` has no `{missing[0]}`",
+            hint="an algorithm is a class with the methods of `tfrctrace.replay.controller.Controller`",
+        )
+    return cast("MakeController", found)
