@@ -48,6 +48,8 @@ TABLES = {
     "`trace.loss_intervals`, `tfrctrace convert --what loss_intervals`.",
     "rtp_sources": "One row for each source of RTP: `trace.rtp_sources`, "
     "`tfrctrace convert --what rtp_sources`.",
+    "replay": "One row for each step of a [rate algorithm](replay.md) on a flow: `trace.replay()`, "
+    "`tfrctrace replay`.",
     "links": "One row for each pair of 802.11 stations and each way: `trace.links`, "
     "`tfrctrace convert --what links`.",
     "link_samples": "One row for each 802.11 frame: `trace.link_samples`, "

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias, TypedDict, final
 
+import numpy.typing as npt
+
 class Problem(TypedDict):
     """What went wrong with one input: facts, made into words by `tfrctrace.errors`."""
 
@@ -272,6 +274,85 @@ def vantage_points() -> list[str]:
 
 def probe_layouts() -> list[str]:
     """Return the layouts that `dissect` may name."""
+
+class ChosenSender(TypedDict):
+    """A sender of TFRC: whose rules (of `replay_profiles`), and which kind (of `replay_variants`)."""
+
+    profile: str
+    variant: str
+    segment_bytes: float
+    handshake_rtt_s: float | None
+    parameters: Sequence[tuple[str, float]]
+
+Array: TypeAlias = npt.NDArray[Any]
+"""Numbers one after the other in memory."""
+
+def replay_profiles() -> list[tuple[str, list[str]]]:
+    """Return the profiles that a sender may have, each with the parameters that it knows."""
+
+def replay_variants() -> list[str]:
+    """Return the kinds of TFRC that a sender may be of."""
+
+def replay(
+    chosen: ChosenSender,
+    *,
+    start_ns: int,
+    end_ns: int,
+    time_ns: Array,
+    rtt_s: Array,
+    p: Array,
+    x_recv: Array,
+    is_data_limited: Array,
+    sent_ns: Array,
+    sent_bytes: Array,
+) -> Table:
+    """Drive a sender through reports and packets, all in order of time, and return its steps.
+
+    Times and `sent_bytes` are int64 and uint32; the others float64 in s and bytes/s, where NaN is not
+    known, and flags uint8, where 2 is not known. Wrong names, values or lengths raise ValueError.
+    """
+
+def simulate_reports(
+    chosen: ChosenSender,
+    *,
+    reverse_s: float,
+    number: Array,
+    sent_ns: Array,
+    arrived_ns: Array,
+    payload_bytes: Array,
+    is_marked: Array,
+) -> Table:
+    """Return the reports that the receiver of such a sender would make of packets, as they reach it.
+
+    Arrays are uint64, int64, int64 with -2^63 for never, uint32 and uint8; the table has `time_ns`, `rtt_ms`,
+    `p` and `x_recv_bps`.
+    """
+
+def loss_event_rates(
+    *,
+    segment_bytes: float,
+    loss_time_s: Array,
+    loss_packet: Array,
+    time_s: Array,
+    packets: Array,
+    rtt_s: Array,
+    x_recv: Array,
+) -> Table:
+    """Return `p`, `loss_events` and `lost_packets` at times, given losses by time and place (float64)."""
+
+ToldDecision: TypeAlias = tuple[float, float, str, str, float | None, float | None, float | None]
+"""X, when the timer runs out, mode, reason, R, X_calc, limit; bytes/s and seconds."""
+
+@final
+class TfrcSender:
+    """One sender of TFRC step by step; time 0 is its start."""
+
+    def __init__(self, chosen: ChosenSender) -> None: ...
+    def on_sent(self, time_s: float, payload_bytes: int) -> None: ...
+    def on_report(
+        self, time_s: float, rtt_s: float | None, p: float, x_recv: float, is_data_limited: bool
+    ) -> ToldDecision: ...
+    def on_no_feedback(self, is_idle: bool) -> ToldDecision: ...
 
 @final
 class PacketReader:

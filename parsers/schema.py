@@ -1132,6 +1132,62 @@ FINDINGS: Final = (
     Column("unit", "string", "", "unit of both", "as value"),
 )
 
+REPLAY: Final = (
+    Column("flow", "uint32", "", "number of the conversation"),
+    Column("direction", "string", "", "direction of the data"),
+    Column("algorithm", "string", "", "what decided: `tfrc`, `mtfrc`, ... or `module:Class`"),
+    Column("profile", "string", "", "whose TFRC it is: `rfc5348`, `rfc3448`, `ns2` or `linux`", "no TFRC"),
+    Column(
+        "reports",
+        "string",
+        "",
+        "where the reports are from: `reports` of the receiver, `simulated_reports` of one that is rebuilt "
+        "from arrivals, or `tcp`: rounds and losses of a connection",
+    ),
+    Column("rtt_scale", "float64", "", "what every round-trip time was multiplied with"),
+    Column("time_ns", "int64", "ns", "when it decided"),
+    Column(
+        "event",
+        "string",
+        "",
+        "why it did: a `report` arrived, `no_feedback` for as long as its timer says, or the `population` of "
+        "the wireless network changed",
+    ),
+    Column("x_bps", "float64", "bit/s", "X: allowed sending rate from then on, payload"),
+    Column(
+        "mode",
+        "string",
+        "",
+        "what governs X: `slow_start`, `equation`, `receive_limited`, `no_feedback`, `idle`; of MTFRC also "
+        "`x_t` and `x_fair`",
+    ),
+    Column(
+        "reason",
+        "string",
+        "",
+        "what changed it: `first_report`, `no_rtt`, `doubled`, `held`, `receive_rate`, `leaving_slow_start`, "
+        "`loss_event`, `loss_free`, `round_trip_time`, `approaching`, `halved`, `limited_by_x_recv`, "
+        "`limited_by_equation`, `idle`, `population`",
+    ),
+    Column("p", "float64", "", "loss event rate that was reported", "no report"),
+    Column("rtt_ms", "float64", "ms", "round-trip time sample of the report", "it gave none, or no report"),
+    Column("r_ms", "float64", "ms", "R: smoothed round-trip time", "not known yet"),
+    Column("x_calc_bps", "float64", "bit/s", "what the throughput equation gives", "no loss event yet"),
+    Column("x_recv_bps", "float64", "bit/s", "X_recv: rate at which payload arrived", "no report"),
+    Column(
+        "x_limit_bps",
+        "float64",
+        "bit/s",
+        "recv_limit, from what X_recv_set has (RFC 5348), or twice X_recv",
+        "no limit yet",
+    ),
+    Column("sent_bps", "float64", "bit/s", "payload really sent since the row before", "no time passed"),
+    Column("x_tfrc_bps", "float64", "bit/s", "what TFRC alone allows", "not MTFRC"),
+    Column("x_t_bps", "float64", "bit/s", "X_t: what the MAC carries of each station", "as x_tfrc_bps"),
+    Column("x_fair_bps", "float64", "bit/s", "X_fair: fair share of each flow", "not MTFRC, or no downloads"),
+    Column("window_bytes", "float64", "bytes", "congestion window", "an algorithm without one"),
+)
+
 LINKS: Final = (
     Column("transmitter", "string", "", "station whose radio sent", "frames of this kind do not say"),
     Column("receiver", "string", "", "station they were for; `ff:ff:ff:ff:ff:ff` is everybody"),
@@ -1218,6 +1274,7 @@ TABLES: Final = {
     "loss_intervals": LOSS_INTERVALS,
     "findings": FINDINGS,
     "rtp_sources": RTP_SOURCES,
+    "replay": REPLAY,
     "links": LINKS,
     "link_samples": LINK_SAMPLES,
     "transits": TRANSITS,

@@ -132,7 +132,8 @@ def test_the_schema_explains_every_column():
         assert ("null" in described[column.name]["type"]) == bool(column.null_when)
 
 
-@pytest.mark.parametrize("table", TABLES)
+# what algorithms decide is no table of a trace: `tfrctrace replay` writes it
+@pytest.mark.parametrize("table", TABLES.keys() - {"replay"})
 def test_every_table_can_be_converted_to_every_form(run, write_capture, conversation, tmp_path, table):
     write_capture("a.pcap", conversation())
     captures = (

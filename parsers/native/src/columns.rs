@@ -6,6 +6,7 @@
 mod classes;
 pub mod details;
 pub mod links;
+pub mod replay;
 pub mod rounds;
 pub mod rtp;
 pub mod tfrc;

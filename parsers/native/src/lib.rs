@@ -37,6 +37,7 @@ pub mod plain;
 #[cfg(feature = "python")]
 mod python;
 pub mod reading;
+pub mod replay;
 pub mod samples;
 pub mod seq;
 pub mod source;

@@ -1,5 +1,7 @@
-//! The only file that names PyO3: what `_native.pyi` promises, and nothing else.
+//! The only file that names PyO3, with those below it: what `_native.pyi` promises, and nothing else.
 #![allow(missing_docs)]
+
+mod replay;
 
 use std::ffi::OsString;
 use std::sync::atomic::Ordering;
@@ -869,5 +871,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tfrc_takes, module)?)?;
     module.add_function(wrap_pyfunction!(tfrc_profiles, module)?)?;
     module.add_function(wrap_pyfunction!(vantage_points, module)?)?;
-    module.add_function(wrap_pyfunction!(probe_layouts, module)?)
+    module.add_function(wrap_pyfunction!(probe_layouts, module)?)?;
+    replay::add(module)
 }

@@ -3,6 +3,7 @@
 use super::equation::Equation;
 use super::events::EventRule;
 use super::intervals::{Averaging, OpenMean};
+use super::small_packets::LEAST_INTERVAL;
 
 /// What happens to a packet that comes after it was declared lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -188,6 +189,8 @@ pub struct SenderProfile {
     pub small_packets: Option<f64>,
     /// The handshake's round-trip time, if it is known.
     pub handshake_rtt: Option<f64>,
+    /// Whether the rate yields to a growing queue (section 4.5).
+    pub reduces_oscillations: bool,
 }
 
 impl SenderProfile {
@@ -206,6 +209,7 @@ impl SenderProfile {
             opens_with_window: false,
             small_packets: None,
             handshake_rtt: None,
+            reduces_oscillations: false,
         }
     }
 
@@ -217,5 +221,10 @@ impl SenderProfile {
     /// Linux's CCID 3: the same but for the beginning.
     pub fn linux(s: f64) -> Self {
         Self { opens_with_window: true, ..Self::rfc3448(s) }
+    }
+
+    /// The highest rate: TFRC for small packets sends at most one each 10 ms.
+    pub fn highest_rate(&self) -> f64 {
+        self.small_packets.map_or(f64::INFINITY, |_| self.s / LEAST_INTERVAL)
     }
 }

@@ -5,7 +5,7 @@ use super::equation::Equation;
 /// The segment size that the equation is evaluated with, in bytes (RFC 4828 section 3.2).
 const S_NOMINAL: f64 = 1460.0;
 /// The least time between two packets in seconds (RFC 4828 section 3.4).
-const LEAST_INTERVAL: f64 = 0.010;
+pub const LEAST_INTERVAL: f64 = 0.010;
 
 /// Bytes of header that a TFRC-SP packet counts.
 pub const HEADER_TFRC_SP: f64 = 40.0;
@@ -25,8 +25,8 @@ pub struct SmallPacketRate {
 
 impl SmallPacketRate {
     /// None where the equation says nothing, or without payload.
-    pub fn new(equation: &Equation, rtt: f64, p: f64, s_true: f64, header: f64) -> Option<Self> {
-        let x_nominal = equation.rate(S_NOMINAL, rtt, 4.0 * rtt, p).filter(|_| s_true > 0.0)?;
+    pub fn new(equation: &Equation, rtt: f64, t_rto: f64, p: f64, s_true: f64, header: f64) -> Option<Self> {
+        let x_nominal = equation.rate(S_NOMINAL, rtt, t_rto, p).filter(|_| s_true > 0.0)?;
         let x_payload = x_nominal * s_true / (s_true + header);
         Some(Self { x_nominal, x_payload, x_limited: x_payload.min(s_true / LEAST_INTERVAL) })
     }

@@ -299,7 +299,8 @@ fn test_round_trip_times_from_elapsed_times_and_window_counters() {
 fn test_small_packets() {
     for row in vectors("tfrc_sp.json") {
         let (rtt, p, s_true) = (number(&row["rtt"]), number(&row["p"]), number(&row["s_true"]));
-        let found = SmallPacketRate::new(&Equation::default(), rtt, p, s_true, number(&row["H"])).unwrap();
+        let found =
+            SmallPacketRate::new(&Equation::default(), rtt, 4.0 * rtt, p, s_true, number(&row["H"])).unwrap();
         let id = row["id"].to_string();
         assert_near(found.x_nominal, &row["X_nominal"], &id);
         assert_near(found.x_payload, &row["X_payload"], &id);

@@ -165,15 +165,39 @@ impl Sender {
         }
     }
 
+    /// When the nofeedback timer runs out; infinite before the first packet.
+    pub fn nofeedback_timer(&self) -> f64 {
+        self.nofeedback_timer
+    }
+
+    /// What the equation gives; None before the first loss event.
+    pub fn x_calc(&self) -> Option<f64> {
+        (self.mode != Mode::SlowStart).then_some(self.x_calc)
+    }
+
+    /// The limit that the latest receive rate sets; infinite if there was none.
+    pub fn recv_limit(&self) -> f64 {
+        if self.max_rate > 0.0 { self.max_rate } else { f64::INFINITY }
+    }
+
+    /// Let the nofeedback timer run out if it does before `time`; when it did. Data and reports do this by
+    /// themselves: it is for who wants to see each step.
+    pub fn expire(&mut self, time: f64) -> Option<f64> {
+        let due = self.nofeedback_timer;
+        if due > time + PRINTED {
+            return None;
+        }
+        self.miss_packets(due);
+        self.on_no_feedback(due);
+        Some(due)
+    }
+
     /// Live through the timers that ran out before `time`, as far as a trace can tell.
     fn advance(&mut self, time: f64) {
         for _ in 0..MOST_TURNS {
-            let due = self.nofeedback_timer;
-            if due > time + PRINTED {
+            if self.expire(time).is_none() {
                 break;
             }
-            self.miss_packets(due);
-            self.on_no_feedback(due);
         }
         self.nofeedback_timer = self.nofeedback_timer.max(time + PRINTED);
         self.miss_packets(time);

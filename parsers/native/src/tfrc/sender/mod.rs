@@ -14,8 +14,6 @@ use super::small_packets::SmallPacketRate;
 /// What a step left X at, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A report was taken in.
-    Feedback,
     /// The nofeedback timer ran out, and X was halved.
     Halved,
     /// Likewise, and X is limited by what was received.
@@ -73,6 +71,14 @@ impl Sender {
         match self {
             Self::Rfc5348(sender) => sender.x,
             Self::Rfc3448(sender) => sender.x,
+        }
+    }
+
+    /// The limit by what was received; infinite while there is none.
+    pub fn recv_limit(&self) -> f64 {
+        match self {
+            Self::Rfc5348(sender) => sender.recv_limit,
+            Self::Rfc3448(sender) => sender.recv_limit,
         }
     }
 
@@ -135,7 +141,7 @@ pub fn initial_window(mss: f64) -> f64 {
 fn x_equation(profile: &SenderProfile, r: f64, p: f64) -> Option<f64> {
     let t_rto = profile.t_rto_factor * r;
     let Some(header) = profile.small_packets else { return profile.equation.rate(profile.s, r, t_rto, p) };
-    SmallPacketRate::new(&profile.equation, r, p, profile.s, header).map(|rate| rate.x_limited)
+    SmallPacketRate::new(&profile.equation, r, t_rto, p, profile.s, header).map(|rate| rate.x_limited)
 }
 
 #[cfg(test)]

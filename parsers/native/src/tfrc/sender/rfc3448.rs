@@ -20,6 +20,8 @@ pub struct Rfc3448 {
     pub round_trip: Option<RoundTrip>,
     /// When the nofeedback timer runs out.
     pub timer: f64,
+    /// Twice the receive rate; infinite before the first report.
+    pub recv_limit: f64,
     x_recv: f64,
     /// When X was last doubled: tld.
     tld: f64,
@@ -35,6 +37,7 @@ impl Rfc3448 {
             x_calc: None,
             round_trip: None,
             timer: time + FIRST_TIMER,
+            recv_limit: f64::INFINITY,
             x_recv: 0.0,
             tld: f64::NEG_INFINITY,
             has_report: false,
@@ -83,12 +86,13 @@ impl Rfc3448 {
     }
 
     fn update_x(&mut self, time: f64, r: f64) {
-        let recv_limit = 2.0 * self.x_recv;
+        self.recv_limit = 2.0 * self.x_recv;
         if let Some(x_calc) = self.x_calc {
-            self.x = x_calc.min(recv_limit).max(self.floor());
+            self.x = x_calc.min(self.recv_limit).max(self.floor());
         } else if time - self.tld >= r {
             let least = (self.profile.s / r).max(self.floor());
-            self.x = (2.0 * self.x).min(recv_limit).max(least);
+            let x = (2.0 * self.x).min(self.recv_limit).max(least);
+            self.x = x.min(self.profile.highest_rate());
             self.tld = time;
         }
     }

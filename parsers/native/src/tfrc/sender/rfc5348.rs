@@ -59,7 +59,7 @@ impl Rfc5348 {
     /// The first round-trip time is known.
     fn begin(&mut self, time: f64, rtt: f64) {
         self.initial_rate = self.w_init() / rtt;
-        self.x = self.initial_rate;
+        self.x = self.initial_rate.min(self.profile.highest_rate());
         self.tld = time;
         self.x_recv_set = XRecvSet::unlimited(time);
     }
@@ -134,7 +134,8 @@ impl Rfc5348 {
         if let Some(x_bps) = self.x_bps {
             self.x = x_bps.min(self.recv_limit).max(self.floor());
         } else if time - self.tld >= r {
-            self.x = (2.0 * self.x).min(self.recv_limit).max(self.initial_rate(r));
+            let x = (2.0 * self.x).min(self.recv_limit).max(self.initial_rate(r));
+            self.x = x.min(self.profile.highest_rate());
             self.tld = time;
         }
     }

@@ -1,0 +1,252 @@
+//! The replay of rate algorithms for Python: arrays in, tables out, and one sender step by step.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::buffer::{Element, PyBuffer};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::Table;
+use crate::columns::replay::{RateRows, ReplayRows, ReportRows};
+use crate::replay::events::{Loss, Round, loss_event_rates as rates_of};
+use crate::replay::machine::{Decision, Machine, Rules};
+use crate::replay::parameters::{Profile, Refusal, Variant, rules};
+use crate::replay::run::{RecordedReport, Recording, run};
+use crate::replay::simulate::{Packet, simulate};
+use crate::tfrc::Report;
+
+/// In arrays of whole numbers: not known.
+const UNKNOWN_TIME: i64 = i64::MIN;
+const UNKNOWN_FLAG: u8 = 2;
+
+/// The columns that belong together, each with as many values as the first.
+struct Arrays<'py> {
+    py: Python<'py>,
+    length: Option<usize>,
+}
+
+impl<'py> Arrays<'py> {
+    fn new(py: Python<'py>) -> Self {
+        Self { py, length: None }
+    }
+
+    fn take<T: Element>(&mut self, array: &Bound<'py, PyAny>) -> PyResult<Vec<T>> {
+        let values = PyBuffer::<T>::get(array)?.to_vec(self.py)?;
+        if *self.length.get_or_insert(values.len()) == values.len() {
+            Ok(values)
+        } else {
+            Err(PyValueError::new_err("arrays of different lengths"))
+        }
+    }
+}
+
+/// Which sender: whose rules, for which packets, with which parameters.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Chosen {
+    profile: String,
+    variant: String,
+    segment_bytes: f64,
+    handshake_rtt_s: Option<f64>,
+    parameters: Vec<(String, f64)>,
+}
+
+impl Chosen {
+    fn profile(&self) -> PyResult<Profile> {
+        let found = Profile::ALL.into_iter().find(|profile| profile.name() == self.profile);
+        found.ok_or_else(|| PyValueError::new_err(format!("no profile `{}`", self.profile)))
+    }
+
+    fn rules(&self) -> PyResult<Rules> {
+        let found = Variant::ALL.into_iter().find(|variant| variant.name() == self.variant);
+        let variant =
+            found.ok_or_else(|| PyValueError::new_err(format!("no algorithm `{}`", self.variant)))?;
+        if !(self.segment_bytes > 0.0 && self.segment_bytes.is_finite()) {
+            return Err(PyValueError::new_err("packets must have a payload"));
+        }
+        let profile = self.profile()?;
+        rules(profile, variant, self.segment_bytes, self.handshake_rtt_s, &self.parameters).map_err(
+            |refusal| {
+                PyValueError::new_err(match refusal {
+                    Refusal::Variant => format!("the profile `{}` has no `{}`", self.profile, self.variant),
+                    Refusal::Name(name) => {
+                        format!("the profile `{}` has no parameter `{name}`", self.profile)
+                    }
+                    Refusal::Value(name) => format!("the parameter `{name}` cannot have this value"),
+                })
+            },
+        )
+    }
+}
+
+/// The profiles that a sender may have, each with its parameters.
+#[pyfunction]
+fn replay_profiles() -> Vec<(&'static str, Vec<&'static str>)> {
+    Profile::ALL.into_iter().map(|profile| (profile.name(), profile.parameters())).collect()
+}
+
+/// The kinds of TFRC that it may be of.
+#[pyfunction]
+fn replay_variants() -> Vec<&'static str> {
+    Variant::ALL.into_iter().map(Variant::name).collect()
+}
+
+#[pyfunction]
+#[pyo3(signature = (chosen, *, start_ns, end_ns, time_ns, rtt_s, p, x_recv, is_data_limited, sent_ns, sent_bytes))]
+#[allow(clippy::too_many_arguments)]
+fn replay(
+    py: Python<'_>,
+    chosen: Chosen,
+    start_ns: i64,
+    end_ns: i64,
+    time_ns: &Bound<'_, PyAny>,
+    rtt_s: &Bound<'_, PyAny>,
+    p: &Bound<'_, PyAny>,
+    x_recv: &Bound<'_, PyAny>,
+    is_data_limited: &Bound<'_, PyAny>,
+    sent_ns: &Bound<'_, PyAny>,
+    sent_bytes: &Bound<'_, PyAny>,
+) -> PyResult<Table> {
+    let rules = chosen.rules()?;
+    let mut arrays = Arrays::new(py);
+    let (time_ns, rtt_s, p) = (arrays.take(time_ns)?, arrays.take::<f64>(rtt_s)?, arrays.take::<f64>(p)?);
+    let (x_recv, limited) = (arrays.take::<f64>(x_recv)?, arrays.take::<u8>(is_data_limited)?);
+    let mut sends = Arrays::new(py);
+    let (sent_ns, sent_bytes) = (sends.take::<i64>(sent_ns)?, sends.take::<u32>(sent_bytes)?);
+    let rows = py.detach(|| {
+        let reports = time_ns.into_iter().zip(rtt_s).zip(p).zip(x_recv).zip(limited);
+        let reports = reports.map(|((((time_ns, r_sample), p), x_recv), limited)| RecordedReport {
+            time_ns,
+            r_sample,
+            p,
+            x_recv,
+            is_data_limited: (limited != UNKNOWN_FLAG).then_some(limited == 1),
+        });
+        let sends = sent_ns.into_iter().zip(sent_bytes).collect();
+        run(&rules, &Recording { start_ns, end_ns, reports: reports.collect(), sends })
+    });
+    Ok(super::Analysis::table(ReplayRows(rows)))
+}
+
+#[pyfunction]
+#[pyo3(signature = (chosen, *, reverse_s, number, sent_ns, arrived_ns, payload_bytes, is_marked))]
+#[allow(clippy::too_many_arguments)]
+fn simulate_reports(
+    py: Python<'_>,
+    chosen: Chosen,
+    reverse_s: f64,
+    number: &Bound<'_, PyAny>,
+    sent_ns: &Bound<'_, PyAny>,
+    arrived_ns: &Bound<'_, PyAny>,
+    payload_bytes: &Bound<'_, PyAny>,
+    is_marked: &Bound<'_, PyAny>,
+) -> PyResult<Table> {
+    if !(reverse_s >= 0.0 && reverse_s.is_finite()) {
+        return Err(PyValueError::new_err("the way back takes no negative time"));
+    }
+    let (rules, receiver) = (chosen.rules()?, chosen.profile()?.receiver());
+    let mut arrays = Arrays::new(py);
+    let (number, sent_ns) = (arrays.take::<u64>(number)?, arrays.take::<i64>(sent_ns)?);
+    let (arrived_ns, bytes) = (arrays.take::<i64>(arrived_ns)?, arrays.take::<u32>(payload_bytes)?);
+    let marked = arrays.take::<u8>(is_marked)?;
+    let reports = py.detach(|| {
+        let packets = number.into_iter().zip(sent_ns).zip(arrived_ns).zip(bytes).zip(marked);
+        let packets = packets.map(|((((number, sent_ns), arrived_ns), bytes), marked)| Packet {
+            number,
+            sent_ns,
+            arrived_ns: Some(arrived_ns).filter(|arrived_ns| *arrived_ns != UNKNOWN_TIME),
+            bytes,
+            is_marked: marked == 1,
+        });
+        let packets: Vec<Packet> = packets.collect();
+        simulate(&rules, &receiver, &packets, reverse_s)
+    });
+    Ok(super::Analysis::table(ReportRows(reports)))
+}
+
+#[pyfunction]
+#[pyo3(signature = (*, segment_bytes, loss_time_s, loss_packet, time_s, packets, rtt_s, x_recv))]
+#[allow(clippy::too_many_arguments)]
+fn loss_event_rates(
+    py: Python<'_>,
+    segment_bytes: f64,
+    loss_time_s: &Bound<'_, PyAny>,
+    loss_packet: &Bound<'_, PyAny>,
+    time_s: &Bound<'_, PyAny>,
+    packets: &Bound<'_, PyAny>,
+    rtt_s: &Bound<'_, PyAny>,
+    x_recv: &Bound<'_, PyAny>,
+) -> PyResult<Table> {
+    let mut losses = Arrays::new(py);
+    let (loss_time, loss_packet) = (losses.take::<f64>(loss_time_s)?, losses.take::<f64>(loss_packet)?);
+    let mut rounds = Arrays::new(py);
+    let (time, packets) = (rounds.take::<f64>(time_s)?, rounds.take::<f64>(packets)?);
+    let (rtt, x_recv) = (rounds.take::<f64>(rtt_s)?, rounds.take::<f64>(x_recv)?);
+    let losses: Vec<Loss> =
+        loss_time.into_iter().zip(loss_packet).map(|(time, packet)| Loss { time, packet }).collect();
+    let rounds = time.into_iter().zip(packets).zip(rtt).zip(x_recv);
+    let rounds: Vec<Round> =
+        rounds.map(|(((time, packets), rtt), x_recv)| Round { time, packets, rtt, x_recv }).collect();
+    Ok(super::Analysis::table(RateRows(rates_of(&losses, &rounds, segment_bytes))))
+}
+
+/// x, timer, mode, reason, R, X_calc, limit.
+type Told = (f64, f64, &'static str, &'static str, Option<f64>, Option<f64>, Option<f64>);
+
+fn told(decision: &Decision) -> Told {
+    let Decision { x, x_calc, x_limit, r, timer, mode, reason } = *decision;
+    (x, timer, mode.name(), reason.name(), r, x_calc, x_limit)
+}
+
+/// One sender, step by step.
+#[pyclass(module = "tfrctrace.parsers._native")]
+struct TfrcSender {
+    /// The lock is never contended: it only makes the class shareable.
+    state: Mutex<(Machine, f64)>,
+}
+
+#[pymethods]
+impl TfrcSender {
+    #[new]
+    fn new(chosen: Chosen) -> PyResult<Self> {
+        Ok(Self { state: Mutex::new((Machine::new(&chosen.rules()?, 0.0), 0.0)) })
+    }
+
+    fn on_sent(&mut self, time_s: f64, payload_bytes: u32) {
+        let (machine, _) = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        machine.on_sent(time_s, payload_bytes);
+    }
+
+    fn on_report(
+        &mut self,
+        time_s: f64,
+        rtt_s: Option<f64>,
+        p: f64,
+        x_recv: f64,
+        is_data_limited: bool,
+    ) -> Told {
+        let (machine, p_before) = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let report = Report { time: time_s, r_sample: rtt_s, x_recv, p, is_data_limited };
+        let decision = machine.on_report(&report, *p_before);
+        *p_before = p;
+        told(&decision)
+    }
+
+    /// The nofeedback timer runs out, whenever that is.
+    fn on_no_feedback(&mut self, is_idle: bool) -> PyResult<Told> {
+        let (machine, _) = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let expired = machine.expire(f64::MAX, 0.0, |_, _| is_idle);
+        let (_, decision) = expired.ok_or_else(|| PyValueError::new_err("the timer was never set"))?;
+        Ok(told(&decision))
+    }
+}
+
+/// Add what this file has to the module.
+pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<TfrcSender>()?;
+    module.add_function(wrap_pyfunction!(replay_profiles, module)?)?;
+    module.add_function(wrap_pyfunction!(replay_variants, module)?)?;
+    module.add_function(wrap_pyfunction!(replay, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate_reports, module)?)?;
+    module.add_function(wrap_pyfunction!(loss_event_rates, module)?)
+}

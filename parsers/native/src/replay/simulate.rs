@@ -1,0 +1,241 @@
+//! Both ends of a flow whose reports a trace does not show: its data drive a receiver, whose reports
+//! reach a sender after the time that the way back is given.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::machine::{Machine, Rules};
+use super::{nanoseconds, seconds};
+use crate::tfrc::ns2;
+use crate::tfrc::profile::ReceiverProfile;
+use crate::tfrc::receiver::{Feedback, Receiver};
+use crate::tfrc::{DataPacket, Report};
+
+/// A data packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// Sequence number, counted from anywhere.
+    pub number: u64,
+    /// When it was sent.
+    pub sent_ns: i64,
+    /// When it arrived; None if it did not.
+    pub arrived_ns: Option<i64>,
+    /// Its payload.
+    pub bytes: u32,
+    /// Whether it was marked congestion experienced.
+    pub is_marked: bool,
+}
+
+/// What happens to packets, in order of time.
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    time_ns: i64,
+    /// Arrivals come before what is sent at the same time.
+    is_sent: bool,
+    packet: usize,
+}
+
+/// A report on its way.
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    time: f64,
+    report: Report,
+}
+
+/// What a data packet carries of its sender.
+#[derive(Clone, Copy, Debug, Default)]
+struct Carried {
+    header: ns2::Header,
+    rtt: Option<f64>,
+    wants_report: bool,
+}
+
+/// The reports of a receiver that gets `packets` (in order of sending, the first one at time 0), as
+/// `reverse` seconds later they reach a sender with these rules.
+pub fn simulate(
+    rules: &Rules,
+    profile: &ReceiverProfile,
+    packets: &[Packet],
+    reverse: f64,
+) -> Vec<(i64, Report)> {
+    let Some(start_ns) = packets.first().map(|packet| packet.sent_ns) else { return Vec::new() };
+    let mut events = Vec::with_capacity(2 * packets.len());
+    for (packet, at) in packets.iter().zip(0..) {
+        events.push(Event { time_ns: packet.sent_ns, is_sent: true, packet: at });
+        events.extend(packet.arrived_ns.map(|time_ns| Event { time_ns, is_sent: false, packet: at }));
+    }
+    events.sort_by_key(|event| (event.time_ns, event.is_sent));
+    let mut ends = Ends {
+        start_ns,
+        reverse,
+        machine: Machine::new(rules, 0.0),
+        receiver: End::new(rules, profile),
+        carried: HashMap::new(),
+        under_way: VecDeque::new(),
+        delivered: Vec::new(),
+        timer_set: 0.0,
+        p: 0.0,
+        has_reported: false,
+    };
+    for event in &events {
+        let time = seconds(event.time_ns, start_ns);
+        ends.deliver_until(time);
+        ends.expire(time);
+        if let Some(packet) = packets.get(event.packet) {
+            if event.is_sent {
+                ends.send(event.packet, packet, time)
+            } else {
+                ends.arrive(event.packet, packet, time)
+            }
+        }
+    }
+    ends.delivered
+}
+
+struct Ends {
+    start_ns: i64,
+    reverse: f64,
+    machine: Machine,
+    receiver: End,
+    /// Of packets that were sent and did not arrive yet; those lost stay to the end.
+    carried: HashMap<usize, Carried>,
+    under_way: VecDeque<UnderWay>,
+    /// Reports with the time at which they reached the sender, in ns.
+    delivered: Vec<(i64, Report)>,
+    timer_set: f64,
+    p: f64,
+    /// Whether the sender has had a report since its last timeout.
+    has_reported: bool,
+}
+
+impl Ends {
+    fn send(&mut self, at: usize, packet: &Packet, time: f64) {
+        let header = match &mut self.machine {
+            Machine::Ns2(sender) => sender.on_data(time, packet.bytes),
+            Machine::Rfc(..) => ns2::Header::default(),
+        };
+        if packet.arrived_ns.is_some() {
+            let carried = Carried { header, rtt: self.machine.r(), wants_report: !self.has_reported };
+            self.carried.insert(at, carried);
+        }
+    }
+
+    fn arrive(&mut self, at: usize, packet: &Packet, time: f64) {
+        let Some(carried) = self.carried.remove(&at) else { return };
+        let forward = time - seconds(packet.sent_ns, self.start_ns);
+        let r_sample = Some(forward + self.reverse).filter(|sample| *sample > 0.0);
+        let reverse = self.reverse;
+        let under_way = &mut self.under_way;
+        self.receiver.take(packet, time, &carried, |made: Made| {
+            let Made { time, p, x_recv } = made;
+            let report = Report { time: time + reverse, r_sample, x_recv, p, is_data_limited: false };
+            under_way.push_back(UnderWay { time: time + reverse, report });
+        });
+    }
+
+    /// Reports that reach the sender before `time`.
+    fn deliver_until(&mut self, time: f64) {
+        while let Some(next) = self.under_way.front().copied().filter(|next| next.time <= time) {
+            self.under_way.pop_front();
+            self.expire(next.time);
+            self.machine.on_report(&next.report, self.p);
+            (self.timer_set, self.p, self.has_reported) = (next.time, next.report.p, true);
+            let time_ns = nanoseconds(next.time, self.start_ns);
+            self.delivered.push((time_ns, next.report));
+        }
+    }
+
+    /// The sender's timer matters to the receiver: ns-2's asks for a report after it.
+    fn expire(&mut self, time: f64) {
+        for _ in 0..super::run::MOST_EXPIRIES {
+            let Some((due, _)) = self.machine.expire(time, self.timer_set, |_, _| false) else { return };
+            self.timer_set = due;
+            self.has_reported = false;
+        }
+    }
+}
+
+/// A report as its receiver makes it.
+struct Made {
+    time: f64,
+    p: f64,
+    x_recv: f64,
+}
+
+/// A receiver of any kind.
+enum End {
+    Rfc(Box<Receiver>, Vec<Feedback>),
+    Ns2(Box<Ns2End>),
+}
+
+impl End {
+    fn new(rules: &Rules, profile: &ReceiverProfile) -> Self {
+        match rules {
+            Rules::Rfc(_) => Self::Rfc(Box::new(Receiver::new(profile)), Vec::new()),
+            Rules::Ns2(parameters) => Self::Ns2(Box::new(Ns2End {
+                receiver: ns2::Receiver::new(parameters),
+                last_report: 0.0,
+                timer: f64::INFINITY,
+                has_data: false,
+            })),
+        }
+    }
+
+    fn take(&mut self, packet: &Packet, time: f64, carried: &Carried, mut report: impl FnMut(Made)) {
+        match self {
+            Self::Rfc(receiver, due) => {
+                let data = DataPacket {
+                    seq: packet.number,
+                    time,
+                    sent_time: None,
+                    rtt: carried.rtt,
+                    ccval: 0,
+                    ce: packet.is_marked,
+                    bytes: packet.bytes,
+                };
+                receiver.on_data(&data, due);
+                due.drain(..)
+                    .for_each(|made| report(Made { time: made.time, p: made.p, x_recv: made.x_recv }));
+            }
+            Self::Ns2(end) => end.take(packet, time, carried, report),
+        }
+    }
+}
+
+/// ns-2's sink with the rules by which it reports.
+struct Ns2End {
+    receiver: ns2::Receiver,
+    last_report: f64,
+    /// When it reports even if no packet asks it to.
+    timer: f64,
+    has_data: bool,
+}
+
+impl Ns2End {
+    fn take(&mut self, packet: &Packet, time: f64, carried: &Carried, mut report: impl FnMut(Made)) {
+        if self.timer < time {
+            let due = self.timer;
+            if self.has_data {
+                report(self.report(due, packet.bytes));
+            }
+            self.timer = f64::INFINITY;
+        }
+        let number = i64::try_from(packet.number).unwrap_or(i64::MAX);
+        let had_losses = self.receiver.loss_events > 0;
+        let arrived = self.receiver.on_data(number, time, &carried.header, packet.is_marked);
+        self.has_data = true;
+        let rtt = self.receiver.rtt();
+        let begins = arrived.event.is_some() || (arrived.lost > 0 && !had_losses);
+        if carried.wants_report || begins || time - self.last_report >= rtt {
+            report(self.report(time, packet.bytes));
+        }
+    }
+
+    fn report(&mut self, time: f64, bytes: u32) -> Made {
+        let feedback = self.receiver.on_report(time);
+        self.last_report = time;
+        self.has_data = false;
+        // One and a half round-trip times after the last attempt.
+        self.timer = time + 1.5 * self.receiver.rtt();
+        Made { time, p: feedback.p, x_recv: feedback.x_recv_pps * f64::from(bytes) }
+    }
+}
