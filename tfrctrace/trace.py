@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from tfrctrace.parsers.reading import PacketBatches, Pass, Reading, Settings, StackedTable, TableName
     from tfrctrace.parsers.sources import Inputs
     from tfrctrace.reports.results import Results
+    from tfrctrace.replay.gathering import Gathered
+    from tfrctrace.replay.replayed import Replayed
+    from tfrctrace.replay.tfrc import Profile
+    from tfrctrace.wlan.scenario import Scenario
 
 StrPath = str | os.PathLike[str]
 
@@ -194,6 +198,7 @@ class Trace:
         self._readings: list[tuple[frozenset[TableName], Reading]] = []
         self._bins: dict[int, pl.DataFrame] = {}
         self._results: Results | None = None
+        self._gathered: Gathered | None = None
         self._was_streamed = False
         self._was_told = False
 
@@ -388,6 +393,64 @@ class Trace:
     def counted(self, basis: Basis, width_ns: int) -> pl.DataFrame:
         """Return the bins of `width_ns` whose bytes are the rate that `basis` speaks of."""
         return self._arrivals(width_ns) if basis == "received" else self._bins_of_width(width_ns)
+
+    def replay(
+        self,
+        *algorithms: str,
+        profile: Profile = "rfc5348",
+        tfrc: Mapping[str, float] | None = None,
+        rtt: str | None = None,
+        segment_bytes: float | None = None,
+        rtt_scales: Iterable[float] = (1.0,),
+        flows: Iterable[int] | None = None,
+        network: Scenario | None = None,
+    ) -> pl.DataFrame:
+        """Return what rate algorithms would have allowed each flow, one row for each of their steps.
+
+        `algorithms` are names such as `tfrc` (without any), `mtfrc`, `tfrc-veno`, or `mymodule:MyControl`;
+        `profile` is whose TFRC it is, and `tfrc` has its parameters that are not the defaults, as
+        `{"q": 0.8}`. `rtt` such as `"50ms"` is the round-trip time of flows that do not tell theirs,
+        `segment_bytes` the segment size of all. `rtt_scales` repeats everything with other round-trip times.
+        `network` is who shares the medium, which `mtfrc` needs (see `tfrctrace.replay.network`).
+        docs/replay.md tells what this can and cannot say.
+        """
+        return self.replays(
+            *algorithms,
+            profile=profile,
+            tfrc=tfrc,
+            rtt=rtt,
+            segment_bytes=segment_bytes,
+            rtt_scales=rtt_scales,
+            flows=flows,
+            network=network,
+        ).frame
+
+    def replays(
+        self,
+        *algorithms: str,
+        profile: Profile = "rfc5348",
+        tfrc: Mapping[str, float] | None = None,
+        rtt: str | None = None,
+        segment_bytes: float | None = None,
+        rtt_scales: Iterable[float] = (1.0,),
+        flows: Iterable[int] | None = None,
+        network: Scenario | None = None,
+    ) -> Replayed:
+        """Return what `replay` does, with the recordings, the flows that cannot be replayed, and why."""
+        from tfrctrace.durations import parse_duration_ns
+        from tfrctrace.replay.gathering import Choice, Gathered
+        from tfrctrace.replay.replayed import replay, wanted
+
+        # what the trace's own agents are is where a replay of them begins
+        parameters = {**dict(self._settings.tfrc), **(tfrc or {})}
+        chosen = wanted(algorithms or ("tfrc",), profile, parameters.items(), tuple(rtt_scales))
+        choice = Choice(
+            rtt_ms=None if rtt is None else parse_duration_ns(rtt) / NS_PER_MS,
+            segment_bytes=segment_bytes,
+            flows=None if flows is None else frozenset(flows),
+        )
+        gathered = self._gathered = self._gathered or Gathered(self)
+        return replay(gathered, chosen, choice, network)
 
     def packets(self) -> Iterator[pl.DataFrame]:
         """Give all packets, in frames of bounded size; `polars.concat(trace.packets())` makes one of them."""

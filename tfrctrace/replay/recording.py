@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from tfrctrace.replay.arrays import sent_between
 from tfrctrace.replay.controller import Report, Start
 
 if TYPE_CHECKING:
@@ -33,6 +34,16 @@ SENDS: Final = ("time_ns", "payload_bytes")
 
 DATA_LIMITED_SHARE: Final = 0.9
 """A sender that sends less than this share of what is allowed has no more to send."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """Reports that were made of what a trace shows, or what was missing for that."""
+
+    reports: pl.DataFrame | None = None
+    notes: tuple[str, ...] = ()
+    lacks: tuple[str, str] | None = None
+    """What is missing, and what would supply it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,19 +81,11 @@ class Recording:
         """Return a time of the trace as algorithms count it."""
         return (time_ns - self.start_ns) / 1e9
 
-    def sent_bytes(self) -> list[int]:
-        """Return what was sent between each report and the one before it, in bytes of payload."""
-        import numpy as np
-
-        totals = np.concatenate([[0], np.cumsum(self.sends["payload_bytes"].to_numpy(), dtype=np.int64)])
-        at = np.searchsorted(self.sends["time_ns"].to_numpy(), self.reports["time_ns"].to_numpy(), "right")
-        sent: list[int] = np.diff(totals[at], prepend=0).tolist()
-        return sent
-
     def steps(self) -> Iterator[Report]:
         """Give the reports one by one, `is_data_limited` False where it is not known."""
         before_s = 0.0
-        for row, sent_bytes in zip(self.reports.iter_rows(named=True), self.sent_bytes(), strict=True):
+        sent = sent_between(self.sends, self.reports["time_ns"].to_numpy()).tolist()
+        for row, sent_bytes in zip(self.reports.iter_rows(named=True), sent, strict=True):
             time_s = self.seconds(row["time_ns"])
             rtt_ms = row["rtt_ms"]
             yield Report(

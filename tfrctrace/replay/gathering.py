@@ -1,0 +1,243 @@
+"""From a trace to the recordings of its flows: what a rate algorithm needs, and which flows lack it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.replay import tcp_reports
+from tfrctrace.replay.arrays import sent_between
+from tfrctrace.replay.packets import data_packets
+from tfrctrace.replay.recording import DATA_LIMITED_SHARE, Made, Recording, Source
+from tfrctrace.replay.simulated import simulated_reports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import polars as pl
+
+    from tfrctrace.replay.tfrc import Chosen
+    from tfrctrace.trace import Trace
+
+NS_PER_MS: Final = 1_000_000
+
+_YEAR_NS: Final = 365 * 86_400 * 1_000_000_000
+
+LEAST_PACKETS: Final = 2
+"""Data packets of a flow that there is anything to replay of."""
+
+UNEVEN_SHARE: Final = 0.2
+"""How far the payload of packets may differ from the mean before one segment size tells little of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lacking:
+    """A direction of a flow that cannot be replayed."""
+
+    flow: int
+    direction: str
+    transport: str
+    what: str
+    """What is missing."""
+    hint: str
+    """What would supply it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What a user says of the flows, beside what the trace shows."""
+
+    rtt_ms: float | None = None
+    """Round-trip time of flows that do not tell their own."""
+    segment_bytes: float | None = None
+    """Segment size; None takes what each flow sends."""
+    rtt_scale: float = 1.0
+    """What every round-trip time is multiplied with."""
+    flows: frozenset[int] | None = None
+    """Only these; None is all."""
+
+
+class Gathered:
+    """The flows of a trace, read once and recorded as often as somebody asks with other settings."""
+
+    def __init__(self, trace: Trace) -> None:
+        """Read the trace: its tables in one pass, its packets in another."""
+        import polars as pl
+
+        reading = trace.read("flows", "feedback", "rtt", "losses", "rounds")
+        self._flows = reading.table("flows").frame()
+        self._feedback = reading.table("feedback").frame()
+        self._tcp = tcp_reports.TcpTables(
+            rounds=reading.table("rounds").frame(),
+            losses=reading.table("losses").frame(),
+            rtt=reading.table("rtt").frame(),
+        )
+        packets = data_packets(trace.packets())
+        self._packets: Mapping[tuple[object, ...], pl.DataFrame] = packets.partition_by(
+            "flow", "direction", as_dict=True, maintain_order=True
+        )
+        known = self._feedback.filter(pl.col("received_ns").is_not_null())
+        self._reports: Mapping[tuple[object, ...], pl.DataFrame] = known.partition_by(
+            "flow", "direction", as_dict=True, maintain_order=True
+        )
+
+    @property
+    def zero_ns(self) -> int:
+        """What scenarios count from: the start of a simulation, else of the trace."""
+        first_ns = self._flows["start_ns"].min()
+        return first_ns if isinstance(first_ns, int) and first_ns > _YEAR_NS else 0
+
+    def recordings(self, choice: Choice, chosen: Chosen) -> Iterator[Recording | Lacking]:
+        """Give each direction that carries data, recorded, or what it lacks.
+
+        `chosen` is the sender whose receiver makes the reports that the trace does not show.
+        """
+        for row in self._flows.iter_rows(named=True):
+            key = (row["flow"], row["direction"])
+            packets = self._packets.get(key)
+            if packets is None or (choice.flows is not None and row["flow"] not in choice.flows):
+                continue
+            yield self._recorded(_Flow(row, packets), choice, chosen)
+
+    def _recorded(self, flow: _Flow, choice: Choice, chosen: Chosen) -> Recording | Lacking:
+        if flow.packets.height < LEAST_PACKETS:
+            return flow.lacks("it has one data packet", "a rate needs at least two")
+        reported = self._reports.get(flow.key)
+        if reported is not None:
+            return flow.recording(
+                "reports", _as_received(flow, reported, choice.rtt_scale), choice, _notes_of(reported)
+            )
+        if flow.transport == "tcp" and not flow.is_two_ended:
+            made = tcp_reports.reports_of(self._tcp, flow.facts, flow.packets, choice.rtt_scale)
+            return flow.made("tcp", made, choice)
+        simulated = simulated_reports(
+            flow.packets, flow.segment_bytes(choice), chosen, self._rtt_ms(flow, choice), choice.rtt_scale
+        )
+        return flow.made("simulated_reports", simulated, choice)
+
+    def _rtt_ms(self, flow: _Flow, choice: Choice) -> tuple[float, str] | None:
+        """Return the round-trip time of a flow that does not tell its own, and where it is from."""
+        if choice.rtt_ms is not None:
+            return choice.rtt_ms, "as given"
+        return self._tcp.borrowed_rtt_ms(self._flows, flow.facts)
+
+
+class _Flow:
+    """One direction of a flow with its packets."""
+
+    def __init__(self, facts: Mapping[str, object], packets: pl.DataFrame) -> None:
+        self.facts = facts
+        self.packets = packets
+        self.key = (facts["flow"], facts["direction"])
+        self.transport = str(facts["transport"])
+        self.is_two_ended = bool(packets["is_two_ended"][0])
+
+    def lacks(self, what: str, hint: str) -> Lacking:
+        flow, direction = self.key
+        assert isinstance(flow, int)
+        return Lacking(flow=flow, direction=str(direction), transport=self.transport, what=what, hint=hint)
+
+    def segment_bytes(self, choice: Choice) -> float:
+        """Return s: what the user says, the MSS of TCP, else the mean payload (one size is its own mean)."""
+        mss = self.facts["mss"]
+        if choice.segment_bytes is not None:
+            return choice.segment_bytes
+        if isinstance(mss, int) and self.transport == "tcp":
+            return float(mss)
+        sizes = self.packets["payload_bytes"]
+        return float(sizes.sum()) / sizes.len()
+
+    def made(self, source: Source, made: Made, choice: Choice) -> Recording | Lacking:
+        if made.reports is None:
+            return self.lacks(*(made.lacks or ("it gives no reports", "")))
+        return self.recording(source, made.reports, choice, made.notes)
+
+    def recording(
+        self, source: Source, reports: pl.DataFrame, choice: Choice, notes: tuple[str, ...]
+    ) -> Recording:
+        import polars as pl
+
+        flow, direction = self.key
+        assert isinstance(flow, int)
+        handshake_ms = self.facts["handshake_rtt_ms"]
+        start_ns = int(self.packets["time_ns"][0])
+        end_ns = int(self.packets["time_ns"][-1])
+        usable = reports.filter(pl.col("time_ns").is_between(start_ns, end_ns))
+        return Recording(
+            flow=flow,
+            direction=str(direction),
+            transport=self.transport,
+            source=source,
+            start_ns=start_ns,
+            end_ns=end_ns,
+            segment_bytes=self.segment_bytes(choice),
+            handshake_rtt_ms=handshake_ms * choice.rtt_scale if isinstance(handshake_ms, float) else None,
+            reports=usable,
+            sends=self.packets.select("time_ns", pl.col("payload_bytes").cast(pl.UInt32)),
+            notes=(*notes, *self._notes_on_size(choice), *_notes_on_end(reports.height - usable.height)),
+        )
+
+    def _notes_on_size(self, choice: Choice) -> tuple[str, ...]:
+        s = self.segment_bytes(choice)
+        far = (self.packets["payload_bytes"].cast(float) / s - 1).abs() > UNEVEN_SHARE
+        share = far.sum() / far.len()
+        if choice.segment_bytes is not None or share <= UNEVEN_SHARE:
+            return ()
+        return (f"{share:.0%} of its packets are far from s = {s:.0f} bytes, with which the equation counts",)
+
+
+def _notes_on_end(late: int) -> tuple[str, ...]:
+    return (f"{late} reports came after its last data packet and are left out",) if late else ()
+
+
+def _as_received(flow: _Flow, reported: pl.DataFrame, rtt_scale: float) -> pl.DataFrame:
+    """Return a receiver's own reports, in the order in which they reached the sender."""
+    import polars as pl
+
+    ordered = reported.sort("received_ns", maintain_order=True)
+    known = ordered.filter(pl.col("p").is_not_null() & pl.col("x_recv_bps").is_not_null())
+    event = pl.col("p") > pl.col("p").shift(1, fill_value=0.0)
+    return known.select(
+        pl.col("received_ns").alias("time_ns"),
+        pl.col("rtt_ms") * rtt_scale,
+        "p",
+        "x_recv_bps",
+        # a rate that rises is all that a report tells of an event
+        event.cast(pl.UInt32).alias("loss_events"),
+        event.cast(pl.UInt32).alias("lost_packets"),
+        pl.lit(0, dtype=pl.UInt32).alias("timeouts"),
+        _data_limited(flow, known).alias("is_data_limited"),
+    )
+
+
+def _data_limited(flow: _Flow, reported: pl.DataFrame) -> pl.Series:
+    """Return whether the sender sent less than nine tenths of what it might; null where that is not known."""
+    import numpy as np
+    import polars as pl
+
+    times = reported["received_ns"].to_numpy()
+    sent = sent_between(flow.packets, times)
+    allowed = reported["x_bps"].shift(1).to_numpy() * np.diff(times, prepend=times[:1]) / 8e9
+    limited = pl.Series(sent < DATA_LIMITED_SHARE * allowed)
+    return pl.DataFrame({"limited": limited, "x": reported["x_bps"].shift(1)}).select(
+        pl.when(pl.col("x").is_not_null()).then(pl.col("limited"))
+    )["limited"]
+
+
+def _notes_of(reported: pl.DataFrame) -> tuple[str, ...]:
+    """Return what is odd about the reports of a flow."""
+    import polars as pl
+
+    ordered = reported.sort("received_ns", maintain_order=True)
+    counts = {
+        "reports without p or receive rate are left out": (
+            pl.col("p").is_null() | pl.col("x_recv_bps").is_null()
+        ),
+        "reports give no round-trip time": pl.col("rtt_ms").is_null(),
+        "reports arrived out of order": pl.col("time_ns").diff() < 0,
+        "reports arrived at the same time as the one before": pl.col("received_ns").diff() == 0,
+    }
+    found = ordered.select(**{words: condition.sum() for words, condition in counts.items()}).row(
+        0, named=True
+    )
+    return tuple(f"{count} {words}" for words, count in found.items() if count)

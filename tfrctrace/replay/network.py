@@ -1,0 +1,84 @@
+"""Who shares the medium while a trace is taken: what `--station` or a scenario says, or what frames tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.errors import UsageError
+from tfrctrace.wlan.cell import Settings, make_cell
+from tfrctrace.wlan.population import AccessPoint, Population, fastest
+from tfrctrace.wlan.rates import DSSS_MBPS
+from tfrctrace.wlan.scenario import Scenario, Step
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tfrctrace.wlan.phy import Phy
+    from tfrctrace.wlan.population import Description
+    from tfrctrace.wlan.rates import Rate
+
+WINDOW_NS: Final = 1_000_000_000
+"""In windows of this width a station is there if it sends a data frame, at its most frequent rate."""
+
+
+def described(description: Description, settings: Settings) -> Scenario:
+    """Return the network that options describe, the same at all times."""
+    cell = make_cell(settings)
+    return Scenario(cell, (Step(0.0, None, description.population(cell.phy)),))
+
+
+def observed(frames: pl.DataFrame, settings: Settings, zero_ns: int, *, downloads: int = 0) -> Scenario:
+    """Return the network that 802.11 frames show (`Trace.link_samples`), second by second from `zero_ns` on.
+
+    Stations that send data are taken as greedy; who sends from the network's own address is the access point.
+    """
+    import polars as pl
+
+    data = frames.filter(
+        (pl.col("kind") == "data") & pl.col("transmitter").is_not_null() & pl.col("rate_mbps").is_not_null()
+    )
+    if data.is_empty():
+        raise UsageError(
+            "no frame of the trace tells at which rate a station sends, so MTFRC's bounds are not known",
+            hint="`--station 11 --station 5.5` or `--scenario FILE` says who is there",
+        )
+    if settings.phy is None:
+        # only 802.11b has no other rates than these
+        is_b = set(data["rate_mbps"].unique()) <= set(DSSS_MBPS)
+        settings = Settings(phy="b" if is_b else "g").or_else(settings)
+    cell = make_cell(settings)
+    seen = (
+        data.with_columns(((pl.col("time_ns") - zero_ns) // WINDOW_NS).alias("window"))
+        .group_by("window", "transmitter", maintain_order=True)
+        .agg(
+            pl.col("rate_mbps").mode().sort().last(),
+            (pl.col("transmitter") == pl.col("bssid")).any().alias("is_access_point"),
+        )
+        .sort("window", "transmitter")
+    )
+    return Scenario(cell, tuple(_steps(cell.phy, seen, downloads)))
+
+
+def _steps(phy: Phy, seen: pl.DataFrame, downloads: int) -> list[Step]:
+    """Return the populations of all windows, those that are the same in a row as one."""
+    populations: list[tuple[float, Population]] = []
+    for (window,), stations in seen.group_by("window", maintain_order=True):
+        assert isinstance(window, int)
+        population = _population(phy, stations, downloads)
+        if not populations or populations[-1][1] != population:
+            populations.append((window * WINDOW_NS / 1e9, population))
+    ends = [*(from_s for from_s, _ in populations[1:]), None]
+    return [
+        Step(from_s, until_s, population)
+        for (from_s, population), until_s in zip(populations, ends, strict=True)
+    ]
+
+
+def _population(phy: Phy, stations: pl.DataFrame, downloads: int) -> Population:
+    greedy: list[Rate] = []
+    own: list[Rate] = []
+    for row in stations.iter_rows(named=True):
+        (own if row["is_access_point"] else greedy).append(phy.rate(f"{row['rate_mbps']:g}"))
+    rate = fastest(own or greedy)
+    assert rate is not None
+    return Population(greedy=tuple(greedy), access_point=AccessPoint(rate=rate, downloads=downloads))

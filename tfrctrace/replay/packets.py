@@ -1,0 +1,93 @@
+"""The data packets of flows, from the table of packets: when each was sent, and when it arrived."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import polars as pl
+
+LAYERS: Final = ("agent", "routing", "ip", "queue", "mac", "phy", "link")
+"""Layers of a simulator's nodes, the highest first: where a packet counts as arrived."""
+
+CE: Final = 3
+"""ECN bits of a packet that was marked congestion experienced (RFC 3168)."""
+
+_READ: Final = (
+    "flow",
+    "direction",
+    "time_ns",
+    "payload_bytes",
+    "sequence",
+    "uid",
+    "event",
+    "point",
+    "layer",
+    "ecn",
+)
+
+
+def data_packets(packets: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Return a row for each packet with payload, in order of flow, direction and time.
+
+    Columns are `flow`, `direction`, `time_ns`, `arrived_ns`, `payload_bytes`, `sequence`, `is_marked` and
+    `is_two_ended`. `packets` are frames with those of `tfrctrace.parsers.schema.PACKETS`. A simulator shows a
+    packet where it is sent and where it arrives (`arrived_ns`, null if it never does). A capture shows it
+    once: it was sent and arrived when it was seen, and what is lost between has no row.
+    """
+    import polars as pl
+
+    kept = [_with_payload(frame) for frame in packets]
+    every = pl.concat(kept) if kept else pl.DataFrame(schema=dict.fromkeys(_READ, pl.Null))
+    captured = every.filter(pl.col("uid").is_null()).with_columns(
+        pl.col("time_ns").alias("arrived_ns"),
+        (pl.col("ecn") == CE).alias("is_marked"),
+        pl.lit(value=False).alias("is_two_ended"),
+    )
+    columns = [
+        "flow",
+        "direction",
+        "time_ns",
+        "arrived_ns",
+        "payload_bytes",
+        "sequence",
+        "is_marked",
+        "is_two_ended",
+    ]
+    simulated = _simulated(every.filter(pl.col("uid").is_not_null()))
+    return pl.concat([captured.select(columns), simulated.select(columns)]).sort(
+        "flow", "direction", "time_ns", maintain_order=True
+    )
+
+
+def _with_payload(packets: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    return (
+        packets.lazy()
+        .filter(pl.col("flow").is_not_null(), pl.col("payload_bytes") > 0)
+        .select(_READ)
+        .collect()
+    )
+
+
+def _simulated(packets: pl.DataFrame) -> pl.DataFrame:
+    """Return the packets of a simulation, each once."""
+    import polars as pl
+
+    key = ("flow", "direction", "uid")
+    places = {name: place for place, name in enumerate(LAYERS)}
+    rank = pl.col("layer").replace_strict(places, default=len(LAYERS), return_dtype=pl.Int64)
+    sent = packets.filter(pl.col("point") == "source").unique(key, keep="first", maintain_order=True)
+    arrived = (
+        packets.filter((pl.col("event") == "received") & (pl.col("point") == "destination"))
+        .with_columns(rank.alias("rank"))
+        .filter(pl.col("rank") == pl.col("rank").min().over("flow", "direction"))
+        .unique(key, keep="first", maintain_order=True)
+        .select(*key, pl.col("time_ns").alias("arrived_ns"), (pl.col("ecn") == CE).alias("is_marked"))
+    )
+    return sent.join(arrived, on=key, how="left", maintain_order="left").with_columns(
+        pl.col("is_marked").fill_null(value=False), pl.lit(value=True).alias("is_two_ended")
+    )

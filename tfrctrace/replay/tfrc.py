@@ -1,0 +1,130 @@
+"""TFRC and its relatives: the core's state machines, driven through a whole recording or step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from tfrctrace.errors import UsageError
+from tfrctrace.replay.arrays import floats, wholes
+from tfrctrace.replay.controller import Allowed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import polars as pl
+
+    from tfrctrace.parsers._native import ChosenSender, ToldDecision
+    from tfrctrace.replay.controller import Report, Start
+    from tfrctrace.replay.recording import Recording
+
+Profile = Literal["rfc5348", "rfc3448", "ns2", "linux"]
+
+VARIANTS: Final = ("tfrc", "tfrc-sp", "ccid4", "tfrc-veno")
+"""Kinds of TFRC that follow a profile; ns-2's agent is TFRC alone."""
+
+_UNKNOWN: Final = 2
+"""In place of a flag: not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which sender: kind, whose rules, and parameters that are not the defaults."""
+
+    variant: str = "tfrc"
+    profile: Profile = "rfc5348"
+    parameters: tuple[tuple[str, float], ...] = ()
+
+    def for_core(self, segment_bytes: float, handshake_rtt_s: float | None) -> ChosenSender:
+        """Return it for packets of `segment_bytes` payload."""
+        return {
+            "profile": self.profile,
+            "variant": self.variant,
+            "segment_bytes": segment_bytes,
+            "handshake_rtt_s": handshake_rtt_s,
+            "parameters": list(self.parameters),
+        }
+
+
+def choose(variant: str, profile: Profile, parameters: Iterable[tuple[str, float]]) -> Chosen:
+    """Return a sender with those parameters that its profile has; raises `UsageError` for bad values."""
+    from tfrctrace.parsers._native import TfrcSender, replay_profiles
+
+    if profile == "ns2" and variant != "tfrc":
+        raise UsageError(
+            f"ns-2's agent is TFRC alone, and `{variant}` needs the rules of an RFC",
+            hint="leave `--profile` out, or choose `rfc3448`",
+        )
+    known = dict(replay_profiles())[profile]
+    chosen = Chosen(variant, profile, tuple(one for one in parameters if one[0] in known))
+    try:
+        TfrcSender(chosen.for_core(1460.0, None))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return chosen
+
+
+def parameter_names() -> list[str]:
+    """Return the parameters that any profile has."""
+    from tfrctrace.parsers._native import replay_profiles
+
+    return list(dict.fromkeys(name for _, names in replay_profiles() for name in names))
+
+
+def run(chosen: Chosen, recording: Recording) -> pl.DataFrame:
+    """Return each step of the sender on a recording: the columns of `REPLAY` that are about one algorithm."""
+    import polars as pl
+
+    from tfrctrace.parsers._native import replay
+
+    reports = recording.reports
+    start = recording.start
+    limited = reports["is_data_limited"].cast(pl.UInt8).fill_null(_UNKNOWN)
+
+    return pl.DataFrame(
+        replay(
+            chosen.for_core(start.segment_bytes, start.handshake_rtt_s),
+            start_ns=recording.start_ns,
+            end_ns=recording.end_ns,
+            time_ns=wholes(reports["time_ns"]),
+            rtt_s=floats(reports["rtt_ms"], 1e3),
+            p=floats(reports["p"]),
+            x_recv=floats(reports["x_recv_bps"], 8),
+            is_data_limited=wholes(limited),
+            sent_ns=wholes(recording.sends["time_ns"]),
+            sent_bytes=wholes(recording.sends["payload_bytes"]),
+        )
+    )
+
+
+class Tfrc:
+    """A sender step by step, as a `Controller`: for loops in which it decides what is recorded."""
+
+    def __init__(self, start: Start, chosen: Chosen | None = None) -> None:
+        """Begin at time 0; without `chosen` TFRC as of RFC 5348."""
+        from tfrctrace.parsers._native import TfrcSender
+
+        chosen = chosen or Chosen()
+        self._sender = TfrcSender(chosen.for_core(start.segment_bytes, start.handshake_rtt_s))
+
+    def on_sent(self, time_s: float, payload_bytes: int) -> None:
+        """Take notice of a packet; only ns-2's rules depend on it."""
+        self._sender.on_sent(time_s, payload_bytes)
+
+    def on_feedback(self, report: Report) -> Allowed:
+        """Take in a report (RFC 5348 section 4.3)."""
+        return _allowed(
+            self._sender.on_report(
+                report.time_s, report.rtt_s, report.p, report.x_recv, report.is_data_limited
+            )
+        )
+
+    def on_nofeedback(self, time_s: float, *, is_idle: bool) -> Allowed:
+        """Let the nofeedback timer run out, which it does at `time_s` (section 4.4)."""
+        del time_s  # the sender set it
+        return _allowed(self._sender.on_no_feedback(is_idle))
+
+
+def _allowed(told: ToldDecision) -> Allowed:
+    x, timer_s, mode, reason, r_s, x_calc, x_limit = told
+    return Allowed(x=x, timer_s=timer_s, mode=mode, reason=reason, r_s=r_s, x_calc=x_calc, x_limit=x_limit)
