@@ -328,17 +328,25 @@ def simulate_reports(
     `p` and `x_recv_bps`.
     """
 
-def loss_event_rates(
+def round_reports(
     *,
     segment_bytes: float,
-    loss_time_s: Array,
+    start_ns: int,
+    sent_s: Array,
+    sent_bytes: Array,
+    sent_end: Array,
+    loss_s: Array,
     loss_packet: Array,
-    time_s: Array,
-    packets: Array,
-    rtt_s: Array,
-    x_recv: Array,
+    sample_s: Array,
+    sample_rtt_s: Array,
+    is_at_receiver: bool,
 ) -> Table:
-    """Return `p`, `loss_events` and `lost_packets` at times, given losses by time and place (float64)."""
+    """Return what a TFRC receiver would have reported of a TCP connection, once a round.
+
+    Arrays are float64, in order of time: data packets with where in the stream they end, losses with where
+    they begin (both in packets), round-trip time samples above 0. The table has `time_ns`, `rtt_ms`, `p`,
+    `x_recv_bps`, `loss_events` and `lost_packets`.
+    """
 
 ToldDecision: TypeAlias = tuple[float, float, str, str, float | None, float | None, float | None]
 """X, when the timer runs out, mode, reason, R, X_calc, limit; bytes/s and seconds."""
@@ -364,6 +372,7 @@ class PacketReader:
         *,
         format: str | None = None,
         filter: FilterCompiler | None = None,
+        dissect: Sequence[tuple[int, str | OwnLayout]] = (),
         max_flows: int = 1_000_000,
         max_decompressed_bytes: int = 68_719_476_736,
         progress: Progress | None = None,

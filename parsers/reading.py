@@ -362,6 +362,7 @@ class PacketBatches:
                 sources[0],
                 format=form,
                 filter=settings.filter,
+                dissect=settings.dissect,
                 max_flows=settings.max_flows,
                 max_decompressed_bytes=settings.max_decompressed_bytes,
                 progress=progress,

@@ -747,7 +747,13 @@ PACKETS: Final = (
         "drop_reason", "string", "", "why it was dropped, as the trace names it", "not dropped, or not said"
     ),
     Column("uid", "uint64", "", "tells a packet of a simulation from all others", "not a simulation"),
-    Column("sequence", "uint64", "", "sequence number of a protocol other than TCP", "none, or not read"),
+    Column(
+        "sequence",
+        "uint64",
+        "",
+        "sequence number of a protocol other than TCP, or of a traffic generator in UDP",
+        "none, or not read",
+    ),
     Column(
         "acknowledged", "uint64", "", "highest sequence number received, as a DCCP packet says", "as sequence"
     ),

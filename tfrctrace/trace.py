@@ -40,6 +40,7 @@ LEAST_PACKETS: Final = 20
 """Data packets below which a flow is no competitor: control connections, handshakes, look-ups."""
 
 NS_PER_MS: Final = 1_000_000
+YEAR_NS: Final = 365 * 86_400 * 1_000_000_000
 
 _EVERYTHING: Final = (
     "flows",
@@ -304,6 +305,12 @@ class Trace:
         return self._any_reading().sources
 
     @property
+    def zero_ns(self) -> int:
+        """What 0 s of a scenario is: the start of a simulation, else the first packet of the trace."""
+        starts = [source["start_ns"] for source in self.sources if source["start_ns"] is not None]
+        return min((start_ns for start_ns in starts if start_ns > YEAR_NS), default=0)
+
+    @property
     def warnings(self) -> list[Problem]:
         """What was wrong with the inputs, as facts; `tfrctrace.errors.describe` makes words of them."""
         return self._inputs.problems + self._any_reading().problems
@@ -404,6 +411,8 @@ class Trace:
         rtt_scales: Iterable[float] = (1.0,),
         flows: Iterable[int] | None = None,
         network: Scenario | None = None,
+        simulate: bool = False,
+        least_packets: int = LEAST_PACKETS,
     ) -> pl.DataFrame:
         """Return what rate algorithms would have allowed each flow, one row for each of their steps.
 
@@ -411,7 +420,9 @@ class Trace:
         `profile` is whose TFRC it is, and `tfrc` has its parameters that are not the defaults, as
         `{"q": 0.8}`. `rtt` such as `"50ms"` is the round-trip time of flows that do not tell theirs,
         `segment_bytes` the segment size of all. `rtt_scales` repeats everything with other round-trip times.
-        `network` is who shares the medium, which `mtfrc` needs (see `tfrctrace.replay.network`).
+        `network` is who shares the medium, which `mtfrc` needs (see `tfrctrace.replay.network`). `simulate`
+        makes reports also where the trace shows some; flows with fewer data packets than `least_packets` are
+        left out.
         docs/replay.md tells what this can and cannot say.
         """
         return self.replays(
@@ -423,6 +434,8 @@ class Trace:
             rtt_scales=rtt_scales,
             flows=flows,
             network=network,
+            simulate=simulate,
+            least_packets=least_packets,
         ).frame
 
     def replays(
@@ -435,11 +448,13 @@ class Trace:
         rtt_scales: Iterable[float] = (1.0,),
         flows: Iterable[int] | None = None,
         network: Scenario | None = None,
+        simulate: bool = False,
+        least_packets: int = LEAST_PACKETS,
     ) -> Replayed:
         """Return what `replay` does, with the recordings, the flows that cannot be replayed, and why."""
         from tfrctrace.durations import parse_duration_ns
         from tfrctrace.replay.gathering import Choice, Gathered
-        from tfrctrace.replay.replayed import replay, wanted
+        from tfrctrace.replay.replayed import mac_bounds, replay, wanted
 
         # what the trace's own agents are is where a replay of them begins
         parameters = {**dict(self._settings.tfrc), **(tfrc or {})}
@@ -447,10 +462,13 @@ class Trace:
         choice = Choice(
             rtt_ms=None if rtt is None else parse_duration_ns(rtt) / NS_PER_MS,
             segment_bytes=segment_bytes,
+            simulate=simulate,
+            least_packets=least_packets,
             flows=None if flows is None else frozenset(flows),
         )
+        bounds = mac_bounds(chosen, network, self.zero_ns if network else 0)
         gathered = self._gathered = self._gathered or Gathered(self)
-        return replay(gathered, chosen, choice, network)
+        return replay(gathered, chosen, choice, bounds)
 
     def packets(self) -> Iterator[pl.DataFrame]:
         """Give all packets, in frames of bounded size; `polars.concat(trace.packets())` makes one of them."""

@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
 NS_PER_MS: Final = 1_000_000
 
-_YEAR_NS: Final = 365 * 86_400 * 1_000_000_000
-
-LEAST_PACKETS: Final = 2
-"""Data packets of a flow that there is anything to replay of."""
+LEAST_PACKETS: Final = 20
+"""Data packets below which there is little to replay: control connections, look-ups."""
 
 UNEVEN_SHARE: Final = 0.2
 """How far the payload of packets may differ from the mean before one segment size tells little of them."""
@@ -53,6 +51,10 @@ class Choice:
     """Segment size; None takes what each flow sends."""
     rtt_scale: float = 1.0
     """What every round-trip time is multiplied with."""
+    simulate: bool = False
+    """Whether reports are simulated also where the trace shows them."""
+    least_packets: int = LEAST_PACKETS
+    """Data packets that a direction must have."""
     flows: frozenset[int] | None = None
     """Only these; None is all."""
 
@@ -81,12 +83,6 @@ class Gathered:
             "flow", "direction", as_dict=True, maintain_order=True
         )
 
-    @property
-    def zero_ns(self) -> int:
-        """What scenarios count from: the start of a simulation, else of the trace."""
-        first_ns = self._flows["start_ns"].min()
-        return first_ns if isinstance(first_ns, int) and first_ns > _YEAR_NS else 0
-
     def recordings(self, choice: Choice, chosen: Chosen) -> Iterator[Recording | Lacking]:
         """Give each direction that carries data, recorded, or what it lacks.
 
@@ -100,15 +96,25 @@ class Gathered:
             yield self._recorded(_Flow(row, packets), choice, chosen)
 
     def _recorded(self, flow: _Flow, choice: Choice, chosen: Chosen) -> Recording | Lacking:
-        if flow.packets.height < LEAST_PACKETS:
-            return flow.lacks("it has one data packet", "a rate needs at least two")
-        reported = self._reports.get(flow.key)
+        if flow.packets.height < max(choice.least_packets, 2):
+            return flow.lacks(
+                f"it has {flow.packets.height} data packets, fewer than {max(choice.least_packets, 2)}",
+                "a rate needs at least 2, and `--least-packets` says how many are asked for",
+            )
+        reported = None if choice.simulate else self._reports.get(flow.key)
         if reported is not None:
             return flow.recording(
                 "reports", _as_received(flow, reported, choice.rtt_scale), choice, _notes_of(reported)
             )
         if flow.transport == "tcp" and not flow.is_two_ended:
-            made = tcp_reports.reports_of(self._tcp, flow.facts, flow.packets, choice.rtt_scale)
+            made = tcp_reports.reports_of(
+                self._tcp,
+                flow.facts,
+                flow.packets,
+                segment_bytes=flow.segment_bytes(choice),
+                given_rtt_ms=choice.rtt_ms,
+                rtt_scale=choice.rtt_scale,
+            )
             return flow.made("tcp", made, choice)
         simulated = simulated_reports(
             flow.packets, flow.segment_bytes(choice), chosen, self._rtt_ms(flow, choice), choice.rtt_scale
@@ -119,6 +125,11 @@ class Gathered:
         """Return the round-trip time of a flow that does not tell its own, and where it is from."""
         if choice.rtt_ms is not None:
             return choice.rtt_ms, "as given"
+        own_ms = flow.facts["rtt_min_ms"]
+        if isinstance(own_ms, float):
+            return own_ms, "the least of its acknowledgements"
+        if flow.is_two_ended:
+            return None
         return self._tcp.borrowed_rtt_ms(self._flows, flow.facts)
 
 
@@ -159,7 +170,8 @@ class _Flow:
 
         flow, direction = self.key
         assert isinstance(flow, int)
-        handshake_ms = self.facts["handshake_rtt_ms"]
+        own_ms = self.facts["handshake_rtt_ms"] if choice.rtt_ms is None else choice.rtt_ms
+        handshake_ms = own_ms if self.transport == "tcp" else None
         start_ns = int(self.packets["time_ns"][0])
         end_ns = int(self.packets["time_ns"][-1])
         usable = reports.filter(pl.col("time_ns").is_between(start_ns, end_ns))

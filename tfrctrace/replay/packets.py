@@ -21,6 +21,7 @@ _READ: Final = (
     "time_ns",
     "payload_bytes",
     "sequence",
+    "seq_rel",
     "uid",
     "event",
     "point",
@@ -32,10 +33,10 @@ _READ: Final = (
 def data_packets(packets: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Return a row for each packet with payload, in order of flow, direction and time.
 
-    Columns are `flow`, `direction`, `time_ns`, `arrived_ns`, `payload_bytes`, `sequence`, `is_marked` and
-    `is_two_ended`. `packets` are frames with those of `tfrctrace.parsers.schema.PACKETS`. A simulator shows a
-    packet where it is sent and where it arrives (`arrived_ns`, null if it never does). A capture shows it
-    once: it was sent and arrived when it was seen, and what is lost between has no row.
+    Columns are `flow`, `direction`, `time_ns`, `arrived_ns`, `payload_bytes`, `sequence`, `seq_rel`,
+    `is_marked` and `is_two_ended`; `packets` are frames with those of `tfrctrace.parsers.schema.PACKETS`. A
+    simulator shows a packet where it is sent and where it arrives (`arrived_ns`, null if it never does). A
+    capture shows it once: it was sent and arrived when it was seen, and what is lost between has no row.
     """
     import polars as pl
 
@@ -53,6 +54,7 @@ def data_packets(packets: Iterable[pl.DataFrame]) -> pl.DataFrame:
         "arrived_ns",
         "payload_bytes",
         "sequence",
+        "seq_rel",
         "is_marked",
         "is_two_ended",
     ]

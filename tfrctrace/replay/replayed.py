@@ -111,11 +111,10 @@ def _refuse_idle_parameters(
             raise UsageError(f"`{name}` is a parameter of `{VENO}` alone")
 
 
-def replay(gathered: Gathered, wanted: Wanted, choice: Choice, network: Scenario | None) -> Replayed:
-    """Run the algorithms over the flows. `network` is who shares the medium, which MTFRC needs."""
+def replay(gathered: Gathered, wanted: Wanted, choice: Choice, bounds: list[Bounds]) -> Replayed:
+    """Run the algorithms over the flows. `bounds` are those of the MAC, which MTFRC needs."""
     import polars as pl
 
-    bounds = _bounds(gathered, wanted, network)
     frames: list[pl.DataFrame] = []
     recordings: list[Recording] = []
     lacking: list[Lacking] = []
@@ -137,7 +136,8 @@ def replay(gathered: Gathered, wanted: Wanted, choice: Choice, network: Scenario
     )
 
 
-def _bounds(gathered: Gathered, wanted: Wanted, network: Scenario | None) -> list[Bounds]:
+def mac_bounds(wanted: Wanted, network: Scenario | None, zero_ns: int) -> list[Bounds]:
+    """Return the bounds of MTFRC. `network` is who shares the medium, and its 0 s is `zero_ns`."""
     if network is None and wanted.mtfrc:
         raise UsageError(
             "MTFRC needs to know who shares the medium",
@@ -149,7 +149,7 @@ def _bounds(gathered: Gathered, wanted: Wanted, network: Scenario | None) -> lis
         raise UsageError("who shares the medium matters to `mtfrc` alone")
     from tfrctrace.replay.mtfrc import bounds_of
 
-    return bounds_of(network, gathered.zero_ns)
+    return bounds_of(network, zero_ns)
 
 
 def _of_flow(recording: Recording, wanted: Wanted, bounds: list[Bounds]) -> list[tuple[str, pl.DataFrame]]:

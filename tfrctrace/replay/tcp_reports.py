@@ -59,43 +59,52 @@ class TcpTables:
         return lender["rtt_p50_ms"], f"borrowed from flow {lender['flow']}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundTrips:
+    """Round-trip times of a connection: samples in order of time, and where they are from."""
+
+    samples: pl.DataFrame
+    """`time_ns` and `rtt_ms`."""
+    whose: str
+
+
 def reports_of(
-    tables: TcpTables, facts: Mapping[str, object], packets: pl.DataFrame, rtt_scale: float
+    tables: TcpTables,
+    facts: Mapping[str, object],
+    packets: pl.DataFrame,
+    *,
+    segment_bytes: float,
+    given_rtt_ms: float | None,
+    rtt_scale: float,
 ) -> Made:
-    """Return a report for each round of the direction of a flow that `facts` (its row) are of."""
+    """Return a report for each round of the direction of a flow that `facts` (its row) are of.
+
+    `given_rtt_ms` is for a capture that shows none.
+    """
     import polars as pl
 
+    if packets["seq_rel"].null_count():
+        return Made(
+            lacks=("its sequence numbers were cut off", "a capture with a longer snap length has them")
+        )
     key = {name: facts[name] for name in _KEY}
-    rounds = _rounds(tables, key, facts, rtt_scale)
-    if rounds.is_empty():
+    round_trips = _round_trips(tables, key, facts, given_rtt_ms)
+    if round_trips is None:
         return Made(
             lacks=(
-                "its acknowledgements are not in the trace, so it gives no round-trip times",
-                "a capture of both directions has them",
+                "it gives no round-trip time: its acknowledgements are not in the trace, or came from nearby",
+                "a capture at the sender, with the handshake and both directions, does; or `--rtt 50ms`",
             )
         )
-    without = rounds["rtt_ms"].null_count()
-    rounds = rounds.filter(pl.col("rtt_ms").is_not_null())
-    if rounds.is_empty():
-        return Made(lacks=("none of its rounds gives a round-trip time", "`--rtt 50ms` supplies it"))
     losses = _of(tables.losses, key).filter(pl.col("class").is_in(LOSSES) & pl.col("spurious").is_null())
-    segment_bytes = facts["mss"] if isinstance(facts["mss"], int) else packets["payload_bytes"].max()
-    assert isinstance(segment_bytes, int)
-    counted = _rates(rounds, losses, segment_bytes, int(packets["time_ns"][0]))
-    timeouts = _timeouts(rounds, losses)
-    reports = pl.concat([rounds, counted], how="horizontal").select(
-        "time_ns",
-        "rtt_ms",
-        "p",
-        "x_recv_bps",
-        "loss_events",
-        "lost_packets",
-        pl.Series("timeouts", timeouts, dtype=pl.UInt32),
-        (pl.col("limit") == "application").alias("is_data_limited"),
+    samples = round_trips.samples.with_columns(pl.col("rtt_ms") * rtt_scale)
+    reports = _reports(packets, losses, samples, segment_bytes, facts["vantage"] == "receiver")
+    limits = _of(tables.rounds, key).select(
+        "time_ns", (pl.col("limit") == "application").alias("is_data_limited")
     )
-    notes = ["reports are made of its rounds and losses"]
-    if without:
-        notes.append(f"{without} rounds before the first round-trip time are left out")
+    timeouts = pl.Series("timeouts", _timeouts(reports, losses), dtype=pl.UInt32)
+    reports = reports.with_columns(timeouts).join_asof(limits.sort("time_ns"), on="time_ns")
+    notes = [f"reports are made of its rounds and losses, with round-trip times {round_trips.whose}"]
     if losses.is_empty():
         notes.append("no loss of it is known, so the equation sets no limit")
     return Made(reports=reports, notes=tuple(notes))
@@ -107,49 +116,72 @@ def _of(table: pl.DataFrame, key: Mapping[str, object]) -> pl.DataFrame:
     return table.filter(*(pl.col(name) == value for name, value in key.items()))
 
 
-def _rounds(
-    tables: TcpTables, key: Mapping[str, object], facts: Mapping[str, object], rtt_scale: float
-) -> pl.DataFrame:
-    """Return the rounds at their end, with the round-trip time that is known then."""
+def _round_trips(
+    tables: TcpTables, key: Mapping[str, object], facts: Mapping[str, object], given_rtt_ms: float | None
+) -> RoundTrips | None:
+    """Return the round-trip times as they would have been seen at the sender.
+
+    The handshake's is whole wherever it was seen. Samples of acknowledgements are whole at the sender; in the
+    middle of the path the way from the sender and back is missing, which the handshake tells, without its
+    queue; at the receiver they are the receiver's own delay.
+    """
     import polars as pl
 
-    samples = _of(tables.rtt, key).select("time_ns", (pl.col("rtt_ns") / 1e6).alias("sample_ms"))
-    handshake_ms = facts["handshake_rtt_ms"]
-    return (
-        _of(tables.rounds, key)
-        .filter(pl.col("duration_ms") > 0)
-        .with_columns(
-            (pl.col("time_ns") + (pl.col("duration_ms") * 1e6).round().cast(pl.Int64)).alias("time_ns"),
-            (pl.col("delivered_bytes") * 8e3 / pl.col("duration_ms")).alias("x_recv_bps"),
-            pl.col("delivered_bytes").cum_sum().alias("delivered"),
-        )
+    samples = (
+        _of(tables.rtt, key)
+        .filter((pl.col("method") == "ack") & (pl.col("rtt_ns") > 0))
+        .select("time_ns", (pl.col("rtt_ns") / 1e6).alias("rtt_ms"))
         .sort("time_ns")
-        .join_asof(samples.sort("time_ns"), on="time_ns")
-        .with_columns(pl.coalesce("rtt_ms", "sample_ms", pl.lit(handshake_ms, dtype=pl.Float64)) * rtt_scale)
     )
+    handshake_ms = facts["handshake_rtt_ms"]
+    vantage = facts["vantage"]
+    if vantage in (None, "sender") and len(samples):
+        return RoundTrips(samples=samples, whose="of its acknowledgements")
+    if vantage == "middle" and len(samples) and isinstance(handshake_ms, float):
+        least_ms = samples["rtt_ms"].min()
+        missing_ms = max(handshake_ms - least_ms, 0.0) if isinstance(least_ms, float) else 0.0
+        whole = samples.with_columns(pl.col("rtt_ms") + missing_ms)
+        return RoundTrips(
+            samples=whole, whose=f"of its acknowledgements and {missing_ms:.4g} ms to the sender and back"
+        )
+    constant_ms = given_rtt_ms if given_rtt_ms is not None else handshake_ms
+    if not isinstance(constant_ms, float) or constant_ms <= 0:
+        return None
+    constant = pl.DataFrame({"time_ns": [0], "rtt_ms": [constant_ms]})
+    whose = "as given" if given_rtt_ms is not None else "of its handshake, without any queue"
+    return RoundTrips(samples=constant, whose=whose)
 
 
-def _rates(rounds: pl.DataFrame, losses: pl.DataFrame, segment_bytes: int, start_ns: int) -> pl.DataFrame:
-    """Return p and the new losses of each round."""
+def _reports(
+    packets: pl.DataFrame,
+    losses: pl.DataFrame,
+    samples: pl.DataFrame,
+    segment_bytes: float,
+    is_at_receiver: bool,
+) -> pl.DataFrame:
     import polars as pl
 
-    from tfrctrace.parsers._native import loss_event_rates
+    from tfrctrace.parsers._native import round_reports
 
+    start_ns = int(packets["time_ns"][0])
     in_order = losses.sort("time_ns", maintain_order=True)
     return pl.DataFrame(
-        loss_event_rates(
-            segment_bytes=float(segment_bytes),
-            loss_time_s=floats(in_order["time_ns"] - start_ns, 1e9),
+        round_reports(
+            segment_bytes=segment_bytes,
+            start_ns=start_ns,
+            sent_s=floats(packets["time_ns"] - start_ns, 1e9),
+            sent_bytes=floats(packets["payload_bytes"]),
+            sent_end=floats(packets["seq_rel"] + packets["payload_bytes"].cast(pl.Int64), segment_bytes),
+            loss_s=floats(in_order["time_ns"] - start_ns, 1e9),
             loss_packet=floats(in_order["seq_rel"], segment_bytes),
-            time_s=floats(rounds["time_ns"] - start_ns, 1e9),
-            packets=floats(rounds["delivered"], segment_bytes),
-            rtt_s=floats(rounds["rtt_ms"], 1e3),
-            x_recv=floats(rounds["x_recv_bps"], 8),
+            sample_s=floats(samples["time_ns"] - start_ns, 1e9),
+            sample_rtt_s=floats(samples["rtt_ms"], 1e3),
+            is_at_receiver=is_at_receiver,
         )
     )
 
 
-def _timeouts(rounds: pl.DataFrame, losses: pl.DataFrame) -> list[int]:
+def _timeouts(reports: pl.DataFrame, losses: pl.DataFrame) -> list[int]:
     """Return the retransmission timeouts of each round.
 
     After a timeout all that was outstanding is sent again (RFC 6298 section 5), so that only the first of
@@ -159,7 +191,7 @@ def _timeouts(rounds: pl.DataFrame, losses: pl.DataFrame) -> list[int]:
     import polars as pl
 
     times = losses.filter(pl.col("class") == TIMEOUT)["time_ns"].sort().to_numpy()
-    counts = np.diff(np.searchsorted(times, rounds["time_ns"].to_numpy(), "right"), prepend=0)
+    counts = np.diff(np.searchsorted(times, reports["time_ns"].to_numpy(), "right"), prepend=0)
     began = (counts > 0) & np.concatenate([[True], counts[:-1] == 0])[: len(counts)]
     found: list[int] = began.astype(int).tolist()
     return found

@@ -705,6 +705,8 @@ pub struct PacketRow {
     positions: (Option<i64>, Option<i64>),
     window_bytes: Option<u64>,
     dccp: Option<dccp::Header>,
+    /// Of a datagram that a traffic generator numbered.
+    number: Option<u64>,
 }
 
 impl PacketRow {
@@ -728,6 +730,7 @@ impl PacketRow {
             positions: (None, None),
             window_bytes: None,
             dccp: header.map(|(header, _)| *header),
+            number: flow.and_then(|(found, flow)| flow.number_of(found.side, &asides.head(network.head))),
         };
         if let Some((found, flow)) = flow
             && let (Some(tcp), Some(connection)) = (network.tcp(), &flow.tcp)
@@ -867,7 +870,7 @@ fn header_columns(rows: &[PacketRow], columns: &mut Columns) {
     };
     columns.text("drop_reason", rows.iter().map(reason));
     columns.u64("uid", rows.iter().map(|row| sighting(row).map(|seen| seen.identity)));
-    columns.u64("sequence", rows.iter().map(|row| row.packet.network.sequence));
+    columns.u64("sequence", rows.iter().map(|row| row.packet.network.sequence.or(row.number)));
     columns.u64("acknowledged", rows.iter().map(|row| row.dccp.and_then(|header| header.ack)));
     columns.text("kind", rows.iter().map(PacketRow::kind));
     columns.u32("flow_id", rows.iter().map(|row| row.packet.network.flow_id));

@@ -662,18 +662,22 @@ struct PacketReader {
 impl PacketReader {
     #[new]
     #[pyo3(signature = (
-        source, *, format = None, filter = None, max_flows = 1_000_000, max_decompressed_bytes = 64 << 30, progress = None,
+        source, *, format = None, filter = None, dissect = Vec::new(), max_flows = 1_000_000,
+        max_decompressed_bytes = 64 << 30, progress = None,
     ))]
+    #[allow(clippy::too_many_arguments)]
     fn new(
         source: Given,
         format: Option<&str>,
         filter: Option<Py<PyAny>>,
+        dissect: Vec<(u16, GivenLayout)>,
         max_flows: u32,
         max_decompressed_bytes: u64,
         progress: Option<Py<Progress>>,
     ) -> PyResult<Self> {
         let format = format.map(format_by_name).transpose()?;
-        let core = Core::new(Options { max_flows, max_decompressed_bytes, ..Options::default() });
+        let dissect = layouts(&dissect)?;
+        let core = Core::new(Options { dissect, max_flows, max_decompressed_bytes, ..Options::default() });
         let summary = SourceSummary::new(&source.name());
         let progress = progress.map_or_else(Arc::default, |progress| Arc::clone(&progress.get().shared));
         let reading = Mutex::new(Some(source.open(format, max_decompressed_bytes, &progress)));

@@ -5,7 +5,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
 use super::{Columns, Rows};
-use crate::replay::events::Rate;
+use crate::replay::events::RoundReport;
+use crate::replay::nanoseconds;
 use crate::replay::run::Row;
 use crate::tfrc::Report;
 
@@ -55,20 +56,28 @@ impl Rows for ReportRows {
     }
 }
 
-/// Loss event rates.
-pub struct RateRows(pub Vec<Rate>);
+/// Reports on the rounds of a TCP connection, whose time 0 is `start_ns`.
+pub struct RoundRows {
+    /// What is shown.
+    pub reports: Vec<RoundReport>,
+    /// When the first packet was seen.
+    pub start_ns: i64,
+}
 
-impl Rows for RateRows {
+impl Rows for RoundRows {
     fn len(&self) -> usize {
-        self.0.len()
+        self.reports.len()
     }
 
     fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
-        let rows = self.0.get(start..end).unwrap_or_default();
+        let rows = self.reports.get(start..end).unwrap_or_default();
         let mut columns = Columns::default();
-        columns.f64("p", rows.iter().map(|rate| rate.p));
-        columns.u32("loss_events", rows.iter().map(|rate| rate.loss_events));
-        columns.u32("lost_packets", rows.iter().map(|rate| rate.lost_packets));
+        columns.i64("time_ns", rows.iter().map(|report| nanoseconds(report.time, self.start_ns)));
+        columns.f64("rtt_ms", rows.iter().map(|report| report.rtt * 1e3));
+        columns.f64("p", rows.iter().map(|report| report.p));
+        columns.f64("x_recv_bps", rows.iter().map(|report| report.x_recv * 8.0));
+        columns.u32("loss_events", rows.iter().map(|report| report.loss_events));
+        columns.u32("lost_packets", rows.iter().map(|report| report.lost_packets));
         columns.finish(rows.len())
     }
 }

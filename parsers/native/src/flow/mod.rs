@@ -293,6 +293,11 @@ impl Flow {
         (delivery.counted.is_some() || !self.is_numbered()).then_some(delivery)
     }
 
+    /// The number in the payload of a datagram of `side` that begins with `head`, if it has one.
+    pub fn number_of(&self, side: Side, head: &Head) -> Option<u64> {
+        self.probing.as_deref()?[side as usize].number_of(head)
+    }
+
     /// Whether numbers in the payloads of either direction tell of deliveries.
     pub fn is_numbered(&self) -> bool {
         let is_numbered = |deliveries: &Deliveries| {

@@ -128,6 +128,17 @@ impl Probing {
         }
     }
 
+    /// The number of a datagram that was just taken, as far as its layout is clear by then; the one that
+    /// ends a test of iperf 2 has none.
+    pub fn number_of(&self, head: &Head) -> Option<u64> {
+        let layout = match &self.state {
+            State::Counting(count) => Some(count.layout),
+            State::Watching(first) => agreed_layout(first),
+            State::Undecided(_) | State::Plain => None,
+        }?;
+        layout.read(head).filter(|stamp| !is_negative(layout, *stamp)).map(|stamp| stamp.number)
+    }
+
     /// What became of the datagrams, if they were numbered to the end.
     pub fn finish(&mut self) -> Option<Delivery> {
         match std::mem::take(&mut self.state) {

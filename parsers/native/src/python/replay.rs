@@ -7,8 +7,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::Table;
-use crate::columns::replay::{RateRows, ReplayRows, ReportRows};
-use crate::replay::events::{Loss, Round, loss_event_rates as rates_of};
+use crate::columns::replay::{ReplayRows, ReportRows, RoundRows};
+use crate::replay::events::{Loss, Observed, Sample, Sent, round_reports as reports_of};
 use crate::replay::machine::{Decision, Machine, Rules};
 use crate::replay::parameters::{Profile, Refusal, Variant, rules};
 use crate::replay::run::{RecordedReport, Recording, run};
@@ -165,29 +165,38 @@ fn simulate_reports(
 }
 
 #[pyfunction]
-#[pyo3(signature = (*, segment_bytes, loss_time_s, loss_packet, time_s, packets, rtt_s, x_recv))]
+#[pyo3(signature = (
+    *, segment_bytes, start_ns, sent_s, sent_bytes, sent_end, loss_s, loss_packet, sample_s, sample_rtt_s, is_at_receiver,
+))]
 #[allow(clippy::too_many_arguments)]
-fn loss_event_rates(
+fn round_reports(
     py: Python<'_>,
     segment_bytes: f64,
-    loss_time_s: &Bound<'_, PyAny>,
+    start_ns: i64,
+    sent_s: &Bound<'_, PyAny>,
+    sent_bytes: &Bound<'_, PyAny>,
+    sent_end: &Bound<'_, PyAny>,
+    loss_s: &Bound<'_, PyAny>,
     loss_packet: &Bound<'_, PyAny>,
-    time_s: &Bound<'_, PyAny>,
-    packets: &Bound<'_, PyAny>,
-    rtt_s: &Bound<'_, PyAny>,
-    x_recv: &Bound<'_, PyAny>,
+    sample_s: &Bound<'_, PyAny>,
+    sample_rtt_s: &Bound<'_, PyAny>,
+    is_at_receiver: bool,
 ) -> PyResult<Table> {
+    let mut sends = Arrays::new(py);
+    let (time, bytes, end) =
+        (sends.take::<f64>(sent_s)?, sends.take::<f64>(sent_bytes)?, sends.take::<f64>(sent_end)?);
+    let sent =
+        time.into_iter().zip(bytes).zip(end).map(|((time, bytes), end)| Sent { time, bytes, end }).collect();
     let mut losses = Arrays::new(py);
-    let (loss_time, loss_packet) = (losses.take::<f64>(loss_time_s)?, losses.take::<f64>(loss_packet)?);
-    let mut rounds = Arrays::new(py);
-    let (time, packets) = (rounds.take::<f64>(time_s)?, rounds.take::<f64>(packets)?);
-    let (rtt, x_recv) = (rounds.take::<f64>(rtt_s)?, rounds.take::<f64>(x_recv)?);
-    let losses: Vec<Loss> =
-        loss_time.into_iter().zip(loss_packet).map(|(time, packet)| Loss { time, packet }).collect();
-    let rounds = time.into_iter().zip(packets).zip(rtt).zip(x_recv);
-    let rounds: Vec<Round> =
-        rounds.map(|(((time, packets), rtt), x_recv)| Round { time, packets, rtt, x_recv }).collect();
-    Ok(super::Analysis::table(RateRows(rates_of(&losses, &rounds, segment_bytes))))
+    let lost = losses.take::<f64>(loss_s)?.into_iter().zip(losses.take::<f64>(loss_packet)?);
+    let losses = lost.map(|(time, packet)| Loss { time, packet }).collect();
+    let mut samples = Arrays::new(py);
+    let rtts = samples.take::<f64>(sample_s)?.into_iter().zip(samples.take::<f64>(sample_rtt_s)?);
+    // A round that lasts no time would never end.
+    let samples = rtts.map(|(time, rtt)| Sample { time, rtt }).filter(|sample| sample.rtt > 0.0).collect();
+    let observed = Observed { sent, losses, samples, is_at_receiver };
+    let reports = py.detach(|| reports_of(&observed, segment_bytes));
+    Ok(super::Analysis::table(RoundRows { reports, start_ns }))
 }
 
 /// x, timer, mode, reason, R, X_calc, limit.
@@ -248,5 +257,5 @@ pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replay_variants, module)?)?;
     module.add_function(wrap_pyfunction!(replay, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_reports, module)?)?;
-    module.add_function(wrap_pyfunction!(loss_event_rates, module)?)
+    module.add_function(wrap_pyfunction!(round_reports, module)?)
 }

@@ -1,76 +1,195 @@
-//! The loss event rate of a TCP connection as a TFRC receiver would have it: losses that are known by
-//! where and when they were, grouped into events (RFC 5348 section 5.2) and averaged (section 5.4).
+//! What a TFRC receiver would have reported of a TCP connection: in rounds of one round-trip time, with losses
+//! that are known by where and when they were, grouped into loss events (RFC 5348 section 5.2) and averaged
+//! (section 5.4).
 
 use crate::tfrc::EPS_T;
 use crate::tfrc::equation::Equation;
 use crate::tfrc::intervals::{Averaging, LossHistory};
 
+/// A data packet as it was seen; times are seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// When.
+    pub time: f64,
+    /// Its payload.
+    pub bytes: f64,
+    /// Where in the stream it ends, in packets.
+    pub end: f64,
+}
+
 /// A lost packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
-    /// When it was lost, or known to be, in seconds.
+    /// When it was known to be lost.
     pub time: f64,
-    /// Its place among all packets of the flow.
+    /// Where in the stream it begins, in packets.
     pub packet: f64,
 }
 
-/// A time at which p is asked for.
+/// A round-trip time sample.
 #[derive(Clone, Copy, Debug)]
-pub struct Round {
-    /// When, in seconds.
+pub struct Sample {
+    /// When it was taken.
     pub time: f64,
-    /// Packets delivered until then.
-    pub packets: f64,
-    /// Round-trip time, seconds.
+    /// Its value, above 0.
+    pub rtt: f64,
+}
+
+/// What a capture shows of one direction, each in order of time.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// Data packets.
+    pub sent: Vec<Sent>,
+    /// Those that were lost.
+    pub losses: Vec<Loss>,
+    /// Round-trip times; at least one.
+    pub samples: Vec<Sample>,
+    /// Whether packets were seen where they arrive, not a round-trip time before that is reported.
+    pub is_at_receiver: bool,
+}
+
+/// A report on one round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundReport {
+    /// When it would have reached the sender.
+    pub time: f64,
+    /// The round-trip time of the round.
     pub rtt: f64,
     /// Receive rate, bytes per second.
     pub x_recv: f64,
-}
-
-/// What is known at such a time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Rate {
     /// Loss event rate; 0 before the first loss event.
     pub p: f64,
-    /// Loss events since the round before.
+    /// Loss events since the report before.
     pub loss_events: u32,
     /// Lost packets, likewise.
     pub lost_packets: u32,
 }
 
-/// The loss event rate at each round, both in order of time, for packets of `s` bytes.
-pub fn loss_event_rates(losses: &[Loss], rounds: &[Round], s: f64) -> Vec<Rate> {
-    let mut history = LossHistory::new(Averaging::default());
-    let mut event: Option<Loss> = None;
-    let mut highest_x_recv = 0.0_f64;
-    let mut waiting = losses.iter().peekable();
-    let mut rates = Vec::with_capacity(rounds.len());
-    for round in rounds {
-        let mut rate = Rate::default();
-        while let Some(loss) = waiting.next_if(|loss| loss.time <= round.time) {
-            rate.lost_packets = rate.lost_packets.saturating_add(1);
-            if event.is_some_and(|event| loss.time - event.time <= round.rtt + EPS_T) {
-                continue;
-            }
-            rate.loss_events = rate.loss_events.saturating_add(1);
-            let interval = match event {
-                Some(event) => (loss.packet - event.packet).max(1.0),
-                None => first_interval(s, round.rtt, highest_x_recv.max(s / (2.0 * round.rtt))),
-            };
-            history.close(interval);
-            event = Some(*loss);
+/// The reports on all rounds in which data arrived, for packets of `s` bytes.
+pub fn round_reports(observed: &Observed, s: f64) -> Vec<RoundReport> {
+    let (Some(first), Some(sample)) = (observed.sent.first(), observed.samples.first()) else {
+        return Vec::new();
+    };
+    let mut rounds = Rounds { observed, next_sample: 0, rtt: sample.rtt, time: first.time };
+    let mut arrivals = Arrivals { sent: &observed.sent, next: 0, highest: 0.0 };
+    let mut events = Events::new(s);
+    let mut reports = Vec::new();
+    let mut has_skipped = false;
+    while let Some(next) = arrivals.sent.get(arrivals.next) {
+        let (end, rtt) = rounds.next();
+        // What is reported now was sent a round-trip time ago, unless it was seen where it arrived.
+        let away = if observed.is_at_receiver { 0.0 } else { rtt };
+        if next.time > end - away && !has_skipped {
+            rounds.skip_to(next.time + away - rtt);
+            has_skipped = true;
+            continue;
         }
-        highest_x_recv = highest_x_recv.max(round.x_recv);
-        let open = event.map_or(0.0, |event| (round.packets - event.packet).max(0.0) + 1.0);
-        rate.p = history.mean(open, true).map_or(0.0, |mean| mean.p);
-        rates.push(rate);
+        has_skipped = false;
+        // Each round takes a packet, however times are rounded, so that there are no more rounds than those.
+        let x_recv = arrivals.take_until((end - away).max(next.time)) / rtt;
+        let (loss_events, lost_packets) = events.take_until(end, &observed.losses, rtt);
+        let p = events.p(arrivals.highest);
+        events.highest_x_recv = events.highest_x_recv.max(x_recv);
+        reports.push(RoundReport { time: end, rtt, x_recv, p, loss_events, lost_packets });
     }
-    rates
+    reports
 }
 
-/// What stands for the interval before the first loss event (section 6.3.1).
-fn first_interval(s: f64, rtt: f64, x_target: f64) -> f64 {
-    Equation::default().inverse(s, rtt, 4.0 * rtt, x_target).map_or(1.0, |inverse| 1.0 / inverse.p)
+/// Rounds one after the other, each as long as the median of the samples in it.
+struct Rounds<'a> {
+    observed: &'a Observed,
+    next_sample: usize,
+    rtt: f64,
+    time: f64,
+}
+
+impl Rounds<'_> {
+    /// When the next round ends, and how long it lasts.
+    fn next(&mut self) -> (f64, f64) {
+        let samples = self.observed.samples.get(self.next_sample..).unwrap_or_default();
+        let until = self.time + self.rtt;
+        let inside = samples.iter().take_while(|sample| sample.time <= until).count();
+        self.next_sample = self.next_sample.saturating_add(inside);
+        let mut rtts: Vec<f64> = samples.iter().take(inside).map(|sample| sample.rtt).collect();
+        rtts.sort_by(f64::total_cmp);
+        self.rtt = rtts.get(inside / 2).copied().unwrap_or(self.rtt);
+        self.time += self.rtt;
+        (self.time, self.rtt)
+    }
+
+    /// Nothing arrived for a while: the next round begins at `time`.
+    fn skip_to(&mut self, time: f64) {
+        self.time = self.time.max(time);
+    }
+}
+
+/// Packets that arrived, as far as they were reported.
+struct Arrivals<'a> {
+    sent: &'a [Sent],
+    next: usize,
+    /// The highest place in the stream.
+    highest: f64,
+}
+
+impl Arrivals<'_> {
+    /// The bytes of the next packets up to `time`.
+    fn take_until(&mut self, time: f64) -> f64 {
+        let mut bytes = 0.0;
+        while let Some(sent) = self.sent.get(self.next).filter(|sent| sent.time <= time) {
+            bytes += sent.bytes;
+            self.highest = self.highest.max(sent.end);
+            self.next += 1;
+        }
+        bytes
+    }
+}
+
+/// Losses as far as they were reported, and the history of their events.
+struct Events {
+    s: f64,
+    history: LossHistory,
+    current: Option<Loss>,
+    next: usize,
+    highest_x_recv: f64,
+}
+
+impl Events {
+    fn new(s: f64) -> Self {
+        let history = LossHistory::new(Averaging::default());
+        Self { s, history, current: None, next: 0, highest_x_recv: 0.0 }
+    }
+
+    /// Take in the next losses up to `time`: events that began, and packets.
+    fn take_until(&mut self, time: f64, losses: &[Loss], rtt: f64) -> (u32, u32) {
+        let (mut events, mut packets) = (0_u32, 0_u32);
+        while let Some(loss) = losses.get(self.next).filter(|loss| loss.time <= time) {
+            self.next += 1;
+            packets = packets.saturating_add(1);
+            if self.current.is_some_and(|event| loss.time - event.time <= rtt + EPS_T) {
+                continue;
+            }
+            events = events.saturating_add(1);
+            let interval = match self.current {
+                Some(event) => (loss.packet - event.packet).max(1.0),
+                None => self.first_interval(rtt),
+            };
+            self.history.close(interval);
+            self.current = Some(*loss);
+        }
+        (events, packets)
+    }
+
+    /// What stands for the interval before the first loss event (section 6.3.1).
+    fn first_interval(&self, rtt: f64) -> f64 {
+        let x_target = self.highest_x_recv.max(self.s / (2.0 * rtt));
+        Equation::default().inverse(self.s, rtt, 4.0 * rtt, x_target).map_or(1.0, |inverse| 1.0 / inverse.p)
+    }
+
+    /// The loss event rate when packets up to `highest` arrived.
+    fn p(&mut self, highest: f64) -> f64 {
+        let open = self.current.map_or(0.0, |event| (highest - event.packet).max(0.0) + 1.0);
+        self.history.mean(open, true).map_or(0.0, |mean| mean.p)
+    }
 }
 
 #[cfg(test)]
@@ -78,37 +197,75 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn round(time: f64, packets: f64) -> Round {
-        Round { time, packets, rtt: 0.1, x_recv: 100_000.0 }
+    /// 100 packets of 1000 bytes a second for 4 s, and a round-trip time of 100 ms.
+    fn observed(losses: &[(f64, f64)]) -> Observed {
+        let sent = (0..400).map(|n| Sent { time: f64::from(n) * 0.01, bytes: 1000.0, end: f64::from(n + 1) });
+        Observed {
+            sent: sent.collect(),
+            losses: losses.iter().map(|&(time, packet)| Loss { time, packet }).collect(),
+            samples: vec![Sample { time: 0.1, rtt: 0.1 }],
+            is_at_receiver: false,
+        }
+    }
+
+    #[test]
+    fn test_a_round_reports_what_was_sent_a_round_trip_time_before() {
+        let reports = round_reports(&observed(&[]), 1000.0);
+        assert!((reports[0].time - 0.1).abs() < 1e-9 && (reports[0].x_recv - 10_000.0).abs() < 1e-6);
+        assert!(reports[1..].iter().all(|report| (report.x_recv - 100_000.0).abs() < 10_001.0));
+        let bytes: f64 = reports.iter().map(|report| report.x_recv * report.rtt).sum();
+        assert!((bytes - 400_000.0).abs() < 1e-3);
+        let at_receiver = Observed { is_at_receiver: true, ..observed(&[]) };
+        assert!(round_reports(&at_receiver, 1000.0)[0].x_recv > 90_000.0);
     }
 
     #[test]
     fn test_losses_within_a_round_trip_time_are_one_event_and_intervals_are_packets() {
         let losses = [(1.0, 100.0), (1.05, 105.0), (2.0, 200.0), (3.0, 300.0)];
-        let losses = losses.map(|(time, packet)| Loss { time, packet });
-        let rounds = [round(0.9, 90.0), round(1.1, 110.0), round(2.1, 210.0), round(3.1, 310.0)];
-        let rates = loss_event_rates(&losses, &rounds, 1000.0);
-        let counted: Vec<_> = rates.iter().map(|rate| (rate.loss_events, rate.lost_packets)).collect();
-        assert_eq!(counted, [(0, 0), (1, 2), (1, 1), (1, 1)]);
-        assert_eq!(rates[0].p, 0.0);
-        // The first interval is 1/p for 100 packets/s at 100 ms, the next two are 100 packets long.
-        let first = first_interval(1000.0, 0.1, 100_000.0);
-        assert!((rates[1].p - 1.0 / first).abs() < 1e-12);
-        assert!((1.0 / rates[3].p - (200.0 + first) / 3.0).abs() < 1e-9);
+        let reports = round_reports(&observed(&losses), 1000.0);
+        let events: u32 = reports.iter().map(|report| report.loss_events).sum();
+        let packets: u32 = reports.iter().map(|report| report.lost_packets).sum();
+        assert_eq!((events, packets), (3, 4));
+        assert!(reports.iter().filter(|report| report.time < 0.99).all(|report| report.p == 0.0));
+        let third = reports.iter().find(|report| report.time > 3.05).unwrap();
+        // Two intervals of 100 packets, and the first that stands for 100 packets/s (section 6.3.1).
+        let first = Equation::default().inverse(1000.0, 0.1, 0.4, 100_000.0).unwrap();
+        let mean = (200.0 + 1.0 / first.p) / 3.0;
+        assert!((1.0 / third.p / mean - 1.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn test_silence_makes_no_rounds() {
+        let mut silent = observed(&[]);
+        silent.sent.push(Sent { time: 1e6, bytes: 1000.0, end: 401.0 });
+        let reports = round_reports(&silent, 1000.0);
+        assert!(reports.len() < 45 && (reports[reports.len() - 1].time - 1e6 - 0.1).abs() < 1e-6);
     }
 
     proptest! {
         #[test]
-        fn test_p_is_a_share_whatever_the_losses(
-            losses in proptest::collection::vec((any::<f64>(), any::<f64>()), 0..40),
-            rounds in proptest::collection::vec((any::<f64>(), any::<f64>(), any::<f64>(), any::<f64>()), 0..40),
+        fn test_p_is_a_share_and_no_byte_is_reported_twice(
+            gaps in proptest::collection::vec((0.0..2.0_f64, 1.0..9000.0_f64), 1..60),
+            losses in proptest::collection::vec((0.0..100.0_f64, any::<f64>()), 0..20),
+            samples in proptest::collection::vec((0.0..100.0_f64, 1e-6..5.0_f64), 1..20),
+            is_at_receiver: bool,
         ) {
-            let losses: Vec<_> = losses.into_iter().map(|(time, packet)| Loss { time, packet }).collect();
-            let rounds: Vec<_> =
-                rounds.into_iter().map(|(time, packets, rtt, x_recv)| Round { time, packets, rtt, x_recv }).collect();
-            for rate in loss_event_rates(&losses, &rounds, 1460.0) {
-                prop_assert!((0.0..=1.0).contains(&rate.p));
-            }
+            let mut time = 0.0;
+            let sent: Vec<Sent> = gaps.into_iter().map(|(gap, bytes)| {
+                time += gap;
+                Sent { time, bytes, end: time }
+            }).collect();
+            let mut losses: Vec<Loss> = losses.into_iter().map(|(time, packet)| Loss { time, packet }).collect();
+            losses.sort_by(|one, other| one.time.total_cmp(&other.time));
+            let mut samples: Vec<Sample> = samples.into_iter().map(|(time, rtt)| Sample { time, rtt }).collect();
+            samples.sort_by(|one, other| one.time.total_cmp(&other.time));
+            let total: f64 = sent.iter().map(|sent| sent.bytes).sum();
+            let count = sent.len();
+            let reports = round_reports(&Observed { sent, losses, samples, is_at_receiver }, 1460.0);
+            prop_assert!(reports.len() <= count);
+            prop_assert!(reports.iter().all(|report| (0.0..=1.0).contains(&report.p)));
+            let reported: f64 = reports.iter().map(|report| report.x_recv * report.rtt).sum();
+            prop_assert!((reported / total - 1.0).abs() < 1e-6);
         }
     }
 }

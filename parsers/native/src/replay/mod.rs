@@ -3,7 +3,7 @@
 //!
 //! Nothing here knows where reports come from. [`machine`] makes the state machines of [`crate::tfrc`]
 //! alike and says why each decision fell, and [`run`] drives one through a recording. Where a trace shows no
-//! reports, [`simulate`] lets a receiver make them of arrivals, and [`events`] p of the losses of a TCP.
+//! reports, [`simulate`] lets a receiver make them of arrivals, and [`events`] of the rounds and losses of a TCP.
 
 pub mod events;
 pub mod machine;

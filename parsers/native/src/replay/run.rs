@@ -145,3 +145,116 @@ fn is_idle(recording: &Recording, from: f64, to: f64) -> bool {
     };
     !recording.sends.is_empty() && place(from) == place(to)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::machine::{Mode, Reason};
+    use crate::replay::parameters::{Profile, Variant, rules};
+    use proptest::prelude::*;
+
+    const MS: i64 = 1_000_000;
+
+    fn report(time_ns: i64, p: f64, x_recv: f64) -> RecordedReport {
+        RecordedReport { time_ns, r_sample: 0.1, p, x_recv, is_data_limited: Some(false) }
+    }
+
+    fn replayed(
+        profile: Profile,
+        reports: Vec<RecordedReport>,
+        sends: Vec<(i64, u32)>,
+        end_ns: i64,
+    ) -> Vec<Row> {
+        let rules = rules(profile, Variant::Tfrc, 1000.0, None, &[]).unwrap();
+        run(&rules, &Recording { start_ns: 0, end_ns, reports, sends })
+    }
+
+    #[test]
+    fn test_each_step_says_why() {
+        let reports = vec![
+            report(100 * MS, 0.0, 10_000.0),
+            report(150 * MS, 0.0, 40_000.0),
+            report(250 * MS, 0.0, 40_000.0),
+            report(350 * MS, 0.01, 80_000.0),
+            report(450 * MS, 0.02, 80_000.0),
+            report(550 * MS, 0.01, 80_000.0),
+            report(650 * MS, 0.01, 20_000.0),
+            report(850 * MS, 0.01, 20_000.0),
+            report(1050 * MS, 0.01, 20_000.0),
+        ];
+        let rows = replayed(Profile::Rfc5348, reports, Vec::new(), 1400 * MS);
+        let words: Vec<_> = rows.iter().map(|row| (row.decision.mode, row.decision.reason)).collect();
+        assert_eq!(
+            words,
+            [
+                (Mode::SlowStart, Reason::FirstReport),
+                (Mode::SlowStart, Reason::Held),
+                (Mode::SlowStart, Reason::Doubled),
+                (Mode::Equation, Reason::LeavingSlowStart),
+                (Mode::Equation, Reason::LossEvent),
+                (Mode::Equation, Reason::LossFree),
+                (Mode::Equation, Reason::RoundTripTime),
+                (Mode::ReceiveLimited, Reason::ReceiveRate),
+                (Mode::ReceiveLimited, Reason::ReceiveRate),
+            ]
+        );
+    }
+
+    #[test]
+    fn test_a_timer_that_runs_out_is_a_row_of_its_own_and_an_idle_sender_keeps_its_rate() {
+        let reports = vec![report(100 * MS, 0.0, 10_000.0)];
+        let busy = (0..200).map(|n| (n * 10 * MS, 1000)).collect();
+        let rows = replayed(Profile::Rfc5348, reports.clone(), busy, 2000 * MS);
+        assert_eq!((rows[1].decision.mode, rows[1].decision.reason), (Mode::NoFeedback, Reason::Halved));
+        assert!(rows[1].report.is_none() && rows[1].decision.x == rows[0].decision.x / 2.0);
+        // Four round-trip times after the report (section 4.3 step 3).
+        assert_eq!(rows[1].time_ns, 500 * MS);
+        let idle = vec![(0, 1000), (4000 * MS, 1000)];
+        let rows = replayed(Profile::Rfc5348, reports, idle, 4000 * MS);
+        assert_eq!((rows[1].decision.mode, rows[1].decision.reason), (Mode::Idle, Reason::Idle));
+        assert_eq!(rows[1].decision.x, rows[0].decision.x);
+    }
+
+    #[test]
+    fn test_reports_after_the_end_find_no_sender() {
+        let reports = vec![report(100 * MS, 0.0, 1e4), report(300 * MS, 0.0, 1e4)];
+        assert_eq!(replayed(Profile::Rfc3448, reports, Vec::new(), 200 * MS).len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn test_any_recording_is_taken_within_bounds(
+            reports in proptest::collection::vec(
+                (any::<i64>(), any::<f64>(), any::<f64>(), any::<f64>(), proptest::option::of(any::<bool>())), 0..30,
+            ),
+            sends in proptest::collection::vec((any::<i64>(), any::<u32>()), 0..30),
+            end_ns: i64, at in 0_usize..4,
+        ) {
+            let reports = reports.into_iter().map(|(time_ns, r_sample, p, x_recv, is_data_limited)| {
+                RecordedReport { time_ns, r_sample, p, x_recv, is_data_limited }
+            });
+            let (reports, mut sends): (Vec<_>, Vec<_>) = (reports.collect(), sends);
+            sends.sort_unstable();
+            let (given, sent) = (reports.len(), sends.len());
+            let rows = replayed(Profile::ALL[at], reports, sends, end_ns);
+            prop_assert!(rows.len() <= given + (given + sent + 1) * MOST_EXPIRIES);
+        }
+
+        #[test]
+        fn test_the_limit_of_rfc_5348_holds_after_slow_start(
+            reports in proptest::collection::vec((0.001..0.5_f64, 0.0001..1.0_f64, 100.0..1e7_f64), 1..60),
+        ) {
+            let mut time_ns = 0;
+            let reports = reports.into_iter().map(|(step, p, x_recv)| {
+                time_ns += (step * 1e9) as i64;
+                report(time_ns, p, x_recv)
+            });
+            let rows = replayed(Profile::Rfc5348, reports.collect(), Vec::new(), i64::MAX);
+            for row in rows.iter().filter(|row| row.report.is_some()) {
+                let Decision { x, x_calc, x_limit, .. } = row.decision;
+                prop_assert!(x <= x_calc.unwrap() * (1.0 + 1e-12) || x <= 1000.0 / 64.0);
+                prop_assert!(x_limit.is_none_or(|limit| x <= limit || x <= 1000.0 / 64.0));
+            }
+        }
+    }
+}

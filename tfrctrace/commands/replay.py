@@ -1,0 +1,258 @@
+"""`tfrctrace replay`: what rate algorithms would have allowed, beside what was sent."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import typer
+
+from tfrctrace.commands.options import (
+    Dissect,
+    Filter,
+    Format,
+    Layer,
+    MaxDecompressed,
+    MaxFlows,
+    MaxSamples,
+    Quiet,
+    Strict,
+    Traces,
+    Vantage,
+    check_place,
+    open_trace,
+)
+from tfrctrace.console import Console
+from tfrctrace.errors import UsageError
+from tfrctrace.replay.tfrc import Profile  # noqa: TC001  Typer reads the annotation
+from tfrctrace.trace import LEAST_PACKETS, MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
+from tfrctrace.wlan.cell import Preset, Settings
+from tfrctrace.wlan.phy import Standard  # noqa: TC001
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tfrctrace.replay.replayed import Replayed
+    from tfrctrace.trace import Trace
+    from tfrctrace.wlan.scenario import Scenario
+
+ReplayFormat = Literal["table", "json", "csv", "parquet"]
+
+_FORMAT_OF_SUFFIX: Final[Mapping[str, ReplayFormat]] = {
+    ".json": "json",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".txt": "table",
+}
+
+
+def replay(
+    traces: Traces,
+    *,
+    algorithm: Annotated[
+        str,
+        typer.Option(
+            "--algorithm",
+            "-a",
+            metavar="NAMES",
+            help="tfrc, tfrc-sp, ccid4, tfrc-veno, mtfrc or mymodule:MyControl, with commas between.",
+        ),
+    ] = "tfrc",
+    profile: Annotated[Profile, typer.Option("--profile", help="Whose TFRC it is.")] = "rfc5348",
+    tfrc: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tfrc",
+            metavar="NAME=VALUE",
+            help="A parameter of the algorithm that is not the default, as q=0.8 or gamma=0.7, or of ns-2's "
+            "agents, as df=0.9; docs/replay.md lists them.",
+        ),
+    ] = None,
+    rtt: Annotated[
+        str | None,
+        typer.Option("--rtt", metavar="TIME", help="Round-trip time of flows that do not tell their own."),
+    ] = None,
+    segment_size: Annotated[
+        int | None,
+        typer.Option(
+            "--segment-size", min=1, metavar="BYTES", show_default="each flow's", help="Segment size s."
+        ),
+    ] = None,
+    sensitivity: Annotated[
+        bool,
+        typer.Option("--sensitivity", help="Replay also with half and with twice of every round-trip time."),
+    ] = False,
+    simulate: Annotated[
+        bool, typer.Option("--simulate", help="Make the reports of a receiver also where the trace has them.")
+    ] = False,
+    least_packets: Annotated[
+        int,
+        typer.Option(
+            "--least-packets", min=1, metavar="N", help="Leave out flows with fewer than N data packets."
+        ),
+    ] = LEAST_PACKETS,
+    flow: Annotated[
+        list[int] | None, typer.Option("--flow", min=1, metavar="N", help="Only this flow; once for each.")
+    ] = None,
+    station: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--station", metavar="RATE", help="mtfrc: a greedy station by its rate, as 11, or 4x11 for four."
+        ),
+    ] = None,
+    scenario: Annotated[
+        str | None,
+        typer.Option("--scenario", metavar="FILE", help="mtfrc: who is there, and when, from a TOML file."),
+    ] = None,
+    stations_seen: Annotated[
+        bool,
+        typer.Option(
+            "--stations-seen", help="mtfrc: the stations and rates of the trace's own 802.11 frames."
+        ),
+    ] = False,
+    downloads: Annotated[
+        int, typer.Option("--downloads", min=0, metavar="D", help="mtfrc: flows from the access point.")
+    ] = 0,
+    preset: Annotated[
+        Preset | None,
+        typer.Option("--preset", show_default="standard", help="mtfrc: constants of the MAC model."),
+    ] = None,
+    phy: Annotated[
+        Standard | None,
+        typer.Option("--phy", show_default="b, or as seen", help="mtfrc: standard 802.11b, a, g or n."),
+    ] = None,
+    form: Annotated[
+        ReplayFormat | None,
+        typer.Option(
+            "--format", help="Form of the output; without it the name after -o tells, else a table."
+        ),
+    ] = None,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.")
+    ] = "-",
+    filter: Filter = None,
+    input_format: Format = None,
+    layer: Layer = None,
+    vantage: Vantage = "auto",
+    dissect: Dissect = None,
+    max_flows: MaxFlows = MAX_FLOWS,
+    max_samples: MaxSamples = None,
+    max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
+    strict: Strict = False,
+    quiet: Quiet = False,
+) -> int:
+    """Run rate algorithms offline on the flows of traces: what each would have allowed, beside what was sent.
+
+    The reports of a TFRC receiver drive them, or those that the losses and round-trip times of another flow
+    amount to. The table sums up; json, csv and parquet have every step with its reason. What such a replay
+    can and cannot tell is said in docs/replay.md.
+    """
+    from tfrctrace.parsers.tfrc import parse_parameter
+    from tfrctrace.replay.replayed import wanted
+
+    names = [name.strip() for name in algorithm.split(",") if name.strip()]
+    parameters = [parse_parameter(text) for text in tfrc or ()]
+    wanted(names, profile, parameters)  # before anybody waits for the reading
+    check_place(output, traces)
+    console = Console(quiet=quiet, strict=strict)
+    trace = open_trace(
+        traces,
+        console,
+        filter=filter,
+        input_format=input_format,
+        layer=layer,
+        vantage=vantage,
+        dissect=dissect,
+        tfrc=_of_agents(tfrc),
+        join=False,
+        max_flows=max_flows,
+        max_samples=max_samples or MAX_SAMPLES,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )
+    replayed = trace.replays(
+        *names,
+        profile=profile,
+        tfrc=dict(parameters),
+        rtt=rtt,
+        segment_bytes=segment_size,
+        rtt_scales=(1.0, 0.5, 2.0) if sensitivity else (1.0,),
+        flows=flow or None,
+        simulate=simulate,
+        least_packets=least_packets,
+        network=_network(
+            trace,
+            station=station,
+            scenario=scenario,
+            stations_seen=stations_seen,
+            downloads=downloads,
+            settings=Settings(preset=preset, phy=phy),
+        ),
+    )
+    _write(replayed, output, form or _FORMAT_OF_SUFFIX.get(os.path.splitext(output)[1].lower(), "table"))
+    return console.exit_status
+
+
+def _of_agents(tfrc: list[str] | None) -> list[str]:
+    """Return those parameters that say what the agents in an ns-2 trace were."""
+    from tfrctrace.parsers._native import tfrc_parameters
+
+    known = tfrc_parameters()
+    return [text for text in tfrc or () if text.partition("=")[0] in known]
+
+
+def _network(
+    trace: Trace,
+    *,
+    station: list[str] | None,
+    scenario: str | None,
+    stations_seen: bool,
+    downloads: int,
+    settings: Settings,
+) -> Scenario | None:
+    """Return who shares the medium, said in one of three ways; None if nothing is said."""
+    from tfrctrace.replay.network import described, observed
+    from tfrctrace.wlan.population import Description
+    from tfrctrace.wlan.scenario import read_scenario
+
+    ways = [bool(station), scenario is not None, stations_seen]
+    if sum(ways) > 1:
+        raise UsageError("`--station`, `--scenario` and `--stations-seen` each say who is there: choose one")
+    if station:
+        return described(Description(stations=tuple(station), downloads=downloads), settings)
+    if scenario is not None:
+        if downloads:
+            raise UsageError(
+                "with `--scenario` the file has the downloads, and `--downloads` cannot say it too"
+            )
+        return read_scenario(scenario, settings)
+    if stations_seen:
+        return observed(trace.link_samples, settings, trace.zero_ns, downloads=downloads)
+    if downloads or settings != Settings():
+        raise UsageError(
+            "`--downloads`, `--preset` and `--phy` are about the stations of `mtfrc`, and none is named",
+            hint="`--station 11 --station 5.5`, `--scenario FILE` or `--stations-seen` says who is there",
+        )
+    return None
+
+
+def _write(replayed: Replayed, output: str, form: ReplayFormat) -> None:
+    from tfrctrace import __version__
+    from tfrctrace.replay.summary import facts
+    from tfrctrace.reports.output import STANDARD_OUTPUT, open_output, open_text_output
+    from tfrctrace.reports.replay import write_replay_json, write_replay_table, write_replay_text
+
+    if form == "parquet" and output == STANDARD_OUTPUT and sys.stdout.isatty():
+        raise UsageError(
+            "parquet is not for a terminal", hint="name a file with `-o`, or choose another form"
+        )
+    if form == "table":
+        with open_text_output(output) as file:
+            write_replay_text(file, facts(replayed))
+    elif form == "json":
+        with open_text_output(output) as file:
+            write_replay_json(file, facts(replayed), version=__version__)
+    else:
+        with open_output(output) as file:
+            write_replay_table(file, form, replayed.frame)
