@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, cast
 from tfrctrace.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tfrctrace.replay.controller import MakeController
 
 CONTROLLERS: Final = "tfrctrace.controllers"
@@ -30,8 +32,11 @@ BUILT_IN: Final[dict[str, str]] = {}
 """Name and `module:Class` of algorithms that are controllers in Python; those of TFRC are the core's."""
 
 
-def algorithm_named(name: str) -> Algorithm:
-    """Return the algorithm `name`; raises `UsageError` if there is none, or it is no controller."""
+def algorithm_named(name: str, *, others: Sequence[str] = ()) -> Algorithm:
+    """Return the algorithm `name`; raises `UsageError` if there is none, or it is no controller.
+
+    `others` are names of algorithms that are no controllers, which exist too.
+    """
     if ":" in name:
         return Algorithm(name, _loaded(name, name))
     if name in BUILT_IN:
@@ -42,7 +47,7 @@ def algorithm_named(name: str) -> Algorithm:
         return Algorithm(name, _loaded(name, entry_point.value))
     raise UsageError(
         f"no algorithm is called `{name}`",
-        hint=f"there are {', '.join(algorithm_names())}, or `mymodule:MyControl` for one of yours",
+        hint=f"there are {', '.join([*others, *algorithm_names()])}, or yours as `mymodule:MyControl`",
     )
 
 

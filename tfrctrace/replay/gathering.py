@@ -96,15 +96,19 @@ class Gathered:
             yield self._recorded(_Flow(row, packets), choice, chosen)
 
     def _recorded(self, flow: _Flow, choice: Choice, chosen: Chosen) -> Recording | Lacking:
-        if flow.packets.height < max(choice.least_packets, 2):
+        least = max(choice.least_packets, 2)
+        if flow.packets.height < least:
             return flow.lacks(
-                f"it has {flow.packets.height} data packets, fewer than {max(choice.least_packets, 2)}",
+                f"it has {_data_packets(flow.packets.height)}, fewer than {least}",
                 "a rate needs at least 2, and `--least-packets` says how many are asked for",
             )
         reported = None if choice.simulate else self._reports.get(flow.key)
         if reported is not None:
             return flow.recording(
-                "reports", _as_received(flow, reported, choice.rtt_scale), choice, _notes_of(reported)
+                "reports",
+                received(reported, flow.packets, choice.rtt_scale),
+                choice,
+                notes_on_reports(reported),
             )
         if flow.transport == "tcp" and not flow.is_two_ended:
             made = tcp_reports.reports_of(
@@ -199,11 +203,12 @@ class _Flow:
 
 
 def _notes_on_end(late: int) -> tuple[str, ...]:
-    return (f"{late} reports came after its last data packet and are left out",) if late else ()
+    came = "came after its last data packet, where a replay ends"
+    return (f"{_reports(late)} {came}",) if late else ()
 
 
-def _as_received(flow: _Flow, reported: pl.DataFrame, rtt_scale: float) -> pl.DataFrame:
-    """Return a receiver's own reports, in the order in which they reached the sender."""
+def received(reported: pl.DataFrame, packets: pl.DataFrame, rtt_scale: float) -> pl.DataFrame:
+    """Return a receiver's own reports (`Trace.feedback`), in the order in which they reached the sender."""
     import polars as pl
 
     ordered = reported.sort("received_ns", maintain_order=True)
@@ -218,17 +223,17 @@ def _as_received(flow: _Flow, reported: pl.DataFrame, rtt_scale: float) -> pl.Da
         event.cast(pl.UInt32).alias("loss_events"),
         event.cast(pl.UInt32).alias("lost_packets"),
         pl.lit(0, dtype=pl.UInt32).alias("timeouts"),
-        _data_limited(flow, known).alias("is_data_limited"),
+        _data_limited(packets, known).alias("is_data_limited"),
     )
 
 
-def _data_limited(flow: _Flow, reported: pl.DataFrame) -> pl.Series:
+def _data_limited(packets: pl.DataFrame, reported: pl.DataFrame) -> pl.Series:
     """Return whether the sender sent less than nine tenths of what it might; null where that is not known."""
     import numpy as np
     import polars as pl
 
     times = reported["received_ns"].to_numpy()
-    sent = sent_between(flow.packets, times)
+    sent = sent_between(packets, times)
     allowed = reported["x_bps"].shift(1).to_numpy() * np.diff(times, prepend=times[:1]) / 8e9
     limited = pl.Series(sent < DATA_LIMITED_SHARE * allowed)
     return pl.DataFrame({"limited": limited, "x": reported["x_bps"].shift(1)}).select(
@@ -236,20 +241,26 @@ def _data_limited(flow: _Flow, reported: pl.DataFrame) -> pl.Series:
     )["limited"]
 
 
-def _notes_of(reported: pl.DataFrame) -> tuple[str, ...]:
+def notes_on_reports(reported: pl.DataFrame) -> tuple[str, ...]:
     """Return what is odd about the reports of a flow."""
     import polars as pl
 
     ordered = reported.sort("received_ns", maintain_order=True)
     counts = {
-        "reports without p or receive rate are left out": (
-            pl.col("p").is_null() | pl.col("x_recv_bps").is_null()
-        ),
-        "reports give no round-trip time": pl.col("rtt_ms").is_null(),
-        "reports arrived out of order": pl.col("time_ns").diff() < 0,
-        "reports arrived at the same time as the one before": pl.col("received_ns").diff() == 0,
+        "without p or receive rate, left out": (pl.col("p").is_null() | pl.col("x_recv_bps").is_null()),
+        "without a round-trip time": pl.col("rtt_ms").is_null(),
+        "out of order": pl.col("time_ns").diff() < 0,
+        "at the same time as another": pl.col("received_ns").diff() == 0,
     }
     found = ordered.select(**{words: condition.sum() for words, condition in counts.items()}).row(
         0, named=True
     )
-    return tuple(f"{count} {words}" for words, count in found.items() if count)
+    return tuple(f"{_reports(count)} {words}" for words, count in found.items() if count)
+
+
+def _reports(count: int) -> str:
+    return f"{count} report{'' if count == 1 else 's'}"
+
+
+def _data_packets(count: int) -> str:
+    return f"{count} data packet{'' if count == 1 else 's'}"

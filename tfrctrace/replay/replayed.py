@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, get_args
 
 from tfrctrace.errors import UsageError
 from tfrctrace.replay.arrays import sent_between
@@ -71,6 +71,12 @@ def wanted(
     """Return the algorithms of these names; raises `UsageError` for what there is not."""
     names = list(dict.fromkeys(algorithms))
     parameters = tuple(parameters)
+    if not names:
+        raise UsageError("no algorithm is named", hint=f"there are {', '.join(all_names())}")
+    if profile not in get_args(Profile):
+        raise UsageError(
+            f"no profile is called `{profile}`", hint=f"there are {', '.join(get_args(Profile))}"
+        )
     _refuse_idle_parameters(names, profile, parameters)
     if any(not 0 < scale < float("inf") for scale in rtt_scales):
         raise UsageError("a round-trip time is scaled with a positive number")
@@ -82,7 +88,11 @@ def wanted(
     return Wanted(
         tfrc=tuple(kind(name) for name in names if name in VARIANTS),
         mtfrc=kind("tfrc") if MTFRC in names else None,
-        controllers=tuple(algorithm_named(name) for name in names if name not in (*VARIANTS, MTFRC)),
+        controllers=tuple(
+            algorithm_named(name, others=(*VARIANTS, MTFRC))
+            for name in names
+            if name not in (*VARIANTS, MTFRC)
+        ),
         profile=profile,
         rtt_scales=tuple(dict.fromkeys(rtt_scales)),
     )

@@ -1,0 +1,108 @@
+"""MTFRC: TFRC under the bounds of the MAC, as these change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from replay_recordings import recording
+
+import tfrctrace
+from tfrctrace.errors import UsageError
+from tfrctrace.replay.mtfrc import Bounds, bounded, bounds_of
+from tfrctrace.replay.network import described, observed
+from tfrctrace.replay.tfrc import Chosen, run
+from tfrctrace.wlan.cell import Settings
+from tfrctrace.wlan.mtfrc import send_rate_bps
+from tfrctrace.wlan.population import Description
+from tfrctrace.wlan.scenario import read_scenario
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+SCENARIO = Path(__file__).resolve().parents[3] / "sample_traces" / "up-and-down.toml"
+NS = 1_000_000_000
+
+REPORTS = [{"t": 0.1 * n, "r_sample": 0.05, "p": 0.002, "x_recv": 1e6} for n in range(1, 46)]
+"""Almost 5 Mbit/s by the equation."""
+
+
+def mtfrc(bounds: list[Bounds], reports: list[dict[str, Any]] = REPORTS) -> pl.DataFrame:
+    flow = recording(reports, end_s=4.6)
+    return bounded(run(Chosen(), flow), bounds, flow)
+
+
+def test_the_numbers_of_the_paper_bound_what_is_sent() -> None:
+    # Zhang et al.: 1.14 Mb/s for two stations at 11 and two at 5.5 Mb/s, 1.48 for four at 11
+    for stations, printed in ((("2x11", "2x5.5"), 1.14), (("4x11",), 1.48)):
+        network = described(Description(stations=stations), Settings(preset="paper"))
+        steps = mtfrc(bounds_of(network, 0))
+        bound = steps.filter(pl.col("mode") == "x_t")
+        # but for the first report's window of four packets
+        assert bound.height >= steps.height - 1
+        assert {round(x_bps / 1e6, 2) for x_bps in bound["x_bps"]} == {printed}
+
+
+def test_downloads_get_their_share_as_in_the_second_scenario_of_the_paper() -> None:
+    # 581 kb/s, with the stations at 11 and 2 Mb/s
+    network = read_scenario(str(SCENARIO), Settings())
+    at_80_s = [one for one in bounds_of(network, 0) if one.time_ns >= 80 * NS]
+    steps = mtfrc([Bounds(time_ns=0, x_t_bps=at_80_s[0].x_t_bps, x_fair_bps=at_80_s[0].x_fair_bps)])
+    assert set(steps["mode"]) == {"x_fair"}
+    assert steps["x_bps"].unique().to_list() == [pytest.approx(580_797, rel=1e-5)]
+
+
+def test_a_station_that_comes_or_goes_is_a_step_of_its_own() -> None:
+    bounds = [
+        Bounds(time_ns=0, x_t_bps=1e6, x_fair_bps=None),
+        Bounds(time_ns=round(2.2 * NS), x_t_bps=9e7, x_fair_bps=None),
+        Bounds(time_ns=round(3.3 * NS), x_t_bps=9e7, x_fair_bps=5e5),
+    ]
+    steps = mtfrc(bounds)
+    changes = steps.filter(pl.col("event") == "population")
+    assert changes["time_ns"].to_list() == [round(2.2 * NS), round(3.3 * NS)]
+    assert changes["mode"].to_list() == ["equation", "x_fair"]
+    assert steps.filter(pl.col("time_ns") < 2.2 * NS)["mode"].unique().to_list() == ["x_t"]
+    assert steps["time_ns"].is_sorted()
+
+
+def test_before_anybody_is_there_nothing_is_bounded() -> None:
+    steps = mtfrc([Bounds(time_ns=2 * NS, x_t_bps=1.0, x_fair_bps=None)])
+    early = steps.filter(pl.col("time_ns") < 2 * NS)
+    assert early["x_bps"].to_list() == early["x_tfrc_bps"].to_list()
+    assert early["x_t_bps"].null_count() == early.height
+
+
+@pytest.mark.parametrize(("x_t", "x_fair"), [(1e5, 2e5), (2e5, 1e5), (1e5, 1e5), (1e9, None), (1e5, None)])
+def test_the_least_is_chosen_as_the_model_has_it(x_t: float, x_fair: float | None) -> None:
+    for row in mtfrc([Bounds(time_ns=0, x_t_bps=x_t, x_fair_bps=x_fair)]).iter_rows(named=True):
+        x_bps, bound = send_rate_bps(row["x_tfrc_bps"], x_t, x_fair)
+        assert row["x_bps"] == x_bps
+        assert (row["mode"] == bound) or (bound == "x_tfrc" and row["mode"] == "equation")
+
+
+def test_the_frames_of_a_capture_tell_who_is_there_and_how_fast() -> None:
+    trace = tfrctrace.open(DATA / "wifi" / "ns3-wifi-radiotap-veno-udp-2-1.pcap.gz")
+    network = observed(trace.link_samples, Settings(), trace.zero_ns)
+    assert network.cell.phy.standard in {"b", "g"}
+    assert network.steps
+    seen = trace.link_samples.filter((pl.col("kind") == "data") & pl.col("rate_mbps").is_not_null())
+    rates = {rate.mbps for step in network.steps for rate in step.population.rates}
+    assert rates <= set(seen["rate_mbps"])
+    steps = trace.replay("mtfrc", network=network, rtt="50ms", least_packets=10)
+    assert steps["x_t_bps"].drop_nulls().len() > 0
+    assert (steps["x_bps"] <= steps["x_t_bps"].fill_null(float("inf"))).all()
+
+
+def test_frames_without_rates_tell_nobody() -> None:
+    trace = tfrctrace.open(DATA / "captures" / "linux-relay-loss-snd.pcap.gz")
+    with pytest.raises(UsageError, match="at which rate a station sends"):
+        observed(trace.link_samples, Settings(), trace.zero_ns)
+
+
+def test_who_is_there_must_be_said_and_only_for_mtfrc() -> None:
+    trace = tfrctrace.open(DATA / "captures" / "linux-relay-loss-snd.pcap.gz")
+    with pytest.raises(UsageError, match="who shares the medium"):
+        trace.replay("mtfrc")
+    with pytest.raises(UsageError, match="matters to `mtfrc` alone"):
+        trace.replay("tfrc", network=described(Description(stations=("11",)), Settings()))

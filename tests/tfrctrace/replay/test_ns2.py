@@ -1,0 +1,137 @@
+"""ns-2's agents replayed: their own rate at each report, and near it without the reports."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import tfrctrace
+
+DATA = Path(__file__).resolve().parents[2] / "data" / "ns2" / "tfrc"
+
+STOPS_S = {
+    "application-limited": 18,
+    "heavy-loss": 29,
+    "outage": 24,
+    "parameters": 19,
+    "ecn": 14,
+    "tagged": 4,
+    "mixed": 16,
+    "wireless": 5,
+}
+"""Traces with one TFRC flow each, and when the script stopped it."""
+
+PARAMETERS = {"parameters": {"df": 0.8, "tcp_tick": 0.02, "ca": 0}}
+
+FREE_WAY_BACK = ("application-limited", "heavy-loss", "outage", "parameters", "ecn", "tagged")
+"""Those on wired links, where no report is lost or waits."""
+
+
+def opened(name: str) -> tfrctrace.Trace:
+    return tfrctrace.open(DATA / f"{name}.tr.xz", tfrc=PARAMETERS.get(name))
+
+
+def printed(name: str) -> list[dict[str, Any]]:
+    """Return what the sender printed at each report until it was stopped."""
+    with gzip.open(DATA / f"{name}.sender.csv.gz", "rt") as file:
+        rows = [{**row, "time": float(row["time"])} for row in csv.DictReader(file)]
+    return [row for row in rows if row["time"] <= STOPS_S[name]]
+
+
+@pytest.mark.parametrize("name", STOPS_S)
+def test_x_is_the_agents_rate_at_every_report_after_slow_start(name: str) -> None:
+    steps = opened(name).replay("tfrc", profile="ns2").filter(pl.col("event") == "report")
+    pairs = list(zip(steps.iter_rows(named=True), printed(name), strict=False))
+    # the last packet leaves before the sender is stopped, and a report or two may come in between
+    assert len(pairs) >= len(printed(name)) - 2
+    after = [(ours, theirs) for ours, theirs in pairs if theirs["branch"] != "SLOW_START"]
+    assert after
+    for ours, theirs in after:
+        assert ours["x_bps"] / 8 == pytest.approx(float(theirs["rate_Bps"]), rel=1e-5, abs=0.01)
+        assert ours["x_calc_bps"] is not None
+
+
+@pytest.mark.parametrize("name", STOPS_S)
+def test_slow_start_is_as_near_as_the_resolution_of_the_trace_permits(name: str) -> None:
+    trace = opened(name)
+    steps = trace.replay("tfrc", profile="ns2").filter(pl.col("event") == "report")
+    pairs = zip(steps.iter_rows(named=True), printed(name), strict=False)
+    wrong = [
+        ours["time_ns"]
+        for ours, theirs in pairs
+        if theirs["branch"] == "SLOW_START"
+        and ours["x_bps"] / 8 != pytest.approx(float(theirs["rate_Bps"]), rel=1e-4, abs=0.01)
+    ]
+    notes = trace.flows["notes"].drop_nulls().to_list()
+    assert not wrong or any(
+        "reports in slow start whose rate the trace's resolution" in note for note in notes
+    )
+
+
+@pytest.mark.parametrize("name", FREE_WAY_BACK)
+def test_without_its_reports_x_is_near(name: str) -> None:
+    trace = opened(name)
+    reported, simulated = (
+        trace.replay("tfrc", profile="ns2", simulate=simulate) for simulate in (False, True)
+    )
+    assert set(simulated["reports"]) == {"simulated_reports"}
+    begin_ns = reported.filter(pl.col("x_calc_bps").is_not_null())["time_ns"][0]
+    grid = np.arange(begin_ns, reported["time_ns"][-1], 50_000_000)
+    recorded, ours = (
+        steps["x_bps"].to_numpy()[np.searchsorted(steps["time_ns"].to_numpy(), grid, "right") - 1]
+        for steps in (reported, simulated)
+    )
+    assert np.median(np.abs(ours / recorded - 1)) < 0.15
+    assert ours.mean() == pytest.approx(recorded.mean(), rel=0.15)
+
+
+def test_the_timer_has_rows_of_its_own() -> None:
+    steps = opened("outage").replay("tfrc", profile="ns2")
+    silent = steps.filter(pl.col("event") == "no_feedback")
+    assert silent.height > 0
+    assert set(silent["mode"]) <= {"no_feedback", "idle"}
+    assert silent.select(pl.col("p", "rtt_ms", "x_recv_bps").is_null().all()).row(0) == (True, True, True)
+
+
+def test_nothing_is_replayed_after_the_last_data_packet() -> None:
+    for name in STOPS_S:
+        trace = opened(name)
+        replayed = trace.replays("tfrc", profile="ns2")
+        (recording,) = replayed.recordings
+        assert replayed.frame["time_ns"].max() <= recording.end_ns
+
+
+def test_rfc_3448_and_ns_2_agree_where_only_data_limits() -> None:
+    # ns-2 keeps its rate under twice the receive rate of one report, as RFC 3448 does; RFC 5348 does not
+    trace = opened("application-limited")
+    means = {
+        profile: trace.replay("tfrc", profile=profile)["x_bps"].tail(40).mean()
+        for profile in ("ns2", "rfc3448", "rfc5348")
+    }
+    assert means["rfc3448"] == pytest.approx(means["ns2"], rel=0.05)
+    assert abs(means["rfc5348"] / means["ns2"] - 1) > 0.1
+
+
+def test_parameters_of_the_agents_are_those_of_the_replay() -> None:
+    trace = tfrctrace.open(DATA / "parameters.tr.xz", tfrc=PARAMETERS["parameters"])
+    other = tfrctrace.open(DATA / "parameters.tr.xz")
+    said, left_out = (one.replay("tfrc", profile="ns2")["x_bps"] for one in (trace, other))
+    assert (said.tail(20) / left_out.tail(20) - 1).abs().max() > 0.01
+
+
+def test_every_step_has_all_that_is_known() -> None:
+    from tfrctrace.parsers.schema import REPLAY
+
+    steps = opened("mixed").replay("tfrc", "tfrc-veno", profile="rfc5348")
+    assert steps.columns == [column.name for column in REPLAY]
+    assert set(steps["algorithm"]) == {"tfrc", "tfrc-veno"}
+    reports = steps.filter(pl.col("event") == "report")
+    known = ("x_bps", "mode", "reason", "p", "r_ms", "x_recv_bps")
+    assert reports.select(pl.col(known).null_count().sum()).row(0) == (0,) * len(known)
+    assert (steps["x_bps"] > 0).all()
