@@ -38,6 +38,8 @@ FULL_SIZE_SNAP = 1514
 SHORTEST_FLOW = 12
 NS2_LINES = 3_500_000
 """About 200 MB."""
+REPORTS = 1_000_000
+MOST_REPLAY_S = 2.0
 
 
 AWK = """
@@ -339,6 +341,20 @@ class Bench:
         peer = tool("tcpdump", "-nn", "-tt", "-r", "{}")
         self.compare("tcpdump printing", peer, text, at_least=5, peer_plan=printed)
 
+    def replay(self) -> None:
+        """A million reports through each kind of TFRC: at most 2 s."""
+        command = [sys.executable, str(HERE / "replaying.py"), str(REPORTS)]
+        runs = [
+            json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+            for _ in range(self.runs)
+        ]
+        for name in runs[0]:
+            measured = statistics.median(run[name] for run in runs)
+            verdict = _verdict(measured < MOST_REPLAY_S)
+            self.comparisons.append(
+                Comparison(f"replay, {name}", measured, "s", f"< {MOST_REPLAY_S:g}", verdict)
+            )
+
     def alone(self, plan: Plan | TextPlan) -> Entry:
         """Measure tfrctrace without anybody to compare it with."""
         command = tfrctrace().command
@@ -357,6 +373,7 @@ GROUPS: dict[str, Callable[[Bench], None]] = {
     "text": Bench.text,
     "tshark": Bench.tshark,
     "python": Bench.python,
+    "replay": Bench.replay,
 }
 
 

@@ -30,6 +30,11 @@ def test_the_numbers_of_the_paper_are_printed(run, arguments, symbol, value):
     assert "the paper prints S/T" in done.out
 
 
+def test_without_the_preset_the_numbers_are_not_those_of_the_paper_and_the_help_says_so(run):
+    assert round(model(run, *STATIONS)["x_m_bps"] / 1e6, 2) == 1.09
+    assert "need `paper`" in " ".join(run("capacity", "--help").out.replace("│", "").split())
+
+
 def test_json_has_the_three_rates_and_every_term(run):
     document = model(run, *STATIONS, "--payload", "1024", "--preset", "paper")
     assert document["schema_version"] == 1

@@ -85,7 +85,9 @@ def capacity(
     preset: Annotated[
         Preset | None,
         typer.Option(
-            "--preset", show_default="standard", help="Constants of the standard, or of the MTFRC paper."
+            "--preset",
+            show_default="standard",
+            help="Constants of the standard, or of the MTFRC paper: its numbers (1.14 Mb/s, ...) need `paper`.",
         ),
     ] = None,
     phy: Annotated[
@@ -149,7 +151,8 @@ def capacity(
 ) -> int:
     """Tell what each station of an 802.11 network can send: X_m, X_t and X_fair of MTFRC, term by term.
 
-    No trace is read. The model and its presets are explained in docs/capacity.md.
+    No trace is read. The paper's own numbers come with `--preset paper`; docs/capacity.md explains model and
+    presets.
     """
     from tfrctrace.bitrates import parse_bitrate_bps
     from tfrctrace.wlan.cell import make_cell
