@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.replay import tcp_reports
-from tfrctrace.replay.arrays import sent_between
 from tfrctrace.replay.packets import data_packets
-from tfrctrace.replay.recording import DATA_LIMITED_SHARE, Made, Recording, Source
+from tfrctrace.replay.recording import Made, Recording, Source
+from tfrctrace.replay.reported import counted_reports, is_usable, received_reports
 from tfrctrace.replay.simulated import simulated_reports
 
 if TYPE_CHECKING:
@@ -68,7 +68,6 @@ class Gathered:
 
         reading = trace.read("flows", "feedback", "rtt", "losses", "rounds")
         self._flows = reading.table("flows").frame()
-        self._feedback = reading.table("feedback").frame()
         self._tcp = tcp_reports.TcpTables(
             rounds=reading.table("rounds").frame(),
             losses=reading.table("losses").frame(),
@@ -78,7 +77,7 @@ class Gathered:
         self._packets: Mapping[tuple[object, ...], pl.DataFrame] = packets.partition_by(
             "flow", "direction", as_dict=True, maintain_order=True
         )
-        known = self._feedback.filter(pl.col("received_ns").is_not_null())
+        known = reading.table("feedback").frame().filter(pl.col("received_ns").is_not_null())
         self._reports: Mapping[tuple[object, ...], pl.DataFrame] = known.partition_by(
             "flow", "direction", as_dict=True, maintain_order=True
         )
@@ -103,13 +102,9 @@ class Gathered:
                 "a rate needs at least 2, and `--least-packets` says how many are asked for",
             )
         reported = None if choice.simulate else self._reports.get(flow.key)
-        if reported is not None:
-            return flow.recording(
-                "reports",
-                received(reported, flow.packets, choice.rtt_scale),
-                choice,
-                notes_on_reports(reported),
-            )
+        if reported is not None and is_usable(reported):
+            made = received_reports(reported, flow.packets, choice.rtt_ms, choice.rtt_scale)
+            return flow.made("reports", made, choice)
         if flow.transport == "tcp" and not flow.is_two_ended:
             made = tcp_reports.reports_of(
                 self._tcp,
@@ -204,62 +199,7 @@ class _Flow:
 
 def _notes_on_end(late: int) -> tuple[str, ...]:
     came = "came after its last data packet, where a replay ends"
-    return (f"{_reports(late)} {came}",) if late else ()
-
-
-def received(reported: pl.DataFrame, packets: pl.DataFrame, rtt_scale: float) -> pl.DataFrame:
-    """Return a receiver's own reports (`Trace.feedback`), in the order in which they reached the sender."""
-    import polars as pl
-
-    ordered = reported.sort("received_ns", maintain_order=True)
-    known = ordered.filter(pl.col("p").is_not_null() & pl.col("x_recv_bps").is_not_null())
-    event = pl.col("p") > pl.col("p").shift(1, fill_value=0.0)
-    return known.select(
-        pl.col("received_ns").alias("time_ns"),
-        pl.col("rtt_ms") * rtt_scale,
-        "p",
-        "x_recv_bps",
-        # a rate that rises is all that a report tells of an event
-        event.cast(pl.UInt32).alias("loss_events"),
-        event.cast(pl.UInt32).alias("lost_packets"),
-        pl.lit(0, dtype=pl.UInt32).alias("timeouts"),
-        _data_limited(packets, known).alias("is_data_limited"),
-    )
-
-
-def _data_limited(packets: pl.DataFrame, reported: pl.DataFrame) -> pl.Series:
-    """Return whether the sender sent less than nine tenths of what it might; null where that is not known."""
-    import numpy as np
-    import polars as pl
-
-    times = reported["received_ns"].to_numpy()
-    sent = sent_between(packets, times)
-    allowed = reported["x_bps"].shift(1).to_numpy() * np.diff(times, prepend=times[:1]) / 8e9
-    limited = pl.Series(sent < DATA_LIMITED_SHARE * allowed)
-    return pl.DataFrame({"limited": limited, "x": reported["x_bps"].shift(1)}).select(
-        pl.when(pl.col("x").is_not_null()).then(pl.col("limited"))
-    )["limited"]
-
-
-def notes_on_reports(reported: pl.DataFrame) -> tuple[str, ...]:
-    """Return what is odd about the reports of a flow."""
-    import polars as pl
-
-    ordered = reported.sort("received_ns", maintain_order=True)
-    counts = {
-        "without p or receive rate, left out": (pl.col("p").is_null() | pl.col("x_recv_bps").is_null()),
-        "without a round-trip time": pl.col("rtt_ms").is_null(),
-        "out of order": pl.col("time_ns").diff() < 0,
-        "at the same time as another": pl.col("received_ns").diff() == 0,
-    }
-    found = ordered.select(**{words: condition.sum() for words, condition in counts.items()}).row(
-        0, named=True
-    )
-    return tuple(f"{_reports(count)} {words}" for words, count in found.items() if count)
-
-
-def _reports(count: int) -> str:
-    return f"{count} report{'' if count == 1 else 's'}"
+    return (f"{counted_reports(late)} {came}",) if late else ()
 
 
 def _data_packets(count: int) -> str:

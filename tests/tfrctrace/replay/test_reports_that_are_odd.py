@@ -8,14 +8,34 @@ import polars as pl
 import pytest
 from replay_recordings import recording
 
-from tfrctrace.replay.gathering import notes_on_reports, received
+from tfrctrace.replay.reported import is_usable, received_reports
 from tfrctrace.replay.tfrc import Chosen, run
 
 
 def feedback(*rows: dict[str, Any]) -> pl.DataFrame:
-    usual = {"time_ns": 0, "rtt_ms": 100.0, "p": 0.01, "x_recv_bps": 8e5, "x_bps": None}
+    usual = {
+        "time_ns": 0,
+        "rtt_ms": 100.0,
+        "p": 0.01,
+        "reported_p": None,
+        "x_recv_bps": 8e5,
+        "reported_x_recv_bps": None,
+        "x_bps": None,
+        "data_limited": None,
+    }
     made = [{**usual, "received_ns": 100_000_000 * place, **row} for place, row in enumerate(rows, start=1)]
-    return pl.DataFrame(made, schema_overrides={"x_bps": pl.Float64, "p": pl.Float64, "rtt_ms": pl.Float64})
+    names = ("rtt_ms", "p", "reported_p", "x_recv_bps", "reported_x_recv_bps", "x_bps")
+    return pl.DataFrame(made, schema_overrides={**dict.fromkeys(names, pl.Float64), "data_limited": pl.UInt32})
+
+
+def frame(reports: pl.DataFrame, packets: pl.DataFrame | None = None, rtt_ms: float | None = None) -> pl.DataFrame:
+    made = received_reports(reports, PACKETS if packets is None else packets, rtt_ms, 1.0)
+    assert made.reports is not None
+    return made.reports
+
+
+def notes(reports: pl.DataFrame) -> tuple[str, ...]:
+    return received_reports(reports, PACKETS, None, 1.0).notes
 
 
 PACKETS = pl.DataFrame({"time_ns": [0], "payload_bytes": [1000]})
@@ -23,23 +43,43 @@ PACKETS = pl.DataFrame({"time_ns": [0], "payload_bytes": [1000]})
 
 def test_reports_are_taken_in_the_order_in_which_they_arrive() -> None:
     reports = feedback({"received_ns": 300, "time_ns": 1}, {"received_ns": 200, "time_ns": 2})
-    assert received(reports, PACKETS, 1.0)["time_ns"].to_list() == [200, 300]
-    assert notes_on_reports(reports) == ("1 report out of order",)
+    assert frame(reports)["time_ns"].to_list() == [200, 300]
+    assert notes(reports) == ("1 report out of order",)
 
 
 def test_what_a_report_does_not_say_is_counted() -> None:
     reports = feedback({"p": None}, {"x_recv_bps": None}, {"rtt_ms": None}, {})
-    assert received(reports, PACKETS, 1.0).height == 2
-    assert notes_on_reports(reports) == (
+    assert frame(reports).height == 2
+    assert notes(reports) == (
         "2 reports without p or receive rate, left out",
         "1 report without a round-trip time",
     )
 
 
+def test_what_a_report_names_counts_more_than_what_was_rebuilt() -> None:
+    reports = feedback({"reported_p": 0.02, "reported_x_recv_bps": 9e5}, {}, {"data_limited": 1, "x_bps": 1.0})
+    found = frame(reports)
+    assert found["p"].to_list() == [0.02, 0.01, 0.01]
+    assert found["x_recv_bps"].to_list() == [9e5, 8e5, 8e5]
+    assert found["is_data_limited"].to_list() == [None, None, True]
+
+
+def test_reports_without_any_round_trip_time_need_one() -> None:
+    reports = feedback({"rtt_ms": None}, {"rtt_ms": None})
+    made = received_reports(reports, PACKETS, None, 1.0)
+    assert made.lacks == ("none of its reports gives a round-trip time", "`--rtt 50ms` supplies it")
+    assert frame(reports, rtt_ms=30.0)["rtt_ms"].to_list() == [30.0, 30.0]
+
+
+def test_reports_that_say_nothing_are_no_use() -> None:
+    assert not is_usable(feedback({"p": None}, {"x_recv_bps": None}))
+    assert is_usable(feedback({"p": None, "reported_p": 0.0}))
+
+
 def test_two_reports_at_one_time_are_two_steps_and_a_note() -> None:
     reports = feedback({"received_ns": 200}, {"received_ns": 200})
-    assert received(reports, PACKETS, 1.0).height == 2
-    assert notes_on_reports(reports) == ("1 report at the same time as another",)
+    assert frame(reports).height == 2
+    assert notes(reports) == ("1 report at the same time as another",)
 
 
 @pytest.mark.parametrize("profile", ["rfc5348", "rfc3448", "linux", "ns2"])
@@ -67,6 +107,6 @@ def test_the_interval_in_which_less_was_sent_than_allowed_was_data_limited() -> 
     sends = pl.DataFrame(
         {"time_ns": [110_000_000, 150_000_000, 210_000_000], "payload_bytes": [6000, 5000, 100]}
     )
-    limited = received(reports, sends, 1.0)["is_data_limited"].to_list()
+    limited = frame(reports, sends)["is_data_limited"].to_list()
     # 10 kB are allowed in 100 ms: 11 kB were sent, then 100 bytes; of the last interval X is not known
     assert limited == [None, False, True, None]
