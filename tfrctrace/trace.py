@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from tfrctrace.parsers._native import Clock, Problem, SourceSummary
     from tfrctrace.parsers.reading import PacketBatches, Pass, Reading, Settings, StackedTable, TableName
     from tfrctrace.parsers.sources import Inputs
-    from tfrctrace.reports.results import Results
     from tfrctrace.replay.gathering import Gathered
     from tfrctrace.replay.replayed import Replayed
     from tfrctrace.replay.tfrc import Profile
+    from tfrctrace.reports.results import Results
     from tfrctrace.wlan.scenario import Scenario
 
 StrPath = str | os.PathLike[str]
@@ -457,7 +457,7 @@ class Trace:
         from tfrctrace.replay.replayed import mac_bounds, replay, wanted
 
         # what the trace's own agents are is where a replay of them begins
-        parameters = {**dict(self._settings.tfrc), **(tfrc or {})}
+        parameters = {**dict(self._settings.tfrc.agents), **(tfrc or {})}
         chosen = wanted(algorithms or ("tfrc",), profile, parameters.items(), tuple(rtt_scales))
         choice = Choice(
             rtt_ms=None if rtt is None else parse_duration_ns(rtt) / NS_PER_MS,

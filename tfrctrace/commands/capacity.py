@@ -87,7 +87,7 @@ def capacity(
         typer.Option(
             "--preset",
             show_default="standard",
-            help="Constants of the standard, or of the MTFRC paper: its numbers (1.14 Mb/s, ...) need `paper`.",
+            help="Constants of the standard, or of the MTFRC paper: its numbers (as 1.14 Mb/s) need `paper`.",
         ),
     ] = None,
     phy: Annotated[

@@ -153,7 +153,9 @@ def replay(
     from tfrctrace.replay.replayed import wanted
 
     names = [name.strip() for name in algorithm.split(",") if name.strip()]
-    parameters = [parse_parameter(text) for text in tfrc or ()]
+    told = [parse_parameter(text) for text in tfrc or ()]
+    # a name instead of a number is about the trace: whose rules its own ends obey
+    parameters = [(name, value) for name, value in told if not isinstance(value, str)]
     wanted(names, profile, parameters)  # before anybody waits for the reading
     check_place(output, traces)
     console = Console(quiet=quiet, strict=strict)
@@ -165,7 +167,7 @@ def replay(
         layer=layer,
         vantage=vantage,
         dissect=dissect,
-        tfrc=_of_agents(tfrc),
+        tfrc=_of_ends(tfrc),
         join=False,
         max_flows=max_flows,
         max_samples=max_samples or MAX_SAMPLES,
@@ -194,11 +196,12 @@ def replay(
     return console.exit_status
 
 
-def _of_agents(tfrc: list[str] | None) -> list[str]:
-    """Return those parameters that say what the agents in an ns-2 trace were."""
+def _of_ends(tfrc: list[str] | None) -> list[str]:
+    """Return those parameters that say what the ends of the trace's own flows are."""
     from tfrctrace.parsers._native import tfrc_parameters
+    from tfrctrace.parsers.tfrc import PROFILE
 
-    known = tfrc_parameters()
+    known = {PROFILE, *tfrc_parameters()}
     return [text for text in tfrc or () if text.partition("=")[0] in known]
 
 

@@ -21,8 +21,8 @@ def received_reports(
 ) -> Made:
     """Return the reports of a flow (`Trace.feedback`) in the order in which they reached the sender.
 
-    What a report says counts more than what was rebuilt: it is what the sender acted upon. `given_rtt_ms` stands
-    where no report gives a round-trip time.
+    What a report says counts more than what was rebuilt: it is what the sender acted upon. `given_rtt_ms`
+    stands where no report gives a round-trip time.
     """
     import polars as pl
 
@@ -31,9 +31,7 @@ def received_reports(
     rtt_ms = pl.col("rtt_ms")
     if known["rtt_ms"].null_count() == known.height:
         if given_rtt_ms is None:
-            return Made(
-                lacks=("none of its reports gives a round-trip time", "`--rtt 50ms` supplies it")
-            )
+            return Made(lacks=("none of its reports gives a round-trip time", "`--rtt 50ms` supplies it"))
         rtt_ms = pl.lit(given_rtt_ms)
     event = pl.col("p") > pl.col("p").shift(1, fill_value=0.0)
     reports = known.select(

@@ -25,10 +25,14 @@ def feedback(*rows: dict[str, Any]) -> pl.DataFrame:
     }
     made = [{**usual, "received_ns": 100_000_000 * place, **row} for place, row in enumerate(rows, start=1)]
     names = ("rtt_ms", "p", "reported_p", "x_recv_bps", "reported_x_recv_bps", "x_bps")
-    return pl.DataFrame(made, schema_overrides={**dict.fromkeys(names, pl.Float64), "data_limited": pl.UInt32})
+    return pl.DataFrame(
+        made, schema_overrides={**dict.fromkeys(names, pl.Float64), "data_limited": pl.UInt32}
+    )
 
 
-def frame(reports: pl.DataFrame, packets: pl.DataFrame | None = None, rtt_ms: float | None = None) -> pl.DataFrame:
+def frame(
+    reports: pl.DataFrame, packets: pl.DataFrame | None = None, rtt_ms: float | None = None
+) -> pl.DataFrame:
     made = received_reports(reports, PACKETS if packets is None else packets, rtt_ms, 1.0)
     assert made.reports is not None
     return made.reports
@@ -57,7 +61,9 @@ def test_what_a_report_does_not_say_is_counted() -> None:
 
 
 def test_what_a_report_names_counts_more_than_what_was_rebuilt() -> None:
-    reports = feedback({"reported_p": 0.02, "reported_x_recv_bps": 9e5}, {}, {"data_limited": 1, "x_bps": 1.0})
+    reports = feedback(
+        {"reported_p": 0.02, "reported_x_recv_bps": 9e5}, {}, {"data_limited": 1, "x_bps": 1.0}
+    )
     found = frame(reports)
     assert found["p"].to_list() == [0.02, 0.01, 0.01]
     assert found["x_recv_bps"].to_list() == [9e5, 8e5, 8e5]
