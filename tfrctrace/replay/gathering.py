@@ -24,6 +24,8 @@ NS_PER_MS: Final = 1_000_000
 LEAST_PACKETS: Final = 20
 """Data packets below which there is little to replay: control connections, look-ups."""
 
+_WITH_HANDSHAKE: Final = ("tcp", "dccp")
+
 UNEVEN_SHARE: Final = 0.2
 """How far the payload of packets may differ from the mean before one segment size tells little of them."""
 
@@ -170,7 +172,7 @@ class _Flow:
         flow, direction = self.key
         assert isinstance(flow, int)
         own_ms = self.facts["handshake_rtt_ms"] if choice.rtt_ms is None else choice.rtt_ms
-        handshake_ms = own_ms if self.transport == "tcp" else None
+        handshake_ms = own_ms if self.transport in _WITH_HANDSHAKE else None
         start_ns = int(self.packets["time_ns"][0])
         end_ns = int(self.packets["time_ns"][-1])
         usable = reports.filter(pl.col("time_ns").is_between(start_ns, end_ns))
