@@ -28,7 +28,15 @@ class Algorithm:
     make: MakeController
 
 
-BUILT_IN: Final[dict[str, str]] = {}
+BUILT_IN: Final[dict[str, str]] = {
+    "newreno": "tfrctrace.replay.tcp.newreno:NewReno",
+    "sack": "tfrctrace.replay.tcp.sack:Sack",
+    "vegas": "tfrctrace.replay.tcp.vegas:Vegas",
+    "veno": "tfrctrace.replay.tcp.veno:Veno",
+    "modified-veno": "tfrctrace.replay.tcp.modified_veno:ModifiedVeno",
+    "westwood": "tfrctrace.replay.tcp.westwood:Westwood",
+    "cubic": "tfrctrace.replay.tcp.cubic:Cubic",
+}
 """Name and `module:Class` of algorithms that are controllers in Python; those of TFRC are the core's."""
 
 

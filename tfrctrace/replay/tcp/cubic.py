@@ -1,0 +1,57 @@
+"""CUBIC (RFC 9438): the window is a cubic function of the time since the last loss event."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.replay.tcp.steady import CUBIC_BETA, CUBIC_C
+from tfrctrace.replay.tcp.window import MIN_WINDOW, WindowControl
+
+if TYPE_CHECKING:
+    from tfrctrace.replay.controller import Start
+
+_RENO_INCREASE: Final = 3 * (1 - CUBIC_BETA) / (1 + CUBIC_BETA)
+"""alpha_cubic: with it and beta an AIMD has Reno's mean window (section 4.3)."""
+
+_MOST_GROWTH: Final = 1.5
+"""The target is at most this times the window (section 4.2)."""
+
+
+class Cubic(WindowControl):
+    """Concave towards the window of the last loss, flat there, convex beyond; never below Reno's window."""
+
+    def __init__(self, start: Start) -> None:
+        super().__init__(start)
+        self._w_max = 0.0
+        self._w_est = 0.0
+        self._period_s = 0.0
+        self._elapsed_s: float | None = None
+
+    def avoid_congestion(self, share: float) -> None:
+        """Move to W_cubic a round-trip time ahead (section 4.2), or to Reno's window if that is larger."""
+        elapsed_s = self._begin_epoch() if self._elapsed_s is None else self._elapsed_s
+        self._elapsed_s = elapsed_s + share * (self.rtt_s or 0.0)
+        target = CUBIC_C * (self._elapsed_s - self._period_s) ** 3 + self._w_max
+        # from W_max on it grows as Reno does (section 4.3)
+        self._w_est += share * (_RENO_INCREASE if self._w_est < self._w_max else 1.0)
+        self.cwnd = max(self.cwnd, min(target, _MOST_GROWTH * self.cwnd), self._w_est)
+
+    def after_loss(self) -> float:
+        """Return beta_cubic of the window; W_max is less than the window if that has not come back to it."""
+        falls = self.cwnd < self._w_max
+        self._w_max = self.cwnd * (1 + CUBIC_BETA) / 2 if falls else self.cwnd
+        self._elapsed_s = None
+        return self.cwnd * CUBIC_BETA
+
+    def time_out(self) -> None:
+        """Begin with one segment, and end slow start at beta_cubic of the window (section 4.8)."""
+        left = self.after_loss()
+        super().time_out()
+        self.ssthresh = max(left, MIN_WINDOW)
+
+    def _begin_epoch(self) -> float:
+        """Begin to count the time of congestion avoidance, with K of eq. 2; return 0 s."""
+        self._w_max = max(self._w_max, self.cwnd)
+        self._w_est = self.cwnd
+        self._period_s = ((self._w_max - self.cwnd) / CUBIC_C) ** (1 / 3)
+        return 0.0

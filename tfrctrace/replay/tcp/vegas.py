@@ -1,0 +1,46 @@
+"""Vegas (Brakmo and Peterson, JSAC 1995): keep between alpha and beta segments in the queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.replay.tcp.window import MIN_WINDOW, WindowControl
+
+if TYPE_CHECKING:
+    from tfrctrace.replay.controller import Start
+
+_AFTER_LOSS: Final = 3 / 4
+"""What fast retransmission leaves: a loss between two looks at the queue is no sign of much congestion."""
+
+
+class Vegas(WindowControl):
+    """Delay-based: diff = cwnd (R - R_min) / R is compared once per round with what may wait."""
+
+    def __init__(self, start: Start, *, alpha: float = 2, beta: float = 4, gamma: float = 1) -> None:
+        """Take alpha, beta and gamma in segments; ns-2's agent has 1, 3 and 1, Linux 2, 4 and 1."""
+        super().__init__(start)
+        self._alpha = alpha
+        self._beta = beta
+        self._gamma = gamma
+        self._rounds = 0.0
+
+    def slow_start(self, share: float) -> None:
+        """Double in every other round, so that in those between the queue can be looked at."""
+        self._rounds += share
+        if self.queued > self._gamma and self.rtt_s is not None:
+            # no more than the path holds without a queue, and one segment
+            self.cwnd = max(min(self.cwnd, self.cwnd * self.base_rtt_s / self.rtt_s + 1), MIN_WINDOW)
+            self.ssthresh = self.cwnd
+            self._reason = "queue"
+        elif self._rounds % 2 < 1:
+            super().slow_start(share)
+
+    def avoid_congestion(self, share: float) -> None:  # noqa: D102
+        if self.queued < self._alpha:
+            self.cwnd += share
+        elif self.queued > self._beta:
+            self.cwnd = max(self.cwnd - share, MIN_WINDOW)
+            self._reason = "queue"
+
+    def after_loss(self) -> float:  # noqa: D102
+        return self.cwnd * _AFTER_LOSS

@@ -1,0 +1,43 @@
+"""Veno (Fu and Liew, JSAC 2003): Reno that asks the queue whether a loss came of congestion."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.replay.tcp.window import WindowControl
+
+if TYPE_CHECKING:
+    from tfrctrace.replay.controller import Start
+
+QUEUED_IF_CONGESTED: Final = 3.0
+"""beta: segments in the queue from which on the path counts as congested."""
+
+AFTER_RANDOM_LOSS: Final = 4 / 5
+"""What a loss leaves where the queue is short."""
+
+
+class Veno(WindowControl):
+    """Grows half as fast while N >= beta, and keeps four fifths of the window after a loss with N < beta."""
+
+    def __init__(self, start: Start, *, beta: float = QUEUED_IF_CONGESTED) -> None:
+        """Take beta in segments."""
+        super().__init__(start)
+        self._beta = beta
+
+    @property
+    def is_congested(self) -> bool:
+        """Whether so many segments wait that a loss is one of congestion."""
+        return self.queued >= self._beta
+
+    def avoid_congestion(self, share: float) -> None:
+        """Grow by a segment in each round, and in every other round while the path is congested."""
+        self.cwnd += share / 2 if self.is_congested else share
+
+    def after_loss(self) -> float:  # noqa: D102
+        return self.cwnd / 2 if self.is_congested else self.cwnd * AFTER_RANDOM_LOSS
+
+    def time_out(self) -> None:
+        """Learn R_min anew: the path may have become another one."""
+        super().time_out()
+        self.base_rtt_s = math.inf

@@ -1,0 +1,54 @@
+"""Westwood+ (Grieco and Mascolo, CCR 2004): after a loss as much as the path was seen to carry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.replay.tcp.window import WindowControl
+
+if TYPE_CHECKING:
+    from tfrctrace.replay.controller import Allowed, Report, Start
+
+_LEAST_WINDOW_S: Final = 0.05
+"""A sample of the bandwidth takes a round-trip time, and 50 ms at least."""
+
+_KEPT: Final = 7 / 8
+"""Share of the past in both of the filters."""
+
+
+class Westwood(WindowControl):
+    """Reno's growth; a loss leaves bandwidth times R_min. In open loop that is what the trace's flow had."""
+
+    def __init__(self, start: Start) -> None:
+        super().__init__(start)
+        self._first_filter: float | None = None
+        self._bandwidth = 0.0
+        self._sampled_bytes = 0.0
+        self._sampled_s = 0.0
+
+    def on_feedback(self, report: Report) -> Allowed:  # noqa: D102
+        self._measure(report)
+        return super().on_feedback(report)
+
+    def _measure(self, report: Report) -> None:
+        """Add what arrived to the sample, and pass a complete one through two filters in a row."""
+        self._sampled_bytes += report.x_recv * report.interval_s
+        self._sampled_s += report.interval_s
+        if self._sampled_s < max(_LEAST_WINDOW_S, self.rtt_s or 0.0):
+            return
+        sample = self._sampled_bytes / self._sampled_s
+        if self._first_filter is None:
+            self._first_filter = self._bandwidth = sample
+        else:
+            self._first_filter = _KEPT * self._first_filter + (1 - _KEPT) * sample
+            self._bandwidth = _KEPT * self._bandwidth + (1 - _KEPT) * self._first_filter
+        self._sampled_bytes = self._sampled_s = 0.0
+
+    def avoid_congestion(self, share: float) -> None:  # noqa: D102
+        self.cwnd += share
+
+    def after_loss(self) -> float:
+        """Return bandwidth times R_min; without a sample of both half the window, as Reno."""
+        if self._first_filter is None or self.rtt_s is None:
+            return self.cwnd / 2
+        return self._bandwidth * self.base_rtt_s / self.segment_bytes

@@ -1,0 +1,135 @@
+"""What all window controls have in common: rounds, slow start, recovery and timeouts (RFC 5681, RFC 6582)."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.replay.controller import Allowed
+from tfrctrace.replay.tcp.timer import INITIAL_RTO_S, RetransmissionTimer
+
+if TYPE_CHECKING:
+    from tfrctrace.replay.controller import Report, Start
+
+MIN_WINDOW: Final = 2.0
+"""What a loss leaves at least, in segments (RFC 5681 eq. 4)."""
+
+_FULL_WINDOW_BYTES: Final = 4380
+"""RFC 3390 section 1: the initial window is 4380 bytes, but two segments at least and four at most."""
+
+
+class WindowControl(ABC):
+    """A congestion window in segments that is looked at once per round-trip time.
+
+    The rules are those for each acknowledgement, summed over a round of them. A report that comes before a
+    round-trip time has passed counts as that part of a round; one that comes later as one round, since there
+    was not more than one window to acknowledge.
+    """
+
+    def __init__(self, start: Start) -> None:
+        self.segment_bytes = start.segment_bytes
+        self.cwnd = initial_window(start.segment_bytes)
+        self.ssthresh = math.inf
+        self.base_rtt_s = math.inf
+        """R_min: the smallest round-trip time so far."""
+        self.rtt_s = start.handshake_rtt_s
+        self._timer = RetransmissionTimer()
+        self._recovery_left = 0.0
+        self._mode = "slow_start"
+        self._reason = "start"
+
+    @abstractmethod
+    def avoid_congestion(self, share: float) -> None:
+        """Change the window after `share` of a round without loss, above `ssthresh`."""
+
+    @abstractmethod
+    def after_loss(self) -> float:
+        """Return the window that a loss event leaves, in segments."""
+
+    def slow_start(self, share: float) -> None:
+        """Grow by a segment for each that was acknowledged: double in a round, up to `ssthresh`."""
+        self.cwnd = min(self.cwnd * 2**share, max(self.ssthresh, self.cwnd))
+
+    def recovery_rounds(self, lost_packets: int) -> int:
+        """Return how many rounds the window stays as a loss left it: one if SACK tells all of them."""
+        del lost_packets
+        return 1
+
+    def recover(self, report: Report, share: float) -> None:
+        """Let `share` of a round pass while losses are repaired.
+
+        What is lost now was sent before the window was cut, and is no new event (RFC 6582 section 3.2).
+        """
+        del report
+        self._recovery_left -= share
+        self._mode, self._reason = "recovery", "recovering"
+
+    def time_out(self) -> None:
+        """Begin with one segment, and end slow start at half the window (RFC 5681 eq. 4)."""
+        self._mode, self._reason = "timeout", "timeout"
+        self.ssthresh = max(self.cwnd / 2, MIN_WINDOW)
+        self.cwnd = 1.0
+        self._recovery_left = 0.0
+
+    @property
+    def queued(self) -> float:
+        """N: segments of this flow that wait in queues, cwnd (R - R_min) / R (Fu and Liew, JSAC 2003)."""
+        if self.rtt_s is None or self.rtt_s <= self.base_rtt_s:
+            return 0.0
+        return self.cwnd * (self.rtt_s - self.base_rtt_s) / self.rtt_s
+
+    def on_feedback(self, report: Report) -> Allowed:
+        """Take in what a round, or a part of one, has shown; return the window that follows."""
+        if report.rtt_s is not None:
+            self.rtt_s = report.rtt_s
+            self.base_rtt_s = min(self.base_rtt_s, report.rtt_s)
+            self._timer.sample(report.rtt_s)
+        share = 1.0 if self.rtt_s is None else min(1.0, report.interval_s / self.rtt_s)
+        if report.timeouts:
+            self.time_out()
+        elif self._recovery_left > 0:
+            self.recover(report, share)
+        elif report.loss_events:
+            self._lose(report.lost_packets)
+        else:
+            self._grow(share)
+        return self._allowed(report.time_s)
+
+    def on_nofeedback(self, time_s: float, *, is_idle: bool) -> Allowed:
+        """Take in that nothing came for as long as the retransmission timer waits."""
+        if not is_idle:
+            self.time_out()
+            self._timer.back_off()
+        return self._allowed(time_s)
+
+    def _grow(self, share: float) -> None:
+        if self.cwnd < self.ssthresh:
+            self._mode, self._reason = "slow_start", "acknowledged"
+            self.slow_start(share)
+        else:
+            self._mode, self._reason = "congestion_avoidance", "acknowledged"
+            self.avoid_congestion(share)
+
+    def _lose(self, lost_packets: int) -> None:
+        self._mode, self._reason = "recovery", "loss_event"
+        self.cwnd = self.ssthresh = max(self.after_loss(), MIN_WINDOW)
+        self._recovery_left = self.recovery_rounds(max(lost_packets, 1))
+
+    def _allowed(self, time_s: float) -> Allowed:
+        window_bytes = self.cwnd * self.segment_bytes
+        # as long as no round-trip time is known a window takes what the timer then waits
+        round_s = INITIAL_RTO_S if self.rtt_s is None else self.rtt_s
+        return Allowed(
+            x=window_bytes / round_s,
+            timer_s=time_s + self._timer.rto_s,
+            mode=self._mode,
+            reason=self._reason,
+            r_s=self._timer.srtt_s,
+            window_bytes=window_bytes,
+        )
+
+
+def initial_window(segment_bytes: float) -> float:
+    """Return the first window in segments: min(4, max(2, 4380 / MSS)) (RFC 3390 eq. 1)."""
+    return min(4.0, max(2.0, _FULL_WINDOW_BYTES / segment_bytes))
