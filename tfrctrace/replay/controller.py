@@ -52,6 +52,8 @@ class Report:
     """Packets lost since the report before."""
     timeouts: int = 0
     """Retransmission timeouts of a TCP sender since the report before."""
+    acked_bytes: float | None = None
+    """Payload acknowledged since the report before, where it was this algorithm that sent: in closed loop."""
     is_data_limited: bool = False
     """Whether the application had less to send than was allowed, all of the time."""
 

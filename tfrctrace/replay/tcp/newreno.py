@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from tfrctrace.replay.tcp.window import WindowControl
+from typing import TYPE_CHECKING
+
+from tfrctrace.replay.tcp.window import MIN_WINDOW, WindowControl
+
+if TYPE_CHECKING:
+    from tfrctrace.replay.controller import Report
 
 
 class NewReno(WindowControl):
@@ -17,3 +22,10 @@ class NewReno(WindowControl):
     def recovery_rounds(self, lost_packets: int) -> int:
         """Return a round for each lost segment: each partial acknowledgement repairs one (section 3.2)."""
         return lost_packets
+
+    def recover(self, report: Report, share: float) -> None:
+        """Send a segment for each that arrives (section 3.2 step 3), and so go on (step 5 option 1)."""
+        super().recover(report, share)
+        if report.acked_bytes is not None and self.rtt_s and report.interval_s > 0:
+            arriving = report.acked_bytes / report.interval_s * self.rtt_s / self.segment_bytes
+            self.cwnd = max(min(self.cwnd, arriving), MIN_WINDOW)

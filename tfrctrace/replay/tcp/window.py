@@ -22,9 +22,9 @@ _FULL_WINDOW_BYTES: Final = 4380
 class WindowControl(ABC):
     """A congestion window in segments that is looked at once per round-trip time.
 
-    The rules are those for each acknowledgement, summed over a round of them. A report that comes before a
-    round-trip time has passed counts as that part of a round; one that comes later as one round, since there
-    was not more than one window to acknowledge.
+    The rules are those for each acknowledgement, summed over a round of them: as many as the report says, or,
+    in open loop, as a window would have had. There a report that comes before a round-trip time has passed
+    counts as that part of a round, and one that comes later as one round.
     """
 
     def __init__(self, start: Start) -> None:
@@ -49,7 +49,7 @@ class WindowControl(ABC):
 
     def slow_start(self, share: float) -> None:
         """Grow by a segment for each that was acknowledged: double in a round, up to `ssthresh`."""
-        self.cwnd = min(self.cwnd * 2**share, max(self.ssthresh, self.cwnd))
+        self.cwnd = min(self.cwnd * (1 + share), max(self.ssthresh, self.cwnd))
 
     def recovery_rounds(self, lost_packets: int) -> int:
         """Return how many rounds the window stays as a loss left it: one if SACK tells all of them."""
@@ -85,7 +85,7 @@ class WindowControl(ABC):
             self.rtt_s = report.rtt_s
             self.base_rtt_s = min(self.base_rtt_s, report.rtt_s)
             self._timer.sample(report.rtt_s)
-        share = 1.0 if self.rtt_s is None else min(1.0, report.interval_s / self.rtt_s)
+        share = self._share(report)
         if report.timeouts:
             self.time_out()
         elif self._recovery_left > 0:
@@ -93,8 +93,16 @@ class WindowControl(ABC):
         elif report.loss_events:
             self._lose(report.lost_packets)
         else:
-            self._grow(share)
+            self._grow(share if report.acked_bytes is None else self._acked_share(report.acked_bytes))
         return self._allowed(report.time_s)
+
+    def _share(self, report: Report) -> float:
+        """Return which part of a round-trip time has passed, at most one."""
+        return 1.0 if self.rtt_s is None else min(1.0, report.interval_s / self.rtt_s)
+
+    def _acked_share(self, acked_bytes: float) -> float:
+        """Return which part of a window was acknowledged, at most one."""
+        return min(1.0, acked_bytes / (self.cwnd * self.segment_bytes))
 
     def on_nofeedback(self, time_s: float, *, is_idle: bool) -> Allowed:
         """Take in that nothing came for as long as the retransmission timer waits."""

@@ -1,0 +1,44 @@
+"""The queue of the bottleneck as a fluid: dq/dt = what comes - what goes, between empty and full."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tfrctrace.replay.closed.path import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """What did not fit in a span of time: its share of what came from `begins_s` to the span's end."""
+
+    begins_s: float
+    """When the queue was full."""
+    share: float
+    """Lost bytes for each that came from then on."""
+
+
+@dataclass(slots=True)
+class Queue:
+    """What waits at `time_s`."""
+
+    path: Path
+    time_s: float = 0.0
+    queued_bytes: float = 0.0
+
+    @property
+    def rtt_s(self) -> float:
+        """The round-trip time of what arrives now, in seconds."""
+        return self.path.rtt_s(self.queued_bytes)
+
+    def advance(self, until_s: float, inflow: float) -> Overflow | None:
+        """Let time pass to `until_s` while `inflow` bytes/s come; return what overflowed."""
+        surplus = inflow - self.path.capacity
+        begins_s, self.time_s = self.time_s, until_s
+        level = self.queued_bytes + surplus * (until_s - begins_s)
+        room = self.path.buffer_bytes - self.queued_bytes
+        self.queued_bytes = min(max(level, 0.0), self.path.buffer_bytes)
+        if surplus <= 0 or level <= self.path.buffer_bytes:
+            return None
+        return Overflow(begins_s + room / surplus, surplus / inflow)
