@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tfrctrace.replay.controller import Controller
 
 MAX_ROUNDS: Final = 500_000
-"""Rounds of all senders together after which a run ends before its time: ten minutes at a base RTT of 1.2 ms."""
+"""Rounds of all senders together after which a run ends early: ten minutes at a base RTT of 1.2 ms."""
 
 
 def simulate(
