@@ -1194,6 +1194,27 @@ REPLAY: Final = (
     Column("window_bytes", "float64", "bytes", "congestion window", "an algorithm without one"),
 )
 
+CLOSED_LOOP: Final = (
+    Column("flow", "uint32", "", "number of the conversation in whose place the algorithm ran"),
+    Column("direction", "string", "", "direction of the data"),
+    Column("algorithm", "string", "", "what decided: `tfrc`, `newreno`, ... or `module:Class`"),
+    Column("profile", "string", "", "whose TFRC it is: `rfc5348`, `rfc3448`, `ns2` or `linux`", "no TFRC"),
+    Column("time_ns", "int64", "ns", "when a round of the model began"),
+    Column(
+        "duration_ms", "float64", "ms", "how long it lasted: a round-trip time, or until a loss was known"
+    ),
+    Column("x_bps", "float64", "bit/s", "rate that the algorithm allowed in it", "the initial window"),
+    Column("mode", "string", "", "what governed the rate, as the algorithm calls it"),
+    Column("reason", "string", "", "what changed it"),
+    Column("window_bytes", "float64", "bytes", "congestion window", "an algorithm without one"),
+    Column("sent_bps", "float64", "bit/s", "payload sent in the model", "the round lasted no time"),
+    Column("received_bps", "float64", "bit/s", "payload of it that was not lost", "as sent_bps"),
+    Column("rtt_ms", "float64", "ms", "round-trip time of what was sent when the round began"),
+    Column("queued_bytes", "float64", "bytes", "payload that waited then, of all flows"),
+    Column("lost_packets", "uint32", "", "losses that became known at its end"),
+    Column("p", "float64", "", "loss event rate at its end, as a receiver of TFRC has it"),
+)
+
 LINKS: Final = (
     Column("transmitter", "string", "", "station whose radio sent", "frames of this kind do not say"),
     Column("receiver", "string", "", "station they were for; `ff:ff:ff:ff:ff:ff` is everybody"),
@@ -1281,6 +1302,7 @@ TABLES: Final = {
     "findings": FINDINGS,
     "rtp_sources": RTP_SOURCES,
     "replay": REPLAY,
+    "closed_loop": CLOSED_LOOP,
     "links": LINKS,
     "link_samples": LINK_SAMPLES,
     "transits": TRANSITS,
