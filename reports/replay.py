@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 REPLAY_SCHEMA_VERSION: Final = 1
 
 _COLUMNS: Final = ("algorithm", "RTT", "allowed", "least", "most", "p", "R", "time in each mode")
-_LEFT: Final = {0, 7}
+_LEFT: Final = frozenset({0, 7})
 
 _SOURCES: Final = {
     "reports": "reports of its receiver",
@@ -24,6 +24,7 @@ _SOURCES: Final = {
 }
 _MODES: Final = {
     "slow_start": "slow start",
+    "congestion_avoidance": "congestion avoidance",
     "receive_limited": "limited by receive rate",
     "no_feedback": "no feedback",
     "x_t": "X_t",
@@ -75,11 +76,9 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
         yield from separator
         yield from _block(flow, own)
         separator = ("",)
-    for one in told["lacking"]:
+    if told["lacking"]:
         yield from separator
-        separator = ()
-        yield f"flow {one['flow']} {one['direction']} ({one['transport']}) cannot be replayed: {one['what']}"
-        yield f"  hint: {one['hint']}"
+        yield from lacking_lines(told["lacking"])
     yield from ("", *(f"note: {note}" for note in told["notes"]))
 
 
@@ -90,7 +89,7 @@ def _block(flow: Mapping[str, Any], replays: Sequence[Mapping[str, Any]]) -> Ite
         f"from {source}, s = {flow['segment_bytes']:.0f} bytes{_really(replays)}"
     )
     if replays:
-        yield from _aligned([_COLUMNS, *map(_cells, replays)])
+        yield from aligned([_COLUMNS, *map(_cells, replays)], left=_LEFT)
     else:
         yield "  nothing to replay: no report reached the sender while it was sending"
     yield from (f"  note: {note}" for note in flow["notes"])
@@ -115,24 +114,32 @@ def _cells(one: Mapping[str, Any]) -> tuple[str, ...]:
         format_rate_bps(one["x_max_bps"]),
         MISSING if p is None else f"{p:.4g}",
         format_ms(one["r_mean_ms"]),
-        _modes(one["time_in_mode"]),
+        modes_words(one["time_in_mode"]),
     )
 
 
-def _modes(shares: Mapping[str, float | None]) -> str:
+def lacking_lines(lacking: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Give the lines on flows that cannot be replayed."""
+    for one in lacking:
+        yield f"flow {one['flow']} {one['direction']} ({one['transport']}) cannot be replayed: {one['what']}"
+        yield f"  hint: {one['hint']}"
+
+
+def modes_words(shares: Mapping[str, float | None]) -> str:
+    """Return the shares of time in each mode, the largest first."""
     known = sorted(
         ((share, mode) for mode, share in shares.items() if share and mode), key=lambda one: -one[0]
     )
     return ", ".join(f"{_MODES.get(mode, mode)} {format_share(share)}" for share, mode in known)
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows with columns of one width, numbers to the right."""
+def aligned(rows: Sequence[Sequence[str]], *, left: frozenset[int]) -> list[str]:
+    """Return rows with columns of one width, those in `left` to the left and numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  "
         + "  ".join(
-            cell.ljust(width) if place in _LEFT else cell.rjust(width)
+            cell.ljust(width) if place in left else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows

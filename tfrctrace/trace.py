@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tfrctrace.parsers._native import Clock, Problem, SourceSummary
     from tfrctrace.parsers.reading import PacketBatches, Pass, Reading, Settings, StackedTable, TableName
     from tfrctrace.parsers.sources import Inputs
+    from tfrctrace.replay.closed.run import ClosedLoops
     from tfrctrace.replay.gathering import Gathered
     from tfrctrace.replay.replayed import Replayed
     from tfrctrace.replay.tfrc import Profile
@@ -469,6 +470,65 @@ class Trace:
         bounds = mac_bounds(chosen, network, self.zero_ns if network else 0)
         gathered = self._gathered = self._gathered or Gathered(self)
         return replay(gathered, chosen, choice, bounds)
+
+    def closed_loop(
+        self,
+        *algorithms: str,
+        profile: Profile = "rfc5348",
+        tfrc: Mapping[str, float] | None = None,
+        segment_bytes: float | None = None,
+        flows: Iterable[int] | None = None,
+        least_packets: int = LEAST_PACKETS,
+        bottleneck: Iterable[str] = (),
+        together: bool = False,
+    ) -> pl.DataFrame:
+        """Return what algorithms would send through the bottleneck of each flow, one row for each round.
+
+        An algorithm takes the flow's place in a fluid model of its path, made of what the trace shows of it,
+        or of what `bottleneck` says, as `("capacity=3M", "base_rtt=40ms", "buffer=20000", "loss=0.01")`. What
+        the others sent does not react. With `together` all algorithms share the bottleneck. The rest is as
+        in `replay`; docs/models.md tells what a model can and cannot say.
+        """
+        return self.closed_loops(
+            *algorithms,
+            profile=profile,
+            tfrc=tfrc,
+            segment_bytes=segment_bytes,
+            flows=flows,
+            least_packets=least_packets,
+            bottleneck=bottleneck,
+            together=together,
+        ).frame
+
+    def closed_loops(
+        self,
+        *algorithms: str,
+        profile: Profile = "rfc5348",
+        tfrc: Mapping[str, float] | None = None,
+        segment_bytes: float | None = None,
+        flows: Iterable[int] | None = None,
+        least_packets: int = LEAST_PACKETS,
+        bottleneck: Iterable[str] = (),
+        together: bool = False,
+    ) -> ClosedLoops:
+        """Return what `closed_loop` does, with the bottlenecks, and the flows that do not show theirs."""
+        from tfrctrace.replay.closed.given import parse_given
+        from tfrctrace.replay.closed.run import closed_loops
+        from tfrctrace.replay.gathering import Choice, Gathered
+        from tfrctrace.replay.replayed import wanted
+
+        given = parse_given(bottleneck)
+        parameters = {**dict(self._settings.tfrc.agents), **(tfrc or {})}
+        chosen = wanted(algorithms or ("newreno",), profile, parameters.items())
+        choice = Choice(
+            segment_bytes=segment_bytes,
+            least_packets=least_packets,
+            flows=None if flows is None else frozenset(flows),
+        )
+        self.read("flows", "feedback", "rtt", "losses", "rounds", "loss_events", "bins")
+        gathered = self._gathered = self._gathered or Gathered(self)
+        recordings = gathered.recordings(choice, chosen.receiver)
+        return closed_loops(self, recordings, chosen, given, together=together)
 
     def packets(self) -> Iterator[pl.DataFrame]:
         """Give all packets, in frames of bounded size; `polars.concat(trace.packets())` makes one of them."""

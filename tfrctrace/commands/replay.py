@@ -33,11 +33,13 @@ from tfrctrace.wlan.phy import Standard  # noqa: TC001
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tfrctrace.replay.closed.run import ClosedLoops
     from tfrctrace.replay.replayed import Replayed
     from tfrctrace.trace import Trace
     from tfrctrace.wlan.scenario import Scenario
 
 ReplayFormat = Literal["table", "json", "csv", "parquet"]
+Loop = Literal["open", "closed"]
 
 _FORMAT_OF_SUFFIX: Final[Mapping[str, ReplayFormat]] = {
     ".json": "json",
@@ -57,9 +59,30 @@ def replay(
             "--algorithm",
             "-a",
             metavar="NAMES",
-            help="tfrc, tfrc-sp, ccid4, tfrc-veno, mtfrc or mymodule:MyControl, with commas between.",
+            help="tfrc, tfrc-sp, ccid4, tfrc-veno, mtfrc, newreno, sack, vegas, veno, modified-veno, "
+            "westwood, cubic or mymodule:MyControl, with commas between.",
         ),
     ] = "tfrc",
+    loop: Annotated[
+        Loop,
+        typer.Option(
+            "--loop",
+            help="open: the trace's reports drive the algorithm. closed: the algorithm drives a model of the "
+            "bottleneck that the trace shows; docs/models.md.",
+        ),
+    ] = "open",
+    bottleneck: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--bottleneck",
+            metavar="NAME=VALUE",
+            help="closed: what the trace does not show, or what would be if: capacity=3M, base_rtt=40ms, "
+            "buffer=20000 (bytes), loss=0.01 (by chance), window=64000 (receiver's).",
+        ),
+    ] = None,
+    together: Annotated[
+        bool, typer.Option("--together", help="closed: the algorithms share the bottleneck.")
+    ] = False,
     profile: Annotated[Profile, typer.Option("--profile", help="Whose TFRC it is.")] = "rfc5348",
     tfrc: Annotated[
         list[str] | None,
@@ -150,6 +173,7 @@ def replay(
     can and cannot tell is said in docs/replay.md.
     """
     from tfrctrace.parsers.tfrc import parse_parameter
+    from tfrctrace.replay.closed.given import parse_given
     from tfrctrace.replay.replayed import wanted
 
     names = [name.strip() for name in algorithm.split(",") if name.strip()]
@@ -157,6 +181,24 @@ def replay(
     # a name instead of a number is about the trace: whose rules its own ends obey
     parameters = [(name, value) for name, value in told if not isinstance(value, str)]
     wanted(names, profile, parameters)  # before anybody waits for the reading
+    if loop == "closed":
+        _refuse(
+            "--loop closed",
+            {
+                "--rtt": rtt,
+                "--sensitivity": sensitivity,
+                "--simulate": simulate,
+                "--station": station,
+                "--scenario": scenario,
+                "--stations-seen": stations_seen,
+                "--downloads": downloads,
+                "--preset": preset,
+                "--phy": phy,
+            },
+        )
+        parse_given(bottleneck or ())
+    else:
+        _refuse("--loop open", {"--bottleneck": bottleneck, "--together": together})
     check_place(output, traces)
     console = Console(quiet=quiet, strict=strict)
     trace = open_trace(
@@ -173,6 +215,20 @@ def replay(
         max_samples=max_samples or MAX_SAMPLES,
         max_decompressed_bytes=max_decompressed_bytes,
     )
+    form = form or _FORMAT_OF_SUFFIX.get(os.path.splitext(output)[1].lower(), "table")
+    if loop == "closed":
+        loops = trace.closed_loops(
+            *names,
+            profile=profile,
+            tfrc=dict(parameters),
+            segment_bytes=segment_size,
+            flows=flow or None,
+            least_packets=least_packets,
+            bottleneck=bottleneck or (),
+            together=together,
+        )
+        _write_closed(loops, output, form)
+        return console.exit_status
     replayed = trace.replays(
         *names,
         profile=profile,
@@ -192,8 +248,15 @@ def replay(
             settings=Settings(preset=preset, phy=phy),
         ),
     )
-    _write(replayed, output, form or _FORMAT_OF_SUFFIX.get(os.path.splitext(output)[1].lower(), "table"))
+    _write(replayed, output, form)
     return console.exit_status
+
+
+def _refuse(loop: str, options: Mapping[str, object]) -> None:
+    """Raise if one of the options is given, which this kind of loop has no use for."""
+    for name, value in options.items():
+        if value:
+            raise UsageError(f"`{name}` has no effect with `{loop}`", hint="leave one of them out")
 
 
 def _of_ends(tfrc: list[str] | None) -> list[str]:
@@ -240,16 +303,41 @@ def _network(
     return None
 
 
-def _write(replayed: Replayed, output: str, form: ReplayFormat) -> None:
+def _write_closed(loops: ClosedLoops, output: str, form: ReplayFormat) -> None:
     from tfrctrace import __version__
-    from tfrctrace.replay.summary import facts
-    from tfrctrace.reports.output import STANDARD_OUTPUT, open_output, open_text_output
-    from tfrctrace.reports.replay import write_replay_json, write_replay_table, write_replay_text
+    from tfrctrace.replay.closed.summary import facts
+    from tfrctrace.reports.closed_loop import write_closed_loop_text
+    from tfrctrace.reports.output import open_output, open_text_output
+    from tfrctrace.reports.replay import write_replay_json, write_replay_table
+
+    _check_terminal(form, output)
+    if form == "table":
+        with open_text_output(output) as file:
+            write_closed_loop_text(file, facts(loops))
+    elif form == "json":
+        with open_text_output(output) as file:
+            write_replay_json(file, facts(loops), version=__version__)
+    else:
+        with open_output(output) as file:
+            write_replay_table(file, form, loops.frame)
+
+
+def _check_terminal(form: ReplayFormat, output: str) -> None:
+    from tfrctrace.reports.output import STANDARD_OUTPUT
 
     if form == "parquet" and output == STANDARD_OUTPUT and sys.stdout.isatty():
         raise UsageError(
             "parquet is not for a terminal", hint="name a file with `-o`, or choose another form"
         )
+
+
+def _write(replayed: Replayed, output: str, form: ReplayFormat) -> None:
+    from tfrctrace import __version__
+    from tfrctrace.replay.summary import facts
+    from tfrctrace.reports.output import open_output, open_text_output
+    from tfrctrace.reports.replay import write_replay_json, write_replay_table, write_replay_text
+
+    _check_terminal(form, output)
     if form == "table":
         with open_text_output(output) as file:
             write_replay_text(file, facts(replayed))

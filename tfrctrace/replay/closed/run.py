@@ -97,8 +97,8 @@ def closed_loops(
 def _modelled(trace: Trace, recording: Recording, given: Given) -> Modelled | Lacking:
     bottleneck = infer(observe(trace, recording), given)
     needed = {
-        "capacity": (bottleneck.capacity_bps, "capacity=3M"),
         "base RTT": (bottleneck.base_rtt_ms, "base_rtt=40ms"),
+        "capacity": (bottleneck.capacity_bps, "capacity=3M"),
         "buffer": (bottleneck.buffer_bytes, "buffer=20000"),
     }
     for name, (finding, example) in needed.items():
