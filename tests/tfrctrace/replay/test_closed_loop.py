@@ -15,11 +15,16 @@ from tfrctrace.replay.closed.receiver import LossHistory, rate_to_p
 from tfrctrace.replay.controller import Allowed, Start
 from tfrctrace.replay.tcp.steady import aimd_pps, newreno_fluid_pps
 from tfrctrace.replay.tcp.vegas import Vegas
+from tfrctrace.replay.tfrc import Tfrc
 
 RUNS = json.loads((File(__file__).parents[2] / "data" / "ns2" / "dumbbells.json").read_text())
 SEGMENT = 1000
 START = Start(segment_bytes=SEGMENT)
-TCP = ["newreno", "sack", "vegas", "veno", "modified-veno", "westwood", "cubic"]
+ALGORITHMS = ["newreno", "sack", "vegas", "veno", "modified-veno", "westwood", "cubic", "tfrc"]
+
+
+def control_named(name):
+    return Tfrc(START) if name == "tfrc" else algorithm_named(name).make(START)
 
 
 def a_path(**what):
@@ -28,7 +33,7 @@ def a_path(**what):
 
 
 def run(path, *names, duration_s=60.0):
-    controllers = [algorithm_named(name).make(START) for name in names]
+    controllers = [control_named(name) for name in names]
     return simulate(path, controllers, segment_bytes=SEGMENT, duration_s=duration_s)
 
 
@@ -53,19 +58,12 @@ def ns2_path(entry):
 
 
 def ns2_control(entry):
-    # ns-2's agents of Vegas have alpha 1 and beta 3
-    return (
-        Vegas(START, alpha=1, beta=3)
-        if entry["algorithm"] == "vegas"
-        else algorithm_named(entry["algorithm"]).make(START)
-    )
+    if entry["algorithm"] == "vegas":
+        return Vegas(START, alpha=1, beta=3)  # as ns-2's agent has them
+    return control_named(entry["algorithm"])
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [entry for entry in RUNS if entry["algorithm"] in TCP],
-    ids=lambda entry: f"{entry['dumbbell']}-{entry['algorithm']}",
-)
+@pytest.mark.parametrize("entry", RUNS, ids=lambda entry: f"{entry['dumbbell']}-{entry['algorithm']}")
 def test_a_minute_s_throughput_is_that_of_ns2_within_15_percent(entry):
     [rounds] = simulate(
         ns2_path(entry), [ns2_control(entry)], segment_bytes=SEGMENT, duration_s=entry["duration_s"]
@@ -73,14 +71,14 @@ def test_a_minute_s_throughput_is_that_of_ns2_within_15_percent(entry):
     assert arrived(rounds) / SEGMENT == pytest.approx(entry["received_packets"], rel=0.15)
 
 
-@pytest.mark.parametrize("name", TCP)
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_nothing_arrives_faster_than_the_bottleneck_lets_through(name):
     path = a_path()
     [rounds] = run(path, name)
     assert arrived(rounds) <= path.capacity * 60 + path.buffer_bytes + SEGMENT
 
 
-@pytest.mark.parametrize("name", TCP)
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_what_was_sent_has_arrived_or_is_lost(name):
     path = a_path(random_loss=0.01)
     [rounds] = run(path, name)
@@ -90,7 +88,7 @@ def test_what_was_sent_has_arrived_or_is_lost(name):
     assert -0.001 <= sent_bytes - arrived(rounds) - lost_bytes <= path.capacity * 1.0
 
 
-@pytest.mark.parametrize("name", TCP)
+@pytest.mark.parametrize("name", ALGORITHMS)
 @settings(max_examples=15, deadline=None)
 @given(
     capacity=st.floats(2e4, 5e6),
@@ -115,13 +113,13 @@ def test_no_path_breaks_the_model(name, capacity, base_rtt_s, buffer_packets, ra
     assert [one.time_s for one in rounds[1:]] == pytest.approx(ends_s[:-1])
 
 
-@pytest.mark.parametrize("name", TCP)
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_more_capacity_never_carries_less(name):
     totals = [arrived(run(a_path(capacity=capacity), name)[0]) for capacity in (5e4, 1e5, 2e5, 4e5)]
     assert totals == sorted(totals)
 
 
-@pytest.mark.parametrize("name", TCP)
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_the_same_path_gives_the_same_rounds(name):
     path = a_path(random_loss=0.005)
     assert run(path, name) == run(path, name)

@@ -32,8 +32,8 @@ def simulate(
     for _ in range(MAX_ROUNDS // max(len(senders), 1)):
         begins_s = queue.time_s
         ends_s = max(begins_s, _next_s(senders, path, begins_s, duration_s))
-        inflow = path.background.at(begins_s) + sum(sender.rate for sender in senders)
-        overflow = queue.advance(ends_s, inflow)
+        sent = sum(sender.rate for sender in senders)
+        overflow = queue.advance(ends_s, sent, path.background.at(begins_s))
         for sender, own_rounds in zip(senders, rounds, strict=True):
             sender.send(begins_s, ends_s, overflow)
             if sender.next_s <= ends_s or ends_s >= duration_s:

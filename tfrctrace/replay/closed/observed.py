@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tfrctrace.replay.recording import Recording
     from tfrctrace.trace import Trace
 
-WINDOW_RTTS: Final = 10
+WINDOW_RTTS: Final = 5
 """Width of the windows in which rates are taken, in smallest round-trip times."""
 
 LEAST_STEP_NS: Final = 100_000

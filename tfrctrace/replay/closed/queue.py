@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Overflow:
-    """What did not fit in a span of time: its share of what came from `begins_s` to the span's end."""
+    """What did not fit in a span of time: a share of what the senders sent from `begins_s` to its end."""
 
     begins_s: float
     """When the queue was full."""
     share: float
-    """Lost bytes for each that came from then on."""
+    """Lost bytes for each that they sent from then on."""
 
 
 @dataclass(slots=True)
@@ -32,13 +32,16 @@ class Queue:
         """The round-trip time of what arrives now, in seconds."""
         return self.path.rtt_s(self.queued_bytes)
 
-    def advance(self, until_s: float, inflow: float) -> Overflow | None:
-        """Let time pass to `until_s` while `inflow` bytes/s come; return what overflowed."""
-        surplus = inflow - self.path.capacity
+    def advance(self, until_s: float, sent: float, background: float = 0.0) -> Overflow | None:
+        """Let time pass to `until_s` while senders and others send so many bytes/s; return what overflowed.
+
+        The background is what got through in the trace, so that the senders alone lose.
+        """
+        surplus = sent + background - self.path.capacity
         begins_s, self.time_s = self.time_s, until_s
         level = self.queued_bytes + surplus * (until_s - begins_s)
         room = self.path.buffer_bytes - self.queued_bytes
         self.queued_bytes = min(max(level, 0.0), self.path.buffer_bytes)
-        if surplus <= 0 or level <= self.path.buffer_bytes:
+        if surplus <= 0 or level <= self.path.buffer_bytes or not sent:
             return None
-        return Overflow(begins_s + room / surplus, surplus / inflow)
+        return Overflow(begins_s + room / surplus, min(1.0, surplus / sent))
