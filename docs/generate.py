@@ -50,6 +50,8 @@ TABLES = {
     "`tfrctrace convert --what rtp_sources`.",
     "replay": "One row for each step of a [rate algorithm](replay.md) on a flow: `trace.replay()`, "
     "`tfrctrace replay`.",
+    "closed_loop": "One row for each round of an algorithm at a [model of a bottleneck](models.md): "
+    "`trace.closed_loop()`, `tfrctrace replay --loop closed`.",
     "links": "One row for each pair of 802.11 stations and each way: `trace.links`, "
     "`tfrctrace convert --what links`.",
     "link_samples": "One row for each 802.11 frame: `trace.link_samples`, "

@@ -81,8 +81,8 @@ def _cells(one: Mapping[str, Any]) -> tuple[str, ...]:
         name,
         format_rate_bps(one["received_mean_bps"]),
         format_rate_bps(one["sent_mean_bps"]),
-        counted(one["lost_packets"], "packet"),
-        f"{one['p']:.4g}",
+        counted(one["losses"], "packet"),
+        f"{one['p_end']:.4g}",
         format_ms(one["rtt_mean_ms"]),
         modes_words(one["time_in_mode"]),
     )

@@ -77,7 +77,7 @@ def replay(
             "--bottleneck",
             metavar="NAME=VALUE",
             help="closed: what the trace does not show, or what would be if: capacity=3M, base_rtt=40ms, "
-            "buffer=20000 (bytes), loss=0.01 (by chance), window=64000 (receiver's).",
+            "buffer=20000 (bytes), loss=0.01 (chance), window=64000 (receiver's), others=0 (without them).",
         ),
     ] = None,
     together: Annotated[

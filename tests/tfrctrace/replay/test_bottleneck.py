@@ -179,6 +179,15 @@ def test_a_receiver_sees_no_round_trips():
     assert "at the receiver" in found.evidence
 
 
+def test_the_others_can_be_left_out():
+    shared = {
+        "windows": observed().windows.with_columns(own_bps=pl.lit(6e5), others_bps=pl.lit(4e5)),
+        "others": pl.DataFrame({"time_ns": [0, 10_000_000_000], "bps": [4e5, 4e5]}),
+    }
+    for text, rates in (("others=1", (5e4, 5e4)), ("others=0.5", (2.5e4, 2.5e4)), ("others=0", (0, 0))):
+        assert inference.infer(observed(**shared), parse_given([text])).background.rates == rates
+
+
 def test_what_is_given_goes_before_what_is_shown():
     given = parse_given(["capacity=2M", "base_rtt=40ms", "buffer=5000", "loss=0.01", "window=64000"])
     found = inference.infer(observed(), given)

@@ -22,6 +22,8 @@ class Given:
     buffer_bytes: float | None = None
     random_loss: float | None = None
     receive_window_bytes: float | None = None
+    others: float = 1.0
+    """Share of what the others sent that is kept: 0 leaves them out."""
 
 
 def parse_given(texts: Iterable[str]) -> Given:
@@ -54,7 +56,7 @@ def _bytes(text: str) -> float:
 
 
 def _share(text: str) -> float:
-    return _number(text, "a share of packets", 1.0)
+    return _number(text, "a share", 1.0)
 
 
 def _number(text: str, what: str, most: float) -> float:
@@ -73,4 +75,5 @@ _FIELDS: Final[Mapping[str, tuple[str, Callable[[str], float]]]] = {
     "buffer": ("buffer_bytes", _bytes),
     "loss": ("random_loss", _share),
     "window": ("receive_window_bytes", _bytes),
+    "others": ("others", _share),
 }

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 STANDING_SHARE: Final = 0.1
 """A queue stands in a window if all of its round-trip times are above the smallest by this share of the range
-to the 99th percentile."""
+to the 99th percentile, and by `LEAST_STANDING` of the smallest: what varies less is no queue."""
+
+LEAST_STANDING: Final = 0.02
 
 LEAST_WINDOWS: Final = 2
 """Windows with a standing queue that a capacity is told from."""
@@ -71,7 +73,7 @@ def infer(observed: Observed, given: Given) -> Bottleneck:
         buffer_bytes=_or_given(buffer(observed, capacity_bps.value), given.buffer_bytes),
         random_loss=_or_given(random_loss(observed, capacity_bps.value), given.random_loss),
         # who gives a capacity means that of the link, which the others of the trace share
-        background=background(observed) if is_shared or given.capacity_bps else Background(),
+        background=background(observed, given.others) if is_shared or given.capacity_bps else Background(),
         receive_window_bytes=observed.receive_window_bytes if window_bytes is None else window_bytes,
     )
 
@@ -147,11 +149,11 @@ def random_loss(observed: Observed, capacity_bps: float | None) -> Finding:
     )
 
 
-def background(observed: Observed) -> Background:
-    """Return what the others sent while the flow lived."""
+def background(observed: Observed, share: float) -> Background:
+    """Return a share of what the others sent while the flow lived."""
     rates = observed.others
     times_s = ((rates["time_ns"] - observed.start_ns) / 1e9).clip(lower_bound=0)
-    return Background(tuple(times_s), tuple(rates["bps"] / 8))
+    return Background(tuple(times_s), tuple(share / 8 * rates["bps"]))
 
 
 def _busy_windows(observed: Observed) -> pl.DataFrame:
@@ -168,7 +170,8 @@ def _busy_windows(observed: Observed) -> pl.DataFrame:
         .group_by("start_ns")
         .agg(pl.col("rtt_ms").min())
     )
-    standing = least.filter(pl.col("rtt_ms") > base_ms + STANDING_SHARE * (high_ms - base_ms))
+    queue_ms = max(STANDING_SHARE * (high_ms - base_ms), LEAST_STANDING * base_ms)
+    standing = least.filter(pl.col("rtt_ms") > base_ms + queue_ms)
     return observed.windows.join(standing, left_on="time_ns", right_on="start_ns", how="semi")
 
 

@@ -57,14 +57,16 @@ def observe(trace: Trace, recording: Recording) -> Observed:
     facts, payload_share = _facts(trace, recording)
     rtts = _rtts(trace, recording)
     smallest_ms = rtts["rtt_ms"].min()
+    vantage = facts["vantage"]
     rtt_ns, rates = LEAST_STEP_NS, _no_rates()
     if isinstance(smallest_ms, float):
         rtt_ns = max(round(smallest_ms * NS_PER_MS), LEAST_STEP_NS)
-        rates = _rates(trace, recording, rtt_ns, is_two_ended=facts["vantage"] == BOTH_ENDS)
+        rates = _rates(trace, recording, rtt_ns, is_two_ended=vantage == BOTH_ENDS)
         rates = rates.with_columns(pl.col("own_bps", "others_bps") * payload_share)
+        if vantage != BOTH_ENDS:
+            rates = _as_acknowledged(rates, _of(trace.rounds, recording), rtt_ns)
     width_ns = WINDOW_RTTS * rtt_ns
     receive_window = facts["receive_window_max_bytes"]
-    vantage = facts["vantage"]
     return Observed(
         start_ns=recording.start_ns,
         end_ns=recording.end_ns,
@@ -151,6 +153,20 @@ def _rates(trace: Trace, recording: Recording, rtt_ns: int, *, is_two_ended: boo
         .upsample("time_ns", every=f"{rtt_ns}i")
         .with_columns(pl.col("own_bps", "others_bps").fill_null(0.0))
     )
+
+
+def _as_acknowledged(rates: pl.DataFrame, rounds: pl.DataFrame, rtt_ns: int) -> pl.DataFrame:
+    """Return the rates with that of a TCP flow as it was acknowledged: a window is sent in bursts."""
+    import numpy as np
+    import polars as pl
+
+    if rounds.is_empty():
+        return rates
+    ends = (rounds["time_ns"] + (rounds["duration_ms"] * NS_PER_MS).cast(pl.Int64)).to_numpy()
+    totals = rounds["delivered_bytes"].cum_sum().to_numpy()
+    starts = rates["time_ns"].to_numpy()
+    steps = np.interp(np.append(starts, starts[-1:] + rtt_ns), ends, totals, left=0)
+    return rates.with_columns(pl.Series("own_bps", np.diff(steps) * 8e9 / rtt_ns))
 
 
 def _windows(rates: pl.DataFrame, recording: Recording, width_ns: int) -> pl.DataFrame:

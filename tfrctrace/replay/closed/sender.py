@@ -50,6 +50,8 @@ class Sender:
 
     def __init__(self, controller: Controller, path: Path, segment_bytes: float) -> None:
         self._controller = controller
+        # ns-2's rules begin with the first packet, and their timers look at the clock when one is sent
+        self._on_sent = getattr(controller, "on_sent", None)
         self._path = path
         self._segment_bytes = segment_bytes
         self._history = LossHistory()
@@ -72,6 +74,8 @@ class Sender:
         self._ends_s = time_s + self._rtt_s if until_s is None else until_s
         self.rate = rate
         """What is being sent, bytes/s."""
+        if self._on_sent is not None:
+            self._on_sent(time_s, round(self._segment_bytes))
 
     def _forget_losses(self) -> None:
         self._lost_packets = 0

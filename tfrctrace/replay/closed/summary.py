@@ -75,7 +75,6 @@ def _sent_mean_bps(recording: Recording) -> float | None:
 def _summary(rounds: pl.DataFrame) -> dict[str, Any]:
     """Return means over the time of the rounds, and shares of it by mode."""
     total_ms = float(rounds["duration_ms"].sum())
-    lost = int(rounds["lost_packets"].sum())
     modes = rounds.group_by("mode", maintain_order=True).agg(rounds["duration_ms"].name)
     return {
         "rounds": rounds.height,
@@ -84,8 +83,8 @@ def _summary(rounds: pl.DataFrame) -> dict[str, Any]:
         "received_mean_bps": _mean(rounds, "received_bps", total_ms),
         "rtt_mean_ms": _mean(rounds, "rtt_ms", total_ms),
         "queued_mean_bytes": _mean(rounds, "queued_bytes", total_ms),
-        "lost_packets": lost,
-        "p": rounds["p"][-1],
+        "losses": int(rounds["lost_packets"].sum()),
+        "p_end": rounds["p"][-1],
         "time_in_mode": {
             mode: sum(durations) / total_ms if total_ms else None for mode, durations in modes.iter_rows()
         },
