@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tfrctrace.errors import UsageError
 from tfrctrace.replay.catalogue import algorithm_named
 from tfrctrace.replay.closed.fluid import MAX_ROUNDS, simulate
 from tfrctrace.replay.closed.path import Background, Path
@@ -183,6 +184,19 @@ def test_an_algorithm_without_a_window_sends_at_its_rate():
     # a sixth of what is sent is lost, and a report tells of one loss event in each round-trip time
     last = control.reports[-1]
     assert last.p == pytest.approx(1 / (150 * 0.26), rel=0.1)
+
+
+@pytest.mark.parametrize("x", [-1.0, float("inf"), float("nan")])
+def test_a_rate_that_is_none_is_refused(x):
+    class Broken:
+        def on_feedback(self, report):
+            return Allowed(x=x)
+
+        def on_nofeedback(self, time_s, *, is_idle):
+            return Allowed(x=x)
+
+    with pytest.raises(UsageError, match="allowed itself"):
+        simulate(a_path(), [Broken()], segment_bytes=SEGMENT, duration_s=1)
 
 
 def test_ten_minutes_take_well_under_a_second_of_rounds():

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from tfrctrace.replay.controller import Controller
 
 MAX_ROUNDS: Final = 500_000
-"""Rounds of all senders together after which a run ends early: ten minutes at a base RTT of 1.2 ms."""
+"""Rounds of all senders, and changes of the background, after which a run ends early. Ten minutes with a base
+round-trip time of 1.2 ms have as many."""
 
 
 def simulate(

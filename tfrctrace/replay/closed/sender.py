@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.errors import UsageError
 from tfrctrace.replay.closed.losses import LossCounter
 from tfrctrace.replay.closed.receiver import LossHistory
 from tfrctrace.replay.controller import Report
@@ -174,10 +175,17 @@ class Sender:
 
     def _rate_of(self, allowed: Allowed, queued_bytes: float) -> float:
         """Return what is sent: a window in each round-trip time, or the rate of an algorithm without one."""
-        if allowed.window_bytes is None:
-            return allowed.x
-        window_bytes = min(allowed.window_bytes, self._path.window_bytes or math.inf)
-        return window_bytes / self._path.rtt_s(queued_bytes)
+        rate = allowed.x
+        if allowed.window_bytes is not None:
+            most_bytes = self._path.window_bytes
+            window_bytes = min(allowed.window_bytes, math.inf if most_bytes is None else most_bytes)
+            rate = window_bytes / self._path.rtt_s(queued_bytes)
+        if not 0 <= rate < math.inf:
+            raise UsageError(
+                f"an algorithm allowed itself {rate:g} bytes/s, at which nothing can be sent",
+                hint="a rate is a number from 0 on; without an opinion an algorithm returns its last one",
+            )
+        return rate
 
 
 def _time_of(loss: tuple[Lost, float]) -> float:
