@@ -36,6 +36,9 @@ MANY_FLOWS = 100_000
 SNAP_LENGTH = 96
 FULL_SIZE_SNAP = 1514
 SHORTEST_FLOW = 12
+METRIC_FLOWS = 1000
+METRIC_BINS = 36_000
+"""An hour in bins of 0.1 s."""
 NS2_LINES = 3_500_000
 """About 200 MB."""
 REPORTS = 1_000_000
@@ -355,6 +358,22 @@ class Bench:
                 Comparison(f"replay, {name}", measured, "s", f"< {MOST_REPLAY_S:g}", verdict)
             )
 
+    def metrics(self) -> None:
+        """Metrics of 1,000 flows x 36,000 bins; pandas makes a part of them, for a tenth of the flows."""
+        ratios, seconds = [], []
+        for turn in range(self.runs + 1):
+            theirs = _seconds_of_metrics("pandas", METRIC_FLOWS // 10)
+            ours = _seconds_of_metrics("tfrctrace", METRIC_FLOWS)
+            if turn:
+                ratios.append(10 * theirs / ours)
+                seconds.append(ours)
+        took, times = statistics.median(seconds), statistics.median(ratios)
+        name = f"metrics, {METRIC_FLOWS:,} flows x {METRIC_BINS:,} bins"
+        self.comparisons += [
+            Comparison(name, took, "s", "< 2", _verdict(took < 2)),
+            Comparison("pandas, a part of the metrics", times, "times", "-", "-", "by flows"),
+        ]
+
     def alone(self, plan: Plan | TextPlan) -> Entry:
         """Measure tfrctrace without anybody to compare it with."""
         command = tfrctrace().command
@@ -374,7 +393,14 @@ GROUPS: dict[str, Callable[[Bench], None]] = {
     "tshark": Bench.tshark,
     "python": Bench.python,
     "replay": Bench.replay,
+    "metrics": Bench.metrics,
 }
+
+
+def _seconds_of_metrics(way: str, flows: int) -> float:
+    """Return how long metrics took, without the start of Python and the making of the bins."""
+    command = [sys.executable, str(HERE / "metrics_of_bins.py"), way, str(flows), str(METRIC_BINS)]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def tcptrace() -> Peer:

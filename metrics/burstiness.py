@@ -5,12 +5,13 @@ All work on a windowed frame (see `tfrctrace.metrics.windows`), whose windows ar
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
-from tfrctrace.metrics.windows import joined, power_sums
+from tfrctrace.metrics.windows import joined, matrix, power_sums, row_sums, wider
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     import polars as pl
 
@@ -24,18 +25,29 @@ def rate_variation(windowed: pl.DataFrame, count: int) -> pl.DataFrame:
     """
     import polars as pl
 
-    # n sum(x^2) - (sum x)^2 is n^2 times the variance, and a whole number
-    spread = (count * pl.col("squares") - pl.col("sum") * pl.col("sum")).cast(pl.Float64).sqrt()
-    total = pl.col("sum").cast(pl.Float64)
-    burstiness = spread / total
-    sample = burstiness * (count / (count - 1)) ** 0.5 if count > 1 else pl.lit(None, dtype=pl.Float64)
-    return power_sums(windowed, "flow").select(
-        "flow",
-        (total / count).alias("mean"),
-        (spread / count).alias("std"),
-        burstiness.alias("burstiness"),
-        sample.alias("cov_sample"),
+    sums = power_sums(windowed, "flow")
+    totals = sums["sum"].to_list()
+    spreads = _spreads(totals, sums["squares"].to_list(), count)
+    burstiness = [spread / total for spread, total in zip(spreads, totals, strict=True)]
+    sample = [value * (count / (count - 1)) ** 0.5 if count > 1 else None for value in burstiness]
+    return pl.DataFrame(
+        {
+            "flow": sums["flow"],
+            "mean": [total / count for total in totals],
+            "std": [spread / count for spread in spreads],
+            "burstiness": burstiness,
+            "cov_sample": sample,
+        },
+        schema_overrides=dict.fromkeys(("mean", "std", "burstiness", "cov_sample"), pl.Float64),
     )
+
+
+def _spreads(totals: Sequence[int], squares: Sequence[int], count: int) -> list[float]:
+    """Return n sigma of each flow, of the sums of its bytes and of their squares.
+
+    n sum(x^2) - (sum x)^2 is n^2 times the variance, and a whole number.
+    """
+    return [math.sqrt(count * square - total * total) for total, square in zip(totals, squares, strict=True)]
 
 
 def cov_by_timescale(windowed: pl.DataFrame, count: int, factors: Iterable[int]) -> pl.DataFrame:
@@ -46,23 +58,40 @@ def cov_by_timescale(windowed: pl.DataFrame, count: int, factors: Iterable[int])
     """
     import polars as pl
 
-    frames = {1: windowed}
-    found = []
-    for factor in sorted(factors):
-        if not count // factor:
-            break
-        # windows of 10 are made of those of 5, which are fewer than those of 1
-        finer = max(known for known in frames if factor % known == 0)
-        frames[factor] = joined(frames[finer], factor // finer, count // finer)
-        found.append(
-            rate_variation(frames[factor], count // factor).select(
-                "flow",
-                pl.lit(factor, dtype=pl.Int64).alias("factor"),
-                pl.lit(count // factor, dtype=pl.Int64).alias("windows"),
-                pl.col("burstiness").alias("cov"),
-            )
+    rows: list[tuple[int, int, int, float]] = []
+    possible = [factor for factor in sorted(factors) if factor <= count]
+    for factor, flows, totals, squares in _sums_by_timescale(windowed, count, possible):
+        windows = count // factor
+        spreads = _spreads(totals, squares, windows)
+        rows += (
+            (flow, factor, windows, spread / total)
+            for flow, spread, total in zip(flows, spreads, totals, strict=True)
+            if total
         )
-    empty = pl.DataFrame(
-        schema={"flow": windowed.schema["flow"], "factor": pl.Int64, "windows": pl.Int64, "cov": pl.Float64}
-    )
-    return pl.concat([empty, *found])
+    flow_type = windowed.schema["flow"]
+    schema: Any = {"flow": flow_type, "factor": pl.Int64, "windows": pl.Int64, "cov": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _sums_by_timescale(
+    windowed: pl.DataFrame, count: int, factors: Sequence[int]
+) -> Iterator[tuple[int, list[int], list[int], list[int]]]:
+    """Give for each of `factors`, in order, the flows with the sums of their bytes and of the squares.
+
+    Windows of 10 are made of those of 5, which are fewer than those of 1.
+    """
+    if (dense := matrix(windowed, count)) is None:
+        frames = {1: windowed}
+        for factor in factors:
+            finer = max(known for known in frames if factor % known == 0)
+            frames[factor] = joined(frames[finer], factor // finer, count // finer)
+            sums = power_sums(frames[factor], "flow")
+            yield factor, sums["flow"].to_list(), sums["sum"].to_list(), sums["squares"].to_list()
+        return
+    flows, rows = dense
+    rows_of = {1: rows}
+    for factor in factors:
+        finer = max(known for known in rows_of if factor % known == 0)
+        rows_of[factor] = rows_of[finer] if factor == finer else wider(rows_of[finer], factor // finer)
+        totals, squares = row_sums(rows_of[factor])
+        yield factor, flows.tolist(), totals, squares

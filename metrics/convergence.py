@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
 
 HOLD_S: Final = 5.0
 """A rate has converged if it stays for so long."""
@@ -24,7 +25,7 @@ FAIR: Final = 0.95
 
 def steady_rate(rates: pl.Series) -> float | None:
     """Return B_ss, the mean of the last half of the windows, in the unit of `rates`. None without windows."""
-    last_half = rates[len(rates) // 2 :]
+    last_half = rates.to_numpy()[len(rates) // 2 :]
     return float(last_half.sum()) / len(last_half) if len(last_half) else None
 
 
@@ -38,13 +39,14 @@ def convergence_time_s(
     steady = steady_rate(rates)
     if not steady:
         return None
-    return _first_run_s((rates - steady).abs() <= tolerance * steady, width_s, hold_s)
+    values = rates.to_numpy()
+    return _first_run_s(abs(values - steady) <= tolerance * steady, width_s, hold_s)
 
 
 def rise_time_s(rates: pl.Series, width_s: float) -> float | None:
     """Return the time of the first window with at least 0.9 B_ss. None if B_ss is 0."""
     steady = steady_rate(rates)
-    return _first_run_s(rates >= RISEN * steady, width_s, width_s) if steady else None
+    return _first_run_s(rates.to_numpy() >= RISEN * steady, width_s, width_s) if steady else None
 
 
 def stability(rates: pl.Series) -> float | None:
@@ -55,8 +57,7 @@ def stability(rates: pl.Series) -> float | None:
     steady = steady_rate(rates)
     if not steady:
         return None
-    sigma = rates[len(rates) // 2 :].std(ddof=0)
-    return sigma / steady if isinstance(sigma, float) else None
+    return float(rates.to_numpy()[len(rates) // 2 :].std()) / steady
 
 
 def fairness_settling_time_s(jain: pl.Series, width_s: float, *, hold_s: float = HOLD_S) -> float | None:
@@ -64,7 +65,7 @@ def fairness_settling_time_s(jain: pl.Series, width_s: float, *, hold_s: float =
 
     None if it never does. A window without an index (null: no flow has bytes) does not count as fair.
     """
-    return _first_run_s((jain >= FAIR).fill_null(value=False), width_s, hold_s)
+    return _first_run_s((jain >= FAIR).fill_null(value=False).to_numpy(), width_s, hold_s)
 
 
 def response_time_s(
@@ -96,8 +97,11 @@ def aggressiveness(rates: pl.Series) -> float | None:
     return max(0.0, *(float(after - before) for before, after in pairwise(values)))
 
 
-def _first_run_s(is_good: pl.Series, width_s: float, hold_s: float) -> float | None:
+def _first_run_s(good: NDArray[Any], width_s: float, hold_s: float) -> float | None:
     """Return the start of the first run of good windows that together last for `hold_s`."""
+    import numpy as np
+
     needed = max(math.ceil(hold_s / width_s - 1e-9), 1)
-    bad = [-1, *(~is_good).arg_true().to_list(), len(is_good)]
-    return next(((before + 1) * width_s for before, after in pairwise(bad) if after - before > needed), None)
+    bad = np.concatenate([[-1], (~good).nonzero()[0], [len(good)]])
+    long_enough = (np.diff(bad) > needed).nonzero()[0]
+    return float(bad[long_enough[0]] + 1) * width_s if len(long_enough) else None

@@ -7,6 +7,8 @@ Works on two frames: `flows` with one row, of the direction that carried the dat
 from __future__ import annotations
 
 import math
+import os
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,7 +31,7 @@ from tfrctrace.metrics.fairness import (
 )
 from tfrctrace.metrics.model import Metric
 from tfrctrace.metrics.smoothness import equivalence_ratios, rate_changes
-from tfrctrace.metrics.windows import NS_PER_S, FlowBins, Windows, dense, joined, whole_windows, windowed
+from tfrctrace.metrics.windows import NS_PER_S, FlowBins, Windows, joined, whole_windows, windowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -82,12 +84,12 @@ class _SetMetrics:
         self._bins = bins
         self._column = column
         self._base = _base_windows(one.windows, bins.width_ns or one.windows.width_ns)
-        frames, covs = [], []
-        for part in bins.parts(one.flows):
-            base_frame = windowed(part, self._base, column)
-            frames.append(joined(base_frame, one.windows.width_ns // self._base.width_ns, self._base.count))
-            covs.append(cov_by_timescale(base_frame, self._base.count, self._factors))
-        self._frame, self._covs = pl.concat(frames).set_sorted("flow"), pl.concat(covs)
+        # numpy lets other threads run while it adds up; parts come back in their order
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            parts = list(pool.map(self._measure_part, bins.parts(one.flows)))
+        frames, covs, variations, changes = (pl.concat(of_all) for of_all in zip(*parts, strict=True))
+        self._frame, self._covs = frames.set_sorted("flow"), covs
+        self._variations, self._rate_changes = variations, changes
         self._warmup_s = warmup_ns / NS_PER_S
         self._groups: dict[str, list[int]] = {}
         for flow in one.flows:
@@ -96,6 +98,14 @@ class _SetMetrics:
         totals = dict(self._frame.group_by("flow").agg(pl.col("bytes").sum()).iter_rows())
         # whole numbers, so that every index is exact
         self._bytes = {flow: totals.get(flow, 0) for flow in one.flows}
+
+    def _measure_part(self, bins: pl.DataFrame) -> tuple[pl.DataFrame, ...]:
+        """Return the windowed frame of some flows, and how they vary by timescale, in all and by steps."""
+        base_frame = windowed(bins, self._base, self._column)
+        frame = joined(base_frame, self._windows.width_ns // self._base.width_ns, self._base.count)
+        count = self._windows.count
+        covs = cov_by_timescale(base_frame, self._base.count, self._factors)
+        return frame, covs, rate_variation(frame, count), rate_changes(frame, count)
 
     def all(self) -> Iterator[Metric]:
         yield from self._fairness()
@@ -211,7 +221,7 @@ class _SetMetrics:
             )
 
     def _variation(self) -> Iterator[Metric]:
-        rows = _by_flow(rate_variation(self._frame, self._windows.count))
+        rows = _by_flow(self._variations)
         for flow in self._set.flows:
             row = rows.get(flow, {"mean": 0.0, "std": 0.0, "burstiness": None, "cov_sample": None})
             told = {
@@ -241,7 +251,7 @@ class _SetMetrics:
                 yield self._of_flow("cov", value_of.get((flow, factor)), windows.count, flow, windows)
 
     def _changes(self) -> Iterator[Metric]:
-        rows = _by_flow(rate_changes(self._frame, self._windows.count))
+        rows = _by_flow(self._rate_changes)
         silent = {"mean_relative_change": None, "worst_ratio": None, "changes": 0, "zero_pairs": 0}
         pairs = self._windows.count - 1
         for flow in self._set.flows:
@@ -279,10 +289,10 @@ def _life_rates(flows: pl.DataFrame, bins: FlowBins, column: str, window_ns: int
     width_ns = bins.width_ns or window_ns
     rates = {}
     for flow, start_ns, end_ns in flows.select("flow", "start_ns", "end_ns").iter_rows():
-        own = bins.of(flow)
-        origin_ns = own["time_ns"][0] if len(own) else start_ns
+        first_ns = bins.first_ns(flow)
+        origin_ns = start_ns if first_ns is None else first_ns
         windows = whole_windows(origin_ns, width_ns, start_ns, end_ns).coarser(window_ns // width_ns)
-        rates[flow] = dense(windowed(own, windows, column), windows.count)
+        rates[flow] = bins.rates(flow, windows, column)
     return rates
 
 

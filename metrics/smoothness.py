@@ -6,8 +6,9 @@ applications" (SIGCOMM 2000). All work on a windowed frame (see `tfrctrace.metri
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import TYPE_CHECKING
+
+from tfrctrace.metrics.windows import first_of_each
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,27 +23,35 @@ def rate_changes(windowed: pl.DataFrame, count: int) -> pl.DataFrame:
     max/min of neighbours that both have bytes; `zero_pairs` counts neighbours of which one or both have none.
     Null where nothing is left to take it of; a flow without bytes has no row.
     """
+    import numpy as np
     import polars as pl
 
-    this, following = (
-        pl.col("bytes").cast(pl.Float64),
-        pl.col("bytes").shift(-1).over("flow").cast(pl.Float64),
-    )
-    has_next = (pl.col("window").shift(-1).over("flow") == pl.col("window") + 1).fill_null(value=False)
+    flow, window = windowed["flow"].to_numpy(), windowed["window"].to_numpy()
+    size = windowed["bytes"].to_numpy().astype(np.float64)
+    first = first_of_each(flow)
+    this, following = size[:-1], size[1:]
+    has_next = (flow[1:] == flow[:-1]) & (window[1:] == window[:-1] + 1)
     # what follows a window without a row is 0, except after the last
-    change = pl.when(has_next).then((following - this).abs() / this).otherwise(1.0)
-    ratio = pl.when(has_next).then(pl.max_horizontal(this, following) / pl.min_horizontal(this, following))
-    return (
-        windowed.with_columns(
-            change.alias("change"), ratio.alias("ratio"), (pl.col("window") < count - 1).alias("counts")
-        )
-        .group_by("flow", maintain_order=True)
-        .agg(
-            pl.col("change").filter("counts").mean().alias("mean_relative_change"),
-            pl.col("ratio").max().alias("worst_ratio"),
-            pl.col("counts").sum().cast(pl.Int64).alias("changes"),
-            (count - 1 - pl.col("ratio").count().cast(pl.Int64)).alias("zero_pairs"),
-        )
+    change, ratio = np.ones(len(size)), np.zeros(len(size))
+    np.divide(np.abs(following - this), this, out=change[:-1], where=has_next)
+    np.divide(np.maximum(this, following), np.minimum(this, following), out=ratio[:-1], where=has_next)
+    counts = window < count - 1
+    change[~counts] = 0
+    neighbours = np.zeros(len(size), dtype=np.int64)
+    neighbours[:-1] = has_next
+    changes = np.add.reduceat(counts.astype(np.int64), first)
+    pairs = np.add.reduceat(neighbours, first)
+    means = (np.add.reduceat(change, first) / np.maximum(changes, 1)).tolist()
+    worst = np.maximum.reduceat(ratio, first).tolist()
+    return pl.DataFrame(
+        {
+            "flow": pl.Series(flow[first], dtype=windowed.schema["flow"]),
+            "mean_relative_change": [mean if n else None for mean, n in zip(means, changes, strict=True)],
+            "worst_ratio": [largest if n else None for largest, n in zip(worst, pairs, strict=True)],
+            "changes": changes,
+            "zero_pairs": count - 1 - pairs,
+        },
+        schema_overrides=dict.fromkeys(("mean_relative_change", "worst_ratio"), pl.Float64),
     )
 
 
@@ -52,33 +61,24 @@ def equivalence_ratios(windowed: pl.DataFrame, flows: Sequence[int]) -> pl.DataF
     In each window it is min(R_a/R_b, R_b/R_a), and 0 if only one of them is 0; windows in which both are 0
     are not counted. Null if that leaves none.
     """
+    import numpy as np
     import polars as pl
 
-    wide = pl.DataFrame({"window": windowed["window"].unique().sort()})
-    for flow in flows:
-        own = windowed.filter(pl.col("flow") == flow).select("window", pl.col("bytes").alias(str(flow)))
-        wide = wide.join(own, on="window", how="left", maintain_order="left")
-    pairs = list(combinations(flows, 2))
+    own = windowed.filter(pl.col("flow").is_in(list(flows)))
+    # windows in which none of them has bytes count for no pair
+    present, place = np.unique(own["window"].to_numpy(), return_inverse=True)
+    row_of = {flow: row for row, flow in enumerate(flows)}
+    sizes = np.zeros((len(flows), len(present)))
+    sizes[[row_of[flow] for flow in own["flow"].to_list()], place] = own["bytes"].to_numpy()
+    rows: list[tuple[int, int, int, float | None]] = []
+    for first, flow in enumerate(flows[:-1]):
+        least = np.minimum(sizes[first], sizes[first + 1 :])
+        most = np.maximum(sizes[first], sizes[first + 1 :])
+        windows = np.count_nonzero(most, axis=1).tolist()
+        totals = np.divide(least, most, out=np.zeros_like(most), where=most > 0).sum(axis=1).tolist()
+        rows += (
+            (flow, other, count, total / count if count else None)
+            for other, count, total in zip(flows[first + 1 :], windows, totals, strict=True)
+        )
     schema = {"a": pl.UInt32, "b": pl.UInt32, "windows": pl.Int64, "ratio": pl.Float64}
-    if not pairs:
-        return pl.DataFrame(schema=schema)
-    found = wide.select(
-        expression
-        for place, (a, b) in enumerate(pairs)
-        for expression in _mean_ratio(pl.col(str(a)), pl.col(str(b)), f"{place}")
-    )
-    row = found.row(0)
-    rows = [(a, b, row[2 * place], row[2 * place + 1]) for place, (a, b) in enumerate(pairs)]
     return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _mean_ratio(a: pl.Expr, b: pl.Expr, name: str) -> tuple[pl.Expr, pl.Expr]:
-    """Return the number of windows with bytes of one or both, and the mean of their ratios."""
-    import polars as pl
-
-    is_defined = a.is_not_null() | b.is_not_null()
-    windows = is_defined.sum()
-    # null where one has no bytes, which adds 0
-    ratios = (pl.min_horizontal(a, b) / pl.max_horizontal(a, b)).filter(a.is_not_null() & b.is_not_null())
-    mean_ratio = pl.when(windows > 0).then(ratios.sum() / windows)
-    return windows.cast(pl.Int64).alias(f"windows {name}"), mean_ratio.alias(f"ratio {name}")

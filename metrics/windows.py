@@ -8,17 +8,22 @@ it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import polars as pl
+    from numpy.typing import NDArray
 
 NS_PER_S: Final = 1_000_000_000
 BITS_PER_BYTE: Final = 8
 
 _UINT64_VALUES: Final = 2**64
+_EXACT_FLOATS: Final = 2**53
+_SPARSE: Final = 4
+"""How many times more windows than rows there may be, before only those with rows are counted."""
 _ROWS_OF_PART: Final = 1 << 19
 _MOST_WINDOWS: Final = 2**31
 """More than 0.1 s windows of six years; with the number of a flow it fits 64 bits."""
@@ -61,39 +66,74 @@ class FlowBins:
 
     def __init__(self, bins: pl.DataFrame) -> None:
         """Take bins of one width, in order of flow and time or not."""
-        import polars as pl
-
-        self._bins = bins if bins["flow"].is_sorted() else bins.sort("flow", "time_ns")
-        runs = self._bins.select(pl.col("flow").rle()).unnest("flow")
-        ends = runs["len"].cum_sum()
-        self._places = {
-            flow: (end - length, length)
-            for flow, length, end in zip(runs["value"], runs["len"], ends, strict=True)
-        }
+        self._bins = bins if _is_in_order(bins) else bins.sort("flow", "time_ns")
+        flow = self._bins["flow"].to_numpy()
+        bounds = pairwise([*first_of_each(flow), len(flow)])
+        self._places = {int(flow[start]): (int(start), int(end)) for start, end in bounds}
+        self._times_ns = self._bins["time_ns"].to_numpy()
+        self._sizes: dict[str, NDArray[Any]] = {}
 
     @property
     def width_ns(self) -> int | None:
         """Width of the bins; None if there are none."""
         return int(self._bins["width_ns"][0]) if len(self._bins) else None
 
-    def of(self, flow: int) -> pl.DataFrame:
-        """Return the bins of one flow, perhaps none."""
-        return self._bins.slice(*self._places.get(flow, (0, 0)))
+    def first_ns(self, flow: int) -> int | None:
+        """Return when the first bin of a flow begins; None if it has none."""
+        start, end = self._places.get(flow, (0, 0))
+        return int(self._times_ns[start]) if start < end else None
+
+    def rates(self, flow: int, windows: Windows, column: str) -> pl.Series:
+        """Return the bytes of one flow in all windows, with the zeros; exact below 2^53."""
+        import numpy as np
+        import polars as pl
+
+        start, end = self._places.get(flow, (0, 0))
+        bounds = (windows.start_ns, windows.end_ns)
+        start, end = (start + int(place) for place in np.searchsorted(self._times_ns[start:end], bounds))
+        window = (self._times_ns[start:end] - windows.start_ns) // windows.width_ns
+        if column not in self._sizes:
+            self._sizes[column] = self._bins[column].to_numpy()
+        sizes = self._sizes[column][start:end]
+        return pl.Series("bytes", np.bincount(window, weights=sizes, minlength=windows.count))
 
     def parts(self, flows: Iterable[int]) -> Iterator[pl.DataFrame]:
         """Give the bins of `flows`, in order, in frames that a processor's cache and memory find easy."""
         import polars as pl
 
-        part: list[pl.DataFrame] = [self._bins.clear()]
+        stretches: list[tuple[int, int]] = [(0, 0)]
         rows = 0
         for flow in sorted(flows):
-            part.append(self.of(flow))
-            rows += len(part[-1])
+            start, end = self._places.get(flow, (0, 0))
+            if start == stretches[-1][1]:
+                stretches[-1] = (stretches[-1][0], end)  # neighbours are one slice, which is no copy
+            else:
+                stretches.append((start, end))
+            rows += end - start
             if rows >= _ROWS_OF_PART:
-                yield pl.concat(part)
-                part, rows = [], 0
-        if part:
-            yield pl.concat(part)
+                yield pl.concat([self._bins[start:end] for start, end in stretches])
+                stretches, rows = [(end, end)], 0
+        if stretches:
+            yield pl.concat([self._bins[start:end] for start, end in stretches])
+
+
+def _is_in_order(bins: pl.DataFrame) -> bool:
+    """Return whether bins are in order of flow, and the bins of each flow in order of time."""
+    flow, times_ns = bins["flow"].to_numpy(), bins["time_ns"].to_numpy()
+    is_later = times_ns[1:] > times_ns[:-1]
+    if is_later.all():
+        return bins["flow"].is_sorted()
+    return bool((is_later | (flow[1:] > flow[:-1])).all()) and bins["flow"].is_sorted()
+
+
+def first_of_each(*columns: NDArray[Any]) -> NDArray[Any]:
+    """Return the places from which on the values of `columns` are others than before, the first one too."""
+    import numpy as np
+
+    differs = np.zeros(max(len(columns[0]) - 1, 0), dtype=bool)
+    for column in columns:
+        differs |= column[1:] != column[:-1]
+    return np.concatenate([[0], differs.nonzero()[0] + 1]) if len(columns[0]) else np.zeros(0, dtype=np.int64)
 
 
 def whole_windows(origin_ns: int, width_ns: int, start_ns: int, end_ns: int) -> Windows:
@@ -108,67 +148,138 @@ def windowed(bins: pl.DataFrame, windows: Windows, column: str) -> pl.DataFrame:
 
     `bins` has one direction of each flow. Bins outside the windows are left out.
     """
+    import numpy as np
     import polars as pl
 
-    window = (pl.col("time_ns") - windows.start_ns).floordiv(windows.width_ns)
-    return _merged(
-        bins.select("flow", window.alias("window"), pl.col(column).cast(pl.UInt64).alias("bytes")).filter(
-            pl.col("window").is_between(0, windows.count - 1) & (pl.col("bytes") > 0)
-        )
-    )
+    window = (bins["time_ns"].to_numpy() - windows.start_ns) // windows.width_ns
+    columns = (bins["flow"].to_numpy(), window, bins[column].cast(pl.UInt64).to_numpy())
+    counts = (window >= 0) & (window < windows.count) & (columns[2] > 0)
+    if not counts.all():
+        columns = tuple(np.compress(counts, one) for one in columns)  # type: ignore[assignment]
+    return _merged(*columns, bins.schema["flow"])
 
 
 def joined(frame: pl.DataFrame, factor: int, count: int) -> pl.DataFrame:
     """Return a windowed frame with `factor` of `count` windows made one; what fills no window is left out."""
-    import polars as pl
+    import numpy as np
 
     if factor == 1:
         return frame
-    inside = frame.filter(pl.col("window") < count // factor * factor)
-    return _merged(inside.with_columns(pl.col("window").floordiv(factor)))
+    flow_type, whole = frame.schema["flow"], count // factor
+    if (found := matrix(frame, count)) is not None:
+        flows, rows = found
+        sizes = wider(rows, factor).ravel()
+        present = sizes.nonzero()[0]
+        return _frame(flows[present // whole], present % whole, sizes[present], flow_type)
+    flow, window, sizes = (frame[name].to_numpy() for name in ("flow", "window", "bytes"))
+    inside = window < whole * factor
+    return _merged(
+        np.compress(inside, flow),
+        np.compress(inside, window) // factor,
+        np.compress(inside, sizes),
+        flow_type,
+    )
 
 
-def _merged(frame: pl.DataFrame) -> pl.DataFrame:
+def matrix(frame: pl.DataFrame, count: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Return the flows of a windowed frame, and their bytes in each of `count` windows, a row for each flow.
+
+    None if there are none, or if most of it would be zeros: what is made of few rows must not need memory
+    for many windows.
+    """
+    import numpy as np
+
+    flow, sizes = frame["flow"].to_numpy(), frame["bytes"].to_numpy()
+    first = first_of_each(flow)
+    if not len(flow) or len(first) * count > _SPARSE * len(flow):
+        return None
+    if len(first) * count == len(flow):
+        return flow[first], sizes.reshape(len(first), count)
+    rows = np.zeros(len(first) * count, dtype=np.uint64)
+    start = np.repeat(np.arange(len(first)) * count, np.diff(np.append(first, len(flow))))
+    rows[start + frame["window"].to_numpy()] = sizes
+    return flow[first], rows.reshape(len(first), count)
+
+
+def wider(rows: NDArray[Any], factor: int) -> NDArray[Any]:
+    """Return the sums of each `factor` neighbours in a row; what fills no window is left out."""
+    whole = rows.shape[1] // factor * factor
+    total: NDArray[Any] = rows[:, :whole:factor].copy()
+    for place in range(1, factor):
+        total += rows[:, place:whole:factor]
+    return total
+
+
+def _merged(
+    flow: NDArray[Any], window: NDArray[Any], sizes: NDArray[Any], flow_type: pl.DataType
+) -> pl.DataFrame:
     """Return a windowed frame in order of flow and window, with the bytes of equal ones added.
 
     Bins come in order, and then this is one pass: to sort or hash tens of millions of rows takes longer than
     all that is made of them.
     """
     import numpy as np
+
+    place = flow.astype(np.int64) * _MOST_WINDOWS + window
+    steps = np.diff(place)
+    smallest = steps.min() if len(steps) else 1
+    if smallest < 0:
+        order = np.argsort(place, kind="stable")
+        return _merged(flow[order], window[order], sizes[order], flow_type)
+    if smallest == 0:
+        first = first_of_each(place)
+        flow, window, sizes = flow[first], window[first], np.add.reduceat(sizes, first)
+    return _frame(flow, window, sizes, flow_type)
+
+
+def _frame(
+    flow: NDArray[Any], window: NDArray[Any], sizes: NDArray[Any], flow_type: pl.DataType
+) -> pl.DataFrame:
     import polars as pl
 
-    place = frame.select(pl.col("flow").cast(pl.Int64) * _MOST_WINDOWS + pl.col("window")).to_series()
-    steps = np.diff(place.to_numpy())
-    if (steps < 0).any():
-        return _merged(frame.sort("flow", "window"))
-    if not (steps > 0).all():
-        first = np.concatenate([[0], steps.nonzero()[0] + 1])
-        sums = np.add.reduceat(frame["bytes"].to_numpy(), first)
-        frame = frame[first].with_columns(pl.Series("bytes", sums))
     # tells Polars that the rows of a flow are together
-    return frame.set_sorted("flow")
+    flows = pl.Series(flow, dtype=flow_type).set_sorted()
+    return pl.DataFrame({"flow": flows, "window": window, "bytes": sizes})
 
 
-def dense(own: pl.DataFrame, count: int) -> pl.Series:
-    """Return the bytes of one flow, whose windowed frame is `own`, in all windows, with the zeros."""
+def power_sums(frame: pl.DataFrame, by: Literal["flow", "window"]) -> pl.DataFrame:
+    """Return `sum` and `squares` of the bytes for each value of the column `by`, exactly (Int128)."""
     import numpy as np
     import polars as pl
 
-    sizes = np.zeros(count, dtype=np.uint64)
-    sizes[own["window"].to_numpy()] = own["bytes"].to_numpy()
-    return pl.Series("bytes", sizes)
+    keys, sizes = frame[by].to_numpy(), frame["bytes"].to_numpy()
+    if by == "flow" or not len(keys) or keys.max() >= _SPARSE * len(keys):
+        order = slice(None) if by == "flow" else np.argsort(keys, kind="stable")
+        keys, sizes = keys[order], sizes[order]
+        first = first_of_each(keys)
+        most, limit = int(np.diff(np.append(first, len(keys))).max(initial=0)), _UINT64_VALUES
+    else:
+        most, limit = int(np.bincount(keys).max()), _EXACT_FLOATS
+    if int(sizes.max(initial=0)) ** 2 * most >= limit:
+        # sums of 128 bits take many times as long, and are hardly ever needed
+        size = pl.col("bytes").cast(pl.Int128)
+        sums = frame.group_by(by).agg(size.sum().alias("sum"), (size * size).sum().alias("squares"))
+        return sums.sort(by)
+    if limit == _UINT64_VALUES:
+        keys, total, squares = (
+            keys[first],
+            np.add.reduceat(sizes, first),
+            np.add.reduceat(sizes * sizes, first),
+        )
+    else:
+        # floats add whole numbers below 2^53 exactly, in any order
+        every, of_squares = np.bincount(keys, weights=sizes), np.bincount(keys, weights=sizes * sizes)
+        keys = every.nonzero()[0]
+        total, squares = every[keys].astype(np.int64), of_squares[keys].astype(np.int64)
+    exact = {"sum": pl.Series(total, dtype=pl.Int128), "squares": pl.Series(squares, dtype=pl.Int128)}
+    return pl.DataFrame({by: pl.Series(keys, dtype=frame.schema[by]), **exact})
 
 
-def power_sums(frame: pl.DataFrame, by: str) -> pl.DataFrame:
-    """Return `sum` and `squares` of the bytes for each value of the column `by`, exactly (Int128)."""
-    import polars as pl
+def row_sums(rows: NDArray[Any]) -> tuple[list[int], list[int]]:
+    """Return the sums of bytes and of their squares for each row of a matrix, exactly."""
+    import numpy as np
 
-    largest = frame["bytes"].max()
-    # sums of 128 bits take six times as long, and are hardly ever needed
-    is_small = not isinstance(largest, int) or largest * largest * frame.height < _UINT64_VALUES
-    size = pl.col("bytes").cast(pl.UInt64 if is_small else pl.Int128)
-    return (
-        frame.group_by(by)
-        .agg(size.sum().cast(pl.Int128).alias("sum"), (size * size).sum().cast(pl.Int128).alias("squares"))
-        .sort(by)
-    )
+    if int(rows.max(initial=0)) ** 2 * rows.shape[1] >= _UINT64_VALUES:
+        rows = rows.astype(object)
+        return rows.sum(axis=1).tolist(), (rows * rows).sum(axis=1).tolist()
+    return rows.sum(axis=1).tolist(), np.einsum("ij,ij->i", rows, rows).tolist()

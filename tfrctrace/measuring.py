@@ -120,11 +120,12 @@ def measure(
     check_names(names)
     base_ns = base_width_ns(window_ns)
     every = _data_directions(flows.filter(pl.col("label").is_not_null()) if only_labelled else flows)
-    origins_ns = _origins_ns(flows, bins)
+    stretches = _stretches(bins)
+    origins_ns = _origins_ns(flows, stretches)
     looked_at = every.filter(
         (pl.coalesce("data_packets", "packets") >= least_packets) & pl.col("source").is_in(list(origins_ns))
     )
-    own_bins = bins.join(looked_at.select("flow", "direction"), on=["flow", "direction"], how="semi")
+    own_bins = _of_directions(bins, stretches, looked_at)
     sets, sets_left_out = competing_sets(
         _lives(looked_at), origins_ns, base_ns, window_ns, warmup_ns=warmup_ns
     )
@@ -167,10 +168,43 @@ def _lives(flows: pl.DataFrame) -> list[Life]:
     return [Life(*row) for row in flows.select("flow", "source", "start_ns", "end_ns").iter_rows()]
 
 
-def _origins_ns(flows: pl.DataFrame, bins: pl.DataFrame) -> dict[str, int]:
+def _stretches(bins: pl.DataFrame) -> pl.DataFrame:
+    """Return the stretches of rows of one flow and direction: `rows` in each, and the first time in it.
+
+    Tens of millions of bins are a few thousand stretches, which are joined and grouped in no time.
+    """
+    import numpy as np
+    import polars as pl
+
+    from tfrctrace.metrics.windows import first_of_each
+
+    is_forward = (bins["direction"] == "fwd").to_numpy()
+    # a trace of one direction alone has no other stretches than its flows
+    turns = () if is_forward.all() else (is_forward,)
+    first = first_of_each(bins["flow"].to_numpy(), *turns)
+    times = bins["time_ns"].to_numpy()
+    return bins.select("flow", "direction")[first].with_columns(
+        pl.Series("rows", np.diff(np.append(first, len(times)))),
+        pl.Series("first_ns", np.minimum.reduceat(times, first) if len(first) else times),
+    )
+
+
+def _of_directions(bins: pl.DataFrame, stretches: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
+    """Return the bins of the flows and directions in `flows`."""
+    import polars as pl
+
+    wanted = flows.select("flow", "direction", pl.lit(value=True).alias("is_wanted"))
+    found = stretches.join(wanted, on=["flow", "direction"], how="left", maintain_order="left")
+    if found["is_wanted"].null_count() == 0:
+        return bins
+    is_wanted = found["is_wanted"].fill_null(value=False).to_numpy()
+    return bins.filter(pl.Series(is_wanted.repeat(stretches["rows"].to_numpy())))
+
+
+def _origins_ns(flows: pl.DataFrame, stretches: pl.DataFrame) -> dict[str, int]:
     """Return for each source a time at which one of its bins starts."""
     import polars as pl
 
     sources = flows.select("flow", "source").unique()
-    first = bins.join(sources, on="flow").group_by("source").agg(pl.col("time_ns").min()).sort("source")
+    first = stretches.join(sources, on="flow").group_by("source").agg(pl.col("first_ns").min()).sort("source")
     return dict(first.iter_rows())

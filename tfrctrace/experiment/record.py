@@ -150,13 +150,13 @@ def _rates(trace: Trace, flows: pl.DataFrame, measuring: Measuring) -> pl.DataFr
     """Return the rate of each flow (bit/s) in the windows of its life, at the middle of each."""
     import polars as pl
 
-    from tfrctrace.metrics.windows import FlowBins, dense, whole_windows, windowed
+    from tfrctrace.metrics.windows import FlowBins, whole_windows
 
     window_ns = parse_duration_ns(measuring.window)
     base_ns = base_width_ns(window_ns)
     counted = trace.counted(measuring.basis, base_ns)
     bins = FlowBins(counted.join(flows.select("flow", "direction"), on=["flow", "direction"], how="semi"))
-    start_ns = flows["start_ns"].min()
+    start_ns = min(flows["start_ns"].to_list(), default=0)
     parts = [
         pl.DataFrame(
             schema={"flow": pl.UInt32, "direction": pl.String, "time_ns": pl.Int64, "value": pl.Float64}
@@ -165,13 +165,13 @@ def _rates(trace: Trace, flows: pl.DataFrame, measuring: Measuring) -> pl.DataFr
     for flow, direction, first_ns, last_ns in flows.select(
         "flow", "direction", "start_ns", "end_ns"
     ).iter_rows():
-        own = bins.of(flow)
-        if not len(own):
+        own_ns = bins.first_ns(flow)
+        if own_ns is None:
             continue
         # one grid for all flows, so that their curves can be compared
-        origin_ns = own["time_ns"][0] + -(-(start_ns - own["time_ns"][0]) // base_ns) * base_ns
+        origin_ns = own_ns + -(-(start_ns - own_ns) // base_ns) * base_ns
         windows = whole_windows(origin_ns, window_ns, first_ns - window_ns + 1, last_ns)
-        sizes = dense(windowed(own, windows, BYTES_OF[measuring.basis]), windows.count)
+        sizes = bins.rates(flow, windows, BYTES_OF[measuring.basis])
         parts.append(
             pl.DataFrame(
                 {
