@@ -23,7 +23,7 @@ PAGES = sorted(
         *(ROOT / "tests").rglob("*.md"),
     ]
 )
-PAGES_WITH_OUTPUT = [DOCS / "capacity.md", DOCS / "metrics.md"]
+PAGES_WITH_OUTPUT = [DOCS / "capacity.md", DOCS / "metrics.md", DOCS / "experiments.md"]
 LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)")
 
 

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfrctrace.commands.options import Quiet, Strict  # noqa: TC001  Typer reads the annotations
+from tfrctrace.commands.options import Jobs, Quiet, RunCache, Strict  # noqa: TC001  Typer reads the annotations
+from tfrctrace.commands.watching import watched
 from tfrctrace.console import CHECK_FAILED, DONE, Console
 from tfrctrace.errors import UsageError, input_problem
 from tfrctrace.experiment.files import FORMATS, check_formats
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rich.progress import Progress, TaskID
-
     from tfrctrace.experiment.performing import Results
-    from tfrctrace.experiment.working import Progress as Watcher
 
 
 def experiment(
@@ -46,29 +41,11 @@ def experiment(
             help=f"Write only this form, once for each: {', '.join(FORMATS)}.",
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            "-j",
-            min=1,
-            metavar="N",
-            show_default="one for each core",
-            help="Measure N runs at a time.",
-        ),
-    ] = None,
+    jobs: Jobs = None,
     force: Annotated[
         bool, typer.Option("--force", help="Measure every run anew, whatever is known from before.")
     ] = False,
-    cache: Annotated[
-        str | None,
-        typer.Option(
-            "--cache",
-            metavar="DIR",
-            show_default="$XDG_CACHE_HOME/tfrctrace",
-            help="Where what was measured is kept; `none` keeps nothing.",
-        ),
-    ] = None,
+    cache: RunCache = None,
     strict: Strict = False,
     quiet: Quiet = False,
 ) -> int:
@@ -77,7 +54,7 @@ def experiment(
     Runs that were measured before are not measured again. The exit status is 1 if a claim of the study is not
     as expected, 3 if a run cannot be read; the rest is done.
     """
-    from tfrctrace.experiment.cache import Cache, default_folder
+    from tfrctrace.experiment.cache import chosen_cache
     from tfrctrace.experiment.files import write_results
     from tfrctrace.experiment.performing import perform
     from tfrctrace.experiment.studyfile import read_study
@@ -88,9 +65,10 @@ def experiment(
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise UsageError(f"`{folder}` is a file, not a folder", hint="choose another name with `-o`")
     console = Console(quiet=quiet, strict=strict)
-    kept = None if cache == "none" else Cache(cache or default_folder())
-    with _progress(console) as progress:
-        results = perform(plan, jobs=jobs or os.cpu_count() or 1, cache=kept, force=force, progress=progress)
+    with watched(console) as progress:
+        results = perform(
+            plan, jobs=jobs or os.cpu_count() or 1, cache=chosen_cache(cache), force=force, progress=progress
+        )
     console.tell(results.problems)
     for name in write_results(results, folder, forms):
         console.tell(
@@ -124,35 +102,3 @@ def _say(results: Results) -> None:
             f"{verdict.finding}{expected}: {verdict.expectation.claim.text}{f' [{where}]' if where else ''}"
         )
         print(printable(line))
-
-
-@contextmanager
-def _progress(console: Console) -> Iterator[Watcher]:
-    """Show how many runs are done and the time that is left, if somebody looks."""
-    from tfrctrace.experiment.working import Silent
-
-    if not console.shows_progress:
-        yield Silent()
-        return
-    from rich.console import Console as RichConsole
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("runs"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[cached]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=RichConsole(stderr=True), transient=True) as bar:
-        yield _Shown(bar, bar.add_task("runs", total=None, cached=""))
-
-
-class _Shown:
-    def __init__(self, bar: Progress, task: TaskID) -> None:
-        self._bar, self._task = bar, task
-
-    def advance(self, done: int, of: int, cached: int) -> None:
-        """Move the bar; runs from the cache are no measure of the time that is left."""
-        known = f"{cached} known" if cached else ""
-        self._bar.update(self._task, total=of - cached, completed=done - cached, cached=known)

@@ -125,6 +125,27 @@ Strict = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        "-j",
+        min=1,
+        metavar="N",
+        show_default="one for each core",
+        help="Measure N runs at a time.",
+    ),
+]
+RunCache = Annotated[
+    str | None,
+    typer.Option(
+        "--cache",
+        metavar="DIR",
+        show_default="$XDG_CACHE_HOME/tfrctrace",
+        help="Where what was measured is kept; `none` keeps nothing.",
+    ),
+]
+
 
 def open_trace(
     traces: list[str],

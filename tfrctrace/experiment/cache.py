@@ -41,6 +41,11 @@ def default_folder() -> str:
     return os.path.join(base if os.path.isabs(base) else os.path.expanduser("~/.cache"), "tfrctrace")
 
 
+def chosen_cache(folder: str | None) -> Cache | None:
+    """Return the cache in `folder`, that of the user if it is None, or none for `none`."""
+    return None if folder == "none" else Cache(folder or default_folder())
+
+
 def key_of(run: Run, measuring: Measuring, series: Sequence[str]) -> str:
     """Return the key of a run's record. Raises `OSError` if the run cannot be read."""
     made_of: dict[str, Any] = {

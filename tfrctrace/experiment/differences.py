@@ -56,7 +56,7 @@ def differences_between(
     for key, members in parts.items():
         common = tuple((name, value) for name, value in zip(fixed, key, strict=True) if value is not None)
         made.append(compared(members, plan.quantity, plan.between, common, level))
-    return _corrected(made) if plan.holm else made
+    return corrected(made) if plan.holm else made
 
 
 def compared(
@@ -123,14 +123,14 @@ def _many(bare: Tested, groups: Sequence[pl.Series]) -> Tested:
     )
 
 
-def _corrected(made: Sequence[Tested]) -> list[Tested]:
+def corrected(made: Sequence[Tested]) -> list[Tested]:
     """Return the tests with p values corrected for how many there are."""
     from tfrctrace.metrics.statistics import holm
 
-    corrected = iter(holm([one.p_value for one in made if one.p_value is not None]))
-    return list(_with(made, corrected))
+    p_values = iter(holm([one.p_value for one in made if one.p_value is not None]))
+    return list(_with(made, p_values))
 
 
-def _with(made: Sequence[Tested], corrected: Iterator[float]) -> Iterator[Tested]:
+def _with(made: Sequence[Tested], p_values: Iterator[float]) -> Iterator[Tested]:
     for one in made:
-        yield one if one.p_value is None else replace(one, p_holm=next(corrected))
+        yield one if one.p_value is None else replace(one, p_holm=next(p_values))

@@ -95,6 +95,10 @@ def test_one_command_makes_tables_figures_and_the_page(perform_study, tmp_path):
         "holds: rate falling in flows",
     ]
     assert written(tmp_path / "results") == FILES
+    # the documentation shows this table
+    shown = (STUDY.parents[2] / "docs" / "experiments.md").read_text()
+    for line in (tmp_path / "results" / "tables" / "rates.md").read_text().splitlines()[2:]:
+        assert line in shown
     summary = pl.read_csv(tmp_path / "results" / "summary.csv")
     # two queues, two numbers of flows; three quantities of two groups each, and two of all flows
     assert summary.height == 4 * (3 * 2 + 2)

@@ -1,0 +1,168 @@
+"""`tfrctrace compare`: the metrics of two traces, or of two sets of runs, side by side."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tfrctrace.commands.options import Filter, Format, Jobs, Layer, Quiet, RunCache, Strict, check_place
+from tfrctrace.commands.watching import watched
+from tfrctrace.console import Console
+from tfrctrace.measuring import Basis  # noqa: TC001  Typer reads the annotation
+from tfrctrace.reports.comparison import ComparisonFormat  # noqa: TC001  Typer reads the annotation
+from tfrctrace.trace import LEAST_PACKETS
+
+if TYPE_CHECKING:
+    from tfrctrace.experiment.differences import Tested
+    from tfrctrace.experiment.study import Measuring
+
+LEVEL = 0.95
+
+
+def compare(
+    first: Annotated[
+        str,
+        typer.Argument(
+            metavar="A", help="A trace, a directory of runs, or a pattern in quotes.", show_default=False
+        ),
+    ],
+    second: Annotated[str, typer.Argument(metavar="B", help="What it is compared with.", show_default=False)],
+    *,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", "-m", metavar="NAME", help="Only this metric; once for each."),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", metavar="NAME=RULE", help="Call flows NAME, as 'reno=port 5201'."),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            "--groups",
+            metavar="NAME:NAME",
+            help="Compare flows of one label in A with those of another in B.",
+        ),
+    ] = None,
+    window: Annotated[
+        str, typer.Option("--window", metavar="TIME", help="Width of the windows in which rates are taken.")
+    ] = "1s",
+    warmup: Annotated[
+        str | None,
+        typer.Option("--warmup", metavar="TIME", help="Leave out the first TIME of each flow, as 60s."),
+    ] = None,
+    basis: Annotated[
+        Basis, typer.Option("--basis", help="What a rate counts, as in `tfrctrace metrics`.")
+    ] = "goodput",
+    only_labelled: Annotated[
+        bool, typer.Option("--only-labelled", help="Leave out flows without a label.")
+    ] = False,
+    least_packets: Annotated[
+        int,
+        typer.Option(
+            "--least-packets", min=1, metavar="N", help="Leave out flows with fewer than N data packets."
+        ),
+    ] = LEAST_PACKETS,
+    holm: Annotated[
+        bool, typer.Option("--holm", help="Correct p values for the number of metrics that are tested.")
+    ] = False,
+    form: Annotated[ComparisonFormat, typer.Option("--format", help="Form of the output.")] = "table",
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.")
+    ] = "-",
+    filter: Filter = None,
+    input_format: Format = None,
+    layer: Layer = None,
+    jobs: Jobs = None,
+    cache: RunCache = None,
+    strict: Strict = False,
+    quiet: Quiet = False,
+) -> int:
+    """Tell how the metrics of two traces, or of two sets of runs, differ, and how sure that is.
+
+    With two runs or more on each side a difference has an interval, the size of its effect (Hedges' g) and
+    Welch's test; of one run there is the difference alone. Runs that are known from before are not measured.
+    """
+    from tfrctrace.durations import parse_duration_ns
+    from tfrctrace.experiment.cache import chosen_cache
+    from tfrctrace.experiment.sides import differences, parse_groups
+    from tfrctrace.experiment.study import Measuring
+    from tfrctrace.labels import parse_rule
+    from tfrctrace.measuring import check_names
+    from tfrctrace.reports.comparison import write_comparison
+    from tfrctrace.reports.output import open_text_output
+
+    check_names(metric or [])
+    for text in label or ():
+        parse_rule(text)
+    for text in (window, *([warmup] if warmup is not None else [])):
+        parse_duration_ns(text)
+    check_place(output, [first, second])
+    console = Console(quiet=quiet, strict=strict)
+    measuring = Measuring(
+        window=window,
+        warmup=warmup,
+        basis=basis,
+        labels=tuple(label or ()),
+        only_labelled=only_labelled,
+        least_packets=least_packets,
+        filter=filter,
+        input_format=input_format,
+        layer=layer,
+    )
+    with watched(console) as progress:
+        found, problems = differences(
+            first,
+            second,
+            measuring,
+            metric or [],
+            groups=None if groups is None else parse_groups(groups),
+            level=LEVEL,
+            holm=holm,
+            jobs=jobs or os.cpu_count() or 1,
+            cache=chosen_cache(cache),
+            progress=progress,
+        )
+    console.tell(problems)
+    with open_text_output(output) as file:
+        write_comparison(file, form, [_row(one) for one in found], _head(first, second, measuring))
+    return console.exit_status
+
+
+def _head(first: str, second: str, measuring: Measuring) -> dict[str, Any]:
+    from tfrctrace import __version__
+
+    return {
+        "tool": {"name": "tfrctrace", "version": __version__},
+        "a": first,
+        "b": second,
+        "basis": measuring.basis,
+        "window": measuring.window,
+        "warmup": measuring.warmup,
+        "confidence": LEVEL,
+    }
+
+
+def _row(one: Tested) -> dict[str, Any]:
+    """Return what is told of one metric; the first level of a test is B."""
+    by_level = dict(zip(one.levels, zip(one.runs, one.means, strict=True), strict=True))
+    runs_a, mean_a = by_level.get("A", (0, None))
+    runs_b, mean_b = by_level.get("B", (0, None))
+    return {
+        "metric": one.quantity,
+        "group": dict(one.scenario).get("group"),
+        "unit": one.unit,
+        "runs_a": runs_a,
+        "runs_b": runs_b,
+        "mean_a": mean_a,
+        "mean_b": mean_b,
+        "difference": one.difference,
+        "low": one.low,
+        "high": one.high,
+        "effect": one.effect,
+        "p_value": one.p_value,
+        "p_holm": one.p_holm,
+        "reason": one.reason,
+    }

@@ -1,0 +1,125 @@
+"""Two sides, each of one run or several, and how their metrics differ."""
+
+from __future__ import annotations
+
+import glob
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.errors import InputError, UsageError, input_problem
+from tfrctrace.experiment.cells import summarised
+from tfrctrace.experiment.differences import compared, corrected
+from tfrctrace.experiment.quantities import told_of
+from tfrctrace.experiment.runs import Run
+from tfrctrace.experiment.study import GROUP, Quantity
+from tfrctrace.experiment.working import measure_runs
+from tfrctrace.labels import parse_rule
+from tfrctrace.metrics.catalogue import CATALOGUE
+from tfrctrace.parsers.sources import find_inputs, natural_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tfrctrace.experiment.cache import Cache
+    from tfrctrace.experiment.cells import Cell
+    from tfrctrace.experiment.differences import Tested
+    from tfrctrace.experiment.study import Measuring
+    from tfrctrace.experiment.working import Progress
+    from tfrctrace.parsers._native import Problem
+
+SIDE: Final = "side"
+FIRST: Final = "A"
+SECOND: Final = "B"
+
+_NOT_TOLD: Final = {"cov"}
+"""One metric, but many numbers: one for each timescale."""
+
+
+def runs_of(side: str, called: str) -> tuple[list[Run], list[Problem]]:
+    """Return the runs that an argument names, and what is to be said about those that are left out.
+
+    They are a trace, those below a directory, or those that fit a pattern. Raises `InputError` if there are
+    none.
+    """
+    problems: list[Problem] = []
+    if os.path.exists(side):
+        inputs = find_inputs([side])
+        names, problems = inputs.names, inputs.problems
+    else:
+        names = sorted(glob.glob(side, recursive=True), key=natural_key)
+    if not names:
+        raise InputError(
+            problems or [input_problem(side, "no_runs", "is no trace, and no pattern that fits any")]
+        )
+    return [Run(name, name, {SIDE: called}) for name in names], problems
+
+
+def parse_groups(text: str) -> tuple[str, str]:
+    """Return the two labels of `one:other`."""
+    first, colon, second = (part.strip() for part in text.partition(":"))
+    if not (first and colon and second):
+        raise UsageError(f"`{text}` does not name two groups", hint="write such as `cubic:reno`")
+    return first, second
+
+
+def differences(
+    first: str,
+    second: str,
+    measuring: Measuring,
+    names: Sequence[str],
+    *,
+    groups: tuple[str, str] | None,
+    level: float,
+    holm: bool,
+    jobs: int,
+    cache: Cache | None,
+    progress: Progress,
+) -> tuple[list[Tested], list[Problem]]:
+    """Return how each metric of the second side differs from the first one, and what was wrong with runs.
+
+    With `groups` the flows of one label on the first side are compared with those of another on the second.
+    Raises `InputError` if a side has no run that could be read.
+    """
+    (of_first, problems), (of_second, more) = runs_of(first, FIRST), runs_of(second, SECOND)
+    runs = [*of_first, *of_second]
+    measured = measure_runs(runs, measuring, (), jobs=jobs, cache=cache, force=False, progress=progress)
+    problems += [*more, *(problem for record in measured.records for problem in record["problems"])]
+    read = [pair for pair in zip(runs, measured.records, strict=True) if not pair[1]["failed"]]
+    if {run.parameters[SIDE] for run, _ in read} != {FIRST, SECOND}:
+        raise InputError(problems)
+    labels = list(dict.fromkeys(parse_rule(rule).label for rule in measuring.labels))
+    quantities = [
+        Quantity(name=one.name, metric=one.name)
+        for one in CATALOGUE
+        if one.name not in _NOT_TOLD and (not names or one.name in names)
+    ]
+    told = [
+        (run, one)
+        for run, record in read
+        for quantity in quantities
+        for one in told_of(record, quantity, labels)
+    ]
+    cells = summarised(told, [SIDE], level)
+    if groups is not None:
+        cells = list(_of_groups(cells, groups))
+    made = list(_compared(cells, level))
+    return corrected(made) if holm else made, problems
+
+
+def _of_groups(cells: Sequence[Cell], groups: tuple[str, str]) -> Iterator[Cell]:
+    """Give the cells of one group of each side, as if it were one group."""
+    for cell in cells:
+        if cell.group == groups[0 if cell.scenario[SIDE] == FIRST else 1]:
+            yield replace(cell, group=f"{groups[0]}, {groups[1]}")
+
+
+def _compared(cells: Sequence[Cell], level: float) -> Iterator[Tested]:
+    parts: dict[tuple[str, str | None], list[Cell]] = {}
+    for cell in cells:
+        parts.setdefault((cell.quantity, cell.group), []).append(cell)
+    for (quantity, group), members in parts.items():
+        common = () if group is None else ((GROUP, group),)
+        # the second side first: what is told is how it differs from the other
+        ordered = sorted(members, key=lambda cell: str(cell.scenario[SIDE]), reverse=True)
+        yield compared(ordered, quantity, SIDE, common, level)
