@@ -42,7 +42,8 @@ def by_tfrctrace(flows: int, bins: int) -> float:
     width_ns = pl.Series("width_ns", np.full(table.height, WIDTH_NS))
     table = table.with_columns(direction, width_ns)
     end_ns = bins * WIDTH_NS
-    unknown = ("pdr", "plr", "delay_mean_ms", "delay_p95_ms", "jitter_ms")
+    rtts = (f"rtt_{name}_ms" for name in ("min", "mean", "p50", "p95", "max", "std"))
+    unknown = ("pdr", "plr", "delay_mean_ms", "delay_p95_ms", "jitter_ms", *rtts)
     rows = [
         {
             **dict.fromkeys(unknown),
@@ -54,7 +55,8 @@ def by_tfrctrace(flows: int, bins: int) -> float:
             "start_ns": 0,
             "end_ns": end_ns,
             **dict.fromkeys(("packets", "data_packets", "payload_bytes", "wire_bytes"), 1000),
-            **dict.fromkeys(("sent_packets", "received_packets"), 1000),
+            **dict.fromkeys(("sent_packets", "received_packets", "dropped_packets", "unique_bytes"), 1000),
+            "rtt_samples": 0,
         }
         for flow in range(1, flows + 1)
     ]

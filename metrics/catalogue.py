@@ -201,6 +201,34 @@ CATALOGUE: Final = (
         "the trace shows one end only",
         "Sreenivasa Rao et al.",
     ),
+    Described(
+        "drop_ratio",
+        "",
+        "life",
+        "packets dropped over packets sent, retransmissions too",
+        "packets sent",
+        "the trace shows no drops, or one end only",
+        "Lillis et al.",
+    ),
+    Described(
+        "goodput_share",
+        "",
+        "life",
+        "goodput over throughput: payload seen first over bytes on the wire",
+        "packets",
+        "the payload is not known",
+    ),
+    *(
+        Described(f"rtt_{name}_ms", "ms", "life", f"{meaning} of the RTT samples", "RTT samples", "no sample")
+        for name, meaning in (
+            ("min", "smallest"),
+            ("mean", "mean"),
+            ("p50", "median (within 0.8 %)"),
+            ("p95", "95th percentile (within 0.8 %)"),
+            ("max", "largest"),
+            ("std", "standard deviation (population)"),
+        )
+    ),
     Described("delay_mean_ms", "ms", "life", "mean one-way delay", "packets received", "no delay is known"),
     Described("delay_p95_ms", "ms", "life", "95th percentile of it", "packets received", "no delay is known"),
     Described(

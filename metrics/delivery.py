@@ -19,9 +19,14 @@ def packet_loss_ratio(lost: int, received: int) -> float | None:
     return lost / (received + lost) if received + lost else None
 
 
-def drop_ratio_percent(dropped: int, transmitted: int) -> float | None:
-    """Return 100 dropped/TX in percent (Lillis et al., tables 1 to 3); TX counts retransmissions too.
+def drop_ratio(dropped: int, transmitted: int) -> float | None:
+    """Return dropped/TX, from 0 to 1 (Lillis et al., tables 1 to 3); TX counts retransmissions too.
 
     None if nothing was transmitted.
     """
+    return dropped / transmitted if transmitted else None
+
+
+def drop_ratio_percent(dropped: int, transmitted: int) -> float | None:
+    """Return the drop ratio in percent, as their tables print it. None if nothing was transmitted."""
     return 100 * dropped / transmitted if transmitted else None

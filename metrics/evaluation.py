@@ -20,6 +20,7 @@ from tfrctrace.metrics.convergence import (
     rise_time_s,
     stability,
 )
+from tfrctrace.metrics.delivery import drop_ratio
 from tfrctrace.metrics.exact import nearest_rank
 from tfrctrace.metrics.fairness import (
     inter_protocol_normalized,
@@ -31,6 +32,7 @@ from tfrctrace.metrics.fairness import (
 )
 from tfrctrace.metrics.model import Metric
 from tfrctrace.metrics.smoothness import equivalence_ratios, rate_changes
+from tfrctrace.metrics.throughput import goodput_share
 from tfrctrace.metrics.windows import NS_PER_S, FlowBins, Windows, joined, whole_windows, windowed
 
 if TYPE_CHECKING:
@@ -46,6 +48,11 @@ LEAST_WINDOWS_OF_TIMESCALE: Final = 8
 
 MAX_PAIRED_FLOWS: Final = 64
 """Flows of a set of which every pair is compared; the work grows with their square."""
+
+MAX_LIFE_WINDOWS: Final = 10_000_000
+"""Of a flow or of what flows have in common, where each window needs memory: 80 MB for 8 bytes each."""
+
+_RTTS: Final = ("rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "rtt_std_ms")
 
 _NO_BYTES: Final = "no byte in the windows"
 
@@ -172,6 +179,9 @@ class _SetMetrics:
         ).coarser(self._windows.width_ns // self._base.width_ns)
         if len(self._set.flows) == 1:
             return self._metric("fairness_settling_s", None, windows.count, reason="one flow")
+        if windows.count > MAX_LIFE_WINDOWS:
+            reason = f"more than {MAX_LIFE_WINDOWS:,} windows"
+            return self._metric("fairness_settling_s", None, windows.count, reason=reason)
         frame = self._frame
         if windows != self._windows:
             parts = self._bins.parts(self._set.flows)
@@ -267,32 +277,47 @@ class _SetMetrics:
 
 def _lives(flows: pl.DataFrame, bins: FlowBins, column: str, window_ns: int) -> Iterator[Metric]:
     """Give what is known of each flow over its whole life."""
+    import polars as pl
+
     rates = _life_rates(flows, bins, column, window_ns)
     width_s = window_ns / NS_PER_S
     for row in flows.iter_rows(named=True):
         own = {"flows": [row["flow"]], "group": row["group"]}
         series = rates[row["flow"]]
-        for name, value in (
-            ("convergence_s", convergence_time_s(series, width_s)),
-            ("rise_s", rise_time_s(series, width_s)),
-            ("stability", stability(series)),
-        ):
-            yield _metric(name, value, len(series), window_s=width_s, **own)
+        known = pl.Series(dtype=pl.Float64) if series is None else series
+        shape = (
+            ("convergence_s", convergence_time_s(known, width_s)),
+            ("rise_s", rise_time_s(known, width_s)),
+            ("stability", stability(known)),
+        )
+        too_long = None if series is not None else f"more than {MAX_LIFE_WINDOWS:,} windows"
+        for name, value in shape:
+            yield _metric(name, value, len(known), window_s=width_s, reason=too_long, **own)
+        sent, dropped = row["sent_packets"] or 0, row["dropped_packets"]
         for name in ("pdr", "plr"):
-            yield _metric(name, row[name], row["sent_packets"] or 0, **own)
+            yield _metric(name, row[name], sent, **own)
+        yield _metric("drop_ratio", None if dropped is None else drop_ratio(dropped, sent), sent, **own)
+        unique = row["unique_bytes"]
+        share = None if unique is None else goodput_share(unique, row["wire_bytes"])
+        yield _metric("goodput_share", share, row["packets"], **own)
+        for name in _RTTS:
+            yield _metric(name, row[name], row["rtt_samples"] or 0, **own)
         for name in ("delay_mean_ms", "delay_p95_ms", "jitter_ms"):
             yield _metric(name, row[name], row["received_packets"] or 0, **own)
 
 
-def _life_rates(flows: pl.DataFrame, bins: FlowBins, column: str, window_ns: int) -> dict[int, pl.Series]:
-    """Return the bytes of each flow in whole windows from its first whole bin on."""
+def _life_rates(
+    flows: pl.DataFrame, bins: FlowBins, column: str, window_ns: int
+) -> dict[int, pl.Series | None]:
+    """Return the bytes of each flow in whole windows from its first bin on; None if these are too many."""
     width_ns = bins.width_ns or window_ns
-    rates = {}
+    rates: dict[int, pl.Series | None] = {}
     for flow, start_ns, end_ns in flows.select("flow", "start_ns", "end_ns").iter_rows():
         first_ns = bins.first_ns(flow)
         origin_ns = start_ns if first_ns is None else first_ns
         windows = whole_windows(origin_ns, width_ns, start_ns, end_ns).coarser(window_ns // width_ns)
-        rates[flow] = bins.rates(flow, windows, column)
+        is_bounded = windows.count <= MAX_LIFE_WINDOWS
+        rates[flow] = bins.rates(flow, windows, column) if is_bounded else None
     return rates
 
 

@@ -110,6 +110,14 @@ def with_rates(bins: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def goodput_share(unique_bytes: int, wire_bytes: int) -> float | None:
+    """Return goodput over throughput: the share of the bytes on the wire that is payload not seen before.
+
+    None if there were no bytes.
+    """
+    return unique_bytes / wire_bytes if wire_bytes else None
+
+
 def throughput_series(bins: pl.DataFrame) -> pl.DataFrame:
     """Return evenly spaced throughput and goodput of each flow and direction, in bit/s.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from itertools import groupby
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from tfrctrace.metrics.evaluation import evaluate
 from tfrctrace.metrics.windows import Windows
 
 NS2 = Path(__file__).parents[1] / "data" / "ns2"
+TRUTH = json.loads((NS2 / "truth.json").read_text())
 S = 1_000_000_000
+RTTS = [f"rtt_{name}_ms" for name in ("min", "mean", "p50", "p95", "max", "std")]
 
 
 def sinks():
@@ -65,8 +68,9 @@ def frames(*flows, width_ns=S):
         if size
     ]
     schema = {"flow": pl.UInt32, "time_ns": pl.Int64, "width_ns": pl.Int64, "unique_bytes": pl.UInt64}
-    known = {"pdr": 0.9, "plr": 0.1, "sent_packets": 10, "received_packets": 9}
-    unknown = dict.fromkeys(("delay_mean_ms", "delay_p95_ms", "jitter_ms"))
+    known = {"pdr": 0.9, "plr": 0.1, "sent_packets": 10, "received_packets": 9, "dropped_packets": 1}
+    known |= {"packets": 10, "unique_bytes": 900, "wire_bytes": 1000, "rtt_samples": 0}
+    unknown = dict.fromkeys(("delay_mean_ms", "delay_p95_ms", "jitter_ms", *RTTS))
     table = pl.DataFrame(
         [
             {
@@ -157,3 +161,61 @@ def test_shards_of_bins_give_the_same_as_the_whole():
         for some in (bins, pl.concat(parts))
     )
     assert whole == sharded
+
+
+def test_a_flow_of_a_hundred_years_needs_no_memory_for_every_second_of_them():
+    century_ns = 100 * 365 * 86_400 * S
+    table, bins = frames(("tcp", [5] * 10), ("tcp", [5] * 10))
+    last = bins.with_columns(pl.col("time_ns") + century_ns - 20 * S)
+    table = table.with_columns(pl.lit(century_ns).alias("end_ns"))
+    one = CompetingSet(1, "a", (1, 2), Windows(0, S, century_ns // S), 0)
+    found = evaluate(table, pl.concat([bins, last]), [one], column="unique_bytes", window_ns=S)
+    by_name = {metric.name: metric for metric in found}
+    assert by_name["jain"].value == 1
+    for name in ("convergence_s", "rise_s", "stability", "fairness_settling_s"):
+        assert (by_name[name].value, by_name[name].reason) == (None, "more than 10,000,000 windows")
+
+
+def test_a_flow_alone_is_fair_to_itself_and_is_compared_with_nobody():
+    found = {metric.name: metric for metric in told(("tcp", [4] * 10))}
+    assert (found["jain"].value, found["jain"].n) == (1, 1)
+    assert found["inter_protocol_normalized"].value is None
+    assert found["inter_protocol_normalized"].reason == "one group only, or all rates are 0"
+    assert "equivalence_ratio" not in found
+
+
+def test_flows_of_unequal_length_are_compared_in_what_they_have_in_common():
+    trace = tfrctrace.open(NS2 / "wired-mix.tr.xz")
+    measured = trace.measure("jain", window="500ms", basis="received")
+    lives = dict(measured.looked_at.select("flow", pl.struct("start_ns", "end_ns")).iter_rows())
+    assert len({life["start_ns"] for life in lives.values()}) > 1
+    for one in measured.sets:
+        assert one.windows.start_ns >= max(lives[flow]["start_ns"] for flow in one.flows)
+        assert one.windows.end_ns <= min(lives[flow]["end_ns"] for flow in one.flows)
+
+
+@pytest.mark.parametrize("name", sorted(TRUTH))
+def test_delivery_ratios_are_those_of_the_agents(name):
+    """What ns-2's agents sent and their sinks received once, for every agent that counts both."""
+    trace = tfrctrace.open(NS2 / name)
+    measured = trace.measure("pdr", "drop_ratio", least_packets=1)
+    flows = {row["flow"]: row for row in measured.looked_at.iter_rows(named=True)}
+    value_of = {(metric.flows[0], metric.name): metric.value for metric in measured.metrics}
+    checked = 0
+    for agent in TRUTH[name]:
+        if agent.get("received_once") is None or agent.get("sent_packets") is None:
+            continue
+        ends = {key: agent[key] for key in ("src", "src_port", "dst", "dst_port")}
+        for flow, row in flows.items():
+            if not ends.items() <= row.items():
+                continue
+            # what was on its way at the end counts neither as delivered nor as lost
+            sent = agent["sent_packets"] - (row["in_flight_packets"] or 0)
+            # a segment that arrives again is nothing new to the sink, but a packet of its own in the trace
+            copies = value_of[flow, "pdr"] * sent - agent["received_once"]
+            assert -1e-6 <= copies <= agent.get("retransmitted_packets", 0) + 1e-6
+            if "dropped_packets" in agent:
+                dropped = agent["dropped_packets"] / agent["sent_packets"]
+                assert value_of[flow, "drop_ratio"] == pytest.approx(dropped)
+            checked += 1
+    assert checked

@@ -60,6 +60,24 @@ def test_delivery_is_what_the_simulator_s_agents_counted(run):
     assert delay["value"] == pytest.approx(1000 * truth["probe"]["delay_mean_s"], rel=1e-6)
 
 
+def test_round_trips_and_drops_are_those_of_the_flows(run):
+    document = told(run, DUMBBELL, "--basis", "received")
+    flows = tfrctrace.open(DUMBBELL).flows
+    truth = json.loads((SAMPLES / "dumbbell.truth.json").read_text())
+    of_tcp = {m["name"]: m for m in document["metrics"] if m["group"] == "tcp" and m["competing_set"] is None}
+    row = flows.filter((pl.col("transport") == "tcp") & (pl.col("payload_bytes") > 0)).row(0, named=True)
+    for name in ("rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "rtt_std_ms"):
+        assert (of_tcp[name]["value"], of_tcp[name]["n"]) == (row[name], row["rtt_samples"])
+    # without a queue there and back take 50 ms and the time to send a packet
+    assert 50 < of_tcp["rtt_min_ms"]["value"] < of_tcp["rtt_mean_ms"]["value"]
+    dropped = {
+        m["group"]: m["value"] * m["n"]
+        for m in document["metrics"]
+        if m["name"] == "drop_ratio" and m["value"]
+    }
+    assert round(sum(dropped.values())) == truth["bottleneck"]["drops"]
+
+
 def test_labels_name_the_groups(run):
     document = told(run, TWO_FLOWS, "--label", "cubic=port 5201", "--label", "reno=port 5202")
     groups = {m["group"] for m in document["metrics"] if m["name"] == "inter_protocol_normalized"}
