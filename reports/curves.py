@@ -43,6 +43,11 @@ _PACKETS_IN_DETAILED_BIN: Final = 3
 _SMALLEST_SHARE: Final = 0.05
 """Directions with less than this share of the bytes (or RTT samples) of the first one are not drawn alone."""
 
+_MOST_RINGS: Final = 0.25
+"""Share of the bins with retransmissions above which a ring at each of them tells nothing more."""
+
+_RINGS: Final = " A ring marks a bin with retransmissions, where these are rare."
+
 _LONGEST_BREAK: Final = 3
 """Bins without an RTT sample that a line is still drawn across."""
 
@@ -75,7 +80,7 @@ def throughput_figure(trace: DrawnTrace) -> Figure | None:
             f"({counted(int(bins['packets'].sum()), 'packet')}){_closer(fine)}. The highest bin"
             f"{'' if fine is None else f' of {_width(fine)}'} is {format_rate_bps(peak)}. The first and the "
             f"last bin of a flow are filled only in part."
-            f"{' A ring marks a bin with retransmissions.' if any(c.marked for c in curves) else ''}"
+            f"{_RINGS if any(curve.marked for curve in curves) else ''}"
         ),
         unit="bit/s",
         curves=curves,
@@ -307,9 +312,14 @@ def _rate_curve(label: str, style: int, series: pl.DataFrame, origin_ns: int) ->
         style,
         _middles_s(series, origin_ns),
         tuple(series["throughput_bps"].to_list()),
-        # in the sum of many flows nearly every bin would have a dot
-        marked=tuple(i for i, packets in enumerate(again) if packets) if style != OTHER else (),
+        marked=_with_rings(again) if style != OTHER else (),
     )
+
+
+def _with_rings(again: list[int]) -> tuple[int, ...]:
+    """Return which bins have a ring: those with retransmissions, where they are rare."""
+    marked = tuple(place for place, packets in enumerate(again) if packets)
+    return marked if len(marked) <= _MOST_RINGS * len(again) else ()
 
 
 def _middles_s(series: pl.DataFrame, origin_ns: int) -> tuple[float, ...]:

@@ -134,9 +134,11 @@ def _calm(axes: Axes) -> None:
 
 def _draw_curves(axes: Axes, figure: Figure) -> None:
     scale, unit = value_scale(figure)
+    # many bands lie on one another
+    band_alpha = max(0.3 / len(figure.curves), 0.07)
     # the largest last: it must not hide the smaller ones under its band
     for curve in sorted(figure.curves, key=lambda curve: -curve.style if curve.style else -math.inf):
-        _draw_curve(axes, curve, scale)
+        _draw_curve(axes, curve, scale, band_alpha)
     axes.set_xlabel(figure.axis.label, color=_INK, fontsize=8.5)
     axes.set_ylabel(unit or figure.value_label, color=_INK, fontsize=8.5)
     _limit_x(axes, figure)
@@ -169,12 +171,12 @@ def has_logarithmic_values(figure: Figure) -> bool:
     return figure.unit == "ms" and is_wide(_middle_values(figure.curves))
 
 
-def _draw_curve(axes: Axes, curve: Curve, scale: float) -> None:
+def _draw_curve(axes: Axes, curve: Curve, scale: float, band_alpha: float) -> None:
     colour = _colour(curve.style)
     values = _scaled(curve.values, scale)
     if curve.low:
         low, high = _scaled(curve.low, scale), _scaled(curve.high, scale)
-        axes.fill_between(curve.x, low, high, color=colour, alpha=0.2, linewidth=0)
+        axes.fill_between(curve.x, low, high, color=colour, alpha=band_alpha, linewidth=0)
     if curve.form != "dots":
         stepping = "steps-post" if curve.form == "steps" else "default"
         (line,) = axes.plot(

@@ -53,6 +53,8 @@ const Plots = (() => {
     const series = [{}];
     const bands = [];
     const places = [];
+    // many bands lie on one another
+    const bandAlpha = Math.max(0.3 / Math.max(curves.length, 1), 0.07);
     for (const curve of curves) {
       const stroke = () => curveColour(curve.style);
       const value = series.length;
@@ -67,7 +69,7 @@ const Plots = (() => {
       const own = [value];
       if (curve.low) {
         own.push(series.length, series.length + 1);
-        bands.push({ series: [series.length + 1, series.length], fill: () => withAlpha(curveColour(curve.style), 0.18) });
+        bands.push({ series: [series.length + 1, series.length], fill: () => withAlpha(curveColour(curve.style), bandAlpha) });
         for (let edge = 0; edge < 2; edge += 1) series.push({ stroke: "transparent", width: 0, points: { show: false } });
       }
       if (curve.marked) {
