@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.errors import UsageError
+from tfrctrace.reports.parts import STYLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +33,9 @@ _MOST_MEASURED_FLOWS: Final = 2_000
 
 _MOST_PACKETS: Final = 3_000_000
 """Packets of a trace that is read again for its samples: a few seconds."""
+
+_MOST_SAMPLED_FLOWS: Final = 20_000
+"""Flows of such a trace: the tables of a hundred thousand are a gigabyte already."""
 
 _MOST_POINTS: Final = 4_000
 """Points of the time-sequence graph that are kept of each kind."""
@@ -59,7 +63,7 @@ def gather(trace: Trace) -> Results:
         problems=trace.warnings,
         tables=tables,
         measured=_measured(trace, flows),
-        rtt_quantiles=None if samples is None else quantiles(_by_karn(samples), "rtt_ns"),
+        rtt_quantiles=None if samples is None else quantiles(_drawn_rtts(flows, samples), "rtt_ns"),
         sequence=None if samples is None else _sequence(trace, flows, samples),
         joined=trace.is_joined,
         clock=reading.clock,
@@ -79,19 +83,27 @@ def _measured(trace: Trace, flows: pl.DataFrame) -> dict[str, Any] | None:
 
 
 def _samples(trace: Trace, reading: Reading) -> Reading | None:
-    """Return a reading with every sample; None where there are too many packets for another one."""
+    """Return a reading with every sample; None where there are too many packets or flows for another one."""
     if trace.is_read_once:
         return reading
-    if sum(source["packets"] for source in reading.sources) > _MOST_PACKETS:
+    packets = sum(source["packets"] for source in reading.sources)
+    if packets > _MOST_PACKETS or reading.flow_count > _MOST_SAMPLED_FLOWS:
         return None
     return trace.read(*_SAMPLES)
 
 
-def _by_karn(samples: Reading) -> pl.DataFrame:
-    """Return the RTT samples that the table of flows counts."""
+def _drawn_rtts(flows: pl.DataFrame, samples: Reading) -> pl.DataFrame:
+    """Return the RTT samples of the directions that are drawn, of the kind that the table of flows counts."""
     import polars as pl
 
-    return samples.table("rtt").frame().filter(pl.col("method") == "ack")
+    most = (
+        flows.filter(pl.col("rtt_samples") > 0)
+        .sort("rtt_samples", "flow", "direction", descending=[True, False, False])
+        .group_by("source", maintain_order=True)
+        .head(STYLES)
+    )
+    own = samples.table("rtt").frame().filter(pl.col("method") == "ack")
+    return own.join(most, on=["flow", "direction"], how="semi")
 
 
 def _sequence(trace: Trace, flows: pl.DataFrame, samples: Reading) -> pl.DataFrame | None:
