@@ -50,7 +50,8 @@ def _too_many(flows: pl.DataFrame) -> tuple[Words, ...]:
     return (
         (
             "Not drawn: it takes every packet of a flow, and this trace is read once, or has too many "
-            "packets or flows. A filter of one connection, as in `tfrctrace report --filter 'port 5201'`, brings it back.",
+            "packets or flows. A filter of one connection, as in `tfrctrace report --filter 'port 5201'`, "
+            "brings it back.",
         ),
     )
 

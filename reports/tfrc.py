@@ -12,6 +12,7 @@ from tfrctrace.reports.parts import Cell, Curve, Figure, Heading, Row, Section, 
 from tfrctrace.reports.units import (
     counted,
     format_count,
+    format_duration_s,
     format_ms,
     format_rate_bps,
     format_share,
@@ -51,6 +52,15 @@ _HEADINGS: Final = (
     Heading("Goodput", meaning="unique payload over the duration of the direction"),
 )
 
+_FINDING_HEADINGS: Final = (
+    Heading("Flow", meaning="number of the conversation, as in the table of flows"),
+    Heading("Finding", numeric=False, meaning="what is wrong; docs/tfrc.md explains each"),
+    Heading("Whose", numeric=False, meaning="who should have done otherwise"),
+    Heading("Rule", numeric=False, meaning="where the rule stands"),
+    Heading("Times", meaning="how often it was found"),
+    Heading("First", meaning="from the start of the trace"),
+)
+
 
 def tfrc_section(traces: Sequence[DrawnTrace], results: Results, flows: pl.DataFrame) -> Section:
     """Return figures and table of the flows with reports of a TFRC receiver; empty without any."""
@@ -65,7 +75,14 @@ def tfrc_section(traces: Sequence[DrawnTrace], results: Results, flows: pl.DataF
     if not rows:
         return Section("tfrc", "TFRC state")
     figures = (figure for trace in traces for figure in _figures_of(trace, results))
-    return Section("tfrc", "TFRC state", ((_READING,),), figures=tuple(figures), tables=(_table(rows),))
+    findings = _findings_table(traces, results.table("findings"))
+    return Section(
+        "tfrc",
+        "TFRC state",
+        ((_READING,),),
+        figures=tuple(figures),
+        tables=(_table(rows),) if findings is None else (_table(rows), findings),
+    )
 
 
 def _figures_of(trace: DrawnTrace, results: Results) -> Iterator[Figure]:
@@ -237,5 +254,46 @@ def _row(row: dict[str, Any]) -> Row:
             Cell(format_rate_bps(row["x_recv_bps"]), sort=row["x_recv_bps"]),
             Cell(format_ms(row["srtt_ms"]), sort=row["srtt_ms"]),
             Cell(format_rate_bps(row["goodput_bps"]), sort=row["goodput_bps"]),
+        ),
+    )
+
+
+def _findings_table(traces: Sequence[DrawnTrace], findings: pl.DataFrame) -> TableView | None:
+    """Return what the ends of TFRC flows did against the rules, most frequent first; None if nothing."""
+    import polars as pl
+
+    kinds = (
+        findings.group_by("flow", "direction", "finding", "end", "rule", maintain_order=True)
+        .agg(pl.len().alias("times"), pl.col("time_ns").min().alias("first_ns"))
+        .sort("times", "flow", "finding", descending=[True, False, False])
+        .head(_MOST_ROWS)
+    )
+    if kinds.is_empty():
+        return None
+    trace_of = {flow: trace for trace in traces for flow in trace.flows["flow"].unique()}
+    return TableView(
+        "tfrc-findings",
+        "What a packet or an end of TFRC did against the rules, most frequent first; "
+        "`tfrctrace convert --what findings` has each one.",
+        _FINDING_HEADINGS,
+        tuple(
+            _finding_row(number, row, trace_of.get(row["flow"]))
+            for number, row in enumerate(kinds.iter_rows(named=True), start=1)
+        ),
+        sortable=True,
+    )
+
+
+def _finding_row(number: int, row: dict[str, Any], trace: DrawnTrace | None) -> Row:
+    first_s = None if trace is None else trace.seconds([row["first_ns"]])[0]
+    return Row(
+        f"tfrc-finding-{number}",
+        (
+            Cell(str(row["flow"]), sort=row["flow"]),
+            Cell(str(row["finding"]).replace("_", " ")),
+            Cell(row["end"]),
+            Cell(row["rule"]),
+            Cell(format_count(row["times"]), sort=row["times"]),
+            Cell(format_duration_s(first_s), sort=first_s),
         ),
     )

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from tfrctrace.reports.results import Results
     from tfrctrace.trace import Trace
 
-_TABLES: Final[tuple[TableName, ...]] = ("rounds", "variables", "feedback", "loss_events", "links")
+_TABLES: Final[tuple[TableName, ...]] = (
+    "rounds",
+    "variables",
+    "feedback",
+    "loss_events",
+    "findings",
+    "links",
+)
 """What one pass collects beside flows and bins; each grows with what happened, none with every packet."""
 
 _SAMPLES: Final[tuple[TableName, ...]] = ("rtt", "losses")

@@ -114,7 +114,7 @@ def test_the_table_is_bounded_and_says_so(small_trace):
         trace.flow(flow, **SENDER | {"fast_retransmissions": 1})
     (table,) = losses_section(trace.flows).tables
     assert len(table.rows) == MOST_FLOWS
-    assert "the 500 largest of 502 directions" in table.caption
+    assert "the 1,000 largest of 1,002 directions" in table.caption
 
 
 @pytest.mark.parametrize(

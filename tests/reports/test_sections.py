@@ -90,6 +90,21 @@ def test_what_a_tfrc_receiver_said_and_its_sender_made_of_it_is_drawn(with_tfrc)
     assert texts(section.tables[0])[0][2:6] == ["4", "2", "2.00 %", "600 kbit/s"]
 
 
+def test_what_an_end_of_tfrc_did_against_the_rules_is_counted(with_tfrc):
+    trace, tables = with_tfrc
+    found = {"flow": 1, "direction": "fwd", "end": "sender", "rule": "RFC 5348 section 4.6"}
+    rows = [
+        found | {"finding": name, "time_ns": START_NS + seconds * 10**9}
+        for name, seconds in (("too_fast", 2), ("rare_one", 1), ("too_fast", 3))
+    ]
+    tables["findings"] = table("findings", *rows)
+    section = tfrc_section(traces_of(trace), trace.results(tables=tables), trace.flows)
+    assert texts(section.tables[1]) == [
+        ["1", "too fast", "sender", "RFC 5348 section 4.6", "2", "2.00 s"],
+        ["1", "rare one", "sender", "RFC 5348 section 4.6", "1", "1.00 s"],
+    ]
+
+
 def competing(trace, *rates: int) -> dict[str, object]:
     """Metrics as `tfrctrace metrics` tells them of flows that send `rates` bytes in each of 100 bins."""
     for flow, rate in enumerate(rates, start=1):
