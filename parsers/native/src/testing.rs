@@ -5,13 +5,17 @@ use std::sync::Arc;
 
 use crate::analysis::{Analysis, Options};
 use crate::bins::BinWidth;
+use crate::columns::details::DetailRows;
 use crate::columns::links::{LinkRows, LinkSampleRows};
+use crate::columns::rounds::RoundRows;
 use crate::columns::rtp::RtpSourceRows;
 use crate::columns::tfrc::{FeedbackRows, FindingRows, LossEventRows, LossIntervalRows};
+use crate::columns::transits::TransitRows;
 use crate::columns::{BinRows, FlowRows, LossRows, Rows, RttRows, VariableRows};
 use crate::flow::delivery::Delivery;
 use crate::flow::key::Side;
 use crate::input::{Input, Progress};
+use crate::pair::Tap;
 use crate::reading::Reading;
 use crate::source::InputFormat;
 
@@ -32,11 +36,25 @@ pub fn analyse_bytes_as(bytes: Vec<u8>, format: &str) -> Analysis {
     analyse(bytes, known)
 }
 
-fn analyse(bytes: Vec<u8>, format: Option<InputFormat>) -> Analysis {
-    let options = Options {
+/// Analyse two captures of one path.
+pub fn analyse_pair_of_bytes(captures: [Vec<u8>; 2]) -> Analysis {
+    let open = |tap: Tap| reading_of(captures[tap as usize].clone(), None);
+    let mut analysis = Analysis::new(Options { transits: true, ..everything() });
+    let outcome = analysis.read_pair_from(&open, None, None);
+    assert!(outcome.is_ok(), "without a filter nothing can be refused: {outcome:?}");
+    analysis.finish();
+    let transits = analysis.pairing.as_ref().map_or(0, |pairing| pairing.transits.kept.len());
+    assert!(transits <= MAX_SAMPLES);
+    analysis
+}
+
+fn everything() -> Options {
+    Options {
         bins: Some(BinWidth::Adaptive),
         rtt: true,
         losses: true,
+        rounds: true,
+        details: true,
         links: true,
         feedback: true,
         loss_events: true,
@@ -47,11 +65,18 @@ fn analyse(bytes: Vec<u8>, format: Option<InputFormat>) -> Analysis {
         max_samples: MAX_SAMPLES,
         max_decompressed_bytes: MAX_DECOMPRESSED_BYTES,
         ..Options::default()
-    };
+    }
+}
+
+fn reading_of(bytes: Vec<u8>, format: Option<InputFormat>) -> Reading {
     let progress = Arc::new(Progress::default());
     let input = Input::from_reader(Box::new(Cursor::new(bytes)), MAX_DECOMPRESSED_BYTES, &progress);
-    let reading = Reading::with_input("bytes", input, format, &progress);
-    let mut analysis = Analysis::new(options);
+    Reading::with_input("bytes", input, format, &progress)
+}
+
+fn analyse(bytes: Vec<u8>, format: Option<InputFormat>) -> Analysis {
+    let reading = reading_of(bytes, format);
+    let mut analysis = Analysis::new(everything());
     let outcome = analysis.read_from(reading, None);
     assert!(outcome.is_ok(), "without a filter nothing can be refused: {outcome:?}");
     analysis.finish();
@@ -82,7 +107,7 @@ pub fn check_tables(analysis: Analysis) {
     }
     let analysis = Arc::new(analysis);
     let first_flow = 1;
-    let tables: [Box<dyn Rows>; 12] = [
+    let tables: [Box<dyn Rows>; 15] = [
         Box::new(LinkRows { analysis: Arc::clone(&analysis) }),
         Box::new(LinkSampleRows { analysis: Arc::clone(&analysis) }),
         Box::new(FlowRows { analysis: Arc::clone(&analysis), first_flow }),
@@ -95,6 +120,9 @@ pub fn check_tables(analysis: Analysis) {
         Box::new(LossEventRows { analysis: Arc::clone(&analysis), first_flow }),
         Box::new(LossIntervalRows { analysis: Arc::clone(&analysis), first_flow }),
         Box::new(FindingRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(RoundRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(DetailRows::new(Arc::clone(&analysis), first_flow)),
+        Box::new(TransitRows { analysis: Arc::clone(&analysis), first_flow }),
     ];
     for table in tables {
         let batch = table.batch(0, table.len());

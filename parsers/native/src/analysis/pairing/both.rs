@@ -9,6 +9,7 @@ use crate::error::{Problem, ProblemKind, ReadError};
 use crate::filter::Compiler;
 use crate::flow::key::Side;
 use crate::input::Progress;
+use crate::pair::Tap;
 use crate::pair::merge::for_each_packet;
 use crate::pair::survey::Survey;
 use crate::reading::Reading;
@@ -25,10 +26,19 @@ impl Analysis {
         compiler: Option<&dyn Compiler>,
         progress: &Arc<Progress>,
     ) -> Result<(), String> {
-        let open = |source: &OsStr| {
-            Reading::open(source, self.options.format, self.options.max_decompressed_bytes, progress)
-        };
-        let mut readings = sources.map(open);
+        let (format, most_bytes) = (self.options.format, self.options.max_decompressed_bytes);
+        let open = |tap: Tap| Reading::open(sources[tap as usize], format, most_bytes, progress);
+        self.read_pair_from(&open, given_offset_ns, compiler)
+    }
+
+    /// The same for captures that are opened elsewhere, each twice.
+    pub fn read_pair_from(
+        &mut self,
+        open: &dyn Fn(Tap) -> Reading,
+        given_offset_ns: Option<i64>,
+        compiler: Option<&dyn Compiler>,
+    ) -> Result<(), String> {
+        let mut readings = Tap::BOTH.map(open);
         if !readings.iter().all(Reading::is_capture) {
             self.refuse(readings);
             return Ok(());
@@ -39,11 +49,12 @@ impl Analysis {
         let transits = Samples::new(self.options.transits, self.options.max_samples);
         let mut pairing = Pairing::new(surveys, given_offset_ns, transits);
         if pairing.estimate.is_none() {
+            let source = readings[0].source().to_owned();
             self.refuse(readings);
-            self.complain(sources[0], &pairing);
+            self.complain(source, &pairing);
             return Ok(());
         }
-        let mut readings = sources.map(open);
+        let mut readings = Tap::BOTH.map(open);
         let mut summaries = [0, 1].map(|tap: usize| SourceSummary::new(readings[tap].source()));
         let clock = pairing.clock;
         for_each_packet(&mut readings, compiler, &clock, &mut summaries, |tap, packet, asides, summary| {
@@ -61,7 +72,7 @@ impl Analysis {
         let sent_ns = |transit: &Transit| transit.near.or(transit.far).map(|place| place.0);
         pairing.transits.kept.sort_by_key(sent_ns);
         if let Some(error) = pairing.remark() {
-            let [_, source] = sources.map(|source| source.to_string_lossy().into_owned());
+            let source = readings[1].source().to_owned();
             self.problems.push(Problem { source, packet: None, packets_before: 0, error });
         }
         for (reading, summary) in readings.into_iter().zip(summaries) {
@@ -90,7 +101,7 @@ impl Analysis {
     }
 
     /// Say that the captures have nothing in common.
-    fn complain(&mut self, source: &OsStr, pairing: &Pairing) {
+    fn complain(&mut self, source: String, pairing: &Pairing) {
         let [first, second] = &pairing.surveys;
         let message = format!(
             "none of its {} TCP, UDP and DCCP packets is among the {} of the other capture",
@@ -98,7 +109,6 @@ impl Analysis {
         );
         let hint = "a pair shows the same packets at two places; a NAT or tunnel in between changes them";
         let error = ReadError::whole(ProblemKind::NotAPair, message).hint(hint);
-        let source = source.to_string_lossy().into_owned();
         self.problems.push(Problem { source, packet: None, packets_before: 0, error });
     }
 }

@@ -10,6 +10,8 @@
 
 mod both;
 mod packets;
+#[cfg(test)]
+mod tests;
 
 use hashbrown::HashMap;
 
