@@ -172,14 +172,14 @@ _CLASSES: Final = (
         "",
         "packets longer than the wire carries: the capture took them before segmentation offload cut them, "
         "or after it joined them",
-        "as retransmitted_packets, or no SYN with the maximum segment size",
+        "as retransmitted_packets, or neither a SYN nor long segments told how long packets are",
     ),
     Column(
         "wire_segments",
         "uint64",
         "",
-        "data packets as the wire carried them: a super-segment counts as often as the maximum segment size "
-        "goes into it",
+        "data packets as the wire carried them: a super-segment counts as often as the longest packet goes "
+        "into it",
         "as super_segments",
     ),
     Column(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import struct
 import warnings
 from pathlib import Path
 from typing import Any
@@ -91,6 +93,24 @@ def test_a_router_that_shows_each_packet_twice_has_the_classes_of_the_sender() -
     # what the router's queue dropped it shows once: `tc -s qdisc` counted 22
     assert router["packets"] - router["capture_duplicates"] == 22
     assert (router["vantage"], sender["vantage"]) == ("middle", "sender")
+
+
+def test_without_a_syn_long_segments_tell_how_many_packets_they_were(tmp_path: Path) -> None:
+    name = "linux-one-reno-offload-on-snd.pcap.gz"
+    whole = main_flow(flows_of(name))
+    content = gzip.decompress((CAPTURES / name).read_bytes())
+    kept, at = bytearray(content[:24]), 24
+    while at < len(content):
+        (captured,) = struct.unpack_from("<I", content, at + 8)
+        record = content[at : at + 16 + captured]
+        # Ethernet and IPv4 without options: the flags of TCP stand at 47
+        is_syn = len(record) > 16 + 47 and record[16 + 47] & 0x02
+        kept += b"" if is_syn else record
+        at += len(record)
+    (tmp_path / "midstream.pcap").write_bytes(kept)
+    row = main_flow(tfrctrace.open(tmp_path / "midstream.pcap").flows.to_dicts())
+    assert row["super_segments"] == whole["super_segments"] > 0
+    assert row["wire_segments"] == whole["wire_segments"]
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,43 @@
 //! Analyse captures without Python, for profilers:
-//! `cargo run --profile profiling --example analyse -- FILE`.
+//! `cargo run --profile profiling --example analyse -- FILE...`, or `-- --pair FIRST SECOND` for two
+//! captures of one path.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use tfrctrace_native::analysis::{Analysis, Options};
 use tfrctrace_native::input::Progress;
 
 fn main() {
-    for source in std::env::args_os().skip(1) {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let [option, first, second] = arguments.as_slice()
+        && option == "--pair"
+    {
         let mut analysis = Analysis::new(Options::default());
-        if let Err(words) = analysis.read(&source, None, &Arc::new(Progress::default())) {
-            eprintln!("{words}");
-        }
-        let packets: u64 = analysis.sources.iter().map(|source| source.packets).sum();
-        println!("{}: {packets} packets, {} flows", source.display(), analysis.flows.len());
-        for problem in &analysis.problems {
-            println!("  {}", problem.error.message);
-        }
+        report(&analysis.read_pair([first, second], None, None, &Arc::new(Progress::default())));
+        analysis.finish();
+        describe(&analysis);
+        return;
+    }
+    for source in arguments {
+        let mut analysis = Analysis::new(Options::default());
+        report(&analysis.read(&source, None, &Arc::new(Progress::default())));
+        describe(&analysis);
+    }
+}
+
+fn report(outcome: &Result<(), String>) {
+    if let Err(words) = outcome {
+        eprintln!("{words}");
+    }
+}
+
+fn describe(analysis: &Analysis) {
+    for source in &analysis.sources {
+        println!("{}: {} packets", source.source, source.packets);
+    }
+    println!("{} flows", analysis.flows.len());
+    for problem in &analysis.problems {
+        println!("  {}", problem.error.message);
     }
 }

@@ -97,17 +97,12 @@ impl Half {
         position == self.next - 1 && self.acknowledged == self.next
     }
 
-    fn is_window_closed(&self) -> bool {
+    pub(super) fn is_window_closed(&self) -> bool {
         self.window_end <= self.acknowledged
     }
 
     fn kind_of_probe(&self) -> Class {
         if self.is_window_closed() { Class::ZeroWindowProbe } else { Class::KeepAlive }
-    }
-
-    /// Packets on the wire that carry `bytes`.
-    pub(super) fn packets_of(&self, bytes: u32) -> u32 {
-        self.longest.map_or(1, |longest| bytes.div_ceil(longest.get())).max(1)
     }
 
     fn class_of_repeated(
@@ -289,22 +284,6 @@ impl Half {
         let unseen = self.trouble_mut().unseen_mut();
         unseen.events.note(lost_ns, rtt_ns, segments);
         unseen.remember(Repaired { start: placed.start, end: placed.end, segments, number });
-    }
-
-    /// A packet of `payload` that no link carries, or that fills the window.
-    #[cold]
-    pub(super) fn note_unusual_size(&mut self, payload: u32) {
-        let packets = self.packets_of(payload);
-        let is_full = self.next >= self.window_end;
-        let is_probe = is_full && payload == 1 && self.is_window_closed();
-        let trouble = self.trouble_mut();
-        if is_probe {
-            trouble.tally.classes.add(Class::ZeroWindowProbe, 1);
-        }
-        let oddities = trouble.oddities_mut();
-        oddities.super_segments = oddities.super_segments.saturating_add(u32::from(packets > 1));
-        oddities.extra_segments = oddities.extra_segments.saturating_add(u64::from(packets - 1));
-        oddities.window_full = oddities.window_full.saturating_add(u32::from(is_full && !is_probe));
     }
 }
 

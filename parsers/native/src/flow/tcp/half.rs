@@ -57,7 +57,8 @@ pub struct Half {
     pub(super) window_end: i64,
     /// Data segments seen.
     pub(super) segments: u32,
-    /// The longest payload of a packet on the wire, if the handshake told it.
+    /// The longest payload of a packet on the wire: of the handshake, learned, or for want of these the
+    /// usual one (`lengths.rs`).
     pub(super) longest: Option<NonZeroU32>,
     /// What only a direction with trouble has.
     pub(super) trouble: Option<Box<Trouble>>,
@@ -82,6 +83,8 @@ pub struct Half {
     pub(super) ttl: u8,
     /// By how much its windows are shifted, if both SYNs told.
     pub(super) window_shift: Option<u8>,
+    /// Whether nothing told how long packets are.
+    pub(super) longest_is_usual: bool,
     /// Whether a SYN did not permit SACK.
     pub(super) refuses_sack: bool,
     /// Whether this side's SYN did.
@@ -163,7 +166,7 @@ impl Half {
 
     /// Data segments as the wire carried them; None if their length is not known.
     pub fn wire_segments(&self) -> Option<u64> {
-        self.longest?;
+        self.known_longest()?;
         Some(u64::from(self.segments).saturating_add(self.oddities().extra_segments))
     }
 

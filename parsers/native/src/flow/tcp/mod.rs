@@ -17,6 +17,7 @@ mod flight;
 #[cfg(test)]
 mod flight_tests;
 mod half;
+mod lengths;
 mod loss_events;
 mod order;
 mod placing;
@@ -344,7 +345,7 @@ impl Connection {
         let longest = mss.and_then(|mss| NonZeroU32::new(mss.saturating_sub(options)));
         for half in &mut self.halves {
             half.window_shift = if is_scaled { half.window_scale } else { Some(0) };
-            (half.refuses_sack, half.longest) = (refuses_sack, longest);
+            (half.refuses_sack, half.longest, half.longest_is_usual) = (refuses_sack, longest, false);
         }
     }
 

@@ -53,6 +53,9 @@ impl Half {
         self.progress_ns = segment.time_ns;
         self.place = segment.carrier.place;
         self.ttl = segment.carrier.ttl;
+        if syn == 0 {
+            self.suppose_usual_length();
+        }
         if segment.tcp.flags.has(TcpFlags::RST) {
             return;
         }

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use super::class::{Class, Counts, Evidence};
+use super::lengths::Learning;
 use super::loss_events::LossEvents;
 use super::scoreboard::Scoreboard;
 use super::unseen::Unseen;
@@ -102,6 +103,8 @@ pub struct Oddities {
     pub super_segments: u32,
     /// Packets on the wire that they stand for, beyond themselves.
     pub extra_segments: u64,
+    /// What long segments have told of the length of packets.
+    pub learning: Learning,
     /// Whether copies of packets had passed a router between two interfaces of the capture.
     pub is_forwarded: bool,
 }
