@@ -74,6 +74,9 @@ _SAMPLES: Final = (
 _OF_TFRC: Final = ("flows", "feedback", "loss_events", "loss_intervals", "findings")
 """Tables for which the parameters of TFRC's agents matter."""
 
+_OF_NUMBERS: Final = ("flows", "feedback", "rtp_sources", "loss_events", "loss_intervals")
+"""Tables for which the numbers in datagrams matter."""
+
 _OF_VANTAGE: Final = ("flows", "feedback", "loss_intervals")
 """Tables of which the place of the capture tells what can be known."""
 
@@ -194,8 +197,8 @@ def _refuse_contradictions(
         raise UsageError("`--layer` chooses what is counted, and the table of packets has every layer")
     if vantage != "auto" and what not in _OF_VANTAGE:
         raise UsageError(f"`--vantage` is for `--what {'`, `'.join(_OF_VANTAGE)}` only")
-    if dissect and what != "flows":
-        raise UsageError("`--dissect` gives delivery and jitter of flows, so it is for `--what flows` only")
+    if dissect and what not in _OF_NUMBERS:
+        raise UsageError(f"`--dissect` is for `--what {'`, `'.join(_OF_NUMBERS)}` only")
     if bin_width is not None and what != "bins":
         raise UsageError("`--bin-width` is for `--what bins` only")
     if tfrc and what not in _OF_TFRC:
