@@ -23,6 +23,7 @@ def perform_study(run, tmp_path):
     """Return a function that runs `tfrctrace experiment` with a cache of its own."""
 
     def perform(study, *arguments, **more):
-        return run("experiment", study, "--cache", tmp_path / "cache", *arguments, **more)
+        # other processes start for longer than these small runs take; who wants them says so
+        return run("experiment", study, "--cache", tmp_path / "cache", "--jobs", "1", *arguments, **more)
 
     return perform
