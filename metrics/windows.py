@@ -152,11 +152,11 @@ def windowed(bins: pl.DataFrame, windows: Windows, column: str) -> pl.DataFrame:
     import polars as pl
 
     window = (bins["time_ns"].to_numpy() - windows.start_ns) // windows.width_ns
-    columns = (bins["flow"].to_numpy(), window, bins[column].cast(pl.UInt64).to_numpy())
-    counts = (window >= 0) & (window < windows.count) & (columns[2] > 0)
+    flow, sizes = bins["flow"].to_numpy(), bins[column].cast(pl.UInt64).to_numpy()
+    counts = (window >= 0) & (window < windows.count) & (sizes > 0)
     if not counts.all():
-        columns = tuple(np.compress(counts, one) for one in columns)  # type: ignore[assignment]
-    return _merged(*columns, bins.schema["flow"])
+        flow, window, sizes = (np.compress(counts, one) for one in (flow, window, sizes))
+    return _merged(flow, window, sizes, bins.schema["flow"])
 
 
 def joined(frame: pl.DataFrame, factor: int, count: int) -> pl.DataFrame:
@@ -248,29 +248,26 @@ def power_sums(frame: pl.DataFrame, by: Literal["flow", "window"]) -> pl.DataFra
     import polars as pl
 
     keys, sizes = frame[by].to_numpy(), frame["bytes"].to_numpy()
-    if by == "flow" or not len(keys) or keys.max() >= _SPARSE * len(keys):
-        order = slice(None) if by == "flow" else np.argsort(keys, kind="stable")
+    is_dense = by == "window" and bool(len(keys)) and keys.max() < _SPARSE * len(keys)
+    if by == "window" and not is_dense:
+        order = np.argsort(keys, kind="stable")
         keys, sizes = keys[order], sizes[order]
-        first = first_of_each(keys)
-        most, limit = int(np.diff(np.append(first, len(keys))).max(initial=0)), _UINT64_VALUES
-    else:
-        most, limit = int(np.bincount(keys).max()), _EXACT_FLOATS
-    if int(sizes.max(initial=0)) ** 2 * most >= limit:
+    first = first_of_each(keys)
+    in_each = np.bincount(keys) if is_dense else np.diff(np.append(first, len(keys)))
+    limit = _EXACT_FLOATS if is_dense else _UINT64_VALUES
+    if int(sizes.max(initial=0)) ** 2 * int(in_each.max(initial=0)) >= limit:
         # sums of 128 bits take many times as long, and are hardly ever needed
         size = pl.col("bytes").cast(pl.Int128)
         sums = frame.group_by(by).agg(size.sum().alias("sum"), (size * size).sum().alias("squares"))
         return sums.sort(by)
-    if limit == _UINT64_VALUES:
-        keys, total, squares = (
-            keys[first],
-            np.add.reduceat(sizes, first),
-            np.add.reduceat(sizes * sizes, first),
-        )
-    else:
+    if is_dense:
         # floats add whole numbers below 2^53 exactly, in any order
         every, of_squares = np.bincount(keys, weights=sizes), np.bincount(keys, weights=sizes * sizes)
         keys = every.nonzero()[0]
-        total, squares = every[keys].astype(np.int64), of_squares[keys].astype(np.int64)
+        total, squares = (sums[keys].astype(np.int64).tolist() for sums in (every, of_squares))
+    else:
+        keys = keys[first]
+        total, squares = (np.add.reduceat(one, first).tolist() for one in (sizes, sizes * sizes))
     exact = {"sum": pl.Series(total, dtype=pl.Int128), "squares": pl.Series(squares, dtype=pl.Int128)}
     return pl.DataFrame({by: pl.Series(keys, dtype=frame.schema[by]), **exact})
 
