@@ -11,6 +11,8 @@ pub mod class;
 #[cfg(test)]
 mod class_tests;
 mod copies;
+#[cfg(test)]
+mod copies_tests;
 mod ecn;
 mod finding;
 mod flight;
