@@ -46,7 +46,9 @@ def drive(controller: Controller, recording: Recording) -> Iterator[tuple[int, s
     for report, is_known in zip(recording.steps(), (value is not None for value in limited), strict=True):
         yield from expiries(report.time_s)
         if not is_known and decided and recording.sends.height:
-            is_limited = report.sent_bytes < DATA_LIMITED_SHARE * decided.x * report.interval_s
+            # one packet more or less is no sign
+            sent_bytes = report.sent_bytes + recording.segment_bytes
+            is_limited = sent_bytes < DATA_LIMITED_SHARE * decided.x * report.interval_s
             report = replace(report, is_data_limited=is_limited)  # noqa: PLW2901  one report, completed
         decided = controller.on_feedback(report)
         since_s = report.time_s

@@ -43,9 +43,7 @@ def received_reports(
         event.cast(pl.UInt32).alias("loss_events"),
         event.cast(pl.UInt32).alias("lost_packets"),
         pl.lit(0, dtype=pl.UInt32).alias("timeouts"),
-        pl.coalesce(pl.col("data_limited").cast(pl.Boolean), _data_limited(packets, known)).alias(
-            "is_data_limited"
-        ),
+        _data_limited(packets, known).alias("is_data_limited"),
     )
     return Made(reports=reports, notes=_notes(told))
 
@@ -61,14 +59,19 @@ def _told(reported: pl.DataFrame) -> pl.DataFrame:
 
 
 def _data_limited(packets: pl.DataFrame, reported: pl.DataFrame) -> pl.Series:
-    """Return whether the sender sent less than nine tenths of what it might; null where that is not known."""
+    """Return whether the sender sent less than nine tenths of what it might; null where that is not known.
+
+    It might send X, or X_inst where that is less: a sender that yields to a growing queue has more to send.
+    One packet more or less is no sign, as reports on loss events cover short intervals.
+    """
     import numpy as np
     import polars as pl
 
     times = reported["received_ns"].to_numpy()
-    x_bps = reported["x_bps"].shift(1)
+    x_bps = reported.select(pl.min_horizontal("x_bps", "x_inst_bps").shift(1)).to_series()
     allowed = x_bps.to_numpy() * np.diff(times, prepend=times[:1]) / 8e9
-    limited = pl.Series(sent_between(packets, times) < DATA_LIMITED_SHARE * allowed)
+    sent = sent_between(packets, times) + packets["payload_bytes"].to_numpy().max(initial=0)
+    limited = pl.Series(sent < DATA_LIMITED_SHARE * allowed)
     return pl.select(pl.when(x_bps.is_not_null()).then(limited)).to_series()
 
 

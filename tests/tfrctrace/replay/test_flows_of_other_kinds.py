@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +19,9 @@ if TYPE_CHECKING:
 
     from tfrctrace.replay.replayed import Replayed
 
-CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
-NS2 = Path(__file__).resolve().parents[2] / "data" / "ns2"
+ROOT = Path(__file__).resolve().parents[3]
+CAPTURES = ROOT / "tests" / "data" / "captures"
+NS2 = ROOT / "tests" / "data" / "ns2"
 
 
 def replayed(name: str, *algorithms: str, **options: Any) -> Replayed:
@@ -86,6 +90,19 @@ def test_a_round_trip_time_is_borrowed_from_a_tcp_flow_of_the_same_path() -> Non
     found = replayed("linux-udp-vs-tcp-snd.pcap.gz")
     (recording,) = (one for one in found.recordings if one.transport == "udp")
     assert any("borrowed from flow" in note for note in recording.notes)
+
+
+def test_a_ccid_3_sender_is_replayed_to_the_last_bit(tmp_path: Path) -> None:
+    # the script's sender is a loop of its own that obeys RFC 5348, and wrote down its X at each report
+    capture, truth = tmp_path / "sender.pcap.gz", tmp_path / "truth.json"
+    script = ROOT / "sample_traces" / "tfrc_connection.py"
+    subprocess.run([sys.executable, script, "--at", "sender", capture, truth], check=True)
+    steps = tfrctrace.open(capture).replay("tfrc").filter(pl.col("event") == "report")
+    reports = json.loads(truth.read_text())["reports"]
+    assert steps.height == len(reports)
+    for ours, theirs in zip(steps.iter_rows(named=True), reports, strict=True):
+        assert ours["x_bps"] / 8 == pytest.approx(theirs["x"], rel=1e-9)
+        assert ours["r_ms"] / 1e3 == pytest.approx(theirs["r_s"], rel=1e-9)
 
 
 def test_a_flow_of_a_simulation_needs_no_reports() -> None:

@@ -21,13 +21,11 @@ def feedback(*rows: dict[str, Any]) -> pl.DataFrame:
         "x_recv_bps": 8e5,
         "reported_x_recv_bps": None,
         "x_bps": None,
-        "data_limited": None,
+        "x_inst_bps": None,
     }
     made = [{**usual, "received_ns": 100_000_000 * place, **row} for place, row in enumerate(rows, start=1)]
-    names = ("rtt_ms", "p", "reported_p", "x_recv_bps", "reported_x_recv_bps", "x_bps")
-    return pl.DataFrame(
-        made, schema_overrides={**dict.fromkeys(names, pl.Float64), "data_limited": pl.UInt32}
-    )
+    names = ("rtt_ms", "p", "reported_p", "x_recv_bps", "reported_x_recv_bps", "x_bps", "x_inst_bps")
+    return pl.DataFrame(made, schema_overrides=dict.fromkeys(names, pl.Float64))
 
 
 def frame(
@@ -61,13 +59,10 @@ def test_what_a_report_does_not_say_is_counted() -> None:
 
 
 def test_what_a_report_names_counts_more_than_what_was_rebuilt() -> None:
-    reports = feedback(
-        {"reported_p": 0.02, "reported_x_recv_bps": 9e5}, {}, {"data_limited": 1, "x_bps": 1.0}
-    )
+    reports = feedback({"reported_p": 0.02, "reported_x_recv_bps": 9e5}, {})
     found = frame(reports)
-    assert found["p"].to_list() == [0.02, 0.01, 0.01]
-    assert found["x_recv_bps"].to_list() == [9e5, 8e5, 8e5]
-    assert found["is_data_limited"].to_list() == [None, None, True]
+    assert found["p"].to_list() == [0.02, 0.01]
+    assert found["x_recv_bps"].to_list() == [9e5, 8e5]
 
 
 def test_reports_without_any_round_trip_time_need_one() -> None:
@@ -116,3 +111,9 @@ def test_the_interval_in_which_less_was_sent_than_allowed_was_data_limited() -> 
     limited = frame(reports, sends)["is_data_limited"].to_list()
     # 10 kB are allowed in 100 ms: 11 kB were sent, then 100 bytes; of the last interval X is not known
     assert limited == [None, False, True, None]
+
+
+def test_a_sender_that_yields_to_a_queue_has_more_to_send() -> None:
+    reports = feedback({"x_bps": 800_000.0, "x_inst_bps": 400_000.0}, {})
+    sends = pl.DataFrame({"time_ns": [110_000_000], "payload_bytes": [5000]})
+    assert frame(reports, sends)["is_data_limited"].to_list() == [None, False]

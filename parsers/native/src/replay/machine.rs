@@ -152,6 +152,14 @@ impl Machine {
         }
     }
 
+    /// The rate that packets leave with: the allowed one, or less while the queue grows (section 4.5).
+    pub fn sending_rate(&self) -> f64 {
+        match self {
+            Self::Rfc(sender, _) => sender.x().min(sender.x_inst()),
+            Self::Ns2(sender) => sender.rate,
+        }
+    }
+
     /// A packet of `bytes` payload is sent. Only ns-2's rules depend on each of them.
     pub fn on_sent(&mut self, time: f64, bytes: u32) {
         if let Self::Ns2(sender) = self {

@@ -107,8 +107,12 @@ impl Replay<'_> {
     }
 
     fn looks_data_limited(&self, time: f64) -> bool {
-        let allowed = self.machine.x() * (time - self.last_report);
-        !self.recording.sends.is_empty() && (self.bytes as f64) < DATA_LIMITED_SHARE * allowed
+        let allowed = self.machine.sending_rate() * (time - self.last_report);
+        // One packet more or less is no sign: reports on loss events cover short intervals.
+        let packet = self.sent.checked_sub(1).and_then(|last| self.recording.sends.get(last));
+        packet.is_some_and(|packet| {
+            (self.bytes.saturating_add(u64::from(packet.1)) as f64) < DATA_LIMITED_SHARE * allowed
+        })
     }
 
     /// Packets sent up to then. ns-2's agent lives through its timers with each of them.
