@@ -71,7 +71,7 @@ docs: $(STAMPS)/tfrctrace $(STAMPS)/docs ## write the generated pages and build 
 screenshot: demo ## take the README's picture of a report again (needs chromium)
 	$(BIN)/tfrctrace report --quiet sample_traces/two-flows.pcapng.gz -o demo/picture.html
 	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --blink-settings=preferredColorScheme=1 \
-		--window-size=1100,1480 --screenshot=demo/picture.png file://$(CURDIR)/demo/picture.html
+		--virtual-time-budget=4000 --window-size=1200,2020 --screenshot=demo/picture.png file://$(CURDIR)/demo/picture.html
 	$(BIN)/python -c "from PIL import Image; Image.open('demo/picture.png').convert('RGB').quantize(128).save('docs/images/report.png', optimize=True)"
 
 clean: ## remove everything that was made here
