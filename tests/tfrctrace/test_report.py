@@ -82,3 +82,20 @@ def test_results_that_are_not_there_are_an_error(run, tmp_path):
 def test_no_report_is_written_when_nothing_can_be_read(run, tmp_path):
     assert run("report", "nowhere.pcap").status == 3
     assert not list(tmp_path.iterdir())
+
+
+EDGES = {
+    "time 0": (0, 20, "0.000 s"),
+    "year 2100": (4_102_444_810, 20, "2100-01-01 00:00:10"),
+    "one packet": (1_700_000_000, 1, "The only packet is of"),
+}
+
+
+@pytest.mark.parametrize("edge", EDGES)
+def test_a_trace_at_the_edge_has_a_useful_page(run, write_capture, conversation, edge):
+    start_s, packets, shown = EDGES[edge]
+    write_capture("edge.pcap", conversation()[:packets], start_s=start_s)
+    outcome = run("report", "edge.pcap", "-o", "-")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert shown in outcome.out.replace("\u00a0", " ")
+    assert 'id="flow-1"' in outcome.out
