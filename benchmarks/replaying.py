@@ -1,7 +1,7 @@
 """Time each built-in kind of TFRC on a recording of a million reports; print seconds by algorithm as JSON.
 
-`python benchmarks/replaying.py [REPORTS]`. The recording is computed, the same each time: reports 50 ms apart, with
-round-trip times that swing, a loss event each two seconds, and a packet each 5 ms.
+`python benchmarks/replaying.py [REPORTS]`. The recording is computed, the same each time: reports 50 ms apart,
+with round-trip times that swing, a loss event each two seconds, and a packet each 5 ms.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ COMMANDS: Final = {
     "convert": "tfrctrace convert link.pcapng --what rtt -o rtt.parquet",
     "metrics": "tfrctrace metrics --label 'reno=port 5201' --warmup 5s link.pcapng",
     "experiment": "tfrctrace experiment study.toml -o results",
-    "compare": "tfrctrace compare 'runs/red-*.tr' 'runs/droptail-*.tr' --metric jain",
+    "compare": "tfrctrace compare red.tr droptail.tr --metric jain",
     "replay": "tfrctrace replay --algorithm tfrc,tfrc-veno --profile ns2 out.tr",
     "capacity": "tfrctrace capacity --station 11 --station 5.5 --downloads 3",
 }

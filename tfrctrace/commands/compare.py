@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tfrctrace.commands.options import Filter, Format, Jobs, Layer, Quiet, RunCache, Strict, check_place
-from tfrctrace.commands.watching import watched
 from tfrctrace.console import Console
+from tfrctrace.experiment.progress import watched
 from tfrctrace.measuring import Basis  # noqa: TC001  Typer reads the annotation
 from tfrctrace.reports.comparison import ComparisonFormat  # noqa: TC001  Typer reads the annotation
 from tfrctrace.trace import LEAST_PACKETS

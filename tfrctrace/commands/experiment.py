@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfrctrace.commands.options import Jobs, Quiet, RunCache, Strict  # noqa: TC001  Typer reads the annotations
-from tfrctrace.commands.watching import watched
 from tfrctrace.console import CHECK_FAILED, DONE, Console
 from tfrctrace.errors import UsageError, input_problem
 from tfrctrace.experiment.files import FORMATS, check_formats
+from tfrctrace.experiment.progress import watched
 
 if TYPE_CHECKING:
     from tfrctrace.experiment.performing import Results
