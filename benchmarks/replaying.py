@@ -1,6 +1,6 @@
 """Time each built-in kind of TFRC on a recording of a million reports; print seconds by algorithm as JSON.
 
-`python benchmarks/replaying.py [REPORTS]`. The recording is computed, the same each time: reports 50 ms apart,
+`python benchmarks/replaying.py [REPORTS]`. The recording is computed, always the same: reports 50 ms apart,
 with round-trip times that swing, a loss event each two seconds, and a packet each 5 ms.
 """
 
