@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from tfrctrace.parsers._native import Problem
 
+UNUSED: Final = "unused_label"
+"""Kind of the problem with a rule that fits no flow."""
+
 _SYNTAX: Final = (
     "write NAME=CONDITION [and CONDITION], with conditions `port N`, `host ADDRESS` (also with `src` or "
     "`dst` before them), `flow N`, `flow_id N`, `transport NAME` and `source FILE`"
@@ -54,7 +57,7 @@ def with_labels(flows: pl.DataFrame, rules: Sequence[Rule]) -> tuple[pl.DataFram
             pl.all_horizontal(*map(_expression, rule.conditions)).fill_null(value=False)
         ).to_series()
         if not fits.any():
-            problems.append(input_problem(rule.text, "label", "fits no flow", severity="warning"))
+            problems.append(input_problem(rule.text, UNUSED, "fits no flow", severity="warning"))
         elif (fits & taken).any():
             both = ", ".join(map(str, flows.filter(fits & taken)["flow"].unique().sort().to_list()[:5]))
             problems.append(

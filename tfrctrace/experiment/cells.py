@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfrctrace.experiment.quantities import NO_FLOW
 from tfrctrace.experiment.study import GROUP
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ class Cell:
     def mean(self) -> float | None:
         """Mean of the values; None if there is none."""
         return self.student.mean if self.student else None
+
+    @property
+    def has_flows(self) -> bool:
+        """Whether a run of the scenario has a flow of the group at all."""
+        return bool(self.values) or self.reason != NO_FLOW
 
     def axis(self, name: str) -> Value | None:
         """Return the value of a parameter, or the group."""

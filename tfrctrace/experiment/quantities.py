@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tfrctrace.experiment.study import Quantity, Reduction
 
 _COLUMN_UNITS: Final = {column.name: column.unit for column in FLOWS}
-_NO_FLOW: Final = "no flow of this group"
+NO_FLOW: Final = "no flow of this group"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ def _of_group(by_group: Mapping[str | None, Sequence[_Row]], quantity: Quantity,
     known = [row for row in rows if row.value is not None]
     value = _REDUCED[quantity.flows](known) if known else None
     reasons = dict.fromkeys(row.reason for row in rows if row.reason)
-    no_row = _NO_FLOW if group is not None else "no flows that competed"
+    no_row = NO_FLOW if group is not None else "no flows that competed"
     return Told(
         quantity=quantity.name,
         group=group,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tfrctrace.durations import parse_duration_ns
 from tfrctrace.errors import InputError, TfrctraceError, TfrctraceWarning, UsageError, input_problem
 from tfrctrace.experiment.study import RATE
+from tfrctrace.labels import UNUSED
 from tfrctrace.measuring import BYTES_OF, base_width_ns
 from tfrctrace.parsers.schema import FEEDBACK, FLOWS
 
@@ -59,7 +60,7 @@ def record_run(path: str, called: str, measuring: Measuring, series: Sequence[st
 def _of_run(problem: Problem, path: str, called: str) -> Problem:
     """Return a problem that says of which run it is, called as the study calls it."""
     source = problem["source"]
-    if problem["kind"] == "label":
+    if problem["kind"] in {"label", UNUSED}:
         return {**problem, "source": called, "message": f"label `{source}` {problem['message']}"}
     below = os.path.relpath(source, path) if source.startswith(os.path.join(path, "")) else ""
     return {**problem, "source": os.path.join(called, below) if below else called}

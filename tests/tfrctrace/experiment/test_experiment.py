@@ -201,6 +201,23 @@ def test_labels_that_fit_nothing_are_said_and_their_values_have_a_reason(
     assert (over["value"], over["reason"]) == (None, "no flow of this group")
 
 
+def test_a_label_that_only_some_runs_have_is_no_problem_and_fills_no_rows(
+    perform_study, study_folder, tmp_path
+):
+    keep(study_folder, "droptail-n2-1", "red-n2-1")
+    study = study_folder / "study.toml"
+    text = study.read_text().replace("[labels]", '[labels]\nother = "port 99"')
+    study.write_text(
+        text.replace('sack = "transport tcp"', 'sack = "transport tcp and source droptail-n2-1.tr.xz"')
+    )
+    done = perform_study(study, "-o", "results", "--format", "csv")
+    assert "sack" not in done.err
+    assert done.err.count("label `other=port 99` fits no flow of any run") == 1
+    tables = "".join(file.read_text() for file in (tmp_path / "results" / "tables").glob("*.csv"))
+    assert "sack" in tables
+    assert "other" not in tables
+
+
 def test_the_page_shows_everything_and_nothing_of_it_can_run(perform_study, study_folder, tmp_path):
     keep(study_folder, "droptail-n2-1", "red-n2-1")
     study = study_folder / "study.toml"
