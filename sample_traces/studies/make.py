@@ -1,0 +1,216 @@
+"""Make the traces of the five studies with ns-2 (`ns`, 2.35), a compressed one for each run, and their truth.
+
+    python3 sample_traces/studies/make.py [STUDY ...]
+
+A run with the same options makes the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import product
+from os import cpu_count
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: its trace's name, its topology (a Tcl file beside this one) with options, and its flows."""
+
+    name: str
+    topology: str
+    flows: list[dict[str, Any]]
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def flow(kind: str, number: int, source: object, target: object, **more: object) -> dict[str, Any]:
+    """Return flow `number` of a run. Starts are apart, so that no two flows are in step."""
+    return {
+        "kind": kind,
+        "id": number,
+        "from": source,
+        "to": target,
+        "start": round(0.5 + 0.23 * number, 2),
+    } | more
+
+
+def casoni_merani() -> list[Run]:
+    """Put TCP and TFRC on stations of 802.11b whose way leads over slow wired hops."""
+    shared = {"duration": 35, "bandwidth": "1Mb", "queue": 50}
+    runs = []
+    for variant, count in product(("reno", "sack"), (1, 2, 3, 4)):
+        kinds = [variant] * count + ["tfrc"] * count
+        flows = [flow(kind, i + 1, i, "up", stop=34) for i, kind in enumerate(kinds)]
+        runs.append(
+            Run(f"fairness-{variant}-{count}", "stations", flows, shared | _stations(2 * count, hops=2))
+        )
+    kinds = ["tfrc", "newreno", "newreno", "newreno"]
+    flows = [flow(kind, i + 1, i, "up", stop=34) for i, kind in enumerate(kinds)]
+    runs.append(Run("shares-newreno-3", "stations", flows, shared | _stations(4, hops=2)))
+    kinds = ["newreno", "westwood", "sack", "tfrc", "tfrc"]
+    for topology, ends in (("far", [3, 3, 3, 3, 3]), ("near", [1, 2, 3, 3, 3])):
+        flows = [
+            flow(kind, i + 1, i, end, stop=34) for i, (kind, end) in enumerate(zip(kinds, ends, strict=True))
+        ]
+        # One more TFRC flow, which comes late; its port tells it from the other.
+        flows[-1] |= {"start": 15.0, "port": 19}
+        runs.append(Run(f"multihop-{topology}-1", "stations", flows, shared | _stations(5, hops=3)))
+    return runs
+
+
+def rao_janani_reddy() -> list[Run]:
+    """Send TFRC, TCP and UDP through an ad hoc network whose nodes move."""
+    kinds = {"tfrc": "tfrc", "tcp": "newreno", "udp": "cbr"}
+
+    def network(name: str, protocol: str, place: int, options: dict[str, Any], **more: object) -> Run:
+        flows = [flow(kinds[protocol], i + 1, i, i + 5, size=512, stop=21, **more) for i in range(2)]
+        return Run(name, "adhoc", flows, {"duration": 22, "nodes": 16, "place": place} | options)
+
+    runs = []
+    places = (1, 2, 3)
+    for protocol, place in product(kinds, places):
+        load = {"rate": "100kb"} if protocol == "udp" else {}
+        for speed in (2, 10, 20):
+            runs.append(
+                network(f"speed-{protocol}-{speed}-{place}", protocol, place, {"speed": speed}, **load)
+            )
+        for pause in (0, 10, 20):
+            runs.append(
+                network(f"pause-{protocol}-{pause}-{place}", protocol, place, {"pause": pause}, **load)
+            )
+    for place in places:
+        for window in (2, 8, 16):
+            runs.append(network(f"window-tcp-{window}-{place}", "tcp", place, {}, window=window))
+        for protocol, rate in product(("udp", "tfrc"), (50, 100, 200)):
+            runs.append(network(f"rate-{protocol}-{rate}-{place}", protocol, place, {}, rate=f"{rate}kb"))
+    return runs
+
+
+def zhang() -> list[Run]:
+    """Crowd a cell of 802.11b: with TFRC, with more and more load, and with flows both ways."""
+    shared = {"duration": 21, "ifqueue": 50}
+    slow = {"rates": "11Mb 11Mb 11Mb 5.5Mb 5.5Mb", "stations": 4}
+    flows = [flow("tfrc", i + 1, i, "up", size=1024, stop=20) for i in range(4)]
+    runs = [Run("up-4", "stations", flows, shared | slow)]
+    for rate in (950, 1050, 1200, 1500):
+        flows = [flow("cbr", i + 1, i, "up", size=1024, stop=10, rate=f"{rate}kb") for i in range(4)]
+        runs.append(Run(f"load-{rate}", "stations", flows, shared | slow | {"duration": 11}))
+    for count in (1, 2, 3):
+        flows = [flow("tfrc", i + 1, i, "up", size=1024, stop=20) for i in range(count)]
+        # Downloads have a port of their own, which tells them from uploads.
+        flows += [
+            flow("tfrc", i + 1, i, "down", size=1024, stop=20, port=40) for i in range(count, 2 * count)
+        ]
+        runs.append(Run(f"updown-{count}", "stations", flows, shared | _stations(2 * count, hops=1)))
+    return runs
+
+
+def lillis() -> list[Run]:
+    """Run NewReno, Vegas and Veno beside bursty UDP, and on a link that loses packets by itself."""
+    runs = []
+    for variant in ("newreno", "vegas", "veno"):
+        tcp = flow(variant, 1, 0, "right", stop=30, window=50, variables=1)
+        bursts = [flow("pareto", i, i, "right", size=500, rate="250kb", stop=30) for i in (2, 3)]
+        path = {"duration": 33, "bandwidth": "800kb", "delay": "60ms", "queue": 30}
+        runs.append(Run(f"congested-{variant}", "wired", [tcp, *bursts], path))
+        runs.append(Run(f"lossy-{variant}", "wired", [tcp], path | {"bandwidth": "3Mb", "loss": 0.01}))
+    return runs
+
+
+def de_cicco_mascolo() -> list[Run]:
+    """Repeat TCP and TFRC over a wired and a radio path, with and without traffic the other way."""
+    paths = {
+        "wired": {"bandwidth": "800kb", "delay": "25ms", "queue": 30},
+        "umts": {"bandwidth": "384kb", "delay": "90ms", "queue": 40, "loss": 0.005},
+    }
+    runs = []
+    mixes = {"tcp": ["newreno"], "tfrc": ["tfrc"], "both": ["newreno", "tfrc"]}
+    for (path, options), (mix, kinds), back, seed in product(
+        paths.items(), mixes.items(), ("quiet", "reverse"), (1, 2, 3)
+    ):
+        flows = [flow(kind, i + 1, i, "right", stop=22) for i, kind in enumerate(kinds)]
+        # Other people's traffic, which makes each repetition another.
+        flows.append(flow("pareto", 8, 8, "right", size=500, rate="100kb", start=0.1, stop=22))
+        if back == "reverse":
+            flows.append(flow("newreno", 9, 9, "back", stop=22))
+        runs.append(
+            Run(
+                f"{path}-{mix}-{back}-{seed}",
+                "wired",
+                flows,
+                options | {"duration": 23, "traced": "ends", "seed": seed},
+            )
+        )
+    return runs
+
+
+STUDIES = {
+    "casoni-merani": casoni_merani,
+    "de-cicco-mascolo": de_cicco_mascolo,
+    "lillis": lillis,
+    "rao-janani-reddy": rao_janani_reddy,
+    "zhang": zhang,
+}
+
+
+def _stations(count: int, *, hops: int) -> dict[str, Any]:
+    return {"stations": count, "rates": " ".join(["11Mb"] * (count + 1)), "hops": hops}
+
+
+def simulate(run: Run, folder: Path) -> dict[str, Any]:
+    """Write the compressed trace of `run` to `folder`; return what the agents counted.
+
+    A run that has files of TCP variables too gets a folder of its own.
+    """
+    options = dict(run.options, flows=" ".join(f"{{{_words(each)}}}" for each in run.flows))
+    arguments = [str(word) for pair in options.items() for word in pair]
+    with tempfile.TemporaryDirectory() as scratch:
+        trace, truth = Path(scratch, f"{run.name}.tr"), Path(scratch, "truth.json")
+        subprocess.run(
+            ["ns", str(HERE / "simulate.tcl"), run.topology, str(trace), str(truth), *arguments],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        variables = sorted(Path(scratch).glob("*.txt"))
+        if variables:
+            folder /= run.name
+            folder.mkdir()
+        for file in (trace, *variables):
+            packed = lzma.compress(file.read_bytes(), preset=9 | lzma.PRESET_EXTREME)
+            (folder / f"{file.name}.xz").write_bytes(packed)
+        return json.loads(truth.read_text())
+
+
+def _words(options: dict[str, Any]) -> str:
+    return " ".join(f"{name} {value}" for name, value in options.items())
+
+
+def make(study: str) -> None:
+    """Make all traces of `study`."""
+    folder = HERE / study / "traces"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    runs = STUDIES[study]()
+    with ThreadPoolExecutor(cpu_count()) as pool:
+        counted = list(pool.map(lambda run: simulate(run, folder), runs))
+    truth = {run.name: each for run, each in zip(runs, counted, strict=True)}
+    text = ",\n".join(f" {json.dumps(name)}: {json.dumps(each)}" for name, each in truth.items())
+    (HERE / study / "truth.json").write_text("{\n" + text + "\n}\n")
+    size = sum(file.stat().st_size for file in folder.rglob("*.xz"))
+    print(f"{study}: {len(runs)} runs, {size / 1e6:.2f} MB")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or STUDIES:
+        make(name)

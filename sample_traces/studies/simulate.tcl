@@ -1,0 +1,136 @@
+# ns-2: one run of a study.
+#
+#   ns sample_traces/studies/simulate.tcl TOPOLOGY TRACE TRUTH [OPTION VALUE ...]
+#
+# TOPOLOGY is `wired`, `stations` or `adhoc`: the file of that name beside this one says which options it has. TRACE is
+# the packet trace, TRUTH what the agents counted, as JSON. The option `flows` is a list; each flow is a list of names and values:
+#
+#   kind newreno id 1 from 0 to 0 start 0.5 stop 20 size 1000 [window 20] [rate 200kb] [port 11] [variables 1]
+
+foreach {topology trace_name truth_name} $argv break
+array set opt {seed 1 duration 30 flows {}}
+
+# What a topology leaves to its caller; the command line goes first.
+proc defaults {pairs} {
+    global opt argv
+    array set opt $pairs
+    array set opt [lrange $argv 3 end]
+}
+
+# ---- agents -----------------------------------------------------------------
+
+# TCP variants: the sender's class, the sink's, and the algorithm of the Linux agent.
+array set tcp_classes {
+    reno {Agent/TCP/Reno Agent/TCPSink {}}
+    newreno {Agent/TCP/Newreno Agent/TCPSink {}}
+    sack {Agent/TCP/Sack1 Agent/TCPSink/Sack1 {}}
+    vegas {Agent/TCP/Vegas Agent/TCPSink {}}
+    veno {Agent/TCP/Linux Agent/TCPSink/Sack1 veno}
+    westwood {Agent/TCP/Linux Agent/TCPSink/Sack1 westwood}
+    cubic {Agent/TCP/Linux Agent/TCPSink/Sack1 cubic}
+}
+
+# A port for each kind, so that a rule such as `newreno=port 11` names its flows in every format of trace.
+array set ports {tfrc 10 newreno 11 reno 12 sack 13 vegas 14 veno 15 westwood 16 cubic 17 cbr 20 pareto 21}
+
+set agents {}
+
+# Put a flow between two nodes and note what counts it.
+proc add_flow {flow source target} {
+    global ns agents ports tcp_classes
+    array set f {start 0.5 stop 20 size 1000 window 20 rate 200kb variables 0}
+    set f(port) $ports([dict get $flow kind])
+    array set f $flow
+    if {$f(kind) eq "tfrc"} {
+        set agent [new Agent/TFRC]
+        set sink [new Agent/TFRCSink]
+        set application $agent
+        if {[dict exists $flow rate]} {
+            # An application that has less to send than TFRC would allow.
+            $agent set SndrType_ 1
+            set application [new Application/Traffic/CBR]
+            $application set packetSize_ $f(size)
+            $application set rate_ $f(rate)
+            $application attach-agent $agent
+        }
+    } elseif {[info exists tcp_classes($f(kind))]} {
+        foreach {sender receiver algorithm} $tcp_classes($f(kind)) break
+        set agent [new $sender]
+        set sink [new $receiver]
+        $agent set window_ $f(window)
+        if {$algorithm ne ""} {
+            $agent set timestamps_ true
+            $sink set ts_echo_rfc1323_ true
+            $ns at 0 "$agent select_ca $algorithm"
+        }
+        set application [new Application/FTP]
+        $application attach-agent $agent
+    } else {
+        set agent [new Agent/UDP]
+        set sink [new Agent/LossMonitor]
+        set application [new [expr {$f(kind) eq "cbr" ? "Application/Traffic/CBR" : "Application/Traffic/Pareto"}]]
+        $application set packetSize_ $f(size)
+        $application set rate_ $f(rate)
+        $application attach-agent $agent
+    }
+    $agent set packetSize_ $f(size)
+    $agent set fid_ $f(id)
+    $sink set fid_ $f(id)
+    $source attach $agent $f(port)
+    $target attach $sink $f(port)
+    $ns connect $agent $sink
+    $ns at $f(start) "$application start"
+    $ns at $f(stop) "$application stop"
+    if {$f(variables)} { trace_variables $agent $f(id) }
+    lappend agents [list $f(id) $f(kind) $agent $sink]
+}
+
+# The sender's own variables, one line for each change, beside the packet trace.
+proc trace_variables {agent id} {
+    global trace_name
+    set file [open "[file rootname $trace_name].tcp$id.txt" w]
+    $agent attach $file
+    foreach variable {cwnd_ ssthresh_ srtt_} { $agent tracevar $variable }
+}
+
+# ---- truth ------------------------------------------------------------------
+
+# What the agents counted: packets sent (with retransmissions), sent again, and bytes that the sink received.
+proc counters {kind agent sink} {
+    if {$kind eq "tfrc"} { return "\"sent_packets\": [$agent set ndatapack_], \"sink_bytes\": [$sink set bytes_]" }
+    if {$kind in {cbr pareto}} {
+        return "\"received_packets\": [$sink set npkts_], \"sink_bytes\": [$sink set bytes_]"
+    }
+    return "\"sent_packets\": [$agent set ndatapack_], \"retransmitted_packets\": [$agent set nrexmitpack_], \"sink_bytes\": [$sink set bytes_]"
+}
+
+proc write_truth {} {
+    global agents truth_name
+    set lines {}
+    foreach entry $agents {
+        foreach {id kind agent sink} $entry break
+        lappend lines " \"$id\": {\"kind\": \"$kind\", [counters $kind $agent $sink]}"
+    }
+    set truth [open $truth_name w]
+    puts $truth "{\n[join $lines ",\n"]\n}"
+    close $truth
+}
+
+proc finish {} {
+    global ns trace
+    write_truth
+    $ns flush-trace
+    close $trace
+    exit 0
+}
+
+# What is made after this leaves no lines, until `trace-all` is called again.
+Simulator instproc trace-none {} { $self instvar traceAllFile_; unset traceAllFile_ }
+
+# ---- run --------------------------------------------------------------------
+
+set ns [new Simulator]
+set trace [open $trace_name w]
+source [file join [file dirname [info script]] $topology.tcl]
+$ns at $opt(duration) finish
+$ns run
