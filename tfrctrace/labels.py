@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.durations import parse_duration_ns
 from tfrctrace.errors import UsageError, input_problem
+from tfrctrace.origins import begin_ns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +21,8 @@ UNUSED: Final = "unused_label"
 
 _SYNTAX: Final = (
     "write NAME=CONDITION [and CONDITION], with conditions `port N`, `host ADDRESS` (also with `src` or "
-    "`dst` before them), `flow N`, `flow_id N`, `transport NAME` and `source FILE`"
+    "`dst` before them), `flow N`, `flow_id N`, `transport NAME`, `source FILE`, `starts after TIME` and "
+    "`starts before TIME`"
 )
 
 
@@ -34,7 +37,7 @@ class Rule:
 
 
 def parse_rule(text: str) -> Rule:
-    """Return the rule that `text` describes. Raises `UsageError` if it is none."""
+    """Return the rule that `text` describes. Raises `UsageError` if it is none, or names no time."""
     label, equals, rest = (part.strip() for part in text.partition("="))
     conditions = tuple(tuple(words.split()) for words in rest.split(" and "))
     if not label or not equals or not all(_is_condition(words) for words in conditions):
@@ -76,6 +79,8 @@ def with_labels(flows: pl.DataFrame, rules: Sequence[Rule]) -> tuple[pl.DataFram
 def _is_condition(words: Sequence[str]) -> bool:
     if len(words) == 3 and words[0] in {"src", "dst"}:
         return words[1] in {"port", "host"} and _is_value(words[1], words[2])
+    if len(words) == 3 and words[0] == "starts":
+        return words[1] in {"after", "before"} and parse_duration_ns(words[2]) > 0
     return len(words) == 2 and words[0] in _COLUMNS and _is_value(*words)
 
 
@@ -87,6 +92,8 @@ def _expression(words: Sequence[str]) -> pl.Expr:
     import polars as pl
 
     *side, what, text = words
+    if side == ["starts"]:
+        return _starts(what, parse_duration_ns(text))
     value = int(text) if what in _NUMBERS else text
     if what == "source":
         return _is_source(text)
@@ -94,6 +101,14 @@ def _expression(words: Sequence[str]) -> pl.Expr:
     if side:
         columns = tuple(column for column in columns if column.startswith(side[0]))
     return pl.any_horizontal(*(pl.col(column) == value for column in columns))
+
+
+def _starts(when: str, time_ns: int) -> pl.Expr:
+    """Return whether a flow, in whichever direction first, starts `before` a time of its trace, or not."""
+    import polars as pl
+
+    is_before = pl.col("start_ns").min().over("flow") - begin_ns() < time_ns
+    return is_before if when == "before" else ~is_before
 
 
 def _is_source(name: str) -> pl.Expr:

@@ -7,6 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.errors import InputError, ReadOnceError, TfrctraceWarning, UsageError
+from tfrctrace.origins import YEAR_NS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -41,7 +42,6 @@ LEAST_PACKETS: Final = 20
 """Data packets below which a flow is no competitor: control connections, handshakes, look-ups."""
 
 NS_PER_MS: Final = 1_000_000
-YEAR_NS: Final = 365 * 86_400 * 1_000_000_000
 
 _EVERYTHING: Final = (
     "flows",

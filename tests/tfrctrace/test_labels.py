@@ -8,6 +8,7 @@ import pytest
 from tfrctrace.errors import UsageError
 from tfrctrace.labels import parse_rule, with_labels
 
+EPOCH_NS = 1_700_000_000_000_000_000
 FLOWS = pl.DataFrame(
     {
         "flow": [1, 2, 3],
@@ -19,6 +20,8 @@ FLOWS = pl.DataFrame(
         "dst_port": [5201, 40_001, 0],
         "source": ["a/one.pcap", "a/one.pcap", "two.tr"],
         "flow_id": [None, None, 7],
+        # a capture of this year, and a simulation
+        "start_ns": [EPOCH_NS, EPOCH_NS + 5_000_000_000, 5_000_000_000],
     },
     schema_overrides={"label": pl.String, "flow_id": pl.UInt32},
 )
@@ -42,6 +45,9 @@ def labels(*rules):
         ("two words=transport tfrc", [None, None, "two words"]),
         ("x=source one.pcap", ["x", "x", None]),
         ("x=source two.tr and transport tfrc", [None, None, "x"]),
+        ("x=starts after 5s", [None, "x", "x"]),
+        ("x=starts before 5s", ["x", None, None]),
+        ("x=starts before 1h and source two.tr", [None, None, "x"]),
     ],
 )
 def test_a_rule_labels_the_flows_that_it_fits(rule, expected):
@@ -74,9 +80,25 @@ def test_a_rule_that_fits_nothing_is_told_and_the_rest_is_done():
         "x=colour red",
         "x=port 3 or port 4",
         "x=port 3 and",
+        "x=starts 5s",
+        "x=starts during 5s",
     ],
 )
 def test_what_is_no_rule_is_refused_with_the_syntax(text):
     with pytest.raises(UsageError, match="is no rule for a label") as raised:
         parse_rule(text)
     assert "`port N`" in raised.value.hint
+
+
+def test_both_directions_of_a_flow_start_with_the_first_of_them():
+    rows = FLOWS.head(1).with_columns(flow=2, start_ns=FLOWS["start_ns"][0] + 6_000_000_000)
+    flows, _ = with_labels(
+        pl.concat([FLOWS, rows], how="vertical_relaxed"), [parse_rule("x=starts before 6s")]
+    )
+    assert flows["label"].to_list() == ["x", "x", "x", "x"]
+
+
+@pytest.mark.parametrize("time", ["5", "0s", "-1s", "soon"])
+def test_a_time_without_a_unit_is_refused_with_an_example(time):
+    with pytest.raises(UsageError, match="is not a duration"):
+        parse_rule(f"x=starts after {time}")

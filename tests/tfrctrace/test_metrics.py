@@ -84,6 +84,13 @@ def test_labels_name_the_groups(run):
     assert groups == {"cubic", "reno"}
 
 
+def test_flows_are_told_apart_by_the_time_at_which_the_simulation_s_script_starts_them(run):
+    # dumbbell.tcl: TFRC at 0.2 s, the probe at 1 s, FTP at 2.0 s
+    labels = ("--label", "late=starts after 2s", "--label", "early=starts before 201ms")
+    document = told(run, DUMBBELL, *labels, "-m", "goodput_share")
+    assert [m["group"] for m in document["metrics"]] == ["early", "udp", "late"]
+
+
 def test_only_labelled_flows_compete_if_that_is_asked_for(run):
     document = told(
         run, DUMBBELL, "--label", "x=transport tfrc", "--label", "y=transport tcp", "--only-labelled"

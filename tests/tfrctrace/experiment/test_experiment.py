@@ -184,6 +184,18 @@ def test_claims_that_fail_give_exit_status_1_unless_that_is_known(perform_study,
     assert perform_study(study, "--format", "csv").status == 0
 
 
+def test_of_two_labels_of_a_flow_the_first_counts_and_the_run_is_told(perform_study, study_folder, tmp_path):
+    keep(study_folder, "droptail-n2-1")
+    study = study_folder / "study.toml"
+    study.write_text(study.read_text().replace('sack = "transport tcp"', 'sack = "starts after 1ms"'))
+    done = perform_study(study, "-o", "results", "--format", "csv")
+    assert (
+        "warning: `runs/droptail-n2-1.tr.xz`: label `sack=starts after 1ms` fits flows that have" in done.err
+    )
+    values = pl.read_csv(tmp_path / "results" / "values.csv")
+    assert set(values.filter(pl.col("quantity") == "rate")["group"]) == {"tfrc", "sack"}
+
+
 def test_labels_that_fit_nothing_are_said_and_their_values_have_a_reason(
     perform_study, study_folder, tmp_path
 ):
