@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
+
+from tfrctrace.metrics.model import Metric
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Need = Literal["capacity", "weight", "step"]
+"""What a trace does not tell; options and settings of studies are called so."""
 
 Subject = Literal["flow", "set", "group", "pair", "life"]
 """What a metric is about: a flow in the common windows of a competing set, the whole set, the flows of one
@@ -12,7 +20,10 @@ label or transport in it, two such groups, or one flow over its whole life."""
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One metric: `counts` says what its `n` counts, `null_when` when it has no value."""
+    """One metric: `counts` says what its `n` counts, `null_when` when it has no value.
+
+    One that `needs` a capacity, weights or a step is told only of who gives that.
+    """
 
     name: str
     unit: str
@@ -21,6 +32,7 @@ class Described:
     counts: str
     null_when: str
     source: str = ""
+    needs: Need | None = None
 
 
 CASONI: Final = "Casoni and Merani"
@@ -110,6 +122,25 @@ CATALOGUE: Final = (
         "95th percentile of the same",
         "windows with bytes",
         "no byte in the windows",
+    ),
+    Described(
+        "jain_weighted",
+        "",
+        "set",
+        "Jain's index of the rates over their weights, 1 is the share that each ought to have",
+        "flows",
+        "all rates are 0",
+        "Jain et al. 1984",
+        needs="weight",
+    ),
+    Described(
+        "link_utilisation",
+        "",
+        "set",
+        "frames of its flows over what the link could carry, in bits",
+        "windows",
+        "never",
+        needs="capacity",
     ),
     Described(
         "fairness_settling_s",
@@ -243,3 +274,31 @@ CATALOGUE: Final = (
 )
 
 BY_NAME: Final = {described.name: described for described in CATALOGUE}
+
+
+def make_metric(
+    name: str,
+    value: float | None,
+    n: int,
+    *,
+    flows: Sequence[int],
+    group: str | None = None,
+    window_s: float | None = None,
+    warmup_s: float = 0.0,
+    competing_set: int | None = None,
+    reason: str | None = None,
+) -> Metric:
+    """Return the metric `name` with its unit; without a value for `reason`, or what the catalogue says."""
+    described = BY_NAME[name]
+    return Metric(
+        name=name,
+        value=value,
+        unit=described.unit,
+        n=n,
+        window_s=window_s,
+        warmup_s=warmup_s,
+        flows=tuple(flows),
+        group=group,
+        competing_set=competing_set,
+        reason=(reason or described.null_when) if value is None else None,
+    )

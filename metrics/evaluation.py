@@ -13,14 +13,8 @@ from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.metrics.burstiness import cov_by_timescale, rate_variation
-from tfrctrace.metrics.catalogue import BY_NAME
-from tfrctrace.metrics.convergence import (
-    convergence_time_s,
-    fairness_settling_time_s,
-    rise_time_s,
-    stability,
-)
-from tfrctrace.metrics.delivery import drop_ratio
+from tfrctrace.metrics.catalogue import make_metric
+from tfrctrace.metrics.convergence import fairness_settling_time_s
 from tfrctrace.metrics.exact import nearest_rank
 from tfrctrace.metrics.fairness import (
     inter_protocol_normalized,
@@ -30,9 +24,10 @@ from tfrctrace.metrics.fairness import (
     max_min_ratio,
     mean_rate,
 )
-from tfrctrace.metrics.model import Metric
+from tfrctrace.metrics.lives import MAX_LIFE_WINDOWS, life_metrics
+from tfrctrace.metrics.model import NOTHING_GIVEN
 from tfrctrace.metrics.smoothness import equivalence_ratios, rate_changes
-from tfrctrace.metrics.throughput import goodput_share
+from tfrctrace.metrics.utilisation import link_utilisation
 from tfrctrace.metrics.windows import NS_PER_S, FlowBins, Windows, joined, whole_windows, windowed
 
 if TYPE_CHECKING:
@@ -41,6 +36,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.metrics.competing import CompetingSet
+    from tfrctrace.metrics.model import Given, Metric
 
 TIMESCALES_NS: Final = tuple(round(seconds * NS_PER_S) for seconds in (0.1, 0.2, 0.5, 1, 2, 5, 10))
 """Widths for which the coefficient of variation is told."""
@@ -49,10 +45,8 @@ LEAST_WINDOWS_OF_TIMESCALE: Final = 8
 MAX_PAIRED_FLOWS: Final = 64
 """Flows of a set of which every pair is compared; the work grows with their square."""
 
-MAX_LIFE_WINDOWS: Final = 10_000_000
-"""Of a flow or of what flows have in common, where each window needs memory: 80 MB for 8 bytes each."""
-
-_RTTS: Final = ("rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "rtt_std_ms")
+_CARRIED: Final = {"unique_bytes": "wire_bytes"}
+"""Of what counts as the rate, what it is on the link; frames and what arrived are that already."""
 
 _NO_BYTES: Final = "no byte in the windows"
 
@@ -65,6 +59,7 @@ def evaluate(
     column: str,
     window_ns: int,
     warmup_ns: int = 0,
+    given: Given = NOTHING_GIVEN,
 ) -> Iterator[Metric]:
     """Give the metrics of each competing set, then those of each flow over its whole life.
 
@@ -74,15 +69,22 @@ def evaluate(
     groups = dict(flows.select("flow", "group").iter_rows())
     of_flows = FlowBins(bins)
     for one in sets:
-        yield from _SetMetrics(one, of_flows, groups, column, warmup_ns).all()
-    yield from _lives(flows, of_flows, column, window_ns)
+        yield from _SetMetrics(one, of_flows, groups, column, warmup_ns=warmup_ns, given=given).all()
+    yield from life_metrics(flows, of_flows, column, window_ns)
 
 
 class _SetMetrics:
     """The metrics of one competing set in the windows that its flows have in common."""
 
     def __init__(
-        self, one: CompetingSet, bins: FlowBins, groups: Mapping[int, str], column: str, warmup_ns: int
+        self,
+        one: CompetingSet,
+        bins: FlowBins,
+        groups: Mapping[int, str],
+        column: str,
+        *,
+        warmup_ns: int,
+        given: Given,
     ) -> None:
         import polars as pl
 
@@ -90,6 +92,7 @@ class _SetMetrics:
         self._windows = one.windows
         self._bins = bins
         self._column = column
+        self._given = given
         self._base = _base_windows(one.windows, bins.width_ns or one.windows.width_ns)
         # numpy lets other threads run while it adds up; parts come back in their order
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -116,6 +119,7 @@ class _SetMetrics:
 
     def all(self) -> Iterator[Metric]:
         yield from self._fairness()
+        yield from self._utilisation()
         yield from self._fairness_over_time()
         yield from self._protocols()
         yield from self._equivalence()
@@ -134,7 +138,7 @@ class _SetMetrics:
         windows: Windows | None = None,
         reason: str | None = None,
     ) -> Metric:
-        return _metric(
+        return make_metric(
             name,
             value,
             n,
@@ -159,8 +163,25 @@ class _SetMetrics:
         return pl.Series([self._bytes[flow] for flow in flows], dtype=pl.UInt64)
 
     def _fairness(self) -> Iterator[Metric]:
+        import polars as pl
+
         amounts = self._amounts(self._set.flows)
         yield self._metric("jain", jain_index(amounts), len(amounts))
+        if weights := self._given.weights:
+            due = pl.Series(
+                [weights.get(self._group_of[flow], 1.0) for flow in self._set.flows], dtype=pl.Float64
+            )
+            yield self._metric("jain_weighted", jain_index(amounts, due), len(amounts))
+
+    def _utilisation(self) -> Iterator[Metric]:
+        """Give how much of the link the flows took; the frames are only counted if its capacity is known."""
+        if self._given.capacity_bps is None:
+            return
+        column = _CARRIED.get(self._column, self._column)
+        parts = (windowed(part, self._base, column) for part in self._bins.parts(self._set.flows))
+        carried = sum(int(part["bytes"].sum()) for part in parts)
+        used = link_utilisation(carried, self._windows.duration_s, self._given.capacity_bps)
+        yield self._metric("link_utilisation", used, self._windows.count)
 
     def _fairness_over_time(self) -> Iterator[Metric]:
         index = jain_over_time(self._frame, len(self._set.flows))["jain"]
@@ -273,79 +294,6 @@ class _SetMetrics:
         self, name: str, value: float | None, n: int, flow: int, windows: Windows | None = None
     ) -> Metric:
         return self._metric(name, value, n, flows=[flow], group=self._group_of[flow], windows=windows)
-
-
-def _lives(flows: pl.DataFrame, bins: FlowBins, column: str, window_ns: int) -> Iterator[Metric]:
-    """Give what is known of each flow over its whole life."""
-    import polars as pl
-
-    rates = _life_rates(flows, bins, column, window_ns)
-    width_s = window_ns / NS_PER_S
-    for row in flows.iter_rows(named=True):
-        own = {"flows": [row["flow"]], "group": row["group"]}
-        series = rates[row["flow"]]
-        known = pl.Series(dtype=pl.Float64) if series is None else series
-        shape = (
-            ("convergence_s", convergence_time_s(known, width_s)),
-            ("rise_s", rise_time_s(known, width_s)),
-            ("stability", stability(known)),
-        )
-        too_long = None if series is not None else f"more than {MAX_LIFE_WINDOWS:,} windows"
-        for name, value in shape:
-            yield _metric(name, value, len(known), window_s=width_s, reason=too_long, **own)
-        sent, dropped = row["sent_packets"] or 0, row["dropped_packets"]
-        for name in ("pdr", "plr"):
-            yield _metric(name, row[name], sent, **own)
-        yield _metric("drop_ratio", None if dropped is None else drop_ratio(dropped, sent), sent, **own)
-        unique = row["unique_bytes"]
-        share = None if unique is None else goodput_share(unique, row["wire_bytes"])
-        yield _metric("goodput_share", share, row["packets"], **own)
-        for name in _RTTS:
-            yield _metric(name, row[name], row["rtt_samples"] or 0, **own)
-        for name in ("delay_mean_ms", "delay_p95_ms", "jitter_ms"):
-            yield _metric(name, row[name], row["received_packets"] or 0, **own)
-
-
-def _life_rates(
-    flows: pl.DataFrame, bins: FlowBins, column: str, window_ns: int
-) -> dict[int, pl.Series | None]:
-    """Return the bytes of each flow in whole windows from its first bin on; None if these are too many."""
-    width_ns = bins.width_ns or window_ns
-    rates: dict[int, pl.Series | None] = {}
-    for flow, start_ns, end_ns in flows.select("flow", "start_ns", "end_ns").iter_rows():
-        first_ns = bins.first_ns(flow)
-        origin_ns = start_ns if first_ns is None else first_ns
-        windows = whole_windows(origin_ns, width_ns, start_ns, end_ns).coarser(window_ns // width_ns)
-        is_bounded = windows.count <= MAX_LIFE_WINDOWS
-        rates[flow] = bins.rates(flow, windows, column) if is_bounded else None
-    return rates
-
-
-def _metric(
-    name: str,
-    value: float | None,
-    n: int,
-    *,
-    flows: Sequence[int],
-    group: str | None = None,
-    window_s: float | None = None,
-    warmup_s: float = 0.0,
-    competing_set: int | None = None,
-    reason: str | None = None,
-) -> Metric:
-    described = BY_NAME[name]
-    return Metric(
-        name=name,
-        value=value,
-        unit=described.unit,
-        n=n,
-        window_s=window_s,
-        warmup_s=warmup_s,
-        flows=tuple(flows),
-        group=group,
-        competing_set=competing_set,
-        reason=(reason or described.null_when) if value is None else None,
-    )
 
 
 def _base_windows(windows: Windows, width_ns: int) -> Windows:

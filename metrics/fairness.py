@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def jain_index(rates: pl.Series, demands: pl.Series | None = None) -> float | None:
     """Return (sum x)^2 / (n sum x^2), from 1/n (one has all) to 1 (R. Jain et al., DEC-TR-301, 1984).
 
-    With `demands` x is a rate over what the flow asked for. One flow alone has 1. None if there is no value,
-    or all are 0.
+    With `demands` x is a rate over what the flow asked for, or its weight. One flow alone has 1. None if
+    there is no value, or all are 0.
     """
     values = fractions(rates if demands is None else rates / demands)
     squares = sum((value * value for value in values), Fraction())

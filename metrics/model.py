@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,3 +32,16 @@ class Metric:
     """Number of the set of flows that competed."""
     reason: str | None = None
     """Why there is no value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What a user says of the path and the flows, as a trace does not; metrics that need it are told then."""
+
+    capacity_bps: float | None = None
+    """What the shared link carries."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Share that each flow of a group ought to have, in any one unit; groups that are not named have 1."""
+
+
+NOTHING_GIVEN: Final = Given()

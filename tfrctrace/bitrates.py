@@ -19,3 +19,11 @@ def parse_bitrate_bps(text: str) -> float:
             f"`{text}` is not a rate", hint="write bit/s with k, M or G, such as `200k` or `1.5M`"
         )
     return float(match[1]) * _FACTORS[match[2]]
+
+
+def parse_capacity_bps(text: str) -> float:
+    """Return what a link carries in bit/s, written as a rate; it must be above 0."""
+    capacity_bps = parse_bitrate_bps(text)
+    if not capacity_bps:
+        raise UsageError(f"a link with a capacity of `{text}` carries nothing", hint="give it as `10M`")
+    return capacity_bps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +11,7 @@ from tfrctrace.errors import UsageError, input_problem
 from tfrctrace.origins import begin_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import polars as pl
 
@@ -24,6 +25,9 @@ _SYNTAX: Final = (
     "`dst` before them), `flow N`, `flow_id N`, `transport NAME`, `source FILE`, `starts after TIME` and "
     "`starts before TIME`"
 )
+
+_WEIGHT: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]+)?", re.ASCII)
+_MOST_WEIGHT: Final = 1e15
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,25 @@ def parse_rule(text: str) -> Rule:
     if not label or not equals or not all(_is_condition(words) for words in conditions):
         raise UsageError(f"`{text}` is no rule for a label", hint=_SYNTAX)
     return Rule(text, label, conditions)
+
+
+def parse_weights(texts: Iterable[str]) -> dict[str, float]:
+    """Return the weights that texts such as `video=2` give to labels. Raises `UsageError` for others."""
+    weights: dict[str, float] = {}
+    for text in texts:
+        label, _, weight = (part.strip() for part in text.rpartition("="))
+        if not label or not _WEIGHT.fullmatch(weight):
+            raise UsageError(f"`{text}` is no weight of a label", hint="write NAME=NUMBER, as `video=2`")
+        weights[label] = float(weight)
+    check_weights(weights)
+    return weights
+
+
+def check_weights(weights: Mapping[str, float]) -> None:
+    """Raise `UsageError` for a weight that is not above 0, with which no share can be compared."""
+    for label, weight in weights.items():
+        if not 0 < weight < _MOST_WEIGHT:
+            raise UsageError(f"the weight of `{label}` is not above 0 and below 1e15, but {weight:g}")
 
 
 def with_labels(flows: pl.DataFrame, rules: Sequence[Rule]) -> tuple[pl.DataFrame, list[Problem]]:

@@ -6,16 +6,18 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from tfrctrace.errors import UsageError
+from tfrctrace.errors import UsageError, input_problem
 from tfrctrace.metrics.catalogue import BY_NAME
+from tfrctrace.metrics.model import NOTHING_GIVEN
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import polars as pl
 
     from tfrctrace.metrics.competing import CompetingSet, Life
-    from tfrctrace.metrics.model import Metric
+    from tfrctrace.metrics.model import Given, Metric
+    from tfrctrace.parsers._native import Problem
 
 Basis = Literal["goodput", "throughput", "received"]
 
@@ -24,6 +26,9 @@ BYTES_OF: Final = {"goodput": "unique_bytes", "throughput": "wire_bytes", "recei
 
 FINEST_BASE_NS: Final = 100_000_000
 """The smallest timescale whose variation is told; windows of other widths are cut to fit."""
+
+FULL: Final = 1.02
+"""Utilisation above which a capacity is doubted: of a full link a packet more than fits may end in a window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +93,14 @@ def base_width_ns(window_ns: int) -> int:
     return math.gcd(window_ns, FINEST_BASE_NS)
 
 
-def check_names(names: Sequence[str]) -> None:
-    """Raise `UsageError` for a metric that there is not."""
+def check_names(names: Iterable[str], **needed: object) -> None:
+    """Raise `UsageError` for a metric that there is not, or that needs what is empty in `needed`."""
     for name in names:
         if name not in BY_NAME:
             raise UsageError(f"there is no metric `{name}`", hint=f"there are {', '.join(BY_NAME)}")
+        need = BY_NAME[name].needs
+        if need is not None and not needed.get(need):
+            raise UsageError(f"the metric `{name}` needs a `{need}`, which the trace does not tell")
 
 
 def measure(
@@ -105,10 +113,12 @@ def measure(
     least_packets: int,
     only_labelled: bool = False,
     names: Sequence[str] = (),
+    given: Given = NOTHING_GIVEN,
 ) -> Measured:
     """Return the metrics of `flows`, in the direction of each that carried more payload.
 
-    `names` chooses some of the metrics, `only_labelled` those flows that have a label.
+    `names` chooses some of the metrics, `only_labelled` those flows that have a label. What needs more than
+    the trace tells is told if it is `given`.
     `flows` and `bins` have the columns of `tfrctrace.parsers.schema`, bins those of
     `tfrctrace.metrics.arrivals` if what was received counts. They are `base_width_ns` wide.
     """
@@ -117,7 +127,6 @@ def measure(
     from tfrctrace.metrics.competing import competing_sets
     from tfrctrace.metrics.evaluation import evaluate
 
-    check_names(names)
     base_ns = base_width_ns(window_ns)
     every = _data_directions(flows.filter(pl.col("label").is_not_null()) if only_labelled else flows)
     stretches = _stretches(bins)
@@ -130,7 +139,13 @@ def measure(
         _lives(looked_at), origins_ns, base_ns, window_ns, warmup_ns=warmup_ns
     )
     metrics = evaluate(
-        looked_at, own_bins, sets, column=BYTES_OF[basis], window_ns=window_ns, warmup_ns=warmup_ns
+        looked_at,
+        own_bins,
+        sets,
+        column=BYTES_OF[basis],
+        window_ns=window_ns,
+        warmup_ns=warmup_ns,
+        given=given,
     )
     return Measured(
         metrics=[metric for metric in metrics if not names or metric.name in names],
@@ -142,6 +157,20 @@ def measure(
         window_s=window_ns / 1e9,
         warmup_s=warmup_ns / 1e9,
     )
+
+
+def doubts(measured: Measured, given: Given) -> Iterator[Problem]:
+    """Give what of the `given` does not fit what was measured, as warnings."""
+    groups = set(measured.looked_at["group"].to_list())
+    for label, weight in given.weights.items():
+        if label not in groups:
+            yield input_problem(f"{label}={weight:g}", "weight", "fits no flow", severity="warning")
+    for metric in measured.metrics:
+        if metric.name == "link_utilisation" and (metric.value or 0) > FULL:
+            source = measured.sets[(metric.competing_set or 1) - 1].source
+            message = f"set {metric.competing_set} took {metric.value:.4g} times what the capacity allows"
+            hint = "the capacity is wrong, or the flows do not share one link"
+            yield input_problem(source, "capacity", message, severity="warning", hint=hint)
 
 
 def _data_directions(flows: pl.DataFrame) -> pl.DataFrame:

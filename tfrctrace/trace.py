@@ -344,6 +344,8 @@ class Trace:
         labels: Iterable[str] = (),
         only_labelled: bool = False,
         least_packets: int = LEAST_PACKETS,
+        capacity: str | None = None,
+        weight: Mapping[str, float] | None = None,
     ) -> pl.DataFrame:
         """Return fairness, burstiness, smoothness, delivery and more of the flows, one row for each metric.
 
@@ -352,6 +354,8 @@ class Trace:
         `labels` are rules such as `"reno=port 5201"`; flows without go by their transport, or are left out
         with `only_labelled`. `basis` says what a rate counts: `goodput` payload that was seen first,
         `throughput` frames, `received` what arrived, in a trace that shows both ends.
+        Some metrics are told only with what they need: the link's `capacity`, as `"10M"`, and the `weight` of
+        labels, as `{"video": 2}`.
         """
         return self.measure(
             *names,
@@ -361,6 +365,8 @@ class Trace:
             labels=labels,
             only_labelled=only_labelled,
             least_packets=least_packets,
+            capacity=capacity,
+            weight=weight,
         ).frame()
 
     def measure(
@@ -372,13 +378,21 @@ class Trace:
         labels: Iterable[str] = (),
         only_labelled: bool = False,
         least_packets: int = LEAST_PACKETS,
+        capacity: str | None = None,
+        weight: Mapping[str, float] | None = None,
     ) -> Measured:
         """Return what `metrics` does, with the competing sets and how many flows were left out."""
+        from tfrctrace.bitrates import parse_capacity_bps
         from tfrctrace.durations import parse_duration_ns
-        from tfrctrace.labels import parse_rule, with_labels
-        from tfrctrace.measuring import base_width_ns, check_names, measure
+        from tfrctrace.labels import check_weights, parse_rule, with_labels
+        from tfrctrace.measuring import base_width_ns, check_names, doubts, measure
+        from tfrctrace.metrics.model import Given
 
-        check_names(names)
+        check_names(names, capacity=capacity, weight=weight)
+        check_weights(weight or {})
+        given = Given(
+            capacity_bps=None if capacity is None else parse_capacity_bps(capacity), weights=weight or {}
+        )
         rules = [parse_rule(text) for text in labels]
         window_ns = parse_duration_ns(window)
         warmup_ns = 0 if warmup is None else parse_duration_ns(warmup)
@@ -387,7 +401,7 @@ class Trace:
             self.read("flows", "bins")  # both from one pass
         flows, problems = with_labels(self.flows, rules)
         self._on_problems(problems)
-        return measure(
+        measured = measure(
             flows,
             self.counted(basis, base_ns),
             window_ns=window_ns,
@@ -396,7 +410,10 @@ class Trace:
             least_packets=least_packets,
             only_labelled=only_labelled,
             names=names,
+            given=given,
         )
+        self._on_problems(list(doubts(measured, given)))
+        return measured
 
     def counted(self, basis: Basis, width_ns: int) -> pl.DataFrame:
         """Return the bins of `width_ns` whose bytes are the rate that `basis` speaks of."""

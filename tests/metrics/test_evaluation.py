@@ -15,11 +15,13 @@ from tfrctrace.metrics.arrivals import arrival_bins
 from tfrctrace.metrics.catalogue import BY_NAME, CATALOGUE
 from tfrctrace.metrics.competing import CompetingSet
 from tfrctrace.metrics.evaluation import evaluate
+from tfrctrace.metrics.model import NOTHING_GIVEN, Given
 from tfrctrace.metrics.windows import Windows
 
 NS2 = Path(__file__).parents[1] / "data" / "ns2"
 TRUTH = json.loads((NS2 / "truth.json").read_text())
 S = 1_000_000_000
+EVERYTHING_GIVEN = Given(capacity_bps=1e6, weights={"tcp": 2.0})
 RTTS = [f"rtt_{name}_ms" for name in ("min", "mean", "p50", "p95", "max", "std")]
 
 
@@ -62,12 +64,13 @@ def test_rates_and_indices_of_what_arrived_are_those_of_the_sinks(name, rows):
 def frames(*flows, width_ns=S):
     """Return the frames of flows with these (group, bytes per bin), from time 0 on."""
     rows = [
-        (number, place * width_ns, width_ns, size)
+        (number, place * width_ns, width_ns, size, size + 40)
         for number, (_, sizes) in enumerate(flows, start=1)
         for place, size in enumerate(sizes)
         if size
     ]
-    schema = {"flow": pl.UInt32, "time_ns": pl.Int64, "width_ns": pl.Int64, "unique_bytes": pl.UInt64}
+    sizes = {"unique_bytes": pl.UInt64, "wire_bytes": pl.UInt64}
+    schema = {"flow": pl.UInt32, "time_ns": pl.Int64, "width_ns": pl.Int64, **sizes}
     known = {"pdr": 0.9, "plr": 0.1, "sent_packets": 10, "received_packets": 9, "dropped_packets": 1}
     known |= {"packets": 10, "unique_bytes": 900, "wire_bytes": 1000, "rtt_samples": 0}
     unknown = dict.fromkeys(("delay_mean_ms", "delay_p95_ms", "jitter_ms", *RTTS))
@@ -88,21 +91,22 @@ def frames(*flows, width_ns=S):
     return table, pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def told(*flows, window_ns=S, width_ns=S):
+def told(*flows, window_ns=S, width_ns=S, given=NOTHING_GIVEN):
     table, bins = frames(*flows, width_ns=width_ns)
     count = min(len(sizes) for _, sizes in flows) * width_ns // window_ns
     one = CompetingSet(1, "a", tuple(table["flow"]), Windows(0, window_ns, count), 0)
-    return list(evaluate(table, bins, [one], column="unique_bytes", window_ns=window_ns))
+    return list(evaluate(table, bins, [one], column="unique_bytes", window_ns=window_ns, given=given))
 
 
 def test_every_metric_of_the_catalogue_is_told_and_no_other():
-    found = told(("tcp", [1, 2] * 60), ("tfrc", [3] * 120), width_ns=S // 10)
+    found = told(("tcp", [1, 2] * 60), ("tfrc", [3] * 120), width_ns=S // 10, given=EVERYTHING_GIVEN)
     assert {metric.name for metric in found} == set(BY_NAME)
     assert len(BY_NAME) == len(CATALOGUE)
 
 
 def test_each_metric_says_of_what_it_is_made():
-    for metric in told(("tcp", [1, 2] * 60), ("tfrc", [3] * 120), width_ns=S // 10, window_ns=S):
+    flows = ("tcp", [1, 2] * 60), ("tfrc", [3] * 120)
+    for metric in told(*flows, width_ns=S // 10, window_ns=S, given=EVERYTHING_GIVEN):
         assert metric.unit == BY_NAME[metric.name].unit
         assert metric.flows
         assert (metric.value is None) == (metric.reason is not None)
@@ -134,6 +138,15 @@ def test_nothing_at_all_has_no_index():
     for name in ("jain", "jain_window_mean", "inter_protocol_normalized", "equivalence_ratio"):
         assert found[name].value is None
         assert found[name].reason
+
+
+def test_utilisation_counts_frames_and_a_share_twice_as_large_can_be_due():
+    found = told(("tcp", [200] * 10), ("tfrc", [100] * 10), given=Given(capacity_bps=8e3, weights={"tcp": 2}))
+    by_name = {m.name: m for m in found if m.competing_set}
+    # 240 and 140 bytes a second of 1000
+    assert (by_name["link_utilisation"].value, by_name["link_utilisation"].n) == (0.38, 10)
+    assert by_name["jain_weighted"].value == 1
+    assert by_name["jain"].value == 0.9
 
 
 def test_one_flow_is_not_compared():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfrctrace.bitrates import parse_bitrate_bps
+from tfrctrace.bitrates import parse_bitrate_bps, parse_capacity_bps
 from tfrctrace.errors import UsageError
 
 
@@ -18,3 +18,9 @@ def test_rates_are_read(text, bps):
 def test_what_is_no_rate_is_refused(text):
     with pytest.raises(UsageError, match="is not a rate"):
         parse_bitrate_bps(text)
+
+
+def test_a_link_carries_something():
+    assert parse_capacity_bps("600k") == 6e5
+    with pytest.raises(UsageError, match="carries nothing"):
+        parse_capacity_bps("0M")

@@ -46,6 +46,16 @@ def test_one_run_on_a_side_gives_the_difference_and_says_why_there_is_no_test(co
     assert row["reason"] == "one run says nothing of others"
 
 
+def test_a_capacity_and_weights_are_given_to_both_sides(compare):
+    names = ("-m", "link_utilisation", "-m", "jain_weighted")
+    given = ("--capacity", "600k", "--weight", "tcp=2", "--basis", "received", "--format", "json")
+    sides = (DATA / "droptail-n2-1.tr.xz", DATA / "red-n2-1.tr.xz")
+    rows = told(compare(*sides, *given, *names))["differences"]
+    assert [row["metric"] for row in rows] == ["jain_weighted", "link_utilisation"]
+    assert 0.9 < rows[1]["mean_a"] < 1.01
+    assert compare(*sides, *names).status == 2
+
+
 def test_groups_of_one_trace_can_be_compared(compare):
     labels = ("--label", "cubic=port 5201", "--label", "reno=port 5202", "--groups", "cubic:reno")
     arguments = ("-m", "rate_bps", "--format", "json")

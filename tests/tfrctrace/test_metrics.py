@@ -27,7 +27,9 @@ def test_two_flows_that_overlap_are_one_competing_set(run):
     (one,) = document["competing_sets"]
     assert (one["flows"], document["flows"], document["flows_left_out"]) == ([2, 4], 2, 2)
     assert document["schema_version"] == 1
-    assert {metric["name"] for metric in document["metrics"]} == set(BY_NAME)
+    assert {metric["name"] for metric in document["metrics"]} == {
+        name for name, described in BY_NAME.items() if described.needs is None
+    }
     jain = next(metric for metric in document["metrics"] if metric["name"] == "jain")
     # the flows' goodputs over their own lives are 3.63 and 1.75 Mbit/s, while both were there 3.2 and 1.6
     assert 0.85 < jain["value"] < 0.95
@@ -89,6 +91,27 @@ def test_flows_are_told_apart_by_the_time_at_which_the_simulation_s_script_start
     labels = ("--label", "late=starts after 2s", "--label", "early=starts before 201ms")
     document = told(run, DUMBBELL, *labels, "-m", "goodput_share")
     assert [m["group"] for m in document["metrics"]] == ["early", "udp", "late"]
+
+
+def test_a_capacity_that_was_exceeded_is_a_warning(run):
+    # the flows had 4.8 Mbit/s together
+    done = run("metrics", TWO_FLOWS, "--capacity", "4M", "-m", "link_utilisation")
+    assert done.status == 0
+    assert "times what the capacity allows" in done.err
+
+
+def test_weights_are_those_of_groups(run):
+    labels = ("--label", "cubic=port 5201", "--label", "reno=port 5202")
+    names = ("-m", "jain", "-m", "jain_weighted", "-m", "rate_bps")
+    document = told(run, TWO_FLOWS, *labels, *names, "--weight", "cubic=2")
+    by_name = {m["name"]: m["value"] for m in document["metrics"] if m["competing_set"] is not None}
+    cubic, reno = (m["value"] for m in document["metrics"] if m["name"] == "rate_bps")
+    # Jain's definition written out for two flows
+    assert by_name["jain"] == pytest.approx((cubic + reno) ** 2 / (2 * (cubic**2 + reno**2)))
+    half = cubic / 2
+    assert by_name["jain_weighted"] == pytest.approx((half + reno) ** 2 / (2 * (half**2 + reno**2)))
+    equal = told(run, TWO_FLOWS, *labels, *names, "--weight", "cubic=3", "--weight", "reno=3")
+    assert [m["value"] for m in equal["metrics"] if m["name"] == "jain_weighted"] == [by_name["jain"]]
 
 
 def test_only_labelled_flows_compete_if_that_is_asked_for(run):
@@ -168,6 +191,11 @@ def test_standard_input_gives_the_same_as_the_file(run):
         (["--label", "x"], "`x` is no rule for a label"),
         (["--window", "soon"], "`soon` is not a duration"),
         (["--basis", "received"], "is shown at its destination"),
+        (["-m", "link_utilisation"], "the metric `link_utilisation` needs a `capacity`"),
+        (["--capacity", "0"], "carries nothing"),
+        (["--weight", "cubic"], "`cubic` is no weight of a label"),
+        (["--weight", "cubic=-1"], "`cubic=-1` is no weight of a label"),
+        (["--weight", "cubic=0"], "the weight of `cubic` is not above 0"),
     ],
 )
 def test_what_cannot_be_is_said(run, arguments, error):

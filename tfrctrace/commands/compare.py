@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tfrctrace.commands.options import Filter, Format, Jobs, Layer, Quiet, RunCache, Strict, check_place
+from tfrctrace.commands.options import (
+    Capacity,
+    Filter,
+    Format,
+    Jobs,
+    Layer,
+    Quiet,
+    RunCache,
+    Strict,
+    Weight,
+    check_place,
+)
 from tfrctrace.console import Console
 from tfrctrace.experiment.progress import watched
 from tfrctrace.measuring import Basis  # noqa: TC001  Typer reads the annotation
@@ -65,6 +76,8 @@ def compare(
             "--least-packets", min=1, metavar="N", help="Leave out flows with fewer than N data packets."
         ),
     ] = LEAST_PACKETS,
+    capacity: Capacity = None,
+    weight: Weight = None,
     holm: Annotated[
         bool, typer.Option("--holm", help="Correct p values for the number of metrics that are tested.")
     ] = False,
@@ -85,16 +98,20 @@ def compare(
     With two runs or more on each side a difference has an interval, the size of its effect (Hedges' g) and
     Welch's test; of one run there is the difference alone. Runs that are known from before are not measured.
     """
+    from tfrctrace.bitrates import parse_capacity_bps
     from tfrctrace.durations import parse_duration_ns
     from tfrctrace.experiment.cache import chosen_cache
     from tfrctrace.experiment.sides import differences, parse_groups
     from tfrctrace.experiment.study import Measuring
-    from tfrctrace.labels import parse_rule
+    from tfrctrace.labels import parse_rule, parse_weights
     from tfrctrace.measuring import check_names
     from tfrctrace.reports.comparison import write_comparison
     from tfrctrace.reports.output import open_text_output
 
-    check_names(metric or [])
+    weights = parse_weights(weight or ())
+    check_names(metric or [], capacity=capacity, weight=weights)
+    if capacity is not None:
+        parse_capacity_bps(capacity)
     for text in label or ():
         parse_rule(text)
     for text in (window, *([warmup] if warmup is not None else [])):
@@ -108,6 +125,8 @@ def compare(
         labels=tuple(label or ()),
         only_labelled=only_labelled,
         least_packets=least_packets,
+        capacity=capacity,
+        weight=weights,
         filter=filter,
         input_format=input_format,
         layer=layer,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from tfrctrace.commands.options import (
+    Capacity,
     Dissect,
     Filter,
     Format,
@@ -19,6 +20,7 @@ from tfrctrace.commands.options import (
     Quiet,
     Strict,
     Traces,
+    Weight,
     check_place,
     open_trace,
 )
@@ -80,6 +82,8 @@ def metrics(
             "--least-packets", min=1, metavar="N", help="Leave out flows with fewer than N data packets."
         ),
     ] = LEAST_PACKETS,
+    capacity: Capacity = None,
+    weight: Weight = None,
     form: Annotated[
         MetricsFormat | None,
         typer.Option(
@@ -104,12 +108,15 @@ def metrics(
     Only flows that were active at the same time are compared, in the windows that they have in common; these
     competing sets are shown. Every metric is explained in docs/metrics.md.
     """
+    from tfrctrace.bitrates import parse_capacity_bps
     from tfrctrace.durations import parse_duration_ns
-    from tfrctrace.labels import parse_rule
+    from tfrctrace.labels import parse_rule, parse_weights
     from tfrctrace.measuring import base_width_ns, check_names
 
-    names = metric or []
-    check_names(names)
+    names, weights = metric or [], parse_weights(weight or ())
+    check_names(names, capacity=capacity, weight=weights)
+    if capacity is not None:
+        parse_capacity_bps(capacity)
     for text in label or ():
         parse_rule(text)  # before anybody waits for the reading
     check_place(output, traces)
@@ -134,6 +141,8 @@ def metrics(
         labels=label or (),
         only_labelled=only_labelled,
         least_packets=least_packets,
+        capacity=capacity,
+        weight=weights,
     )
     _write(measured, output, form or _FORMAT_OF_SUFFIX.get(os.path.splitext(output)[1].lower(), "table"))
     return console.exit_status

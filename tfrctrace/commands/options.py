@@ -120,6 +120,21 @@ MaxDecompressed = Annotated[
     ),
 ]
 
+Capacity = Annotated[
+    str | None,
+    typer.Option(
+        "--capacity", metavar="RATE", help="Tell how much of a link of this capacity was used, as 10M."
+    ),
+]
+Weight = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--weight",
+        metavar="NAME=NUMBER",
+        help="Tell Jain's index by weights of labels, as 'video=2'; others have 1.",
+    ),
+]
+
 Strict = Annotated[
     bool, typer.Option("--strict", help="Treat every warning about an input as an error (exit status 3).")
 ]

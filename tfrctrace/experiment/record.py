@@ -60,8 +60,9 @@ def record_run(path: str, called: str, measuring: Measuring, series: Sequence[st
 def _of_run(problem: Problem, path: str, called: str) -> Problem:
     """Return a problem that says of which run it is, called as the study calls it."""
     source = problem["source"]
-    if problem["kind"] in {"label", UNUSED}:
-        return {**problem, "source": called, "message": f"label `{source}` {problem['message']}"}
+    if problem["kind"] in {"label", UNUSED, "weight"}:
+        what = "weight" if problem["kind"] == "weight" else "label"
+        return {**problem, "source": called, "message": f"{what} `{source}` {problem['message']}"}
     below = os.path.relpath(source, path) if source.startswith(os.path.join(path, "")) else ""
     return {**problem, "source": os.path.join(called, below) if below else called}
 
@@ -86,6 +87,8 @@ def _measured(path: str, measuring: Measuring, series: Sequence[str]) -> Record:
         labels=measuring.labels,
         only_labelled=measuring.only_labelled,
         least_packets=measuring.least_packets,
+        capacity=measuring.capacity,
+        weight=measuring.weight,
     )
     chosen = max(measured.sets, key=_weight, default=None)
     number = None if chosen is None else chosen.number

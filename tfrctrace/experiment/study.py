@@ -80,6 +80,8 @@ class Measuring:
     """Rules as `reno=port 5201`."""
     only_labelled: bool = False
     least_packets: int = LEAST_PACKETS
+    capacity: str | None = None
+    weight: Mapping[str, float] = field(default_factory=dict)
     filter: str | None = None
     input_format: str | None = None
     layer: str | None = None

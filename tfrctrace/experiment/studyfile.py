@@ -10,6 +10,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
+from tfrctrace.bitrates import parse_capacity_bps
 from tfrctrace.durations import parse_duration_ns
 from tfrctrace.errors import InputError, UsageError, input_problem
 from tfrctrace.experiment.claims import Trend, parse_claim
@@ -29,8 +30,8 @@ from tfrctrace.experiment.study import (
     Study,
     TablePlan,
 )
-from tfrctrace.labels import parse_rule
-from tfrctrace.measuring import Basis
+from tfrctrace.labels import check_weights, parse_rule
+from tfrctrace.measuring import Basis, check_names
 from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.parsers.schema import FLOWS
 from tfrctrace.tomlfile import (
@@ -80,6 +81,9 @@ def _study(path: str, content: Table) -> Study:
     folder = os.path.dirname(path)
     runs = _runs(table_of(content.get("runs", {}), "`[runs]`"), folder)
     quantities = tuple(_parts(content, "quantity", _quantity))
+    measure = _measure(table_of(content.get("measure", {}), "`[measure]`"), _labels(content))
+    metrics = [quantity.metric for quantity in quantities if quantity.metric is not None]
+    check_names(metrics, capacity=measure.capacity, weight=measure.weight)
     names = _Names(quantities, runs)
     return Study(
         path=path,
@@ -88,7 +92,7 @@ def _study(path: str, content: Table) -> Study:
         description=text(content["description"], "description") if "description" in content else "",
         confidence=_confidence(content.get("confidence", _DEFAULT_CONFIDENCE)),
         runs=runs,
-        measure=_measure(table_of(content.get("measure", {}), "`[measure]`"), _labels(content)),
+        measure=measure,
         quantities=quantities,
         tables=_named(_parts(content, "table", names.table), "table"),
         figures=_named(_parts(content, "figure", names.figure), "figure"),
@@ -181,18 +185,20 @@ def _labels(content: Table) -> tuple[str, ...]:
     return rules
 
 
-_MEASURED_TEXTS: Final = ("window", "warmup", "filter", "input_format", "layer")
+_MEASURED_TEXTS: Final = ("window", "warmup", "capacity", "filter", "input_format", "layer")
 
 
 def _measure(table: Table, labels: tuple[str, ...]) -> Measuring:
     refuse_unknown(
         table,
-        {*_MEASURED_TEXTS, "basis", "only_labelled", "least_packets", "dissect", "tfrc"},
+        {*_MEASURED_TEXTS, "basis", "only_labelled", "least_packets", "dissect", "tfrc", "weight"},
         "`[measure]`",
     )
     for name in ("window", "warmup"):
         if name in table:
             parse_duration_ns(text(table[name], name))
+    if "capacity" in table:
+        parse_capacity_bps(text(table["capacity"], "capacity"))
     given: dict[str, Any] = {name: text(table[name], name) for name in _MEASURED_TEXTS if name in table}
     if "basis" in table:
         given["basis"] = one_of(table["basis"], get_args(Basis), "basis")
@@ -202,10 +208,11 @@ def _measure(table: Table, labels: tuple[str, ...]) -> Measuring:
         given["least_packets"] = max(whole(table["least_packets"], "least_packets"), 1)
     if "dissect" in table:
         given["dissect"] = texts(table["dissect"], "dissect")
-    if "tfrc" in table:
-        given["tfrc"] = {
-            name: number(value, name) for name, value in table_of(table["tfrc"], "`tfrc`").items()
-        }
+    for name in ("tfrc", "weight"):
+        if name in table:
+            numbers = table_of(table[name], f"`{name}`")
+            given[name] = {key: number(value, key) for key, value in numbers.items()}
+    check_weights(given.get("weight", {}))
     return Measuring(labels=labels, **given)
 
 

@@ -7,6 +7,7 @@ import json
 import lzma
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -74,6 +75,24 @@ def test_rates_are_what_arrived_in_the_common_windows(name):
     assert {flow_ids[flow]: rate for flow, rate in rates.items()} == {
         fid: pytest.approx(bits / (end_s - start_s)) for fid, bits in arrived.items()
     }
+
+
+@pytest.mark.parametrize("name", RUNS[::4])
+def test_utilisation_is_what_left_the_simulated_bottleneck(name):
+    """The link from node 0 to node 1 carries 600 kbit/s; its packets arrive at the sinks some ms later."""
+    measuring = replace(read_study(str(STUDY / "study.toml")).measure, capacity="600k", weight={"x": 2.0})
+    found = record_run(str(STUDY / "runs" / name), name, measuring, [])
+    start_s, end_s = found["set"]["start_ns"] / 1e9, found["set"]["end_ns"] / 1e9
+    carried = 0
+    for line in lzma.decompress((STUDY / "runs" / name).read_bytes()).decode().splitlines():
+        event, time, from_node, to_node, _, size, *_ = line.split()
+        if (event, from_node, to_node) == ("r", "0", "1") and start_s <= float(time) < end_s:
+            carried += 8 * int(size)
+    (used,) = [m for m in found["metrics"] if m["name"] == "link_utilisation"]
+    # a packet or two at each end of the windows are on their way from the link to their sink
+    assert used["value"] == pytest.approx(carried / (600_000 * (end_s - start_s)), abs=0.01)
+    assert 0.9 < used["value"] < 1.01
+    assert [problem["message"] for problem in found["problems"]] == ["weight `x=2` fits no flow"]
 
 
 def test_a_series_adds_up_to_what_arrived():

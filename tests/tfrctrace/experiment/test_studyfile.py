@@ -103,6 +103,10 @@ def test_parameters_may_come_from_a_table(study, tmp_path):
         (SMALL + "[[reference]]\nquantity='jain'\nsource='x'\nby='flows'\nvalues=[[1]]", "has pairs"),
         (SMALL + "[measure]\nwindow = 'soon'", "`soon` is not a duration"),
         (SMALL + "[measure]\nbasis = 'joy'", "`basis` cannot be `joy`"),
+        (SMALL + "[measure]\ncapacity = '0'", "a link with a capacity of `0` carries nothing"),
+        (SMALL + "[measure]\nweight = { tcp = 0 }", "the weight of `tcp` is not above 0"),
+        (SMALL + "[[quantity]]\nmetric = 'link_utilisation'", "needs a `capacity`"),
+        (SMALL + "[[quantity]]\nmetric = 'jain_weighted'", "needs a `weight`"),
         (SMALL + "[labels]\ntcp = 'often'", "is no rule for a label"),
     ],
 )
