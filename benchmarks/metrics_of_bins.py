@@ -43,7 +43,7 @@ def by_tfrctrace(flows: int, bins: int) -> float:
     table = table.with_columns(direction, width_ns)
     end_ns = bins * WIDTH_NS
     rtts = (f"rtt_{name}_ms" for name in ("min", "mean", "p50", "p95", "max", "std"))
-    unknown = ("pdr", "plr", "delay_mean_ms", "delay_p95_ms", "jitter_ms", *rtts)
+    unknown = ("pdr", "plr", "delay_mean_ms", "delay_p95_ms", "jitter_ms", "rto_ms", "duration_s", *rtts)
     rows = [
         {
             **dict.fromkeys(unknown),
@@ -56,7 +56,7 @@ def by_tfrctrace(flows: int, bins: int) -> float:
             "end_ns": end_ns,
             **dict.fromkeys(("packets", "data_packets", "payload_bytes", "wire_bytes"), 1000),
             **dict.fromkeys(("sent_packets", "received_packets", "dropped_packets", "unique_bytes"), 1000),
-            "rtt_samples": 0,
+            **dict.fromkeys(("rtt_samples", "rto_episodes"), 0),
         }
         for flow in range(1, flows + 1)
     ]

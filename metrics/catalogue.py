@@ -215,6 +215,14 @@ CATALOGUE: Final = (
         "stability", "", "life", "standard deviation over mean of its last half", "windows", "no bytes there"
     ),
     Described(
+        "timeout_share",
+        "",
+        "life",
+        "share of its time from a retransmission timeout until all that was outstanding is acknowledged",
+        "episodes that are over",
+        "not TCP, or not captured where its data can be followed to the acknowledgement",
+    ),
+    Described(
         "pdr",
         "",
         "life",

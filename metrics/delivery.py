@@ -30,3 +30,11 @@ def drop_ratio(dropped: int, transmitted: int) -> float | None:
 def drop_ratio_percent(dropped: int, transmitted: int) -> float | None:
     """Return the drop ratio in percent, as their tables print it. None if nothing was transmitted."""
     return 100 * dropped / transmitted if transmitted else None
+
+
+def timeout_share(rto_ms: float, duration_s: float) -> float | None:
+    """Return the share of a flow's `duration_s` that episodes after retransmission timeouts took.
+
+    None if the flow lasted no time.
+    """
+    return rto_ms / (1000 * duration_s) if duration_s else None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.metrics.catalogue import make_metric
 from tfrctrace.metrics.convergence import convergence_time_s, rise_time_s, stability
-from tfrctrace.metrics.delivery import drop_ratio
+from tfrctrace.metrics.delivery import drop_ratio, timeout_share
 from tfrctrace.metrics.throughput import goodput_share
 from tfrctrace.metrics.windows import whole_windows
 
@@ -62,10 +62,17 @@ def _delivery(row: Mapping[str, Any]) -> Iterator[Metric]:
     known.append(("drop_ratio", None if dropped is None else drop_ratio(dropped, sent), sent))
     share = None if unique is None else goodput_share(unique, row["wire_bytes"])
     known.append(("goodput_share", share, row["packets"]))
+    known.append(("timeout_share", _timeout_share(row), row["rto_episodes"] or 0))
     known += [(name, row[name], row["rtt_samples"] or 0) for name in _RTTS]
     known += [(name, row[name], row["received_packets"] or 0) for name in _DELAYS]
     for name, value, n in known:
         yield make_metric(name, value, n, flows=[row["flow"]], group=row["group"])
+
+
+def _timeout_share(row: Mapping[str, Any]) -> float | None:
+    if row["rto_ms"] is None or row["duration_s"] is None:
+        return None
+    return timeout_share(row["rto_ms"], row["duration_s"])
 
 
 def _life_windows(row: Mapping[str, Any], bins: FlowBins, window_ns: int) -> Windows:

@@ -25,7 +25,7 @@ Facts = dict[str, Any]
 
 METRICS_SCHEMA_VERSION: Final = 1
 
-_SHARES: Final = {"pdr", "plr", "drop_ratio", "goodput_share"}
+_SHARES: Final = {"pdr", "plr", "drop_ratio", "goodput_share", "timeout_share", "link_utilisation"}
 _FLOWS_SHOWN: Final = 12
 
 

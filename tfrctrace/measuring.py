@@ -28,7 +28,7 @@ FINEST_BASE_NS: Final = 100_000_000
 """The smallest timescale whose variation is told; windows of other widths are cut to fit."""
 
 FULL: Final = 1.02
-"""Utilisation above which a capacity is doubted: of a full link a packet more than fits may end in a window."""
+"""Utilisation above which a capacity is doubted; a packet more than fits may end in a full link's windows."""
 
 
 @dataclass(frozen=True, slots=True)

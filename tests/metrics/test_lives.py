@@ -1,0 +1,65 @@
+"""Numbers about a flow's whole life, against what the sending kernel said of its timers."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tfrctrace
+from tfrctrace.metrics.delivery import timeout_share
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def told(path, name):
+    """Return the metric `name` of the flow in a capture, and the flow's row."""
+    measured = tfrctrace.open(path).measure(name, least_packets=2)
+    (metric,) = measured.metrics
+    return metric, measured.looked_at.row(0, named=True)
+
+
+@pytest.mark.parametrize(
+    "case", ["outage", "outage-no-sack", "ack-outage", "last-ack-lost", "drop-retransmission-twice"]
+)
+def test_time_after_timeouts_begins_and_ends_with_the_kernels_timer(case):
+    """The kernel's tracepoint said which retransmissions its timer sent, all in one episode.
+
+    What was outstanding is then acknowledged within some round-trip times.
+    """
+    folder = DATA / "corpus" / case
+    with (folder / "truth.tsv").open() as file:
+        rows = [row for row in csv.DictReader(file, delimiter="\t") if row["tap"] == "snd"]
+    frames = [int(row["frame"]) for row in rows if row["cause"] == "timer"]
+    packets = pl.concat(tfrctrace.open(folder / "snd.pcap.xz").packets())
+    times_ns = packets.filter(pl.col("packet").is_in(frames))["time_ns"]
+    assert len(times_ns) == len(frames)
+    share, flow = told(folder / "snd.pcap.xz", "timeout_share")
+    after_timeouts_ms = 1000 * share.value * flow["duration_s"]
+    until_last_ms = (times_ns.max() - times_ns.min()) / 1e6
+    assert until_last_ms < after_timeouts_ms < until_last_ms + 3 * flow["rtt_max_ms"]
+    assert share.n == 1
+
+
+def test_without_a_timeout_the_share_is_0_and_not_unknown():
+    # TcpExtTCPTimeouts of this run's sender is 0
+    share, _ = told(DATA / "captures" / "linux-seq-wrap-snd.pcap.gz", "timeout_share")
+    assert (share.value, share.n) == (0, 0)
+
+
+def test_a_receiver_s_capture_does_not_tell_the_share():
+    share, _ = told(DATA / "corpus" / "outage" / "rcv.pcap.xz", "timeout_share")
+    assert share.value is None
+    assert share.reason.startswith("not TCP, or not captured")
+
+
+@given(st.integers(0, 10**6), st.integers(1, 10**6))
+def test_a_share_is_between_0_and_1_and_does_not_change_with_the_unit_of_time(after_ms, rest_ms):
+    share = timeout_share(after_ms, (after_ms + rest_ms) / 1000)
+    assert 0 <= share <= 1
+    assert timeout_share(60 * after_ms, 60 * (after_ms + rest_ms) / 1000) == pytest.approx(share)
+    assert timeout_share(after_ms, 0) is None
