@@ -215,6 +215,25 @@ CATALOGUE: Final = (
         "stability", "", "life", "standard deviation over mean of its last half", "windows", "no bytes there"
     ),
     Described(
+        "responsiveness_s",
+        "s",
+        "life",
+        "time from a step of the path until the rate stays within 20 % of that of the last half after it",
+        "windows after the step",
+        "it never stays, or the flow was not there before and after the step",
+        needs="step",
+    ),
+    Described(
+        "aggressiveness_bps",
+        "bit/s",
+        "life",
+        "largest increase of the rate from one window to the next, from the step on",
+        "windows after the step",
+        "the flow was not there before and after the step",
+        f"{FLOYD}, there in windows of an RTT",
+        needs="step",
+    ),
+    Described(
         "timeout_share",
         "",
         "life",

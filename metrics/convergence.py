@@ -68,21 +68,28 @@ def fairness_settling_time_s(jain: pl.Series, width_s: float, *, hold_s: float =
     return _first_run_s((jain >= FAIR).fill_null(value=False).to_numpy(), width_s, hold_s)
 
 
+def first_window_after(width_s: float, step_s: float) -> int:
+    """Return the number, from 0, of the first window that begins at `step_s` or later; below 0 before all."""
+    return math.ceil(step_s / width_s - 1e-9)
+
+
 def response_time_s(
     rates: pl.Series, width_s: float, step_s: float, *, tolerance: float = TOLERANCE
 ) -> float | None:
     """Return how long after a change of the path at `step_s` the rate is within `tolerance` and stays there.
 
-    The new level is the mean of the last half of the windows after the change. None if the rate never stays,
-    if the level is 0, or if there is no window after the change.
+    `step_s` counts from the start of the first window. The new level is the mean of the last half of the
+    whole windows after the change. None if the rate never stays, if the level is 0, or if there is no window
+    before or after the change.
     """
-    after = rates[math.ceil(step_s / width_s) :]
+    first = first_window_after(width_s, step_s)
+    after = rates[first:] if first > 0 else rates[:0]
     steady = steady_rate(after)
     if not steady:
         return None
     off = ((after - steady).abs() > tolerance * steady).arg_true()
     settled = int(off[-1]) + 1 if len(off) else 0
-    return settled * width_s if settled < len(after) else None
+    return (first + settled) * width_s - step_s if settled < len(after) else None
 
 
 def aggressiveness(rates: pl.Series) -> float | None:

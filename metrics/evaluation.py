@@ -64,13 +64,14 @@ def evaluate(
     """Give the metrics of each competing set, then those of each flow over its whole life.
 
     `column` of `bins` has the bytes that count as the rate. `flows` has a column `group` too, the label or
-    the transport. `window_ns` is a multiple of the width of the bins.
+    the transport, and with a step what `life_metrics` says. `window_ns` is a multiple of the width of the
+    bins.
     """
     groups = dict(flows.select("flow", "group").iter_rows())
     of_flows = FlowBins(bins)
     for one in sets:
         yield from _SetMetrics(one, of_flows, groups, column, warmup_ns=warmup_ns, given=given).all()
-    yield from life_metrics(flows, of_flows, column, window_ns)
+    yield from life_metrics(flows, of_flows, column, window_ns, given)
 
 
 class _SetMetrics:

@@ -5,17 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.metrics.catalogue import make_metric
-from tfrctrace.metrics.convergence import convergence_time_s, rise_time_s, stability
+from tfrctrace.metrics.convergence import (
+    aggressiveness,
+    convergence_time_s,
+    first_window_after,
+    response_time_s,
+    rise_time_s,
+    stability,
+)
 from tfrctrace.metrics.delivery import drop_ratio, timeout_share
 from tfrctrace.metrics.throughput import goodput_share
-from tfrctrace.metrics.windows import whole_windows
+from tfrctrace.metrics.windows import NS_PER_S, whole_windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import polars as pl
 
-    from tfrctrace.metrics.model import Metric
+    from tfrctrace.metrics.model import Given, Metric
     from tfrctrace.metrics.windows import FlowBins, Windows
 
 MAX_LIFE_WINDOWS: Final = 10_000_000
@@ -25,34 +32,56 @@ _RTTS: Final = ("rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_ma
 _DELAYS: Final = ("delay_mean_ms", "delay_p95_ms", "jitter_ms")
 
 
-def life_metrics(flows: pl.DataFrame, bins: FlowBins, column: str, window_ns: int) -> Iterator[Metric]:
-    """Give what is known of each flow over its whole life, in windows of `window_ns` where rates count."""
+def life_metrics(
+    flows: pl.DataFrame, bins: FlowBins, column: str, window_ns: int, given: Given
+) -> Iterator[Metric]:
+    """Give what is known of each flow over its whole life, in windows of `window_ns` where rates count.
+
+    If a step is given, `flows` has a column `begin_ns`: what 0 s of the trace is.
+    """
     for row in flows.iter_rows(named=True):
         windows = _life_windows(row, bins, window_ns)
-        yield from _shape(row, windows, bins, column)
+        yield from _shape(row, windows, bins, column, given.step_ns)
         yield from _delivery(row)
 
 
-def _shape(row: Mapping[str, Any], windows: Windows, bins: FlowBins, column: str) -> Iterator[Metric]:
+def _shape(
+    row: Mapping[str, Any], windows: Windows, bins: FlowBins, column: str, step_ns: int | None
+) -> Iterator[Metric]:
     """Give what the rate over time says, unless there is too much time."""
     import polars as pl
 
     is_too_long = windows.count > MAX_LIFE_WINDOWS
     rates = pl.Series(dtype=pl.Float64) if is_too_long else bins.rates(row["flow"], windows, column)
-    for name, value in (
-        ("convergence_s", convergence_time_s(rates, windows.width_s)),
-        ("rise_s", rise_time_s(rates, windows.width_s)),
-        ("stability", stability(rates)),
-    ):
+    known = [
+        ("convergence_s", convergence_time_s(rates, windows.width_s), len(rates)),
+        ("rise_s", rise_time_s(rates, windows.width_s), len(rates)),
+        ("stability", stability(rates), len(rates)),
+    ]
+    if step_ns is not None:
+        known += _response(rates, windows.width_s, (row["begin_ns"] + step_ns - windows.start_ns) / NS_PER_S)
+    for name, value, n in known:
         yield make_metric(
             name,
             value,
-            len(rates),
+            n,
             flows=[row["flow"]],
             group=row["group"],
             window_s=windows.width_s,
             reason=f"more than {MAX_LIFE_WINDOWS:,} windows" if is_too_long else None,
         )
+
+
+def _response(rates: pl.Series, width_s: float, step_s: float) -> Iterator[tuple[str, float | None, int]]:
+    """Give name, value and number of windows of what a flow made of a step; without some before it, nothing.
+
+    `rates` are bytes in each window; `step_s` counts from the start of the first.
+    """
+    first = first_window_after(width_s, step_s)
+    after = max(len(rates) - first, 0) if first > 0 else 0
+    increase = aggressiveness(rates[first - 1 :]) if after else None
+    yield "responsiveness_s", response_time_s(rates, width_s, step_s), after
+    yield "aggressiveness_bps", None if increase is None else 8 * increase / width_s, after
 
 
 def _delivery(row: Mapping[str, Any]) -> Iterator[Metric]:

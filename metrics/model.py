@@ -42,6 +42,8 @@ class Given:
     """What the shared link carries."""
     weights: Mapping[str, float] = field(default_factory=dict)
     """Share that each flow of a group ought to have, in any one unit; groups that are not named have 1."""
+    step_ns: int | None = None
+    """When the path changed, from 0 s of each trace on."""
 
 
 NOTHING_GIVEN: Final = Given()

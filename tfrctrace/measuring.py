@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from tfrctrace.errors import UsageError, input_problem
 from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.metrics.model import NOTHING_GIVEN
+from tfrctrace.origins import begin_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +40,7 @@ class Measured:
     sets: list[CompetingSet]
     sets_left_out: int
     looked_at: pl.DataFrame
-    """The row of each flow that was looked at, in the direction that counted, with its `group`."""
+    """The row of each flow that was looked at, in the direction that counted, with `group` and `begin_ns`."""
     flows_left_out: int
     """Flows with fewer data packets than asked for, or of a trace without what counts as a rate."""
     basis: Basis
@@ -128,6 +129,7 @@ def measure(
     from tfrctrace.metrics.evaluation import evaluate
 
     base_ns = base_width_ns(window_ns)
+    flows = flows.with_columns(begin_ns().alias("begin_ns"))
     every = _data_directions(flows.filter(pl.col("label").is_not_null()) if only_labelled else flows)
     stretches = _stretches(bins)
     origins_ns = _origins_ns(flows, stretches)

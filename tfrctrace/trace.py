@@ -346,6 +346,7 @@ class Trace:
         least_packets: int = LEAST_PACKETS,
         capacity: str | None = None,
         weight: Mapping[str, float] | None = None,
+        step: str | None = None,
     ) -> pl.DataFrame:
         """Return fairness, burstiness, smoothness, delivery and more of the flows, one row for each metric.
 
@@ -354,8 +355,8 @@ class Trace:
         `labels` are rules such as `"reno=port 5201"`; flows without go by their transport, or are left out
         with `only_labelled`. `basis` says what a rate counts: `goodput` payload that was seen first,
         `throughput` frames, `received` what arrived, in a trace that shows both ends.
-        Some metrics are told only with what they need: the link's `capacity`, as `"10M"`, and the `weight` of
-        labels, as `{"video": 2}`.
+        Some metrics are told only with what they need: the link's `capacity`, as `"10M"`, the `weight` of
+        labels, as `{"video": 2}`, and the time of a `step` of the path, as `"20s"`.
         """
         return self.measure(
             *names,
@@ -367,6 +368,7 @@ class Trace:
             least_packets=least_packets,
             capacity=capacity,
             weight=weight,
+            step=step,
         ).frame()
 
     def measure(
@@ -380,6 +382,7 @@ class Trace:
         least_packets: int = LEAST_PACKETS,
         capacity: str | None = None,
         weight: Mapping[str, float] | None = None,
+        step: str | None = None,
     ) -> Measured:
         """Return what `metrics` does, with the competing sets and how many flows were left out."""
         from tfrctrace.bitrates import parse_capacity_bps
@@ -388,10 +391,12 @@ class Trace:
         from tfrctrace.measuring import base_width_ns, check_names, doubts, measure
         from tfrctrace.metrics.model import Given
 
-        check_names(names, capacity=capacity, weight=weight)
+        check_names(names, capacity=capacity, weight=weight, step=step)
         check_weights(weight or {})
         given = Given(
-            capacity_bps=None if capacity is None else parse_capacity_bps(capacity), weights=weight or {}
+            capacity_bps=None if capacity is None else parse_capacity_bps(capacity),
+            weights=weight or {},
+            step_ns=None if step is None else parse_duration_ns(step),
         )
         rules = [parse_rule(text) for text in labels]
         window_ns = parse_duration_ns(window)

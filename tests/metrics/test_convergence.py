@@ -68,6 +68,9 @@ def test_the_response_to_a_step_ends_at_the_last_window_that_is_off():
     series = pl.Series([100] * 10 + [100, 80, 55, 50, 70] + [50] * 15)
     assert response_time_s(series, 1.0, 10.0) == 5
     assert response_time_s(series, 1.0, 30.0) is None
+    # the windows are the same, and the step is earlier
+    assert response_time_s(series, 1.0, 9.5) == 5.5
+    assert response_time_s(series, 1.0, 0.0) is response_time_s(series, 1.0, -3.0) is None
     assert response_time_s(pl.Series([1] * 5 + [10, 0] * 10), 1.0, 5.0) is None
 
 

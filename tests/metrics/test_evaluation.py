@@ -21,7 +21,7 @@ from tfrctrace.metrics.windows import Windows
 NS2 = Path(__file__).parents[1] / "data" / "ns2"
 TRUTH = json.loads((NS2 / "truth.json").read_text())
 S = 1_000_000_000
-EVERYTHING_GIVEN = Given(capacity_bps=1e6, weights={"tcp": 2.0})
+EVERYTHING_GIVEN = Given(capacity_bps=1e6, weights={"tcp": 2.0}, step_ns=6 * S)
 RTTS = [f"rtt_{name}_ms" for name in ("min", "mean", "p50", "p95", "max", "std")]
 
 
@@ -73,7 +73,7 @@ def frames(*flows, width_ns=S):
     schema = {"flow": pl.UInt32, "time_ns": pl.Int64, "width_ns": pl.Int64, **sizes}
     known = {"pdr": 0.9, "plr": 0.1, "sent_packets": 10, "received_packets": 9, "dropped_packets": 1}
     known |= {"packets": 10, "unique_bytes": 900, "wire_bytes": 1000, "rtt_samples": 0}
-    known |= {"rto_ms": 500.0, "rto_episodes": 2, "duration_s": 10.0}
+    known |= {"rto_ms": 500.0, "rto_episodes": 2, "duration_s": 10.0, "begin_ns": 0}
     unknown = dict.fromkeys(("delay_mean_ms", "delay_p95_ms", "jitter_ms", *RTTS))
     table = pl.DataFrame(
         [

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import csv
+import lzma
+import math
+import statistics
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -14,6 +18,7 @@ import tfrctrace
 from tfrctrace.metrics.delivery import timeout_share
 
 DATA = Path(__file__).parents[1] / "data"
+WIRED_MIX = DATA / "ns2" / "wired-mix.tr.xz"
 
 
 def told(path, name):
@@ -63,3 +68,45 @@ def test_a_share_is_between_0_and_1_and_does_not_change_with_the_unit_of_time(af
     assert 0 <= share <= 1
     assert timeout_share(60 * after_ms, 60 * (after_ms + rest_ms) / 1000) == pytest.approx(share)
     assert timeout_share(after_ms, 0) is None
+
+
+def received_each_second(flow_id, start_s, seconds):
+    """Add up, as a script with awk would, the bytes of a flow of ns-2 that arrive at its sink."""
+    sizes = [0] * seconds
+    for line in lzma.decompress(WIRED_MIX.read_bytes()).decode().splitlines():
+        event, time, _, node, kind, size, _, fid, _, dst, *_ = line.split()
+        second = math.floor(float(time) - start_s)
+        if kind in {"ack", "tcpFriendCtl"} or fid != str(flow_id):
+            continue
+        if event == "r" and node == dst.split(".")[0] and 0 <= second < seconds:
+            sizes[second] += int(size)
+    return sizes
+
+
+@pytest.mark.parametrize(("flow_id", "start_s", "seconds"), [(1, 0.2, 12), (4, 1.2, 11)])
+def test_flows_respond_to_the_cbr_flow_that_a_simulation_starts_at_4_s(flow_id, start_s, seconds):
+    names = ("responsiveness_s", "aggressiveness_bps")
+    measured = tfrctrace.open(WIRED_MIX).measure(*names, basis="received", step="4s")
+    (flow,) = measured.looked_at.filter(pl.col("flow_id") == flow_id)["flow"]
+    found = {metric.name: metric for metric in measured.metrics if metric.flows == (flow,)}
+    sizes = received_each_second(flow_id, start_s, seconds)
+    # the first whole second after 4 s, and the definition in words
+    first = next(place for place in range(seconds) if start_s + place >= 4)
+    after = sizes[first:]
+    level = statistics.mean(after[len(after) // 2 :])
+    good = [abs(size - level) <= 0.2 * level for size in after]
+    settled = next(place for place in range(len(good)) if all(good[place:]))
+    assert found["responsiveness_s"].value == pytest.approx(start_s + first + settled - 4)
+    increase = max(later - earlier for earlier, later in pairwise(sizes[first - 1 :]))
+    assert found["aggressiveness_bps"].value == pytest.approx(8 * increase)
+    assert found["aggressiveness_bps"].n == found["responsiveness_s"].n == len(after)
+
+
+def test_a_flow_that_the_step_finds_not_there_does_not_respond():
+    # the CBR flow itself: nothing of it before 4 s
+    measured = tfrctrace.open(WIRED_MIX).measure("responsiveness_s", basis="received", step="4s")
+    (probe,) = [metric for metric in measured.metrics if metric.group == "udp"]
+    assert (probe.value, probe.n) == (None, 0)
+    assert "was not there before and after" in probe.reason
+    late = tfrctrace.open(WIRED_MIX).measure("aggressiveness_bps", basis="received", step="1h")
+    assert {(metric.value, metric.n) for metric in late.metrics} == {(None, 0)}

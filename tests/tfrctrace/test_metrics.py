@@ -193,6 +193,8 @@ def test_standard_input_gives_the_same_as_the_file(run):
         (["--basis", "received"], "is shown at its destination"),
         (["-m", "link_utilisation"], "the metric `link_utilisation` needs a `capacity`"),
         (["--capacity", "0"], "carries nothing"),
+        (["-m", "responsiveness_s"], "needs a `step`"),
+        (["--step", "4"], "`4` is not a duration"),
         (["--weight", "cubic"], "`cubic` is no weight of a label"),
         (["--weight", "cubic=-1"], "`cubic=-1` is no weight of a label"),
         (["--weight", "cubic=0"], "the weight of `cubic` is not above 0"),

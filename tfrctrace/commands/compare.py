@@ -15,6 +15,7 @@ from tfrctrace.commands.options import (
     Layer,
     Quiet,
     RunCache,
+    Step,
     Strict,
     Weight,
     check_place,
@@ -78,6 +79,7 @@ def compare(
     ] = LEAST_PACKETS,
     capacity: Capacity = None,
     weight: Weight = None,
+    step: Step = None,
     holm: Annotated[
         bool, typer.Option("--holm", help="Correct p values for the number of metrics that are tested.")
     ] = False,
@@ -109,13 +111,14 @@ def compare(
     from tfrctrace.reports.output import open_text_output
 
     weights = parse_weights(weight or ())
-    check_names(metric or [], capacity=capacity, weight=weights)
+    check_names(metric or [], capacity=capacity, weight=weights, step=step)
     if capacity is not None:
         parse_capacity_bps(capacity)
     for text in label or ():
         parse_rule(text)
-    for text in (window, *([warmup] if warmup is not None else [])):
-        parse_duration_ns(text)
+    for duration in (window, warmup, step):
+        if duration is not None:
+            parse_duration_ns(duration)
     check_place(output, [first, second])
     console = Console(quiet=quiet, strict=strict)
     measuring = Measuring(
@@ -127,6 +130,7 @@ def compare(
         least_packets=least_packets,
         capacity=capacity,
         weight=weights,
+        step=step,
         filter=filter,
         input_format=input_format,
         layer=layer,

@@ -18,6 +18,7 @@ from tfrctrace.commands.options import (
     MaxDecompressed,
     MaxFlows,
     Quiet,
+    Step,
     Strict,
     Traces,
     Weight,
@@ -84,6 +85,7 @@ def metrics(
     ] = LEAST_PACKETS,
     capacity: Capacity = None,
     weight: Weight = None,
+    step: Step = None,
     form: Annotated[
         MetricsFormat | None,
         typer.Option(
@@ -114,9 +116,11 @@ def metrics(
     from tfrctrace.measuring import base_width_ns, check_names
 
     names, weights = metric or [], parse_weights(weight or ())
-    check_names(names, capacity=capacity, weight=weights)
+    check_names(names, capacity=capacity, weight=weights, step=step)
     if capacity is not None:
         parse_capacity_bps(capacity)
+    if step is not None:
+        parse_duration_ns(step)
     for text in label or ():
         parse_rule(text)  # before anybody waits for the reading
     check_place(output, traces)
@@ -143,6 +147,7 @@ def metrics(
         least_packets=least_packets,
         capacity=capacity,
         weight=weights,
+        step=step,
     )
     _write(measured, output, form or _FORMAT_OF_SUFFIX.get(os.path.splitext(output)[1].lower(), "table"))
     return console.exit_status

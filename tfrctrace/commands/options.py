@@ -135,6 +135,13 @@ Weight = Annotated[
     ),
 ]
 
+Step = Annotated[
+    str | None,
+    typer.Option(
+        "--step", metavar="TIME", help="Tell how flows responded to what changed TIME after the trace began."
+    ),
+]
+
 Strict = Annotated[
     bool, typer.Option("--strict", help="Treat every warning about an input as an error (exit status 3).")
 ]

@@ -89,6 +89,7 @@ def _measured(path: str, measuring: Measuring, series: Sequence[str]) -> Record:
         least_packets=measuring.least_packets,
         capacity=measuring.capacity,
         weight=measuring.weight,
+        step=measuring.step,
     )
     chosen = max(measured.sets, key=_weight, default=None)
     number = None if chosen is None else chosen.number

@@ -82,6 +82,7 @@ class Measuring:
     least_packets: int = LEAST_PACKETS
     capacity: str | None = None
     weight: Mapping[str, float] = field(default_factory=dict)
+    step: str | None = None
     filter: str | None = None
     input_format: str | None = None
     layer: str | None = None

@@ -83,7 +83,7 @@ def _study(path: str, content: Table) -> Study:
     quantities = tuple(_parts(content, "quantity", _quantity))
     measure = _measure(table_of(content.get("measure", {}), "`[measure]`"), _labels(content))
     metrics = [quantity.metric for quantity in quantities if quantity.metric is not None]
-    check_names(metrics, capacity=measure.capacity, weight=measure.weight)
+    check_names(metrics, capacity=measure.capacity, weight=measure.weight, step=measure.step)
     names = _Names(quantities, runs)
     return Study(
         path=path,
@@ -185,7 +185,7 @@ def _labels(content: Table) -> tuple[str, ...]:
     return rules
 
 
-_MEASURED_TEXTS: Final = ("window", "warmup", "capacity", "filter", "input_format", "layer")
+_MEASURED_TEXTS: Final = ("window", "warmup", "capacity", "step", "filter", "input_format", "layer")
 
 
 def _measure(table: Table, labels: tuple[str, ...]) -> Measuring:
@@ -194,7 +194,7 @@ def _measure(table: Table, labels: tuple[str, ...]) -> Measuring:
         {*_MEASURED_TEXTS, "basis", "only_labelled", "least_packets", "dissect", "tfrc", "weight"},
         "`[measure]`",
     )
-    for name in ("window", "warmup"):
+    for name in ("window", "warmup", "step"):
         if name in table:
             parse_duration_ns(text(table[name], name))
     if "capacity" in table:

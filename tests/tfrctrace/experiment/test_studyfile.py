@@ -107,6 +107,7 @@ def test_parameters_may_come_from_a_table(study, tmp_path):
         (SMALL + "[measure]\nweight = { tcp = 0 }", "the weight of `tcp` is not above 0"),
         (SMALL + "[[quantity]]\nmetric = 'link_utilisation'", "needs a `capacity`"),
         (SMALL + "[[quantity]]\nmetric = 'jain_weighted'", "needs a `weight`"),
+        (SMALL + "[measure]\nstep = '4'", "`4` is not a duration"),
         (SMALL + "[labels]\ntcp = 'often'", "is no rule for a label"),
     ],
 )
