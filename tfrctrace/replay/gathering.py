@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.replay import tcp_reports
 from tfrctrace.replay.packets import data_packets
 from tfrctrace.replay.recording import Made, Recording, Source
 from tfrctrace.replay.reported import counted_reports, is_usable, received_reports
+from tfrctrace.replay.sender_losses import with_losses
 from tfrctrace.replay.simulated import simulated_reports
 
 if TYPE_CHECKING:
@@ -120,6 +121,9 @@ class Gathered:
         simulated = simulated_reports(
             flow.packets, flow.segment_bytes(choice), chosen, self._rtt_ms(flow, choice), choice.rtt_scale
         )
+        if flow.transport == "tcp" and simulated.reports is not None:
+            known = with_losses(simulated.reports, self._tcp.repairs(flow.facts), flow.packets)
+            simulated = replace(simulated, reports=known)
         return flow.made("simulated_reports", simulated, choice)
 
     def _rtt_ms(self, flow: _Flow, choice: Choice) -> tuple[float, str] | None:

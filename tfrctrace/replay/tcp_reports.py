@@ -12,23 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.replay.arrays import floats
 from tfrctrace.replay.recording import Made
+from tfrctrace.replay.sender_losses import repairs, with_losses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import polars as pl
-
-LOSSES: Final = (
-    "fast_retransmission",
-    "sack_retransmission",
-    "rto_retransmission",
-    "tail_loss_probe",
-    "unexplained_retransmission",
-    "retransmission_of_unseen",
-)
-"""Classes of packets that repair a loss."""
-
-TIMEOUT: Final = "rto_retransmission"
 
 _KEY: Final = ("flow", "direction")
 
@@ -40,6 +29,10 @@ class TcpTables:
     rounds: pl.DataFrame
     losses: pl.DataFrame
     rtt: pl.DataFrame
+
+    def repairs(self, facts: Mapping[str, object]) -> pl.DataFrame:
+        """Return what the direction of `facts` sent again because it was lost, in order of time."""
+        return repairs(_of(self.losses, facts))
 
     def borrowed_rtt_ms(self, flows: pl.DataFrame, facts: Mapping[str, object]) -> tuple[float, str] | None:
         """Return the median round-trip time of a TCP flow between the same two ends, and whose it is."""
@@ -87,8 +80,7 @@ def reports_of(
         return Made(
             lacks=("its sequence numbers were cut off", "a capture with a longer snap length has them")
         )
-    key = {name: facts[name] for name in _KEY}
-    round_trips = _round_trips(tables, key, facts, given_rtt_ms)
+    round_trips = _round_trips(tables, facts, given_rtt_ms)
     if round_trips is None:
         return Made(
             lacks=(
@@ -96,28 +88,27 @@ def reports_of(
                 "a capture at the sender, with the handshake and both directions, does; or `--rtt 50ms`",
             )
         )
-    losses = _of(tables.losses, key).filter(pl.col("class").is_in(LOSSES) & pl.col("spurious").is_null())
+    losses = tables.repairs(facts)
     samples = round_trips.samples.with_columns(pl.col("rtt_ms") * rtt_scale)
     reports = _reports(packets, losses, samples, segment_bytes, facts["vantage"] == "receiver")
-    limits = _of(tables.rounds, key).select(
+    limits = _of(tables.rounds, facts).select(
         "time_ns", (pl.col("limit") == "application").alias("is_data_limited")
     )
-    timeouts = pl.Series("timeouts", _timeouts(reports, losses), dtype=pl.UInt32)
-    reports = reports.with_columns(timeouts).join_asof(limits.sort("time_ns"), on="time_ns")
+    reports = with_losses(reports, losses, packets).join_asof(limits.sort("time_ns"), on="time_ns")
     notes = [f"reports are made of its rounds and losses, with round-trip times {round_trips.whose}"]
     if losses.is_empty():
         notes.append("no loss of it is known, so the equation sets no limit")
     return Made(reports=reports, notes=tuple(notes))
 
 
-def _of(table: pl.DataFrame, key: Mapping[str, object]) -> pl.DataFrame:
+def _of(table: pl.DataFrame, facts: Mapping[str, object]) -> pl.DataFrame:
     import polars as pl
 
-    return table.filter(*(pl.col(name) == value for name, value in key.items()))
+    return table.filter(*(pl.col(name) == facts[name] for name in _KEY))
 
 
 def _round_trips(
-    tables: TcpTables, key: Mapping[str, object], facts: Mapping[str, object], given_rtt_ms: float | None
+    tables: TcpTables, facts: Mapping[str, object], given_rtt_ms: float | None
 ) -> RoundTrips | None:
     """Return the round-trip times as they would have been seen at the sender.
 
@@ -128,7 +119,7 @@ def _round_trips(
     import polars as pl
 
     samples = (
-        _of(tables.rtt, key)
+        _of(tables.rtt, facts)
         .filter((pl.col("method") == "ack") & (pl.col("rtt_ns") > 0))
         .select("time_ns", (pl.col("rtt_ns") / 1e6).alias("rtt_ms"))
         .sort("time_ns")
@@ -164,7 +155,6 @@ def _reports(
     from tfrctrace.parsers._native import round_reports
 
     start_ns = int(packets["time_ns"][0])
-    in_order = losses.sort("time_ns", maintain_order=True)
     return pl.DataFrame(
         round_reports(
             segment_bytes=segment_bytes,
@@ -172,26 +162,10 @@ def _reports(
             sent_s=floats(packets["time_ns"] - start_ns, 1e9),
             sent_bytes=floats(packets["payload_bytes"]),
             sent_end=floats(packets["seq_rel"] + packets["payload_bytes"].cast(pl.Int64), segment_bytes),
-            loss_s=floats(in_order["time_ns"] - start_ns, 1e9),
-            loss_packet=floats(in_order["seq_rel"], segment_bytes),
+            loss_s=floats(losses["time_ns"] - start_ns, 1e9),
+            loss_packet=floats(losses["seq_rel"], segment_bytes),
             sample_s=floats(samples["time_ns"] - start_ns, 1e9),
             sample_rtt_s=floats(samples["rtt_ms"], 1e3),
             is_at_receiver=is_at_receiver,
         )
     )
-
-
-def _timeouts(reports: pl.DataFrame, losses: pl.DataFrame) -> list[int]:
-    """Return the retransmission timeouts of each round.
-
-    After a timeout all that was outstanding is sent again (RFC 6298 section 5), so that only the first of
-    what the timer sent in consecutive rounds is one.
-    """
-    import numpy as np
-    import polars as pl
-
-    times = losses.filter(pl.col("class") == TIMEOUT)["time_ns"].sort().to_numpy()
-    counts = np.diff(np.searchsorted(times, reports["time_ns"].to_numpy(), "right"), prepend=0)
-    began = (counts > 0) & np.concatenate([[True], counts[:-1] == 0])[: len(counts)]
-    found: list[int] = began.astype(int).tolist()
-    return found

@@ -30,7 +30,7 @@ START = Start(segment_bytes=1460)
 
 def a_round(at=0, rtt_s=0.1, **what):
     """Return the report of the round that ends `at` rounds after the first."""
-    known = {"time_s": (at + 1) * rtt_s, "interval_s": rtt_s, "rtt_s": rtt_s, "p": 0.0, "x_recv": 1e5}
+    known = {"time_s": (at + 1) * rtt_s, "interval_s": rtt_s, "rtt_s": rtt_s, "p": 0.0, "x_recv": 1e8}
     return Report(**{**known, **what})
 
 
@@ -117,8 +117,32 @@ def test_sack_halves_and_repairs_all_losses_in_one_round():
 
 def test_losses_of_the_window_that_was_cut_do_not_cut_it_again():
     control = in_avoidance(Sack(START), 20)
-    lost = a_round(loss_events=1, lost_packets=1)
+    lost = a_round(loss_events=1, lost_packets=1, acked_bytes=1e5)
     assert windows(control, [lost, lost, lost]) == [10, 10, 5]
+
+
+def test_a_recorded_event_is_always_of_another_window():
+    control = in_avoidance(NewReno(START), 40)
+    many = a_round(loss_events=1, lost_packets=30)
+    assert windows(control, [many, a_round(), a_round(loss_events=1)]) == [20, 20, 10]
+
+
+def test_a_window_above_the_recorded_one_grows_by_the_acknowledgements_that_there_were():
+    slow = in_avoidance(NewReno(START), 40)
+    assert windows(slow, [a_round(x_recv=10 * 1460 / 0.1)]) == pytest.approx([40 + 10 / 40])
+    starting = NewReno(START)
+    starting.cwnd = 40
+    assert windows(starting, [a_round(x_recv=10 * 1460 / 0.1)]) == pytest.approx([50])
+
+
+def test_a_timer_that_runs_out_again_leaves_the_threshold():
+    # RFC 5681 section 3.1: ssthresh is held if the segment was already sent again by the timer
+    control = in_avoidance(NewReno(START), 20)
+    control.on_nofeedback(1.0, is_idle=False)
+    control.on_nofeedback(3.0, is_idle=False)
+    assert control.ssthresh == 10
+    control.on_feedback(a_round(40, timeouts=1))
+    assert control.ssthresh == 10
 
 
 @pytest.mark.parametrize("kind", [NewReno, Sack, Vegas, Veno, Westwood, ModifiedVeno])

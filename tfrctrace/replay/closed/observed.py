@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.replay.tcp_reports import LOSSES
+from tfrctrace.replay.sender_losses import repairs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,10 +130,8 @@ def _losses(trace: Trace, recording: Recording, rtts: pl.DataFrame) -> pl.DataFr
         behind = events.join_asof(samples, on="lost_ns", strategy="forward")["rtt_ms"]
         longest = pl.max_horizontal(before, behind).alias("rtt_ms")
         return events.select(pl.col("packets").cast(pl.UInt32), longest)
-    repaired = _of(trace.losses, recording).sort("time_ns")
-    needed = repaired.filter(pl.col("class").is_in(LOSSES), pl.col("spurious").is_null())
     # the last acknowledgement before a repair is for the packet before the one lost
-    at_loss = needed.join_asof(rtts, on="time_ns", strategy="backward")
+    at_loss = repairs(_of(trace.losses, recording)).join_asof(rtts, on="time_ns", strategy="backward")
     return at_loss.select(pl.lit(1, dtype=pl.UInt32).alias("packets"), "rtt_ms")
 
 

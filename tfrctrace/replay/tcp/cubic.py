@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.replay.tcp.steady import CUBIC_BETA, CUBIC_C
-from tfrctrace.replay.tcp.window import MIN_WINDOW, WindowControl
+from tfrctrace.replay.tcp.window import WindowControl
 
 if TYPE_CHECKING:
     from tfrctrace.replay.controller import Start
@@ -43,11 +43,9 @@ class Cubic(WindowControl):
         self._elapsed_s = None
         return self.cwnd * CUBIC_BETA
 
-    def time_out(self) -> None:
-        """Begin with one segment, and end slow start at beta_cubic of the window (section 4.8)."""
-        left = self.after_loss()
-        super().time_out()
-        self.ssthresh = max(left, MIN_WINDOW)
+    def after_timeout(self) -> float:
+        """Return beta_cubic of the window (section 4.8)."""
+        return self.after_loss()
 
     def _begin_epoch(self) -> float:
         """Begin to count the time of congestion avoidance, with K of eq. 2; return 0 s."""

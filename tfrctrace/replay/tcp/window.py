@@ -22,9 +22,8 @@ _FULL_WINDOW_BYTES: Final = 4380
 class WindowControl(ABC):
     """A congestion window in segments that is looked at once per round-trip time.
 
-    The rules are those for each acknowledgement, summed over a round of them: as many as the report says, or,
-    in open loop, as a window would have had. There a report that comes before a round-trip time has passed
-    counts as that part of a round, and one that comes later as one round.
+    The rules are those for each acknowledgement, summed over a round of them: as many as the report says. In
+    open loop these are the recorded flow's, but no more than a window has in the time of the report.
     """
 
     def __init__(self, start: Start) -> None:
@@ -47,6 +46,10 @@ class WindowControl(ABC):
     def after_loss(self) -> float:
         """Return the window that a loss event leaves, in segments."""
 
+    def after_timeout(self) -> float:
+        """Return where slow start ends after a timeout: at half the window (RFC 5681 eq. 4)."""
+        return self.cwnd / 2
+
     def slow_start(self, share: float) -> None:
         """Grow by a segment for each that was acknowledged: double in a round, up to `ssthresh`."""
         self.cwnd = min(self.cwnd * (1 + share), max(self.ssthresh, self.cwnd))
@@ -57,18 +60,16 @@ class WindowControl(ABC):
         return 1
 
     def recover(self, report: Report, share: float) -> None:
-        """Let `share` of a round pass while losses are repaired.
-
-        What is lost now was sent before the window was cut, and is no new event (RFC 6582 section 3.2).
-        """
+        """Let `share` of a round pass while losses are repaired."""
         del report
         self._recovery_left -= share
         self._mode, self._reason = "recovery", "recovering"
 
     def time_out(self) -> None:
-        """Begin with one segment, and end slow start at half the window (RFC 5681 eq. 4)."""
+        """Begin with one segment; `ssthresh` stays if the timer runs out again (RFC 5681 section 3.1)."""
+        if self._mode != "timeout":
+            self.ssthresh = max(self.after_timeout(), MIN_WINDOW)
         self._mode, self._reason = "timeout", "timeout"
-        self.ssthresh = max(self.cwnd / 2, MIN_WINDOW)
         self.cwnd = 1.0
         self._recovery_left = 0.0
 
@@ -88,21 +89,34 @@ class WindowControl(ABC):
         share = self._share(report)
         if report.timeouts:
             self.time_out()
+        elif report.loss_events and not self._is_of_cut_window(report):
+            self._lose(report.lost_packets)
         elif self._recovery_left > 0:
             self.recover(report, share)
-        elif report.loss_events:
-            self._lose(report.lost_packets)
         else:
-            self._grow(share if report.acked_bytes is None else self._acked_share(report.acked_bytes))
+            self._grow(self._acked_share(report, share))
         return self._allowed(report.time_s)
 
     def _share(self, report: Report) -> float:
         """Return which part of a round-trip time has passed, at most one."""
         return 1.0 if self.rtt_s is None else min(1.0, report.interval_s / self.rtt_s)
 
-    def _acked_share(self, acked_bytes: float) -> float:
-        """Return which part of a window was acknowledged, at most one."""
-        return min(1.0, acked_bytes / (self.cwnd * self.segment_bytes))
+    def _acked_share(self, report: Report, share: float) -> float:
+        """Return which part of a window was acknowledged, at most one.
+
+        In open loop it is as much as a window has in `share` of a round, or as the recorded flow had.
+        """
+        window_bytes = self.cwnd * self.segment_bytes
+        if report.acked_bytes is not None:
+            return min(1.0, report.acked_bytes / window_bytes)
+        return min(share, report.x_recv * report.interval_s / window_bytes)
+
+    def _is_of_cut_window(self, report: Report) -> bool:
+        """Return whether what is lost was sent before the window was cut (RFC 6582 section 3.2).
+
+        Recorded events are of a window each, and so are always new ones.
+        """
+        return self._recovery_left > 0 and report.acked_bytes is not None
 
     def on_nofeedback(self, time_s: float, *, is_idle: bool) -> Allowed:
         """Take in that nothing came for as long as the retransmission timer waits."""

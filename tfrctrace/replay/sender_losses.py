@@ -1,0 +1,91 @@
+"""What a TCP connection lost, as its sender counts it: once for each window, with timeouts apart.
+
+A sender cuts its window once for all that was lost of it: what it had sent before it knew of the first loss
+belongs to the same event (`recover` of RFC 6582 section 3.2, RecoveryPoint of RFC 6675 section 5), however
+many round-trip times the repairs take. A TFRC receiver groups by time instead (RFC 5348 section 5.2).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import polars as pl
+
+LOSSES: Final = (
+    "fast_retransmission",
+    "sack_retransmission",
+    "rto_retransmission",
+    "tail_loss_probe",
+    "unexplained_retransmission",
+    "retransmission_of_unseen",
+)
+"""Classes of packets that repair a loss."""
+
+TIMEOUT: Final = "rto_retransmission"
+
+
+def repairs(losses: pl.DataFrame) -> pl.DataFrame:
+    """Return those of `losses` (`tfrctrace.parsers.schema.LOSSES`) that were needed, in order of time."""
+    import polars as pl
+
+    needed = pl.col("class").is_in(LOSSES) & pl.col("spurious").is_null()
+    return losses.filter(needed).sort("time_ns", maintain_order=True)
+
+
+def loss_events(repaired: pl.DataFrame, packets: pl.DataFrame) -> pl.DataFrame:
+    """Return `time_ns`, `lost_packets` and `is_timeout` of each event that `repaired` packets tell of.
+
+    `packets` are those of one direction, in order of time, with `seq_rel`. An event is known when its first
+    packet is sent again, and counts all that were lost of that window.
+    """
+    import numpy as np
+    import polars as pl
+
+    # nothing lies before the first byte: a packet without a number sets no limit
+    sent_to = packets["seq_rel"].fill_null(-1).cum_max().to_numpy()
+    before = np.searchsorted(packets["time_ns"].to_numpy(), repaired["time_ns"].to_numpy(), "left")
+    limits = np.concatenate([[-1], sent_to])[before].tolist()
+    times, counts, timeouts = list[int](), list[int](), list[bool]()
+    recover, resent_to = -1, -1
+    columns = (repaired["time_ns"], repaired["seq_rel"], repaired["class"] == TIMEOUT)
+    for time_ns, place, is_timer, limit in zip(*columns, limits, strict=True):
+        # the timer sends all again, from the first that was not acknowledged (RFC 6298 section 5.4): that
+        # again, or a timer after another cause of repairs, means that it ran out anew
+        ran_out = is_timer and not (timeouts and timeouts[-1] and resent_to < place <= recover)
+        if place > recover or ran_out:
+            times.append(time_ns)
+            counts.append(0)
+            timeouts.append(is_timer)
+            recover = limit
+        counts[-1] += 1
+        if is_timer:
+            resent_to = place
+    return pl.DataFrame(
+        {"time_ns": times, "lost_packets": counts, "is_timeout": timeouts},
+        schema={"time_ns": pl.Int64, "lost_packets": pl.UInt32, "is_timeout": pl.Boolean},
+    )
+
+
+def with_losses(reports: pl.DataFrame, repaired: pl.DataFrame, packets: pl.DataFrame) -> pl.DataFrame:
+    """Return `reports` of one direction with `loss_events`, `lost_packets` and `timeouts` of the sender.
+
+    An event counts in the report nearest to it: in the next one it would come half a round-trip time late at
+    the mean, and a whole one where a report precedes the repair by the time of a packet.
+    """
+    import numpy as np
+    import polars as pl
+
+    events = loss_events(repaired, packets)
+    times = reports["time_ns"].to_numpy()
+    places = np.searchsorted(times[:-1] + np.diff(times) / 2, events["time_ns"].to_numpy())
+
+    def summed(name: str, amounts: pl.Series) -> pl.Series:
+        sums = np.bincount(places, amounts.to_numpy(), reports.height)[: reports.height]
+        return pl.Series(name, sums).cast(pl.UInt32)
+
+    return reports.with_columns(
+        summed("loss_events", pl.ones(events.height, eager=True)),
+        summed("lost_packets", events["lost_packets"]),
+        summed("timeouts", events["is_timeout"]),
+    )
