@@ -86,12 +86,14 @@ class Controller(Protocol):
 
     def on_feedback(self, report: Report) -> Allowed:
         """Take in a report, and return what may be sent from now on."""
+        ...
 
     def on_nofeedback(self, time_s: float, *, is_idle: bool) -> Allowed:
         """Return what may be sent after the time that the last decision named passed without a report.
 
         `is_idle`: nothing was sent since that decision.
         """
+        ...
 
 
 if TYPE_CHECKING:
