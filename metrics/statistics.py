@@ -98,6 +98,21 @@ def welch_test(a: pl.Series, b: pl.Series) -> Difference | None:
     return Difference(t, degrees, t_tail(t, degrees))
 
 
+def student_test(a: pl.Series, b: pl.Series) -> Difference | None:
+    """Return Student's t test of two means (two-sided), of which one may be a single value.
+
+    Both groups are taken to vary alike. None below three values in all, or if neither group varies.
+    """
+    runs_a, runs_b = finite(a), finite(b)
+    degrees = len(runs_a) + len(runs_b) - 2
+    (mean_a, variance_a), (mean_b, variance_b) = mean_and_variance(runs_a), mean_and_variance(runs_b)
+    squares = (variance_a or 0.0) * (len(runs_a) - 1) + (variance_b or 0.0) * (len(runs_b) - 1)
+    if not runs_a or not runs_b or degrees < 1 or not squares:
+        return None
+    t = (mean_a - mean_b) / math.sqrt(squares / degrees * (1 / len(runs_a) + 1 / len(runs_b)))
+    return Difference(t, degrees, t_tail(t, degrees))
+
+
 def kruskal_wallis(groups: Sequence[pl.Series]) -> Difference | None:
     """Return the test of Kruskal and Wallis, corrected for ties: H against chi-squared, k - 1 degrees.
 

@@ -23,7 +23,7 @@ PAGES = sorted(
         *(ROOT / "tests").rglob("*.md"),
     ]
 )
-PAGES_WITH_OUTPUT = [DOCS / "capacity.md", DOCS / "metrics.md", DOCS / "experiments.md"]
+PAGES_WITH_OUTPUT = [DOCS / f"{page}.md" for page in ("capacity", "metrics", "experiments", "check")]
 LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)")
 
 

@@ -20,11 +20,17 @@ if TYPE_CHECKING:
 UNUSED: Final = "unused_label"
 """Kind of the problem with a rule that fits no flow."""
 
+_CONDITIONS: Final = (
+    "`port N`, `host ADDRESS` (also with `src` or `dst` before them), `flow N`, `flow_id N`, "
+    "`transport NAME`, `source FILE`"
+)
 _SYNTAX: Final = (
-    "write NAME=CONDITION [and CONDITION], with conditions `port N`, `host ADDRESS` (also with `src` or "
-    "`dst` before them), `flow N`, `flow_id N`, `transport NAME`, `source FILE`, `starts after TIME` and "
+    f"write NAME=CONDITION [and CONDITION], with conditions {_CONDITIONS}, `starts after TIME` and "
     "`starts before TIME`"
 )
+
+Condition = tuple[str, ...]
+"""Words such as ("src", "port", "5201")."""
 
 _WEIGHT: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]+)?", re.ASCII)
 _MOST_WEIGHT: Final = 1e15
@@ -36,14 +42,13 @@ class Rule:
 
     text: str
     label: str
-    conditions: tuple[tuple[str, ...], ...]
-    """Words of each, such as ("src", "port", "5201")."""
+    conditions: tuple[Condition, ...]
 
 
 def parse_rule(text: str) -> Rule:
     """Return the rule that `text` describes. Raises `UsageError` if it is none, or names no time."""
     label, equals, rest = (part.strip() for part in text.partition("="))
-    conditions = tuple(tuple(words.split()) for words in rest.split(" and "))
+    conditions = _split(rest)
     if not label or not equals or not all(_is_condition(words) for words in conditions):
         raise UsageError(f"`{text}` is no rule for a label", hint=_SYNTAX)
     return Rule(text, label, conditions)
@@ -68,6 +73,29 @@ def check_weights(weights: Mapping[str, float]) -> None:
             raise UsageError(f"the weight of `{label}` is not above 0 and below 1e15, but {weight:g}")
 
 
+def parse_conditions(text: str) -> tuple[Condition, ...]:
+    """Return conditions on flows, of which `label NAME` is one. Raises `UsageError` if there is another.
+
+    Times are none of them: when a trace begins is known where labels are given, and a label can name them.
+    """
+    conditions = _split(text)
+    if not all(
+        (_is_condition(words) and words[0] != "starts") or _is_about_label(words) for words in conditions
+    ):
+        raise UsageError(
+            f"`{text}` is no condition on flows",
+            hint=f"write CONDITION [and CONDITION], with {_CONDITIONS}, and `label NAME`",
+        )
+    return conditions
+
+
+def fitting(flows: pl.DataFrame, conditions: Sequence[Condition]) -> pl.Series:
+    """Return for each row of `flows` whether it fulfils all `conditions`."""
+    import polars as pl
+
+    return flows.select(pl.all_horizontal(*map(_expression, conditions)).fill_null(value=False)).to_series()
+
+
 def with_labels(flows: pl.DataFrame, rules: Sequence[Rule]) -> tuple[pl.DataFrame, list[Problem]]:
     """Return `flows` with `label` filled by the first rule that fits, and what is wrong with the rules.
 
@@ -79,9 +107,7 @@ def with_labels(flows: pl.DataFrame, rules: Sequence[Rule]) -> tuple[pl.DataFram
     problems: list[Problem] = []
     taken = flows["label"].is_not_null()
     for rule in rules:
-        fits = flows.select(
-            pl.all_horizontal(*map(_expression, rule.conditions)).fill_null(value=False)
-        ).to_series()
+        fits = fitting(flows, rule.conditions)
         if not fits.any():
             problems.append(input_problem(rule.text, UNUSED, "fits no flow", severity="warning"))
         elif (fits & taken).any():
@@ -97,6 +123,14 @@ def with_labels(flows: pl.DataFrame, rules: Sequence[Rule]) -> tuple[pl.DataFram
         label = pl.when(fits & ~taken).then(pl.lit(rule.label)).otherwise(pl.col("label")).alias("label")
         flows, taken = flows.with_columns(label), taken | fits
     return flows, problems
+
+
+def _split(text: str) -> tuple[Condition, ...]:
+    return tuple(tuple(words.split()) for words in text.split(" and "))
+
+
+def _is_about_label(words: Sequence[str]) -> bool:
+    return len(words) == 2 and words[0] == "label"
 
 
 def _is_condition(words: Sequence[str]) -> bool:
@@ -120,6 +154,8 @@ def _expression(words: Sequence[str]) -> pl.Expr:
     value = int(text) if what in _NUMBERS else text
     if what == "source":
         return _is_source(text)
+    if what == "label":
+        return pl.col("label") == text
     columns = _COLUMNS[what]
     if side:
         columns = tuple(column for column in columns if column.startswith(side[0]))

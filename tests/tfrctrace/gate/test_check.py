@@ -1,0 +1,312 @@
+"""`tfrctrace check` as a CI server runs it: repeated runs, regressions, limits, and what is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tfrctrace.reports.gate import MOST_SUMMARY_BYTES, annotation_lines, write_gate, write_summary
+from tfrctrace.reports.junit import write_junit
+
+ROOT = Path(__file__).parents[3]
+RUNS = ROOT / "tests" / "data" / "gate" / "runs"
+TWO_FLOWS = ROOT / "sample_traces" / "two-flows.pcapng.gz"
+ONE_RUN = RUNS / "before-1.tr.xz"
+
+
+def of(name):
+    found = sorted(RUNS.glob(f"{name}-*.tr.xz"))
+    assert len(found) in {5, 10}
+    return found
+
+
+@pytest.fixture(scope="module")
+def baseline(tmp_path_factory):
+    path = tmp_path_factory.mktemp("baseline") / "baseline.json"
+    command = [sys.executable, "-m", "tfrctrace", "check", *of("before"), "--write-baseline", path, "-q"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout == "nothing to check in 10 runs\n"
+    return path
+
+
+def checks(done):
+    document = json.loads(done.out)
+    return document, {one["check"]: one for one in document["checks"]}
+
+
+def test_ten_repeated_runs_pass(run, baseline):
+    done = run("check", *of("again"), "--baseline", baseline, "--format", "json")
+    document, found = checks(done)
+    assert (done.status, document["status"], len(document["runs"])) == (0, "pass", 10)
+    assert {"sum(goodput_bps)", "p95(rtt_ms)", "mean(plr)", "mean(delay_p95_ms)"} <= found.keys()
+    assert {one["outcome"] for one in found.values()} == {"pass"}
+
+
+@pytest.mark.parametrize(
+    ("name", "failing", "passing"),
+    [
+        ("half", {"sum(goodput_bps)", "mean(delay_p95_ms)"}, {"mean(plr)"}),
+        (
+            "lossy",
+            {"mean(plr)", "sum(retransmitted_packets) / sum(data_packets)", "sum(goodput_bps)"},
+            {"p95(rtt_ms)", "mean(delay_p95_ms)"},
+        ),
+    ],
+)
+@pytest.mark.parametrize("rules", [(), ("--test", "rank", "--significance", "5%")], ids=["welch", "rank"])
+def test_a_rate_halved_and_a_loss_doubled_fail(run, baseline, rules, name, *, failing, passing):
+    done = run("check", *of(name), "--baseline", baseline, *rules, "--format", "json")
+    document, found = checks(done)
+    assert (done.status, document["status"]) == (1, "fail")
+    assert {check for check, one in found.items() if one["effect"] == "fail"} >= failing
+    assert {found[check]["effect"] for check in passing} == {"pass"}
+
+
+@pytest.mark.parametrize(("name", "status"), [("again", 0), ("half", 1)])
+def test_one_run_is_enough_against_ten(run, baseline, name, status):
+    for path in of(name)[:3]:
+        assert run("check", path, "--baseline", baseline, "--compare", "sum(goodput_bps)").status == status
+
+
+def test_tolerance_significance_and_levels_of_a_file_decide(run, baseline, tmp_path):
+    arguments = ("check", *of("half"), "--baseline", baseline, "--compare", "sum(goodput_bps)")
+    assert run(*arguments).status == 1
+    assert run(*arguments, "--tolerance", "60%").status == 0
+    assert run(*arguments, "--significance", "1e-15").status == 0
+    limits = tmp_path / "limits.toml"
+    limits.write_text('[[compare]]\nquantity = "sum(goodput_bps)"\nlevel = "warn"\nname = "rate"\n')
+    done = run("check", *of("half"), "--baseline", baseline, "--limits", limits)
+    assert (done.status, "warn  rate: sum(goodput_bps)" in done.out) == (0, True)
+    limits.write_text('[[compare]]\nquantity = "sum(goodput_bps)"\ntolerance = "60%"\n')
+    assert run("check", *of("half"), "--baseline", baseline, "--limits", limits).status == 0
+    limits.write_text('[[compare]]\nquantity = "sum(goodput_bps)"\ntolerance = 0.3\nbetter = "lower"\n')
+    assert run("check", *of("half"), "--baseline", baseline, "--limits", limits).status == 0
+
+
+def test_limits_fail_or_warn_or_hold(run):
+    done = run(
+        "check",
+        TWO_FLOWS,
+        "-r",
+        "p95(rtt_ms) < 120 ms",
+        "--require",
+        "mean(goodput_bps) > 1 Gbit/s",
+        "--warn",
+        "min(jain) > 0.99",
+        "--label",
+        "cubic=port 5201",
+        "-r",
+        "goodput_bps > 3M where label cubic",
+    )
+    assert done.status == 1
+    effects = [line.split()[0] for line in done.out.splitlines()[1:5]]
+    assert effects == ["pass", "fail", "pass", "warn"]
+    assert done.out.endswith("2 of 4 checks of 1 run passed, 1 failed, 1 warned\n")
+
+
+def test_metrics_are_taken_as_the_options_say(run):
+    arguments = ("check", TWO_FLOWS, "--format", "json", "-r", "sum(rate_bps) > 1")
+
+    def value(*more):
+        return json.loads(run(*arguments, *more).out)["checks"][0]["value"]
+
+    plain = value()
+    assert value("--basis", "throughput") > plain
+    assert value("--warmup", "5s") != plain
+    assert value("--window", "4s") != plain
+    assert value("--filter", "tcp port 5201") < plain
+    assert value("--only-labelled", "--label", "one=port 5201") < plain
+    count = ("check", TWO_FLOWS, "-r", "count(flow) == 4")
+    assert (run(*count).status, run(*count, "--least-packets", "1").status) == (1, 0)
+
+
+def test_standard_input_is_read_once(run):
+    arguments = ("check", "-", "-r", "p95(rtt_ms) < 120", "-r", "min(jain) > 0.5")
+    done = run(*arguments, stdin=TWO_FLOWS.read_bytes())
+    assert (done.status, done.err) == (0, "")
+
+
+@pytest.mark.parametrize(("unknown", "status"), [("fail", 1), ("warn", 0), ("pass", 0)])
+def test_what_is_not_known_fails_unless_told_otherwise(run, unknown, status):
+    done = run("check", TWO_FLOWS, "-r", "mean(pdr) > 0.9", "--unknown", unknown)
+    assert done.status == status
+    assert done.out.splitlines()[1].startswith(unknown)
+    assert "not known" in done.out
+
+
+def test_an_input_that_cannot_be_read_is_status_3_and_an_error_in_junit(run, tmp_path):
+    (tmp_path / "broken.pcap").write_text("no capture")
+    arguments = ("check", "broken.pcap", ONE_RUN, "--junit", "check.xml", "-r")
+    done = run(*arguments, "mean(plr) < 50%")
+    assert (done.status, "1 of 1 check of 1 run passed" in done.out) == (3, True)
+    suite = ET.parse(tmp_path / "check.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "0", "1")
+    # a check that fails is certain, whatever else could not be read
+    assert run(*arguments, "mean(plr) < 0.1%").status == 1
+    assert run("check", "broken.pcap", "-r", "mean(plr) < 50%").status == 3
+
+
+def test_a_ci_server_gets_junit_a_summary_and_annotations(run, tmp_path):
+    arguments = ("check", ONE_RUN, "-r", "mean(plr) < 1%", "--warn", "sum(timeouts) == 7")
+    files = ("--junit", "check.xml", "--summary", "check.md", "--annotations", "github", "-o", "check.txt")
+    done = run(*arguments, *files)
+    assert (done.status, done.out) == (1, "")
+    lines = done.err.splitlines()
+    assert lines[0].startswith("::error title=mean(plr) < 1%25::mean(plr) < 1%25: 0.02389 (broken")
+    assert lines[1].startswith("::warning title=sum(timeouts) == 7::")
+    suite = ET.parse(tmp_path / "check.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
+    failed, warned = suite.findall("testcase")
+    assert failed.find("failure").get("type") == "fail"
+    assert warned.find("failure") is None
+    assert warned.find("system-out").text.startswith("warning: sum(timeouts)")
+    markdown = (tmp_path / "check.md").read_text()
+    assert markdown.startswith("### ❌ fail: tfrctrace check\n")
+    assert "| ❌ fail | mean(plr) &lt; 1% |" in markdown
+    assert (tmp_path / "check.txt").read_text().count("\n") == 5
+    before = {name: (tmp_path / name).read_bytes() for name in ("check.xml", "check.md", "check.txt")}
+    run(*arguments, *files)
+    assert before == {name: (tmp_path / name).read_bytes() for name in before}
+
+
+HOSTILE = "]]>\x1b[2J\u202e|`<script>&\ufffe\n::error::%0A"
+
+
+def verdict(**more):
+    return {
+        "check": HOSTILE,
+        "kind": "limit",
+        "name": None,
+        "outcome": "fail",
+        "effect": "fail",
+        "unit": "ms",
+        "value": 1.0,
+        "against": 2.0,
+        "runs": 1,
+        "reason": f"in `{HOSTILE}`",
+        "p_value": None,
+        **more,
+    }
+
+
+def test_names_of_files_disturb_neither_terminal_nor_xml_nor_markdown_nor_workflow(tmp_path):
+    problem = {
+        "severity": "error",
+        "kind": "x",
+        "source": HOSTILE,
+        "message": HOSTILE,
+        "packet": None,
+        "line": None,
+        "byte": None,
+        "hint": None,
+        "packets_before": 0,
+    }
+    with open(tmp_path / "x.xml", "wb") as file:
+        write_junit(file, [verdict(), verdict(effect="warn")], [problem])
+    assert len(ET.parse(tmp_path / "x.xml").getroot()) == 3
+    with open(tmp_path / "x.md", "w+") as text:
+        write_summary(text, [verdict()], {"runs": [HOSTILE]})
+        write_gate(text, "table", [verdict()], {"runs": [HOSTILE]})
+    written = (tmp_path / "x.md").read_text()
+    assert "\x1b" not in written
+    assert "\u202e" not in written
+    summary = written.splitlines()[6 - 1]
+    assert "<" not in summary
+    assert len(re.findall(r"(?<!\\)\|", summary)) == 6
+    (line,) = annotation_lines([verdict()])
+    assert "\n" not in line
+    assert line.startswith("::error title=")
+    assert "%0A" not in line.replace("%250A", "")
+
+
+def test_a_summary_of_many_checks_stays_below_what_github_takes(tmp_path):
+    many = [verdict(check=f"{number} {'ü' * 500}") for number in range(3_000)]
+    with open(tmp_path / "x.md", "w+", encoding="utf-8") as text:
+        write_summary(text, many, {"runs": ["run"]})
+    written = (tmp_path / "x.md").read_bytes()
+    assert len(written) <= MOST_SUMMARY_BYTES
+    assert re.search(rb"and [0-9,]+ checks more\n$", written)
+    assert len(list(annotation_lines(many))) == 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ((), "there is nothing to check"),
+        (("-r", "beauty > 1"), "no metric `beauty`"),
+        (("--warn", "jain"), "is no requirement"),
+        (("--compare", "mean(goodput_bps)"), "there is no baseline"),
+        (("--baseline", "none.json"), "`none.json`: no such file"),
+        (("--baseline", "other.json"), "`other.json`: is no baseline"),
+        (("--baseline", "version.json"), "`version.json`: is of version 99, not 1"),
+        (("--baseline", "nan.json"), "which is no number"),
+        (("--baseline", "window.json"), 'was measured with window "2s", these runs with "1s"'),
+        (("--limits", "none.toml"), "`none.toml`: no such file"),
+        (("--limits", "empty.toml"), "has no `[[limit]]` and no `[[compare]]`"),
+        (("--limits", "typo.toml"), "`[[limit]]` has no `requires`"),
+        (("--limits", "level.toml"), "`level` cannot be `panic`"),
+        (("--limits", "tolerance.toml"), "`much` is not a share"),
+        (("-r", "jain > 1", "--tolerance", "5%"), "`--tolerance` is about a baseline"),
+        (("-r", "jain > 1", "--test", "rank"), "`--test` is about a baseline"),
+        (("-r", "jain > 1", "--significance", "5%"), "`--significance` is about a baseline"),
+        (("-r", "jain > 1", "--window", "soon"), "is not a duration"),
+        (("-r", "jain > 1", "--warmup", "soon"), "is not a duration"),
+        (("-r", "jain > 1", "--label", "x"), "is no rule for a label"),
+        (("-r", "jain > 1", "--junit", "none/check.xml"), "no such directory"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_read(run, tmp_path, arguments, error):
+    document = {"schema_version": 1, "quantities": [{"quantity": "mean(plr)", "values": [1]}]}
+    for name, more in (
+        ("version", {"schema_version": 99}),
+        ("nan", {"measured_with": {}, "quantities": [{"quantity": "mean(plr)", "values": ["x"]}]}),
+        ("window", {"measured_with": {"window": "2s"}}),
+    ):
+        (tmp_path / f"{name}.json").write_text(json.dumps({**document, **more}))
+    (tmp_path / "other.json").write_text("[1, 2]")
+    (tmp_path / "empty.toml").write_text("")
+    (tmp_path / "typo.toml").write_text('[[limit]]\nrequires = "jain > 1"\n')
+    (tmp_path / "level.toml").write_text('[[limit]]\nrequire = "jain > 1"\nlevel = "panic"\n')
+    (tmp_path / "tolerance.toml").write_text('[[compare]]\nquantity = "mean(plr)"\ntolerance = "much"\n')
+    done = run("check", "not-there.pcap", *arguments)
+    assert (done.status, done.out) == (2, "")
+    assert error in done.err
+
+
+PAGE = (ROOT / "docs" / "check.md").read_text()
+
+
+@pytest.mark.parametrize(("name", "status"), [("again", 0), ("half", 1), ("lossy", 1)])
+def test_the_workflows_of_the_documentation_run(tmp_path, name, status):
+    (limits,) = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
+    (shell,) = re.findall(r"```bash\n(.*?)```", PAGE, flags=re.DOTALL)
+    (step,) = re.findall(r"run: \|\n((?: {10}.*\n)+)", PAGE)
+    (tmp_path / "limits.toml").write_text(limits)
+    for folder, runs in (("good", "before"), ("new", name)):
+        (tmp_path / folder).mkdir()
+        for path in of(runs):
+            (tmp_path / folder / path.name).symlink_to(path)
+    program = tmp_path / "bin" / "tfrctrace"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tfrctrace "$@"\n')
+    program.chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{program.parent}:{os.environ['PATH']}",
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+    }
+    for script in (shell, step):
+        done = subprocess.run(
+            ["bash", "-e", "-c", script], cwd=tmp_path, env=environment, capture_output=True, check=False
+        )
+        assert done.returncode == status, done.stderr.decode()
+    assert ("::error" in done.stderr.decode()) == bool(status)
+    assert (tmp_path / "summary.md").read_text().startswith("### ")
+    assert ET.parse(tmp_path / "check.xml").getroot().get("errors") == "0"

@@ -1,0 +1,188 @@
+"""Quantities and requirements as text, and their values in a run."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tfrctrace
+from tfrctrace.errors import UsageError
+from tfrctrace.gate.quantity import COLUMNS, parse_quantity
+from tfrctrace.gate.requirement import parse_comparison, parse_requirement, parse_share
+from tfrctrace.gate.values import take_all
+from tfrctrace.metrics.catalogue import BY_NAME
+
+DATA = Path(__file__).parents[2] / "data" / "gate"
+TWO_FLOWS = Path(__file__).parents[3] / "sample_traces" / "two-flows.pcapng.gz"
+TRUTH = list(csv.DictReader((DATA / "truth.csv").read_text().splitlines()))
+
+
+def take(path, *texts, **measuring):
+    quantities = [parse_quantity(text) for text in texts]
+    trace = tfrctrace.open(path)
+    run = take_all(str(path), trace, trace.measure(**measuring), quantities)
+    return [run.take(one) for one in quantities]
+
+
+@pytest.mark.parametrize("truth", TRUTH[::7], ids=lambda truth: truth["file"])
+def test_sums_are_what_the_agents_of_ns2_counted(truth):
+    data, again, share = take(
+        DATA / "runs" / f"{truth['file']}.xz",
+        "sum(data_packets)",
+        "sum(retransmitted_packets)",
+        "sum(retransmitted_packets) / sum(sent_packets)",
+    )
+    sent = int(truth["data_packets"])  # the agent counts the packet that opens the connection, too
+    assert data.values == (sent - 1,)
+    assert again.values == (int(truth["retransmitted_packets"]),)
+    assert share.values == pytest.approx((int(truth["retransmitted_packets"]) / sent,))
+
+
+def test_percentiles_of_samples_are_those_of_all_flows_together():
+    samples = tfrctrace.open(TWO_FLOWS).rtt
+    own = sorted(samples.filter(direction="fwd", method="ack").filter(flow=4)["rtt_ns"].to_list())
+    low, median, high, least = take(
+        TWO_FLOWS,
+        "p5(rtt_ms) where flow 4",
+        "median(rtt_ms) where port 5202",
+        "p95(rtt_ms) where flow 4",
+        "min(rtt_ms)",
+    )
+    # nearest rank: the smallest sample that at least so many percent do not exceed
+    for taken, share in ((low, 0.05), (median, 0.5), (high, 0.95)):
+        (value,) = taken.values
+        at_most = sum(one / 1e6 <= value for one in own) / len(own)
+        assert at_most >= share > at_most - 2 / len(own) - own.count(round(value * 1e6)) / len(own)
+    assert median.of == len(own)
+    assert least.of > median.of
+
+
+def test_a_bare_name_has_the_value_of_each_flow_and_where_chooses():
+    every, one, metric, of_set = take(
+        TWO_FLOWS,
+        "goodput_bps",
+        "goodput_bps where port 5202",
+        "rate_bps where port 5202",
+        "jain where flow 2",
+    )
+    assert len(every.values) == 2
+    assert one.values == every.values[1:]
+    assert metric.known == 1
+    # the index is of both flows, so there is none of one
+    assert (of_set.values, of_set.reason) == ((), "no flows are compared in these windows")
+
+
+def test_one_timescale_of_burstiness_is_meant():
+    cov, burstiness = take(TWO_FLOWS, "mean(cov)", "mean(burstiness)")
+    assert cov.values == pytest.approx(burstiness.values)
+
+
+def test_what_is_not_known_has_a_reason():
+    flows, never, ratio, count, partly = take(
+        TWO_FLOWS,
+        "max(goodput_bps) where port 9",
+        "mean(pdr)",
+        "sum(goodput_bps) / sum(timeouts) where flow 4",
+        "count(flow) where port 9",
+        "count(pdr)",
+    )
+    assert (flows.values, flows.reason) == ((), "no flow is looked at")
+    assert never.values == ()
+    assert never.reason.startswith("not known if ")
+    assert ratio.values or ratio.reason == "sum(timeouts) is 0"
+    assert count.values == (0,)
+    assert (partly.values, partly.known, partly.of) == ((0,), 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "bound"),
+    [
+        ("max(rtt_p95_ms) < 80", 80),
+        ("max(rtt_p95_ms)<=80 ms", 80),
+        ("p95( rtt_ms )  >= 1e-1 where label a and src port 80", 0.1),
+        ("mean(goodput_bps) > 5M", 5e6),
+        ("mean(goodput_bps) > 5 Mbit/s", 5e6),
+        ("mean(plr) < 2%", 0.02),
+        ("sum(lost_packets) == 0", 0),
+        ("min(jain) > -0.5", -0.5),
+    ],
+)
+def test_limits_are_in_the_unit_of_the_quantity(text, bound):
+    assert parse_requirement(text).bound == pytest.approx(bound)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("", "is no requirement"),
+        ("rtt_p95_ms", "is no requirement"),
+        ("< 80", "is no requirement"),
+        ("rtt_p95_ms < fast", "has no number"),
+        ("rtt_p95_ms < 80 s", "a limit in `s`"),
+        ("jain > 3 ms", "a limit in `ms`"),
+        ("rtt_p59_ms < 80", "no column of flows and no metric `rtt_p59_ms`"),
+        ("rtt_ms < 80", "all samples"),
+        ("p100(rtt_ms) < 80", "unknown aggregation `p100`"),
+        ("best(rtt_ms) < 80", "unknown aggregation `best`"),
+        ("plr / pdr < 1", "a ratio of what each flow has"),
+        ("max(src) < 1", "no column of flows and no metric `src`"),
+        ("max(rtt_p95_ms < 80", "is no quantity"),
+        ("jain > 1 where", "a limit in `where`"),
+        ("jain > 1 where beauty 3", "is no condition on flows"),
+        ("jain > 1 where port x", "is no condition on flows"),
+    ],
+)
+def test_what_is_no_requirement_is_said(text, error):
+    with pytest.raises(UsageError, match=error):
+        parse_requirement(text)
+
+
+def test_a_misspelt_name_gets_the_nearest_ones():
+    with pytest.raises(UsageError) as raised:
+        parse_quantity("max(rtt_p59_ms)")
+    assert "rtt_p95_ms" in raised.value.hint
+
+
+def test_a_comparison_needs_one_number_of_a_run():
+    with pytest.raises(UsageError, match="a value for each flow"):
+        parse_comparison("goodput_bps")
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_requirement_or_a_usage_error(text):
+    for parse in (parse_requirement, parse_comparison, parse_share):
+        try:
+            parse(text)
+        except UsageError:
+            continue
+
+
+@pytest.mark.parametrize("name", [*COLUMNS, *BY_NAME])
+def test_every_column_and_metric_is_a_quantity_with_a_direction(name):
+    quantity = parse_quantity(f"mean({name})")
+    assert quantity.better in {"higher", "lower", "same"}
+    assert quantity.unit == parse_quantity(name).unit
+
+
+@pytest.mark.parametrize(
+    ("text", "better"),
+    [
+        ("mean(goodput_bps)", "higher"),
+        ("mean(jain)", "higher"),
+        ("mean(pdr)", "higher"),
+        ("mean(rtt_p95_ms)", "lower"),
+        ("p95(rtt_ms)", "lower"),
+        ("max(handshake_rtt_ms)", "lower"),
+        ("sum(lost_packets) / sum(sent_packets)", "lower"),
+        ("sum(sack_retransmissions)", "lower"),
+        ("mean(mss)", "same"),
+        ("sum(rtt_samples)", "same"),
+        ("count(lost_packets)", "same"),
+    ],
+)
+def test_which_way_is_worse_follows_from_the_name(text, better):
+    assert parse_quantity(text).better == better

@@ -1,0 +1,112 @@
+"""A baseline: what quantities were in runs that were good, kept as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from tfrctrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tfrctrace.gate.requirement import Comparison
+    from tfrctrace.gate.values import Run
+
+SCHEMA_VERSION: Final = 1
+
+USUAL: Final = (
+    "sum(goodput_bps)",
+    "sum(retransmitted_packets) / sum(data_packets)",
+    "mean(plr)",
+    "p95(rtt_ms)",
+    "mean(delay_p95_ms)",
+    "min(jain)",
+)
+"""What a baseline has if nobody says what it should have, as far as the runs tell it."""
+
+_MOST_BYTES: Final = 64_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The value of each quantity in each run that has one, and how they were measured."""
+
+    path: str
+    measured_with: Mapping[str, Any]
+    values: Mapping[str, tuple[float, ...]]
+
+
+def write_baseline(
+    file: TextIO,
+    runs: Sequence[Run],
+    comparisons: Sequence[Comparison],
+    measured_with: Mapping[str, Any],
+    *,
+    only_known: bool,
+    version: str,
+) -> None:
+    """Write what `comparisons` are in `runs`; with `only_known` those alone that every run tells."""
+    rows = [row for row in _rows(runs, comparisons) if not only_known or len(row["values"]) == len(runs)]
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "tfrctrace", "version": version},
+        "measured_with": dict(measured_with),
+        "runs": [run.name for run in runs],
+        "quantities": rows,
+    }
+    json.dump(document, file, indent=1, allow_nan=False)
+    file.write("\n")
+
+
+def _rows(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
+    for one in comparisons:
+        taken = [run.take(one.quantity) for run in runs]
+        yield {
+            "quantity": one.quantity.text,
+            "unit": one.quantity.unit,
+            "values": [value for told in taken for value in told.values],
+        }
+
+
+def read_baseline(path: str) -> Baseline:
+    """Return the baseline at `path`. Raises `UsageError` if it is none, or of another version."""
+    try:
+        if os.path.getsize(path) > _MOST_BYTES:
+            raise UsageError(f"larger than {_MOST_BYTES} bytes")
+        with open(path, encoding="utf-8") as file:
+            return _parsed(path, json.load(file))
+    except OSError as error:
+        raise UsageError(
+            f"`{path}`: {(error.strerror or str(error)).lower()}", hint="`--write-baseline` writes one"
+        ) from error
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        words = str(error) if isinstance(error, UsageError) else "is no baseline"
+        raise UsageError(f"`{path}`: {words}", hint="`--write-baseline` writes one") from error
+
+
+def _parsed(path: str, document: dict[str, Any]) -> Baseline:
+    if document["schema_version"] != SCHEMA_VERSION:
+        raise UsageError(f"is of version {document['schema_version']}, not {SCHEMA_VERSION}")
+    values = {row["quantity"]: tuple(map(_number, row["values"])) for row in document["quantities"]}
+    return Baseline(path, dict(document["measured_with"]), values)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise UsageError(f"has the value `{value}`, which is no number")
+    return float(value)
+
+
+def check_alike(baseline: Baseline, measured_with: Mapping[str, Any]) -> None:
+    """Raise `UsageError` if a baseline was measured in another way: the numbers cannot be compared."""
+    for name, value in measured_with.items():
+        if baseline.measured_with.get(name) != value:
+            was, now = json.dumps(baseline.measured_with.get(name)), json.dumps(value)
+            raise UsageError(
+                f"`{baseline.path}` was measured with {name} {was}, these runs with {now}",
+                hint="give the same options, or write the baseline anew",
+            )

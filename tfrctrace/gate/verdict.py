@@ -1,0 +1,109 @@
+"""What a check comes to: whether a limit holds in every run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfrctrace.gate.requirement import Level, Limit
+    from tfrctrace.gate.values import Run, Taken
+
+Outcome = Literal["pass", "fail", "unknown"]
+Effect = Literal["pass", "warn", "fail"]
+
+_RUNS_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What one check found."""
+
+    check: str
+    """What was asked, as the user wrote it."""
+    kind: Literal["limit", "baseline"]
+    name: str | None
+    outcome: Outcome
+    effect: Effect
+    """What it means for the gate: by its level, and for what is not known by `--unknown`."""
+    unit: str
+    value: float | None
+    """The worst value of a limit, the mean of the runs beside a baseline."""
+    against: float | None
+    """The limit, or the mean of the baseline."""
+    runs: int
+    """Runs that have a value."""
+    reason: str
+    """Why it is so, for a person."""
+    p_value: float | None = None
+
+
+def effect_of(outcome: Outcome, level: Level, unknown: Effect) -> Effect:
+    """Return what an outcome means; what is not known is never worse than `level`."""
+    if outcome == "pass":
+        return "pass"
+    if outcome == "fail" or unknown == "fail":
+        return level
+    return unknown
+
+
+def judge_limit(limit: Limit, runs: Sequence[Run], unknown: Effect) -> Verdict:
+    """Return whether every value of every run holds `limit`.
+
+    A run without a value, or without one for each flow where each must have one, leaves it unknown; unless a
+    value that is known breaks it already.
+    """
+    taken = [(run.name, run.take(limit.quantity)) for run in runs]
+    values = [value for _, one in taken for value in one.values]
+    breaking = [name for name, one in taken if not all(map(limit.holds, one.values))]
+    lacking = [(name, one) for name, one in taken if _is_unknown(limit, one)]
+    outcome: Outcome = "fail" if breaking else "unknown" if lacking else "pass"
+    if breaking:
+        broken = sum(not limit.holds(value) for value in values)
+        reason = f"broken by {broken} of {_counted(len(values), 'value')} in {_named(breaking, len(runs))}"
+    elif lacking:
+        reason = f"{_lack(lacking[0][1])} in {_named([name for name, _ in lacking], len(runs))}"
+    else:
+        reason = _partly([one for _, one in taken])
+    return Verdict(
+        check=limit.text,
+        kind="limit",
+        name=limit.name,
+        outcome=outcome,
+        effect=effect_of(outcome, limit.level, unknown),
+        unit=limit.quantity.unit,
+        value=limit.worst(values) if values else None,
+        against=limit.bound,
+        runs=sum(bool(one.values) for _, one in taken),
+        reason=reason,
+    )
+
+
+def _is_unknown(limit: Limit, taken: Taken) -> bool:
+    return not taken.values or (not limit.quantity.is_one_number and taken.known < taken.of)
+
+
+def _lack(taken: Taken) -> str:
+    known = f"known of {taken.known} of {taken.of}: " if taken.values else ""
+    return f"{known}{taken.reason}"
+
+
+def _partly(taken: Sequence[Taken]) -> str:
+    """Return of how many flows an aggregation knew the value, where it did not know all."""
+    known, of = sum(one.known for one in taken), sum(one.of for one in taken)
+    return f"made of {known} of {of}" if known < of else ""
+
+
+def _named(names: Sequence[str], of: int) -> str:
+    """Return which runs: their names as far as there is room."""
+    if of == 1:
+        return f"`{names[0]}`"
+    shown = ", ".join(f"`{name}`" for name in names[:_RUNS_NAMED])
+    more = f" and {len(names) - _RUNS_NAMED} more" if len(names) > _RUNS_NAMED else ""
+    return f"{len(names)} of {of} runs: {shown}{more}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
