@@ -74,12 +74,16 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """Colours and sizes (pt) of a drawing; `colours` of series, which begin again after the last."""
+    """Colours and sizes (pt) of a drawing; `colours` of series, which begin again after the last.
+
+    `rest` is that of a curve that sums up what has no curve of its own.
+    """
 
     ink: str
     grid: str
     paper: str
     colours: tuple[str, ...]
+    rest: str
     text_pt: float
     line_pt: float
 

@@ -47,7 +47,9 @@ _ROLES: Final = {
     **{colour: f"c{style}" for style, colour in enumerate(_CURVES, start=1)},
 }
 
-_PAGE: Final = Look(ink=_INK, grid=_GRID, paper=_PAPER, colours=_CURVES, text_pt=8.5, line_pt=1.4)
+_PAGE: Final = Look(
+    ink=_INK, grid=_GRID, paper=_PAPER, colours=_CURVES, rest=_OTHER, text_pt=8.5, line_pt=1.4
+)
 
 DASHES: Final = {OTHER: (1.5, 2), 4: (6, 2), 5: (4, 1.5, 1, 1.5), 6: (2.5, 1.5)}
 """A second way, beside colour, to tell curves apart: the first three are solid."""
@@ -76,7 +78,7 @@ def figure_svg(figure: Figure, *, width_px: int, height_px: int, key: str, css: 
     `key` is unique in the page and prefixes the identifiers. The size sets the proportions and how large the
     text is beside the drawing; how wide the element is drawn is up to the page.
     """
-    written = _drawn(lambda canvas: _draw(canvas, figure), width_px, height_px)
+    written = _drawn(lambda canvas: draw_figure(canvas.add_subplot(), figure, _PAGE), width_px, height_px)
     return _page_svg(written, figure, key, css)
 
 
@@ -107,40 +109,41 @@ def _drawn(fill: Callable[[Canvas], None], width_px: int, height_px: int) -> byt
 def swatch_svg(style: int) -> str:
     """Return a piece of the line that is drawn in `style`, for a legend."""
     dashes = f' stroke-dasharray="{" ".join(map(str, DASHES[style]))}"' if style in DASHES else ""
+    role = _ROLES[colour_of(style, _PAGE)]
     return (
         '<svg viewBox="0 0 24 10" aria-hidden="true">'
-        f'<path class="s-{_ROLES[_colour(style)]}" d="M0 5H24" stroke-width="3"{dashes}></path></svg>'
+        f'<path class="s-{role}" d="M0 5H24" stroke-width="3"{dashes}></path></svg>'
     )
 
 
-def _draw(canvas: Canvas, figure: Figure) -> None:
-    axes = canvas.add_subplot()
-    _calm(axes)
+def draw_figure(axes: Axes, figure: Figure, look: Look) -> None:
+    """Draw a figure on empty axes; curves and their marks are as wide as `look` says."""
+    _calm(axes, look)
     if figure.curves:
-        _draw_curves(axes, figure)
+        _draw_curves(axes, figure, look)
     else:
-        _draw_spans(axes, figure.spans)
+        _draw_spans(axes, figure.spans, look)
 
 
-def _calm(axes: Axes) -> None:
+def _calm(axes: Axes, look: Look) -> None:
     """Leave of the frame only what is needed to read a value."""
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color(_GRID)
-    axes.tick_params(colors=_INK, labelsize=8.5, length=0, which="both", pad=5)
-    axes.grid(visible=True, axis="y", color=_GRID, linewidth=0.6)
+    axes.spines["bottom"].set_color(look.grid)
+    axes.tick_params(colors=look.ink, labelsize=look.text_pt, length=0, which="both", pad=5)
+    axes.grid(visible=True, axis="y", color=look.grid, linewidth=0.6)
     axes.set_axisbelow(True)
 
 
-def _draw_curves(axes: Axes, figure: Figure) -> None:
+def _draw_curves(axes: Axes, figure: Figure, look: Look) -> None:
     scale, unit = value_scale(figure)
     # many bands lie on one another
     band_alpha = max(0.3 / len(figure.curves), 0.07)
     # the largest last: it must not hide the smaller ones under its band
     for curve in sorted(figure.curves, key=lambda curve: -curve.style if curve.style else -math.inf):
-        _draw_curve(axes, curve, scale, band_alpha)
-    axes.set_xlabel(figure.axis.label, color=_INK, fontsize=8.5)
-    axes.set_ylabel(unit or figure.value_label, color=_INK, fontsize=8.5)
+        _draw_curve(axes, curve, scale, band_alpha, look)
+    axes.set_xlabel(figure.axis.label, color=look.ink, fontsize=look.text_pt)
+    axes.set_ylabel(unit or figure.value_label, color=look.ink, fontsize=look.text_pt)
     _limit_x(axes, figure)
     if has_logarithmic_values(figure):
         _logarithmic(axes, "y")
@@ -171,8 +174,8 @@ def has_logarithmic_values(figure: Figure) -> bool:
     return figure.unit == "ms" and is_wide(_middle_values(figure.curves))
 
 
-def _draw_curve(axes: Axes, curve: Curve, scale: float, band_alpha: float) -> None:
-    colour = _colour(curve.style)
+def _draw_curve(axes: Axes, curve: Curve, scale: float, band_alpha: float, look: Look) -> None:
+    colour = colour_of(curve.style, look)
     values = _scaled(curve.values, scale)
     if curve.low:
         low, high = _scaled(curve.low, scale), _scaled(curve.high, scale)
@@ -180,23 +183,24 @@ def _draw_curve(axes: Axes, curve: Curve, scale: float, band_alpha: float) -> No
     if curve.form != "dots":
         stepping = "steps-post" if curve.form == "steps" else "default"
         (line,) = axes.plot(
-            curve.x, values, color=colour, linewidth=1.4, solid_joinstyle="round", drawstyle=stepping
+            curve.x, values, color=colour, linewidth=look.line_pt, solid_joinstyle="round", drawstyle=stepping
         )
         if curve.style in DASHES:
             line.set_dashes(DASHES[curve.style])
     lone = _lone_points(curve)
+    marks = look.line_pt / _PAGE.line_pt
     for points, size, face in (
         (lone, 2.6 if curve.form == "dots" else 3.4, colour),
-        (curve.marked, 4.4, _PAPER),
+        (curve.marked, 4.4, look.paper),
     ):
         axes.plot(
             [curve.x[i] for i in points],
             [values[i] for i in points],
             color=colour,
             marker="o",
-            markersize=size,
+            markersize=size * marks,
             markerfacecolor=face,
-            markeredgewidth=1.1,
+            markeredgewidth=1.1 * marks,
             linestyle="none",
         )
 
@@ -213,9 +217,9 @@ def _lone_points(curve: Curve) -> list[int]:
     ]
 
 
-def _draw_spans(axes: Axes, spans: tuple[Span, ...]) -> None:
+def _draw_spans(axes: Axes, spans: tuple[Span, ...], look: Look) -> None:
     for place, span in enumerate(spans):
-        colour = _colour(span.style)
+        colour = colour_of(span.style, look)
         axes.plot([span.low, span.top], [place, place], color=colour, linewidth=1.2)
         axes.plot([span.median, span.high], [place, place], color=colour, linewidth=7, solid_capstyle="butt")
         axes.plot(
@@ -224,15 +228,15 @@ def _draw_spans(axes: Axes, spans: tuple[Span, ...]) -> None:
             color=colour,
             marker="o",
             markersize=8,
-            markerfacecolor=_PAPER,
+            markerfacecolor=look.paper,
             markeredgewidth=2,
             clip_on=False,  # a median near 0 is drawn whole
         )
     axes.set_ylim(len(spans) - 0.5, -0.5)
     axes.set_yticks([])
     axes.grid(visible=False, axis="y")
-    axes.grid(visible=True, axis="x", color=_GRID, linewidth=0.6)
-    axes.set_xlabel("ms", color=_INK, fontsize=8.5)
+    axes.grid(visible=True, axis="x", color=look.grid, linewidth=0.6)
+    axes.set_xlabel("ms", color=look.ink, fontsize=look.text_pt)
     if is_wide([value for span in spans for value in (span.median, span.high)]):
         _logarithmic(axes, "x")
     else:
@@ -282,8 +286,9 @@ def _scaled(values: tuple[float | None, ...], scale: float) -> list[float]:
     return [math.nan if value is None else value / scale for value in values]
 
 
-def _colour(style: int) -> str:
-    return _OTHER if style == OTHER else _CURVES[style - 1]
+def colour_of(style: int, look: Look) -> str:
+    """Return the colour of a curve or a span of this style."""
+    return look.rest if style == OTHER else look.colours[style - 1]
 
 
 def _page_svg(document: bytes, figure: Figure | Chart, key: str, css: str) -> str:

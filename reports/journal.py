@@ -1,4 +1,4 @@
-"""Charts as files for a paper: as wide as its column, in its size of text, told apart without colour.
+"""Charts and figures as files for a paper: as wide as its column, told apart without colour.
 
 Colours are those of M. Okabe and K. Ito, which people with colour-blindness tell apart too; dashes, marks and
 hatches tell them apart in grey. Fonts are embedded as outlines or TrueType, as publishers ask for.
@@ -7,15 +7,25 @@ hatches tell them apart in grey. Fonts are embedded as outlines or TrueType, as 
 from __future__ import annotations
 
 import io
+import os
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from tfrctrace.errors import UsageError
 from tfrctrace.reports.charts import Look, draw
+from tfrctrace.reports.plain import plain_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from matplotlib.axes import Axes
     from matplotlib.typing import RcKeyType
 
     from tfrctrace.reports.charts import Chart
+    from tfrctrace.reports.parts import Figure
 
+PaperStyle = Literal["ieee", "acm", "plain"]
+Width = Literal["single", "double"]
 ImageForm = Literal["svg", "pdf", "png"]
 
 COLUMN_IN: Final = 3.5
@@ -28,9 +38,29 @@ _LOOK: Final = Look(
     grid="#d9d9d9",
     paper="#ffffff",
     colours=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"),
+    rest="#7f7f7f",
     text_pt=8.0,
     line_pt=1.1,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Paper:
+    """Widths of one and of two columns in inch, a family of fonts that matplotlib brings, text in pt."""
+
+    width_in: Mapping[Width, float]
+    family: str
+    text_pt: float
+
+
+_PAPERS: Final[Mapping[PaperStyle, _Paper]] = {
+    # IEEEtran: 21 pc and 43 pc; figures in Times or the like
+    "ieee": _Paper({"single": 3.5, "double": 7.16}, "STIXGeneral", 8.0),
+    # acmart, sigconf: 241 pt and 506 pt
+    "acm": _Paper({"single": 3.33, "double": 7.0}, "sans-serif", 7.5),
+    "plain": _Paper({"single": 5.0, "double": 10.0}, "sans-serif", 10.0),
+}
+_LONGEST_LABEL: Final = 48
 
 _SETTINGS: Final[dict[RcKeyType, Any]] = {
     "font.family": "sans-serif",
@@ -48,18 +78,88 @@ _SETTINGS: Final[dict[RcKeyType, Any]] = {
 }
 
 
+def image_form(path: str) -> ImageForm:
+    """Return the form that the name of a file asks for. Raises `UsageError` for another name."""
+    suffix = os.path.splitext(path)[1].lower().removeprefix(".")
+    if suffix not in _NO_DATE:
+        raise UsageError(
+            f"`{path}` does not say what image it is", hint="name a file that ends in .svg, .pdf or .png"
+        )
+    return suffix
+
+
 def chart_file(chart: Chart, form: ImageForm) -> bytes:
     """Return a chart as the content of a file; the same chart gives the same bytes."""
+    return _file(lambda axes: draw(axes, chart, _LOOK), (COLUMN_IN, HEIGHT_IN), form)
+
+
+def figure_file(
+    figure: Figure, form: ImageForm, *, style: PaperStyle = "ieee", width: Width = "single"
+) -> bytes:
+    """Return a figure of a report as the content of a file, with a legend if it has several curves."""
+    from tfrctrace.reports.figures import draw_figure
+
+    paper = _PAPERS[style]
+    look = replace(_LOOK, text_pt=paper.text_pt)
+
+    def fill(axes: Axes) -> None:
+        draw_figure(axes, figure, look)
+        _name_curves(axes, figure, look)
+
+    size = (paper.width_in[width], HEIGHT_IN * paper.width_in["single"] / COLUMN_IN)
+    return _file(fill, size, form, {"font.family": paper.family, "font.size": paper.text_pt})
+
+
+def _name_curves(axes: Axes, figure: Figure, look: Look) -> None:
+    """Name curves above the axes, and spans at theirs: a page has its legend beside the drawing."""
+    from matplotlib.lines import Line2D
+
+    from tfrctrace.reports.figures import DASHES, colour_of
+
+    if figure.spans:
+        axes.set_yticks(range(len(figure.spans)), [_label(span.label) for span in figure.spans])
+        return
+    if len(figure.curves) == 1:
+        return
+    lines = [
+        Line2D(
+            [],
+            [],
+            color=colour_of(curve.style, look),
+            linewidth=look.line_pt,
+            label=_label(curve.label),
+            dashes=DASHES.get(curve.style, (None, None)),
+        )
+        for curve in figure.curves
+    ]
+    axes.figure.legend(
+        handles=lines, loc="outside upper left", fontsize=look.text_pt - 1, frameon=False, labelcolor=look.ink
+    )
+
+
+def _label(text: str) -> str:
+    """Return a name from a trace as far as there is room."""
+    shown = plain_text(text)
+    return shown if len(shown) <= _LONGEST_LABEL else f"{shown[: _LONGEST_LABEL - 1]}…"
+
+
+def _file(
+    fill: Callable[[Axes], None],
+    size_in: tuple[float, float],
+    form: ImageForm,
+    settings: Mapping[RcKeyType, Any] | None = None,
+) -> bytes:
+    """Return the file of what `fill` draws."""
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(_SETTINGS)
-        figure = Figure(figsize=(COLUMN_IN, HEIGHT_IN), layout="constrained")
+        mpl.rcParams.update({**_SETTINGS, **(settings or {})})
+        figure = Figure(figsize=size_in, layout="constrained")
         FigureCanvasAgg(figure)
-        draw(figure.add_subplot(), chart, _LOOK)
+        fill(figure.add_subplot())
         written = io.BytesIO()
         figure.savefig(written, format=form, dpi=_PNG_DOTS_PER_IN, metadata=_NO_DATE[form])
     return written.getvalue()

@@ -31,6 +31,7 @@ _CLICK_EXCEPTION: Final = next(
 
 COMMANDS: Final = {
     "report": "tfrctrace report link.pcapng -o link.html",
+    "plot": "tfrctrace plot link.pcapng --kind rtt -o rtt.pdf",
     "flows": "tfrctrace flows --filter 'tcp port 5201' --sort bytes link.pcapng",
     "convert": "tfrctrace convert link.pcapng --what rtt -o rtt.parquet",
     "metrics": "tfrctrace metrics --label 'reno=port 5201' --warmup 5s link.pcapng",

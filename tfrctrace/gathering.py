@@ -51,30 +51,37 @@ _LEAST_DATA_PACKETS: Final = 20
 """Data packets below which a flow has no course to look at."""
 
 
-def gather(trace: Trace) -> Results:
-    """Return the results of `trace` that a report tells."""
+def gather(trace: Trace, flow: int | None = None) -> Results:
+    """Return the results of `trace` that a report tells, of all flows or of one alone."""
     from tfrctrace.metrics.quantiles import quantiles
     from tfrctrace.parsers.variables import with_flows
     from tfrctrace.reports.results import Results
 
     # what can be read only once is asked for all of it
     reading = trace.read("flows", "bins", *_TABLES, *(_SAMPLES if trace.is_read_once else ()))
-    flows = reading.table("flows").frame()
-    tables: dict[str, pl.DataFrame] = {name: reading.table(name).frame() for name in _TABLES}
+    flows = _of_flow(reading.table("flows").frame(), flow)
+    tables: dict[str, pl.DataFrame] = {name: _of_flow(reading.table(name).frame(), flow) for name in _TABLES}
     tables["variables"] = with_flows(tables["variables"], flows)
     samples = _samples(trace, reading)
     return Results(
         flows=flows,
-        bins=reading.table("bins").frame(),
+        bins=_of_flow(reading.table("bins").frame(), flow),
         sources=reading.sources,
         problems=trace.warnings,
         tables=tables,
-        measured=_measured(trace, flows),
+        measured=_measured(trace, flows) if flow is None else None,
         rtt_quantiles=None if samples is None else quantiles(_drawn_rtts(flows, samples), "rtt_ns"),
         sequence=None if samples is None else _sequence(trace, flows, samples),
         joined=trace.is_joined,
         clock=reading.clock,
     )
+
+
+def _of_flow(table: pl.DataFrame, flow: int | None) -> pl.DataFrame:
+    """Return the rows of one flow; all where no flow is chosen, or the table is not about flows."""
+    if flow is None or "flow" not in table.columns:
+        return table
+    return table.filter(table["flow"] == flow)
 
 
 def _measured(trace: Trace, flows: pl.DataFrame) -> dict[str, Any] | None:

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from tfrctrace.replay.gathering import Gathered
     from tfrctrace.replay.replayed import Replayed
     from tfrctrace.replay.tfrc import Profile
+    from tfrctrace.reports.journal import PaperStyle, Width
+    from tfrctrace.reports.parts import Figure
     from tfrctrace.reports.results import Results
+    from tfrctrace.reports.single import PlotKind
     from tfrctrace.wlan.scenario import Scenario
 
 StrPath = str | os.PathLike[str]
@@ -600,6 +603,38 @@ class Trace:
         if self._results is None:
             self._results = gather(self)
         return self._results
+
+    def plot(
+        self,
+        kind: PlotKind,
+        path: StrPath,
+        *,
+        flow: int | None = None,
+        style: PaperStyle = "ieee",
+        width: Width = "single",
+    ) -> list[Figure]:
+        """Write the first figure of `kind` into an SVG, PDF or PNG file; return all of that kind.
+
+        `kind` is one of `tfrctrace.reports.single.KINDS`. `flow` draws one flow alone. `style` and `width`
+        (columns) fit it into a paper. Raises `UsageError` if the trace has nothing of that kind.
+        """
+        from tfrctrace.gathering import gather
+        from tfrctrace.reports.journal import figure_file, image_form
+        from tfrctrace.reports.model import build_report
+        from tfrctrace.reports.output import open_output
+        from tfrctrace.reports.single import OF_SETS, figures_of
+
+        form = image_form(os.fspath(path))
+        if flow is not None and kind in OF_SETS:
+            raise UsageError(f"a figure of kind `{kind}` is of all flows", hint="leave the flow out")
+        results = self.results() if flow is None else gather(self, flow)
+        if flow is not None and results.flows.is_empty():
+            raise UsageError(f"the trace has no flow {flow}", hint="`tfrctrace flows` numbers them")
+        found = figures_of(build_report(results, title=self.name), kind)
+        content = figure_file(found[0], form, style=style, width=width)
+        with open_output(os.fspath(path)) as file:
+            file.write(content)
+        return found
 
     def save_results(self, folder: StrPath, *, title: str | None = None) -> Path:
         """Write the results into a directory (JSON and Parquet), and return its path.

@@ -14,7 +14,13 @@ from tfrctrace.reports.figures import chart_svg
 from tfrctrace.reports.journal import COLUMN_IN, chart_file
 
 LOOK = Look(
-    ink="#111111", grid="#222222", paper="#333333", colours=("#aa0000", "#00aa00"), text_pt=8, line_pt=1
+    ink="#111111",
+    grid="#222222",
+    paper="#333333",
+    colours=("#aa0000", "#00aa00"),
+    rest="#444444",
+    text_pt=8,
+    line_pt=1,
 )
 
 LINES = Chart(

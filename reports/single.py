@@ -1,0 +1,77 @@
+"""Figures alone: which of a report's figures are of a kind, and what a trace needs to have one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from tfrctrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tfrctrace.reports.parts import Figure, Report
+
+PlotKind = Literal[
+    "throughput",
+    "sequence",
+    "rtt",
+    "cdf",
+    "cwnd",
+    "fairness",
+    "burstiness",
+    "delay",
+    "tfrc",
+    "tfrc-p",
+    "tfrc-r",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How the keys of its figures begin, and what they are drawn from."""
+
+    key: str
+    needs: str
+
+
+KINDS: Final[Mapping[PlotKind, _Kind]] = {
+    "throughput": _Kind("throughput-", "packets of flows"),
+    "sequence": _Kind(
+        "sequence-", "a TCP flow with 20 data packets, in a trace that is a file and not joined"
+    ),
+    "rtt": _Kind("rtt-", "RTT samples: data and its acknowledgements, near the sender"),
+    "cdf": _Kind(
+        "rtt-cdf-", "every RTT sample: data and its acknowledgements, in a trace that can be read twice"
+    ),
+    "cwnd": _Kind("windows-", "rounds of a TCP flow, seen near its sender"),
+    "fairness": _Kind(
+        "fairness-", "two flows or more with 20 data packets each that overlap for some seconds"
+    ),
+    "burstiness": _Kind("burstiness-", "flows with 20 data packets that last for some seconds"),
+    "delay": _Kind("delay-", "packets seen at both ends: a simulation, or two captures with `--pair`"),
+    "tfrc": _Kind("tfrc-rate-", "reports of a TFRC receiver: DCCP with CCID 3, RTP with TFRC, or ns-2"),
+    "tfrc-p": _Kind("tfrc-p-", "reports of a TFRC receiver: DCCP with CCID 3, RTP with TFRC, or ns-2"),
+    "tfrc-r": _Kind("tfrc-r-", "reports of a TFRC receiver: DCCP with CCID 3, RTP with TFRC, or ns-2"),
+}
+
+OF_SETS: Final = frozenset({"fairness", "burstiness"})
+"""Kinds that compare flows, so that there is none of one flow."""
+
+
+def figures_of(report: Report, kind: PlotKind) -> list[Figure]:
+    """Return the figures of `kind`, those of the first trace and the largest flow first.
+
+    Raises `UsageError` if there is none, and says what would supply it.
+    """
+    start = KINDS[kind].key
+    found = [
+        figure
+        for section in report.sections
+        for figure in section.figures
+        # a kind ends where the number of the trace, the set or the flow begins
+        if figure.key.startswith(start) and (start != "rtt-" or figure.key[len(start) :].isdecimal())
+    ]
+    if not found:
+        raise UsageError(f"there is nothing to draw of kind `{kind}`", hint=f"it needs {KINDS[kind].needs}")
+    return found

@@ -1,0 +1,137 @@
+"""`tfrctrace plot`: figures alone, of every kind and form, as wide as asked."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from pathlib import Path
+from typing import get_args
+from xml.etree import ElementTree
+
+import pytest
+
+import tfrctrace
+from tfrctrace.errors import UsageError
+from tfrctrace.reports.journal import PaperStyle, figure_file
+from tfrctrace.reports.parts import Curve, Figure
+from tfrctrace.reports.single import KINDS, PlotKind
+
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
+TWO_FLOWS, DUMBBELL = SAMPLES / "two-flows.pcapng.gz", SAMPLES / "dumbbell.tr.xz"
+WIDTHS_IN = {"ieee": (3.5, 7.16), "acm": (3.33, 7.0), "plain": (5.0, 10.0)}
+
+CAPTURE_KINDS = ("throughput", "sequence", "rtt", "cdf", "cwnd", "fairness", "burstiness")
+SIMULATION_KINDS = ("delay", "tfrc", "tfrc-p", "tfrc-r")
+
+
+@pytest.fixture(scope="module")
+def traces():
+    return {path: tfrctrace.open(path) for path in (TWO_FLOWS, DUMBBELL)}
+
+
+@pytest.mark.parametrize("kind", get_args(PlotKind))
+def test_every_kind_is_drawn_from_a_sample(traces, tmp_path, kind):
+    assert {*CAPTURE_KINDS, *SIMULATION_KINDS} == {*get_args(PlotKind)} == set(KINDS)
+    trace = traces[TWO_FLOWS if kind in CAPTURE_KINDS else DUMBBELL]
+    first, *_ = trace.plot(kind, tmp_path / "a.svg")
+    assert first.curves or first.spans
+    document = (tmp_path / "a.svg").read_bytes()
+    root = ElementTree.fromstring(document)
+    # text is outlines: no font is needed to see it
+    assert not list(root.iter("{http://www.w3.org/2000/svg}text"))
+    assert root.get("width") == "252pt"
+    trace.plot(kind, tmp_path / "b.svg")
+    assert (tmp_path / "b.svg").read_bytes() == document
+
+
+@pytest.mark.parametrize("style", get_args(PaperStyle))
+@pytest.mark.parametrize("width", ["single", "double"])
+def test_files_are_as_wide_as_the_columns_of_the_style(run, tmp_path, style, width):
+    wide_in = WIDTHS_IN[style][width == "double"]
+    arguments = ("plot", TWO_FLOWS, "--kind", "rtt", "--style", style, "--width", width)
+    assert run(*arguments, "-o", "a.png").err == "figure written to `a.png`: RTT over time\n"
+    content = (tmp_path / "a.png").read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert struct.unpack(">I", content[16:20])[0] == pytest.approx(wide_in * 300, abs=1)
+    assert run(*arguments, "-o", "a.pdf", "-q").err == ""
+    document = (tmp_path / "a.pdf").read_bytes()
+    box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ", document)
+    assert float(box[1]) == pytest.approx(wide_in * 72, abs=0.1)
+    # fonts are embedded as TrueType, and nothing says when it was made
+    assert b"/FontFile2" in document
+    assert b"/Type3" not in document
+    assert b"CreationDate" not in document
+    run(*arguments, "-o", "b.pdf")
+    assert (tmp_path / "b.pdf").read_bytes() == document
+
+
+def test_one_flow_is_drawn_alone_even_if_it_is_small(traces, tmp_path):
+    (every,) = traces[TWO_FLOWS].plot("throughput", tmp_path / "all.svg")
+    (alone,) = traces[TWO_FLOWS].plot("throughput", tmp_path / "one.svg", flow=1)
+    assert {curve.label.split(":")[0] for curve in every.curves} == {
+        "2",
+        "4",
+        "the other 6 directions together",
+    }
+    assert {curve.label.split(":")[0] for curve in alone.curves} == {"1"}
+    (sequence,) = traces[TWO_FLOWS].plot("sequence", tmp_path / "sequence.svg", flow=4)
+    # the report draws flow 2; of flow 4 iperf3 counted these bytes at its receiver and at its sender
+    truth = json.loads((SAMPLES / "two-flows.truth.json").read_text())["iperf3"][1]
+    highest = max(value for curve in sequence.curves[:1] for value in curve.values)
+    assert 0.99 * truth["bytes_received"] < highest < 1.01 * truth["bytes"]
+
+
+def test_others_of_the_kind_are_named(run, tmp_path):
+    done = run("plot", TWO_FLOWS, DUMBBELL, "-k", "throughput", "-o", "a.svg")
+    first, second = done.err.splitlines()
+    assert first.startswith("figure written to `a.svg`: Throughput over time: ")
+    assert second.startswith("there is also: Throughput over time: ")
+
+
+def test_what_a_trace_lacks_is_said_with_what_would_supply_it(run, tmp_path, write_capture, conversation):
+    short = write_capture("short.pcap", conversation())
+    trace = tfrctrace.open(short)
+    for kind in set(KINDS) - {"throughput", "rtt", "cdf", "cwnd"}:
+        with pytest.raises(UsageError, match=f"nothing to draw of kind `{kind}`") as raised:
+            trace.plot(kind, tmp_path / "a.svg")
+        assert KINDS[kind].needs in raised.value.hint
+    done = run("plot", short, "-k", "tfrc", "-o", "a.svg")
+    assert (done.status, done.out) == (2, "")
+    assert "hint:  it needs reports of a TFRC receiver" in done.err
+    assert not (tmp_path / "a.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "error"),
+    [
+        (("-k", "rtt", "-o", "a.jpg"), 2, "`a.jpg` does not say what image it is"),
+        (("-k", "rtt", "-o", "-"), 2, "`-` does not say what image it is"),
+        (("-k", "beauty", "-o", "a.svg"), 2, "'beauty' is not one of"),
+        (("-k", "rtt", "-o", "none/a.svg"), 2, "no such directory"),
+        (("-k", "rtt", "-o", "a.svg", "--flow", "99"), 2, "the trace has no flow 99"),
+        (("-k", "fairness", "-o", "a.svg", "--flow", "2"), 2, "is of all flows"),
+        (("-k", "rtt"), 2, "missing option"),
+    ],
+)
+def test_what_cannot_be_is_said(run, arguments, status, error):
+    done = run("plot", TWO_FLOWS, *arguments)
+    assert (done.status, done.out) == (status, "")
+    assert error in done.err
+
+
+def test_a_trace_that_cannot_be_read_is_no_figure(run, tmp_path):
+    (tmp_path / "broken.pcap").write_text("no capture")
+    assert run("plot", "broken.pcap", "-k", "rtt", "-o", "a.svg").status == 3
+
+
+def test_names_from_a_trace_are_text_and_have_an_end():
+    label = "$\\frac{1}{0}$ _^%\x1b[2J\u202e" + "x" * 1000
+    curves = tuple(Curve(label, style, (0.0, 1.0), (1.0, 2.0)) for style in (0, 1, 4))
+    figure = Figure("f", "t", "d", "c", "ms", curves=curves, lasted_s=1.0)
+    assert len(figure_file(figure, "svg")) < 200_000
+
+
+def test_a_kind_without_a_flow_is_refused_in_python_too(traces, tmp_path):
+    with pytest.raises(UsageError, match="is of all flows"):
+        traces[TWO_FLOWS].plot("burstiness", tmp_path / "a.svg", flow=1)

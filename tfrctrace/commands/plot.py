@@ -1,0 +1,95 @@
+"""`tfrctrace plot`: one figure of a report as a file for a paper or a talk."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tfrctrace.commands.options import (
+    ClockOffset,
+    Dissect,
+    Filter,
+    Format,
+    Join,
+    Layer,
+    MaxDecompressed,
+    MaxFlows,
+    Pair,
+    Quiet,
+    Strict,
+    Tfrc,
+    Traces,
+    Vantage,
+    check_place,
+    open_trace,
+)
+from tfrctrace.console import Console
+from tfrctrace.reports.journal import PaperStyle, Width, image_form
+from tfrctrace.reports.single import PlotKind  # noqa: TC001  Typer reads the annotation
+from tfrctrace.trace import MAX_DECOMPRESSED_BYTES, MAX_FLOWS
+
+
+def plot(
+    traces: Traces,
+    *,
+    kind: Annotated[
+        PlotKind,
+        typer.Option("--kind", "-k", help="What is drawn; docs/reports.md says what each kind needs."),
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="An .svg, .pdf or .png file.")
+    ],
+    flow: Annotated[
+        int | None,
+        typer.Option(
+            "--flow", min=1, metavar="N", help="Draw this flow alone, as `tfrctrace flows` numbers it."
+        ),
+    ] = None,
+    style: Annotated[
+        PaperStyle, typer.Option("--style", help="Sizes of columns and text: IEEE's, ACM's, or larger ones.")
+    ] = "ieee",
+    width: Annotated[Width, typer.Option("--width", help="As wide as one or as two columns.")] = "single",
+    filter: Filter = None,
+    input_format: Format = None,
+    layer: Layer = None,
+    vantage: Vantage = "auto",
+    dissect: Dissect = None,
+    tfrc: Tfrc = None,
+    join: Join = False,
+    pair: Pair = False,
+    clock_offset: ClockOffset = None,
+    max_flows: MaxFlows = MAX_FLOWS,
+    max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
+    strict: Strict = False,
+    quiet: Quiet = False,
+) -> int:
+    """Draw one figure of a report as SVG, PDF or PNG, as wide as a column of a paper.
+
+    Fonts are embedded, colours can be told apart by everybody and dashes in grey; the same trace gives the
+    same bytes. Where there are several figures of a kind, the first is drawn, and the others are named.
+    """
+    image_form(output)
+    check_place(output, traces)
+    console = Console(quiet=quiet, strict=strict)
+    trace = open_trace(
+        traces,
+        console,
+        filter=filter,
+        input_format=input_format,
+        layer=layer,
+        vantage=vantage,
+        dissect=dissect,
+        tfrc=tfrc,
+        join=join,
+        pair=pair,
+        clock_offset=clock_offset,
+        max_flows=max_flows,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )
+    drawn, *others = trace.plot(kind, output, flow=flow, style=style, width=width)
+    console.note(f"figure written to `{output}`: {drawn.title}")
+    if others:
+        titles = "; ".join(one.title for one in others)
+        console.note(f"there is also: {titles} (`--flow`, or one trace alone, chooses)")
+    return console.exit_status
