@@ -39,18 +39,22 @@ _MORE_IS_BETTER: Final = frozenset(
         "pdr",
         "goodput_share",
         "jain",
+        "jain_weighted",
         "jain_window_mean",
         "jain_window_p5",
         "jain_window_p50",
         "jain_window_p95",
         "max_min",
         "equivalence_ratio",
+        "link_utilisation",
     }
 )
 _LESS_IS_BETTER: Final = re.compile(
-    r"(?:.*_)?rtt_(?:.*_)?ms|delay_.*|jitter_ms|srtt_ms|plr|drop_ratio|(?:lost|dropped|retransmitted)_.*|.*_retransmissions"
-    r"|timeouts|loss_event.*|missing_bytes|out_of_order_packets|(?:rto|recovery|zero_window)_ms|.*_episodes"
-    r"|burstiness|cov|cov_sample|mean_relative_change|worst_ratio|(?:fairness_settling|convergence|rise)_s|stability"
+    r"(?:.*_)?rtt_(?:.*_)?ms|delay_.*|jitter_ms|srtt_ms|plr|drop_ratio"
+    r"|(?:lost|dropped|retransmitted)_.*|.*_retransmissions|loss_event.*|missing_bytes|out_of_order_packets"
+    r"|timeouts|timeout_share|.*_episodes|(?:rto|recovery|zero_window)_ms"
+    r"|burstiness|cov|cov_sample|mean_relative_change|worst_ratio|stability"
+    r"|(?:fairness_settling|convergence|rise|responsiveness)_s"
 )
 
 
