@@ -175,6 +175,47 @@ FilterCompiler: TypeAlias = Callable[[int, int], Sequence[tuple[int, int, int, i
 OwnLayout: TypeAlias = tuple[tuple[int, int, bool], tuple[int, int, bool, int] | None]
 """Number of a datagram as offset, bytes and whether little-endian; the time likewise, with ns per tick."""
 
+FieldPlace: TypeAlias = tuple[int, int, bool]
+"""Offset, bytes and whether little-endian."""
+
+TimePlace: TypeAlias = tuple[FieldPlace, int]
+"""A time, and ns per tick."""
+
+QuantityPlace: TypeAlias = tuple[FieldPlace, str, float]
+"""A quantity, its form (`integer`, `float` or `inverse`), and its unit in seconds, bytes per second or 1."""
+
+MarkPlace: TypeAlias = tuple[FieldPlace, int, int]
+"""A field by which a kind of datagram is known, which of its bits, and what they are."""
+
+class DataLayout(TypedDict):
+    """Datagrams of data; `to_port` says whether they go to the port of the layout."""
+
+    to_port: bool | None
+    mark: MarkPlace | None
+    sequence: FieldPlace
+    send_time: TimePlace | None
+    rtt: QuantityPlace | None
+
+class FeedbackLayout(TypedDict):
+    """Datagrams of reports."""
+
+    to_port: bool | None
+    mark: MarkPlace | None
+    time_echo: FieldPlace | None
+    elapsed: QuantityPlace | None
+    receive_rate: QuantityPlace | None
+    loss_event_rate: QuantityPlace | None
+    sequence: FieldPlace | None
+
+class TfrcLayout(TypedDict):
+    """What the ends of TFRC over UDP tell each other."""
+
+    data: DataLayout
+    feedback: FeedbackLayout | None
+
+Layout: TypeAlias = str | OwnLayout | TfrcLayout
+"""A layout by name, of numbered datagrams, or of TFRC."""
+
 class ReadableFile(Protocol):
     """What the core needs of an open file."""
 
@@ -204,7 +245,7 @@ def analyse(
     findings: bool = False,
     tfrc: Sequence[tuple[str, float]] = (),
     tfrc_profile: str | None = None,
-    dissect: Sequence[tuple[int, str | OwnLayout]] = (),
+    dissect: Sequence[tuple[int, Layout]] = (),
     rtt_s: float | None = None,
     max_flows: int = 1_000_000,
     max_samples: int = 10_000_000,
@@ -372,7 +413,7 @@ class PacketReader:
         *,
         format: str | None = None,
         filter: FilterCompiler | None = None,
-        dissect: Sequence[tuple[int, str | OwnLayout]] = (),
+        dissect: Sequence[tuple[int, Layout]] = (),
         max_flows: int = 1_000_000,
         max_decompressed_bytes: int = 68_719_476_736,
         progress: Progress | None = None,

@@ -1,8 +1,9 @@
 """`--dissect udp:9000=LAYOUT`: where the datagrams of a port have their number and time of sending.
 
-LAYOUT is a layout that the core knows by name, `rtp` (with the rate of its clock as `rtp/48000`), or
-`module:Class` for a scapy `Packet` class. Such a class is asked once where its fields lie; datagrams are then
-read by the core, without scapy, which this module does not import either: whoever names a class has it.
+LAYOUT is a layout that the core knows by name, `rtp` (with the rate of its clock as `rtp/48000`), a file of
+`tfrctrace.parsers.layouts` whose name ends with `.toml`, or `module:Class` for a scapy `Packet` class. Such a
+class is asked once where its fields lie; datagrams are then read by the core, without scapy, which this
+module does not import either: whoever names a class has it.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.errors import UsageError
+from tfrctrace.parsers.layouts import read_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tfrctrace.parsers._native import OwnLayout
+    from tfrctrace.parsers._native import Layout, OwnLayout
 
 NUMBER_NAMES: Final = ("seq", "sequence", "seqno", "seq_no", "sequence_number", "packet_number", "number")
 """Names of a field that is taken for the number, unless the class says otherwise."""
 
 NS_OF_UNIT: Final = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
-_SPECIFICATION: Final = re.compile(r"udp:(?P<port>\d{1,5})=(?P<layout>[\w.:/-]+)")
+_SPECIFICATION: Final = re.compile(r"udp:(?P<port>\d{1,5})=(?P<layout>[\w.:/-]+|.+\.toml)")
 _CLOCK_RATE: Final = re.compile(r"rtp/[1-9]\d{0,8}")
 _TIME_NAME: Final = re.compile(r"(?:send_|sent_|tx_)?(?:time|timestamp|ts|sent)_(?P<unit>ns|us|ms|s)")
 
@@ -39,7 +41,7 @@ class _Place:
     little_endian: bool
 
 
-def parse_dissect(specification: str) -> tuple[int, str | OwnLayout]:
+def parse_dissect(specification: str) -> tuple[int, Layout]:
     """Return port and layout of `udp:PORT=LAYOUT`, as the core takes them."""
     from tfrctrace.parsers._native import probe_layouts
 
@@ -50,13 +52,15 @@ def parse_dissect(specification: str) -> tuple[int, str | OwnLayout]:
             hint="write `udp:PORT=LAYOUT`, as `udp:9000=mymodule:MyHeader`",
         )
     layout = match["layout"]
+    if layout.endswith(".toml"):
+        return int(match["port"]), read_layout(layout)
     if ":" in layout:
         return int(match["port"]), layout_of(_loaded(layout))
     name, _, rate = layout.partition("/")
     if name not in probe_layouts() or (rate and not _CLOCK_RATE.fullmatch(layout)):
         raise UsageError(
             f"no layout is called `{layout}`",
-            hint=f"there are {', '.join(probe_layouts())}, or name a class as `module:Class`",
+            hint=f"there are {', '.join(probe_layouts())}, or name `FILE.toml` or a class as `module:Class`",
         )
     return int(match["port"]), layout
 

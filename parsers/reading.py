@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from tfrctrace.parsers._native import Analysis, Clock, OwnLayout, Problem, Source, SourceSummary, Table
+    from tfrctrace.parsers._native import Analysis, Clock, Layout, Problem, Source, SourceSummary, Table
     from tfrctrace.parsers.filters import CompiledFilter
     from tfrctrace.parsers.pairing import Pair
 
@@ -69,7 +69,7 @@ class Settings:
     vantage: str | None = None
     """Where the captures were taken, seen from the direction with more payload (one of
     `_native.vantage_points`); else it is inferred."""
-    dissect: tuple[tuple[int, str | OwnLayout], ...] = ()
+    dissect: tuple[tuple[int, Layout], ...] = ()
     """With what the datagrams of a UDP port begin, where that is not recognised."""
     tfrc: TfrcParameters = NOTHING_TOLD
     """What a trace does not tell of TFRC's ends."""

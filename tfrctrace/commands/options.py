@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tfrctrace.console import Console
-    from tfrctrace.parsers._native import OwnLayout
+    from tfrctrace.parsers._native import Layout
     from tfrctrace.parsers.filters import CompiledFilter
     from tfrctrace.parsers.pairing import Pair as PairSettings
     from tfrctrace.parsers.reading import Pass
@@ -59,8 +59,8 @@ Dissect = Annotated[
     typer.Option(
         "--dissect",
         metavar="udp:PORT=LAYOUT",
-        help="How datagrams of PORT begin: iperf2, iperf3, iperf3-64, ns3, rtp, rtp/CLOCKRATE, or a "
-        "scapy class as module:Class.",
+        help="How datagrams of PORT begin: iperf2, iperf3, iperf3-64, ns3, rtp, rtp/CLOCKRATE, a "
+        "layout of TFRC as FILE.toml, or a scapy class as module:Class.",
     ),
 ]
 Tfrc = Annotated[
@@ -250,7 +250,7 @@ def _check_pair(names: list[str]) -> None:
     check_pair(names)
 
 
-def _parsed(dissect: list[str]) -> tuple[tuple[int, str | OwnLayout], ...]:
+def _parsed(dissect: list[str]) -> tuple[tuple[int, Layout], ...]:
     from tfrctrace.parsers.dissect import parse_dissect
 
     return tuple(map(parse_dissect, dissect))

@@ -1,6 +1,7 @@
 //! One pass over one source, or over several that are one trace.
 
 mod batches;
+mod laid_out;
 mod media;
 mod pairing;
 
@@ -284,13 +285,9 @@ impl Analysis {
             return Some((if is_watched { Vantage::Sender } else { Vantage::Receiver }, 1.0));
         }
         let Some(vantage) = self.options.vantage else {
-            return match (&flow.tcp, &flow.dccp) {
-                (Some(tcp), _) => tcp.vantage(side),
-                (None, Some(dccp)) => dccp.vantage(side),
-                (None, None) => None,
-            };
+            return flow.vantage(side);
         };
-        if flow.tcp.is_none() && flow.dccp.is_none() {
+        if !flow.has_vantage() {
             return None;
         }
         let payload = |side| flow.direction(side).payload_bytes;
@@ -572,9 +569,12 @@ impl Analysis {
         let head = asides.head(aside);
         let Endpoints { src_port, dst_port, .. } = packet.network.endpoints;
         let is_meant = |(port, _): &&(u16, Dissection)| [src_port, dst_port].contains(port);
-        let forced = match self.options.dissect.iter().find(is_meant).map(|(_, forced)| *forced) {
-            Some(Dissection::Numbers(layout)) => Some(layout),
-            Some(Dissection::Rtp(given)) => return self.take_rtp(found, packet, asides, Some(given)),
+        let forced = match self.options.dissect.iter().find(is_meant).copied() {
+            Some((_, Dissection::Numbers(layout))) => Some(layout),
+            Some((port, Dissection::Tfrc(layout))) => {
+                return self.take_laid_out(found, packet, asides, (port, &layout));
+            }
+            Some((_, Dissection::Rtp(given))) => return self.take_rtp(found, packet, asides, Some(given)),
             None => {
                 self.take_rtp(found, packet, asides, None);
                 None

@@ -28,6 +28,7 @@ use crate::event::{Address, Layer, Numbering, PROTOCOL_TFRC, Packet, Transport};
 use crate::flow::dccp::Connection as DccpConnection;
 use crate::flow::delivery::{Counted, Delivery, Numbers};
 use crate::flow::key::{Notation, Side, address_text};
+use crate::flow::laid_out::LaidOut;
 use crate::flow::rtt::{RttRange, RttStatistics, Sketch};
 use crate::flow::tcp::class::{Class, Evidence};
 use crate::flow::tcp::vantage::Vantage;
@@ -134,7 +135,9 @@ impl<'a> FlowRow<'a> {
         let half = read.map(|tcp| tcp.half(side));
         let source = analysis.sources.get(flow.source as usize);
         let notation = source.map(SourceSummary::notation).unwrap_or_default();
-        let tap = analysis.vantage(flow, side).filter(|_| read.is_some() || flow.dccp.is_some());
+        let tap = analysis
+            .vantage(flow, side)
+            .filter(|_| read.is_some() || flow.tcp.is_none() && flow.has_vantage());
         Self { analysis, number: index + first_flow, notation, flow, side, direction, half, connection, tap }
     }
 
@@ -181,6 +184,7 @@ impl<'a> FlowRow<'a> {
             6 => "tcp",
             33 => "dccp",
             PROTOCOL_TFRC => "tfrc",
+            _ if self.flow.laid_out.as_deref().is_some_and(LaidOut::has_tfrc) => "tfrc",
             _ => match self.flow.rtp.as_deref() {
                 Some(rtp) if rtp.has_media() => "rtp",
                 Some(rtp) if rtp.is_only_rtcp() => "rtcp",
@@ -242,9 +246,9 @@ impl<'a> FlowRow<'a> {
                 Some((&half.rtt, &half.rtt_sketch))
             }
             (None, None) => {
-                let rtp = self.flow.rtp.as_deref()?;
-                let (rtt, sketch) = rtp.direction(self.side).rtt.as_deref()?;
-                Some((rtt, sketch))
+                let of_rtp = || self.flow.rtp.as_deref()?.direction(self.side).rtt.as_deref();
+                let of_layout = || self.flow.laid_out.as_deref()?.half(self.side).rtt.as_deref();
+                of_layout().or_else(of_rtp).map(|(rtt, sketch)| (rtt, sketch))
             }
         }
     }
@@ -321,6 +325,9 @@ impl<'a> FlowRow<'a> {
         }
         if let Some(rtp) = self.flow.rtp.as_deref() {
             notes.extend(rtp.direction(self.side).notes());
+        }
+        if let Some(laid_out) = self.flow.laid_out.as_deref() {
+            notes.extend(laid_out.half(self.side).notes());
         }
         if let Some(ends) = self.flow.tfrc.as_deref() {
             notes.extend(ends.notes(self.side));

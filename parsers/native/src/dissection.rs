@@ -1,6 +1,7 @@
 //! What the user says that the datagrams of a port are.
 
 use crate::flow::rtp::GivenRtp;
+use crate::wire::layout::Layout;
 use crate::wire::probe::ProbeLayout;
 
 /// The name of RTP in options.
@@ -13,6 +14,8 @@ pub enum Dissection {
     Numbers(ProbeLayout),
     /// As RTP.
     Rtp(GivenRtp),
+    /// With what TFRC's ends tell each other.
+    Tfrc(Layout),
 }
 
 impl Dissection {

@@ -1,6 +1,7 @@
 //! The only file that names PyO3, with those below it: what `_native.pyi` promises, and nothing else.
 #![allow(missing_docs)]
 
+mod layouts;
 mod replay;
 
 use std::ffi::OsString;
@@ -17,7 +18,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
 use crate::analysis::{Analysis as Core, Options, Pairing};
-use crate::asides::Head;
 use crate::batch::{Batch, Item};
 use crate::bins::BinWidth;
 use crate::capture::LinkType;
@@ -39,7 +39,7 @@ use crate::source::{InputFormat, Source};
 use crate::summary::SourceSummary;
 use crate::tfrc::ns2::Parameters;
 use crate::tfrc::profile::Profile;
-use crate::wire::probe::{Field, OwnLayout, ProbeLayout};
+use layouts::{GivenLayout, layouts};
 
 /// Rows in one batch of a stream: large enough to be quick, small enough that a table of any
 /// length passes in little memory.
@@ -593,37 +593,6 @@ fn vantage_points() -> Vec<&'static str> {
 #[pyfunction]
 fn probe_layouts() -> Vec<&'static str> {
     Dissection::names().collect()
-}
-
-/// A layout by name, or as fields: offset, bytes and little-endian of the number; the same of the
-/// time, with ns per tick.
-#[derive(FromPyObject)]
-enum GivenLayout {
-    Name(String),
-    Own((usize, usize, bool), Option<(usize, usize, bool, u32)>),
-}
-
-fn layouts(given: &[(u16, GivenLayout)]) -> PyResult<Vec<(u16, Dissection)>> {
-    given.iter().map(|(port, layout)| Ok((*port, layout_of(layout)?))).collect()
-}
-
-fn layout_of(given: &GivenLayout) -> PyResult<Dissection> {
-    let field = |(offset, bytes, is_little_endian)| {
-        Field::new(offset, bytes, is_little_endian).ok_or_else(|| {
-            PyValueError::new_err(format!("a field must lie in the first {} bytes", Head::MOST))
-        })
-    };
-    match given {
-        GivenLayout::Name(name) => Dissection::by_name(name)
-            .ok_or_else(|| PyValueError::new_err(format!("no layout of UDP payloads `{name}`"))),
-        GivenLayout::Own(number, time) => {
-            let time = match *time {
-                Some((offset, bytes, little, ns)) => Some((field((offset, bytes, little))?, ns)),
-                None => None,
-            };
-            Ok(Dissection::Numbers(ProbeLayout::Own(OwnLayout { number: field(*number)?, time })))
-        }
-    }
 }
 
 fn format_by_name(name: &str) -> PyResult<InputFormat> {

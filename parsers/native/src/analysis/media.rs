@@ -302,6 +302,12 @@ impl Analysis {
                 }
             }
         }
+        self.collect_report_rtt(media, packet, rtt_ns);
+    }
+
+    /// Keep the round-trip time of the data of `data` that a report gives.
+    pub(super) fn collect_report_rtt(&mut self, data: Found, packet: &Packet, rtt_ns: u64) {
+        let Found { flow, side } = data;
         if let Some(bins) = &mut self.bins {
             self.outcome.clear();
             self.outcome.timestamp_rtt_ns = Some(rtt_ns);
@@ -373,12 +379,14 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    fn carrier(&self, seq_bits: u32, bytes: u32, is_whole: bool) -> Carrier {
+    /// Ends whose packets have numbers of `seq_bits` bits, the first one `bytes` of payload.
+    pub(super) fn carrier(&self, seq_bits: u32, bytes: u32, is_whole: bool) -> Carrier {
         let receiver = ReceiverProfile { seq_bits, ..self.profile.receiver() };
         Carrier { receiver, sender: self.profile.sender(bytes.into()), is_whole }
     }
 
-    fn place(&self, time_ns: i64, packet: u64) -> Place {
+    /// The place of a packet of the data.
+    pub(super) fn place(&self, time_ns: i64, packet: u64) -> Place {
         let Found { flow, side } = self.found;
         Place { flow, side, time_ns, packet }
     }
@@ -393,7 +401,8 @@ impl Follower {
         if self.rtt.is_none() {
             return;
         }
-        let &Numbered { number: seq, bits, time_ns, packet, payload_bytes: bytes, is_marked: ce } = numbered;
+        let &Numbered { number: seq, bits, time_ns, packet, payload_bytes: bytes, is_marked: ce, .. } =
+            numbered;
         let carrier = || self.carrier(bits, bytes, false);
         if let Some(heard) = tfrc.get_or_insert_default().heard(self.found.side, carrier, self.rtt) {
             let data = DataPacket { seq, ce, bytes, ..DataPacket::default() };

@@ -9,11 +9,12 @@ mod group;
 pub(crate) mod holes;
 mod identities;
 pub mod key;
+pub mod laid_out;
 pub mod numbered;
 pub mod rtp;
 pub mod rtt;
 pub mod sendings;
-mod sequences;
+pub mod sequences;
 mod table;
 pub mod tcp;
 pub mod tfrc;
@@ -30,10 +31,12 @@ use dccp::carrier::Assumed;
 use delivery::{Deliveries, Delivery};
 pub use fragments::Fragments;
 use key::{FlowKey, Side};
+use laid_out::LaidOut;
 use numbered::{Numbered, Probing};
 use rtp::RtpFlow;
 use sendings::Pool;
 pub use table::{FlowTable, Found, LOOK_UPS};
+use tcp::vantage::Vantage;
 use tcp::{Carrier, Connection, Outcome, Segment};
 use tfrc::{TfrcFlow, TfrcSamples};
 use waiting::Waiting;
@@ -119,6 +122,8 @@ pub struct Flow {
     pub tfrc: Option<Box<TfrcFlow>>,
     /// RTP and RTCP, if any datagram may be that.
     pub rtp: Option<Box<RtpFlow>>,
+    /// TFRC by a layout of the user's.
+    pub laid_out: Option<Box<LaidOut>>,
     /// What became of its packets, if the trace shows both ends.
     pub deliveries: Option<Box<Deliveries>>,
     /// Whether its datagrams are numbered in their payload, for each side; only of UDP.
@@ -138,6 +143,7 @@ impl Flow {
             dccp: None,
             tfrc: None,
             rtp: None,
+            laid_out: None,
             deliveries: None,
             probing: None,
         }
@@ -151,6 +157,22 @@ impl Flow {
             (None, None) => None,
         };
         opener.unwrap_or(self.first)
+    }
+
+    /// Where the data of `side` were captured, and how sure that is, from 0 to 1. None if nothing
+    /// tells.
+    pub fn vantage(&self, side: Side) -> Option<(Vantage, f64)> {
+        match (&self.tcp, &self.dccp, &self.laid_out) {
+            (Some(tcp), _, _) => tcp.vantage(side),
+            (None, Some(dccp), _) => dccp.vantage(side),
+            (None, None, Some(laid_out)) => laid_out.vantage(side),
+            (None, None, None) => None,
+        }
+    }
+
+    /// Whether it matters where it was captured.
+    pub fn has_vantage(&self) -> bool {
+        self.tcp.is_some() || self.dccp.is_some() || self.laid_out.is_some()
     }
 
     /// What `side` sent.

@@ -75,6 +75,10 @@ pub struct Numbered {
     pub payload_bytes: u32,
     /// Whether it is marked congestion experienced (RFC 3168).
     pub is_marked: bool,
+    /// What its number is among those before.
+    pub arrival: Arrival,
+    /// How often the numbers have begun anew.
+    pub restarts: u64,
 }
 
 impl Probing {
@@ -234,9 +238,11 @@ impl Count {
         }
         let &Seen { time_ns, packet, payload_bytes, is_marked, .. } = seen;
         let (number, bits) = (stamp.number, self.layout.number_bits());
-        follow(&Numbered { number, bits, time_ns, packet, payload_bytes, is_marked });
+        let arrival = self.sequences.take(stamp.number, stamp.sent_ns);
+        let restarts = self.sequences.restarts;
+        follow(&Numbered { number, bits, time_ns, packet, payload_bytes, is_marked, arrival, restarts });
         let times = (stamp.sent_ns, seen.time_ns);
-        match self.sequences.take(stamp.number, stamp.sent_ns) {
+        match arrival {
             Arrival::New => {
                 self.first.get_or_insert(times);
                 self.latest = times;

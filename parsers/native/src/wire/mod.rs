@@ -7,6 +7,7 @@
 pub mod dccp;
 mod icmp;
 mod ip;
+pub mod layout;
 mod link;
 mod prism;
 pub mod probe;

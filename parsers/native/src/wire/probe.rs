@@ -36,7 +36,13 @@ impl Field {
         fits.then_some(Self { offset: offset as u8, bytes: bytes as u8, is_little_endian })
     }
 
-    fn read(self, bytes: &[u8]) -> Option<u64> {
+    /// Its bits.
+    pub fn bits(self) -> u32 {
+        8 * u32::from(self.bytes)
+    }
+
+    /// What it is in `bytes`; None if these end before.
+    pub fn read(self, bytes: &[u8]) -> Option<u64> {
         let start = usize::from(self.offset);
         let field = bytes.get(start..start + usize::from(self.bytes))?;
         let add = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
@@ -57,7 +63,8 @@ pub struct OwnLayout {
 }
 
 impl OwnLayout {
-    fn read(self, bytes: &[u8]) -> Option<Stamp> {
+    /// Read a payload's beginning; None if it is too short, or its time is beyond all times.
+    pub fn read(self, bytes: &[u8]) -> Option<Stamp> {
         let number = self.number.read(bytes)?;
         let sent_ns = match self.time {
             Some((field, ns_per_tick)) => {
@@ -112,7 +119,7 @@ impl ProbeLayout {
     pub fn number_bits(self) -> u32 {
         match self {
             Self::Iperf3Wide => 64,
-            Self::Own(layout) => 8 * u32::from(layout.number.bytes),
+            Self::Own(layout) => layout.number.bits(),
             _ => 32,
         }
     }

@@ -33,10 +33,6 @@ impl Connection {
         else {
             return;
         };
-        match shortest_ms / 1e3 / round_trip {
-            0.4.. => signs.add(Some(side), 2.0),
-            0.15..0.4 => signs.add(None, 2.0),
-            _ => signs.add(Some(side.other()), 2.0),
-        }
+        signs.add_turnaround(side, shortest_ms / 1e3 / round_trip);
     }
 }

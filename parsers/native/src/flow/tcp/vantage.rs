@@ -102,6 +102,16 @@ impl Signs {
         }
     }
 
+    /// How long after data of `side` their acknowledgement passed, as a share of the whole round-trip
+    /// time that the data tell of: all of it at the sender, nothing at the receiver.
+    pub(in crate::flow) fn add_turnaround(&mut self, side: Side, share: f64) {
+        match share {
+            0.4.. => self.add(Some(side), 2.0),
+            0.15..0.4 => self.add(None, 2.0),
+            _ => self.add(Some(side.other()), 2.0),
+        }
+    }
+
     /// A packet that no router has passed on comes from near by. Of an end that sent none the time to
     /// live is 0.
     pub(in crate::flow) fn add_hops(&mut self, ttls: [u8; 2]) {

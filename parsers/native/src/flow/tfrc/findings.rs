@@ -28,6 +28,8 @@ pub enum Kind {
     CounterJump,
     /// The receiver's application did not get data that had arrived.
     DataDropped,
+    /// A field has a value that what it means cannot have.
+    ImpossibleValue,
 }
 
 /// What is said of a kind.
@@ -42,7 +44,7 @@ struct Facts {
 
 impl Kind {
     /// All of them, by number.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::LateFeedback,
         Self::AboveAllowedRate,
         Self::HalvingMissed,
@@ -54,6 +56,7 @@ impl Kind {
         Self::SequenceJump,
         Self::CounterJump,
         Self::DataDropped,
+        Self::ImpossibleValue,
     ];
 
     fn facts(self) -> Facts {
@@ -131,6 +134,13 @@ impl Kind {
                 "RFC 4340 section 11.7",
                 "",
                 "reports of data that the receiver's application did not get",
+            ),
+            Self::ImpossibleValue => facts(
+                "impossible_value",
+                "path",
+                "RFC 5348 section 3.2",
+                "",
+                "packets with a value that cannot be, such as p above 1",
             ),
         }
     }
