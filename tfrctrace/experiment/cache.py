@@ -48,11 +48,15 @@ def chosen_cache(folder: str | None) -> Cache | None:
 
 def key_of(run: Run, measuring: Measuring, series: Sequence[str]) -> str:
     """Return the key of a run's record. Raises `OSError` if the run cannot be read."""
+    from tfrctrace.parsers.dissect import parse_dissect
+
     made_of: dict[str, Any] = {
         "program": _program(),
         "run": run.name,
         "content": [list(part) for part in _contents(run.path)],
         "measure": asdict(measuring),
+        # what is called by the same name may have changed
+        "layouts": [parse_dissect(layout) for layout in measuring.dissect],
         "series": sorted(series),
     }
     return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()

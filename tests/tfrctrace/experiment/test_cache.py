@@ -107,3 +107,13 @@ def test_the_entries_that_were_not_used_for_longest_are_removed(tmp_path):
 def test_entries_are_where_the_xdg_specification_puts_them(monkeypatch, value, folder):
     monkeypatch.setenv("XDG_CACHE_HOME", value)
     assert default_folder() == (folder or os.path.expanduser("~/.cache/tfrctrace"))
+
+
+def test_a_key_changes_with_the_content_of_a_layout(tmp_path):
+    (tmp_path / "a").write_text("one")
+    layout = tmp_path / "layout.toml"
+    run, measuring = Run(str(tmp_path / "a"), "a", {}), Measuring(dissect=(f"udp:9000={layout}",))
+    layout.write_text("[data]\nsequence = { offset = 0, width = 4 }")
+    key = key_of(run, measuring, [])
+    layout.write_text("[data]\nsequence = { offset = 4, width = 4 }")
+    assert key_of(run, measuring, []) != key
