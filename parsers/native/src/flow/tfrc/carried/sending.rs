@@ -149,9 +149,11 @@ impl Sending {
         let since = self.last_report.replace(time).map(|last| time - last).filter(|since| *since > 0.0);
         let x_sent = since.map(|since| self.since_report as f64 / since).filter(|_| shows_sending);
         self.since_report = 0;
-        // Of a few packets one more or less is no sign.
+        // A sender that yields to a growing queue paces by X_inst (section 4.5) and has more to send. Of a
+        // few packets one more or less is no sign: reports on loss events cover short intervals.
+        let allowed = sender.x().min(sender.x_inst());
         let is_data_limited = shows_sending
-            && since.is_some_and(|since| x_sent.unwrap_or(0.0) + s / since < DATA_LIMITED * sender.x());
+            && since.is_some_and(|since| x_sent.unwrap_or(0.0) + s / since < DATA_LIMITED * allowed);
         sender.on_report(&Report { is_data_limited, ..report });
         self.timer_set = time;
         let (r, x) = (sender.r()?, sender.x());

@@ -40,8 +40,12 @@ impl Script {
     }
 
     fn report(&mut self, time_ms: i64, sequence: u64, p: f64, x_recv: f64) {
+        self.report_after(RTT_MS, time_ms, sequence, p, x_recv);
+    }
+
+    fn report_after(&mut self, rtt_ms: i64, time_ms: i64, sequence: u64, p: f64, x_recv: f64) {
         let at = self.at(time_ms * MS);
-        let r_sample = Some((RTT_MS as f64 / 1e3, "ack"));
+        let r_sample = Some((rtt_ms as f64 / 1e3, "ack"));
         let (sequence, p, x_recv) = (Some(sequence), Some(p), Some(x_recv));
         let reported = Reported { sequence, p, x_recv, r_sample, shows_sending: true, ..Reported::default() };
         self.ends.on_report(at, &reported, &mut self.samples);
@@ -87,6 +91,31 @@ fn test_a_receiver_counts_what_is_missing() {
     let lengths: Vec<_> = intervals.iter().rev().map(|interval| interval.packets.unwrap()).collect();
     assert_eq!(lengths[..3], [96.0, 101.0, 102.0]);
     assert!(last.p.unwrap() > 0.0);
+}
+
+#[test]
+fn test_a_sender_that_yields_to_a_growing_queue_is_not_data_limited() {
+    let taken_at = |sent_ms: usize| {
+        let mut script = Script::new(Profile::Rfc5348);
+        script.data(0, 0);
+        for number in 1..=20 {
+            script.report(100 * number, 0, 0.01, 100_000.0);
+        }
+        // R_sample is three times what it was: X_inst is about six tenths of X.
+        script.report_after(3 * RTT_MS, 2_100, 0, 0.01, 100_000.0);
+        let rfc = script.last().taken.unwrap().rfc.unwrap();
+        let x = script.last().taken.unwrap().x;
+        assert!(rfc.x_inst < 0.7 * x && x > 80_000.0);
+        for number in 1..=10_u64 {
+            script.data(2_100 + (number as i64) * sent_ms as i64, number);
+        }
+        script.report(2_100 + 10 * sent_ms as i64, 10, 0.01, 100_000.0);
+        (1e6 / sent_ms as f64 / x, script.last().taken.unwrap().rfc.unwrap().is_data_limited)
+    };
+    let (share, is_limited) = taken_at(16);
+    assert!((0.6..0.8).contains(&share) && !is_limited, "{share}");
+    let (share, is_limited) = taken_at(40);
+    assert!(share < 0.4 && is_limited, "{share}");
 }
 
 #[test]
