@@ -385,8 +385,8 @@ def round_reports(
     """Return what a TFRC receiver would have reported of a TCP connection, once a round.
 
     Arrays are float64, in order of time: data packets with where in the stream they end, losses with where
-    they begin (both in packets), round-trip time samples above 0. The table has `time_ns`, `rtt_ms`, `p`,
-    `x_recv_bps`, `loss_events` and `lost_packets`.
+    they begin (both in packets), round-trip time samples above 0. The table has `time_ns`, `rtt_ms`, `p`
+    and `x_recv_bps`.
     """
 
 ToldDecision: TypeAlias = tuple[float, float, str, str, float | None, float | None, float | None]

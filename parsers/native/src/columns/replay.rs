@@ -76,8 +76,6 @@ impl Rows for RoundRows {
         columns.f64("rtt_ms", rows.iter().map(|report| report.rtt * 1e3));
         columns.f64("p", rows.iter().map(|report| report.p));
         columns.f64("x_recv_bps", rows.iter().map(|report| report.x_recv * 8.0));
-        columns.u32("loss_events", rows.iter().map(|report| report.loss_events));
-        columns.u32("lost_packets", rows.iter().map(|report| report.lost_packets));
         columns.finish(rows.len())
     }
 }

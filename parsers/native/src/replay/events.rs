@@ -59,10 +59,6 @@ pub struct RoundReport {
     pub x_recv: f64,
     /// Loss event rate; 0 before the first loss event.
     pub p: f64,
-    /// Loss events since the report before.
-    pub loss_events: u32,
-    /// Lost packets, likewise.
-    pub lost_packets: u32,
 }
 
 /// The reports on all rounds in which data arrived, for packets of `s` bytes.
@@ -87,10 +83,10 @@ pub fn round_reports(observed: &Observed, s: f64) -> Vec<RoundReport> {
         has_skipped = false;
         // Each round takes a packet, however times are rounded, so that there are no more rounds than those.
         let x_recv = arrivals.take_until((end - away).max(next.time)) / rtt;
-        let (loss_events, lost_packets) = events.take_until(end, &observed.losses, rtt);
+        events.take_until(end, &observed.losses, rtt);
         let p = events.p(arrivals.highest);
         events.highest_x_recv = events.highest_x_recv.max(x_recv);
-        reports.push(RoundReport { time: end, rtt, x_recv, p, loss_events, lost_packets });
+        reports.push(RoundReport { time: end, rtt, x_recv, p });
     }
     reports
 }
@@ -159,16 +155,13 @@ impl Events {
         Self { s, history, current: None, next: 0, highest_x_recv: 0.0 }
     }
 
-    /// Take in the next losses up to `time`: events that began, and packets.
-    fn take_until(&mut self, time: f64, losses: &[Loss], rtt: f64) -> (u32, u32) {
-        let (mut events, mut packets) = (0_u32, 0_u32);
+    /// Take in the next losses up to `time`.
+    fn take_until(&mut self, time: f64, losses: &[Loss], rtt: f64) {
         while let Some(loss) = losses.get(self.next).filter(|loss| loss.time <= time) {
             self.next += 1;
-            packets = packets.saturating_add(1);
             if self.current.is_some_and(|event| loss.time - event.time <= rtt + EPS_T) {
                 continue;
             }
-            events = events.saturating_add(1);
             let interval = match self.current {
                 Some(event) => (loss.packet - event.packet).max(1.0),
                 None => self.first_interval(rtt),
@@ -176,7 +169,6 @@ impl Events {
             self.history.close(interval);
             self.current = Some(*loss);
         }
-        (events, packets)
     }
 
     /// What stands for the interval before the first loss event (section 6.3.1).
@@ -223,9 +215,6 @@ mod tests {
     fn test_losses_within_a_round_trip_time_are_one_event_and_intervals_are_packets() {
         let losses = [(1.0, 100.0), (1.05, 105.0), (2.0, 200.0), (3.0, 300.0)];
         let reports = round_reports(&observed(&losses), 1000.0);
-        let events: u32 = reports.iter().map(|report| report.loss_events).sum();
-        let packets: u32 = reports.iter().map(|report| report.lost_packets).sum();
-        assert_eq!((events, packets), (3, 4));
         assert!(reports.iter().filter(|report| report.time < 0.99).all(|report| report.p == 0.0));
         let third = reports.iter().find(|report| report.time > 3.05).unwrap();
         // Two intervals of 100 packets, and the first that stands for 100 packets/s (section 6.3.1).
