@@ -74,6 +74,12 @@ def at_sender(tmp_path_factory: pytest.TempPathFactory) -> tfrctrace.Trace:
     return trace
 
 
+def test_a_sender_with_endless_data_is_never_data_limited(at_sender: tfrctrace.Trace) -> None:
+    limited = at_sender.feedback["data_limited"].drop_nulls()
+    assert limited.len() > 200
+    assert limited.sum() == 0
+
+
 def errors(trace: tfrctrace.Trace, truth: Row, ours: str, theirs: str, scale: float = 1) -> list[float]:
     """Return by which share a column differs from what an end computed, at every report."""
     reports = truth["reports"]
