@@ -137,6 +137,14 @@ def test_without_a_round_trip_time_in_the_data_it_is_given(tmp_path: Path) -> No
     assert "tell no round-trip time" in trace.flows["notes"][0]
 
 
+def test_without_reports_the_receiver_is_rebuilt_alone(tmp_path: Path) -> None:
+    layout = LAYOUT.partition("[feedback]")[0]
+    trace = opened(tmp_path, conversation({50, 120}), layout)
+    assert (trace.flows["transport"][0], trace.flows["loss_events"][0]) == ("tfrc", 2)
+    assert trace.feedback.is_empty()
+    assert "no report about this TFRC flow" in trace.flows["notes"][0]
+
+
 def test_a_given_place_overrides_the_inferred_one(tmp_path: Path) -> None:
     trace = opened(tmp_path, conversation({50}), vantage="middle")
     assert (trace.flows["vantage"][0], trace.flows["vantage"][1]) == ("middle", "middle")
