@@ -37,7 +37,7 @@ COMMANDS: Final = {
     "metrics": "tfrctrace metrics --label 'reno=port 5201' --warmup 5s link.pcapng",
     "experiment": "tfrctrace experiment study.toml -o results",
     "compare": "tfrctrace compare red.tr droptail.tr --metric jain",
-    "check": "tfrctrace check --require 'p95(rtt_ms) < 80' --junit check.xml link.pcapng",
+    "check": "tfrctrace check --require 'p95(rtt_ms) < 80' link.pcapng",
     "replay": "tfrctrace replay --algorithm tfrc,tfrc-veno --profile ns2 out.tr",
     "capacity": "tfrctrace capacity --station 11 --station 5.5 --downloads 3",
 }
