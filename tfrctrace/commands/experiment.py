@@ -10,7 +10,7 @@ import typer
 from tfrctrace.commands.options import Jobs, Quiet, RunCache, Strict  # noqa: TC001  Typer reads the annotations
 from tfrctrace.console import CHECK_FAILED, DONE, Console
 from tfrctrace.errors import UsageError, input_problem
-from tfrctrace.experiment.files import FORMATS, check_formats
+from tfrctrace.experiment.formats import FORMATS, check_formats
 from tfrctrace.experiment.progress import watched
 
 if TYPE_CHECKING:

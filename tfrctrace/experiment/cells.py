@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfrctrace.experiment.quantities import NO_FLOW
-from tfrctrace.experiment.study import GROUP
+from tfrctrace.experiment.study import GROUP, NO_FLOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, Final, cast, get_args
 
-from tfrctrace.errors import UsageError
 from tfrctrace.experiment.drawing import chart_of, grid_of
 from tfrctrace.experiment.page import failing, page_of, where_text
 from tfrctrace.reports.grids import comma_separated, latex, markdown
@@ -17,23 +16,12 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.experiment.formats import StudyFormat
     from tfrctrace.experiment.performing import Results
     from tfrctrace.reports.charts import Chart
     from tfrctrace.reports.grids import Grid
 
-StudyFormat = Literal["html", "csv", "parquet", "markdown", "latex", "svg", "pdf", "png"]
-
-FORMATS: Final[tuple[StudyFormat, ...]] = get_args(StudyFormat)
-
 _TABLES: Final = {"markdown": ("md", markdown), "latex": ("tex", latex), "csv": ("csv", comma_separated)}
-
-
-def check_formats(names: Sequence[str]) -> list[StudyFormat]:
-    """Return the forms that are called `names`. Raises `UsageError` for one that there is not."""
-    for name in names:
-        if name not in FORMATS:
-            raise UsageError(f"there is no form `{name}`", hint=f"there are {', '.join(FORMATS)}")
-    return [cast("StudyFormat", name) for name in names]
 
 
 def write_results(results: Results, folder: str, forms: Sequence[StudyFormat]) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.experiment.study import NO_FLOW
 from tfrctrace.experiment.studyfile import is_about_groups
 from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.parsers.schema import FLOWS
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from tfrctrace.experiment.study import Quantity, Reduction
 
 _COLUMN_UNITS: Final = {column.name: column.unit for column in FLOWS}
-NO_FLOW: Final = "no flow of this group"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

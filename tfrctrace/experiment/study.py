@@ -26,6 +26,9 @@ Reduction = Literal["mean", "sum", "min", "max", "median", "weighted", "each"]
 GROUP: Final = "group"
 """Takes the place of a parameter where the labels of flows are told apart."""
 
+NO_FLOW: Final = "no flow of this group"
+"""The reason why a run tells nothing of a label that fits none of its flows."""
+
 RESERVED: Final = frozenset(
     {
         "file",
