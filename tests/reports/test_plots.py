@@ -32,14 +32,22 @@ def curves(draw):
     )
 
 
+def lowest(values):
+    return min(value for value in values if value is not None)
+
+
+def highest(values):
+    return max(value for value in values if value is not None)
+
+
 @given(curves(), st.integers(5, 100))
 def test_thinning_keeps_every_extreme_ring_and_end(curve, most):
     thin = thinned(curve, most)
     assert len(thin.x) <= most + len(curve.marked)
-    known = [value for value in curve.values if value is not None]
-    if known:
-        kept = [value for value in thin.values if value is not None]
-        assert (min(kept), max(kept)) == (min(known), max(known))
+    # of a curve with a band it is the band's edges that must not be lost
+    if any(value is not None for value in curve.values):
+        assert lowest(thin.low or thin.values) == lowest(curve.low or curve.values)
+        assert highest(thin.high or thin.values) == highest(curve.high or curve.values)
     assert (thin.x[0], thin.x[-1]) == (curve.x[0], curve.x[-1])
     assert [thin.x[i] for i in thin.marked] == [curve.x[i] for i in curve.marked]
 
