@@ -63,7 +63,7 @@ TABLES = {
 COLUMNS_HEAD = """\
 # Columns
 
-Made from `parsers/schema.py` by `docs/generate.py`. The same names stand in frames, JSON, CSV, Parquet and
+Made from `parsers/schema/` by `docs/generate.py`. The same names stand in frames, JSON, CSV, Parquet and
 Arrow.
 
 Rows of flows are tidy: one row for each flow and direction. Times are whole nanoseconds, counts are whole

@@ -21,13 +21,16 @@ use crate::analysis::{Analysis as Core, Options, Pairing};
 use crate::batch::{Batch, Item};
 use crate::bins::BinWidth;
 use crate::capture::LinkType;
+use crate::columns::Rows;
 use crate::columns::details::DetailRows;
+use crate::columns::flows::FlowRows;
 use crate::columns::links::{LinkRows, LinkSampleRows};
+use crate::columns::packets::{PacketRow, PacketRows};
 use crate::columns::rounds::RoundRows;
 use crate::columns::rtp::RtpSourceRows;
+use crate::columns::samples::{BinRows, LossRows, RttRows, VariableRows};
 use crate::columns::tfrc::{FeedbackRows, FindingRows, LossEventRows, LossIntervalRows};
 use crate::columns::transits::TransitRows;
-use crate::columns::{BinRows, FlowRows, LossRows, PacketRow, PacketRows, Rows, RttRows, VariableRows};
 use crate::dissection::Dissection;
 use crate::error::{Problem, ProblemKind};
 use crate::event::NodeLayer;
@@ -124,7 +127,7 @@ fn rows_to_python<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound<'
     Ok(list)
 }
 
-/// One value; the types are those that `columns.rs` makes.
+/// One value; the types are those that `columns` makes.
 fn cell<'py>(py: Python<'py>, column: &dyn Array, row: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
     if column.is_null(row) {
         return Ok(None);

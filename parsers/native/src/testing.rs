@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use crate::analysis::{Analysis, Options};
 use crate::bins::BinWidth;
+use crate::columns::Rows;
 use crate::columns::details::DetailRows;
+use crate::columns::flows::FlowRows;
 use crate::columns::links::{LinkRows, LinkSampleRows};
 use crate::columns::rounds::RoundRows;
 use crate::columns::rtp::RtpSourceRows;
+use crate::columns::samples::{BinRows, LossRows, RttRows, VariableRows};
 use crate::columns::tfrc::{FeedbackRows, FindingRows, LossEventRows, LossIntervalRows};
 use crate::columns::transits::TransitRows;
-use crate::columns::{BinRows, FlowRows, LossRows, Rows, RttRows, VariableRows};
 use crate::flow::delivery::Delivery;
 use crate::flow::key::Side;
 use crate::input::{Input, Progress};

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tfrctrace_native::analysis::{Analysis, Options};
-use tfrctrace_native::columns::{FlowRows, Rows};
+use tfrctrace_native::columns::Rows;
+use tfrctrace_native::columns::flows::FlowRows;
 use tfrctrace_native::input::{Input, Progress};
 use tfrctrace_native::reading::Reading;
 use tfrctrace_native::testing::pcap_of_packets;

@@ -3,7 +3,8 @@
 //! What cannot be seen from where the capture was taken is null: at the receiver nobody knows what
 //! made the sender repeat, at the sender nobody knows in which order the packets arrived.
 
-use super::{Columns, FlowRow};
+use super::Columns;
+use super::flows::FlowRow;
 use crate::flow::tcp::Half;
 use crate::flow::tcp::class::Class;
 use crate::flow::tcp::vantage::Vantage;
@@ -37,7 +38,7 @@ impl<'a> FlowRow<'a> {
     }
 }
 
-/// Columns of `schema.py`'s group of the same name.
+/// Columns of `parsers/schema/classes.py`.
 pub(super) fn classes(rows: &[FlowRow<'_>], columns: &mut Columns) {
     repetitions(rows, columns);
     path(rows, columns);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
-use super::{Columns, FlowRow, Rows};
+use super::flows::FlowRow;
+use super::{Columns, Rows};
 use crate::analysis::Analysis;
 use crate::details::Details;
 use crate::flow::rtt::RttStatistics;

@@ -6,7 +6,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
 use super::classes::BELIEVED;
-use super::{Columns, FlowRow, Rows};
+use super::flows::FlowRow;
+use super::{Columns, Rows};
 use crate::analysis::{Analysis, RoundSample};
 use crate::flow::key::Side;
 use crate::flow::tcp::vantage::Vantage;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
-use super::{Columns, FlowRow, Rows, classes, rtp};
+use super::flows::FlowRow;
+use super::{Columns, Rows, classes, rtp};
 use crate::analysis::Analysis;
 use crate::flow::direction_name;
 use crate::flow::key::Side;
