@@ -1,11 +1,13 @@
 //! One pass over one source, or over several that are one trace.
 
 mod batches;
+mod collecting;
+mod finishing;
 mod laid_out;
 mod media;
 mod pairing;
+mod sightings;
 
-use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -14,21 +16,17 @@ use crate::bins::{BinWidth, Bins};
 use crate::details::AllDetails;
 use crate::dissection::Dissection;
 use crate::documents::FlowTotals;
-use crate::error::{Problem, ProblemKind, ReadError};
-use crate::event::{
-    Endpoints, Event, Network, NodeLayer, PROTOCOL_TFRC, Packet, PathPoint, Sighting, Transport,
-};
+use crate::error::Problem;
+use crate::event::{Endpoints, Network, NodeLayer, Packet, Transport};
 use crate::filter::Compiler;
-use crate::flow::crossings::{Crossings, Meaning};
+use crate::flow::crossings::Crossings;
 use crate::flow::dccp::carrier::Assumed;
-use crate::flow::delivery::Deliveries;
 use crate::flow::key::Side;
 use crate::flow::rtp::sessions::Sessions;
 use crate::flow::tcp::class::Finding;
 use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tcp::{Outcome, Round};
-use crate::flow::tfrc::simulated::Happening;
-use crate::flow::tfrc::{LossEventSample, TfrcSamples};
+use crate::flow::tfrc::TfrcSamples;
 use crate::flow::{Backlog, Flow, FlowTable, Found, Fragments};
 use crate::frame::Frame;
 use crate::input::Progress;
@@ -344,101 +342,6 @@ impl Analysis {
         self.source += 1;
     }
 
-    /// Report the bounds that were reached. To be called once, after the last source.
-    pub fn finish(&mut self) {
-        self.crossings.finish(&mut self.flows);
-        self.warn_of_an_empty_layer();
-        self.flows.iter_mut().for_each(Flow::finish);
-        self.finish_tfrc();
-        let untracked: u64 = self.sources.iter().map(|source| source.untracked_packets).sum();
-        if untracked > 0 {
-            let message = format!(
-                "more than {} flows: {untracked} packets of further flows were counted but not analysed",
-                self.options.max_flows
-            );
-            let hint = "raise `--max-flows`, or select flows with `--filter`";
-            self.bound(ReadError::whole(ProblemKind::FlowLimit, message).hint(hint));
-        }
-        if self.links.untracked > 0 {
-            let message = format!(
-                "more than {} links between stations: {} frames of further links were left out",
-                Links::MOST,
-                self.links.untracked
-            );
-            let hint = "select stations with `--filter`, such as `wlan host`";
-            self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(hint));
-        }
-        let lost_bins = self.bins.as_ref().map_or(0, Bins::lost_packets);
-        let limits = [
-            ("RTT samples", self.rtt.left_out),
-            ("loss samples", self.losses.left_out),
-            ("rounds", self.rounds.left_out),
-            ("frames", self.link_samples.left_out),
-            ("transits", self.pairing.as_ref().map_or(0, |pairing| pairing.transits.left_out)),
-            ("TFRC reports", self.tfrc.feedback.left_out),
-            ("loss events", self.tfrc.loss_events.left_out),
-            ("loss intervals", self.tfrc.loss_intervals.left_out),
-            ("findings", self.tfrc.findings.left_out),
-            ("samples of variables", self.variables.left_out),
-            ("packets in time bins", lost_bins),
-        ];
-        for (what, left_out) in limits.into_iter().filter(|(_, left_out)| *left_out > 0) {
-            let message =
-                format!("{left_out} {what} left out: only the first {} are kept", self.options.max_samples);
-            let hint = "select flows with `--filter`, or use wider bins";
-            self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(hint));
-        }
-    }
-
-    /// Take over what TFRC's ends still held back, and order it by time.
-    fn finish_tfrc(&mut self) {
-        for (number, flow) in (0..).zip(self.flows.iter_mut()) {
-            if let Some(ends) = flow.tfrc.as_deref_mut() {
-                ends.finish(number, &mut self.tfrc);
-            }
-        }
-        let flows = &self.flows;
-        let is_of_tfrc = |flow: u32, side| flows.get(flow).tfrc.as_deref().is_some_and(|of| of.has(side));
-        self.tfrc.loss_events.kept.retain(|sample| is_of_tfrc(sample.flow, sample.side));
-        self.tfrc.loss_intervals.kept.retain(|sample| is_of_tfrc(sample.flow, sample.side));
-        self.drop_other_losses();
-        self.tfrc.feedback.kept.sort_by_key(|sample| sample.sent_ns);
-        self.tfrc.loss_events.kept.sort_by_key(|sample| sample.time_ns);
-        self.tfrc.findings.kept.sort_by_key(|sample| sample.at.time_ns);
-    }
-
-    /// Loss events are found where packets are missing, and where reports tell of losses behind the
-    /// capture. Only now it is known which of these the capture shows.
-    fn drop_other_losses(&mut self) {
-        let mut kept = std::mem::take(&mut self.tfrc.loss_events.kept);
-        let mut shows = HashMap::new();
-        kept.retain(|event| {
-            let LossEventSample { flow, side, is_inferred, .. } = *event;
-            let shown = shows.entry((flow, side));
-            *shown.or_insert_with(|| self.shows_arrivals(self.flows.get(flow), side)) != is_inferred
-        });
-        self.tfrc.loss_events.kept = kept;
-    }
-
-    /// A layer that was asked for and that the trace does not show.
-    fn warn_of_an_empty_layer(&mut self) {
-        let Some(layer) = self.options.layer else { return };
-        let numbers = 0..self.flows.len() as u32;
-        let mut deliveries = numbers.filter_map(|flow| self.flows.get(flow).deliveries.as_deref());
-        let counted = |of: &Deliveries| [Side::Low, Side::High].iter().any(|&side| of.of(side).is_counted());
-        if !deliveries.any(counted) {
-            let message = format!("no packet is seen at the layer `{}`, so none is counted", layer.name());
-            let hint = "leave `--layer` out to take the highest layer of the trace";
-            self.bound(ReadError::whole(ProblemKind::Imprecise, message).hint(hint));
-        }
-    }
-
-    fn bound(&mut self, error: ReadError) {
-        let first = self.sources.first().map(|source| source.source.clone()).unwrap_or_default();
-        let packets_before = self.sources.iter().map(|source| source.packets).sum();
-        self.problems.push(Problem { source: first, packet: None, packets_before, error });
-    }
-
     /// Give a packet to its flow, which is the answer. `summary` gets what only this shows.
     #[inline(always)]
     pub fn take(&mut self, packet: &Packet, asides: &Asides, summary: &mut SourceSummary) -> Option<Found> {
@@ -479,87 +382,6 @@ impl Analysis {
                 None
             }
         }
-    }
-
-    /// A packet that a simulator saw. It counts for its flow where it was sent, where it arrived,
-    /// and where it was dropped; on its way it only has a flow.
-    fn take_sighting(
-        &mut self,
-        packet: &Packet,
-        sighting: &Sighting,
-        asides: &Asides,
-        summary: &mut SourceSummary,
-    ) -> Option<Found> {
-        let network = &packet.network;
-        if !network.has_ports || !matches!(network.endpoints.protocol, 6 | 17 | PROTOCOL_TFRC) {
-            return None;
-        }
-        let counts = self.options.layer.is_none_or(|layer| layer == sighting.layer);
-        let meaning = match (packet.event, sighting.point) {
-            (Some(Event::Sent | Event::Enqueued), PathPoint::Source) if counts => Meaning::Sent,
-            (Some(Event::Received), PathPoint::Destination) if counts => Meaning::Received,
-            (Some(Event::Dropped), _) => Meaning::Nothing,
-            _ => return self.flows.find(network),
-        };
-        let Some(found) = self.flows.find_or_open(packet, network, self.source) else {
-            summary.untracked_packets += 1;
-            return None;
-        };
-        let (crossings, flows) = (&mut self.crossings, &mut self.flows);
-        let meaning = match meaning {
-            Meaning::Sent => crossings.on_sent(found, packet, sighting, flows),
-            Meaning::Received => crossings.on_received(found, packet, sighting, flows),
-            Meaning::Nothing | Meaning::ReceivedAgain => {
-                // A full queue at the source drops what it never took in: sent all the same.
-                let is_first = counts && sighting.point == PathPoint::Source;
-                let meaning = match is_first {
-                    true => crossings.on_sent(found, packet, sighting, flows),
-                    false => Meaning::Nothing,
-                };
-                crossings.on_dropped(found, packet, sighting, flows);
-                meaning
-            }
-        };
-        if network.endpoints.protocol == PROTOCOL_TFRC && self.shows_agents() {
-            self.take_tfrc(found, packet, meaning);
-        }
-        let Found { flow, side } = found;
-        let (flows, outcome) = (&mut self.flows, &mut self.outcome);
-        outcome.clear();
-        let (of, pool) = flows.get_with_pool(flow);
-        match meaning {
-            Meaning::Nothing | Meaning::ReceivedAgain => {}
-            Meaning::Sent => {
-                of.on_sent(side, packet, network, asides, pool, outcome);
-                if self.collects {
-                    self.collect(found, packet, network);
-                }
-            }
-            Meaning::Received => {
-                of.on_received(side, packet, network, asides, pool, outcome);
-                if self.collects {
-                    self.collect_rtt(found, packet);
-                }
-            }
-        }
-        Some(found)
-    }
-
-    /// Whether packets are counted where agents send and receive them, or on the links next to these.
-    fn shows_agents(&self) -> bool {
-        self.options.layer.is_none_or(|layer| matches!(layer, NodeLayer::Agent | NodeLayer::Link))
-    }
-
-    /// Follow TFRC's ends.
-    fn take_tfrc(&mut self, found: Found, packet: &Packet, meaning: Meaning) {
-        let happening = match meaning {
-            Meaning::Sent => Happening::Sent,
-            Meaning::Received | Meaning::ReceivedAgain => Happening::Arrived,
-            Meaning::Nothing => return,
-        };
-        let Found { flow, side } = found;
-        let followed = self.flows.get_mut(flow).tfrc.get_or_insert_default();
-        followed.take_simulated((flow, side), happening, packet, &self.options.tfrc, &mut self.tfrc);
     }
 
     /// Look into the payload of a datagram: for RTP, or for a number.
@@ -681,79 +503,6 @@ impl Analysis {
         if self.collects {
             self.collect(found, packet, network);
         }
-    }
-
-    /// Keep of a packet what the caller asked for.
-    #[inline(never)]
-    fn collect(&mut self, found: Found, packet: &Packet, network: &Network) {
-        let Found { flow, side } = found;
-        let outcome = &self.outcome;
-        let payload_bytes = network.payload_bytes.unwrap_or(0);
-        if let Some(bins) = &mut self.bins
-            && !outcome.is_copy()
-        {
-            bins.add(flow, side, packet.time_ns, packet.wire_bytes, payload_bytes, outcome);
-        }
-        if self.losses.wanted
-            && let Some(finding) = outcome.finding
-        {
-            self.losses.add(LossSample {
-                flow,
-                side,
-                time_ns: packet.time_ns,
-                packet: packet.number,
-                position: outcome.position,
-                payload_bytes,
-                repeated_bytes: outcome.repeated_bytes,
-                finding,
-            });
-        }
-        self.collect_samples(found, packet);
-    }
-
-    /// Keep what the arrival of a packet says of the other direction, without counting the packet.
-    fn collect_rtt(&mut self, found: Found, packet: &Packet) {
-        if let Some(bins) = &mut self.bins {
-            bins.add_rtt(found.flow, found.side, packet.time_ns, &self.outcome);
-        }
-        self.collect_samples(found, packet);
-    }
-
-    /// The samples of the other direction that a packet gave.
-    fn collect_samples(&mut self, found: Found, packet: &Packet) {
-        if self.rtt.wanted {
-            sample_rtt(&mut self.rtt, found, packet, &self.outcome);
-        }
-        if self.rounds.wanted
-            && let Some(round) = self.outcome.round
-        {
-            self.rounds.add(RoundSample { flow: found.flow, side: found.side.other(), round });
-        }
-    }
-}
-
-fn sample_rtt(samples: &mut Samples<RttSample>, found: Found, packet: &Packet, outcome: &Outcome) {
-    let found_rtts = [
-        (outcome.ack_rtt_ns, RttMethod::Ack),
-        (outcome.timestamp_rtt_ns, RttMethod::Timestamp),
-        (outcome.handshake_rtt_ns, RttMethod::Handshake),
-    ];
-    for (rtt_ns, method) in found_rtts {
-        let Some(rtt_ns) = rtt_ns else { continue };
-        // The handshake belongs to the side that began it; it also sent the final ACK.
-        let side = match method {
-            RttMethod::Handshake => found.side,
-            _ => found.side.other(),
-        };
-        samples.add(RttSample {
-            flow: found.flow,
-            side,
-            time_ns: packet.time_ns,
-            rtt_ns,
-            method,
-            is_delayed_ack: method == RttMethod::Ack && outcome.is_delayed_ack,
-            packet: packet.number,
-        });
     }
 }
 
