@@ -6,7 +6,7 @@ use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::Table;
+use super::table::Table;
 use crate::columns::replay::{ReplayRows, ReportRows, RoundRows};
 use crate::replay::events::{Loss, Observed, Sample, Sent, round_reports as reports_of};
 use crate::replay::machine::{Decision, Machine, Rules};
@@ -125,7 +125,7 @@ fn replay(
         let sends = sent_ns.into_iter().zip(sent_bytes).collect();
         run(&rules, &Recording { start_ns, end_ns, reports: reports.collect(), sends })
     });
-    Ok(super::Analysis::table(ReplayRows(rows)))
+    Ok(Table::of(ReplayRows(rows)))
 }
 
 #[pyfunction]
@@ -161,7 +161,7 @@ fn simulate_reports(
         let packets: Vec<Packet> = packets.collect();
         simulate(&rules, &receiver, &packets, reverse_s)
     });
-    Ok(super::Analysis::table(ReportRows(reports)))
+    Ok(Table::of(ReportRows(reports)))
 }
 
 #[pyfunction]
@@ -196,7 +196,7 @@ fn round_reports(
     let samples = rtts.map(|(time, rtt)| Sample { time, rtt }).filter(|sample| sample.rtt > 0.0).collect();
     let observed = Observed { sent, losses, samples, is_at_receiver };
     let reports = py.detach(|| reports_of(&observed, segment_bytes));
-    Ok(super::Analysis::table(RoundRows { reports, start_ns }))
+    Ok(Table::of(RoundRows { reports, start_ns }))
 }
 
 /// x, timer, mode, reason, R, X_calc, limit.

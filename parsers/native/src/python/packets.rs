@@ -1,0 +1,116 @@
+//! Packets for Python, batch by batch.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use super::check_cancelled;
+use super::given::{Given, Progress, PythonCompiler};
+use super::layouts::{GivenLayout, layouts};
+use super::names::format_by_name;
+use super::summaries::{problems_to_python, sources_to_python};
+use super::table::Table;
+use crate::analysis::{Analysis as Core, Options};
+use crate::batch::{Batch, Item};
+use crate::columns::packets::{PacketRow, PacketRows};
+use crate::filter::Compiler;
+use crate::reading::Reading;
+use crate::summary::SourceSummary;
+
+/// Packets of one source, batch by batch.
+#[pyclass(module = "tfrctrace.parsers._native")]
+pub(super) struct PacketReader {
+    core: Core,
+    summary: SourceSummary,
+    /// None after the end. The lock is never contended: it only makes the class shareable.
+    reading: Mutex<Option<Reading>>,
+    compiler: Option<PythonCompiler>,
+    first_flow: u32,
+}
+
+#[pymethods]
+impl PacketReader {
+    #[new]
+    #[pyo3(signature = (
+        source, *, format = None, filter = None, dissect = Vec::new(), max_flows = 1_000_000,
+        max_decompressed_bytes = 64 << 30, progress = None,
+    ))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        source: Given,
+        format: Option<&str>,
+        filter: Option<Py<PyAny>>,
+        dissect: Vec<(u16, GivenLayout)>,
+        max_flows: u32,
+        max_decompressed_bytes: u64,
+        progress: Option<Py<Progress>>,
+    ) -> PyResult<Self> {
+        let format = format.map(format_by_name).transpose()?;
+        let dissect = layouts(&dissect)?;
+        let core = Core::new(Options { dissect, max_flows, max_decompressed_bytes, ..Options::default() });
+        let summary = SourceSummary::new(&source.name());
+        let progress = progress.map_or_else(Arc::default, |progress| Arc::clone(&progress.get().shared));
+        let reading = Mutex::new(Some(source.open(format, max_decompressed_bytes, &progress)));
+        Ok(Self { core, summary, reading, compiler: filter.map(PythonCompiler::new), first_flow: 1 })
+    }
+
+    #[pyo3(signature = (rows = 65_536))]
+    fn next_batch(&mut self, py: Python<'_>, rows: usize) -> PyResult<Option<Table>> {
+        let slot = self.reading.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Some(reading) = slot else {
+            return Ok(None);
+        };
+        let (core, summary, compiler) = (&mut self.core, &mut self.summary, &self.compiler);
+        let batch = py
+            .detach(|| next_packets(reading, core, summary, compiler.as_ref(), rows.max(1)))
+            .map_err(|words| match compiler {
+                Some(compiler) => compiler.exception(words),
+                None => PyRuntimeError::new_err(words),
+            })?;
+        if batch.is_empty() {
+            if let Some(reading) = slot.take() {
+                self.core.close(reading, std::mem::take(summary));
+            }
+            self.core.finish();
+            check_cancelled(&self.core.problems)?;
+            return Ok(None);
+        }
+        Ok(Some(Table::of(PacketRows { rows: batch, first_flow: self.first_flow })))
+    }
+
+    /// Number of flows so far.
+    #[getter]
+    fn flow_count(&self) -> usize {
+        self.core.flows.len()
+    }
+
+    #[getter]
+    fn sources<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        sources_to_python(py, &self.core.sources)
+    }
+
+    #[getter]
+    fn problems<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        problems_to_python(py, &self.core.problems)
+    }
+}
+
+pub(super) fn next_packets(
+    reading: &mut Reading,
+    core: &mut Core,
+    summary: &mut SourceSummary,
+    compiler: Option<&PythonCompiler>,
+    n: usize,
+) -> Result<Vec<PacketRow>, String> {
+    let compiler = compiler.map(|compiler| compiler as &dyn Compiler);
+    let mut batch = Batch::new(n);
+    reading.fill(&mut batch, compiler)?;
+    let mut rows = Vec::with_capacity(batch.len());
+    for packet in batch.items().map(Item::to_packet) {
+        let found = core.take(&packet, batch.asides(), summary);
+        rows.push(PacketRow::new(packet, batch.asides(), found, &core.flows, reading));
+    }
+    Ok(rows)
+}

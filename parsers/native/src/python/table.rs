@@ -1,0 +1,121 @@
+//! Tables of the core, which Polars takes over.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{Float64Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyList};
+
+use crate::columns::Rows;
+
+/// Rows in one batch of a stream: large enough to be quick, small enough that a table of any
+/// length passes in little memory.
+const BATCH_ROWS: usize = 16_384;
+
+fn arrow_error(error: ArrowError) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
+
+/// A table that polars takes over through the Arrow C stream interface.
+#[pyclass(frozen, module = "tfrctrace.parsers._native")]
+pub(super) struct Table {
+    rows: Arc<dyn Rows>,
+}
+
+impl Table {
+    pub(super) fn of(rows: impl Rows + 'static) -> Self {
+        Self { rows: Arc::new(rows) }
+    }
+}
+
+#[pymethods]
+impl Table {
+    fn __len__(&self) -> usize {
+        self.rows.len()
+    }
+
+    #[getter]
+    fn columns(&self) -> PyResult<Vec<String>> {
+        let schema = self.rows.schema().map_err(arrow_error)?;
+        Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
+    }
+
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The protocol allows a producer to answer with its own schema.
+        let _ = requested_schema;
+        let schema = self.rows.schema().map_err(arrow_error)?;
+        let stream = BatchStream { rows: Arc::clone(&self.rows), schema, next: 0 };
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(stream)), c"arrow_array_stream")
+    }
+
+    #[pyo3(signature = (start = 0, stop = None))]
+    fn rows<'py>(&self, py: Python<'py>, start: usize, stop: Option<usize>) -> PyResult<Bound<'py, PyList>> {
+        let stop = stop.unwrap_or(usize::MAX).min(self.rows.len());
+        let batch = self.rows.batch(start.min(stop), stop).map_err(arrow_error)?;
+        rows_to_python(py, &batch)
+    }
+}
+
+struct BatchStream {
+    rows: Arc<dyn Rows>,
+    schema: SchemaRef,
+    next: usize,
+}
+
+impl Iterator for BatchStream {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let start = self.next;
+        let end = (start + BATCH_ROWS).min(self.rows.len());
+        self.next = end;
+        (start < end).then(|| self.rows.batch(start, end))
+    }
+}
+
+impl RecordBatchReader for BatchStream {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+fn rows_to_python<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    let schema = batch.schema();
+    for row in 0..batch.num_rows() {
+        let dict = PyDict::new(py);
+        for (field, column) in schema.fields().iter().zip(batch.columns()) {
+            dict.set_item(field.name(), cell(py, column, row)?)?;
+        }
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+/// One value; the types are those that `columns` makes.
+fn cell<'py>(py: Python<'py>, column: &dyn Array, row: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if column.is_null(row) {
+        return Ok(None);
+    }
+    let value = match column.data_type() {
+        DataType::UInt32 => column.as_primitive::<UInt32Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::UInt64 => column.as_primitive::<UInt64Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Int64 => column.as_primitive::<Int64Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Float64 => column.as_primitive::<Float64Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Utf8 => column.as_string::<i32>().value(row).into_pyobject(py)?.into_any(),
+        other => {
+            return Err(PyRuntimeError::new_err(format!("no Python value for {other}")));
+        }
+    };
+    Ok(Some(value))
+}
