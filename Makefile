@@ -36,7 +36,7 @@ demo: $(STAMPS)/tfrctrace ## write a report on the sample traces and say where i
 	@echo "the report: file://$(CURDIR)/demo/report.html"
 
 test: $(STAMPS)/tfrctrace $(STAMPS)/test ## run the Python test suite
-	$(BIN)/pytest -n auto --dist loadfile
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test-rust: ## run the tests of the core
 	cargo test --locked --release

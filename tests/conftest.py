@@ -7,6 +7,7 @@ import os
 import struct
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,16 @@ CLIENT, SERVER = "192.0.2.1", "198.51.100.7"
 CLIENT_MAC, SERVER_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
 START_S = 1_700_000_000
 STEP_MS = 10
+
+
+TAKE_LONG = {"test_packaging.py", "test_studies.py", "test_classes_measured.py"}
+"""Files of a minute and more that have few tests."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put long files first: a file is one worker's, and the others must not wait for it in the end."""
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: (item.path.name not in TAKE_LONG, -tests[item.path], item.path))
 
 
 @dataclass(frozen=True)
