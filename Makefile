@@ -39,7 +39,7 @@ test: $(STAMPS)/tfrctrace $(STAMPS)/test ## run the Python test suite
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test-rust: ## run the tests of the core
-	cargo test --locked --release
+	cargo test --locked
 
 lint: $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style and types of Python and Rust
 	$(BIN)/ruff check

@@ -108,8 +108,13 @@ def build(what, source, folder):
             folder,
             source,
         ],
-        # dependencies of the crate that were compiled before need not be compiled again
-        env={**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target")},
+        # What is in a wheel is the same without optimisation, which takes long; and dependencies of
+        # the crate that were compiled before need not be compiled again.
+        env={
+            **os.environ,
+            "CARGO_TARGET_DIR": str(ROOT / "target"),
+            "SETUPTOOLS_RUST_CARGO_PROFILE": "dev",
+        },
         capture_output=True,
         text=True,
         check=False,
