@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.metrics.windows import Dense
+
 
 def rate_variation(windowed: pl.DataFrame, count: int) -> pl.DataFrame:
     """Return how the bytes of each flow vary over `count` windows, in one row for each `flow`.
@@ -50,17 +52,20 @@ def _spreads(totals: Sequence[int], squares: Sequence[int], count: int) -> list[
     return [math.sqrt(count * square - total * total) for total, square in zip(totals, squares, strict=True)]
 
 
-def cov_by_timescale(windowed: pl.DataFrame, count: int, factors: Iterable[int]) -> pl.DataFrame:
+def cov_by_timescale(
+    windowed: pl.DataFrame, count: int, factors: Iterable[int], *, dense: Dense | None = None
+) -> pl.DataFrame:
     """Return CoV(tau), population sigma over mean, of each flow in windows that are `factors` times as wide.
 
     Columns are `flow`, `factor`, `windows` (how many there are) and `cov` (S. Floyd et al., SIGCOMM
     2000). What does not fill the last window is left out; a factor that leaves no window has no row.
+    `dense` is what `matrix` gives of `windowed`, if somebody has asked it already.
     """
     import polars as pl
 
     rows: list[tuple[int, int, int, float]] = []
     possible = [factor for factor in sorted(factors) if factor <= count]
-    for factor, flows, totals, squares in _sums_by_timescale(windowed, count, possible):
+    for factor, flows, totals, squares in _sums_by_timescale(windowed, count, possible, dense):
         windows = count // factor
         spreads = _spreads(totals, squares, windows)
         rows += (
@@ -74,13 +79,13 @@ def cov_by_timescale(windowed: pl.DataFrame, count: int, factors: Iterable[int])
 
 
 def _sums_by_timescale(
-    windowed: pl.DataFrame, count: int, factors: Sequence[int]
+    windowed: pl.DataFrame, count: int, factors: Sequence[int], dense: Dense | None
 ) -> Iterator[tuple[int, list[int], list[int], list[int]]]:
     """Give for each of `factors`, in order, the flows with the sums of their bytes and of the squares.
 
     Windows of 10 are made of those of 5, which are fewer than those of 1.
     """
-    if (dense := matrix(windowed, count)) is None:
+    if (found := dense or matrix(windowed, count)) is None:
         frames = {1: windowed}
         for factor in factors:
             finer = max(known for known in frames if factor % known == 0)
@@ -88,7 +93,7 @@ def _sums_by_timescale(
             sums = power_sums(frames[factor], "flow")
             yield factor, sums["flow"].to_list(), sums["sum"].to_list(), sums["squares"].to_list()
         return
-    flows, rows = dense
+    flows, rows = found
     rows_of = {1: rows}
     for factor in factors:
         finer = max(known for known in rows_of if factor % known == 0)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    Rates = pl.Series | NDArray[Any]
+
 HOLD_S: Final = 5.0
 """A rate has converged if it stays for so long."""
 TOLERANCE: Final = 0.2
@@ -23,33 +25,42 @@ FAIR: Final = 0.95
 """Jain's index from which shares count as fair."""
 
 
-def steady_rate(rates: pl.Series) -> float | None:
+def steady_rate(rates: Rates) -> float | None:
     """Return B_ss, the mean of the last half of the windows, in the unit of `rates`. None without windows."""
-    last_half = rates.to_numpy()[len(rates) // 2 :]
+    last_half = _last_half(rates)
     return float(last_half.sum()) / len(last_half) if len(last_half) else None
 
 
+def _last_half(rates: Rates) -> NDArray[Any]:
+    import numpy as np
+
+    return np.asarray(rates)[len(rates) // 2 :]
+
+
 def convergence_time_s(
-    rates: pl.Series, width_s: float, *, hold_s: float = HOLD_S, tolerance: float = TOLERANCE
+    rates: Rates, width_s: float, *, hold_s: float = HOLD_S, tolerance: float = TOLERANCE
 ) -> float | None:
     """Return the first time from which the rate stays within `tolerance` of B_ss for `hold_s`.
 
     None if it never does, or if B_ss is 0.
     """
+    import numpy as np
+
     steady = steady_rate(rates)
     if not steady:
         return None
-    values = rates.to_numpy()
-    return _first_run_s(abs(values - steady) <= tolerance * steady, width_s, hold_s)
+    return _first_run_s(abs(np.asarray(rates) - steady) <= tolerance * steady, width_s, hold_s)
 
 
-def rise_time_s(rates: pl.Series, width_s: float) -> float | None:
+def rise_time_s(rates: Rates, width_s: float) -> float | None:
     """Return the time of the first window with at least 0.9 B_ss. None if B_ss is 0."""
+    import numpy as np
+
     steady = steady_rate(rates)
-    return _first_run_s(rates.to_numpy() >= RISEN * steady, width_s, width_s) if steady else None
+    return _first_run_s(np.asarray(rates) >= RISEN * steady, width_s, width_s) if steady else None
 
 
-def stability(rates: pl.Series) -> float | None:
+def stability(rates: Rates) -> float | None:
     """Return sigma/mean over the last half of the windows, without unit; sigma is the population's.
 
     None if the mean is 0.
@@ -57,7 +68,7 @@ def stability(rates: pl.Series) -> float | None:
     steady = steady_rate(rates)
     if not steady:
         return None
-    return float(rates.to_numpy()[len(rates) // 2 :].std()) / steady
+    return float(_last_half(rates).std()) / steady
 
 
 def fairness_settling_time_s(jain: pl.Series, width_s: float, *, hold_s: float = HOLD_S) -> float | None:
@@ -74,7 +85,7 @@ def first_window_after(width_s: float, step_s: float) -> int:
 
 
 def response_time_s(
-    rates: pl.Series, width_s: float, step_s: float, *, tolerance: float = TOLERANCE
+    rates: Rates, width_s: float, step_s: float, *, tolerance: float = TOLERANCE
 ) -> float | None:
     """Return how long after a change of the path at `step_s` the rate is within `tolerance` and stays there.
 
@@ -82,25 +93,29 @@ def response_time_s(
     whole windows after the change. None if the rate never stays, if the level is 0, or if there is no window
     before or after the change.
     """
+    import numpy as np
+
     first = first_window_after(width_s, step_s)
     after = rates[first:] if first > 0 else rates[:0]
     steady = steady_rate(after)
     if not steady:
         return None
-    off = ((after - steady).abs() > tolerance * steady).arg_true()
+    off = (abs(np.asarray(after) - steady) > tolerance * steady).nonzero()[0]
     settled = int(off[-1]) + 1 if len(off) else 0
     return (first + settled) * width_s - step_s if settled < len(after) else None
 
 
-def aggressiveness(rates: pl.Series) -> float | None:
+def aggressiveness(rates: Rates) -> float | None:
     """Return the largest increase from one window to the next, in the unit of `rates`, per window.
 
     With windows of one RTT it is the aggressiveness of S. Floyd et al. (2000): bit/s per RTT. None below two
     windows; 0 if the rate never grows.
     """
+    import numpy as np
+
     if len(rates) < 2:
         return None
-    values = rates.to_list()
+    values = np.asarray(rates).tolist()
     return max(0.0, *(float(after - before) for before, after in pairwise(values)))
 
 

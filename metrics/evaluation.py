@@ -28,7 +28,7 @@ from tfrctrace.metrics.lives import MAX_LIFE_WINDOWS, life_metrics
 from tfrctrace.metrics.model import NOTHING_GIVEN
 from tfrctrace.metrics.smoothness import equivalence_ratios, rate_changes
 from tfrctrace.metrics.utilisation import link_utilisation
-from tfrctrace.metrics.windows import NS_PER_S, FlowBins, Windows, joined, whole_windows, windowed
+from tfrctrace.metrics.windows import NS_PER_S, FlowBins, Windows, joined, matrix, whole_windows, windowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -113,9 +113,11 @@ class _SetMetrics:
     def _measure_part(self, bins: pl.DataFrame) -> tuple[pl.DataFrame, ...]:
         """Return the windowed frame of some flows, and how they vary by timescale, in all and by steps."""
         base_frame = windowed(bins, self._base, self._column)
-        frame = joined(base_frame, self._windows.width_ns // self._base.width_ns, self._base.count)
+        dense = matrix(base_frame, self._base.count)
+        factor = self._windows.width_ns // self._base.width_ns
+        frame = joined(base_frame, factor, self._base.count, dense=dense)
+        covs = cov_by_timescale(base_frame, self._base.count, self._factors, dense=dense)
         count = self._windows.count
-        covs = cov_by_timescale(base_frame, self._base.count, self._factors)
         return frame, covs, rate_variation(frame, count), rate_changes(frame, count)
 
     def all(self) -> Iterator[Metric]:
@@ -185,15 +187,19 @@ class _SetMetrics:
         yield self._metric("link_utilisation", used, self._windows.count)
 
     def _fairness_over_time(self) -> Iterator[Metric]:
-        index = jain_over_time(self._frame, len(self._set.flows))["jain"]
+        over_time = jain_over_time(self._frame, len(self._set.flows))
+        index = over_time["jain"]
         mean = index.mean()
         yield self._metric("jain_window_mean", mean if isinstance(mean, float) else None, len(index))
         for share in (0.05, 0.5, 0.95):
             yield self._metric(f"jain_window_p{share * 100:.0f}", nearest_rank(index, share), len(index))
-        yield self._settling()
+        yield self._settling(over_time)
 
-    def _settling(self) -> Metric:
-        """Return when shares became fair, counted from the start of the last flow and without a warm-up."""
+    def _settling(self, over_time: pl.DataFrame) -> Metric:
+        """Return when shares became fair, counted from the start of the last flow and without a warm-up.
+
+        `over_time` has Jain's index in the common windows.
+        """
         import polars as pl
 
         windows = whole_windows(
@@ -204,14 +210,12 @@ class _SetMetrics:
         if windows.count > MAX_LIFE_WINDOWS:
             reason = f"more than {MAX_LIFE_WINDOWS:,} windows"
             return self._metric("fairness_settling_s", None, windows.count, reason=reason)
-        frame = self._frame
         if windows != self._windows:
             parts = self._bins.parts(self._set.flows)
             frame = pl.concat([windowed(part, windows, self._column) for part in parts])
+            over_time = jain_over_time(frame, len(self._set.flows))
         every = pl.DataFrame({"window": pl.int_range(windows.count, dtype=pl.Int64, eager=True)})
-        index = every.join(jain_over_time(frame, len(self._set.flows)), on="window", how="left").sort(
-            "window"
-        )
+        index = every.join(over_time, on="window", how="left").sort("window")
         settled_s = fairness_settling_time_s(index["jain"], windows.width_s)
         return self._metric("fairness_settling_s", settled_s, windows.count)
 

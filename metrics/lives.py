@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import polars as pl
+    from numpy.typing import NDArray
 
     from tfrctrace.metrics.model import Given, Metric
     from tfrctrace.metrics.windows import FlowBins, Windows
@@ -49,10 +50,10 @@ def _shape(
     row: Mapping[str, Any], windows: Windows, bins: FlowBins, column: str, step_ns: int | None
 ) -> Iterator[Metric]:
     """Give what the rate over time says, unless there is too much time."""
-    import polars as pl
+    import numpy as np
 
     is_too_long = windows.count > MAX_LIFE_WINDOWS
-    rates = pl.Series(dtype=pl.Float64) if is_too_long else bins.rates(row["flow"], windows, column)
+    rates = np.zeros(0) if is_too_long else bins.rates(row["flow"], windows, column)
     known = [
         ("convergence_s", convergence_time_s(rates, windows.width_s), len(rates)),
         ("rise_s", rise_time_s(rates, windows.width_s), len(rates)),
@@ -72,7 +73,7 @@ def _shape(
         )
 
 
-def _response(rates: pl.Series, width_s: float, step_s: float) -> Iterator[tuple[str, float | None, int]]:
+def _response(rates: NDArray[Any], width_s: float, step_s: float) -> Iterator[tuple[str, float | None, int]]:
     """Give name, value and number of windows of what a flow made of a step; without some before it, nothing.
 
     `rates` are bytes in each window; `step_s` counts from the start of the first.

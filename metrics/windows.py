@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import numpy as np
     import polars as pl
     from numpy.typing import NDArray
+
+    Dense = tuple[NDArray[Any], NDArray[Any]]
+    """Flows, and a row of their bytes in every window for each."""
 
 NS_PER_S: Final = 1_000_000_000
 BITS_PER_BYTE: Final = 8
@@ -66,11 +70,14 @@ class FlowBins:
 
     def __init__(self, bins: pl.DataFrame) -> None:
         """Take bins of one width, in order of flow and time or not."""
-        self._bins = bins if _is_in_order(bins) else bins.sort("flow", "time_ns")
-        flow = self._bins["flow"].to_numpy()
-        bounds = pairwise([*first_of_each(flow), len(flow)])
-        self._places = {int(flow[start]): (int(start), int(end)) for start, end in bounds}
-        self._times_ns = self._bins["time_ns"].to_numpy()
+        first = first_of_each(bins["flow"].to_numpy())
+        if not _is_in_order(bins, first):
+            bins = bins.sort("flow", "time_ns")
+            first = first_of_each(bins["flow"].to_numpy())
+        self._bins = bins
+        bounds = pairwise([*first.tolist(), len(bins)])
+        self._places = dict(zip(bins["flow"].to_numpy()[first].tolist(), bounds, strict=True))
+        self._times_ns = bins["time_ns"].to_numpy()
         self._sizes: dict[str, NDArray[Any]] = {}
 
     @property
@@ -83,10 +90,9 @@ class FlowBins:
         start, end = self._places.get(flow, (0, 0))
         return int(self._times_ns[start]) if start < end else None
 
-    def rates(self, flow: int, windows: Windows, column: str) -> pl.Series:
+    def rates(self, flow: int, windows: Windows, column: str) -> NDArray[np.float64]:
         """Return the bytes of one flow in all windows, with the zeros; exact below 2^53."""
         import numpy as np
-        import polars as pl
 
         start, end = self._places.get(flow, (0, 0))
         bounds = (windows.start_ns, windows.end_ns)
@@ -95,7 +101,7 @@ class FlowBins:
         if column not in self._sizes:
             self._sizes[column] = self._bins[column].to_numpy()
         sizes = self._sizes[column][start:end]
-        return pl.Series("bytes", np.bincount(window, weights=sizes, minlength=windows.count))
+        return np.bincount(window, weights=sizes, minlength=windows.count)
 
     def parts(self, flows: Iterable[int]) -> Iterator[pl.DataFrame]:
         """Give the bins of `flows`, in order, in frames that a processor's cache and memory find easy."""
@@ -117,23 +123,25 @@ class FlowBins:
             yield pl.concat([self._bins[start:end] for start, end in stretches])
 
 
-def _is_in_order(bins: pl.DataFrame) -> bool:
-    """Return whether bins are in order of flow, and the bins of each flow in order of time."""
-    flow, times_ns = bins["flow"].to_numpy(), bins["time_ns"].to_numpy()
-    is_later = times_ns[1:] > times_ns[:-1]
-    if is_later.all():
-        return bins["flow"].is_sorted()
-    return bool((is_later | (flow[1:] > flow[:-1])).all()) and bins["flow"].is_sorted()
+def _is_in_order(bins: pl.DataFrame, first: NDArray[Any]) -> bool:
+    """Return whether bins are in order of flow, and each flow's, from `first` on, in order of time."""
+    import numpy as np
+
+    flows, times_ns = bins["flow"].to_numpy()[first], bins["time_ns"].to_numpy()
+    not_later = (times_ns[1:] <= times_ns[:-1]).nonzero()[0] + 1
+    return bool((flows[1:] > flows[:-1]).all() and np.isin(not_later, first).all())
 
 
 def first_of_each(*columns: NDArray[Any]) -> NDArray[Any]:
     """Return the places from which on the values of `columns` are others than before, the first one too."""
     import numpy as np
 
-    differs = np.zeros(max(len(columns[0]) - 1, 0), dtype=bool)
-    for column in columns:
+    if not len(columns[0]):
+        return np.zeros(0, dtype=np.int64)
+    differs = columns[0][1:] != columns[0][:-1]
+    for column in columns[1:]:
         differs |= column[1:] != column[:-1]
-    return np.concatenate([[0], differs.nonzero()[0] + 1]) if len(columns[0]) else np.zeros(0, dtype=np.int64)
+    return np.concatenate([[0], differs.nonzero()[0] + 1])
 
 
 def whole_windows(origin_ns: int, width_ns: int, start_ns: int, end_ns: int) -> Windows:
@@ -159,14 +167,17 @@ def windowed(bins: pl.DataFrame, windows: Windows, column: str) -> pl.DataFrame:
     return _merged(flow, window, sizes, bins.schema["flow"])
 
 
-def joined(frame: pl.DataFrame, factor: int, count: int) -> pl.DataFrame:
-    """Return a windowed frame with `factor` of `count` windows made one; what fills no window is left out."""
+def joined(frame: pl.DataFrame, factor: int, count: int, *, dense: Dense | None = None) -> pl.DataFrame:
+    """Return a windowed frame with `factor` of `count` windows made one; what fills no window is left out.
+
+    `dense` is what `matrix` gives, if somebody has asked it already.
+    """
     import numpy as np
 
     if factor == 1:
         return frame
     flow_type, whole = frame.schema["flow"], count // factor
-    if (found := matrix(frame, count)) is not None:
+    if (found := dense or matrix(frame, count)) is not None:
         flows, rows = found
         sizes = wider(rows, factor).ravel()
         present = sizes.nonzero()[0]
@@ -181,7 +192,7 @@ def joined(frame: pl.DataFrame, factor: int, count: int) -> pl.DataFrame:
     )
 
 
-def matrix(frame: pl.DataFrame, count: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
+def matrix(frame: pl.DataFrame, count: int) -> Dense | None:
     """Return the flows of a windowed frame, and their bytes in each of `count` windows, a row for each flow.
 
     None if there are none, or if most of it would be zeros: what is made of few rows must not need memory
@@ -196,8 +207,9 @@ def matrix(frame: pl.DataFrame, count: int) -> tuple[NDArray[Any], NDArray[Any]]
     if len(first) * count == len(flow):
         return flow[first], sizes.reshape(len(first), count)
     rows = np.zeros(len(first) * count, dtype=np.uint64)
-    start = np.repeat(np.arange(len(first)) * count, np.diff(np.append(first, len(flow))))
-    rows[start + frame["window"].to_numpy()] = sizes
+    place = np.repeat(np.arange(len(first)) * count, np.diff(np.append(first, len(flow))))
+    place += frame["window"].to_numpy()
+    rows[place] = sizes
     return flow[first], rows.reshape(len(first), count)
 
 
@@ -220,13 +232,13 @@ def _merged(
     """
     import numpy as np
 
-    place = flow.astype(np.int64) * _MOST_WINDOWS + window
-    steps = np.diff(place)
-    smallest = steps.min() if len(steps) else 1
-    if smallest < 0:
+    place = flow.astype(np.int64) * _MOST_WINDOWS
+    place += window
+    before, after = place[:-1], place[1:]
+    if (after < before).any():
         order = np.argsort(place, kind="stable")
         return _merged(flow[order], window[order], sizes[order], flow_type)
-    if smallest == 0:
+    if (after == before).any():
         first = first_of_each(place)
         flow, window, sizes = flow[first], window[first], np.add.reduceat(sizes, first)
     return _frame(flow, window, sizes, flow_type)
