@@ -227,19 +227,16 @@ impl Analysis {
 
     fn take_transport_wide(&mut self, from: Carrying<'_>, report: &TransportWide<'_>) {
         let media = self.sessions.find(report.media, from.found, from.endpoints(), false);
-        let (mut came, mut missing, mut highest) = (0_u64, 0_u64, None);
-        for packet in report.packets() {
-            match packet.ticks {
-                Some(_) => (came, highest) = (came + 1, Some(u64::from(packet.number))),
-                None => missing += 1,
-            }
+        let (mut came, mut highest) = (0_u64, None);
+        for packet in report.arrivals() {
+            (came, highest) = (came + 1, Some(u64::from(packet.number)));
         }
+        let missing = u64::from(report.count).saturating_sub(came);
         let mut x_recv = None;
         if let Some(media) = media {
             let direction = self.counts(media);
             let seconds = |ticks: i64| ticks as f64 / TICKS_PER_SECOND;
-            let arrivals =
-                report.packets().filter_map(|packet| Some((packet.number, seconds(packet.ticks?))));
+            let arrivals = report.arrivals().map(|packet| (packet.number, seconds(packet.ticks)));
             x_recv = direction.wide.x_recv(arrivals);
             direction.missing_reports += direction.wide.missing_before(report.number);
             if let Some(source) = direction.source_mut(report.media) {

@@ -238,7 +238,7 @@ impl Direction {
         }
         if self.main_source().is_some_and(|source| source.clock.rate().is_none()) {
             notes.push(
-                "no jitter, because the rate of the media's clock is not known: `--rtp PORT=RATE`".into(),
+                "no jitter, because the rate of the media's clock is not known: `--dissect udp:PORT=rtp/RATE`".into(),
             );
         }
         if self.hides_losses() {

@@ -126,11 +126,14 @@ pub struct TransportWide<'a> {
     pub media: u32,
     /// Counts reports, so that a missing one shows.
     pub number: u8,
-    first: u16,
-    count: u16,
+    /// The first packet that it tells of.
+    pub first: u16,
+    /// Packets that it tells of.
+    pub count: u16,
     /// In units of 64 ms, by the receiver's clock.
     reference: i32,
     chunks: &'a [u8],
+    deltas: &'a [u8],
 }
 
 /// Units of arrival times: a quarter of a millisecond.
@@ -138,66 +141,108 @@ pub const TICKS_PER_SECOND: f64 = 4000.0;
 /// Units of arrival times in one of the reference time.
 const TICKS_PER_REFERENCE: i64 = 256;
 
-/// A packet by its transport-wide number, and when it came in units of 0.25 ms; None if it did not.
+/// A packet that came, by its transport-wide number, and when, in units of 0.25 ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Its number.
     pub number: u16,
     /// When it came.
-    pub ticks: Option<i64>,
+    pub ticks: i64,
 }
 
 impl<'a> TransportWide<'a> {
     pub(super) fn read(body: &'a [u8]) -> Option<Self> {
-        let (fixed, chunks) = body.split_first_chunk::<16>()?;
+        let (fixed, behind) = body.split_first_chunk::<16>()?;
+        let count = u16_at(fixed, 10);
+        let (chunks, deltas) = split_chunks(behind, count)?;
         let report = Self {
             sender: u32_at(fixed, 0),
             media: u32_at(fixed, 4),
             first: u16_at(fixed, 8),
-            count: u16_at(fixed, 10),
+            count,
             reference: u32_at(fixed, 12) as i32 >> 8,
             number: fixed[15],
             chunks,
+            deltas,
         };
-        (report.packets().count() == usize::from(report.count)).then_some(report)
+        let mut arrivals = report.arrivals();
+        arrivals.by_ref().for_each(drop);
+        (!arrivals.is_malformed).then_some(report)
     }
 
-    /// Each packet of the range.
-    pub fn packets(&self) -> impl Iterator<Item = Arrival> {
-        let symbols = Symbols { rest: self.chunks, chunk: 0, kind: Chunk::Run, left: 0 };
-        // Where the deltas begin is known once all symbols were seen.
-        let mut to_skip = symbols.clone();
-        let has_all = to_skip.by_ref().take(self.count.into()).count() == usize::from(self.count);
-        let mut deltas = to_skip.rest;
-        let mut ticks = i64::from(self.reference) * TICKS_PER_REFERENCE;
-        let count = if has_all { usize::from(self.count) } else { 0 };
-        let first = self.first;
-        (0_u16..).zip(symbols.take(count)).map_while(move |(index, symbol)| {
-            let delta = match symbol {
-                0 => None,
-                1 => {
-                    let (&delta, rest) = deltas.split_first()?;
-                    deltas = rest;
-                    Some(i64::from(delta))
-                }
-                2 => {
-                    let (delta, rest) = deltas.split_first_chunk::<2>()?;
-                    deltas = rest;
-                    Some(i64::from(i16::from_be_bytes(*delta)))
-                }
-                // Reserved.
-                _ => return None,
-            };
-            let arrived = delta.map(|delta| {
-                ticks += delta;
-                ticks
-            });
-            Some(Arrival { number: first.wrapping_add(index), ticks: arrived })
-        })
+    /// Each packet that came. Those that did not cost no time, however many a chunk claims.
+    pub fn arrivals(&self) -> Arrivals<'a> {
+        Arrivals {
+            symbols: Symbols { rest: self.chunks, chunk: 0, kind: Chunk::Run, left: 0 },
+            deltas: self.deltas,
+            next: self.first,
+            left: self.count,
+            ticks: i64::from(self.reference) * TICKS_PER_REFERENCE,
+            is_malformed: false,
+        }
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+/// The chunks that tell of `count` packets, and what is behind them.
+fn split_chunks(bytes: &[u8], count: u16) -> Option<(&[u8], &[u8])> {
+    let (mut at, mut left) = (0, count);
+    while left > 0 {
+        let chunk = bytes.get(at..)?.first_chunk::<2>()?;
+        left = left.saturating_sub(Chunk::of(u16::from_be_bytes(*chunk)).1);
+        at += 2;
+    }
+    bytes.split_at_checked(at)
+}
+
+/// See [`TransportWide::arrivals`].
+#[derive(Clone, Debug)]
+pub struct Arrivals<'a> {
+    symbols: Symbols<'a>,
+    deltas: &'a [u8],
+    next: u16,
+    /// Packets that are still to be told of.
+    left: u16,
+    ticks: i64,
+    /// Whether a symbol is reserved, or has no delta.
+    is_malformed: bool,
+}
+
+impl Arrivals<'_> {
+    fn delta(&mut self, symbol: u16) -> Option<i64> {
+        let delta = match symbol {
+            1 => self.deltas.split_first().map(|(&delta, rest)| (i64::from(delta), rest)),
+            2 => {
+                let wide = self.deltas.split_first_chunk::<2>();
+                wide.map(|(delta, rest)| (i64::from(i16::from_be_bytes(*delta)), rest))
+            }
+            _ => None,
+        };
+        self.is_malformed |= delta.is_none();
+        let (delta, rest) = delta?;
+        self.deltas = rest;
+        Some(delta)
+    }
+}
+
+impl Iterator for Arrivals<'_> {
+    type Item = Arrival;
+
+    fn next(&mut self) -> Option<Arrival> {
+        while self.left > 0 {
+            let (symbol, packets) = self.symbols.next()?;
+            let number = self.next;
+            self.next = number.wrapping_add(packets);
+            self.left = self.left.saturating_sub(packets);
+            if symbol != NOT_RECEIVED {
+                self.ticks += self.delta(symbol)?;
+                return Some(Arrival { number, ticks: self.ticks });
+            }
+        }
+        None
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Chunk {
     /// One symbol many times.
     Run,
@@ -207,7 +252,21 @@ enum Chunk {
     Pairs,
 }
 
-/// Status symbols: 0 did not come, 1 with a delta of one byte, 2 with one of two.
+impl Chunk {
+    /// What a chunk is, and of how many packets it tells.
+    fn of(chunk: u16) -> (Self, u16) {
+        match chunk >> 14 {
+            0 | 1 => (Self::Run, chunk & 0x1fff),
+            2 => (Self::Bits, 14),
+            _ => (Self::Pairs, 7),
+        }
+    }
+}
+
+/// The status symbol of a packet that did not come; 1 is one with a delta of one byte, 2 with one of two.
+const NOT_RECEIVED: u16 = 0;
+
+/// Status symbols, and for how many packets in a row: a run of packets that did not come is one.
 #[derive(Clone, Debug)]
 struct Symbols<'a> {
     rest: &'a [u8],
@@ -217,25 +276,25 @@ struct Symbols<'a> {
 }
 
 impl Iterator for Symbols<'_> {
-    type Item = u16;
+    type Item = (u16, u16);
 
-    fn next(&mut self) -> Option<u16> {
+    fn next(&mut self) -> Option<(u16, u16)> {
         while self.left == 0 {
             let (chunk, rest) = self.rest.split_first_chunk::<2>()?;
             self.rest = rest;
             self.chunk = u16::from_be_bytes(*chunk);
-            (self.kind, self.left) = match self.chunk >> 14 {
-                0 | 1 => (Chunk::Run, self.chunk & 0x1fff),
-                2 => (Chunk::Bits, 14),
-                _ => (Chunk::Pairs, 7),
-            };
+            (self.kind, self.left) = Chunk::of(self.chunk);
+        }
+        if self.kind == Chunk::Run && self.chunk >> 13 == NOT_RECEIVED {
+            return Some((NOT_RECEIVED, std::mem::take(&mut self.left)));
         }
         self.left -= 1;
-        Some(match self.kind {
+        let symbol = match self.kind {
             Chunk::Run => self.chunk >> 13 & 3,
             Chunk::Bits => self.chunk >> self.left & 1,
             Chunk::Pairs => self.chunk >> (2 * self.left) & 3,
-        })
+        };
+        Some((symbol, 1))
     }
 }
 
@@ -311,12 +370,33 @@ mod tests {
         let bytes = feedback(15, &body);
         let Some(Ok(Rtcp::TransportWide(report))) = packets(&bytes).next() else { panic!() };
         assert_eq!((report.sender, report.media, report.number), (1, 2, 7));
-        let came: Vec<_> =
-            report.packets().filter_map(|packet| Some((packet.number, packet.ticks?))).collect();
+        let came: Vec<_> = report.arrivals().map(|packet| (packet.number, packet.ticks)).collect();
         assert_eq!(came, [(65534, -252), (65535, -244), (1, -248), (7, -247), (8, -247)]);
-        assert_eq!(report.packets().count(), 12);
+        assert_eq!(report.count, 12);
         let mut short = bytes;
         short[4 + 11] = 200;
         assert_eq!(packets(&short).next(), Some(Err(Malformed)));
+    }
+
+    #[test]
+    fn test_many_packets_that_did_not_come_cost_no_time() {
+        let mut body = vec![0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0xff, 0xff, 0, 0, 0, 0];
+        // Eight runs of 8191 that did not come, and seven more that did.
+        body.extend([0x1f, 0xff].repeat(8));
+        body.extend([0x20, 7, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0]);
+        let bytes = feedback(15, &body);
+        let Some(Ok(Rtcp::TransportWide(report))) = packets(&bytes).next() else { panic!() };
+        assert_eq!(
+            report.arrivals().map(|packet| packet.number).collect::<Vec<_>>(),
+            (65528..65535).collect::<Vec<_>>()
+        );
+        let symbols = Symbols { rest: report.chunks, chunk: 0, kind: Chunk::Run, left: 0 };
+        assert_eq!(symbols.count(), 8 + 7);
+    }
+
+    #[test]
+    fn test_a_reserved_symbol_is_malformed() {
+        let body = [0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0x60, 1, 1, 1];
+        assert_eq!(packets(&feedback(15, &body)).next(), Some(Err(Malformed)));
     }
 }
