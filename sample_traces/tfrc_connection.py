@@ -3,13 +3,15 @@
 A sender and a receiver obey RFC 5348 and RFC 4342; between them lie a link of 800 kbit/s with a short queue
 and now and then a loss. Every packet is a real one, made with scapy. The capture is what the receiver's host
 sees (`dccp-ccid3.pcap.gz`), or with `--at sender` the sender's. What both ends computed is in
-`dccp-ccid3.truth.json`.
+`dccp-ccid3.truth.json`. Reports name losses as Loss Intervals, or with `--losses` otherwise.
 
-Run `python sample_traces/tfrc_connection.py [--at sender] FILE.pcap.gz [TRUTH.json]`; all runs are the same.
+Run `python sample_traces/tfrc_connection.py [--at sender] [--losses ack-vectors|rates] FILE.pcap.gz
+[TRUTH.json]`; all runs are the same.
 """
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import heapq
 import itertools
@@ -25,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "builders"))
 
 from dccp_packets import (
+    ACK_VECTOR,
     ELAPSED_TIME,
     FIRST,
     LOSS_EVENT_RATE,
@@ -55,6 +58,8 @@ QUEUE: Final = 12
 ONE_WAY_NS: Final = 20_000_000
 RANDOM_LOSS: Final = 0.004
 NDUPACK: Final = 3
+VECTOR: Final = 100
+"""Packets that an Ack Vector tells of."""
 WEIGHTS: Final = (1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2)
 LEAST_DISCOUNT: Final = 0.25
 T_MBI_S: Final = 64.0
@@ -97,11 +102,15 @@ def f_inverse(value: float) -> float:
 
 @dataclass
 class Event:
-    """A loss event: the number that began it, when that would have come, and how many were lost."""
+    """A loss event: the first and the last number lost, and when the first would have come."""
 
     start: int
     time_s: float
-    lost: int = 1
+    last: int
+
+    def lossy(self) -> int:
+        """Return the length of its part with losses (RFC 4342 section 6.1.1)."""
+        return self.last - self.start + 1
 
 
 @dataclass
@@ -146,7 +155,7 @@ class Receiver:
 
     def _lose(self, number: int, lost_s: float) -> None:
         if self.events and lost_s - self.events[-1].time_s <= self.r_s + 1e-9:
-            self.events[-1].lost += 1
+            self.events[-1].last = number
             return
         if not self.events:
             x_target = self.x_recv_most or SIZE / (2 * self.r_s)
@@ -155,7 +164,7 @@ class Receiver:
             open_discount = self._open_discount(number - self.events[-1].start)
             self.discounts = [discount * open_discount for discount in self.discounts]
         self.discounts = [1.0, *self.discounts][: len(WEIGHTS)]
-        self.events.append(Event(number, lost_s))
+        self.events.append(Event(number, lost_s, number))
 
     def closed(self) -> list[float]:
         """Return I_1 and so on."""
@@ -242,8 +251,9 @@ class Sender:
 class Connection:
     """Both ends, the path between them, and a capture."""
 
-    def __init__(self, *, at_sender: bool) -> None:
+    def __init__(self, *, at_sender: bool, losses: str = "loss-intervals") -> None:
         self.clock = Clock()
+        self.losses = losses
         self.random = random.Random(5348)
         self.at_sender = at_sender
         self.captured: list[tuple[int, Packet]] = []
@@ -347,7 +357,7 @@ class Connection:
         elapsed = round((now_s - arrived_s) * 1e5)
         inverse = math.ceil(1 / p) if p else 0xFFFF_FFFF
         options = option(ELAPSED_TIME, elapsed, bytes_of=4) + option(LOSS_EVENT_RATE, inverse)
-        options += option(RECEIVE_RATE, round(x_recv)) + self._intervals_option()
+        options += option(RECEIVE_RATE, round(x_recv)) + self._losses_option()
         seq, self.reports = self.reports, self.reports + 1
         what = packet(Kind.Ack, back=True, seq=seq, ack=(FIRST + number) % WRAP, options=options)
         self.capture(now_ns, now_ns + ONE_WAY_NS, what, back=True)
@@ -358,15 +368,27 @@ class Connection:
             now_ns + ONE_WAY_NS, lambda: self._take_report(row, number, elapsed, round(x_recv), p_taken)
         )
 
+    def _losses_option(self) -> bytes:
+        names = {"loss-intervals": self._intervals_option, "ack-vectors": self._ack_vector}
+        return names[self.losses]() if self.losses in names else b""
+
+    def _ack_vector(self) -> bytes:
+        """Return what came of the latest packets, the highest first (RFC 4340 section 11.4)."""
+        numbers = [number for number, _ in self.receiver.arrivals[-VECTOR:]]
+        runs = []
+        for higher, lower in itertools.pairwise(reversed([-1, *numbers] if numbers[0] == 0 else numbers)):
+            runs += [(0, 1)] + [(3, higher - lower - 1)] * (higher - lower > 1)
+        return option(ACK_VECTOR, bytes(state << 6 | length - 1 for state, length in runs))
+
     def _intervals_option(self) -> bytes:
-        """Return all whole intervals: nothing lost, then the lost packets (RFC 4342 section 8.6)."""
+        """Return the intervals, each with its lossless part first (RFC 4342 section 8.6)."""
         events = self.receiver.events
         if not events:
             return b""
-        lengths = [(self.receiver.open_length(), events[-1].lost)]
+        lengths = [(self.receiver.open_length(), events[-1].lossy())]
         pairs = itertools.pairwise(events)
-        lengths += [(after.start - before.start, before.lost) for before, after in pairs][:-9:-1]
-        rows = [struct.pack("!III", all_of - lost, lost, all_of) for all_of, lost in lengths]
+        lengths += [(after.start - before.start, before.lossy()) for before, after in pairs][:-9:-1]
+        rows = [struct.pack("!III", all_of - lossy, lossy, all_of) for all_of, lossy in lengths]
         return option(LOSS_INTERVALS, b"\0" + b"".join(row[1:4] + row[5:8] + row[9:12] for row in rows))
 
     def _take_report(self, row: dict[str, Any], number: int, elapsed: int, x_recv: int, p: float) -> None:
@@ -400,14 +422,17 @@ def write_capture(path: Path, captured: list[tuple[int, Packet]]) -> None:
 
 def main() -> None:
     """Make what the command line asks for."""
-    arguments = sys.argv[1:]
-    at_sender = arguments[:2] == ["--at", "sender"]
-    names = arguments[2 if at_sender else 0 :]
-    connection = Connection(at_sender=at_sender)
+    parser = argparse.ArgumentParser(description="Make the DCCP sample.")
+    parser.add_argument("--at", choices=["receiver", "sender"], default="receiver")
+    parser.add_argument("--losses", choices=["loss-intervals", "ack-vectors", "rates"], default="loss-intervals")
+    parser.add_argument("capture", type=Path)
+    parser.add_argument("truth", type=Path, nargs="?")
+    chosen = parser.parse_args()
+    connection = Connection(at_sender=chosen.at == "sender", losses=chosen.losses)
     connection.clock.run(END_NS)
     connection.close()
-    write_capture(Path(names[0]), connection.captured)
-    for name in names[1:]:
+    write_capture(chosen.capture, connection.captured)
+    if chosen.truth is not None:
         document = {
             "service": SERVICE,
             "packets_sent": connection.next - 2,
@@ -415,7 +440,7 @@ def main() -> None:
             "loss_events": len(connection.receiver.events),
             "reports": connection.truth,
         }
-        Path(name).write_text(json.dumps(document, indent=None, separators=(",", ":")) + "\n")
+        chosen.truth.write_text(json.dumps(document, indent=None, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":

@@ -103,6 +103,7 @@ CONFIRM_L: Final = 33
 CHANGE_R: Final = 34
 CONFIRM_R: Final = 35
 NDP_COUNT: Final = 37
+ACK_VECTOR: Final = 38
 TIMESTAMP: Final = 41
 TIMESTAMP_ECHO: Final = 42
 ELAPSED_TIME: Final = 43

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import os
 import shutil
@@ -46,11 +47,11 @@ PUBLIC = Path(os.environ.get("TFRCTRACE_DCCP_CAPTURES", "none"))
 Row = dict[str, Any]
 
 
-def made(at: str, folder: Path) -> Path:
+def made(at: str, folder: Path, losses: str = "loss-intervals") -> Path:
     """Run the script that makes the sample, for the capture at one end."""
-    path = folder / f"{at}.pcap.gz"
+    path = folder / f"{at}-{losses}.pcap.gz"
     script = SAMPLES / "tfrc_connection.py"
-    subprocess.run([sys.executable, script, "--at", at, path], check=True)
+    subprocess.run([sys.executable, script, "--at", at, "--losses", losses, path], check=True)
     return path
 
 
@@ -135,12 +136,41 @@ def test_at_the_sender_its_state_is_found_again(at_sender: tfrctrace.Trace, trut
     assert not {"above_allowed_rate", "halving_missed", "late_feedback"}.intersection(found)
 
 
-def test_at_the_sender_losses_behind_the_capture_follow_from_reports(
-    at_sender: tfrctrace.Trace, truth: Row
+@pytest.mark.parametrize(
+    ("losses", "by", "packets"), [("loss-intervals", "loss_intervals", 19), ("ack-vectors", "ack_vector", 25)]
+)
+def test_at_the_sender_losses_are_those_that_reports_name(
+    losses: str, by: str, packets: int, truth: Row, tmp_path: Path
 ) -> None:
-    feedback = at_sender.feedback
-    assert feedback["p_from"].drop_nulls().unique().to_list() == ["reports"]
-    forward = at_sender.flows.to_dicts()[0]
+    trace = tfrctrace.open(made("sender", tmp_path, losses))
+    trace.read("flows", "feedback", "loss_events")
+    assert trace.flows["loss_events"][0] == trace.loss_events.height == truth["loss_events"]
+    # an interval names the first of its lost packets, a vector each
+    assert trace.loss_events["packets"].sum() == packets
+    rows = trace.feedback.filter(pl.col("p") > 0)
+    assert rows["p_from"].unique().to_list() == [by]
+    p = errors(trace, truth, "p", "p")
+    assert statistics.median(p) < 1e-9
+    # the first of eight intervals is made of the receiver's highest rate, which its reports need not name
+    later = [report["events"] > 8 for report in truth["reports"] if report["p"]]
+    assert max(itertools.compress(p, later)) < 1e-9
+
+
+def test_at_the_receiver_r_is_what_the_sender_says(at_receiver: tfrctrace.Trace) -> None:
+    feedback = at_receiver.feedback
+    assert feedback["rtt_method"].unique().to_list() == ["estimate"]
+    assert feedback["r_ms"].to_list() == feedback["rtt_ms"].to_list()
+    # of the samples that it is made of nothing is known
+    assert feedback["x_inst_bps"].null_count() == feedback["r_sqmean"].null_count() == feedback.height
+
+
+def test_at_the_sender_losses_that_no_report_names_follow_from_receive_rates(
+    truth: Row, tmp_path: Path
+) -> None:
+    trace = tfrctrace.open(made("sender", tmp_path, "rates"))
+    feedback = trace.feedback
+    assert feedback["p_from"].drop_nulls().unique().to_list() == ["receive_rate"]
+    forward = trace.flows.to_dicts()[0]
     assert forward["loss_events"] == pytest.approx(truth["loss_events"], abs=2)
     known = feedback.filter(pl.col("p").is_not_null())
     assert known.filter((pl.col("p") > 0) != (pl.col("reported_p") > 0)).is_empty()

@@ -93,7 +93,7 @@ pub fn check_tables(analysis: Analysis) {
     assert!(analysis.variables.kept.len() <= MAX_SAMPLES);
     assert!(analysis.tfrc.findings.kept.len() <= MAX_SAMPLES);
     for report in &analysis.tfrc.feedback.kept {
-        let rates = [report.p, report.inferred_p, report.reported_p];
+        let rates = [report.p, report.inferred_p.map(|(p, _)| p), report.reported_p];
         assert!(rates.into_iter().flatten().all(|p| (0.0..=1.0).contains(&p)), "{report:?}");
         let taken = report.taken.iter().flat_map(|taken| [taken.r, taken.t_rto, taken.x]);
         assert!(taken.into_iter().all(|value| value.is_finite() && value >= 0.0), "{report:?}");

@@ -7,6 +7,7 @@ use crate::flow::Found;
 use crate::flow::laid_out::Echoed;
 use crate::flow::sequences::Arrival;
 use crate::flow::tcp::vantage::Vantage;
+use crate::flow::tfrc::RttBy;
 use crate::flow::tfrc::carried::Reported;
 use crate::flow::tfrc::findings::{Finding, Kind};
 use crate::tfrc::DataPacket;
@@ -81,7 +82,7 @@ impl Analysis {
         let flow = self.flows.get_mut(of.flow);
         let half = flow.laid_out.get_or_insert_default().half_mut(of.side);
         let echoed = half.on_report(layout, said, packet.time_ns);
-        let told = half.told_rtt().map(|rtt| (rtt, "estimate"));
+        let told = half.told_rtt().map(|rtt| (rtt, RttBy::Estimate));
         let carrier = || follower.carrier(layout.data.numbers.number.bits(), 0, false);
         let Some(ends) = flow.tfrc.get_or_insert_default().carried(of.side, carrier) else { return };
         let at = follower.place(packet.time_ns, packet.number);

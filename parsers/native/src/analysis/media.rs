@@ -9,7 +9,7 @@ use crate::flow::rtp::reports::{MediaReport, ReportKind};
 use crate::flow::rtp::source::{Seen, Source};
 use crate::flow::rtp::{self, GivenRtp};
 use crate::flow::tfrc::carried::{Carrier, Reported};
-use crate::flow::tfrc::{FeedbackSample, Place, TfrcFlow, TfrcSamples};
+use crate::flow::tfrc::{FeedbackSample, Place, RttBy, TfrcFlow, TfrcSamples};
 use crate::flow::{Flow, Found};
 use crate::tfrc::DataPacket;
 use crate::tfrc::profile::{Profile, ReceiverProfile};
@@ -340,7 +340,7 @@ impl Analysis {
             p: Some(report.p),
             x_recv: Some(report.x_recv.into()),
             elapsed: held,
-            r_sample: sample.map(|sample| (sample, "timestamp")),
+            r_sample: sample.map(|sample| (sample, RttBy::Timestamp)),
             ..Reported::default()
         };
         let Found { flow, side } = media;

@@ -73,12 +73,15 @@ impl Rows for FeedbackRows {
         columns.u64("packet", rows.iter().map(|row| row.packet));
         columns.u64("sequence", rows.iter().map(|row| row.sequence));
         let shows = Arrivals::of(&self.analysis, &places);
-        let p = |at, row: &FeedbackSample| if shows.at(at) { row.p } else { row.inferred_p };
+        let known = |at, row: &FeedbackSample| match shows.at(at) {
+            true => row.p.map(|p| (p, "packets")),
+            false => row.inferred_p,
+        };
+        let p = |at, row: &FeedbackSample| known(at, row).map(|(p, _)| p);
         let x_recv = |at: usize, row: &FeedbackSample| row.x_recv.filter(|_| shows.at(at)).map(|x| x * 8.0);
         let numbered = || rows.iter().enumerate();
         columns.f64("p", numbered().map(|(at, row)| p(at, row)));
-        let origin = |at| if shows.at(at) { "packets" } else { "reports" };
-        columns.text("p_from", numbered().map(|(at, row)| p(at, row).map(|_| origin(at))));
+        columns.text("p_from", numbered().map(|(at, row)| known(at, row).map(|(_, from)| from)));
         columns.f64("reported_p", rows.iter().map(|row| row.reported_p));
         let difference = |at, row: &FeedbackSample| Some(row.reported_p? - p(at, row)?);
         columns.f64("p_difference", numbered().map(|(at, row)| difference(at, row)));
@@ -98,17 +101,17 @@ impl Rows for FeedbackRows {
 fn sender_columns(rows: &[FeedbackSample], columns: &mut Columns) {
     let r_sample = |row: &FeedbackSample| match row.media {
         Some(media) => media.rtt,
-        None => row.taken?.r_sample,
+        None => row.taken?.r_sample.map(|(r_sample, by)| (r_sample, by.name())),
     };
     columns.f64("rtt_ms", rows.iter().map(|row| r_sample(row).map(|(r_sample, _)| r_sample * 1e3)));
     let mut taken = |name: &str, value: fn(&TakenReport) -> Option<f64>| {
         columns.f64(name, rows.iter().map(|row| row.taken.as_ref().and_then(value)));
     };
     taken("r_ms", |taken| Some(taken.r * 1e3));
-    taken("r_sqmean", |taken| taken.rfc.map(|rfc| rfc.r_sqmean));
+    taken("r_sqmean", |taken| taken.rfc?.damping.map(|damping| damping.r_sqmean));
     taken("t_rto_ms", |taken| Some(taken.t_rto * 1e3));
     taken("x_bps", |taken| Some(taken.x * 8.0));
-    taken("x_inst_bps", |taken| taken.rfc.map(|rfc| rfc.x_inst * 8.0));
+    taken("x_inst_bps", |taken| taken.rfc?.damping.map(|damping| damping.x_inst * 8.0));
     taken("sent_bps", |taken| taken.rfc?.x_sent.map(|x_sent| x_sent * 8.0));
     let is_limited = |row: &FeedbackSample| row.taken?.rfc.map(|rfc| u32::from(rfc.is_data_limited));
     columns.u32("data_limited", rows.iter().map(is_limited));

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::key::Side;
 use super::rtt::{RttStatistics, Sketch};
 use super::tcp::vantage::{Signs, Vantage};
+use super::tfrc::RttBy;
 use crate::tfrc::round_trip::r_sample;
 use crate::wire::layout::{DataSaid, Layout, ReportSaid};
 
@@ -30,7 +31,7 @@ pub struct Echoed {
     /// Number of the packet that it names.
     pub number: Option<u64>,
     /// The time since that passed, without what it was held, in seconds, and how it was known again.
-    pub sample: Option<(f64, &'static str)>,
+    pub sample: Option<(f64, RttBy)>,
     /// Whether the capture does not show the packet.
     pub is_unseen: bool,
     /// Whether it was held for longer than its packet was away.
@@ -112,8 +113,8 @@ impl Half {
         let is_named = |sent: &&Sent| Some(sent.number) == said.sequence;
         let newest = || self.waiting.iter().rev();
         let (found, method) = match said.time_echo {
-            Some(_) => (newest().find(echoes), "timestamp"),
-            None => (newest().find(is_named), "ack"),
+            Some(_) => (newest().find(echoes), RttBy::Timestamp),
+            None => (newest().find(is_named), RttBy::Ack),
         };
         let is_unseen = found.is_none() && (said.time_echo.is_some() || said.sequence.is_some());
         let number = said.sequence.or(found.map(|sent| sent.number));

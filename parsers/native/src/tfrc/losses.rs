@@ -153,6 +153,11 @@ impl ReceiveRecord {
         self.holes.iter().map(|hole| hole.loss.packets()).sum()
     }
 
+    /// From now on only packets come that were waited for already: what is missing is lost.
+    pub fn declare_at_once(&mut self) {
+        self.ndupack = 1;
+    }
+
     /// Never declare `number` lost: it comes, although late.
     pub fn withhold(&mut self, number: i64) {
         self.withheld.insert(number);

@@ -19,11 +19,16 @@ pub struct RoundTrip {
 }
 
 impl RoundTrip {
+    /// All samples were `r`.
+    pub fn steady(r: f64) -> Self {
+        Self { r, r_sqmean: r.sqrt(), r_sample: r }
+    }
+
     /// What one more sample makes of `past`, of which R keeps the share `q` and R_sqmean `q2`.
     pub fn after(past: Option<Self>, r_sample: f64, q: f64, q2: f64) -> Self {
         let root = r_sample.sqrt();
         match past {
-            None => Self { r: r_sample, r_sqmean: root, r_sample },
+            None => Self::steady(r_sample),
             Some(past) => Self {
                 r: q * past.r + (1.0 - q) * r_sample,
                 r_sqmean: q2 * past.r_sqmean + (1.0 - q2) * root,

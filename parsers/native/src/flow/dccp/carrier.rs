@@ -3,29 +3,24 @@
 
 use std::collections::VecDeque;
 
+use super::said::Said;
 use super::{Connection, Latest};
 use crate::dccp::{Header, Kind};
 use crate::event::Packet;
 use crate::flow::key::Side;
 use crate::flow::sequences::Arrival;
 use crate::flow::tcp::vantage::Vantage;
-use crate::flow::tfrc::carried::{Carried, Carrier, Reported, ReportedInterval};
+use crate::flow::tfrc::carried::{Carried, Carrier, Reported};
 use crate::flow::tfrc::findings::{Finding, Kind as Found};
-use crate::flow::tfrc::{Place, TfrcFlow, TfrcSamples};
+use crate::flow::tfrc::{Place, RttBy, TfrcFlow, TfrcSamples};
 use crate::tfrc::DataPacket;
-use crate::tfrc::intervals::{Averaging, LossHistory};
 use crate::tfrc::profile::Profile;
 use crate::tfrc::round_trip::CounterRtt;
-use crate::wire::dccp::options::{DccpOption, options};
 
 /// Timestamps that wait for their echo; the oldest beyond give no RTT.
 const TIMESTAMPS: usize = 16;
-/// Loss intervals that are kept of a report: an option has room for no more.
-const INTERVALS: usize = 28;
 /// Times in options are in units of 10 µs (RFC 4340 section 13).
 const TICK_S: f64 = 1e-5;
-/// The option Data Dropped (RFC 4340 section 11.7).
-const DATA_DROPPED: u8 = 40;
 /// What one sample of the window counter leaves of the round-trip time, as in R.
 const KEPT: f64 = 0.9;
 /// By how much the window counter may advance from one packet to the next (section 8.1).
@@ -57,78 +52,6 @@ pub struct Assumed {
     pub profile: Profile,
     /// Where the data that the packet may be a report about were captured.
     pub vantage: Option<Vantage>,
-}
-
-/// The options of one packet, as far as TFRC is concerned.
-#[derive(Default)]
-struct Said {
-    timestamp: Option<u32>,
-    echo: Option<(u32, Option<u32>)>,
-    elapsed: Option<u32>,
-    estimate: Option<u32>,
-    loss_event_rate: Option<u32>,
-    receive_rate: Option<u32>,
-    intervals: Vec<ReportedInterval>,
-    bad: u32,
-    drops_data: bool,
-}
-
-impl Said {
-    fn read(behind: &[u8]) -> Self {
-        let mut said = Self::default();
-        for option in options(behind) {
-            match option {
-                DccpOption::Timestamp(timestamp) => said.timestamp = Some(timestamp),
-                DccpOption::TimestampEcho(timestamp, elapsed) => said.echo = Some((timestamp, elapsed)),
-                DccpOption::ElapsedTime(elapsed) => said.elapsed = Some(elapsed),
-                DccpOption::RttEstimate(us) => said.estimate = Some(us),
-                DccpOption::LossEventRate(inverse) => said.loss_event_rate = Some(inverse),
-                DccpOption::ReceiveRate(rate) => said.receive_rate = Some(rate),
-                DccpOption::LossIntervals(list) => {
-                    let packets = list.iter().map(|interval| f64::from(interval.lossless + interval.loss));
-                    said.intervals = packets
-                        .map(|packets| ReportedInterval { packets, lost: None })
-                        .take(INTERVALS)
-                        .collect();
-                }
-                DccpOption::DroppedPackets(dropped) => said.take_dropped(dropped),
-                DccpOption::Malformed(_) => said.bad = said.bad.saturating_add(1),
-                DccpOption::Other(DATA_DROPPED) => said.drops_data = true,
-                _ => {}
-            }
-        }
-        said
-    }
-
-    /// Packets lost or marked in each interval (RFC 5622 section 8.7); the option follows that with the
-    /// intervals.
-    fn take_dropped(&mut self, dropped: &[u8]) {
-        for (interval, bytes) in self.intervals.iter_mut().zip(dropped.chunks_exact(3)) {
-            interval.lost =
-                bytes.iter().try_fold(0_u32, |sum, byte| sum.checked_mul(256)?.checked_add((*byte).into()));
-        }
-    }
-
-    fn is_report(&self) -> bool {
-        self.loss_event_rate.is_some() || self.receive_rate.is_some() || !self.intervals.is_empty()
-    }
-
-    /// Loss event rate: the option's, else that of the intervals (section 8.6 allows either).
-    fn p(&self) -> Option<f64> {
-        match self.loss_event_rate {
-            Some(u32::MAX) => Some(0.0),
-            Some(0) => None,
-            Some(inverse) => Some(1.0 / f64::from(inverse)),
-            None => {
-                let lengths: Vec<f64> = self.intervals.iter().map(|interval| interval.packets).collect();
-                let (open, closed) = lengths.split_first()?;
-                let averaging = Averaging { discounting: None, ..Averaging::default() };
-                let mut history = LossHistory::new(averaging);
-                closed.iter().rev().for_each(|length| history.close(*length));
-                Some(history.mean(*open, true).map_or(0.0, |mean| mean.p))
-            }
-        }
-    }
 }
 
 impl Half {
@@ -190,7 +113,7 @@ impl Connection {
         tfrc: &mut Option<Box<TfrcFlow>>,
         samples: &mut TfrcSamples,
     ) -> Option<f64> {
-        let said = Said::read(behind);
+        let said = Said::read(behind, assumed.profile.receiver().ndupack);
         let (latest, half) = (self.latest, &mut self.halves[side as usize]);
         let sample = half.carrier.take(&latest, header, &said, packet.time_ns);
         let at = |side| Place { flow, side, time_ns: packet.time_ns, packet: packet.number };
@@ -285,6 +208,7 @@ impl Connection {
                 shows_sending: matches!(assumed.vantage, None | Some(Vantage::Sender)),
                 follows_gap: self.latest.follows_gap,
                 intervals: &said.intervals,
+                fates: said.fates.as_ref(),
             };
             ends.on_report(at, &reported, samples);
         }
@@ -307,18 +231,18 @@ impl Connection {
     /// The round-trip time of a report. Where the data are sent it is that of the packet that the
     /// report acknowledges, or of the timestamp it echoes; elsewhere that is a part of it, and the
     /// sender's own measure is what its data carry.
-    fn r_sample(&self, at: Place, said: &Said, vantage: Option<Vantage>) -> Option<(f64, &'static str)> {
+    fn r_sample(&self, at: Place, said: &Said, vantage: Option<Vantage>) -> Option<(f64, RttBy)> {
         let half = &self.half(at.side).carrier;
         let seconds = |ns: u64| ns as f64 / 1e9;
-        let acknowledged = self.latest.rtt_ns.map(|ns| (seconds(ns), "ack"));
+        let acknowledged = self.latest.rtt_ns.map(|ns| (seconds(ns), RttBy::Ack));
         let echoed = || {
             let (timestamp, elapsed) = said.echo?;
             let since = at.time_ns.checked_sub(half.sent_ns(timestamp)?)?;
             let sample = since as f64 / 1e9 - f64::from(elapsed.or(said.elapsed).unwrap_or(0)) * TICK_S;
-            (sample > 0.0).then_some((sample, "timestamp"))
+            (sample > 0.0).then_some((sample, RttBy::Timestamp))
         };
-        let carried = half.estimate.map(|rtt| (rtt, "estimate"));
-        let carried = carried.or(half.counter_rtt.map(|rtt| (rtt, "ccval")));
+        let carried = half.estimate.map(|rtt| (rtt, RttBy::Estimate));
+        let carried = carried.or(half.counter_rtt.map(|rtt| (rtt, RttBy::WindowCounter)));
         match vantage {
             Some(Vantage::Sender) => acknowledged.or_else(echoed),
             None => carried.or(acknowledged).or_else(echoed),

@@ -5,6 +5,7 @@
 //! of the capture is a packet that did not come there.
 
 pub mod carrier;
+mod said;
 #[cfg(test)]
 mod tests;
 mod vantage;

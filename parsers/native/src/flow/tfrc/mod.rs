@@ -15,7 +15,7 @@ use super::key::Side;
 use crate::event::Packet;
 use crate::tfrc::ns2::Parameters;
 use carried::{Carried, Carrier, Heard};
-pub use samples::{FeedbackSample, LossEventSample, LossIntervalSample, TakenReport, TfrcSamples};
+pub use samples::{FeedbackSample, LossEventSample, LossIntervalSample, RttBy, TakenReport, TfrcSamples};
 use simulated::{Happening, Simulated};
 
 /// A packet of one flow, and whose data it is about.

@@ -6,6 +6,36 @@ use crate::flow::key::Side;
 use crate::flow::rtp::reports::MediaReport;
 use crate::samples::Samples;
 
+/// How the round-trip time of a report is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RttBy {
+    /// The packet that it acknowledges was seen.
+    Ack,
+    /// The time that it echoes was seen.
+    Timestamp,
+    /// The data carry the sender's own R.
+    Estimate,
+    /// The data's window counter moves in quarters of the sender's R (RFC 4342 section 8.1).
+    WindowCounter,
+}
+
+impl RttBy {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ack => "ack",
+            Self::Timestamp => "timestamp",
+            Self::Estimate => "estimate",
+            Self::WindowCounter => "ccval",
+        }
+    }
+
+    /// Whether this is R, and not a sample that R is made of.
+    pub fn is_smoothed(self) -> bool {
+        matches!(self, Self::Estimate | Self::WindowCounter)
+    }
+}
+
 /// A receiver's report, as the receiver made it and as the sender took it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FeedbackSample {
@@ -21,8 +51,8 @@ pub struct FeedbackSample {
     pub sequence: Option<u64>,
     /// Loss event rate as rebuilt.
     pub p: Option<f64>,
-    /// The same behind the capture, as the receive rate tells of losses there.
-    pub inferred_p: Option<f64>,
+    /// The same behind the capture, and what tells of losses there.
+    pub inferred_p: Option<(f64, &'static str)>,
     /// Receive rate as rebuilt, bytes per second.
     pub x_recv: Option<f64>,
     /// Loss event rate as the report says it.
@@ -42,8 +72,8 @@ pub struct FeedbackSample {
 pub struct TakenReport {
     /// When it arrived.
     pub time_ns: i64,
-    /// The round-trip time that it gave, seconds, and how it was measured.
-    pub r_sample: Option<(f64, &'static str)>,
+    /// The round-trip time that it gave, seconds, and how it was known.
+    pub r_sample: Option<(f64, RttBy)>,
     /// R, seconds.
     pub r: f64,
     /// t_RTO, seconds.
@@ -59,14 +89,21 @@ pub struct TakenReport {
 /// What a sender of RFC 5348 or RFC 3448 has beside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RfcSender {
-    /// The mean of the samples' square roots (RFC 5348 section 4.5): R_sqmean.
-    pub r_sqmean: f64,
-    /// The rate with that damping, bytes per second: X_inst.
-    pub x_inst: f64,
+    /// What hangs on samples of the round-trip time; None where only R is known.
+    pub damping: Option<Damping>,
     /// Payload sent since the last report, bytes per second; None at the first one.
     pub x_sent: Option<f64>,
     /// Whether the application had less to send than was allowed, all that time.
     pub is_data_limited: bool,
+}
+
+/// How a sender yields to a growing queue (RFC 5348 section 4.5).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Damping {
+    /// The mean of the samples' square roots: R_sqmean.
+    pub r_sqmean: f64,
+    /// The rate with that damping, bytes per second: X_inst.
+    pub x_inst: f64,
 }
 
 /// A loss event.

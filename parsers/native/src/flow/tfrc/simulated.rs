@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::{FeedbackSample, LossEventSample, LossIntervalSample, Place, Summary, TakenReport, TfrcSamples};
+use super::{
+    FeedbackSample, LossEventSample, LossIntervalSample, Place, RttBy, Summary, TakenReport, TfrcSamples,
+};
 use crate::event::{Network, Packet, Transport};
 use crate::flow::key::Side;
 use crate::tfrc::ns2::{Feedback, Header, Parameters, Receiver, Sender};
@@ -239,7 +241,7 @@ impl Simulated {
         self.r = Some(round_trip.r);
         let taken = TakenReport {
             time_ns: packet.time_ns,
-            r_sample: Some((r_sample, "ack")),
+            r_sample: Some((r_sample, RttBy::Ack)),
             r: round_trip.r,
             t_rto: self.sender.t_rto(),
             x: self.sender.rate,

@@ -92,6 +92,20 @@ impl Sender {
         self.round_trip().map(|round_trip| round_trip.r_sqmean)
     }
 
+    /// R is known from the sender itself. The answer is whether that is of use: the first R has to come
+    /// as the sample of a report, because the initial rate does.
+    pub fn know_r(&mut self, r: f64) -> bool {
+        let round_trip = match self {
+            Self::Rfc5348(sender) => &mut sender.round_trip,
+            Self::Rfc3448(sender) => &mut sender.round_trip,
+        };
+        let is_known = round_trip.is_some() && r > 0.0 && r.is_finite();
+        if is_known {
+            *round_trip = Some(RoundTrip::steady(r));
+        }
+        is_known
+    }
+
     fn round_trip(&self) -> Option<RoundTrip> {
         match self {
             Self::Rfc5348(sender) => sender.round_trip,

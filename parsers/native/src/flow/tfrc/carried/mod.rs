@@ -6,6 +6,7 @@
 //! the reports say ([`sending`]). Sections are of RFC 5348.
 
 mod behind;
+pub mod fates;
 mod heard;
 mod receiving;
 mod sending;
@@ -13,12 +14,14 @@ mod sending;
 mod tests;
 
 use super::findings::{Counts, Finding, FindingSample, Kind};
-use super::{FeedbackSample, LossIntervalSample, Place, Summary, TfrcSamples};
+use super::{FeedbackSample, LossIntervalSample, Place, RttBy, Summary, TfrcSamples};
 use crate::flow::key::Side;
+use crate::tfrc::losses;
 use crate::tfrc::profile::{ReceiverProfile, SenderProfile};
 use crate::tfrc::small_packets::HEADER_CCID4;
 use crate::tfrc::{DataPacket, EPS_T, Report};
 use behind::{Behind, Told};
+use fates::Fates;
 pub use heard::Heard;
 use receiving::Receiving;
 use sending::Sending;
@@ -49,14 +52,16 @@ pub struct Reported<'a> {
     pub x_recv: Option<f64>,
     /// How long it was held, seconds.
     pub elapsed: Option<f64>,
-    /// The round-trip time that it gives, seconds, and how that is measured.
-    pub r_sample: Option<(f64, &'static str)>,
+    /// The round-trip time that it gives, seconds, and how that is known.
+    pub r_sample: Option<(f64, RttBy)>,
     /// Whether the capture shows data when they are sent, and not later on their way.
     pub shows_sending: bool,
     /// Whether a report before it is missing in the capture.
     pub follows_gap: bool,
     /// Loss intervals, the newest first.
     pub intervals: &'a [ReportedInterval],
+    /// What became of single packets, if it names them.
+    pub fates: Option<&'a Fates>,
 }
 
 /// A loss interval as a report names it.
@@ -137,7 +142,7 @@ impl Carried {
     pub fn summary(&self) -> Summary {
         Summary {
             loss_events: self.receiving.loss_events(),
-            inferred_loss_events: self.behind.receiving.loss_events().filter(|_| self.behind.is_known),
+            inferred_loss_events: self.behind.loss_events(),
             feedback_packets: self.feedback_packets,
             ..self.summary
         }
@@ -172,7 +177,7 @@ impl Carried {
     /// The sender's numbers begin anew, and with them what the receiver knows.
     pub fn restart(&mut self, at: Place, samples: &mut TfrcSamples) {
         self.receiving.finish(at, samples);
-        self.behind.receiving.finish(at, samples);
+        self.behind.finish(at, samples);
         self.receiving = Receiving::new(&self.carrier.receiver, false);
         self.behind = Behind::new(&self.carrier.receiver);
     }
@@ -184,7 +189,9 @@ impl Carried {
         if self.feedback_packets > 0 {
             self.run_timer(at, time, samples);
         }
-        self.receiving.take(at, origin_ns, &packet, samples);
+        if self.receiving.take(at, origin_ns, &packet, samples) == losses::Kind::Duplicate {
+            return;
+        }
         let number = self.receiving.state.extended(packet.seq);
         self.behind.on_data(at, origin_ns, (number, packet), samples);
         if packet.bytes > 0 {
@@ -228,7 +235,7 @@ impl Carried {
             packet,
             sequence: reported.sequence,
             p,
-            inferred_p: self.behind.receiving.p(time).filter(|_| self.behind.is_known),
+            inferred_p: self.behind.p(time),
             x_recv,
             reported_p: reported.p,
             reported_x_recv: reported.x_recv,
@@ -268,7 +275,8 @@ impl Carried {
         let receiver = &self.receiving.state;
         let number = reported.sequence.map_or(i64::MAX, |sequence| receiver.extended(sequence));
         let elapsed = reported.elapsed.unwrap_or(0.0);
-        let told = Told { number, x_recv: reported.x_recv, p: reported.p, time, elapsed };
+        let Reported { x_recv, p, fates, .. } = *reported;
+        let told = Told { number, x_recv, p, time, elapsed, fates };
         let bytes = self.behind.on_report(at, origin_ns, told, samples);
         if !self.receiving.has_data {
             return None;
@@ -284,7 +292,7 @@ impl Carried {
             return;
         }
         let seen: Vec<f64> = self.receiving.intervals().collect();
-        let inferred: Vec<f64> = self.behind.receiving.intervals().collect();
+        let inferred: Vec<f64> = self.behind.intervals().collect();
         let Place { flow, side, time_ns, packet } = at;
         for (index, at) in (0..).zip(0..seen.len().max(inferred.len()).max(reported.len())) {
             samples.loss_intervals.add(LossIntervalSample {
@@ -304,6 +312,6 @@ impl Carried {
     pub fn finish(&mut self, (flow, side): (u32, Side), samples: &mut TfrcSamples) {
         let at = Place { flow, side, time_ns: 0, packet: 0 };
         self.receiving.finish(at, samples);
-        self.behind.receiving.finish(at, samples);
+        self.behind.finish(at, samples);
     }
 }

@@ -3,11 +3,12 @@
 use crate::flow::tfrc::{LossEventSample, Place, TfrcSamples};
 use crate::tfrc::DataPacket;
 use crate::tfrc::events::LossEvent;
+use crate::tfrc::losses::Kind;
 use crate::tfrc::profile::ReceiverProfile;
 use crate::tfrc::receiver::{Feedback, Receiver};
 
 /// A receiver of one direction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Receiving {
     /// Its state.
     pub state: Receiver,
@@ -37,11 +38,17 @@ impl Receiving {
     }
 
     /// The packet that passes at `at` shows the receiver getting `packet`.
-    pub fn take(&mut self, at: Place, origin_ns: i64, packet: &DataPacket, samples: &mut TfrcSamples) {
+    pub fn take(
+        &mut self,
+        at: Place,
+        origin_ns: i64,
+        packet: &DataPacket,
+        samples: &mut TfrcSamples,
+    ) -> Kind {
         self.origin_ns = origin_ns;
         self.has_data |= packet.bytes > 0;
         self.due.clear();
-        self.state.on_data(packet, &mut self.due);
+        let kind = self.state.on_data(packet, &mut self.due);
         let (told, is_inferred) = (&mut self.told, self.is_inferred);
         let now = &self.state.tracker.now;
         for event in now.ended() {
@@ -51,6 +58,14 @@ impl Receiving {
         if now.events.current.is_some() {
             told.get_or_insert((at.time_ns, at.packet));
         }
+        kind
+    }
+
+    /// The same without telling anybody: what would be if it came.
+    pub fn imagine(&mut self, packet: &DataPacket) {
+        self.has_data |= packet.bytes > 0;
+        self.due.clear();
+        self.state.on_data(packet, &mut self.due);
     }
 
     /// Whether the last packet made a report due.

@@ -1,7 +1,7 @@
 //! The sender: what reports make of its rate, and whether it keeps to that.
 
 use super::super::findings::{Finding, Kind};
-use super::super::samples::{RfcSender, TakenReport};
+use super::super::samples::{Damping, RfcSender, RttBy, TakenReport};
 use crate::tfrc::Report;
 use crate::tfrc::profile::SenderProfile;
 use crate::tfrc::segment_size::SegmentSize;
@@ -137,7 +137,7 @@ impl Sending {
         &mut self,
         time_ns: i64,
         report: Report,
-        r_sample: Option<(f64, &'static str)>,
+        r_sample: Option<(f64, RttBy)>,
         shows_sending: bool,
     ) -> Option<TakenReport> {
         self.is_shown = shows_sending;
@@ -154,7 +154,11 @@ impl Sending {
         let allowed = sender.x().min(sender.x_inst());
         let is_data_limited = shows_sending
             && since.is_some_and(|since| x_sent.unwrap_or(0.0) + s / since < DATA_LIMITED * allowed);
-        sender.on_report(&Report { is_data_limited, ..report });
+        // R itself is no sample: to smooth it once more would make it late.
+        let told_r = r_sample.filter(|(_, by)| by.is_smoothed());
+        let is_known = told_r.is_some_and(|(r, _)| sender.know_r(r));
+        let r_sample_s = report.r_sample.filter(|_| !is_known);
+        sender.on_report(&Report { is_data_limited, r_sample: r_sample_s, ..report });
         self.timer_set = time;
         let (r, x) = (sender.r()?, sender.x());
         self.bucket.is_told = false;
@@ -166,8 +170,9 @@ impl Sending {
             Some(x_equation) if x < x_equation => "receive_rate",
             Some(_) => "equation",
         };
-        let r_sqmean = sender.r_sqmean()?;
-        let rfc = RfcSender { r_sqmean, x_inst: sender.x_inst(), x_sent, is_data_limited };
+        let damping = Damping { r_sqmean: sender.r_sqmean()?, x_inst: sender.x_inst() };
+        let damping = Some(damping).filter(|_| told_r.is_none());
+        let rfc = RfcSender { damping, x_sent, is_data_limited };
         let t_rto = self.profile.t_rto_factor * r;
         Some(TakenReport { time_ns, r_sample, r, t_rto, x, mode, rfc: Some(rfc) })
     }

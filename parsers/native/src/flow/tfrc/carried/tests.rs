@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::fates::{Fate, Fates, NamedBy, Run};
 use super::*;
 use crate::flow::tfrc::findings::Kind;
 use crate::samples::Samples;
@@ -45,7 +46,7 @@ impl Script {
 
     fn report_after(&mut self, rtt_ms: i64, time_ms: i64, sequence: u64, p: f64, x_recv: f64) {
         let at = self.at(time_ms * MS);
-        let r_sample = Some((rtt_ms as f64 / 1e3, "ack"));
+        let r_sample = Some((rtt_ms as f64 / 1e3, RttBy::Ack));
         let (sequence, p, x_recv) = (Some(sequence), Some(p), Some(x_recv));
         let reported = Reported { sequence, p, x_recv, r_sample, shows_sending: true, ..Reported::default() };
         self.ends.on_report(at, &reported, &mut self.samples);
@@ -105,7 +106,7 @@ fn test_a_sender_that_yields_to_a_growing_queue_is_not_data_limited() {
         script.report_after(3 * RTT_MS, 2_100, 0, 0.01, 100_000.0);
         let rfc = script.last().taken.unwrap().rfc.unwrap();
         let x = script.last().taken.unwrap().x;
-        assert!(rfc.x_inst < 0.7 * x && x > 80_000.0);
+        assert!(rfc.damping.unwrap().x_inst < 0.7 * x && x > 80_000.0);
         for number in 1..=10_u64 {
             script.data(2_100 + (number as i64) * sent_ms as i64, number);
         }
@@ -131,14 +132,101 @@ fn test_losses_behind_the_capture_follow_from_the_receive_rate() {
         }
     }
     let before: Vec<_> = script.samples.feedback.kept.iter().map(|report| report.inferred_p).collect();
-    assert_eq!(before[9], Some(0.0));
-    assert!(before[10].unwrap() > 0.0);
+    assert_eq!(before[9], Some((0.0, "receive_rate")));
+    assert!(before[10].unwrap().0 > 0.0);
     script.ends.finish((0, Side::Low), &mut script.samples);
     let [event] = script.samples.loss_events.kept[..] else { panic!("one loss event") };
     assert!(event.is_inferred);
     assert_eq!((event.start, event.packets), (104, 3));
     assert_eq!(script.ends.summary().inferred_loss_events, Some(1));
     assert_eq!(script.ends.summary().loss_events, Some(0));
+}
+
+/// 200 packets, each 10 ms after the one before, of which reports each 100 ms name what came.
+fn named(fates: impl Fn(u64) -> Option<Fates>) -> Script {
+    let mut script = Script::new(Profile::Rfc5348);
+    for number in 0..200_u64 {
+        let time_ms = number as i64 * 10;
+        script.data(time_ms, number);
+        if number % 10 == 9 {
+            let at = script.at((time_ms + RTT_MS) * MS);
+            let fates = fates(number);
+            let (sequence, x_recv) = (Some(number), Some(100_000.0));
+            let reported = Reported { sequence, x_recv, fates: fates.as_ref(), ..Reported::default() };
+            script.ends.on_report(at, &reported, &mut script.samples);
+        }
+    }
+    script.ends.finish((0, Side::Low), &mut script.samples);
+    script
+}
+
+fn runs<const N: usize>(by: NamedBy, runs: [(u32, Fate); N]) -> Option<Fates> {
+    let runs = runs.map(|(packets, fate)| Run { packets, fate });
+    Some(Fates { by, runs: runs.into() })
+}
+
+#[test]
+fn test_losses_behind_the_capture_are_those_that_a_report_names() {
+    // 104 and 106 lost, 150 marked; what is below is not named again.
+    let script = named(|number| match number {
+        109 => runs(
+            NamedBy::AckVector,
+            [(3, Fate::Came), (1, Fate::Lost), (1, Fate::Came), (1, Fate::Lost), (2, Fate::Came)],
+        ),
+        159 => runs(NamedBy::AckVector, [(9, Fate::Came), (1, Fate::Marked), (5, Fate::Came)]),
+        _ => runs(NamedBy::AckVector, [(4, Fate::Came)]),
+    });
+    let events: Vec<_> =
+        script.samples.loss_events.kept.iter().map(|event| (event.start, event.packets)).collect();
+    assert_eq!(events, [(104, 2), (150, 1)]);
+    assert_eq!(script.last().inferred_p.map(|(_, by)| by), Some("ack_vector"));
+    assert_eq!(script.ends.summary().inferred_loss_events, Some(2));
+}
+
+#[test]
+fn test_what_an_interval_had_no_room_for_is_lost_all_the_same() {
+    // 108 is lost, of which the report on 109 knows nothing yet.
+    let script = named(|number| match number {
+        ..=109 => runs(NamedBy::LossIntervals, [(number as u32 + 1, Fate::Came)]),
+        _ => {
+            let lossless = (number - 108) as u32;
+            runs(NamedBy::LossIntervals, [(lossless, Fate::Came), (1, Fate::LostAmong(1)), (108, Fate::Came)])
+        }
+    });
+    let [event] = script.samples.loss_events.kept[..] else { panic!("one loss event") };
+    assert_eq!((event.start, event.packets), (108, 1));
+    // The open interval goes up to the packet that the last report names.
+    let open = script.samples.loss_intervals.kept.iter().rev().find(|interval| interval.index == 0);
+    assert_eq!(open.unwrap().inferred, Some(199.0 - 108.0 + 1.0));
+}
+
+#[test]
+fn test_r_that_the_sender_tells_is_not_smoothed_again() {
+    let mut script = Script::new(Profile::Rfc5348);
+    script.data(0, 0);
+    for (number, r) in [0.1, 0.2, 0.3].into_iter().enumerate() {
+        let at = script.at(number as i64 * 100 * MS);
+        let r_sample = Some((r, RttBy::Estimate));
+        let reported = Reported { r_sample, p: Some(0.01), x_recv: Some(1e6), ..Reported::default() };
+        script.ends.on_report(at, &reported, &mut script.samples);
+        let taken = script.last().taken.unwrap();
+        assert_eq!(taken.r, r);
+        assert_eq!(taken.rfc.unwrap().damping, None);
+    }
+}
+
+#[test]
+fn test_a_packet_that_passes_twice_is_sent_once() {
+    let mut script = Script::new(Profile::Rfc5348);
+    for number in 0..40_u64 {
+        script.data(number as i64 * 10, number);
+        script.data(number as i64 * 10, number);
+        if number % 10 == 9 {
+            script.report(number as i64 * 10, number, 0.0, 100_000.0);
+        }
+    }
+    let sent = script.last().taken.unwrap().rfc.unwrap().x_sent.unwrap();
+    assert!((sent - 100_000.0).abs() < 1e-6, "{sent}");
 }
 
 #[test]
@@ -214,13 +302,14 @@ proptest! {
     fn test_any_packets_give_finite_numbers(
         events in proptest::collection::vec(
             (any::<bool>(), any::<i64>(), prop_oneof![0_u64..40, any::<u64>()], any::<u32>(),
-             proptest::option::of(0.0..1.0_f64), proptest::option::of(0.0..1e10_f64), any::<f64>(), any::<bool>()),
+             proptest::option::of(0.0..1.0_f64), proptest::option::of(0.0..1e10_f64), any::<f64>(), any::<bool>(),
+             proptest::option::of(proptest::collection::vec((0_u32..20, 0_u8..5), 1..6))),
             0..80,
         ),
         which in 0_usize..3,
     ) {
         let mut script = Script::new(Profile::ALL[which]);
-        for (is_data, time_ns, seq, bytes, p, x_recv, rtt, ce) in events {
+        for (is_data, time_ns, seq, bytes, p, x_recv, rtt, ce, named) in events {
             let at = script.at(time_ns);
             if is_data {
                 let packet = DataPacket { seq, rtt: Some(rtt), ce, bytes, ..DataPacket::default() };
@@ -228,15 +317,20 @@ proptest! {
             } else {
                 let intervals = [ReportedInterval { packets: f64::from(bytes), lost: None }];
                 let sequence = Some(seq);
-                let r_sample = Some((rtt, "ack"));
+                let fate = [Fate::Came, Fate::Marked, Fate::Lost, Fate::LostAmong(2), Fate::Open];
+                let by = if ce { NamedBy::AckVector } else { NamedBy::LossIntervals };
+                let run = |(packets, kind)| Run { packets, fate: fate[usize::from(kind)] };
+                let fates = named.map(|runs| Fates { by, runs: runs.into_iter().map(run).collect() });
+                let fates = fates.as_ref();
+                let r_sample = Some((rtt, if ce { RttBy::Ack } else { RttBy::Estimate }));
                 let reported =
-                    Reported { sequence, p, x_recv, r_sample, intervals: &intervals, ..Reported::default() };
+                    Reported { sequence, p, x_recv, r_sample, intervals: &intervals, fates, ..Reported::default() };
                 script.ends.on_report(at, &reported, &mut script.samples);
             }
         }
         script.ends.finish((0, Side::Low), &mut script.samples);
         for report in &script.samples.feedback.kept {
-            let rates = [report.p, report.inferred_p];
+            let rates = [report.p, report.inferred_p.map(|(p, _)| p)];
             prop_assert!(rates.into_iter().flatten().all(|p| (0.0..=1.0).contains(&p)));
             if let Some(taken) = report.taken {
                 prop_assert!(taken.x.is_finite() && taken.x > 0.0 && taken.r.is_finite(), "{:?}", taken);
