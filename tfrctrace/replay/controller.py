@@ -11,8 +11,11 @@ seconds since the flow's first packet, sizes bytes, rates bytes of payload per s
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from tfrctrace.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +83,16 @@ class Allowed:
     """Congestion window; None for an algorithm without one."""
 
 
+def refuse_impossible(rate: float) -> float:
+    """Return a rate in bytes/s that an algorithm allowed itself; raises `UsageError` if it is none."""
+    if not 0 <= rate < math.inf:
+        raise UsageError(
+            f"an algorithm allowed itself {rate:g} bytes/s, at which nothing can be sent",
+            hint="a rate is a number from 0 on; without an opinion an algorithm returns its last one",
+        )
+    return rate
+
+
 @runtime_checkable
 class Controller(Protocol):
     """A rate algorithm at work on one flow."""
@@ -97,4 +110,5 @@ class Controller(Protocol):
 
 
 if TYPE_CHECKING:
-    MakeController = Callable[[Start], Controller]
+    MakeController = Callable[..., Controller]
+    """A class, which takes a `Start`, and parameters with defaults as keyword arguments."""

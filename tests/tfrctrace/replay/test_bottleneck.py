@@ -1,6 +1,7 @@
 """The bottleneck that a trace shows, against the scripts of ns-2's runs, and what others did there."""
 
 import json
+import lzma
 import warnings
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import tfrctrace
 from tfrctrace.errors import UsageError
 from tfrctrace.replay.closed import inference
 from tfrctrace.replay.closed.given import Given, parse_given
-from tfrctrace.replay.closed.observed import Observed
+from tfrctrace.replay.closed.observed import MOST_STEPS, Observed, observe
+from tfrctrace.replay.gathering import Choice, Gathered
+from tfrctrace.replay.tfrc import Chosen
 
 DATA = Path(__file__).parents[2] / "data" / "ns2"
 RUNS = [entry for entry in json.loads((DATA / "dumbbells.json").read_text()) if entry["dumbbell"] == "long"]
@@ -171,6 +174,23 @@ def test_without_round_trip_times_nothing_is_known():
     for finding in (found.capacity_bps, found.base_rtt_ms, found.buffer_bytes, found.random_loss):
         assert finding.value is None
         assert finding.evidence
+
+
+def test_a_round_trip_time_of_nothing_is_none():
+    found = inference.infer(observed(rtts=observed().rtts.with_columns(rtt_ms=pl.lit(0.0))), Given())
+    assert found.base_rtt_ms.value is None
+    assert "clock of the trace is coarse" in found.base_rtt_ms.evidence
+
+
+def test_a_packet_years_later_does_not_take_all_memory(tmp_path):
+    lines = lzma.decompress((DATA / "dumbbell-newreno.tr.xz").read_bytes()).decode().splitlines()
+    late = [f"{event} 1000000000 2 0 tcp 1040 ------- 1 2.0 3.0 9999 9999999" for event in "+-"]
+    (tmp_path / "late.tr").write_text("\n".join([*lines[:4000], *late, ""]))
+    trace = tfrctrace.open(tmp_path / "late.tr")
+    (recorded,) = Gathered(trace).recordings(Choice(), [Chosen()])
+    found = observe(trace, recorded[Chosen()])
+    assert found.end_ns - found.start_ns > 9e17
+    assert found.others.height <= MOST_STEPS + 2
 
 
 def test_a_receiver_sees_no_round_trips():

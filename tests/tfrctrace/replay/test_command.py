@@ -135,3 +135,19 @@ def test_an_algorithm_may_be_registered_by_a_package(run: Callable[..., Any], tm
     assert ",16000.0," in done.out
     wrong = run("replay", "-q", "-a", "stil", TRACE, environment={"PYTHONPATH": str(tmp_path)})
     assert "still" in wrong.err
+
+
+@pytest.mark.parametrize("rate", ["-1.0", 'float("nan")', 'float("inf")'])
+def test_a_rate_that_is_none_is_refused_in_open_loop_too(
+    run: Callable[..., Any], tmp_path: Path, rate: str
+) -> None:
+    (tmp_path / "broken.py").write_text(
+        "from tfrctrace.replay.controller import Allowed\n"
+        "class Broken:\n"
+        "    def __init__(self, start): pass\n"
+        f"    def on_feedback(self, report): return Allowed(x={rate})\n"
+        "    def on_nofeedback(self, time_s, *, is_idle): return self.on_feedback(None)\n"
+    )
+    done = run("replay", "-q", "-a", "broken:Broken", "--format", "json", TRACE)
+    assert done.status == 2
+    assert "at which nothing can be sent" in done.err

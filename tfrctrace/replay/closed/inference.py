@@ -87,6 +87,8 @@ def base_rtt(observed: Observed) -> Finding:
     smallest_ms = observed.rtts["rtt_ms"].min()
     if not isinstance(smallest_ms, float):
         return Finding(None, "no acknowledgement or report gives a round-trip time")
+    if smallest_ms <= 0:
+        return Finding(None, "data and acknowledgement have the same time: the clock of the trace is coarse")
     if observed.vantage == "receiver":
         return Finding(None, "the trace was taken at the receiver, where round trips do not show")
     return Finding(smallest_ms, f"smallest of {observed.rtts.height} round-trip times")

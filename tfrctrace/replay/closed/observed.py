@@ -21,6 +21,9 @@ WINDOW_RTTS: Final = 5
 LEAST_STEP_NS: Final = 100_000
 """Least step: a LAN's round-trip time is of less than one packet."""
 
+MOST_STEPS: Final = 500_000
+"""Steps into which the life of a flow is cut at most: as many as a run of the model has rounds."""
+
 NS_PER_MS: Final = 1_000_000
 BOTH_ENDS: Final = "both"
 
@@ -60,7 +63,8 @@ def observe(trace: Trace, recording: Recording) -> Observed:
     vantage = facts["vantage"]
     rtt_ns, rates = LEAST_STEP_NS, _no_rates()
     if isinstance(smallest_ms, float):
-        rtt_ns = max(round(smallest_ms * NS_PER_MS), LEAST_STEP_NS)
+        least_ns = max(LEAST_STEP_NS, (recording.end_ns - recording.start_ns) // MOST_STEPS)
+        rtt_ns = max(round(smallest_ms * NS_PER_MS), least_ns)
         rates = _rates(trace, recording, rtt_ns, is_two_ended=vantage == BOTH_ENDS)
         rates = rates.with_columns(pl.col("own_bps", "others_bps") * payload_share)
         if vantage != BOTH_ENDS:

@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.errors import UsageError
 from tfrctrace.replay.closed.losses import LossCounter
 from tfrctrace.replay.closed.receiver import LossHistory
-from tfrctrace.replay.controller import Report
-from tfrctrace.replay.tcp.window import initial_window
+from tfrctrace.replay.controller import Report, refuse_impossible
+from tfrctrace.replay.tcp.window import rfc3390_window
 
 if TYPE_CHECKING:
     from tfrctrace.replay.closed.losses import Lost
@@ -63,7 +62,7 @@ class Sender:
         self._arrived_bytes = 0.0
         self._forget_losses()
         # RFC 3390 and RFC 5348 section 4.2 begin with the same
-        self._begin(0.0, 0.0, initial_window(segment_bytes) * segment_bytes / path.base_rtt_s)
+        self._begin(0.0, 0.0, rfc3390_window(segment_bytes) * segment_bytes / path.base_rtt_s)
 
     def _begin(self, time_s: float, queued_bytes: float, rate: float, until_s: float | None = None) -> None:
         self._time_s = time_s
@@ -180,12 +179,7 @@ class Sender:
             most_bytes = self._path.window_bytes
             window_bytes = min(allowed.window_bytes, math.inf if most_bytes is None else most_bytes)
             rate = window_bytes / self._path.rtt_s(queued_bytes)
-        if not 0 <= rate < math.inf:
-            raise UsageError(
-                f"an algorithm allowed itself {rate:g} bytes/s, at which nothing can be sent",
-                hint="a rate is a number from 0 on; without an opinion an algorithm returns its last one",
-            )
-        return rate
+        return refuse_impossible(rate)
 
 
 def _time_of(loss: tuple[Lost, float]) -> float:
