@@ -323,13 +323,16 @@ class ChosenSender(TypedDict):
     variant: str
     segment_bytes: float
     handshake_rtt_s: float | None
-    parameters: Sequence[tuple[str, float]]
+    parameters: Sequence[tuple[str, float | str]]
 
 Array: TypeAlias = npt.NDArray[Any]
 """Numbers one after the other in memory."""
 
 def replay_profiles() -> list[tuple[str, list[str]]]:
     """Return the profiles that a sender may have, each with the parameters that it knows."""
+
+def replay_receiver_parameters() -> list[str]:
+    """Return those parameters that the receiver obeys; they change nothing where reports are known."""
 
 def replay_variants() -> list[str]:
     """Return the kinds of TFRC that a sender may be of."""
@@ -370,8 +373,8 @@ def simulate_reports(
     """
 
 def round_reports(
+    chosen: ChosenSender,
     *,
-    segment_bytes: float,
     start_ns: int,
     sent_s: Array,
     sent_bytes: Array,
@@ -382,7 +385,7 @@ def round_reports(
     sample_rtt_s: Array,
     is_at_receiver: bool,
 ) -> Table:
-    """Return what a TFRC receiver would have reported of a TCP connection, once a round.
+    """Return what the receiver of such a sender would have reported of a TCP connection, once a round.
 
     Arrays are float64, in order of time: data packets with where in the stream they end, losses with where
     they begin (both in packets), round-trip time samples above 0. The table has `time_ns`, `rtt_ms`, `p`

@@ -89,8 +89,17 @@ def replay(
         typer.Option(
             "--tfrc",
             metavar="NAME=VALUE",
-            help="A parameter of the algorithm that is not the default, as q=0.8 or gamma=0.7, or of ns-2's "
-            "agents, as df=0.9; docs/replay.md lists them.",
+            help="A parameter of all kinds of TFRC that is not the default, as q=0.8, or of ns-2's agents, "
+            "as df=0.9; docs/replay.md lists them.",
+        ),
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="ALGORITHM.NAME=VALUE",
+            help="A parameter of one algorithm, as vegas.alpha=1, tfrc.n=16, tfrc-veno.gamma=mix or "
+            "mymodule:MyControl.gain=2; docs/replay.md and docs/models.md list them.",
         ),
     ] = None,
     rtt: Annotated[
@@ -175,12 +184,14 @@ def replay(
     from tfrctrace.parsers.tfrc import parse_parameter
     from tfrctrace.replay.closed.given import parse_given
     from tfrctrace.replay.replayed import wanted
+    from tfrctrace.replay.settings import parse_settings
 
     names = [name.strip() for name in algorithm.split(",") if name.strip()]
     told = [parse_parameter(text) for text in tfrc or ()]
     # a name instead of a number is about the trace: whose rules its own ends obey
     parameters = [(name, value) for name, value in told if not isinstance(value, str)]
-    wanted(names, profile, parameters)  # before anybody waits for the reading
+    settings = parse_settings(setting or ())
+    wanted(names, profile, parameters, settings=settings)  # before anybody waits for the reading
     if loop == "closed":
         _refuse(
             "--loop closed",
@@ -221,6 +232,7 @@ def replay(
             *names,
             profile=profile,
             tfrc=dict(parameters),
+            settings=settings,
             segment_bytes=segment_size,
             flows=flow or None,
             least_packets=least_packets,
@@ -233,6 +245,7 @@ def replay(
         *names,
         profile=profile,
         tfrc=dict(parameters),
+        settings=settings,
         rtt=rtt,
         segment_bytes=segment_size,
         rtt_scales=(1.0, 0.5, 2.0) if sensitivity else (1.0,),

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
 from tfrctrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from tfrctrace.replay.controller import MakeController
+    from tfrctrace.replay.controller import Controller, MakeController, Start
 
 CONTROLLERS: Final = "tfrctrace.controllers"
 """Name of the group of entry points; each names a class."""
@@ -26,6 +26,12 @@ class Algorithm:
 
     name: str
     make: MakeController
+    settings: Mapping[str, float | str] = field(default_factory=dict)
+    """Its parameters that are not the defaults."""
+
+    def begin(self, start: Start) -> Controller:
+        """Return a controller for a flow."""
+        return self.make(start, **self.settings)
 
 
 BUILT_IN: Final[dict[str, str]] = {

@@ -13,7 +13,7 @@ from tfrctrace.replay.sender_losses import with_losses
 from tfrctrace.replay.simulated import simulated_reports
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -85,17 +85,31 @@ class Gathered:
             "flow", "direction", as_dict=True, maintain_order=True
         )
 
-    def recordings(self, choice: Choice, chosen: Chosen) -> Iterator[Recording | Lacking]:
-        """Give each direction that carries data, recorded, or what it lacks.
+    def recordings(
+        self, choice: Choice, receivers: Sequence[Chosen]
+    ) -> Iterator[Mapping[Chosen, Recording] | Lacking]:
+        """Give each direction that carries data, recorded once for each of `receivers`, or what it lacks.
 
-        `chosen` is the sender whose receiver makes the reports that the trace does not show.
+        These are senders whose receivers make the reports that the trace does not show; where it shows them
+        all recordings are the same one.
         """
         for row in self._flows.iter_rows(named=True):
             key = (row["flow"], row["direction"])
             packets = self._packets.get(key)
             if packets is None or (choice.flows is not None and row["flow"] not in choice.flows):
                 continue
-            yield self._recorded(_Flow(row, packets), choice, chosen)
+            flow = _Flow(row, packets)
+            first = self._recorded(flow, choice, receivers[0])
+            if isinstance(first, Lacking):
+                yield first
+            elif first.source == "reports":
+                noted = replace(first, notes=(*first.notes, *_notes_on_receivers(receivers)))
+                yield dict.fromkeys(receivers, noted)
+            else:
+                others = ((one, self._recorded(flow, choice, one)) for one in receivers[1:])
+                # what a flow lacks does not depend on its receiver
+                made = {one: found for one, found in others if isinstance(found, Recording)}
+                yield {receivers[0]: first, **made}
 
     def _recorded(self, flow: _Flow, choice: Choice, chosen: Chosen) -> Recording | Lacking:
         least = max(choice.least_packets, 2)
@@ -113,7 +127,7 @@ class Gathered:
                 self._tcp,
                 flow.facts,
                 flow.packets,
-                segment_bytes=flow.segment_bytes(choice),
+                chosen.for_core(flow.segment_bytes(choice), None),
                 given_rtt_ms=choice.rtt_ms,
                 rtt_scale=choice.rtt_scale,
             )
@@ -201,6 +215,14 @@ class _Flow:
         if choice.segment_bytes is not None or share <= UNEVEN_SHARE:
             return ()
         return (f"{share:.0%} of its packets are far from s = {s:.0f} bytes, with which the equation counts",)
+
+
+def _notes_on_receivers(receivers: Sequence[Chosen]) -> tuple[str, ...]:
+    idle = dict.fromkeys(name for one in receivers for name in one.receiver_parameters)
+    if not idle:
+        return ()
+    names = " and ".join(f"`{name}`" for name in idle)
+    return (f"p is what its receiver reported, which {names} cannot change; `--simulate` makes reports anew",)
 
 
 def _notes_on_end(late: int) -> tuple[str, ...]:

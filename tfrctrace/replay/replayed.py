@@ -8,12 +8,23 @@ from typing import TYPE_CHECKING, Final, TypeVar, get_args
 from tfrctrace.errors import UsageError
 from tfrctrace.replay.arrays import sent_between
 from tfrctrace.replay.catalogue import Algorithm, algorithm_named, algorithm_names
+from tfrctrace.replay.controller import refuse_impossible
 from tfrctrace.replay.gathering import Choice, Gathered, Lacking
 from tfrctrace.replay.loop import drive
-from tfrctrace.replay.tfrc import VARIANTS, Chosen, Profile, choose, parameter_names, run
+from tfrctrace.replay.settings import by_algorithm, checked
+from tfrctrace.replay.tfrc import (
+    VARIANTS,
+    VENO,
+    VENO_PARAMETER,
+    Chosen,
+    Profile,
+    choose,
+    parameter_names,
+    run,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import polars as pl
 
@@ -25,8 +36,6 @@ if TYPE_CHECKING:
 One = TypeVar("One", "Recording", "Lacking")
 
 MTFRC: Final = "mtfrc"
-VENO: Final = "tfrc-veno"
-VENO_PARAMETER: Final = "gamma"
 WIDE_GAMMA: Final = 0.8
 
 
@@ -44,10 +53,13 @@ class Wanted:
     rtt_scales: tuple[float, ...] = (1.0,)
 
     @property
-    def receiver(self) -> Chosen:
-        """The sender whose receiver makes reports where a trace shows none."""
+    def receivers(self) -> list[Chosen]:
+        """The senders whose receivers make reports where a trace shows none.
+
+        Each kind of TFRC has its own; those of controllers in Python come from the first.
+        """
         kinds = (*self.tfrc, *([self.mtfrc] if self.mtfrc else []))
-        return kinds[0] if kinds else Chosen(profile=self.profile)
+        return list(dict.fromkeys(kinds)) or [Chosen(profile=self.profile)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +79,12 @@ def wanted(
     profile: Profile,
     parameters: Iterable[tuple[str, float]],
     rtt_scales: Sequence[float] = (1.0,),
+    settings: Mapping[str, float | str] | None = None,
 ) -> Wanted:
-    """Return the algorithms of these names; raises `UsageError` for what there is not."""
+    """Return the algorithms of these names; raises `UsageError` for what there is not.
+
+    `parameters` are of all kinds of TFRC, `settings` of one algorithm each, such as `vegas.alpha`.
+    """
     names = list(dict.fromkeys(algorithms))
     parameters = tuple(parameters)
     if not names:
@@ -81,18 +97,16 @@ def wanted(
     if any(not 0 < scale < float("inf") for scale in rtt_scales):
         raise UsageError("a round-trip time is scaled with a positive number")
 
-    def kind(variant: str) -> Chosen:
-        own = parameters if variant == VENO else [one for one in parameters if one[0] != VENO_PARAMETER]
-        return choose(variant, profile, own)
+    own = by_algorithm(settings or {}, names)
+
+    def controller(name: str) -> Algorithm:
+        found = algorithm_named(name, others=(*VARIANTS, MTFRC))
+        return replace(found, settings=checked(name, found.make, own[name]))
 
     return Wanted(
-        tfrc=tuple(kind(name) for name in names if name in VARIANTS),
-        mtfrc=kind("tfrc") if MTFRC in names else None,
-        controllers=tuple(
-            algorithm_named(name, others=(*VARIANTS, MTFRC))
-            for name in names
-            if name not in (*VARIANTS, MTFRC)
-        ),
+        tfrc=tuple(choose(name, profile, parameters, own[name]) for name in names if name in VARIANTS),
+        mtfrc=choose("tfrc", profile, parameters, own[MTFRC]) if MTFRC in names else None,
+        controllers=tuple(controller(name) for name in names if name not in (*VARIANTS, MTFRC)),
         profile=profile,
         rtt_scales=tuple(dict.fromkeys(rtt_scales)),
     )
@@ -119,6 +133,11 @@ def _refuse_idle_parameters(
             raise UsageError(f"the profile `{profile}` has no parameter `{name}`")
         if name == VENO_PARAMETER and VENO not in names:
             raise UsageError(f"`{name}` is a parameter of `{VENO}` alone")
+        if name not in tfrc_parameters() and not {*VARIANTS, MTFRC} & {*names}:
+            raise UsageError(
+                f"`{name}` is a parameter of TFRC, of which no kind is replayed",
+                hint="`--set` has those of other algorithms, as `vegas.alpha=1`",
+            )
 
 
 def replay(gathered: Gathered, wanted: Wanted, choice: Choice, bounds: list[Bounds]) -> Replayed:
@@ -129,13 +148,15 @@ def replay(gathered: Gathered, wanted: Wanted, choice: Choice, bounds: list[Boun
     recordings: list[Recording] = []
     lacking: list[Lacking] = []
     for scale in wanted.rtt_scales:
-        for found in gathered.recordings(replace(choice, rtt_scale=scale), wanted.receiver):
+        for found in gathered.recordings(replace(choice, rtt_scale=scale), wanted.receivers):
             if isinstance(found, Lacking):
                 lacking.append(found)
                 continue
-            recordings.append(found)
-            of_flow = _of_flow(found, wanted, bounds)
-            frames += [_completed(name, frame, found, wanted, scale) for name, frame in of_flow]
+            recordings.append(next(iter(found.values())))
+            frames += [
+                _completed(name, frame, recording, wanted, scale)
+                for name, frame, recording in _of_flow(found, wanted, bounds)
+            ]
     none = _schema()
     frame = pl.concat([pl.DataFrame(schema=none), *frames]) if frames else pl.DataFrame(schema=none)
     return Replayed(
@@ -162,14 +183,20 @@ def mac_bounds(wanted: Wanted, network: Scenario | None, zero_ns: int) -> list[B
     return bounds_of(network, zero_ns)
 
 
-def _of_flow(recording: Recording, wanted: Wanted, bounds: list[Bounds]) -> list[tuple[str, pl.DataFrame]]:
-    found = [(chosen.variant, run(chosen, recording)) for chosen in wanted.tfrc]
+def _of_flow(
+    recordings: Mapping[Chosen, Recording], wanted: Wanted, bounds: list[Bounds]
+) -> Iterator[tuple[str, pl.DataFrame, Recording]]:
+    """Give the steps of each algorithm, and the recording with the reports that drove it."""
+    for chosen in wanted.tfrc:
+        yield chosen.variant, run(chosen, recordings[chosen]), recordings[chosen]
     if wanted.mtfrc:
         from tfrctrace.replay.mtfrc import bounded
 
-        found.append((MTFRC, bounded(run(wanted.mtfrc, recording), bounds, recording)))
-    found += [(one.name, _driven(one, recording)) for one in wanted.controllers]
-    return found
+        recording = recordings[wanted.mtfrc]
+        yield MTFRC, bounded(run(wanted.mtfrc, recording), bounds, recording), recording
+    first = next(iter(recordings.values()))
+    for one in wanted.controllers:
+        yield one.name, _driven(one, first), first
 
 
 def _driven(algorithm: Algorithm, recording: Recording) -> pl.DataFrame:
@@ -177,7 +204,7 @@ def _driven(algorithm: Algorithm, recording: Recording) -> pl.DataFrame:
     import polars as pl
 
     schema = _schema()
-    steps = drive(algorithm.make(recording.start), recording)
+    steps = drive(algorithm.begin(recording.start), recording)
     rows = [_row(*step) for step in steps]
     told = ("time_ns", "event", *_TOLD, *_REPORTED)
     return pl.DataFrame(rows, schema={name: schema[name] for name in told}, orient="row")
@@ -190,7 +217,7 @@ _REPORTED: Final = ("p", "rtt_ms", "x_recv_bps")
 def _row(time_ns: int, event: str, report: Report | None, allowed: Allowed) -> tuple[object, ...]:
     """Return a step of a controller in the units of tables."""
     told = (
-        8 * allowed.x,
+        8 * refuse_impossible(allowed.x),
         allowed.mode,
         allowed.reason,
         _scaled(allowed.r_s, 1e3),
@@ -258,6 +285,6 @@ def _first_of_each(items: Iterable[One]) -> tuple[One, ...]:
 def _notes(wanted: Wanted) -> Iterable[str]:
     for chosen in wanted.tfrc:
         gamma = dict(chosen.parameters).get(VENO_PARAMETER, 0.0)
-        if gamma > WIDE_GAMMA:
+        if not isinstance(gamma, str) and gamma > WIDE_GAMMA:
             yield f"TCP Veno never keeps more than {WIDE_GAMMA:g} of its window, and gamma is {gamma:g}"
     yield "open loop: the recorded reports drive each algorithm, whose own rate would have changed them"

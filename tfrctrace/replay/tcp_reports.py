@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.parsers._native import ChosenSender
+
 _KEY: Final = ("flow", "direction")
 
 
@@ -65,13 +67,14 @@ def reports_of(
     tables: TcpTables,
     facts: Mapping[str, object],
     packets: pl.DataFrame,
+    chosen: ChosenSender,
     *,
-    segment_bytes: float,
     given_rtt_ms: float | None,
     rtt_scale: float,
 ) -> Made:
     """Return a report for each round of the direction of a flow that `facts` (its row) are of.
 
+    `chosen` is the sender of TFRC whose receiver would have made them, for packets of the flow's size;
     `given_rtt_ms` is for a capture that shows none.
     """
     import polars as pl
@@ -90,7 +93,7 @@ def reports_of(
         )
     losses = tables.repairs(facts)
     samples = round_trips.samples.with_columns(pl.col("rtt_ms") * rtt_scale)
-    reports = _reports(packets, losses, samples, segment_bytes, facts["vantage"] == "receiver")
+    reports = _reports(packets, losses, samples, chosen, facts["vantage"] == "receiver")
     limits = _of(tables.rounds, facts).select(
         "time_ns", (pl.col("limit") == "application").alias("is_data_limited")
     )
@@ -147,7 +150,7 @@ def _reports(
     packets: pl.DataFrame,
     losses: pl.DataFrame,
     samples: pl.DataFrame,
-    segment_bytes: float,
+    chosen: ChosenSender,
     is_at_receiver: bool,
 ) -> pl.DataFrame:
     import polars as pl
@@ -155,9 +158,10 @@ def _reports(
     from tfrctrace.parsers._native import round_reports
 
     start_ns = int(packets["time_ns"][0])
+    segment_bytes = chosen["segment_bytes"]
     return pl.DataFrame(
         round_reports(
-            segment_bytes=segment_bytes,
+            chosen,
             start_ns=start_ns,
             sent_s=floats(packets["time_ns"] - start_ns, 1e9),
             sent_bytes=floats(packets["payload_bytes"]),

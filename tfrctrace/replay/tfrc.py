@@ -10,7 +10,7 @@ from tfrctrace.replay.arrays import floats, wholes
 from tfrctrace.replay.controller import Allowed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     import polars as pl
 
@@ -23,6 +23,10 @@ Profile = Literal["rfc5348", "rfc3448", "ns2", "linux"]
 VARIANTS: Final = ("tfrc", "tfrc-sp", "ccid4", "tfrc-veno")
 """Kinds of TFRC that follow a profile; ns-2's agent is TFRC alone."""
 
+VENO: Final = "tfrc-veno"
+VENO_PARAMETER: Final = "gamma"
+"""A parameter of `VENO` alone: with another gamma TFRC is not TFRC."""
+
 _UNKNOWN: Final = 2
 """In place of a flag: not known."""
 
@@ -33,7 +37,16 @@ class Chosen:
 
     variant: str = "tfrc"
     profile: Profile = "rfc5348"
-    parameters: tuple[tuple[str, float], ...] = ()
+    parameters: tuple[tuple[str, float | str], ...] = ()
+    """Names and values; of those with one name the last counts."""
+
+    @property
+    def receiver_parameters(self) -> list[str]:
+        """Names of those parameters that are its receiver's."""
+        from tfrctrace.parsers._native import replay_receiver_parameters
+
+        of_receivers = replay_receiver_parameters()
+        return [name for name, _ in self.parameters if name in of_receivers]
 
     def for_core(self, segment_bytes: float, handshake_rtt_s: float | None) -> ChosenSender:
         """Return it for packets of `segment_bytes` payload."""
@@ -46,8 +59,16 @@ class Chosen:
         }
 
 
-def choose(variant: str, profile: Profile, parameters: Iterable[tuple[str, float]]) -> Chosen:
-    """Return a sender with those parameters that its profile has; raises `UsageError` for bad values."""
+def choose(
+    variant: str,
+    profile: Profile,
+    parameters: Iterable[tuple[str, float]],
+    own: Mapping[str, float | str] | None = None,
+) -> Chosen:
+    """Return a sender with those `parameters` that its profile has, and with its `own`.
+
+    Raises `UsageError` for bad values, and for names of `own` that it does not know.
+    """
     from tfrctrace.parsers._native import TfrcSender, replay_profiles
 
     if profile == "ns2" and variant != "tfrc":
@@ -56,7 +77,15 @@ def choose(variant: str, profile: Profile, parameters: Iterable[tuple[str, float
             hint="leave `--profile` out, or choose `rfc3448`",
         )
     known = dict(replay_profiles())[profile]
-    chosen = Chosen(variant, profile, tuple(one for one in parameters if one[0] in known))
+    taken = [name for name in known if name != VENO_PARAMETER or variant == VENO]
+    for name in own or ():
+        if name not in taken:
+            raise UsageError(
+                f"`{variant}` of the profile `{profile}` has no parameter `{name}`",
+                hint=f"it has {', '.join(taken)}",
+            )
+    common = tuple(one for one in parameters if one[0] in taken)
+    chosen = Chosen(variant, profile, (*common, *(own or {}).items()))
     try:
         TfrcSender(chosen.for_core(1460.0, None))
     except ValueError as error:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -160,8 +161,11 @@ def test_a_window_that_keeps_more_of_itself_is_never_slower(made: Any, gamma: fl
         time += step
         rows.append({"t": time, "r_sample": rtt, "p": p, "x_recv": x_recv})
     given_flow = recording(rows, end_s=time)
-    tfrc = run(Chosen(), given_flow)
-    veno = run(Chosen("tfrc-veno", "rfc5348", (("gamma", gamma),)), given_flow)
+    tfrc, veno = (
+        # the slower one's timer runs out at other times
+        run(chosen, given_flow).filter(pl.col("event") == "report")
+        for chosen in (Chosen(), Chosen("tfrc-veno", "rfc5348", (("gamma", gamma),)))
+    )
     assert (veno["x_calc_bps"].fill_null(0) >= tfrc["x_calc_bps"].fill_null(0) * (1 - 1e-12)).all()
 
 

@@ -19,7 +19,7 @@ from tfrctrace.replay.tcp.timer import MAX_RTO_S, RetransmissionTimer
 from tfrctrace.replay.tcp.vegas import Vegas
 from tfrctrace.replay.tcp.veno import Veno
 from tfrctrace.replay.tcp.westwood import Westwood
-from tfrctrace.replay.tcp.window import WindowControl, initial_window
+from tfrctrace.replay.tcp.window import WindowControl, rfc3390_window
 
 VECTORS = Path(__file__).parents[2] / "data" / "vectors"
 TIMERS = json.loads((VECTORS / "rto_rfc6298.json").read_text())
@@ -48,7 +48,7 @@ def in_avoidance(control, cwnd, *, rtt_s=0.1, base_rtt_s=0.1):
 
 @pytest.mark.parametrize(("segment", "window"), [(536, 4), (1095, 4), (1460, 3), (2190, 2), (9000, 2)])
 def test_the_first_window_is_that_of_rfc_3390(segment, window):
-    assert initial_window(segment) == window
+    assert rfc3390_window(segment) == window
 
 
 @pytest.mark.parametrize("entry", TIMERS, ids=lambda entry: f"min_rto={entry['min_rto']}")

@@ -14,7 +14,7 @@ from tfrctrace.replay.gathering import Lacking
 from tfrctrace.replay.tfrc import Tfrc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import polars as pl
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tfrctrace.replay.controller import Controller, Start
     from tfrctrace.replay.recording import Recording
     from tfrctrace.replay.replayed import Wanted
+    from tfrctrace.replay.tfrc import Chosen
     from tfrctrace.trace import Trace
 
 NOTE: Final = (
@@ -56,7 +57,7 @@ class ClosedLoops:
 
 def closed_loops(
     trace: Trace,
-    recordings: Iterable[Recording | Lacking],
+    recordings: Iterable[Mapping[Chosen, Recording] | Lacking],
     wanted: Wanted,
     given: Given,
     *,
@@ -76,8 +77,12 @@ def closed_loops(
     frames = [pl.DataFrame(schema=schema)]
     flows: list[Modelled] = []
     lacking: list[Lacking] = []
-    for recording in recordings:
-        found = recording if isinstance(recording, Lacking) else _modelled(trace, recording, given)
+    for recorded in recordings:
+        if isinstance(recorded, Lacking):
+            lacking.append(recorded)
+            continue
+        # reports do not matter here: the model makes its own
+        found = _modelled(trace, next(iter(recorded.values())), given)
         if isinstance(found, Lacking):
             lacking.append(found)
             continue
@@ -149,7 +154,7 @@ def _rounds(
 
 def _controllers(wanted: Wanted, start: Start) -> Sequence[tuple[str, str | None, Controller]]:
     kinds = [(one.variant, one.profile, Tfrc(start, one)) for one in wanted.tfrc]
-    others = [(one.name, None, one.make(start)) for one in wanted.controllers]
+    others = [(one.name, None, one.begin(start)) for one in wanted.controllers]
     return [*kinds, *others]
 
 

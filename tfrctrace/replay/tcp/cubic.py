@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.replay.tcp.steady import CUBIC_BETA, CUBIC_C
-from tfrctrace.replay.tcp.window import WindowControl
+from tfrctrace.replay.tcp.window import WindowControl, share_kept
 
 if TYPE_CHECKING:
-    from tfrctrace.replay.controller import Start
+    from typing import Unpack
 
-_RENO_INCREASE: Final = 3 * (1 - CUBIC_BETA) / (1 + CUBIC_BETA)
-"""alpha_cubic: with it and beta an AIMD has Reno's mean window (section 4.3)."""
+    from tfrctrace.replay.controller import Start
+    from tfrctrace.replay.tcp.window import WindowParameters
 
 _MOST_GROWTH: Final = 1.5
 """The target is at most this times the window (section 4.2)."""
@@ -20,8 +20,27 @@ _MOST_GROWTH: Final = 1.5
 class Cubic(WindowControl):
     """Concave towards the window of the last loss, flat there, convex beyond; never below Reno's window."""
 
-    def __init__(self, start: Start) -> None:
-        super().__init__(start)
+    def __init__(
+        self,
+        start: Start,
+        *,
+        c: float = CUBIC_C,
+        beta: float = CUBIC_BETA,
+        fast_convergence: float = 1,
+        **window: Unpack[WindowParameters],
+    ) -> None:
+        """Take C in segments/s^3, the share of the window that a loss leaves, and fast convergence or not.
+
+        The Linux of ns-2.35 keeps 0.8 (`tcp_cubic.c` then had 819/1024).
+        """
+        super().__init__(start, **window)
+        if not c > 0 or fast_convergence not in (0, 1):
+            raise ValueError("c is above 0, and fast_convergence 0 or 1")
+        self._c = c
+        self._beta = share_kept("beta", beta)
+        self._converges_fast = bool(fast_convergence)
+        # alpha_cubic: with it and beta an AIMD has Reno's mean window (section 4.3)
+        self._reno_increase = 3 * (1 - beta) / (1 + beta)
         self._w_max = 0.0
         self._w_est = 0.0
         self._period_s = 0.0
@@ -31,17 +50,17 @@ class Cubic(WindowControl):
         """Move to W_cubic a round-trip time ahead (section 4.2), or to Reno's window if that is larger."""
         elapsed_s = self._begin_epoch() if self._elapsed_s is None else self._elapsed_s
         self._elapsed_s = elapsed_s + share * (self.rtt_s or 0.0)
-        target = CUBIC_C * (self._elapsed_s - self._period_s) ** 3 + self._w_max
+        target = self._c * (self._elapsed_s - self._period_s) ** 3 + self._w_max
         # from W_max on it grows as Reno does (section 4.3)
-        self._w_est += share * (_RENO_INCREASE if self._w_est < self._w_max else 1.0)
+        self._w_est += share * (self._reno_increase if self._w_est < self._w_max else 1.0)
         self.cwnd = max(self.cwnd, min(target, _MOST_GROWTH * self.cwnd), self._w_est)
 
     def after_loss(self) -> float:
         """Return beta_cubic of the window; W_max is less than the window if that has not come back to it."""
-        falls = self.cwnd < self._w_max
-        self._w_max = self.cwnd * (1 + CUBIC_BETA) / 2 if falls else self.cwnd
+        falls = self._converges_fast and self.cwnd < self._w_max
+        self._w_max = self.cwnd * (1 + self._beta) / 2 if falls else self.cwnd
         self._elapsed_s = None
-        return self.cwnd * CUBIC_BETA
+        return self.cwnd * self._beta
 
     def after_timeout(self) -> float:
         """Return beta_cubic of the window (section 4.8)."""
@@ -51,5 +70,5 @@ class Cubic(WindowControl):
         """Begin to count the time of congestion avoidance, with K of eq. 2; return 0 s."""
         self._w_max = max(self._w_max, self.cwnd)
         self._w_est = self.cwnd
-        self._period_s = ((self._w_max - self.cwnd) / CUBIC_C) ** (1 / 3)
+        self._period_s = ((self._w_max - self.cwnd) / self._c) ** (1 / 3)
         return 0.0

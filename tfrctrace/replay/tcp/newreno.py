@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfrctrace.replay.tcp.window import MIN_WINDOW, WindowControl
+from tfrctrace.replay.tcp.sack import Sack
+from tfrctrace.replay.tcp.window import MIN_WINDOW
 
 if TYPE_CHECKING:
     from tfrctrace.replay.controller import Report
 
 
-class NewReno(WindowControl):
-    """Additive increase by one segment, multiplicative decrease to one half."""
-
-    def avoid_congestion(self, share: float) -> None:  # noqa: D102
-        self.cwnd += share
-
-    def after_loss(self) -> float:  # noqa: D102
-        return self.cwnd / 2
+class NewReno(Sack):
+    """The same window, but without SACK a round for each repair."""
 
     def recovery_rounds(self, lost_packets: int) -> int:
         """Return a round for each lost segment: each partial acknowledgement repairs one (section 3.2)."""

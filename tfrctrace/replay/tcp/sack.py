@@ -1,15 +1,31 @@
-"""Reno with SACK (RFC 6675): as NewReno, but all losses of a window repaired in one round."""
+"""Reno with SACK (RFC 6675): a segment more per round, half the window after a loss, all repairs in one."""
 
 from __future__ import annotations
 
-from tfrctrace.replay.tcp.window import WindowControl
+from typing import TYPE_CHECKING
+
+from tfrctrace.replay.tcp.window import WindowControl, at_least, share_kept
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from tfrctrace.replay.controller import Start
+    from tfrctrace.replay.tcp.window import WindowParameters
 
 
 class Sack(WindowControl):
-    """Additive increase by one segment, multiplicative decrease to one half."""
+    """Additive increase by one segment, multiplicative decrease to one half (RFC 5681 section 3)."""
+
+    def __init__(
+        self, start: Start, *, increase: float = 1, gamma: float = 0.5, **window: Unpack[WindowParameters]
+    ) -> None:
+        """Take the segments more in a round, and the share of the window that a loss leaves."""
+        super().__init__(start, **window)
+        self._increase = at_least("increase", increase, 0.0)
+        self._gamma = share_kept("gamma", gamma)
 
     def avoid_congestion(self, share: float) -> None:  # noqa: D102
-        self.cwnd += share
+        self.cwnd += self._increase * share
 
     def after_loss(self) -> float:  # noqa: D102
-        return self.cwnd / 2
+        return self._gamma * self.cwnd

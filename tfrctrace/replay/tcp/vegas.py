@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.replay.tcp.window import MIN_WINDOW, WindowControl
+from tfrctrace.replay.tcp.window import MIN_WINDOW, WindowControl, at_least
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from tfrctrace.replay.controller import Start
+    from tfrctrace.replay.tcp.window import WindowParameters
 
 _AFTER_LOSS: Final = 3 / 4
 """What fast retransmission leaves: a loss between two looks at the queue is no sign of much congestion."""
@@ -16,11 +19,19 @@ _AFTER_LOSS: Final = 3 / 4
 class Vegas(WindowControl):
     """Delay-based: diff = cwnd (R - R_min) / R is compared once per round with what may wait."""
 
-    def __init__(self, start: Start, *, alpha: float = 2, beta: float = 4, gamma: float = 1) -> None:
+    def __init__(
+        self,
+        start: Start,
+        *,
+        alpha: float = 2,
+        beta: float = 4,
+        gamma: float = 1,
+        **window: Unpack[WindowParameters],
+    ) -> None:
         """Take alpha, beta and gamma in segments; ns-2's agent has 1, 3 and 1, Linux 2, 4 and 1."""
-        super().__init__(start)
+        super().__init__(start, **window)
         self._alpha = alpha
-        self._beta = beta
+        self._beta = at_least("beta", beta, alpha)
         self._gamma = gamma
         self._rounds = 0.0
 

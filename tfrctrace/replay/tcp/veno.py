@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Final
 from tfrctrace.replay.tcp.window import WindowControl
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from tfrctrace.replay.controller import Start
+    from tfrctrace.replay.tcp.window import WindowParameters
 
 QUEUED_IF_CONGESTED: Final = 3.0
 """beta: segments in the queue from which on the path counts as congested."""
@@ -20,9 +23,11 @@ AFTER_RANDOM_LOSS: Final = 4 / 5
 class Veno(WindowControl):
     """Grows half as fast while N >= beta, and keeps four fifths of the window after a loss with N < beta."""
 
-    def __init__(self, start: Start, *, beta: float = QUEUED_IF_CONGESTED) -> None:
+    def __init__(
+        self, start: Start, *, beta: float = QUEUED_IF_CONGESTED, **window: Unpack[WindowParameters]
+    ) -> None:
         """Take beta in segments."""
-        super().__init__(start)
+        super().__init__(start, **window)
         self._beta = beta
 
     @property

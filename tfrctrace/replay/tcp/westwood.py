@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Final
 from tfrctrace.replay.tcp.window import WindowControl
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from tfrctrace.replay.controller import Allowed, Report, Start
+    from tfrctrace.replay.tcp.window import WindowParameters
 
 _LEAST_WINDOW_S: Final = 0.05
 """A sample of the bandwidth takes a round-trip time, and 50 ms at least."""
@@ -19,8 +22,8 @@ _KEPT: Final = 7 / 8
 class Westwood(WindowControl):
     """Reno's growth; a loss leaves bandwidth times R_min. In open loop that is what the trace's flow had."""
 
-    def __init__(self, start: Start) -> None:
-        super().__init__(start)
+    def __init__(self, start: Start, **window: Unpack[WindowParameters]) -> None:
+        super().__init__(start, **window)
         self._first_filter: float | None = None
         self._bandwidth = 0.0
         self._sampled_bytes = 0.0

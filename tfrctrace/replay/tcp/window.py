@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from tfrctrace.replay.controller import Allowed
 from tfrctrace.replay.tcp.timer import INITIAL_RTO_S, RetransmissionTimer
@@ -19,6 +19,13 @@ _FULL_WINDOW_BYTES: Final = 4380
 """RFC 3390 section 1: the initial window is 4380 bytes, but two segments at least and four at most."""
 
 
+class WindowParameters(TypedDict, total=False):
+    """What any window control may be given beside its own parameters."""
+
+    initial_window: float
+    min_rto_s: float
+
+
 class WindowControl(ABC):
     """A congestion window in segments that is looked at once per round-trip time.
 
@@ -26,14 +33,19 @@ class WindowControl(ABC):
     open loop these are the recorded flow's, but no more than a window has in the time of the report.
     """
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: Start, *, initial_window: float | None = None, min_rto_s: float = 1.0) -> None:
+        """Take the first window in segments, without it RFC 3390's, and the least timeout in seconds.
+
+        RFC 6928 allows 10 segments; Linux and ns-2 wait 0.2 s at least.
+        """
         self.segment_bytes = start.segment_bytes
-        self.cwnd = initial_window(start.segment_bytes)
+        first = rfc3390_window(start.segment_bytes) if initial_window is None else initial_window
+        self.cwnd = at_least("initial_window", first, 1.0)
         self.ssthresh = math.inf
         self.base_rtt_s = math.inf
         """R_min: the smallest round-trip time so far."""
         self.rtt_s = start.handshake_rtt_s
-        self._timer = RetransmissionTimer()
+        self._timer = RetransmissionTimer(min_rto_s=min_rto_s)
         self._recovery_left = 0.0
         self._mode = "slow_start"
         self._reason = "start"
@@ -152,6 +164,20 @@ class WindowControl(ABC):
         )
 
 
-def initial_window(segment_bytes: float) -> float:
+def at_least(name: str, value: float, least: float) -> float:
+    """Return a parameter; raises `ValueError` if it is less than it may be."""
+    if not value >= least:
+        raise ValueError(f"{name} is {value:g}, and at least {least:g}")
+    return value
+
+
+def share_kept(name: str, value: float) -> float:
+    """Return which share of a window is kept; raises `ValueError` for what leaves none, or all of it."""
+    if not 0 < value < 1:
+        raise ValueError(f"{name} is {value:g}, and between 0 and 1")
+    return value
+
+
+def rfc3390_window(segment_bytes: float) -> float:
     """Return the first window in segments: min(4, max(2, 4380 / MSS)) (RFC 3390 eq. 1)."""
     return min(4.0, max(2.0, _FULL_WINDOW_BYTES / segment_bytes))

@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use super::table::Table;
 use crate::columns::replay::{ReplayRows, ReportRows, RoundRows};
 use crate::replay::events::{Loss, Observed, Sample, Sent, round_reports as reports_of};
-use crate::replay::machine::{Decision, Machine, Rules};
-use crate::replay::parameters::{Profile, Refusal, Variant, rules};
+use crate::replay::machine::{Decision, Machine};
+use crate::replay::parameters::{Ends, Profile, RECEIVER_PARAMETERS, Refusal, Value, Variant, ends};
 use crate::replay::run::{RecordedReport, Recording, run};
 use crate::replay::simulate::{Packet, simulate};
 use crate::tfrc::Report;
@@ -48,7 +48,14 @@ struct Chosen {
     variant: String,
     segment_bytes: f64,
     handshake_rtt_s: Option<f64>,
-    parameters: Vec<(String, f64)>,
+    parameters: Vec<(String, Setting)>,
+}
+
+/// What a parameter is set to.
+#[derive(FromPyObject)]
+enum Setting {
+    Number(f64),
+    Word(String),
 }
 
 impl Chosen {
@@ -57,7 +64,7 @@ impl Chosen {
         found.ok_or_else(|| PyValueError::new_err(format!("no profile `{}`", self.profile)))
     }
 
-    fn rules(&self) -> PyResult<Rules> {
+    fn ends(&self) -> PyResult<Ends> {
         let found = Variant::ALL.into_iter().find(|variant| variant.name() == self.variant);
         let variant =
             found.ok_or_else(|| PyValueError::new_err(format!("no algorithm `{}`", self.variant)))?;
@@ -65,17 +72,21 @@ impl Chosen {
             return Err(PyValueError::new_err("packets must have a payload"));
         }
         let profile = self.profile()?;
-        rules(profile, variant, self.segment_bytes, self.handshake_rtt_s, &self.parameters).map_err(
-            |refusal| {
-                PyValueError::new_err(match refusal {
-                    Refusal::Variant => format!("the profile `{}` has no `{}`", self.profile, self.variant),
-                    Refusal::Name(name) => {
-                        format!("the profile `{}` has no parameter `{name}`", self.profile)
-                    }
-                    Refusal::Value(name) => format!("the parameter `{name}` cannot have this value"),
-                })
-            },
-        )
+        let parameters = self.parameters.iter().map(|(name, setting)| {
+            let value = match setting {
+                Setting::Number(number) => Value::Number(*number),
+                Setting::Word(word) => Value::Word(word.clone()),
+            };
+            (name.clone(), value)
+        });
+        let parameters: Vec<_> = parameters.collect();
+        ends(profile, variant, self.segment_bytes, self.handshake_rtt_s, &parameters).map_err(|refusal| {
+            PyValueError::new_err(match refusal {
+                Refusal::Variant => format!("the profile `{}` has no `{}`", self.profile, self.variant),
+                Refusal::Name(name) => format!("the profile `{}` has no parameter `{name}`", self.profile),
+                Refusal::Value(name) => format!("the parameter `{name}` cannot have this value"),
+            })
+        })
     }
 }
 
@@ -83,6 +94,12 @@ impl Chosen {
 #[pyfunction]
 fn replay_profiles() -> Vec<(&'static str, Vec<&'static str>)> {
     Profile::ALL.into_iter().map(|profile| (profile.name(), profile.parameters())).collect()
+}
+
+/// Those parameters that its receiver obeys.
+#[pyfunction]
+fn replay_receiver_parameters() -> Vec<&'static str> {
+    RECEIVER_PARAMETERS.to_vec()
 }
 
 /// The kinds of TFRC that it may be of.
@@ -107,7 +124,7 @@ fn replay(
     sent_ns: &Bound<'_, PyAny>,
     sent_bytes: &Bound<'_, PyAny>,
 ) -> PyResult<Table> {
-    let rules = chosen.rules()?;
+    let rules = chosen.ends()?.rules;
     let mut arrays = Arrays::new(py);
     let (time_ns, rtt_s, p) = (arrays.take(time_ns)?, arrays.take::<f64>(rtt_s)?, arrays.take::<f64>(p)?);
     let (x_recv, limited) = (arrays.take::<f64>(x_recv)?, arrays.take::<u8>(is_data_limited)?);
@@ -144,7 +161,7 @@ fn simulate_reports(
     if !(reverse_s >= 0.0 && reverse_s.is_finite()) {
         return Err(PyValueError::new_err("the way back takes no negative time"));
     }
-    let (rules, receiver) = (chosen.rules()?, chosen.profile()?.receiver());
+    let ends = chosen.ends()?;
     let mut arrays = Arrays::new(py);
     let (number, sent_ns) = (arrays.take::<u64>(number)?, arrays.take::<i64>(sent_ns)?);
     let (arrived_ns, bytes) = (arrays.take::<i64>(arrived_ns)?, arrays.take::<u32>(payload_bytes)?);
@@ -159,19 +176,19 @@ fn simulate_reports(
             is_marked: marked == 1,
         });
         let packets: Vec<Packet> = packets.collect();
-        simulate(&rules, &receiver, &packets, reverse_s)
+        simulate(&ends, &packets, reverse_s)
     });
     Ok(Table::of(ReportRows(reports)))
 }
 
 #[pyfunction]
 #[pyo3(signature = (
-    *, segment_bytes, start_ns, sent_s, sent_bytes, sent_end, loss_s, loss_packet, sample_s, sample_rtt_s, is_at_receiver,
+    chosen, *, start_ns, sent_s, sent_bytes, sent_end, loss_s, loss_packet, sample_s, sample_rtt_s, is_at_receiver,
 ))]
 #[allow(clippy::too_many_arguments)]
 fn round_reports(
     py: Python<'_>,
-    segment_bytes: f64,
+    chosen: Chosen,
     start_ns: i64,
     sent_s: &Bound<'_, PyAny>,
     sent_bytes: &Bound<'_, PyAny>,
@@ -182,6 +199,7 @@ fn round_reports(
     sample_rtt_s: &Bound<'_, PyAny>,
     is_at_receiver: bool,
 ) -> PyResult<Table> {
+    let ends = chosen.ends()?;
     let mut sends = Arrays::new(py);
     let (time, bytes, end) =
         (sends.take::<f64>(sent_s)?, sends.take::<f64>(sent_bytes)?, sends.take::<f64>(sent_end)?);
@@ -195,7 +213,7 @@ fn round_reports(
     // A round that lasts no time would never end.
     let samples = rtts.map(|(time, rtt)| Sample { time, rtt }).filter(|sample| sample.rtt > 0.0).collect();
     let observed = Observed { sent, losses, samples, is_at_receiver };
-    let reports = py.detach(|| reports_of(&observed, segment_bytes));
+    let reports = py.detach(|| reports_of(&observed, chosen.segment_bytes, &ends.receiver));
     Ok(Table::of(RoundRows { reports, start_ns }))
 }
 
@@ -218,7 +236,7 @@ struct TfrcSender {
 impl TfrcSender {
     #[new]
     fn new(chosen: Chosen) -> PyResult<Self> {
-        Ok(Self { state: Mutex::new((Machine::new(&chosen.rules()?, 0.0), 0.0)) })
+        Ok(Self { state: Mutex::new((Machine::new(&chosen.ends()?.rules, 0.0), 0.0)) })
     }
 
     fn on_sent(&mut self, time_s: f64, payload_bytes: u32) {
@@ -254,6 +272,7 @@ impl TfrcSender {
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<TfrcSender>()?;
     module.add_function(wrap_pyfunction!(replay_profiles, module)?)?;
+    module.add_function(wrap_pyfunction!(replay_receiver_parameters, module)?)?;
     module.add_function(wrap_pyfunction!(replay_variants, module)?)?;
     module.add_function(wrap_pyfunction!(replay, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_reports, module)?)?;

@@ -3,8 +3,8 @@
 //! (section 5.4).
 
 use crate::tfrc::EPS_T;
-use crate::tfrc::equation::Equation;
-use crate::tfrc::intervals::{Averaging, LossHistory};
+use crate::tfrc::intervals::LossHistory;
+use crate::tfrc::profile::ReceiverProfile;
 
 /// A data packet as it was seen; times are seconds.
 #[derive(Clone, Copy, Debug)]
@@ -61,14 +61,15 @@ pub struct RoundReport {
     pub p: f64,
 }
 
-/// The reports on all rounds in which data arrived, for packets of `s` bytes.
-pub fn round_reports(observed: &Observed, s: f64) -> Vec<RoundReport> {
+/// The reports that such a receiver would have made on all rounds in which data arrived, for packets of `s`
+/// bytes.
+pub fn round_reports(observed: &Observed, s: f64, profile: &ReceiverProfile) -> Vec<RoundReport> {
     let (Some(first), Some(sample)) = (observed.sent.first(), observed.samples.first()) else {
         return Vec::new();
     };
     let mut rounds = Rounds { observed, next_sample: 0, rtt: sample.rtt, time: first.time };
     let mut arrivals = Arrivals { sent: &observed.sent, next: 0, highest: 0.0 };
-    let mut events = Events::new(s);
+    let mut events = Events::new(s, profile);
     let mut reports = Vec::new();
     let mut has_skipped = false;
     while let Some(next) = arrivals.sent.get(arrivals.next) {
@@ -143,6 +144,7 @@ impl Arrivals<'_> {
 /// Losses as far as they were reported, and the history of their events.
 struct Events {
     s: f64,
+    profile: ReceiverProfile,
     history: LossHistory,
     current: Option<Loss>,
     next: usize,
@@ -150,9 +152,9 @@ struct Events {
 }
 
 impl Events {
-    fn new(s: f64) -> Self {
-        let history = LossHistory::new(Averaging::default());
-        Self { s, history, current: None, next: 0, highest_x_recv: 0.0 }
+    fn new(s: f64, profile: &ReceiverProfile) -> Self {
+        let history = LossHistory::new(profile.averaging);
+        Self { s, profile: *profile, history, current: None, next: 0, highest_x_recv: 0.0 }
     }
 
     /// Take in the next losses up to `time`.
@@ -174,7 +176,9 @@ impl Events {
     /// What stands for the interval before the first loss event (section 6.3.1).
     fn first_interval(&self, rtt: f64) -> f64 {
         let x_target = self.highest_x_recv.max(self.s / (2.0 * rtt));
-        Equation::default().inverse(self.s, rtt, 4.0 * rtt, x_target).map_or(1.0, |inverse| 1.0 / inverse.p)
+        let t_rto = self.profile.t_rto_factor * rtt;
+        let inverse = self.profile.equation.inverse(self.s, rtt, t_rto, x_target);
+        inverse.map_or(1.0, |inverse| 1.0 / inverse.p)
     }
 
     /// The loss event rate when packets up to `highest` arrived.
@@ -187,7 +191,12 @@ impl Events {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tfrc::equation::Equation;
     use proptest::prelude::*;
+
+    fn reports_of(observed: &Observed, s: f64) -> Vec<RoundReport> {
+        round_reports(observed, s, &ReceiverProfile::rfc5348())
+    }
 
     /// 100 packets of 1000 bytes a second for 4 s, and a round-trip time of 100 ms.
     fn observed(losses: &[(f64, f64)]) -> Observed {
@@ -202,19 +211,19 @@ mod tests {
 
     #[test]
     fn test_a_round_reports_what_was_sent_a_round_trip_time_before() {
-        let reports = round_reports(&observed(&[]), 1000.0);
+        let reports = reports_of(&observed(&[]), 1000.0);
         assert!((reports[0].time - 0.1).abs() < 1e-9 && (reports[0].x_recv - 10_000.0).abs() < 1e-6);
         assert!(reports[1..].iter().all(|report| (report.x_recv - 100_000.0).abs() < 10_001.0));
         let bytes: f64 = reports.iter().map(|report| report.x_recv * report.rtt).sum();
         assert!((bytes - 400_000.0).abs() < 1e-3);
         let at_receiver = Observed { is_at_receiver: true, ..observed(&[]) };
-        assert!(round_reports(&at_receiver, 1000.0)[0].x_recv > 90_000.0);
+        assert!(reports_of(&at_receiver, 1000.0)[0].x_recv > 90_000.0);
     }
 
     #[test]
     fn test_losses_within_a_round_trip_time_are_one_event_and_intervals_are_packets() {
         let losses = [(1.0, 100.0), (1.05, 105.0), (2.0, 200.0), (3.0, 300.0)];
-        let reports = round_reports(&observed(&losses), 1000.0);
+        let reports = reports_of(&observed(&losses), 1000.0);
         assert!(reports.iter().filter(|report| report.time < 0.99).all(|report| report.p == 0.0));
         let third = reports.iter().find(|report| report.time > 3.05).unwrap();
         // Two intervals of 100 packets, and the first that stands for 100 packets/s (section 6.3.1).
@@ -227,7 +236,7 @@ mod tests {
     fn test_silence_makes_no_rounds() {
         let mut silent = observed(&[]);
         silent.sent.push(Sent { time: 1e6, bytes: 1000.0, end: 401.0 });
-        let reports = round_reports(&silent, 1000.0);
+        let reports = reports_of(&silent, 1000.0);
         assert!(reports.len() < 45 && (reports[reports.len() - 1].time - 1e6 - 0.1).abs() < 1e-6);
     }
 
@@ -250,7 +259,7 @@ mod tests {
             samples.sort_by(|one, other| one.time.total_cmp(&other.time));
             let total: f64 = sent.iter().map(|sent| sent.bytes).sum();
             let count = sent.len();
-            let reports = round_reports(&Observed { sent, losses, samples, is_at_receiver }, 1460.0);
+            let reports = reports_of(&Observed { sent, losses, samples, is_at_receiver }, 1460.0);
             prop_assert!(reports.len() <= count);
             prop_assert!(reports.iter().all(|report| (0.0..=1.0).contains(&report.p)));
             let reported: f64 = reports.iter().map(|report| report.x_recv * report.rtt).sum();

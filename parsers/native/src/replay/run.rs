@@ -8,6 +8,10 @@ use crate::tfrc::Report;
 /// it is 128 s long, so that this is a day; ns-2 halves without a bound, and long before that to nothing.
 pub(super) const MOST_EXPIRIES: usize = 1000;
 
+/// Expiries in a row that change nothing and are told: an idle sender keeps its rate at each, and where the
+/// round-trip time is short beside the pauses of an application these would be most of all rows.
+const MOST_ALIKE: usize = 32;
+
 /// A report as a trace has it. What is not known is NaN, as in the arrays that Python hands over.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedReport {
@@ -61,6 +65,7 @@ pub fn run(rules: &Rules, recording: &Recording) -> Vec<Row> {
         last_report: 0.0,
         bytes: 0,
         p: 0.0,
+        alike: 0,
     };
     for report in &recording.reports {
         if report.time_ns > recording.end_ns {
@@ -84,6 +89,8 @@ struct Replay<'a> {
     /// Payload sent since the last report.
     bytes: u64,
     p: f64,
+    /// Rows in a row that said what the one before said.
+    alike: usize,
 }
 
 impl Replay<'_> {
@@ -135,10 +142,19 @@ impl Replay<'_> {
             let is_idle = |from: f64, to: f64| is_idle(recording, from, to);
             let Some((due, decision)) = self.machine.expire(time, since, is_idle) else { return };
             self.timer_set = due;
-            let time_ns = nanoseconds(due, recording.start_ns);
-            self.rows.push(Row { time_ns, report: None, decision });
+            let changes = self.rows.last().is_none_or(|last| !is_alike(&last.decision, &decision));
+            self.alike = if changes { 0 } else { self.alike.saturating_add(1) };
+            if self.alike < MOST_ALIKE {
+                let time_ns = nanoseconds(due, recording.start_ns);
+                self.rows.push(Row { time_ns, report: None, decision });
+            }
         }
     }
+}
+
+/// Whether the one decision says what the other did, whenever the timer runs out next.
+fn is_alike(one: &Decision, other: &Decision) -> bool {
+    Decision { timer: other.timer, ..*one } == *other
 }
 
 /// Whether nothing was sent after the one time and until the other, as far as that is known.
@@ -154,7 +170,7 @@ fn is_idle(recording: &Recording, from: f64, to: f64) -> bool {
 mod tests {
     use super::*;
     use crate::replay::machine::{Mode, Reason};
-    use crate::replay::parameters::{Profile, Variant, rules};
+    use crate::replay::parameters::{Profile, Variant, ends};
     use proptest::prelude::*;
 
     const MS: i64 = 1_000_000;
@@ -169,8 +185,8 @@ mod tests {
         sends: Vec<(i64, u32)>,
         end_ns: i64,
     ) -> Vec<Row> {
-        let rules = rules(profile, Variant::Tfrc, 1000.0, None, &[]).unwrap();
-        run(&rules, &Recording { start_ns: 0, end_ns, reports, sends })
+        let ends = ends(profile, Variant::Tfrc, 1000.0, None, &[]).unwrap();
+        run(&ends.rules, &Recording { start_ns: 0, end_ns, reports, sends })
     }
 
     #[test]
@@ -223,6 +239,16 @@ mod tests {
     fn test_reports_after_the_end_find_no_sender() {
         let reports = vec![report(100 * MS, 0.0, 1e4), report(300 * MS, 0.0, 1e4)];
         assert_eq!(replayed(Profile::Rfc3448, reports, Vec::new(), 200 * MS).len(), 1);
+    }
+
+    #[test]
+    fn test_a_timer_that_changes_nothing_makes_few_rows() {
+        // 20 µs away, a packet each 100 ms: the timer of an idle sender runs out a thousand times in between.
+        let first = RecordedReport { r_sample: 20e-6, ..report(MS, 0.01, 1e8) };
+        let sends: Vec<_> = (0..200).map(|n| (n * 100 * MS, 160)).collect();
+        let rows = replayed(Profile::Rfc5348, vec![first], sends, 20_000 * MS);
+        let idle = rows.iter().filter(|row| row.decision.mode == Mode::Idle).count();
+        assert!(idle > MOST_ALIKE && rows.len() < 2000, "{idle} of {}", rows.len());
     }
 
     proptest! {

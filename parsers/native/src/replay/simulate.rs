@@ -4,9 +4,9 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::machine::{Machine, Rules};
+use super::parameters::Ends;
 use super::{nanoseconds, seconds};
 use crate::tfrc::ns2;
-use crate::tfrc::profile::ReceiverProfile;
 use crate::tfrc::receiver::{Feedback, Receiver};
 use crate::tfrc::{DataPacket, Report};
 
@@ -51,12 +51,7 @@ struct Carried {
 
 /// The reports of a receiver that gets `packets` (in order of sending, the first one at time 0), as
 /// `reverse` seconds later they reach a sender with these rules.
-pub fn simulate(
-    rules: &Rules,
-    profile: &ReceiverProfile,
-    packets: &[Packet],
-    reverse: f64,
-) -> Vec<(i64, Report)> {
+pub fn simulate(ends: &Ends, packets: &[Packet], reverse: f64) -> Vec<(i64, Report)> {
     let Some(start_ns) = packets.first().map(|packet| packet.sent_ns) else { return Vec::new() };
     let mut events = Vec::with_capacity(2 * packets.len());
     for (packet, at) in packets.iter().zip(0..) {
@@ -64,11 +59,11 @@ pub fn simulate(
         events.extend(packet.arrived_ns.map(|time_ns| Event { time_ns, is_sent: false, packet: at }));
     }
     events.sort_by_key(|event| (event.time_ns, !event.is_sent));
-    let mut ends = Ends {
+    let mut flow = Flow {
         start_ns,
         reverse,
-        machine: Machine::new(rules, 0.0),
-        receiver: End::new(rules, profile),
+        machine: Machine::new(&ends.rules, 0.0),
+        receiver: End::new(ends),
         carried: HashMap::new(),
         under_way: VecDeque::new(),
         delivered: Vec::new(),
@@ -78,20 +73,21 @@ pub fn simulate(
     };
     for event in &events {
         let time = seconds(event.time_ns, start_ns);
-        ends.deliver_until(time);
-        ends.expire(time);
+        flow.deliver_until(time);
+        flow.expire(time);
         if let Some(packet) = packets.get(event.packet) {
             if event.is_sent {
-                ends.send(event.packet, packet, time)
+                flow.send(event.packet, packet, time)
             } else {
-                ends.arrive(event.packet, packet, time)
+                flow.arrive(event.packet, packet, time)
             }
         }
     }
-    ends.delivered
+    flow.delivered
 }
 
-struct Ends {
+/// The flow as it goes on: data to the receiver, reports back.
+struct Flow {
     start_ns: i64,
     reverse: f64,
     machine: Machine,
@@ -107,7 +103,7 @@ struct Ends {
     has_reported: bool,
 }
 
-impl Ends {
+impl Flow {
     fn send(&mut self, at: usize, packet: &Packet, time: f64) {
         let header = match &mut self.machine {
             Machine::Ns2(sender) => sender.on_data(time, packet.bytes),
@@ -168,9 +164,9 @@ enum End {
 }
 
 impl End {
-    fn new(rules: &Rules, profile: &ReceiverProfile) -> Self {
-        match rules {
-            Rules::Rfc(_) => Self::Rfc(Box::new(Receiver::new(profile)), Vec::new()),
+    fn new(ends: &Ends) -> Self {
+        match &ends.rules {
+            Rules::Rfc(_) => Self::Rfc(Box::new(Receiver::new(&ends.receiver)), Vec::new()),
             Rules::Ns2(parameters) => Self::Ns2(Box::new(Ns2End {
                 receiver: ns2::Receiver::new(parameters),
                 last_report: 0.0,
@@ -243,14 +239,14 @@ impl Ns2End {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replay::parameters::{Profile, Variant, rules};
+    use crate::replay::parameters::{Profile, Variant, ends};
     use proptest::prelude::*;
 
     const MS: i64 = 1_000_000;
 
     fn reports(profile: Profile, packets: &[Packet], reverse: f64) -> Vec<(i64, Report)> {
-        let rules = rules(profile, Variant::Tfrc, 1000.0, None, &[]).unwrap();
-        simulate(&rules, &profile.receiver(), packets, reverse)
+        let ends = ends(profile, Variant::Tfrc, 1000.0, None, &[]).unwrap();
+        simulate(&ends, packets, reverse)
     }
 
     /// A packet each 10 ms for 2 s that takes 30 ms, but for those that are lost.

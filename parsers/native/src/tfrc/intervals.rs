@@ -1,9 +1,14 @@
 //! Loss intervals, their average and the loss event rate (sections 5.3 to 5.5).
 
-/// Closed intervals that count: n.
+/// Closed intervals that count: n as the RFC recommends it (section 5.4).
 pub const N: usize = 8;
-/// Weights of the intervals, the newest first (section 5.4).
-pub const WEIGHTS: [f64; N] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
+/// The largest n that may be asked for.
+pub const MAX_N: usize = 64;
+
+/// Weight of the `i`th newest of `n` intervals: the newer half counts fully (section 5.4).
+fn weight(i: usize, n: usize) -> f64 {
+    if 2 * i < n { 1.0 } else { 2.0 * (n - i) as f64 / (n + 2) as f64 }
+}
 
 /// Which closed intervals the mean with the open one takes in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +23,8 @@ pub enum OpenMean {
 /// How the average is taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Averaging {
+    /// Closed intervals that count, 1 to [`MAX_N`].
+    pub n: usize,
     /// The least weight that history discounting may leave (THRESHOLD, section 5.5); None without it.
     pub discounting: Option<f64>,
     /// Which intervals the mean with the open one takes in.
@@ -28,7 +35,7 @@ pub struct Averaging {
 
 impl Default for Averaging {
     fn default() -> Self {
-        Self { discounting: Some(0.25), open_mean: OpenMean::Replaces, int_intervals: false }
+        Self { n: N, discounting: Some(0.25), open_mean: OpenMean::Replaces, int_intervals: false }
     }
 }
 
@@ -49,15 +56,14 @@ pub struct Mean {
     pub p: f64,
 }
 
-/// The history of one direction: I_1 to I_8, and what discounting has left of their weights.
+/// The history of one direction: I_1 to I_n, and what discounting has left of their weights.
 #[derive(Clone, Debug)]
 pub struct LossHistory {
     averaging: Averaging,
     /// Closed intervals, the newest first.
-    closed: [f64; N],
-    len: usize,
-    /// DF_1 to DF_8.
-    df_i: [f64; N],
+    closed: Vec<f64>,
+    /// DF_1 to DF_n.
+    df_i: Vec<f64>,
     /// DF: of the open interval, until it is closed.
     df: f64,
 }
@@ -65,41 +71,41 @@ pub struct LossHistory {
 impl LossHistory {
     /// No loss event yet.
     pub fn new(averaging: Averaging) -> Self {
-        Self { averaging, closed: [0.0; N], len: 0, df_i: [1.0; N], df: 1.0 }
+        let averaging = Averaging { n: averaging.n.clamp(1, MAX_N), ..averaging };
+        Self { averaging, closed: Vec::new(), df_i: Vec::new(), df: 1.0 }
     }
 
     /// Closed intervals, the newest first.
     pub fn closed(&self) -> &[f64] {
-        &self.closed[..self.len]
+        &self.closed
     }
 
-    /// A loss event ended the open interval at this length: it is I_1 now, and I_8 is forgotten.
+    /// A loss event ended the open interval at this length: it is I_1 now, and I_n is forgotten.
     pub fn close(&mut self, length: f64) {
-        let len = (self.len + 1).min(N);
-        for i in (1..len).rev() {
-            self.closed[i] = self.closed[i - 1];
-            self.df_i[i] = self.df_i[i - 1] * self.df;
-        }
-        self.closed[0] = length;
-        self.df_i[0] = 1.0;
+        let kept = self.averaging.n.saturating_sub(1);
+        self.closed.truncate(kept);
+        self.df_i.truncate(kept);
+        self.df_i.iter_mut().for_each(|df_i| *df_i *= self.df);
+        self.closed.insert(0, length);
+        self.df_i.insert(0, 1.0);
         self.df = 1.0;
-        self.len = len;
     }
 
     /// The average while the open interval is `open` packets long; None before the first loss event,
     /// when p is 0. `counts_open` is whether the open interval may raise it (RFC 4828 section 3.3).
     pub fn mean(&mut self, open: f64, counts_open: bool) -> Option<Mean> {
-        if self.len == 0 {
+        let (n, len) = (self.averaging.n, self.closed.len());
+        if len == 0 {
             return None;
         }
         self.discount(open);
-        let (i_tot1, w_tot1) = self.total(0, self.len, 1.0);
+        let (i_tot1, w_tot1) = self.total(0, len, 1.0);
         let shown = match self.averaging.open_mean {
-            OpenMean::Replaces => self.len - 1,
-            OpenMean::Extends => self.len.min(N - 1),
+            OpenMean::Replaces => len.saturating_sub(1),
+            OpenMean::Extends => len.min(n.saturating_sub(1)),
         };
         let (i_tot, w_tot) = self.total(1, shown, self.df);
-        let (i_tot0, w_tot0) = (open * WEIGHTS[0] + i_tot, WEIGHTS[0] + w_tot);
+        let (i_tot0, w_tot0) = (open * weight(0, n) + i_tot, weight(0, n) + w_tot);
         let closed = i_tot1 / w_tot1;
         let i_mean = if counts_open { closed.max(i_tot0 / w_tot0) } else { closed };
         let i_mean = if self.averaging.int_intervals { i_mean.floor() } else { i_mean };
@@ -111,7 +117,7 @@ impl LossHistory {
     /// History discounting (section 5.5): a long open interval takes weight from the closed ones.
     fn discount(&mut self, open: f64) {
         let Some(threshold) = self.averaging.discounting else { return };
-        let (i_tot, w_tot) = self.total(0, self.len, 1.0);
+        let (i_tot, w_tot) = self.total(0, self.closed.len(), 1.0);
         let m = i_tot / w_tot;
         self.df = if open > 2.0 * m { (2.0 * m / open).max(threshold) } else { 1.0 };
     }
@@ -119,8 +125,9 @@ impl LossHistory {
     /// Weighted sum of the newest `count` closed intervals and sum of their weights, which begin at
     /// `first_weight`.
     fn total(&self, first_weight: usize, count: usize, df: f64) -> (f64, f64) {
-        let weights = WEIGHTS[first_weight..].iter().zip(&self.df_i).map(|(w, df_i)| w * df_i * df);
-        let weighted = self.closed[..count].iter().zip(weights);
+        let n = self.averaging.n;
+        let weights = (first_weight..n).map(|i| weight(i, n)).zip(&self.df_i).map(|(w, df_i)| w * df_i * df);
+        let weighted = self.closed.iter().take(count).zip(weights);
         weighted.fold((0.0, 0.0), |(i_tot, w_tot), (i, w)| (i_tot + i * w, w_tot + w))
     }
 }
@@ -129,13 +136,9 @@ impl LossHistory {
 impl LossHistory {
     /// A history in the middle of its life.
     pub fn with(averaging: Averaging, closed: &[f64], df_i: Option<&[f64]>) -> Self {
-        let mut history = Self::new(averaging);
-        history.len = closed.len();
-        history.closed[..closed.len()].copy_from_slice(closed);
-        if let Some(df_i) = df_i {
-            history.df_i[..df_i.len()].copy_from_slice(df_i);
-        }
-        history
+        let mut df_i = df_i.map(<[f64]>::to_vec).unwrap_or_default();
+        df_i.resize(closed.len(), 1.0);
+        Self { closed: closed.to_vec(), df_i, ..Self::new(averaging) }
     }
 }
 
@@ -153,6 +156,29 @@ mod tests {
         // DF was 2 M / I_0 = 0.5 and is DF_2 now.
         assert_eq!(history.df_i[..2], [1.0, 0.5]);
         assert_eq!(history.mean(0.0, true).unwrap().i_mean, (400.0 + 0.5 * 100.0) / 1.5);
+    }
+
+    #[test]
+    fn test_weights_are_those_that_the_rfc_prints_for_eight_and_fall_alike_for_others() {
+        let weights = |n| (0..n).map(|i| weight(i, n)).collect::<Vec<_>>();
+        // Section 5.4 prints these.
+        assert_eq!(weights(8), [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2]);
+        assert_eq!(weights(2), [1.0, 0.5]);
+        assert_eq!(weights(1), [1.0]);
+        assert!(weights(64).is_sorted_by(|newer, older| newer >= older && *older > 0.0));
+    }
+
+    #[test]
+    fn test_n_intervals_count_and_no_more() {
+        for n in [1, 2, 8, 64] {
+            let mut history = LossHistory::new(Averaging { n, ..Averaging::default() });
+            history.close(1e6);
+            for _ in 0..n {
+                history.close(100.0);
+            }
+            assert_eq!(history.closed(), vec![100.0; n]);
+            assert!((history.mean(0.0, true).unwrap().p * 100.0 - 1.0).abs() < 1e-12);
+        }
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub mod small_packets;
 pub mod tracker;
 #[cfg(test)]
 mod vector_tests;
+pub mod veno;
 
 /// Times closer than this are the same, in seconds: captures have nanoseconds.
 pub const EPS_T: f64 = 1e-9;

@@ -2,7 +2,8 @@
 
 use super::equation::Equation;
 use super::events::EventRule;
-use super::intervals::{Averaging, OpenMean};
+use super::intervals::Averaging;
+use super::sender::initial_window;
 use super::small_packets::LEAST_INTERVAL;
 
 /// What happens to a packet that comes after it was declared lost.
@@ -137,7 +138,7 @@ impl ReceiverProfile {
     pub fn linux() -> Self {
         Self {
             event_rule: EventRule::Ccval,
-            averaging: Averaging { discounting: None, int_intervals: true, open_mean: OpenMean::Replaces },
+            averaging: Averaging { discounting: None, int_intervals: true, ..Averaging::default() },
             ..Self::rfc3448()
         }
     }
@@ -180,6 +181,8 @@ pub struct SenderProfile {
     pub q2: f64,
     /// The longest time between two packets in seconds (section 4.3).
     pub t_mbi: f64,
+    /// The initial window in segments; None takes that of RFC 3390 (section 4.2).
+    pub initial_window: Option<f64>,
     /// What the initial rate follows.
     pub initial_rate: InitialRate,
     /// Whether a sender of RFC 3448 begins with the initial window and not with one packet per second
@@ -191,6 +194,8 @@ pub struct SenderProfile {
     pub handshake_rtt: Option<f64>,
     /// Whether the rate yields to a growing queue (section 4.5).
     pub reduces_oscillations: bool,
+    /// Whether the equation's γ follows what the queue tells of the latest loss events ([`super::veno`]).
+    pub mixes_gamma: bool,
 }
 
 impl SenderProfile {
@@ -205,11 +210,13 @@ impl SenderProfile {
             q: 0.9,
             q2: 0.9,
             t_mbi: 64.0,
+            initial_window: None,
             initial_rate: InitialRate::Fixed,
             opens_with_window: false,
             small_packets: None,
             handshake_rtt: None,
             reduces_oscillations: false,
+            mixes_gamma: false,
         }
     }
 
@@ -221,6 +228,12 @@ impl SenderProfile {
     /// Linux's CCID 3: the same but for the beginning.
     pub fn linux(s: f64) -> Self {
         Self { opens_with_window: true, ..Self::rfc3448(s) }
+    }
+
+    /// W_init in bytes: that of RFC 3390 unless another is asked for (section 4.2).
+    pub fn w_init(&self) -> f64 {
+        let mss = self.mss.unwrap_or(self.s);
+        self.initial_window.map_or_else(|| initial_window(mss), |segments| segments * mss)
     }
 
     /// The highest rate: TFRC for small packets sends at most one each 10 ms.

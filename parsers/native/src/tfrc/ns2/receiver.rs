@@ -57,7 +57,7 @@ impl Receiver {
             discounting: parameters.discount.then_some(parameters.min_discount_ratio),
             // With `smooth_`, its default.
             open_mean: OpenMean::Extends,
-            int_intervals: false,
+            ..Averaging::default()
         };
         Self {
             parameters: *parameters,

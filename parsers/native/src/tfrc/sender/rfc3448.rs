@@ -1,9 +1,10 @@
 //! The sender of RFC 3448, section 4, with errata 270 and 1458.
 
-use super::{Step, initial_window, x_equation};
+use super::{Step, x_equation};
 use crate::tfrc::Report;
 use crate::tfrc::profile::SenderProfile;
 use crate::tfrc::round_trip::RoundTrip;
+use crate::tfrc::veno::GammaMix;
 
 /// Seconds until the nofeedback timer first runs out.
 const FIRST_TIMER: f64 = 2.0;
@@ -26,6 +27,7 @@ pub struct Rfc3448 {
     /// When X was last doubled: tld.
     tld: f64,
     has_report: bool,
+    gamma_mix: Option<GammaMix>,
 }
 
 impl Rfc3448 {
@@ -41,6 +43,7 @@ impl Rfc3448 {
             x_recv: 0.0,
             tld: f64::NEG_INFINITY,
             has_report: false,
+            gamma_mix: profile.mixes_gamma.then(GammaMix::default),
         };
         let handshake_rtt = profile.handshake_rtt.filter(|rtt| *rtt > 0.0 && rtt.is_finite());
         if let Some(rtt) = handshake_rtt.filter(|_| profile.opens_with_window) {
@@ -52,7 +55,7 @@ impl Rfc3448 {
 
     /// The initial window per round-trip time (RFC 4342 section 5).
     fn open(&mut self, time: f64, r: f64) {
-        self.x = initial_window(self.profile.mss.unwrap_or(self.profile.s)) / r;
+        self.x = self.profile.w_init() / r;
         self.tld = time;
     }
 
@@ -75,6 +78,9 @@ impl Rfc3448 {
         };
         self.round_trip = Some(round_trip);
         self.x_recv = report.x_recv;
+        if let Some(mix) = &mut self.gamma_mix {
+            self.profile.equation.gamma = mix.after(report, round_trip.r, self.x, self.profile.s);
+        }
         self.x_calc = x_equation(&self.profile, round_trip.r, report.p);
         let is_first = !std::mem::replace(&mut self.has_report, true);
         if is_first && self.profile.opens_with_window {

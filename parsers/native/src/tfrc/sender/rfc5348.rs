@@ -1,9 +1,10 @@
 //! The sender of RFC 5348, section 4.
 
-use super::{Step, initial_window, x_equation};
+use super::{Step, x_equation};
 use crate::tfrc::Report;
 use crate::tfrc::profile::{InitialRate, SenderProfile};
 use crate::tfrc::round_trip::RoundTrip;
+use crate::tfrc::veno::GammaMix;
 
 /// Seconds until the nofeedback timer first runs out (section 4.2).
 const FIRST_TIMER: f64 = 2.0;
@@ -32,6 +33,7 @@ pub struct Rfc5348 {
     /// W_init/R of the first report.
     initial_rate: f64,
     x_recv_set: XRecvSet,
+    gamma_mix: Option<GammaMix>,
 }
 
 impl Rfc5348 {
@@ -48,6 +50,7 @@ impl Rfc5348 {
             tld: time,
             initial_rate: 0.0,
             x_recv_set: XRecvSet::default(),
+            gamma_mix: profile.mixes_gamma.then(GammaMix::default),
         };
         if let Some(rtt) = profile.handshake_rtt.filter(|rtt| *rtt > 0.0 && rtt.is_finite()) {
             sender.round_trip = Some(RoundTrip::after(None, rtt, profile.q, profile.q2));
@@ -58,21 +61,17 @@ impl Rfc5348 {
 
     /// The first round-trip time is known.
     fn begin(&mut self, time: f64, rtt: f64) {
-        self.initial_rate = self.w_init() / rtt;
+        self.initial_rate = self.profile.w_init() / rtt;
         self.x = self.initial_rate.min(self.profile.highest_rate());
         self.tld = time;
         self.x_recv_set = XRecvSet::unlimited(time);
-    }
-
-    fn w_init(&self) -> f64 {
-        initial_window(self.profile.mss.unwrap_or(self.profile.s))
     }
 
     /// The rate that slow start and idle senders do not fall below.
     fn initial_rate(&self, r: f64) -> f64 {
         match self.profile.initial_rate {
             InitialRate::Fixed => self.initial_rate,
-            InitialRate::Current => self.w_init() / r,
+            InitialRate::Current => self.profile.w_init() / r,
         }
     }
 
@@ -108,6 +107,9 @@ impl Rfc5348 {
         // Step 4: X.
         self.limit(report, r);
         self.p = report.p;
+        if let Some(mix) = &mut self.gamma_mix {
+            self.profile.equation.gamma = mix.after(report, r, self.x, self.profile.s);
+        }
         self.x_bps = x_equation(&self.profile, r, report.p);
         self.update_x(report.time, r);
         // Step 5 is x_inst. Step 6: the timer.
