@@ -331,6 +331,19 @@ Array: TypeAlias = npt.NDArray[Any]
 def replay_profiles() -> list[tuple[str, list[str]]]:
     """Return the profiles that a sender may have, each with the parameters that it knows."""
 
+class LossIntervals:
+    """Loss intervals in packets of such a sender's receiver, and p (RFC 5348 section 5)."""
+
+    def __new__(cls, chosen: ChosenSender) -> LossIntervals: ...
+    def begin(self, x_recv: float, rtt_s: float) -> None:
+        """Take in the first loss event, of which the receive rate (bytes/s) makes the interval before it."""
+
+    def close(self, packets: float) -> None:
+        """Take in another loss event, so many packets after the one before."""
+
+    def p(self, open_packets: float) -> float:
+        """Return the loss event rate, so many packets after the last event; 0 before the first."""
+
 def replay_receiver_parameters() -> list[str]:
     """Return those parameters that the receiver obeys; they change nothing where reports are known."""
 

@@ -141,7 +141,8 @@ def replay(
     stations_seen: Annotated[
         bool,
         typer.Option(
-            "--stations-seen", help="mtfrc: the stations and rates of the trace's own 802.11 frames."
+            "--stations-seen",
+            help="mtfrc: the stations and rates of the trace's own 802.11 frames, or of ns-2's MAC lines.",
         ),
     ] = False,
     downloads: Annotated[
@@ -291,7 +292,7 @@ def _network(
     settings: Settings,
 ) -> Scenario | None:
     """Return who shares the medium, said in one of three ways; None if nothing is said."""
-    from tfrctrace.replay.network import described, observed
+    from tfrctrace.replay.network import described, frames_seen, observed
     from tfrctrace.wlan.population import Description
     from tfrctrace.wlan.scenario import read_scenario
 
@@ -307,7 +308,7 @@ def _network(
             )
         return read_scenario(scenario, settings)
     if stations_seen:
-        return observed(trace.link_samples, settings, trace.zero_ns, downloads=downloads)
+        return observed(frames_seen(trace), settings, trace.zero_ns, downloads=downloads)
     if downloads or settings != Settings():
         raise UsageError(
             "`--downloads`, `--preset` and `--phy` are about the stations of `mtfrc`, and none is named",

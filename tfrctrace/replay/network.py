@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 from tfrctrace.errors import UsageError
 from tfrctrace.wlan.cell import Settings, make_cell
 from tfrctrace.wlan.population import AccessPoint, Population, fastest
-from tfrctrace.wlan.rates import DSSS_MBPS
+from tfrctrace.wlan.rates import DSSS_MBPS, OFDM_MBPS
 from tfrctrace.wlan.scenario import Scenario, Step
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from tfrctrace.trace import Trace
     from tfrctrace.wlan.phy import Phy
     from tfrctrace.wlan.population import Description
     from tfrctrace.wlan.rates import Rate
@@ -27,40 +28,58 @@ def described(description: Description, settings: Settings) -> Scenario:
     return Scenario(cell, (Step(0.0, None, description.population(cell.phy)),))
 
 
-def observed(frames: pl.DataFrame, settings: Settings, zero_ns: int, *, downloads: int = 0) -> Scenario:
-    """Return the network that 802.11 frames show (`Trace.link_samples`), second by second from `zero_ns` on.
+def frames_seen(trace: Trace) -> pl.DataFrame:
+    """Return the frames that tell who sends and how fast: those of a capture, or of ns-2's MAC lines."""
+    from tfrctrace.replay.airtime import frames_in_the_air
 
-    Stations that send data are taken as greedy; who sends from the network's own address is the access point.
+    captured = trace.link_samples
+    return frames_in_the_air(trace.packets()) if captured.is_empty() else captured
+
+
+def observed(frames: pl.DataFrame, settings: Settings, zero_ns: int, *, downloads: int = 0) -> Scenario:
+    """Return the network that 802.11 frames show (`frames_seen`), second by second from `zero_ns` on.
+
+    Stations that send data are taken as greedy; who sends from the network's own address is the access point,
+    which a network without such an address does not have.
     """
     import polars as pl
 
     data = frames.filter(
-        (pl.col("kind") == "data") & pl.col("transmitter").is_not_null() & pl.col("rate_mbps").is_not_null()
+        (pl.col("kind") == "data")
+        & pl.col("transmitter").is_not_null()
+        & pl.col("rate_mbps").is_in([*DSSS_MBPS, *OFDM_MBPS])
     )
     if data.is_empty():
         raise UsageError(
             "no frame of the trace tells at which rate a station sends, so MTFRC's bounds are not known",
-            hint="`--station 11 --station 5.5` or `--scenario FILE` says who is there",
+            hint="a capture with radiotap headers does, or ns-2 with `-macTrace ON`; else say it with "
+            "`--station 11 --station 5.5` or `--scenario FILE`",
         )
     if settings.phy is None:
         # only 802.11b has no other rates than these
         is_b = set(data["rate_mbps"].unique()) <= set(DSSS_MBPS)
         settings = Settings(phy="b" if is_b else "g").or_else(settings)
     cell = make_cell(settings)
+    has_access_point = data["bssid"].null_count() < data.height
     seen = (
         data.with_columns(((pl.col("time_ns") - zero_ns) // WINDOW_NS).alias("window"))
         .group_by("window", "transmitter", maintain_order=True)
         .agg(
             pl.col("rate_mbps").mode().sort().last(),
-            (pl.col("transmitter") == pl.col("bssid")).any().alias("is_access_point"),
+            (pl.col("transmitter") == pl.col("bssid")).any().fill_null(value=False).alias("is_access_point"),
         )
         .sort("window", "transmitter")
     )
-    return Scenario(cell, tuple(_steps(cell.phy, seen, downloads)))
+    if downloads and not has_access_point:
+        raise UsageError("the network that the trace shows has no access point, hence no `--downloads`")
+    return Scenario(cell, tuple(_steps(cell.phy, seen, downloads if has_access_point else None)))
 
 
-def _steps(phy: Phy, seen: pl.DataFrame, downloads: int) -> list[Step]:
-    """Return the populations of all windows, those that are the same in a row as one."""
+def _steps(phy: Phy, seen: pl.DataFrame, downloads: int | None) -> list[Step]:
+    """Return the populations of all windows, those that are the same in a row as one.
+
+    `downloads` is None in a network without an access point.
+    """
     populations: list[tuple[float, Population]] = []
     for (window,), stations in seen.group_by("window", maintain_order=True):
         assert isinstance(window, int)
@@ -74,11 +93,13 @@ def _steps(phy: Phy, seen: pl.DataFrame, downloads: int) -> list[Step]:
     ]
 
 
-def _population(phy: Phy, stations: pl.DataFrame, downloads: int) -> Population:
+def _population(phy: Phy, stations: pl.DataFrame, downloads: int | None) -> Population:
     greedy: list[Rate] = []
     own: list[Rate] = []
     for row in stations.iter_rows(named=True):
         (own if row["is_access_point"] else greedy).append(phy.rate(f"{row['rate_mbps']:g}"))
+    if downloads is None:
+        return Population(greedy=tuple(greedy))
     rate = fastest(own or greedy)
     assert rate is not None
     return Population(greedy=tuple(greedy), access_point=AccessPoint(rate=rate, downloads=downloads))

@@ -133,8 +133,8 @@ class Tfrc:
         """Begin at time 0; without `chosen` TFRC as of RFC 5348."""
         from tfrctrace.parsers._native import TfrcSender
 
-        chosen = chosen or Chosen()
-        self._sender = TfrcSender(chosen.for_core(start.segment_bytes, start.handshake_rtt_s))
+        self.chosen = chosen or Chosen()
+        self._sender = TfrcSender(self.chosen.for_core(start.segment_bytes, start.handshake_rtt_s))
 
     def on_sent(self, time_s: float, payload_bytes: int) -> None:
         """Take notice of a packet; only ns-2's rules depend on it."""

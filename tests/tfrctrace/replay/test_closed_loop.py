@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfrctrace.errors import UsageError
+from tfrctrace.parsers._native import LossIntervals
 from tfrctrace.replay.catalogue import algorithm_named
 from tfrctrace.replay.closed.fluid import MAX_ROUNDS, simulate
 from tfrctrace.replay.closed.path import Background, Path
 from tfrctrace.replay.closed.queue import Queue
-from tfrctrace.replay.closed.receiver import LossHistory, rate_to_p
 from tfrctrace.replay.controller import Allowed, Start
 from tfrctrace.replay.tcp.steady import aimd_pps, newreno_fluid_pps
 from tfrctrace.replay.tcp.vegas import Vegas
-from tfrctrace.replay.tfrc import Tfrc
+from tfrctrace.replay.tfrc import Chosen, Tfrc
 
 RUNS = json.loads((File(__file__).parents[2] / "data" / "ns2" / "dumbbells.json").read_text())
 SEGMENT = 1000
@@ -227,7 +227,9 @@ def test_a_queue_is_what_came_and_did_not_go():
 
 @given(p=st.floats(1e-5, 0.9), rtt_s=st.floats(1e-3, 1))
 def test_the_rate_of_a_loss_event_rate_leads_back_to_it(p, rtt_s):
-    assert rate_to_p(aimd_pps(p, rtt_s), rtt_s) == pytest.approx(p, rel=1e-9)
+    intervals = LossIntervals(Chosen().for_core(1460.0, None))
+    intervals.begin(1460 * aimd_pps(p, rtt_s), rtt_s)
+    assert intervals.p(0.0) == pytest.approx(p, rel=1e-9)
 
 
 def test_loss_intervals_are_those_of_the_vectors():
@@ -238,8 +240,25 @@ def test_loss_intervals_are_those_of_the_vectors():
     for entry in entries:
         if entry["discount"]:
             continue
-        history = LossHistory(open_packets=entry["intervals"][0])
-        history.closed.extend(entry["intervals"][1:9])
-        assert history.p == pytest.approx(entry["expect"]["p"], rel=1e-9)
+        plain = Chosen(parameters=(("discounting", 0.0),))
+        intervals = LossIntervals(plain.for_core(1460.0, None))
+        for packets in reversed(entry["intervals"][1:9]):
+            intervals.close(packets)
+        assert intervals.p(entry["intervals"][0]) == pytest.approx(entry["expect"]["p"], rel=1e-9)
         checked += 1
     assert checked
+
+
+def test_parameters_of_the_receiver_reach_the_model():
+    totals = {
+        n: arrived(
+            simulate(
+                a_path(random_loss=0.01),
+                [Tfrc(START, Chosen(parameters=(("n", float(n)),)))],
+                segment_bytes=SEGMENT,
+                duration_s=60,
+            )[0]
+        )
+        for n in (1, 8)
+    }
+    assert totals[1] != totals[8]

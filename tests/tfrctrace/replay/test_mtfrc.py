@@ -11,8 +11,9 @@ from replay_recordings import recording
 
 import tfrctrace
 from tfrctrace.errors import UsageError
+from tfrctrace.replay.airtime import frames_in_the_air
 from tfrctrace.replay.mtfrc import Bounds, bounded, bounds_of
-from tfrctrace.replay.network import described, observed
+from tfrctrace.replay.network import described, frames_seen, observed
 from tfrctrace.replay.tfrc import Chosen, run
 from tfrctrace.wlan.cell import Settings
 from tfrctrace.wlan.mtfrc import send_rate_bps
@@ -92,6 +93,74 @@ def test_the_frames_of_a_capture_tell_who_is_there_and_how_fast() -> None:
     steps = trace.replay("mtfrc", network=network, rtt="50ms", least_packets=10)
     assert steps["x_t_bps"].drop_nulls().len() > 0
     assert (steps["x_bps"] <= steps["x_t_bps"].fill_null(float("inf"))).all()
+
+
+def test_mac_lines_of_ns_2_tell_who_is_there_and_how_fast_as_the_script_has_it() -> None:
+    # wireless-rates.tcl: 11 Mbit/s; 5.5 and from 2 s on 11; 2 from 1.2 to 2.5 s; the base station is node 1
+    trace = tfrctrace.open(DATA / "ns2" / "wireless-rates.tr.xz")
+    frames = frames_seen(trace)
+    assert set(frames["bssid"]) == {"1"}
+    begin = pl.col("time_ns") < 2 * NS
+    # what the MAC held at 2 s still went at the old rate
+    told = frames.filter(~pl.col("time_ns").is_between(2 * NS, 2 * NS + NS // 100))
+    rates = {
+        (node, early): set(told.filter(pl.col("transmitter") == node, begin == early)["rate_mbps"])
+        for node in "23"
+        for early in (True, False)
+    }
+    assert rates == {("2", True): {11}, ("2", False): {11}, ("3", True): {5.5}, ("3", False): {11}}
+    assert set(frames.filter(pl.col("transmitter") == "4")["rate_mbps"]) == {2}
+    network = observed(frames, Settings(), trace.zero_ns)
+    assert [(step.from_s, [rate.mbps for rate in step.population.greedy]) for step in network.steps] == [
+        (0, [11, 5.5]),
+        (1, [11, 5.5, 2]),
+        (2, [11, 11, 2]),
+        (3, [11, 11]),
+        (4, [11]),
+    ]
+    assert all(step.population.access_point for step in network.steps)
+    steps = trace.replay("mtfrc", profile="ns2", network=network)
+    changes = steps.filter(pl.col("event") == "population", pl.col("flow") == 2)
+    assert changes["time_ns"].to_list() == [NS, 2 * NS, 3 * NS]
+    # less is left for each while a third station is there, and more where the second one is faster
+    x_t = changes["x_t_bps"].to_list()
+    assert x_t[0] < x_t[1] < x_t[2]
+
+
+def test_a_network_of_ns_2_without_a_base_station_has_no_downloads() -> None:
+    air = tfrctrace.open(DATA / "ns2" / "wireless-rates.tr.xz")
+    frames = frames_seen(air).with_columns(bssid=pl.lit(None, dtype=pl.String))
+    assert all(step.population.access_point is None for step in observed(frames, Settings(), 0).steps)
+    with pytest.raises(UsageError, match="no access point"):
+        observed(frames, Settings(), 0, downloads=1)
+
+
+@pytest.mark.parametrize("preamble_bits", [192, 120])
+@pytest.mark.parametrize("mbps", [1, 2, 5.5, 11, 54])
+def test_the_time_in_the_air_tells_the_rate(preamble_bits: int, mbps: float) -> None:
+    # TXTIME of ns-2's Mac/802_11, and 250 m on the way
+    lines = [
+        {
+            "time_ns": 10_000_000 * uid
+            + round(1000 * after * (preamble_bits + (8 * size - preamble_bits) / mbps + 0.8)),
+            "node": str(after),
+            "event": ("sent", "received")[after],
+            "uid": uid,
+            "wire_bytes": size - 58 * after,
+            "payload_bytes": size - 90,
+            "layer": "mac",
+        }
+        for uid, size in enumerate((98, 570, 998, 1110, 1558))
+        for after in (0, 1)
+    ]
+    assert frames_in_the_air([pl.DataFrame(lines)])["rate_mbps"].to_list() == [mbps] * 5
+
+
+def test_ns_2_without_mac_lines_says_what_would_supply_them() -> None:
+    trace = tfrctrace.open(DATA / "ns2" / "wireless-old.tr.gz")
+    with pytest.raises(UsageError, match="at which rate a station sends") as refused:
+        observed(frames_seen(trace), Settings(), trace.zero_ns)
+    assert "-macTrace ON" in str(refused.value.hint)
 
 
 def test_frames_without_rates_tell_nobody() -> None:

@@ -10,6 +10,7 @@ from tfrctrace.replay.closed.losses import LossCounter
 from tfrctrace.replay.closed.receiver import LossHistory
 from tfrctrace.replay.controller import Report, refuse_impossible
 from tfrctrace.replay.tcp.window import rfc3390_window
+from tfrctrace.replay.tfrc import Chosen
 
 if TYPE_CHECKING:
     from tfrctrace.replay.closed.losses import Lost
@@ -54,7 +55,9 @@ class Sender:
         self._on_sent = getattr(controller, "on_sent", None)
         self._path = path
         self._segment_bytes = segment_bytes
-        self._history = LossHistory()
+        # a sender of TFRC has a receiver of its own kind; for others p is what RFC 5348's would report
+        chosen: Chosen = getattr(controller, "chosen", Chosen())
+        self._history = LossHistory(chosen.for_core(segment_bytes, None))
         self._by_chance = LossCounter()
         self._by_queue = LossCounter()
         self._allowed: Allowed | None = None

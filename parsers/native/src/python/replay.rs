@@ -14,6 +14,8 @@ use crate::replay::parameters::{Ends, Profile, RECEIVER_PARAMETERS, Refusal, Val
 use crate::replay::run::{RecordedReport, Recording, run};
 use crate::replay::simulate::{Packet, simulate};
 use crate::tfrc::Report;
+use crate::tfrc::intervals::LossHistory;
+use crate::tfrc::profile::ReceiverProfile;
 
 /// In arrays of whole numbers: not known.
 const UNKNOWN_TIME: i64 = i64::MIN;
@@ -221,7 +223,7 @@ fn round_reports(
 type Told = (f64, f64, &'static str, &'static str, Option<f64>, Option<f64>, Option<f64>);
 
 fn told(decision: &Decision) -> Told {
-    let Decision { x, x_calc, x_limit, r, timer, mode, reason } = *decision;
+    let Decision { x, x_calc, x_limit, x_recv: _, r, timer, mode, reason } = *decision;
     (x, timer, mode.name(), reason.name(), r, x_calc, x_limit)
 }
 
@@ -268,9 +270,46 @@ impl TfrcSender {
     }
 }
 
+/// The loss intervals of one receiver, for who counts packets and finds loss events himself.
+#[pyclass(module = "tfrctrace.parsers._native")]
+struct LossIntervals {
+    /// The lock is never contended: it only makes the class shareable.
+    history: Mutex<LossHistory>,
+    receiver: ReceiverProfile,
+    segment_bytes: f64,
+}
+
+#[pymethods]
+impl LossIntervals {
+    #[new]
+    fn new(chosen: Chosen) -> PyResult<Self> {
+        let receiver = chosen.ends()?.receiver;
+        let history = Mutex::new(LossHistory::new(receiver.averaging));
+        Ok(Self { history, receiver, segment_bytes: chosen.segment_bytes })
+    }
+
+    /// The first loss event, at this receive rate in bytes/s (section 6.3.1).
+    fn begin(&mut self, x_recv: f64, rtt_s: f64) {
+        let interval = self.receiver.first_interval(self.segment_bytes, rtt_s, x_recv);
+        self.close(interval);
+    }
+
+    /// Another one, so many packets after the one before.
+    fn close(&mut self, packets: f64) {
+        self.history.get_mut().unwrap_or_else(PoisonError::into_inner).close(packets);
+    }
+
+    /// The loss event rate, that many packets after the last one; 0 before the first.
+    fn p(&mut self, open_packets: f64) -> f64 {
+        let history = self.history.get_mut().unwrap_or_else(PoisonError::into_inner);
+        history.mean(open_packets, true).map_or(0.0, |mean| mean.p)
+    }
+}
+
 /// Add what this file has to the module.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<TfrcSender>()?;
+    module.add_class::<LossIntervals>()?;
     module.add_function(wrap_pyfunction!(replay_profiles, module)?)?;
     module.add_function(wrap_pyfunction!(replay_receiver_parameters, module)?)?;
     module.add_function(wrap_pyfunction!(replay_variants, module)?)?;

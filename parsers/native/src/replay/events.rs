@@ -176,9 +176,7 @@ impl Events {
     /// What stands for the interval before the first loss event (section 6.3.1).
     fn first_interval(&self, rtt: f64) -> f64 {
         let x_target = self.highest_x_recv.max(self.s / (2.0 * rtt));
-        let t_rto = self.profile.t_rto_factor * rtt;
-        let inverse = self.profile.equation.inverse(self.s, rtt, t_rto, x_target);
-        inverse.map_or(1.0, |inverse| 1.0 / inverse.p)
+        self.profile.first_interval(self.s, rtt, x_target)
     }
 
     /// The loss event rate when packets up to `highest` arrived.

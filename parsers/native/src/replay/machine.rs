@@ -97,6 +97,8 @@ pub struct Decision {
     pub x_calc: Option<f64>,
     /// The limit by what was received; None without one.
     pub x_limit: Option<f64>,
+    /// The largest receive rate that counts: of X_recv_set, or of the latest report alone; None before one.
+    pub x_recv: Option<f64>,
     /// R, seconds; None before the first sample.
     pub r: Option<f64>,
     /// When the nofeedback timer runs out.
@@ -236,7 +238,16 @@ impl Machine {
             Self::Ns2(sender) => (sender.rate, sender.nofeedback_timer()),
         };
         let x_limit = Some(self.limit()).filter(|limit| limit.is_finite());
-        Decision { x, x_calc: self.x_calc(), x_limit, r: self.r(), timer, mode, reason }
+        Decision {
+            x,
+            x_calc: self.x_calc(),
+            x_limit,
+            x_recv: self.x_recv(),
+            r: self.r(),
+            timer,
+            mode,
+            reason,
+        }
     }
 
     /// R, seconds; None before the first sample.
@@ -259,6 +270,15 @@ impl Machine {
             Self::Rfc(sender, _) => sender.recv_limit(),
             Self::Ns2(sender) => sender.recv_limit(),
         }
+    }
+
+    /// What the limit is made of.
+    fn x_recv(&self) -> Option<f64> {
+        let x_recv = match self {
+            Self::Rfc(sender, _) => sender.highest_x_recv(),
+            Self::Ns2(sender) => sender.recv_limit() / 2.0,
+        };
+        Some(x_recv).filter(|x_recv| x_recv.is_finite())
     }
 
     /// What governs x after a report.

@@ -144,6 +144,15 @@ impl ReceiverProfile {
     }
 }
 
+impl ReceiverProfile {
+    /// What the equation makes of a receive rate: the interval before the first loss event (section 6.3.1).
+    pub fn first_interval(&self, s: f64, rtt: f64, x_target: f64) -> f64 {
+        let inverse = self.equation.inverse(s, rtt, self.t_rto_factor * rtt, x_target);
+        let interval = inverse.map_or(1.0, |inverse| 1.0 / inverse.p);
+        if self.averaging.int_intervals { interval.floor() } else { interval }
+    }
+}
+
 /// Whose rules a sender obeys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SenderRules {

@@ -110,10 +110,7 @@ impl LossTracker {
         match self.profile.first_interval {
             FirstInterval::Equation(_) => {
                 let Circumstances { rtt, s, x_target, .. } = *now;
-                let t_rto = self.profile.t_rto_factor * rtt;
-                let inverse = self.profile.equation.inverse(s, rtt, t_rto, x_target);
-                let interval = inverse.map_or(1.0, |inverse| 1.0 / inverse.p);
-                if self.profile.averaging.int_intervals { interval.floor() } else { interval }
+                self.profile.first_interval(s, rtt, x_target)
             }
             FirstInterval::Count => start.saturating_sub(self.record.first().unwrap_or(start)) as f64,
             FirstInterval::Given(interval) => interval,

@@ -82,6 +82,15 @@ impl Sender {
         }
     }
 
+    /// The highest receive rate that the limit is made of: the maximum of X_recv_set, in RFC 3448 the latest.
+    /// Infinite while nothing limits.
+    pub fn highest_x_recv(&self) -> f64 {
+        match self {
+            Self::Rfc5348(sender) => sender.highest_x_recv(),
+            Self::Rfc3448(sender) => sender.highest_x_recv(),
+        }
+    }
+
     /// R; None before the first sample.
     pub fn r(&self) -> Option<f64> {
         self.round_trip().map(|round_trip| round_trip.r)

@@ -91,6 +91,11 @@ impl Rfc3448 {
         self.set_timer(report.time);
     }
 
+    /// X_recv; infinite before the first report.
+    pub fn highest_x_recv(&self) -> f64 {
+        if self.recv_limit.is_finite() { self.x_recv } else { f64::INFINITY }
+    }
+
     fn update_x(&mut self, time: f64, r: f64) {
         self.recv_limit = 2.0 * self.x_recv;
         if let Some(x_calc) = self.x_calc {

@@ -132,6 +132,11 @@ impl Rfc5348 {
         }
     }
 
+    /// The maximum of X_recv_set; infinite while that is not limited.
+    pub fn highest_x_recv(&self) -> f64 {
+        if self.x_recv_set.0.is_empty() { f64::INFINITY } else { self.x_recv_set.max() }
+    }
+
     fn update_x(&mut self, time: f64, r: f64) {
         if let Some(x_bps) = self.x_bps {
             self.x = x_bps.min(self.recv_limit).max(self.floor());

@@ -1,0 +1,98 @@
+"""Who sends in a simulated 802.11 network, and how fast: ns-2's MAC lines tell when a frame was in the air.
+
+A line has no rate, but `Mac/802_11` logs a frame when its transmission starts and when it has arrived; in
+between lie the preamble at 1 Mbit/s and the rest of its bits at the rate of the frame.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.wlan.rates import DSSS_MBPS, OFDM_MBPS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import polars as pl
+
+PREAMBLE_BITS: Final = (192, 120)
+"""PreambleLength_ 144 (ns-2's default) or 72 and PLCPHeaderLength_ 48, all at PLCPDataRate_, 1 Mbit/s, and
+part of the size that a MAC line names. A script has one of them for all nodes."""
+
+LONGEST_WAY_US: Final = 3.0
+"""What the way through the air adds at most: 900 m."""
+
+ROUNDED_US: Final = 0.01
+"""What rounding to the nanosecond may take away."""
+
+FRAMES: Final = ("time_ns", "transmitter", "bssid", "kind", "rate_mbps")
+"""Columns of what is seen, as in the table of frames of a capture (`Trace.link_samples`)."""
+
+
+def frames_in_the_air(packets: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Return a row for each data frame that arrived, with the columns `FRAMES`; empty without MAC lines.
+
+    `transmitter` is the number of a node; `bssid` is that of the base station, a node that has wired links
+    too, and null in a network without any. `rate_mbps` is null where the time in the air is of no such rate.
+    """
+    import polars as pl
+
+    from tfrctrace.parsers.schema import polars_schema
+
+    of_mac = (pl.col("layer") == "mac") & pl.col("event").is_in(["sent", "received"])
+    data = of_mac & (pl.col("payload_bytes") > 0) & pl.col("uid").is_not_null()
+    of_link = (pl.col("layer") == "link") & (pl.col("event") == "dequeued")
+    kinds = polars_schema("packets")
+    schema = {name: kinds[name] for name in ("time_ns", "node", "event", "uid", "wire_bytes")}
+    lines, wireless, wired = [pl.DataFrame(schema=schema)], set[str](), set[str]()
+    for frame in packets:
+        lines.append(frame.filter(data).select(pl.col(name).cast(kind) for name, kind in schema.items()))
+        wireless.update(frame.filter(of_mac)["node"].drop_nulls().unique())
+        wired.update(frame.filter(of_link)["node"].drop_nulls().unique())
+    base_station = min(wired & wireless, default=None)
+    frames = _in_the_air(pl.concat(lines).sort("time_ns", maintain_order=True))
+    return _with_rates(frames).select(
+        pl.col("begins_ns").alias("time_ns"),
+        pl.col("node").alias("transmitter"),
+        pl.lit(base_station, dtype=pl.String).alias("bssid"),
+        pl.lit("data").alias("kind"),
+        "rate_mbps",
+    )
+
+
+def _in_the_air(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return each frame that arrived with when it was sent, for the last time: repeats have the same uid."""
+    import polars as pl
+
+    sent = lines.filter(pl.col("event") == "sent").select(
+        "uid", "node", "wire_bytes", "time_ns", pl.col("time_ns").alias("begins_ns")
+    )
+    arrived = lines.filter(pl.col("event") == "received").select("uid", "time_ns")
+    taken = arrived.join_asof(sent, on="time_ns", by="uid", check_sortedness=False)
+    return taken.drop_nulls("node")
+
+
+def _with_rates(frames: pl.DataFrame) -> pl.DataFrame:
+    """Return the frames with `rate_mbps`, by the preamble that explains most of them."""
+    explained = [frames.with_columns(_rate_mbps(bits).alias("rate_mbps")) for bits in PREAMBLE_BITS]
+    return min(explained, key=_unexplained)
+
+
+def _unexplained(frames: pl.DataFrame) -> int:
+    return frames["rate_mbps"].null_count()
+
+
+def _rate_mbps(preamble_bits: int) -> pl.Expr:
+    """Return the slowest rate of 802.11, in Mbit/s, at which a frame takes no longer than it did.
+
+    Null if the way through the air does not explain the difference.
+    """
+    import polars as pl
+
+    lasts_us = (pl.col("time_ns") - pl.col("begins_ns")) / 1e3
+    rest_bits = 8 * pl.col("wire_bytes").cast(pl.Int64) - preamble_bits
+    found = []
+    for mbps in sorted((*DSSS_MBPS, *OFDM_MBPS)):
+        way_us = lasts_us - preamble_bits - rest_bits / mbps
+        found.append(pl.when(way_us.is_between(-ROUNDED_US, LONGEST_WAY_US)).then(pl.lit(mbps)))
+    return pl.coalesce(found)
