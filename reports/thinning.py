@@ -47,9 +47,14 @@ def _kept(curve: Curve, most: int) -> Iterator[int]:
         breaks = (index for index in indices if curve.values[index] is None)
         yield from islice(breaks, 1)
         for pick, edges in ((min, curve.low or curve.values), (max, curve.high or curve.values)):
-            known = [(edge, index) for index in indices if (edge := edges[index]) is not None]
+            # edges that rounding has made equal may have values that differ: the value decides then
+            known = [
+                (edge, value, index)
+                for index in indices
+                if (edge := edges[index]) is not None and (value := curve.values[index]) is not None
+            ]
             if known:
-                yield pick(known)[1]
+                yield pick(known)[-1]
     yield count - 1
 
 

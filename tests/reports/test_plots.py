@@ -44,8 +44,11 @@ def highest(values):
 def test_thinning_keeps_every_extreme_ring_and_end(curve, most):
     thin = thinned(curve, most)
     assert len(thin.x) <= most + len(curve.marked)
-    # of a curve with a band it is the band's edges that must not be lost
-    if any(value is not None for value in curve.values):
+    known = [value for value in curve.values if value is not None]
+    if known:
+        kept = [value for value in thin.values if value is not None]
+        assert (min(kept), max(kept)) == (min(known), max(known))
+        # of a curve with a band it is the band's edges that must not be lost
         assert lowest(thin.low or thin.values) == lowest(curve.low or curve.values)
         assert highest(thin.high or thin.values) == highest(curve.high or curve.values)
     assert (thin.x[0], thin.x[-1]) == (curve.x[0], curve.x[-1])
@@ -59,6 +62,14 @@ def test_thinning_moves_nothing(curve, most):
     after = dict(zip(thin.x, zip(thin.values, thin.low or thin.values, strict=True), strict=True))
     assert after.items() <= before.items()
     assert list(after) == sorted(after)
+
+
+def test_of_two_edges_that_rounding_made_equal_the_more_extreme_value_stays():
+    # doubles near 2^53 are 2 apart, so one more is the same edge
+    values = (0.0, 2.0**53 + 2, 2.0**53, 0.0, 0.0, 0.0, 0.0)
+    highs = tuple(2.0**53 + 2 if value else 1.0 for value in values)
+    thin = thinned(Curve("c", 1, tuple(map(float, range(7))), values, low=values, high=highs), 5)
+    assert highest(thin.values) == 2.0**53 + 2
 
 
 def test_a_spike_of_one_among_a_million_points_stays():
