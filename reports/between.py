@@ -173,7 +173,7 @@ def _delay_figure(rows: list[dict[str, Any]], bins: pl.DataFrame, start_ns: int 
     rest = f" Not drawn: {counted(left_out, 'direction')} with fewer packets." if left_out else ""
     rings = " A ring marks a bin with a loss between the captures." if any(c.marked for c in curves) else ""
     return Figure(
-        key="delay",
+        key="delay-1",
         title="One-way delay over time",
         description=(
             f"Line chart of {counted(len(curves), 'curve')}; delays from {format_ms(low_ms)} to "

@@ -45,6 +45,16 @@ def test_every_kind_is_drawn_from_a_sample(traces, tmp_path, kind):
     assert (tmp_path / "b.svg").read_bytes() == document
 
 
+def test_the_delay_between_two_captures_is_drawn(run):
+    data = Path(__file__).parents[1] / "data"
+    pair = (
+        data / "captures/linux-relay-loss-snd.pcap.gz",
+        data / "pair/linux-relay-loss-rcv.pcap.gz",
+    )
+    done = run("plot", *pair, "--pair", "--kind", "delay", "-o", "a.svg")
+    assert (done.status, done.err) == (0, "figure written to `a.svg`: One-way delay over time\n")
+
+
 @pytest.mark.parametrize("style", get_args(PaperStyle))
 @pytest.mark.parametrize("width", ["single", "double"])
 def test_files_are_as_wide_as_the_columns_of_the_style(run, tmp_path, style, width):
