@@ -7,8 +7,10 @@ A chart is drawn by `draw` in the colours that it is given: those of a page (`fi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
+
+from tfrctrace.reports.plain import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,6 +92,7 @@ class Look:
 
 def draw(axes: Axes, chart: Chart, look: Look) -> None:
     """Draw a chart on empty axes."""
+    chart = _with_plain_texts(chart)
     scale, unit = _scale(chart)
     _calm(axes, look)
     _DRAWN[chart.kind](axes, chart, look, scale)
@@ -113,9 +116,28 @@ def draw(axes: Axes, chart: Chart, look: Look) -> None:
         axes.legend(fontsize=look.text_pt - 1, frameon=False, labelcolor=look.ink)
 
 
+def _with_plain_texts(chart: Chart) -> Chart:
+    """Return `chart` with names that can stand in any drawing: those of a study may hold anything."""
+    return replace(
+        chart,
+        x_label=plain_text(chart.x_label),
+        y_label=plain_text(chart.y_label),
+        series=tuple(replace(one, label=_in_legend(one.label)) for one in chart.series),
+        categories=tuple(map(plain_text, chart.categories)),
+    )
+
+
+def _in_legend(label: str) -> str:
+    """Return a name that matplotlib shows: what begins with `_` it leaves out of a legend."""
+    shown = plain_text(label)
+    return f" {shown}" if shown.startswith("_") else shown
+
+
 def _characters(axes: Axes, look: Look) -> float:
     """Return how many characters fit below the x axis, each half as wide as it is high."""
-    return _AXIS_SHARE * axes.get_figure(root=True).get_figwidth() * 72 / (look.text_pt * 0.55)  # type: ignore[union-attr]
+    figure = axes.get_figure(root=True)
+    width_in = 0.0 if figure is None else figure.get_figwidth()
+    return _AXIS_SHARE * width_in * 72 / (look.text_pt * 0.55)
 
 
 def _calm(axes: Axes, look: Look) -> None:
@@ -290,12 +312,16 @@ def _errors(series: Series, scale: float) -> list[list[float]] | None:
     """Return how far each interval reaches below and above its value."""
     if not series.low:
         return None
-    below, above = [], []
+    below: list[float] = []
+    above: list[float] = []
     for value, low, high in zip(series.values, series.low, series.high, strict=True):
-        known = value is not None and low is not None and high is not None
-        # a bootstrap interval of a skewed sample may begin above the mean
-        below.append(max((value - low) / scale, 0.0) if known else math.nan)  # type: ignore[operator]
-        above.append(max((high - value) / scale, 0.0) if known else math.nan)  # type: ignore[operator]
+        if value is None or low is None or high is None:
+            below.append(math.nan)
+            above.append(math.nan)
+        else:
+            # a bootstrap interval of a skewed sample may begin above the mean
+            below.append(max((value - low) / scale, 0.0))
+            above.append(max((high - value) / scale, 0.0))
     return [below, above]
 
 

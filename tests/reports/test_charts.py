@@ -152,3 +152,11 @@ def test_on_a_page_every_colour_is_a_class(chart):
     assert "style=" not in svg
     assert "Rates &lt;of&gt; flows" in svg
     assert 'class="chart"' in svg
+
+
+def test_any_name_of_a_study_can_be_drawn_and_stands_in_the_legend():
+    series = (Series(label="_a\x01<b>", x=(0.0,), values=(1.0,)), Series(label="b", x=(0.0,), values=(2.0,)))
+    chart = replace(BARS, x_label="x\x02", y_label="\x1b", series=series, categories=("\ufffe",))
+    root = ElementTree.fromstring(chart_svg(chart, width_px=500, height_px=300, key="k"))
+    shown = "".join(root.itertext())
+    assert all(name in shown for name in (r"_a\x01<b>", r"x\x02", r"\x1b", r"\ufffe"))
