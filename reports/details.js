@@ -58,10 +58,12 @@ for (const table of document.querySelectorAll("table[data-details]")) {
   }
 
   async function toggle(row, button) {
-    const opens = button.getAttribute("aria-expanded") !== "true";
-    button.setAttribute("aria-expanded", String(opens));
-    if (row.details) row.details.hidden = !opens;
-    else await open(row, row.id);
+    const isOpen = () => button.getAttribute("aria-expanded") === "true";
+    button.setAttribute("aria-expanded", String(!isOpen()));
+    // a second click may come before the first has unpacked what it shows
+    row.opening ??= open(row, row.id);
+    await row.opening;
+    row.details.hidden = !isOpen();
   }
 
   if ("DecompressionStream" in window) {

@@ -238,6 +238,17 @@ def test_a_row_opens_and_goes_where_its_flow_goes(show, two_flows, tmp_path):
     assert details.is_hidden()
 
 
+def test_clicking_twice_at_once_opens_one_row_and_closes_it(show, two_flows, tmp_path):
+    page = show(written(two_flows, tmp_path))
+    button = page.locator("#flow-2").get_by_role("button")
+    button.evaluate("button => { button.click(); button.click(); }")
+    page.locator("tr.details").first.wait_for(state="attached")
+    button.click()
+    page.locator("tr.details .u-over").first.wait_for()
+    assert page.locator("tr.details").count() == 1
+    assert button.get_attribute("aria-expanded") == "true"
+
+
 def test_a_row_of_the_losses_leads_to_its_flow(show, sample):
     page = show(sample)
     link = page.locator("#losses tbody a").first
