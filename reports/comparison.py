@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 
 from tfrctrace.errors import printable
+from tfrctrace.reports.plain import markdown_text
 from tfrctrace.reports.units import MISSING
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ COLUMNS: Final = (
 """Of a row: `difference` is B less A with its interval, `effect` Hedges' g."""
 
 _HEADS: Final = ("metric", "group", "A", "B", "B - A", "interval", "effect", "p", "")
-_TEXTS: Final = {0, 1, 8}
+_GROUP: Final = 1
+_TEXTS: Final = {0, _GROUP, 8}
 
 
 def write_comparison(
@@ -89,5 +91,10 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _markdown(rows: Sequence[Sequence[str]]) -> list[str]:
     ruled = ["---" if place in _TEXTS else "---:" for place in range(len(_HEADS))]
-    lines = [rows[0], ruled, *([cell.replace("|", "\\|") for cell in row] for row in rows[1:])]
+    lines = [rows[0], ruled, *map(_with_harmless_group, rows[1:])]
     return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _with_harmless_group(row: Sequence[str]) -> list[str]:
+    """Return the cells of a row of Markdown: the name of a group is the user's, all other words are ours."""
+    return [markdown_text(cell) if place == _GROUP else cell for place, cell in enumerate(row)]

@@ -5,11 +5,10 @@ A verdict is a mapping with the fields of `tfrctrace.gate.verdict.Verdict`.
 
 from __future__ import annotations
 
-import html
 import json
 from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 
-from tfrctrace.reports.plain import plain_text
+from tfrctrace.reports.plain import markdown_text, plain_text
 from tfrctrace.reports.units import MISSING, counted, format_ms, format_rate_bps
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ MOST_ANNOTATIONS: Final = 10
 _ORDER: Final = {"fail": 0, "warn": 1, "pass": 2}
 _MARKS: Final = {"fail": "❌ fail", "warn": "⚠️ warn", "pass": "✅ pass"}
 _HEADS: Final = ("", "check", "value", "limit or baseline", "why")
-_MARKDOWN: Final = str.maketrans({character: f"\\{character}" for character in "\\|`*_[]~"})
 
 
 def gate_status(verdicts: Sequence[Facts]) -> str:
@@ -68,7 +66,7 @@ def write_summary(file: TextIO, verdicts: Sequence[Facts], head: Facts) -> None:
     ordered = sorted(verdicts, key=lambda one: _ORDER[one["effect"]])
     for place, one in enumerate(ordered):
         mark, *cells = _cells(one)
-        line = f"| {' | '.join((_MARKS[mark], *map(_escaped, cells)))} |\n"
+        line = f"| {' | '.join((_MARKS[mark], *map(markdown_text, cells)))} |\n"
         room -= len(line.encode())
         if room < 0:
             text.append(f"\nand {counted(len(ordered) - place, 'check')} more\n")
@@ -129,11 +127,6 @@ def _with_unit(value: float, unit: str) -> str:
     if unit == "bit/s":
         return format_rate_bps(value)
     return format_ms(value) if unit == "ms" else f"{value:.4g} {unit}".rstrip()
-
-
-def _escaped(text: str) -> str:
-    """Return text that Markdown shows as it is: names of files and of labels are in it."""
-    return html.escape(plain_text(text), quote=False).translate(_MARKDOWN)
 
 
 def _command_text(text: str) -> str:

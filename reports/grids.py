@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.reports.parts import Cell, Heading, Row, TableView
-from tfrctrace.reports.plain import plain_text
+from tfrctrace.reports.plain import markdown_text, plain_text
 from tfrctrace.reports.units import MISSING
 
 if TYPE_CHECKING:
@@ -57,9 +56,9 @@ def markdown(grid: Grid) -> str:
     heads = [*grid.axes, *_headings(grid)]
     ruled = ["---", *("---:" for _ in heads[1:])]
     lines = [heads, ruled, *([*axes, *cells] for axes, cells in _texts(grid))]
-    title = _escaped_markdown(grid.title)
+    title = markdown_text(grid.title)
     body = "\n".join(
-        "| " + " | ".join(_escaped_markdown(cell) if line is not ruled else cell for cell in line) + " |"
+        "| " + " | ".join(markdown_text(cell) if line is not ruled else cell for cell in line) + " |"
         for line in lines
     )
     return f"{title}\n\n{body}\n"
@@ -182,7 +181,6 @@ def _estimate(one: Estimate, scale: float) -> str:
     return f"{value:.{decimals}f} ± {half:.{decimals}f}"
 
 
-_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>|#~])")
 _LATEX: Final = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -195,10 +193,6 @@ _LATEX: Final = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
 }
-
-
-def _escaped_markdown(text: str) -> str:
-    return _MARKDOWN.sub(r"\\\1", plain_text(text))
 
 
 def _escaped_latex(text: str) -> str:

@@ -1,12 +1,17 @@
-"""Text that came out of a capture, made harmless for every place where it is shown."""
+"""Text that came out of a capture or from a user, made harmless for every place where it is shown."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Final
 
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
 """Unicode categories that draw nothing but may move the cursor, turn the writing direction or hide text."""
+
+
+_MARKDOWN: Final = str.maketrans({**{sign: f"\\{sign}" for sign in "\\|`*_{}[]#~"}, "<": "&lt;", ">": "&gt;"})
+_ENTITY: Final = re.compile(r"&(?=[#\w])")
 
 
 def plain_text(text: str) -> str:
@@ -18,6 +23,11 @@ def plain_text(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(_visible(character) for character in text)
+
+
+def markdown_text(text: str) -> str:
+    """Return `text` as Markdown of GitHub shows it literally, also in the cell of a table."""
+    return _ENTITY.sub("&amp;", plain_text(text)).translate(_MARKDOWN)
 
 
 def _visible(character: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrctrace.reports.plain import plain_text
+from tfrctrace.reports.plain import markdown_text, plain_text
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,12 @@ def test_the_result_holds_no_control_or_format_character_and_can_be_written(text
     shown = plain_text(text)
     assert not {unicodedata.category(c) for c in shown} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
     shown.encode()
+
+
+def test_markdown_shows_a_text_literally_and_in_one_cell():
+    assert markdown_text(r"a\|b") == r"a\\\|b"
+    assert markdown_text("<b>*_`&amp;[x](y)") == r"&lt;b&gt;\*\_\`&amp;amp;\[x\](y)"
+    assert markdown_text("this & that") == "this & that"
 
 
 @given(st.text(st.characters()))

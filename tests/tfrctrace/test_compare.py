@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tfrctrace.reports.comparison import COLUMNS, write_comparison
+
 DATA = Path(__file__).parents[1] / "data" / "study" / "runs"
 TWO_FLOWS = Path(__file__).parents[2] / "sample_traces" / "two-flows.pcapng.gz"
 
@@ -97,6 +99,14 @@ def test_a_person_reads_a_row_for_each_metric_and_group(compare, form):
     assert any("jain" in line and "one run says nothing of others" in line for line in lines)
     # nothing was lost from sight: a metric without a value is there, with a dash
     assert any("convergence_s" in line for line in lines)
+
+
+def test_the_name_of_a_group_is_one_cell_of_markdown(tmp_path):
+    row = dict.fromkeys(COLUMNS) | {"metric": "jain", "unit": "", "group": "a\\|b<i>"}
+    with open(tmp_path / "a.md", "w+") as file:
+        write_comparison(file, "markdown", [row], {})
+    line = (tmp_path / "a.md").read_text().splitlines()[-1]
+    assert r"| a\\\|b&lt;i&gt; |" in line
 
 
 def test_a_broken_run_is_named_and_the_others_are_compared(compare, tmp_path):
