@@ -274,11 +274,12 @@ def _table(table: TableView, blocks: Mapping[str, str]) -> str:
     marks = " data-sortable" if table.sortable else ""
     if any(row.key in blocks for row in table.rows):
         marks += " data-details"
+    key = _text(table.key)
     tall = " tall" if len(table.rows) > _TALL_ROWS else ""
     rows = "".join(_row(row, table.headings, blocks.get(row.key, "")) for row in table.rows)
     return (
-        f'<div class="scroll{tall}" role="region" aria-labelledby="{table.key}-caption" tabindex="0">'
-        f'<table{marks}><caption><span id="{table.key}-caption">{_prose(table.caption)}</span></caption>'
+        f'<div class="scroll{tall}" role="region" aria-labelledby="{key}-caption" tabindex="0">'
+        f'<table{marks}><caption><span id="{key}-caption">{_prose(table.caption)}</span></caption>'
         f"<thead><tr>{_joined(_heading, table.headings)}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 

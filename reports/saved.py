@@ -6,6 +6,7 @@ JSON; the tables have the columns of `docs/columns.md`.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -32,6 +33,9 @@ _MADE: Final = ("rtt_quantiles", "sequence")
 def save(results: Results, folder: str, *, title: str, version: str) -> None:
     """Write `results` of a report called `title` into `folder`, which is made if it is not there."""
     make_folder(folder)
+    # a folder without the facts is not complete: they go first and come last
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(os.path.join(folder, FACTS_NAME))
     frames = {"flows": results.flows, "bins": results.bins, **results.tables}
     frames |= {name: frame for name in _MADE if (frame := getattr(results, name)) is not None}
     for name, frame in frames.items():
@@ -50,7 +54,6 @@ def save(results: Results, folder: str, *, title: str, version: str) -> None:
         ],
         "metrics": results.measured,
     }
-    # written last: a folder without it is not complete
     with open_text_output(os.path.join(folder, FACTS_NAME)) as text:
         json.dump(document, text, allow_nan=False, indent=1)
         text.write("\n")
