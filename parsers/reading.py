@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tfrctrace.parsers._native import Analysis, Clock, Layout, Problem, Source, SourceSummary, Table
+    from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.parsers.filters import CompiledFilter
     from tfrctrace.parsers.pairing import Pair
 
@@ -83,13 +84,16 @@ class Settings:
     """RTT samples, losses, rounds, reports and the like that are kept of one trace, of each."""
     max_decompressed_bytes: int
     """Where a compressed input is given up as a decompression bomb."""
+    anonymizer: Anonymizer | None = None
+    """What replaces addresses and names in all that is told; problems stay as they are, for who reads."""
 
 
 class StackedTable:
     """The tables of several traces, one below the other."""
 
-    def __init__(self, tables: Sequence[Table]) -> None:
+    def __init__(self, tables: Sequence[Table], anonymizer: Anonymizer | None = None) -> None:
         self._tables = tuple(tables)
+        self._anonymizer = anonymizer
 
     def __len__(self) -> int:
         return sum(map(len, self._tables))
@@ -98,20 +102,22 @@ class StackedTable:
         """Give the rows as dictionaries, few of them at one time."""
         for table in self._tables:
             for start in range(0, len(table), ROWS_AT_ONCE):
-                yield from table.rows(start, min(start + ROWS_AT_ONCE, len(table)))
+                rows = table.rows(start, min(start + ROWS_AT_ONCE, len(table)))
+                yield from map(self._anonymizer.row, rows) if self._anonymizer else rows
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Give the rows as Arrow record batches of bounded size."""
         for table in self._tables:
             for batch in _arrow_batches(table):
                 for start in range(0, batch.num_rows, BATCH_ROWS):
-                    yield batch.slice(start, BATCH_ROWS)
+                    yield from _anonymised(batch.slice(start, BATCH_ROWS), self._anonymizer)
 
     def frame(self) -> pl.DataFrame:
         """Return a data frame, without a copy when there is only one trace."""
         import polars as pl
 
-        return pl.concat([pl.DataFrame(table) for table in self._tables])
+        frame = pl.concat([pl.DataFrame(table) for table in self._tables])
+        return self._anonymizer.frame(frame) if self._anonymizer else frame
 
 
 class Pass:
@@ -179,7 +185,9 @@ class Pass:
             raise self._failure
         analyses = [analysis for analysis in self._results if analysis is not None]
         return Reading(
-            _numbered_through(analyses), [problem for _, problem in sorted(self._refusals.items())]
+            _numbered_through(analyses),
+            [problem for _, problem in sorted(self._refusals.items())],
+            self._settings.anonymizer,
         )
 
     def _work(self) -> None:
@@ -279,14 +287,23 @@ class Pass:
 class Reading:
     """What one pass has collected."""
 
-    def __init__(self, analyses: Sequence[Analysis], problems: Sequence[Problem] = ()) -> None:
+    def __init__(
+        self,
+        analyses: Sequence[Analysis],
+        problems: Sequence[Problem] = (),
+        anonymizer: Anonymizer | None = None,
+    ) -> None:
         """Take analyses whose flows are numbered through, and what is to be said beyond their problems."""
         self._analyses = tuple(analyses)
+        self._anonymizer = anonymizer
         self._flows = [one.flows for one in analyses]
-        self.sources: list[SourceSummary] = [source for one in analyses for source in one.sources]
-        for source in self.sources:
+        sources = [source for one in analyses for source in one.sources]
+        for source in sources:
             _name_place(source)
+        self.sources: list[SourceSummary] = list(map(anonymizer.summary, sources) if anonymizer else sources)
         self.problems: list[Problem] = [*problems, *(problem for one in analyses for problem in one.problems)]
+        self.is_empty_handed = not _was_read(sources, self.problems)
+        """Whether every input has an error and not one packet could be read."""
 
     @property
     def flow_count(self) -> int:
@@ -299,18 +316,13 @@ class Reading:
         return next((one.clock for one in self._analyses), None)
 
     @property
-    def is_empty_handed(self) -> bool:
-        """Whether every input has an error and not one packet could be read."""
-        return not _was_read(self.sources, self.problems)
-
-    @property
     def bin_widths_ns(self) -> set[int]:
         """Widths of the bins of the traces; the core chooses one for each trace."""
         return {one.bins.rows(0, 1)[0]["width_ns"] for one in self._analyses if len(one.bins)}
 
     def table(self, name: TableName) -> StackedTable:
         """Return a table over all traces. It is empty if the pass did not collect it."""
-        return StackedTable(self._tables(name))
+        return StackedTable(self._tables(name), self._anonymizer)
 
     def _tables(self, name: TableName) -> list[Table]:
         # the core calls its tables by the same names
@@ -369,7 +381,7 @@ class PacketBatches:
             )
             while (table := reader.next_batch(BATCH_ROWS)) is not None:
                 for batch in _arrow_batches(table):
-                    yield _with_flows_after(batch, flows_before)
+                    yield from _anonymised(_with_flows_after(batch, flows_before), settings.anonymizer)
         except FilterError as error:
             self.problems.append(_filter_refused([name], error))
             return 0
@@ -437,6 +449,13 @@ def _arrow_batches(table: Table) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     return iter(pa.RecordBatchReader.from_stream(table))
+
+
+def _anonymised(batch: pa.RecordBatch, anonymizer: Anonymizer | None) -> Iterator[pa.RecordBatch]:
+    if anonymizer is None:
+        yield batch
+    else:
+        yield from anonymizer.batches(batch)
 
 
 def _with_flows_after(batch: pa.RecordBatch, flows_before: int) -> pa.RecordBatch:

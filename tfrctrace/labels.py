@@ -11,7 +11,7 @@ from tfrctrace.errors import UsageError, input_problem
 from tfrctrace.origins import begin_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import polars as pl
 
@@ -45,12 +45,19 @@ class Rule:
     conditions: tuple[Condition, ...]
 
 
-def parse_rule(text: str) -> Rule:
-    """Return the rule that `text` describes. Raises `UsageError` if it is none, or names no time."""
+def parse_rule(text: str, called: Callable[[str], str] | None = None) -> Rule:
+    """Return the rule that `text` describes. Raises `UsageError` if it is none, or names no time.
+
+    `called` says what hosts are called in the tables, if not by their addresses.
+    """
     label, equals, rest = (part.strip() for part in text.partition("="))
     conditions = _split(rest)
     if not label or not equals or not all(_is_condition(words) for words in conditions):
         raise UsageError(f"`{text}` is no rule for a label", hint=_SYNTAX)
+    if called is not None:
+        conditions = tuple(
+            (*words[:-1], called(words[-1])) if "host" in words[:-1] else words for words in conditions
+        )
     return Rule(text, label, conditions)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.measuring import Basis, Measured
     from tfrctrace.parsers._native import Clock, Problem, SourceSummary
+    from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.parsers.reading import PacketBatches, Pass, Reading, Settings, StackedTable, TableName
     from tfrctrace.parsers.sources import Inputs
     from tfrctrace.replay.closed.run import ClosedLoops
@@ -79,6 +80,7 @@ def open(
     pair: bool = False,
     clock_offset: str | None = None,
     bin_width: str | None = None,
+    anonymize: bool | bytes = False,
     max_flows: int = MAX_FLOWS,
     max_samples: int = MAX_SAMPLES,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
@@ -97,8 +99,10 @@ def open(
     as `{"df": 0.9}`. Several files are separate traces, with flows numbered through; with `join` they are one
     trace that was rotated, with `pair` two captures of the same packets at two places of their path. The
     second one's clock is ahead by `clock_offset` (such as `"-2.5s"`, or `"0s"` for one clock), else that is
-    estimated. `bin_width` such as `"10ms"` sets the width of `Trace.bins`. `max_flows` and `max_samples`
-    bound the memory, `max_decompressed_bytes` the size of a compressed input.
+    estimated. `bin_width` such as `"10ms"` sets the width of `Trace.bins`. With `anonymize` all that the
+    trace tells has other addresses and names (docs/anonymity.md), with a key of at least 16 bytes the same
+    ones each time. `max_flows` and `max_samples` bound the memory, `max_decompressed_bytes` the size of a
+    compressed input.
 
     Raises `FilterError` for a wrong filter, and `InputError` (here or at the first question) if none of the
     inputs can be read. If some can, or with a reservation, a `TfrctraceWarning` says so.
@@ -138,6 +142,7 @@ def open(
         max_flows=max_flows,
         max_samples=max_samples,
         max_decompressed_bytes=max_decompressed_bytes,
+        anonymizer=_anonymizer(anonymize),
     )
     inputs = find_inputs([os.fspath(path) for path in named], join=join)
     if pair:
@@ -147,6 +152,14 @@ def open(
         settings,
         bin_ns=None if bin_width is None else parse_duration_ns(bin_width),
     )
+
+
+def _anonymizer(anonymize: bool | bytes) -> Anonymizer | None:
+    if anonymize is False:
+        return None
+    from tfrctrace.parsers.anonymity import Anonymizer
+
+    return Anonymizer(None if anonymize is True else anonymize)
 
 
 def _one_of(known: list[str], name: str | None, what: str) -> str | None:
@@ -206,9 +219,10 @@ class Trace:
         self._gathered: Gathered | None = None
         self._was_streamed = False
         self._was_told = False
+        self._names()  # numbers of anonymous inputs are in their order
 
     def __repr__(self) -> str:
-        names = self._inputs.names
+        names = self._names()
         what = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
         if not self._readings:
             return f"<Trace of {what}, not read yet>"
@@ -317,7 +331,13 @@ class Trace:
     @property
     def warnings(self) -> list[Problem]:
         """What was wrong with the inputs, as facts; `tfrctrace.errors.describe` makes words of them."""
-        return self._inputs.problems + self._any_reading().problems
+        problems = self._inputs.problems + self._any_reading().problems
+        anonymizer = self._settings.anonymizer
+        if anonymizer is None:
+            return problems
+        from tfrctrace.parsers.anonymity import anonymised_note
+
+        return [*map(anonymizer.problem, problems), anonymised_note()]
 
     def throughput(self, width: str) -> pl.DataFrame:
         """Return throughput and goodput (bit/s) of each flow and direction in bins of `width`, as `"500ms"`.
@@ -401,7 +421,9 @@ class Trace:
             weights=weight or {},
             step_ns=None if step is None else parse_duration_ns(step),
         )
-        rules = [parse_rule(text) for text in labels]
+        anonymizer = self._settings.anonymizer
+        hosts = anonymizer.host if anonymizer else None
+        rules = [parse_rule(text, hosts) for text in labels]
         window_ns = parse_duration_ns(window)
         warmup_ns = 0 if warmup is None else parse_duration_ns(warmup)
         base_ns = base_width_ns(window_ns)
@@ -668,10 +690,15 @@ class Trace:
     @property
     def name(self) -> str:
         """What the trace is called in a title: the file's name, or how many files there are."""
-        names = self._inputs.names
+        names = self._names()
         if self._inputs.is_standard_input:
             return "standard input"
         return os.path.basename(names[0]) if len(names) == 1 else f"{len(names)} captures"
+
+    def _names(self) -> list[str]:
+        """Return the names of the inputs as they may be told."""
+        anonymizer = self._settings.anonymizer
+        return list(map(anonymizer.source, self._inputs.names)) if anonymizer else self._inputs.names
 
     def table(self, name: TableName) -> StackedTable:
         """Return a table as the core made it: rows or Arrow batches, without a data frame."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from tfrctrace.commands.options import (
+    Anonymize,
+    AnonymizeKey,
     ClockOffset,
     Dissect,
     Filter,
@@ -110,6 +112,8 @@ def convert(
     max_flows: MaxFlows = MAX_FLOWS,
     max_samples: MaxSamples = None,
     max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
+    anonymize: Anonymize = False,
+    anonymize_key: AnonymizeKey = None,
     strict: Strict = False,
     quiet: Quiet = False,
 ) -> int:
@@ -151,6 +155,8 @@ def convert(
         max_samples=max_samples or MAX_SAMPLES,
         max_decompressed_bytes=max_decompressed_bytes,
         bin_ns=None if bin_width is None else parse_duration_ns(bin_width),
+        anonymize=anonymize,
+        anonymize_key=anonymize_key,
     )
     if what == "packets":
         _write_packets(trace, console, output, chosen)

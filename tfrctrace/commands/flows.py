@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from tfrctrace.commands.options import (
+    Anonymize,
+    AnonymizeKey,
     ClockOffset,
     Dissect,
     Filter,
@@ -94,6 +96,8 @@ def flows(
     clock_offset: ClockOffset = None,
     max_flows: MaxFlows = MAX_FLOWS,
     max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
+    anonymize: Anonymize = False,
+    anonymize_key: AnonymizeKey = None,
     strict: Strict = False,
     quiet: Quiet = False,
 ) -> int:
@@ -125,6 +129,8 @@ def flows(
         max_flows=max_flows,
         max_decompressed_bytes=max_decompressed_bytes,
         meanwhile=_load_table if chosen == "table" else None,
+        anonymize=anonymize,
+        anonymize_key=anonymize_key,
     )
     reading = trace.read("flows")
     if chosen == "table":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 
     from tfrctrace.console import Console
     from tfrctrace.parsers._native import Layout
+    from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.parsers.filters import CompiledFilter
     from tfrctrace.parsers.pairing import Pair as PairSettings
     from tfrctrace.parsers.reading import Pass
     from tfrctrace.parsers.tfrc import TfrcParameters
+
+_MOST_KEY_BYTES: Final = 65_536
+"""Of a file with a key that are read: it may be a device that has no end."""
 
 _TRACES = typer.Argument(
     metavar="TRACE",
@@ -142,6 +146,23 @@ Step = Annotated[
     ),
 ]
 
+Anonymize = Annotated[
+    bool,
+    typer.Option(
+        "--anonymize",
+        help="Tell other addresses and names than the real ones; networks stay together. The key is that of "
+        "--anonymize-key or in TFRCTRACE_ANONYMIZE_KEY, else a new one.",
+    ),
+]
+AnonymizeKey = Annotated[
+    str | None,
+    typer.Option(
+        "--anonymize-key",
+        metavar="FILE",
+        help="Anonymize with the bytes of FILE, 16 at least, as key: the same addresses become the same.",
+    ),
+]
+
 Strict = Annotated[
     bool, typer.Option("--strict", help="Treat every warning about an input as an error (exit status 3).")
 ]
@@ -186,6 +207,8 @@ def open_trace(
     max_samples: int = MAX_SAMPLES,
     max_decompressed_bytes: int,
     bin_ns: int | None = None,
+    anonymize: bool = False,
+    anonymize_key: str | None = None,
     meanwhile: Callable[[], None] | None = None,
 ) -> Trace:
     """Return the trace that the options describe, which tells `console` what happens while it is read.
@@ -217,6 +240,7 @@ def open_trace(
         max_flows=max_flows,
         max_samples=max_samples,
         max_decompressed_bytes=max_decompressed_bytes,
+        anonymizer=_anonymizer(anonymize_key, console) if anonymize or anonymize_key is not None else None,
     )
     inputs = find_inputs(traces, join=join)
     if pair:
@@ -234,6 +258,29 @@ def open_trace(
         watch=watch,
         on_problems=console.tell,
     )
+
+
+_KEY_VARIABLE: Final = "TFRCTRACE_ANONYMIZE_KEY"
+
+
+def _anonymizer(key_file: str | None, console: Console) -> Anonymizer:
+    """Return what anonymises with the key of a file, else of the environment, else a new one."""
+    from tfrctrace.parsers.anonymity import Anonymizer
+
+    if key_file is not None:
+        try:
+            with open(key_file, "rb") as file:
+                return Anonymizer(file.read(_MOST_KEY_BYTES))
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise UsageError(f"the key `{key_file}` cannot be read: {reason}") from error
+    given = os.environ.get(_KEY_VARIABLE)
+    if given is None:
+        console.note(
+            "addresses are replaced with a key that is not kept; "
+            "`--anonymize-key FILE` replaces them by the same each time"
+        )
+    return Anonymizer(None if given is None else os.fsencode(given))
 
 
 def _pair_of(pair: bool, clock_offset: str | None, others: Mapping[str, object]) -> PairSettings | None:

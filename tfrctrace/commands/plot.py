@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from tfrctrace.commands.options import (
+    Anonymize,
+    AnonymizeKey,
     ClockOffset,
     Dissect,
     Filter,
@@ -61,6 +63,8 @@ def plot(
     clock_offset: ClockOffset = None,
     max_flows: MaxFlows = MAX_FLOWS,
     max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
+    anonymize: Anonymize = False,
+    anonymize_key: AnonymizeKey = None,
     strict: Strict = False,
     quiet: Quiet = False,
 ) -> int:
@@ -86,6 +90,8 @@ def plot(
         clock_offset=clock_offset,
         max_flows=max_flows,
         max_decompressed_bytes=max_decompressed_bytes,
+        anonymize=anonymize,
+        anonymize_key=anonymize_key,
     )
     drawn, *others = trace.plot(kind, output, flow=flow, style=style, width=width)
     console.note(f"figure written to `{output}`: {drawn.title}")

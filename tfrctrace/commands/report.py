@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfrctrace.commands.options import (
+    Anonymize,
+    AnonymizeKey,
     ClockOffset,
     Dissect,
     Filter,
@@ -61,7 +63,7 @@ def report(
             "--output",
             "-o",
             metavar="FILE",
-            show_default="NAME.html of one capture, else report.html",
+            show_default="NAME.html of one capture that is not anonymized, else report.html",
             help="Where to write; - is standard output.",
         ),
     ] = None,
@@ -79,6 +81,8 @@ def report(
     clock_offset: ClockOffset = None,
     max_flows: MaxFlows = MAX_FLOWS,
     max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
+    anonymize: Anonymize = False,
+    anonymize_key: AnonymizeKey = None,
     strict: Strict = False,
     quiet: Quiet = False,
 ) -> int:
@@ -88,7 +92,8 @@ def report(
     results that were saved before, and is the same to the byte.
     """
     traces = traces or []
-    path = output or default_name(traces)
+    is_anonymous = anonymize or anonymize_key is not None
+    path = output or default_name([] if is_anonymous else traces)
     check_place(path, traces)
     console = Console(quiet=quiet, strict=strict)
     if saved is not None:
@@ -106,6 +111,7 @@ def report(
                 "--clock-offset": clock_offset,
                 "--max-flows": max_flows != MAX_FLOWS,
                 "--max-decompressed": max_decompressed_bytes != MAX_DECOMPRESSED_BYTES,
+                "--anonymize": is_anonymous,
             }
         )
         _write_saved(saved, path, title)
@@ -128,6 +134,8 @@ def report(
         clock_offset=clock_offset,
         max_flows=max_flows,
         max_decompressed_bytes=max_decompressed_bytes,
+        anonymize=anonymize,
+        anonymize_key=anonymize_key,
     )
     trace.report(path, title=title)
     if save_to is not None:
