@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.metrics.bins import time_span_ns
-from tfrctrace.reports.conversations import direction_label, flow_anchor
+from tfrctrace.reports.conversations import direction_label, flow_anchor, largest_directions
 from tfrctrace.reports.curves import drawn_bins, sample_curve
 from tfrctrace.reports.parts import STYLES, Cell, Fact, Figure, Heading, Row, Section, TableView, Words
 from tfrctrace.reports.units import (
@@ -74,8 +74,7 @@ def _matched(flows: pl.DataFrame) -> list[dict[str, Any]]:
     """Return the directions of which both captures can show packets, most packets first."""
     import polars as pl
 
-    sent = flows.filter(pl.col("sent_packets") > 0)
-    return sent.sort("sent_packets", "flow", "direction", descending=[True, False, False]).to_dicts()
+    return largest_directions(flows, pl.col("sent_packets") > 0, "sent_packets", flows.height)
 
 
 def _facts(rows: list[dict[str, Any]], clock: Clock) -> Iterator[Fact]:

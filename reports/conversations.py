@@ -47,6 +47,23 @@ def largest_conversations(flows: pl.DataFrame, limit: int) -> list[Conversation]
     return [Conversation(pair[0], pair[1] if len(pair) > 1 else None) for pair in by_flow.values()]
 
 
+def largest_directions(flows: pl.DataFrame, where: pl.Expr, by: str, limit: int) -> list[dict[str, Any]]:
+    """Return the `limit` rows with the largest value of `by` of those that `where` holds of.
+
+    Of a hundred thousand flows a copy of all columns is a fifth of a gigabyte: only few rows are taken.
+    """
+    ordered = (
+        flows.lazy()
+        .with_row_index("_row")
+        .filter(where)
+        .select("_row", by, "flow", "direction")
+        .sort(by, "flow", "direction", descending=[True, False, False], nulls_last=True)
+        .head(limit)
+        .collect()
+    )
+    return flows[ordered["_row"].to_list()].to_dicts()
+
+
 def data_rows(flows: pl.DataFrame, metrics: Sequence[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
     """Return the row of the direction that carried more payload, of every flow that has a metric."""
     import polars as pl

@@ -14,7 +14,7 @@ from tfrctrace.metrics.bins import (
     time_span_ns,
 )
 from tfrctrace.metrics.throughput import throughput_series, with_rates
-from tfrctrace.reports.conversations import direction_label, is_near_receiver
+from tfrctrace.reports.conversations import direction_label, is_near_receiver, largest_directions
 from tfrctrace.reports.parts import OTHER, STYLES, Curve, Figure, Span
 from tfrctrace.reports.units import counted, format_count, format_duration_s, format_ms, format_rate_bps
 
@@ -243,13 +243,12 @@ def _width_ns(bins: pl.DataFrame, packets_in_bin: int, most_bins: int) -> int:
 
 def _largest_directions(flows: pl.DataFrame, bins: pl.DataFrame) -> list[dict[str, Any]]:
     """Return the directions with bins that carried most bytes, largest first, without the tiny ones."""
-    present = bins.select("flow", "direction").unique()
-    rows = (
-        flows.join(present, on=["flow", "direction"], how="semi")
-        .sort("wire_bytes", "flow", "direction", descending=[True, False, False])
-        .head(STYLES)
-        .to_dicts()
-    )
+    import polars as pl
+
+    ways = ["flow", "direction"]
+    present = flows.select(ways).with_row_index("_row").join(bins.select(ways), on=ways, how="semi")
+    has_bins = pl.int_range(pl.len(), dtype=pl.UInt32).is_in(present["_row"].implode())
+    rows = largest_directions(flows, has_bins, "wire_bytes", STYLES)
     return [row for row in rows if row["wire_bytes"] >= _SMALLEST_SHARE * rows[0]["wire_bytes"]]
 
 
@@ -257,12 +256,7 @@ def most_sampled(flows: pl.DataFrame) -> list[dict[str, Any]]:
     """Return the directions with RTT samples, most samples first, as many as can be told apart."""
     import polars as pl
 
-    rows = (
-        flows.filter(pl.col("rtt_samples") > 0)
-        .sort("rtt_samples", "flow", "direction", descending=[True, False, False])
-        .head(STYLES)
-        .to_dicts()
-    )
+    rows = largest_directions(flows, pl.col("rtt_samples") > 0, "rtt_samples", STYLES)
     return [row for row in rows if row["rtt_samples"] >= _SMALLEST_SHARE * rows[0]["rtt_samples"]]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.reports.conversations import direction_label, ends, flow_anchor
+from tfrctrace.reports.conversations import direction_label, ends, flow_anchor, largest_directions
 from tfrctrace.reports.parts import STYLES, Cell, Figure, Heading, Row, Section, Span, TableView
 from tfrctrace.reports.units import counted, format_count, format_ms, format_share
 
@@ -38,13 +38,11 @@ def delivery_section(traces: list[DrawnTrace], flows: pl.DataFrame) -> Section:
     """Return delivery and delay of each direction; empty if the trace shows one end only."""
     import polars as pl
 
-    known = flows.filter(pl.col("sent_packets") > 0).sort(
-        "sent_packets", "flow", "direction", descending=[True, False, False]
-    )
-    if known.is_empty():
+    was_sent = pl.col("sent_packets") > 0
+    shown = largest_directions(flows, was_sent, "sent_packets", _MOST_ROWS)
+    if not shown:
         return Section("delivery", "Delivery and delay")
-    shown = known.head(_MOST_ROWS).to_dicts()
-    rest = len(known) - len(shown)
+    rest = flows.select(was_sent.sum()).item() - len(shown)
     left_out = f" Not shown: {counted(rest, 'direction')} with fewer packets." if rest else ""
     table = TableView(
         "delivery-directions",
@@ -60,12 +58,7 @@ def delivery_section(traces: list[DrawnTrace], flows: pl.DataFrame) -> Section:
 def _spread(trace: DrawnTrace) -> Figure | None:
     import polars as pl
 
-    rows = (
-        trace.flows.filter(pl.col("delay_p50_ms").is_not_null())
-        .sort("received_packets", "flow", "direction", descending=[True, False, False])
-        .head(STYLES)
-        .to_dicts()
-    )
+    rows = largest_directions(trace.flows, pl.col("delay_p50_ms").is_not_null(), "received_packets", STYLES)
     drawn = [row for row in rows if row["received_packets"] >= _SMALLEST_SHARE * rows[0]["received_packets"]]
     if not drawn:
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.reports.conversations import ends, flow_anchor
+from tfrctrace.reports.conversations import ends, flow_anchor, largest_directions
 from tfrctrace.reports.flowtable import MOST_FLOWS
 from tfrctrace.reports.parts import Cell, Heading, Row, Section, TableView, Term, Words
 from tfrctrace.reports.units import MISSING, counted, format_count, format_share
@@ -125,16 +125,14 @@ def losses_section(flows: pl.DataFrame, with_rows: Set[int] = frozenset()) -> Se
     import polars as pl
 
     trouble = [column for count in _COUNTS for column in count.columns if column not in _HARMLESS]
-    troubled = flows.filter(pl.any_horizontal(pl.col(trouble) > 0)).sort(
-        "wire_bytes", "flow", "direction", descending=[True, False, False]
-    )
-    shown = troubled.head(MOST_FLOWS).to_dicts()
+    is_troubled = pl.any_horizontal(pl.col(trouble) > 0)
+    shown = largest_directions(flows, is_troubled, "wire_bytes", MOST_FLOWS)
     if not shown:
         return Section("losses", "Losses and retransmissions")
     counts = [count for count in _COUNTS if not count.rare or any(count.of(row) for row in shown)]
     table = TableView(
         "losses-table",
-        _caption(len(shown), len(troubled)),
+        _caption(len(shown), flows.select(is_troubled.sum()).item()),
         (
             Heading("Flow", meaning="number of the conversation, as in the table of flows"),
             Heading("From → to", numeric=False, meaning="the direction of the data"),
@@ -209,7 +207,8 @@ def causes(flows: pl.DataFrame) -> Words:
     import polars as pl
 
     shown = pl.all_horizontal(pl.col(column).is_not_null() for column, _, _ in _CAUSES)
-    known = flows.filter(shown)
+    told = (*(column for column, _, _ in _CAUSES), "spurious_retransmissions")
+    known = flows.lazy().filter(shown).select(told).collect()
     counts = {column: int(known[column].sum()) for column, _, _ in _CAUSES}
     total = sum(counts.values())
     if not total:
@@ -222,7 +221,7 @@ def causes(flows: pl.DataFrame) -> Words:
     needless = int(known["spurious_retransmissions"].sum())
     words = f"{_of_all(total, named)}{_not_needed(needless, total)}."
     # of these directions only the places of the losses are seen, and they were repaired as well
-    if flows.filter(~shown, pl.col("lost_before_tap") > 0).is_empty():
+    if not flows.select((~shown & (pl.col("lost_before_tap") > 0)).any()).item():
         return (words,)
     return (f"Where the capture shows why data was sent again: {words[:1].lower()}{words[1:]}",)
 
@@ -256,7 +255,7 @@ def on_the_way(flows: pl.DataFrame) -> Words:
 
     A loss at the end of a flight may come again as data that was never seen, so losses are a lower bound.
     """
-    known = flows.drop_nulls(["reordered_packets", "lost_before_tap"])
+    known = flows.select("reordered_packets", "lost_before_tap").drop_nulls()
     overtaken, lost = int(known["reordered_packets"].sum()), int(known["lost_before_tap"].sum())
     if lost:
         beside = f", and {format_count(overtaken)} came out of order" if overtaken else ""

@@ -129,11 +129,10 @@ def _stops(stops: Sequence[Mapping[str, Any]]) -> str:
 
 def _flow_notes(flows: pl.DataFrame) -> Iterator[Note]:
     """Yield why values of flows are null or uncertain, the most frequent reasons first."""
-    import polars as pl
-
     reasons: Counter[str] = Counter()
-    for (notes,) in flows.select(pl.col("notes").drop_nulls()).iter_rows():
-        reasons.update(filter(None, notes.split("; ")))
+    for notes, directions in flows["notes"].drop_nulls().value_counts().iter_rows():
+        for reason in filter(None, notes.split("; ")):
+            reasons[reason] += directions
     for reason, directions in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:5]:
         yield Note("info", (f"In {counted(directions, 'direction')} of flows: {reason}.",))
 

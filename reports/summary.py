@@ -121,7 +121,8 @@ def _by_transport(flows: pl.DataFrame) -> str:
     import polars as pl
 
     counts = (
-        flows.unique("flow")
+        flows.select("flow", "transport")
+        .unique("flow", keep="first")
         .group_by("transport")
         .agg(pl.len().alias("flows"))
         .sort("flows", "transport", descending=[True, False])
@@ -214,7 +215,7 @@ def _largest_flow(flows: pl.DataFrame, conversations: Sequence[Conversation]) ->
 
 def _sent_again(flows: pl.DataFrame) -> tuple[int, int]:
     """Return retransmitted and all data packets of the TCP flows in which they could be told apart."""
-    known = flows.drop_nulls(["retransmitted_packets", "data_packets"])
+    known = flows.select("retransmitted_packets", "data_packets").drop_nulls()
     return int(known["retransmitted_packets"].sum()), int(known["data_packets"].sum())
 
 
@@ -239,8 +240,8 @@ def _retransmissions(flows: pl.DataFrame) -> Words:
     )
     share = pl.col("retransmitted_packets") / pl.col("data_packets")
     worst = (
-        flows.filter(pl.col("data_packets") >= _FEWEST_DATA_PACKETS, pl.col("retransmitted_packets") > 0)
-        .with_columns(share.alias("_share"))
+        flows.select("flow", "data_packets", "retransmitted_packets", share.alias("_share"))
+        .filter(pl.col("data_packets") >= _FEWEST_DATA_PACKETS, pl.col("retransmitted_packets") > 0)
         .sort("_share", "flow", descending=[True, False])
         .head(1)
         .to_dicts()
@@ -280,7 +281,7 @@ def _handshake(row: dict[str, Any]) -> str:
 
 
 def _unsuccessful(flows: pl.DataFrame) -> Words:
-    states = flows.unique("flow")["state"]
+    states = flows.select("flow", "state").unique("flow", keep="first")["state"]
     counts = {state: int((states == state).sum()) for state in _UNSUCCESSFUL}
     parts = [
         words.format(format_count(counts[state])) for state, words in _UNSUCCESSFUL.items() if counts[state]

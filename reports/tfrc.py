@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.reports.conversations import direction_label, ends, flow_anchor
+from tfrctrace.reports.conversations import direction_label, ends, flow_anchor, largest_directions
 from tfrctrace.reports.parts import Cell, Curve, Figure, Heading, Row, Section, TableView
 from tfrctrace.reports.units import (
     counted,
@@ -66,12 +66,7 @@ def tfrc_section(traces: Sequence[DrawnTrace], results: Results, flows: pl.DataF
     """Return figures and table of the flows with reports of a TFRC receiver; empty without any."""
     import polars as pl
 
-    rows = (
-        flows.filter(pl.col("feedback_packets") > 0)
-        .sort("wire_bytes", "flow", "direction", descending=[True, False, False])
-        .head(_MOST_ROWS)
-        .to_dicts()
-    )
+    rows = largest_directions(flows, pl.col("feedback_packets") > 0, "wire_bytes", _MOST_ROWS)
     if not rows:
         return Section("tfrc", "TFRC state")
     figures = (figure for trace in traces for figure in _figures_of(trace, results))
@@ -88,12 +83,8 @@ def tfrc_section(traces: Sequence[DrawnTrace], results: Results, flows: pl.DataF
 def _figures_of(trace: DrawnTrace, results: Results) -> Iterator[Figure]:
     import polars as pl
 
-    rows = (
-        trace.flows.filter(pl.col("feedback_packets") >= _FEWEST_REPORTS)
-        .sort("wire_bytes", "flow", "direction", descending=[True, False, False])
-        .head(_MOST_DRAWN)
-        .to_dicts()
-    )
+    has_curve = pl.col("feedback_packets") >= _FEWEST_REPORTS
+    rows = largest_directions(trace.flows, has_curve, "wire_bytes", _MOST_DRAWN)
     if not rows:
         return
     own = [(row, _reports_of(results.table("feedback"), row)) for row in rows]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.reports.conversations import direction_label
+from tfrctrace.reports.conversations import direction_label, largest_directions
 from tfrctrace.reports.parts import Curve, Figure
 from tfrctrace.reports.units import counted, format_bytes, format_share
 
@@ -70,8 +70,7 @@ def flight_figure(trace: DrawnTrace, rounds: pl.DataFrame, variables: pl.DataFra
 def _largest(flows: pl.DataFrame) -> dict[str, Any] | None:
     import polars as pl
 
-    rows = flows.filter(pl.col("rounds") > 0).sort("unique_bytes", descending=True, nulls_last=True)
-    return rows.row(0, named=True) if rows.height else None
+    return next(iter(largest_directions(flows, pl.col("rounds") > 0, "unique_bytes", 1)), None)
 
 
 def _of(frame: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
