@@ -8,7 +8,7 @@ import statistics
 import struct
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import polars as pl
 import pytest
@@ -20,6 +20,7 @@ import tfrctrace
 from tfrctrace.errors import UsageError
 from tfrctrace.parsers.dissect import parse_dissect
 from tfrctrace.parsers.layouts import PAYLOAD_BYTES, layout_of_table, read_layout
+from tfrctrace.parsers.reading import TableName
 from tfrctrace.tomlfile import read_toml
 
 if TYPE_CHECKING:
@@ -421,3 +422,24 @@ def test_the_layout_of_the_documentation_works(run: Callable[..., Any], tmp_path
     assert (flow["transport"], flow["loss_events"], flow["feedback_packets"]) == ("tfrc", 2, 25)
     assert flow["loss_event_rate"] == pytest.approx(0.01, rel=1e-8)
     assert flow["x_recv_bps"] == 51_200 * 8
+
+
+@pytest.mark.parametrize("given", [("--vantage", "receiver"), ("--dissect", "udp:9000=layout.toml")])
+def test_convert_refuses_an_option_only_for_tables_that_it_does_not_change(
+    run: Callable[..., Any], tmp_path: Path, given: tuple[str, str]
+) -> None:
+    connection = UdpConnection(at_sender=True).run()
+    name, value = given[0].removeprefix("--"), given[1]
+    known = opened(tmp_path, connection)
+    other = opened(tmp_path, connection, **({"vantage": value} if name == "vantage" else {}))
+    if name == "dissect":
+        known = tfrctrace.open(tmp_path / "link.pcap")
+    for table in get_args(TableName):
+        if table == "transits":  # of two captures
+            continue
+        done = run("convert", "link.pcap", "--what", table, "-o", f"{table}.csv", *given, "-q")
+        if done.status == 2:
+            assert f"`{given[0]}` is for `--what" in done.err
+            assert known.table(table).frame().equals(other.table(table).frame()), table
+        else:
+            assert done.status == 0, done.err

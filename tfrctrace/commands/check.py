@@ -21,7 +21,7 @@ from tfrctrace.commands.options import (
     Tfrc,
     Traces,
     Vantage,
-    check_place,
+    check_places,
     open_trace,
 )
 from tfrctrace.console import CHECK_FAILED, Console
@@ -192,9 +192,7 @@ def check(
         measured_with={**measuring, "filter": filter, "layer": layer},
     )
     _check_measuring(measuring)
-    for place in (output, junit, summary, write_baseline):
-        if place is not None:
-            check_place(place, traces)
+    check_places((output, junit, summary, write_baseline), traces)
     console = _Listening(quiet=quiet, strict=strict)
 
     def opened(name: str) -> Trace:

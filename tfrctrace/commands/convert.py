@@ -76,10 +76,10 @@ _SAMPLES: Final = (
 _OF_TFRC: Final = ("flows", "feedback", "loss_events", "loss_intervals", "findings")
 """Tables for which the parameters of TFRC's agents matter."""
 
-_OF_NUMBERS: Final = ("flows", "feedback", "rtp_sources", "loss_events", "loss_intervals")
+_OF_NUMBERS: Final = (*_OF_TFRC, "rtt", "rtp_sources")
 """Tables for which the numbers in datagrams matter."""
 
-_OF_VANTAGE: Final = ("flows", "feedback", "loss_intervals")
+_OF_VANTAGE: Final = (*_OF_TFRC, "rounds")
 """Tables of which the place of the capture tells what can be known."""
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from tfrctrace.errors import UsageError
-from tfrctrace.reports.output import check_output
+from tfrctrace.reports.output import STANDARD_OUTPUT, check_output
 from tfrctrace.trace import MAX_SAMPLES, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from tfrctrace.console import Console
     from tfrctrace.parsers._native import Layout
@@ -317,6 +317,17 @@ def check_place(output: str, traces: list[str]) -> None:
             raise UsageError(
                 f"`{output}` is read, so it cannot be written", hint="choose another name for `-o`"
             )
+
+
+def check_places(outputs: Iterable[str | None], traces: list[str]) -> None:
+    """Raise as `check_place` does for each of several results, and if two of them go to the same place."""
+    taken: set[str] = set()
+    for output in filter(None, outputs):
+        check_place(output, traces)
+        place = output if output == STANDARD_OUTPUT else os.path.realpath(output)
+        if place in taken and place != os.devnull:
+            raise UsageError(f"two results cannot go to `{output}`", hint="choose another name for one")
+        taken.add(place)
 
 
 def _compiled(expression: str) -> CompiledFilter:

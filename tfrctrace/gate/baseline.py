@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from tfrctrace.errors import UsageError
+from tfrctrace.gate.requirement import parse_comparison
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +28,7 @@ USUAL: Final = (
 """What a baseline has if nobody says what it should have, as far as the runs tell it."""
 
 _MOST_BYTES: Final = 64_000_000
+_LARGEST: Final = 1e60
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +75,11 @@ def _rows(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> Iterator[di
 def read_baseline(path: str) -> Baseline:
     """Return the baseline at `path`. Raises `UsageError` if it is none, or of another version."""
     try:
-        if os.path.getsize(path) > _MOST_BYTES:
-            raise UsageError(f"larger than {_MOST_BYTES} bytes")
-        with open(path, encoding="utf-8") as file:
-            return _parsed(path, json.load(file))
+        with open(path, "rb") as file:
+            text = file.read(_MOST_BYTES + 1)
+        if len(text) > _MOST_BYTES:
+            raise UsageError(f"is larger than {_MOST_BYTES} bytes")
+        return _parsed(path, json.loads(text))
     except OSError as error:
         raise UsageError(
             f"`{path}`: {(error.strerror or str(error)).lower()}", hint="`--write-baseline` writes one"
@@ -91,13 +92,17 @@ def read_baseline(path: str) -> Baseline:
 def _parsed(path: str, document: dict[str, Any]) -> Baseline:
     if document["schema_version"] != SCHEMA_VERSION:
         raise UsageError(f"is of version {document['schema_version']}, not {SCHEMA_VERSION}")
-    values = {row["quantity"]: tuple(map(_number, row["values"])) for row in document["quantities"]}
+    values = {
+        parse_comparison(row["quantity"]).quantity.text: tuple(map(_number, row["values"]))
+        for row in document["quantities"]
+    }
     return Baseline(path, dict(document["measured_with"]), values)
 
 
 def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise UsageError(f"has the value `{value}`, which is no number")
+    # a comparison is False for what is no number; squares of larger ones are none
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
+        raise UsageError(f"has the value `{str(value)[:40]}`, which is no number of a run")
     return float(value)
 
 

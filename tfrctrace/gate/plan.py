@@ -73,6 +73,12 @@ def make_plan(
     """
     from tfrctrace.gate.limitsfile import read_limits
 
+    rules = Rules(
+        tolerance=DEFAULT_TOLERANCE if tolerance is None else parse_share(tolerance),
+        significance=DEFAULT_SIGNIFICANCE if significance is None else _significance(significance),
+        test=test,
+        unknown=unknown,
+    )
     asked, comparisons = ([], []) if limits is None else read_limits(limits)
     asked += [parse_requirement(text) for text in require]
     asked += [parse_requirement(text, level="warn") for text in warn]
@@ -93,11 +99,14 @@ def make_plan(
         comparisons=comparisons or [parse_comparison(text) for text in usual],
         baseline=known,
         is_usual=not comparisons,
-        rules=Rules(
-            tolerance=DEFAULT_TOLERANCE if tolerance is None else parse_share(tolerance),
-            significance=DEFAULT_SIGNIFICANCE if significance is None else parse_share(significance),
-            test=test,
-            unknown=unknown,
-        ),
+        rules=rules,
         measured_with=measured_with,
     )
+
+
+def _significance(text: str) -> float:
+    """Return a probability: with none at all no difference would ever be one, from 1 on every one would."""
+    share = parse_share(text)
+    if not 0 < share < 1:
+        raise UsageError(f"`{text}` is not how often a test may err", hint="write such as `1%` or `0.01`")
+    return share

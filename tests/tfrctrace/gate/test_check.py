@@ -247,6 +247,12 @@ def test_a_summary_of_many_checks_stays_below_what_github_takes(tmp_path):
         (("--baseline", "other.json"), "`other.json`: is no baseline"),
         (("--baseline", "version.json"), "`version.json`: is of version 99, not 1"),
         (("--baseline", "nan.json"), "which is no number"),
+        (("--baseline", "huge.json"), "`huge.json`: has the value `1000000"),
+        (("--baseline", "large.json"), "`large.json`: has the value `1e+308`"),
+        (("--baseline", "five.json"), "`five.json`: is no baseline"),
+        (("--baseline", "beauty.json"), "`beauty.json`: there is no column of flows and no metric `beauty`"),
+        (("--baseline", "window.json", "--significance", "0"), "`0` is not how often"),
+        (("--baseline", "window.json", "--significance", "100%"), "`100%` is not how often"),
         (("--baseline", "window.json"), 'was measured with window "2s", these runs with "1s"'),
         (("--limits", "none.toml"), "`none.toml`: no such file"),
         (("--limits", "empty.toml"), "has no `[[limit]]` and no `[[compare]]`"),
@@ -260,6 +266,8 @@ def test_a_summary_of_many_checks_stays_below_what_github_takes(tmp_path):
         (("-r", "jain > 1", "--warmup", "soon"), "is not a duration"),
         (("-r", "jain > 1", "--label", "x"), "is no rule for a label"),
         (("-r", "jain > 1", "--junit", "none/check.xml"), "no such directory"),
+        (("-r", "jain > 1", "--junit", "a", "--summary", "./a"), "two results cannot go to `./a`"),
+        (("-r", "jain > 1", "--junit", "-"), "two results cannot go to `-`"),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_read(run, tmp_path, arguments, error):
@@ -267,6 +275,10 @@ def test_what_cannot_be_is_said_before_anything_is_read(run, tmp_path, arguments
     for name, more in (
         ("version", {"schema_version": 99}),
         ("nan", {"measured_with": {}, "quantities": [{"quantity": "mean(plr)", "values": ["x"]}]}),
+        ("huge", {"measured_with": {}, "quantities": [{"quantity": "mean(plr)", "values": [10**400]}]}),
+        ("large", {"measured_with": {}, "quantities": [{"quantity": "mean(plr)", "values": [1e308, 1e308]}]}),
+        ("five", {"measured_with": {}, "quantities": [{"quantity": 5, "values": [1]}]}),
+        ("beauty", {"measured_with": {}, "quantities": [{"quantity": "min(beauty)", "values": [1]}]}),
         ("window", {"measured_with": {"window": "2s"}}),
     ):
         (tmp_path / f"{name}.json").write_text(json.dumps({**document, **more}))
