@@ -21,7 +21,8 @@ from tfrctrace.errors import (
     TfrctraceWarning,
     UsageError,
 )
-from tfrctrace.trace import Trace, open
+from tfrctrace.opening import open
+from tfrctrace.trace import Trace
 
 __version__ = "0.1.0"
 
