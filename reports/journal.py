@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tfrctrace.errors import UsageError
 from tfrctrace.reports.charts import Look, draw
+from tfrctrace.reports.output import open_output
 from tfrctrace.reports.plain import plain_text
 
 if TYPE_CHECKING:
@@ -76,6 +77,33 @@ _SETTINGS: Final[dict[RcKeyType, Any]] = {
     "hatch.color": "#ffffff",
     "axes.formatter.useoffset": False,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Figures of one kind, of which the first is drawn; notebooks show it as it would be written."""
+
+    figures: tuple[Figure, ...]
+    """All of the kind, that of the first trace and the largest flow first."""
+    style: PaperStyle = "ieee"
+    width: Width = "single"
+
+    def __repr__(self) -> str:
+        return f"<Drawing of {self.figures[0].title}>"
+
+    def content(self, form: ImageForm) -> bytes:
+        """Return the first figure as the content of a file."""
+        return figure_file(self.figures[0], form, style=self.style, width=self.width)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the first figure into an SVG, PDF or PNG file, as its name says."""
+        place = os.fspath(path)
+        content = self.content(image_form(place))
+        with open_output(place) as file:
+            file.write(content)
+
+    def _repr_svg_(self) -> str:
+        return self.content("svg").decode()
 
 
 def image_form(path: str) -> ImageForm:

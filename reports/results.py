@@ -39,6 +39,11 @@ class Results:
     joined: bool = False
     clock: Clock | None = None
 
+    def _repr_html_(self) -> str:
+        from tfrctrace.reports.notebook import overview
+
+        return overview(self, title="Results")
+
     def table(self, name: str) -> pl.DataFrame:
         """Return a table by its name, empty if it was not collected."""
         import polars as pl

@@ -1,5 +1,6 @@
 """The documentation is complete, current and true: commands, options, columns, links, and code that runs."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -178,6 +179,36 @@ def test_python_in_the_documentation_runs(page: str, tmp_path: Path) -> None:
     run = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+NOTEBOOK = json.loads((DOCS / "notebook.ipynb").read_text())
+
+
+def test_the_notebook_runs_and_shows_what_it_speaks_of(load_script: Callable[[Path], ModuleType]) -> None:
+    cells = list(load_script(DOCS / "notebooks.py").run(NOTEBOOK))
+    code = [cell for cell in cells if cell.kind == "code"]
+    shown = [max(cell.shown, key=lambda kind: kind != "text/plain") for cell in code]
+    assert shown == ["text/html", *["image/svg+xml"] * 2, *["text/html"] * 5, "text/plain"]
+    by_source = {cell.source.splitlines()[-1]: cell.shown.get("text/html", "") for cell in code}
+    assert "holds 13,910 packets in 4 flows" in by_source["trace"]
+    assert "9.70 MB" in by_source["trace.styled()"]
+    # what a cell prints and shows stands below it
+    page = load_script(DOCS / "notebooks.py").page({"cells": [{"cell_type": "code", "source": PRINTS}]})
+    assert re.findall(r"(?<=text\n)\w+", page) == ["printed", "3"]
+
+
+PRINTS = ["print('printed')\n", "1 + 2"]
+
+
+def test_the_notebook_keeps_no_output() -> None:
+    """Outputs are made with the page, so that they are never those of another version."""
+    code = [cell for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+    text = "".join(line for cell in NOTEBOOK["cells"] for line in cell["source"])
+    for target in LINK.findall(text):
+        path, _, anchor = target.partition("#")
+        if "://" not in target:
+            assert anchor in {"", *anchors(DOCS / path)}
 
 
 def test_nothing_that_is_installed_imports_scapy() -> None:

@@ -13,15 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    import pandas as pd
     import polars as pl
+    from pandas.io.formats.style import Styler
 
     from tfrctrace.measuring import Basis, Measured
     from tfrctrace.replay.closed.run import ClosedLoops
     from tfrctrace.replay.gathering import Gathered
     from tfrctrace.replay.replayed import Replayed
     from tfrctrace.replay.tfrc import Profile
-    from tfrctrace.reports.journal import PaperStyle, Width
-    from tfrctrace.reports.parts import Figure
+    from tfrctrace.reports.journal import Drawing, PaperStyle, Width
     from tfrctrace.reports.results import Results
     from tfrctrace.reports.single import PlotKind
     from tfrctrace.wlan.scenario import Scenario
@@ -40,6 +41,9 @@ MAX_DECOMPRESSED_BYTES: Final = 64 * 2**30
 LEAST_PACKETS: Final = 20
 """Data packets below which a flow is no competitor: control connections, handshakes, look-ups."""
 
+SHOWN_FLOWS: Final = 25
+"""Flows that a styled table shows, unless the caller says otherwise."""
+
 
 class Trace(Tables):
     """One or more captures, and everything that can be asked of them."""
@@ -55,6 +59,38 @@ class Trace(Tables):
         reading = self._readings[0][1]
         packets = sum(source["packets"] for source in reading.sources)
         return f"<Trace of {what}: {reading.flow_count} flows, {packets} packets>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the summary of a report and the largest flows, from one pass."""
+        import polars as pl
+
+        from tfrctrace.parsers.schema import polars_schema
+        from tfrctrace.reports.notebook import overview
+        from tfrctrace.reports.results import Results
+
+        told = Results(
+            flows=self.flows,
+            bins=pl.DataFrame(schema=polars_schema("bins")),
+            sources=self.sources,
+            problems=self.warnings,
+            joined=self.is_joined,
+            clock=self.clock,
+        )
+        return overview(told, title=self.name)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the flows as a frame of pandas, one row for each flow and direction."""
+        return self.flows.to_pandas()
+
+    def styled(self, *, limit: int | None = SHOWN_FLOWS) -> Styler:
+        """Return the `limit` largest flows (None for all) as pandas' Styler, with units and without gaps.
+
+        They have the columns that people look at first; `tfrctrace.reports.styled.styled` does the same with
+        any table.
+        """
+        from tfrctrace.reports.styled import styled, told_first
+
+        return styled(told_first(self.flows, limit))
 
     def metrics(
         self,
@@ -300,34 +336,35 @@ class Trace(Tables):
     def plot(
         self,
         kind: PlotKind,
-        path: StrPath,
+        path: StrPath | None = None,
         *,
         flow: int | None = None,
         style: PaperStyle = "ieee",
         width: Width = "single",
-    ) -> list[Figure]:
-        """Write the first figure of `kind` into an SVG, PDF or PNG file; return all of that kind.
+    ) -> Drawing:
+        """Return the first figure of `kind`, which a notebook shows; write it if there is a `path`.
 
-        `kind` is one of `tfrctrace.reports.single.KINDS`. `flow` draws one flow alone. `style` and `width`
-        (columns) fit it into a paper. Raises `UsageError` if the trace has nothing of that kind.
+        `kind` is one of `tfrctrace.reports.single.KINDS`, `path` an SVG, PDF or PNG file. `flow` draws one
+        flow alone. `style` and `width` (columns) fit it into a paper. Raises `UsageError` if the trace has
+        nothing of that kind.
         """
         from tfrctrace.gathering import gather
-        from tfrctrace.reports.journal import figure_file, image_form
+        from tfrctrace.reports.journal import Drawing, image_form
         from tfrctrace.reports.model import build_report
-        from tfrctrace.reports.output import open_output
         from tfrctrace.reports.single import OF_SETS, figures_of
 
-        form = image_form(os.fspath(path))
+        if path is not None:
+            image_form(os.fspath(path))
         if flow is not None and kind in OF_SETS:
             raise UsageError(f"a figure of kind `{kind}` is of all flows", hint="leave the flow out")
         results = self.results() if flow is None else gather(self, flow)
         if flow is not None and results.flows.is_empty():
             raise UsageError(f"the trace has no flow {flow}", hint="`tfrctrace flows` numbers them")
         found = figures_of(build_report(results, title=self.name), kind)
-        content = figure_file(found[0], form, style=style, width=width)
-        with open_output(os.fspath(path)) as file:
-            file.write(content)
-        return found
+        drawing = Drawing(tuple(found), style, width)
+        if path is not None:
+            drawing.save(os.fspath(path))
+        return drawing
 
     def save_results(self, folder: StrPath, *, title: str | None = None) -> Path:
         """Write the results into a directory (JSON and Parquet), and return its path.

@@ -34,7 +34,7 @@ def traces():
 def test_every_kind_is_drawn_from_a_sample(traces, tmp_path, kind):
     assert {*CAPTURE_KINDS, *SIMULATION_KINDS} == {*get_args(PlotKind)} == set(KINDS)
     trace = traces[TWO_FLOWS if kind in CAPTURE_KINDS else DUMBBELL]
-    first, *_ = trace.plot(kind, tmp_path / "a.svg")
+    first = trace.plot(kind, tmp_path / "a.svg").figures[0]
     assert first.curves or first.spans
     document = (tmp_path / "a.svg").read_bytes()
     root = ElementTree.fromstring(document)
@@ -77,15 +77,15 @@ def test_files_are_as_wide_as_the_columns_of_the_style(run, tmp_path, style, wid
 
 
 def test_one_flow_is_drawn_alone_even_if_it_is_small(traces, tmp_path):
-    (every,) = traces[TWO_FLOWS].plot("throughput", tmp_path / "all.svg")
-    (alone,) = traces[TWO_FLOWS].plot("throughput", tmp_path / "one.svg", flow=1)
+    (every,) = traces[TWO_FLOWS].plot("throughput", tmp_path / "all.svg").figures
+    (alone,) = traces[TWO_FLOWS].plot("throughput", tmp_path / "one.svg", flow=1).figures
     assert {curve.label.split(":")[0] for curve in every.curves} == {
         "2",
         "4",
         "the other 6 directions together",
     }
     assert {curve.label.split(":")[0] for curve in alone.curves} == {"1"}
-    (sequence,) = traces[TWO_FLOWS].plot("sequence", tmp_path / "sequence.svg", flow=4)
+    (sequence,) = traces[TWO_FLOWS].plot("sequence", tmp_path / "sequence.svg", flow=4).figures
     # the report draws flow 2; of flow 4 iperf3 counted these bytes at its receiver and at its sender
     truth = json.loads((SAMPLES / "two-flows.truth.json").read_text())["iperf3"][1]
     highest = max(value for curve in sequence.curves[:1] for value in curve.values)

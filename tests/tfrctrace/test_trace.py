@@ -209,7 +209,7 @@ def test_a_report_is_written_and_its_path_returned(path, tmp_path):
 def test_standard_input_is_read_once_and_answers_everything(path, passes):
     trace = tfrctrace.open("-")
     file = tfrctrace.open(path)
-    for name in FRAMES:
+    for name in (*FRAMES, "tcp"):
         ours, theirs = getattr(trace, name), getattr(file, name)
         assert ours.drop("source", strict=False).equals(theirs.drop("source", strict=False))
     of_standard_input = [inputs for inputs, *_ in passes if inputs == ["-"]]

@@ -93,7 +93,7 @@ def plot(
         anonymize=anonymize,
         anonymize_key=anonymize_key,
     )
-    drawn, *others = trace.plot(kind, output, flow=flow, style=style, width=width)
+    drawn, *others = trace.plot(kind, output, flow=flow, style=style, width=width).figures
     console.note(f"figure written to `{output}`: {drawn.title}")
     if others:
         titles = "; ".join(one.title for one in others)
