@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 import typer
 
 from tfrctrace import __version__
+from tfrctrace.commands.options import flattened
 from tfrctrace.console import DONE, INTERNAL_ERROR, INTERRUPTED, NOT_READ, WRONG_USAGE, say
 from tfrctrace.errors import InputError, Message, TfrctraceError
 
@@ -72,7 +73,7 @@ def program(commands: Iterable[str] = COMMANDS) -> typer.Typer:
     made.callback()(_options)
     for name in commands:
         module = importlib.import_module(f"tfrctrace.commands.{name}")
-        made.command(epilog=f"Example: {COMMANDS[name]}")(getattr(module, name))
+        made.command(epilog=f"Example: {COMMANDS[name]}")(flattened(getattr(module, name)))
     return made
 
 

@@ -9,9 +9,9 @@ import typer
 from tfrctrace.console import DONE
 from tfrctrace.errors import UsageError
 from tfrctrace.wlan.cell import Preset, Settings
-from tfrctrace.wlan.contention import JamMode  # noqa: TC001  Typer reads the annotations
-from tfrctrace.wlan.phy import Band, Standard, Width  # noqa: TC001
-from tfrctrace.wlan.rates import Preamble  # noqa: TC001
+from tfrctrace.wlan.contention import JamMode
+from tfrctrace.wlan.phy import Band, Standard, Width
+from tfrctrace.wlan.rates import Preamble
 
 if TYPE_CHECKING:
     from tfrctrace.wlan.cell import Cell

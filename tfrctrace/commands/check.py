@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from dataclasses import asdict
+from contextlib import contextmanager
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from tfrctrace import __version__
-from tfrctrace.commands.options import (
-    Dissect,
-    Filter,
-    Format,
-    Layer,
-    MaxDecompressed,
-    MaxFlows,
-    Quiet,
-    Strict,
-    Tfrc,
-    Traces,
-    Vantage,
-    check_places,
-    open_trace,
-)
+from tfrctrace.commands.measuring_options import MeasuringOptions
+from tfrctrace.commands.options import Jobs, Traces, check_places
+from tfrctrace.commands.reading_options import ReadingOptions
 from tfrctrace.console import CHECK_FAILED, Console
 from tfrctrace.errors import InputError, UsageError
-from tfrctrace.gate.regression import TestName  # noqa: TC001  Typer reads the annotation
-from tfrctrace.measuring import Basis  # noqa: TC001  Typer reads the annotation
-from tfrctrace.reports.gate import GateFormat  # noqa: TC001  Typer reads the annotation
-from tfrctrace.trace import LEAST_PACKETS, MAX_DECOMPRESSED_BYTES, MAX_FLOWS
+from tfrctrace.gate.regression import TestName
+from tfrctrace.reports.gate import GateFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import ThreadPoolExecutor
 
     from tfrctrace.gate.quantity import Quantity
     from tfrctrace.gate.values import Run
     from tfrctrace.parsers._native import Problem
-    from tfrctrace.trace import Trace
+    from tfrctrace.parsers.reading import TableName
 
 Annotations = Literal["none", "github"]
 Unknown = Literal["fail", "warn", "pass"]
@@ -121,48 +110,19 @@ def check(
         Annotations,
         typer.Option("--annotations", help="Say on stderr what failed, as a workflow of GitHub shows it."),
     ] = "none",
-    window: Annotated[
-        str, typer.Option("--window", metavar="TIME", help="Width of the windows in which rates are taken.")
-    ] = "1s",
-    warmup: Annotated[
-        str | None,
-        typer.Option("--warmup", metavar="TIME", help="Leave out the first TIME of each flow, as 60s."),
-    ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option("--label", metavar="NAME=RULE", help="Call flows NAME, as 'reno=port 5201'."),
-    ] = None,
-    only_labelled: Annotated[
-        bool, typer.Option("--only-labelled", help="Leave out flows without a label.")
-    ] = False,
-    basis: Annotated[
-        Basis, typer.Option("--basis", help="What a rate counts, as in `tfrctrace metrics`.")
-    ] = "goodput",
-    least_packets: Annotated[
-        int,
-        typer.Option(
-            "--least-packets", min=1, metavar="N", help="Leave out flows with fewer than N data packets."
-        ),
-    ] = LEAST_PACKETS,
+    measuring: MeasuringOptions,
     form: Annotated[GateFormat, typer.Option("--format", help="Form of the output.")] = "table",
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.")
     ] = "-",
-    filter: Filter = None,
-    input_format: Format = None,
-    layer: Layer = None,
-    vantage: Vantage = "auto",
-    dissect: Dissect = None,
-    tfrc: Tfrc = None,
-    max_flows: MaxFlows = MAX_FLOWS,
-    max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
-    strict: Strict = False,
-    quiet: Quiet = False,
+    jobs: Jobs = None,
+    reading: ReadingOptions,
 ) -> int:
     """Check that runs hold limits and are no worse than a baseline; ends with 1 if one of them fails.
 
-    Each trace is a run. A quantity is a column of the table of flows, a metric, or rtt_ms (every sample), and
-    min, max, mean, sum, count, median or p1 to p99 of it over the flows; a bare name must hold of each flow.
+    Each trace is a run, with --join each argument, with --pair each two of them. A quantity is a column of
+    the table of flows, a metric, or rtt_ms (every sample), and min, max, mean, sum, count, median or p1 to
+    p99 of it over the flows; a bare name must hold of each flow.
     """
     from tfrctrace.gate.plan import make_plan
     from tfrctrace.reports.gate import annotation_lines, gate_status, write_gate, write_summary
@@ -170,14 +130,7 @@ def check(
     from tfrctrace.reports.output import open_output, open_text_output
 
     _check_shaping(baseline, {"--tolerance": tolerance, "--significance": significance, "--test": test})
-    measuring: dict[str, Any] = {
-        "window": window,
-        "warmup": warmup,
-        "basis": basis,
-        "labels": label or [],
-        "only_labelled": only_labelled,
-        "least_packets": least_packets,
-    }
+    measuring.check()
     plan = make_plan(
         require or [],
         warn or [],
@@ -189,29 +142,13 @@ def check(
         significance=significance,
         test=test or "welch",
         unknown=unknown,
-        measured_with={**measuring, "filter": filter, "layer": layer},
+        measured_with=_measured_with(measuring, reading),
     )
-    _check_measuring(measuring)
     check_places((output, junit, summary, write_baseline), traces)
-    console = _Listening(quiet=quiet, strict=strict)
-
-    def opened(name: str) -> Trace:
-        return open_trace(
-            [name],
-            console,
-            filter=filter,
-            input_format=input_format,
-            layer=layer,
-            vantage=vantage,
-            dissect=dissect,
-            tfrc=tfrc,
-            join=False,
-            max_flows=max_flows,
-            max_decompressed_bytes=max_decompressed_bytes,
-            bin_ns=_bin_ns(window, basis),
-        )
-
-    runs = list(_measured(traces, opened, measuring, plan.quantities, console))
+    console = _Listening(quiet=reading.quiet, strict=reading.strict)
+    runs = _measured(
+        _inputs(traces, reading), measuring, reading, plan.quantities, console=console, jobs=jobs
+    )
     verdicts = [asdict(one) for one in plan.judge(runs)]
     head = _head(runs, baseline)
     if write_baseline is not None:
@@ -234,16 +171,19 @@ def check(
 class _Listening(Console):
     """A console that keeps what it is told, for those who read files instead of a terminal."""
 
-    def __init__(self, *, quiet: bool, strict: bool) -> None:
+    def __init__(self, *, quiet: bool, strict: bool, is_silent: bool = False) -> None:
+        """With `is_silent` what is told is only kept."""
         super().__init__(quiet=quiet, strict=strict)
         self.problems: list[Problem] = []
+        self._is_silent = is_silent
 
     def tell(self, problems: Iterable[Problem]) -> None:
         told = list(problems)
         for problem in told:
             is_error = self.strict and problem["severity"] == "warning"
             self.problems.append({**problem, "severity": "error"} if is_error else problem)
-        super().tell(told)
+        if not self._is_silent:
+            super().tell(told)
 
 
 def _check_shaping(baseline: str | None, shaping: Mapping[str, str | None]) -> None:
@@ -253,51 +193,85 @@ def _check_shaping(baseline: str | None, shaping: Mapping[str, str | None]) -> N
         raise UsageError(f"`{idle[0]}` is about a baseline", hint="name one with `--baseline`")
 
 
-def _check_measuring(measuring: Mapping[str, Any]) -> None:
-    """Raise for durations and rules that are none, before anybody waits for the reading."""
-    from tfrctrace.durations import parse_duration_ns
-    from tfrctrace.labels import parse_rule
+def _measured_with(measuring: MeasuringOptions, reading: ReadingOptions) -> dict[str, Any]:
+    """Return what changes numbers, by the names of the options."""
+    return {
+        **measuring.arguments(),
+        **{
+            one.name: getattr(reading, one.name)
+            for one in fields(reading)
+            if one.name not in {"max_flows", "max_decompressed_bytes", "strict", "quiet"}
+        },
+    }
 
-    for duration in (measuring["window"], measuring["warmup"]):
-        if duration is not None:
-            parse_duration_ns(duration)
-    for rule in measuring["labels"]:
-        parse_rule(rule)
 
-
-def _bin_ns(window: str, basis: Basis) -> int | None:
-    from tfrctrace.durations import parse_duration_ns
-    from tfrctrace.measuring import base_width_ns
-
-    return None if basis == "received" else base_width_ns(parse_duration_ns(window))
+def _inputs(traces: list[str], reading: ReadingOptions) -> list[list[str]]:
+    """Return the inputs of each run."""
+    if reading.pair:
+        if len(traces) % 2:
+            raise UsageError(
+                f"with `--pair` each two captures are a run, and there are {len(traces)}",
+                hint="name the capture near the sender and that near the receiver of each run",
+            )
+        return [traces[place : place + 2] for place in range(0, len(traces), 2)]
+    return [[name] for name in traces]
 
 
 def _measured(
-    traces: list[str],
-    opened: Callable[[str], Trace],
-    measuring: Mapping[str, Any],
+    inputs: list[list[str]],
+    measuring: MeasuringOptions,
+    reading: ReadingOptions,
     quantities: Sequence[Quantity],
-    console: Console,
-) -> Iterator[Run]:
-    """Give the runs that can be read, one after the other; raises `InputError` if none can."""
+    *,
+    console: _Listening,
+    jobs: int | None,
+) -> list[Run]:
+    """Return the runs that can be read, measured side by side; raises `InputError` if none can."""
+    from concurrent.futures import ThreadPoolExecutor
+
     from tfrctrace.gate.values import needs_samples, take_all
     from tfrctrace.parsers.sources import find_inputs
 
-    inputs = find_inputs(traces)
-    unread = list(inputs.problems)
-    is_any_read = False
-    for name in inputs.names:
+    unread: list[Problem] = []
+    if not (reading.join or reading.pair):
+        found = find_inputs([name for names in inputs for name in names])
+        inputs, unread = [[name] for name in found.names], list(found.problems)
+    tables: tuple[TableName, ...] = ("flows", "bins", *(("rtt",) if needs_samples(quantities) else ()))
+    workers = min(jobs or os.cpu_count() or 1, max(len(inputs), 1))
+
+    def measure(names: list[str]) -> tuple[Run | None, list[Problem]]:
+        # several bars of progress would be drawn over each other
+        own = _Listening(quiet=reading.quiet or workers > 1, strict=reading.strict, is_silent=True)
         try:
-            trace = opened(name)
+            trace = reading.open(names, own, bin_ns=measuring.bin_ns)
             # all of it from one pass, which is all that standard input has
-            trace.read("flows", "bins", *(("rtt",) if needs_samples(quantities) else ()))
-            yield take_all(name, trace, trace.measure(**measuring), quantities)
-            is_any_read = True
+            trace.read(*tables)
+            measured = trace.measure(**measuring.arguments())
+            return take_all(" and ".join(names), trace, measured, quantities), own.problems
         except InputError as error:
-            unread += error.problems
-    if not is_any_read:
+            return None, [*own.problems, *error.problems]
+
+    runs: list[Run] = []
+    with _stopping(ThreadPoolExecutor(workers)) as pool:
+        for run, problems in pool.map(measure, inputs):
+            if run is None:
+                unread += problems
+            else:
+                console.tell(problems)
+                runs.append(run)
+    if not runs:
         raise InputError(unread)
     console.tell(unread)
+    return runs
+
+
+@contextmanager
+def _stopping(pool: ThreadPoolExecutor) -> Iterator[ThreadPoolExecutor]:
+    """Give a pool whose waiting work is forgotten when something goes wrong."""
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _head(runs: Sequence[Run], baseline: str | None) -> dict[str, Any]:

@@ -7,24 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tfrctrace.commands.measuring_options import MeasuringOptions
 from tfrctrace.commands.options import (
-    Capacity,
     Filter,
     Format,
     Jobs,
     Layer,
     Quiet,
     RunCache,
-    Step,
     Strict,
-    Weight,
     check_place,
 )
 from tfrctrace.console import Console
 from tfrctrace.experiment.progress import watched
-from tfrctrace.measuring import Basis  # noqa: TC001  Typer reads the annotation
-from tfrctrace.reports.comparison import ComparisonFormat  # noqa: TC001  Typer reads the annotation
-from tfrctrace.trace import LEAST_PACKETS
+from tfrctrace.reports.comparison import ComparisonFormat
 
 if TYPE_CHECKING:
     from tfrctrace.experiment.differences import Tested
@@ -46,10 +42,6 @@ def compare(
         list[str] | None,
         typer.Option("--metric", "-m", metavar="NAME", help="Only this metric; once for each."),
     ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option("--label", metavar="NAME=RULE", help="Call flows NAME, as 'reno=port 5201'."),
-    ] = None,
     groups: Annotated[
         str | None,
         typer.Option(
@@ -58,31 +50,10 @@ def compare(
             help="Compare flows of one label in A with those of another in B.",
         ),
     ] = None,
-    window: Annotated[
-        str, typer.Option("--window", metavar="TIME", help="Width of the windows in which rates are taken.")
-    ] = "1s",
-    warmup: Annotated[
-        str | None,
-        typer.Option("--warmup", metavar="TIME", help="Leave out the first TIME of each flow, as 60s."),
-    ] = None,
-    basis: Annotated[
-        Basis, typer.Option("--basis", help="What a rate counts, as in `tfrctrace metrics`.")
-    ] = "goodput",
-    only_labelled: Annotated[
-        bool, typer.Option("--only-labelled", help="Leave out flows without a label.")
-    ] = False,
-    least_packets: Annotated[
-        int,
-        typer.Option(
-            "--least-packets", min=1, metavar="N", help="Leave out flows with fewer than N data packets."
-        ),
-    ] = LEAST_PACKETS,
-    capacity: Capacity = None,
-    weight: Weight = None,
-    step: Step = None,
     holm: Annotated[
         bool, typer.Option("--holm", help="Correct p values for the number of metrics that are tested.")
     ] = False,
+    measuring: MeasuringOptions,
     form: Annotated[ComparisonFormat, typer.Option("--format", help="Form of the output.")] = "table",
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.")
@@ -100,37 +71,17 @@ def compare(
     With two runs or more on each side a difference has an interval, the size of its effect (Hedges' g) and
     Welch's test; of one run there is the difference alone. Runs that are known from before are not measured.
     """
-    from tfrctrace.bitrates import parse_capacity_bps
-    from tfrctrace.durations import parse_duration_ns
     from tfrctrace.experiment.cache import chosen_cache
     from tfrctrace.experiment.sides import differences, parse_groups
     from tfrctrace.experiment.study import Measuring
-    from tfrctrace.labels import parse_rule, parse_weights
-    from tfrctrace.measuring import check_names
     from tfrctrace.reports.comparison import write_comparison
     from tfrctrace.reports.output import open_text_output
 
-    weights = parse_weights(weight or ())
-    check_names(metric or [], capacity=capacity, weight=weights, step=step)
-    if capacity is not None:
-        parse_capacity_bps(capacity)
-    for text in label or ():
-        parse_rule(text)
-    for duration in (window, warmup, step):
-        if duration is not None:
-            parse_duration_ns(duration)
+    measuring.check(metric or [])
     check_place(output, [first, second])
     console = Console(quiet=quiet, strict=strict)
-    measuring = Measuring(
-        window=window,
-        warmup=warmup,
-        basis=basis,
-        labels=tuple(label or ()),
-        only_labelled=only_labelled,
-        least_packets=least_packets,
-        capacity=capacity,
-        weight=weights,
-        step=step,
+    plan = Measuring(
+        **measuring.arguments(),
         filter=filter,
         input_format=input_format,
         layer=layer,
@@ -139,7 +90,7 @@ def compare(
         found, problems = differences(
             first,
             second,
-            measuring,
+            plan,
             metric or [],
             groups=None if groups is None else parse_groups(groups),
             level=LEVEL,
@@ -150,20 +101,20 @@ def compare(
         )
     console.tell(problems)
     with open_text_output(output) as file:
-        write_comparison(file, form, [_row(one) for one in found], _head(first, second, measuring))
+        write_comparison(file, form, [_row(one) for one in found], _head(first, second, plan))
     return console.exit_status
 
 
-def _head(first: str, second: str, measuring: Measuring) -> dict[str, Any]:
+def _head(first: str, second: str, plan: Measuring) -> dict[str, Any]:
     from tfrctrace import __version__
 
     return {
         "tool": {"name": "tfrctrace", "version": __version__},
         "a": first,
         "b": second,
-        "basis": measuring.basis,
-        "window": measuring.window,
-        "warmup": measuring.warmup,
+        "basis": plan.basis,
+        "window": plan.window,
+        "warmup": plan.warmup,
         "confidence": LEVEL,
     }
 

@@ -8,32 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from tfrctrace.commands.options import (
-    Anonymize,
-    AnonymizeKey,
-    ClockOffset,
-    Dissect,
-    Filter,
-    Format,
-    Join,
-    Layer,
-    MaxDecompressed,
-    MaxFlows,
-    MaxSamples,
-    Pair,
-    Quiet,
-    Strict,
-    Tfrc,
-    Traces,
-    Vantage,
-    check_place,
-    open_trace,
-)
+from tfrctrace.commands.anonymity_options import AnonymityOptions
+from tfrctrace.commands.options import MaxSamples, Traces, check_place
+from tfrctrace.commands.reading_options import ReadingOptions
 from tfrctrace.console import Console
 from tfrctrace.errors import InputError, UsageError
 from tfrctrace.reports.output import STANDARD_OUTPUT
 from tfrctrace.reports.tables import FORMAT_OF_SUFFIX, TableFormat
-from tfrctrace.trace import MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
+from tfrctrace.trace import MAX_SAMPLES
 
 if TYPE_CHECKING:
     from tfrctrace.parsers.reading import TableName
@@ -100,22 +82,9 @@ def convert(
             "--bin-width", metavar="TIME", help="Width of the bins, as 500ms; else one that fits the length."
         ),
     ] = None,
-    filter: Filter = None,
-    input_format: Format = None,
-    layer: Layer = None,
-    vantage: Vantage = "auto",
-    dissect: Dissect = None,
-    tfrc: Tfrc = None,
-    join: Join = False,
-    pair: Pair = False,
-    clock_offset: ClockOffset = None,
-    max_flows: MaxFlows = MAX_FLOWS,
+    reading: ReadingOptions,
     max_samples: MaxSamples = None,
-    max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
-    anonymize: Anonymize = False,
-    anonymize_key: AnonymizeKey = None,
-    strict: Strict = False,
-    quiet: Quiet = False,
+    anonymity: AnonymityOptions,
 ) -> int:
     """Write one table of traces as Parquet, CSV or Arrow.
 
@@ -124,39 +93,15 @@ def convert(
     from tfrctrace.durations import parse_duration_ns
 
     chosen = _form(form, output)
-    _refuse_contradictions(
-        what,
-        chosen,
-        output,
-        join=join,
-        pair=pair,
-        layer=layer,
-        vantage=vantage,
-        dissect=dissect,
-        tfrc=tfrc,
-        bin_width=bin_width,
-        max_samples=max_samples,
-    )
+    _refuse_contradictions(what, chosen, output, reading, bin_width=bin_width, max_samples=max_samples)
     check_place(output, traces)
-    console = Console(quiet=quiet, strict=strict)
-    trace = open_trace(
+    console = Console(quiet=reading.quiet, strict=reading.strict)
+    trace = reading.open(
         traces,
         console,
-        filter=filter,
-        input_format=input_format,
-        layer=layer,
-        vantage=vantage,
-        dissect=dissect,
-        tfrc=tfrc,
-        join=join,
-        pair=pair,
-        clock_offset=clock_offset,
-        max_flows=max_flows,
         max_samples=max_samples or MAX_SAMPLES,
-        max_decompressed_bytes=max_decompressed_bytes,
         bin_ns=None if bin_width is None else parse_duration_ns(bin_width),
-        anonymize=anonymize,
-        anonymize_key=anonymize_key,
+        anonymizer=anonymity.anonymizer(console),
     )
     if what == "packets":
         _write_packets(trace, console, output, chosen)
@@ -184,30 +129,25 @@ def _refuse_contradictions(
     what: What,
     form: TableFormat,
     output: str,
+    reading: ReadingOptions,
     *,
-    join: bool,
-    pair: bool,
-    layer: str | None,
-    vantage: str,
-    dissect: list[str] | None,
-    tfrc: list[str] | None,
     bin_width: str | None,
     max_samples: int | None,
 ) -> None:
     """Raise for options that would have no effect on the table that is asked for."""
-    if join and what == "packets":
+    if reading.join and what == "packets":
         raise UsageError("`--join` has no meaning for packets, which are numbered in each capture")
-    if pair and what == "packets":
+    if reading.pair and what == "packets":
         raise UsageError("the packets of a pair are matched", hint="choose `--what transits`")
-    if layer is not None and what == "packets":
+    if reading.layer is not None and what == "packets":
         raise UsageError("`--layer` chooses what is counted, and the table of packets has every layer")
-    if vantage != "auto" and what not in _OF_VANTAGE:
+    if reading.vantage != "auto" and what not in _OF_VANTAGE:
         raise UsageError(f"`--vantage` is for `--what {'`, `'.join(_OF_VANTAGE)}` only")
-    if dissect and what not in _OF_NUMBERS:
+    if reading.dissect and what not in _OF_NUMBERS:
         raise UsageError(f"`--dissect` is for `--what {'`, `'.join(_OF_NUMBERS)}` only")
     if bin_width is not None and what != "bins":
         raise UsageError("`--bin-width` is for `--what bins` only")
-    if tfrc and what not in _OF_TFRC:
+    if reading.tfrc and what not in _OF_TFRC:
         raise UsageError(f"`--tfrc` is for `--what {'`, `'.join(_OF_TFRC)}` only")
     if max_samples is not None and what not in _SAMPLES:
         raise UsageError(f"`--max-samples` is for `--what {'`, `'.join(_SAMPLES)}` only")

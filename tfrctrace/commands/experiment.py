@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfrctrace.commands.options import Jobs, Quiet, RunCache, Strict  # noqa: TC001  Typer reads the annotations
+from tfrctrace.commands.options import Jobs, Quiet, RunCache, Strict
 from tfrctrace.console import CHECK_FAILED, DONE, Console
 from tfrctrace.errors import UsageError, input_problem
 from tfrctrace.experiment.formats import FORMATS, check_formats

@@ -11,29 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from tfrctrace.commands.options import (
-    Anonymize,
-    AnonymizeKey,
-    ClockOffset,
-    Dissect,
-    Filter,
-    Format,
-    Join,
-    Layer,
-    MaxDecompressed,
-    MaxFlows,
-    Pair,
-    Quiet,
-    Strict,
-    Tfrc,
-    Traces,
-    Vantage,
-    check_place,
-    open_trace,
-)
+from tfrctrace.commands.anonymity_options import AnonymityOptions
+from tfrctrace.commands.options import Traces, check_place
+from tfrctrace.commands.reading_options import ReadingOptions
 from tfrctrace.console import Console
 from tfrctrace.errors import UsageError
-from tfrctrace.trace import MAX_DECOMPRESSED_BYTES, MAX_FLOWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -85,21 +67,8 @@ def flows(
             help="Flows in the text table, 0 for all.",
         ),
     ] = None,
-    filter: Filter = None,
-    input_format: Format = None,
-    layer: Layer = None,
-    vantage: Vantage = "auto",
-    dissect: Dissect = None,
-    tfrc: Tfrc = None,
-    join: Join = False,
-    pair: Pair = False,
-    clock_offset: ClockOffset = None,
-    max_flows: MaxFlows = MAX_FLOWS,
-    max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
-    anonymize: Anonymize = False,
-    anonymize_key: AnonymizeKey = None,
-    strict: Strict = False,
-    quiet: Quiet = False,
+    reading: ReadingOptions,
+    anonymity: AnonymityOptions,
 ) -> int:
     """List the flows of traces: who with whom, how much, how fast, retransmissions, RTT and delivery.
 
@@ -113,32 +82,20 @@ def flows(
             hint=f"leave them out: {chosen} has every flow, in order of first packet",
         )
     check_place(output, traces)
-    console = Console(quiet=quiet, strict=strict)
-    trace = open_trace(
+    console = Console(quiet=reading.quiet, strict=reading.strict)
+    trace = reading.open(
         traces,
         console,
-        filter=filter,
-        input_format=input_format,
-        layer=layer,
-        vantage=vantage,
-        dissect=dissect,
-        tfrc=tfrc,
-        join=join,
-        pair=pair,
-        clock_offset=clock_offset,
-        max_flows=max_flows,
-        max_decompressed_bytes=max_decompressed_bytes,
+        anonymizer=anonymity.anonymizer(console),
         meanwhile=_load_table if chosen == "table" else None,
-        anonymize=anonymize,
-        anonymize_key=anonymize_key,
     )
-    reading = trace.read("flows")
+    read = trace.read("flows")
     if chosen == "table":
-        _write_text(reading, output, sort or "flow", DEFAULT_LIMIT if limit is None else limit)
+        _write_text(read, output, sort or "flow", DEFAULT_LIMIT if limit is None else limit)
     elif chosen == "json":
-        _write_json(reading, trace.warnings, output)
+        _write_json(read, trace.warnings, output)
     else:
-        _write_columns(reading, output, chosen)
+        _write_columns(read, output, chosen)
     return console.exit_status
 
 

@@ -1,29 +1,21 @@
-"""Options that several commands have, in one form and with one help text; and the trace they describe."""
+"""Options that several commands have, in one form and with one help text, and what must be true of places."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import inspect
 import os
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
 from tfrctrace.errors import UsageError
 from tfrctrace.reports.output import STANDARD_OUTPUT, check_output
-from tfrctrace.trace import MAX_SAMPLES, Trace
+from tfrctrace.trace import MAX_SAMPLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from tfrctrace.console import Console
-    from tfrctrace.parsers._native import Layout
-    from tfrctrace.parsers.anonymity import Anonymizer
-    from tfrctrace.parsers.filters import CompiledFilter
-    from tfrctrace.parsers.pairing import Pair as PairSettings
-    from tfrctrace.parsers.reading import Pass
-    from tfrctrace.parsers.tfrc import TfrcParameters
-
-_MOST_KEY_BYTES: Final = 65_536
-"""Of a file with a key that are read: it may be a device that has no end."""
+    from collections.abc import Callable, Iterable, Iterator
 
 _TRACES = typer.Argument(
     metavar="TRACE",
@@ -124,45 +116,6 @@ MaxDecompressed = Annotated[
     ),
 ]
 
-Capacity = Annotated[
-    str | None,
-    typer.Option(
-        "--capacity", metavar="RATE", help="Tell how much of a link of this capacity was used, as 10M."
-    ),
-]
-Weight = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--weight",
-        metavar="NAME=NUMBER",
-        help="Tell Jain's index by weights of labels, as 'video=2'; others have 1.",
-    ),
-]
-
-Step = Annotated[
-    str | None,
-    typer.Option(
-        "--step", metavar="TIME", help="Tell how flows responded to what changed TIME after the trace began."
-    ),
-]
-
-Anonymize = Annotated[
-    bool,
-    typer.Option(
-        "--anonymize",
-        help="Tell other addresses and names than the real ones; networks stay together. The key is that of "
-        "--anonymize-key or in TFRCTRACE_ANONYMIZE_KEY, else a new one.",
-    ),
-]
-AnonymizeKey = Annotated[
-    str | None,
-    typer.Option(
-        "--anonymize-key",
-        metavar="FILE",
-        help="Anonymize with the bytes of FILE, 16 at least, as key: the same addresses become the same.",
-    ),
-]
-
 Strict = Annotated[
     bool, typer.Option("--strict", help="Treat every warning about an input as an error (exit status 3).")
 ]
@@ -190,125 +143,6 @@ RunCache = Annotated[
 ]
 
 
-def open_trace(
-    traces: list[str],
-    console: Console,
-    *,
-    filter: str | None,
-    input_format: str | None = None,
-    layer: NodeLayer | None = None,
-    vantage: VantagePoint = "auto",
-    dissect: list[str] | None = None,
-    tfrc: list[str] | None = None,
-    join: bool,
-    pair: bool = False,
-    clock_offset: str | None = None,
-    max_flows: int,
-    max_samples: int = MAX_SAMPLES,
-    max_decompressed_bytes: int,
-    bin_ns: int | None = None,
-    anonymize: bool = False,
-    anonymize_key: str | None = None,
-    meanwhile: Callable[[], None] | None = None,
-) -> Trace:
-    """Return the trace that the options describe, which tells `console` what happens while it is read.
-
-    `meanwhile` is called once the core is at work: the place to load what is needed afterwards.
-    """
-    from tfrctrace.parsers.plugins import check_format
-    from tfrctrace.parsers.reading import Settings
-    from tfrctrace.parsers.sources import find_inputs
-
-    given_vantage = None if vantage == "auto" else vantage
-    others = {
-        "--join": join,
-        "--layer": layer,
-        "--vantage": given_vantage,
-        "--dissect": dissect,
-        "--tfrc": tfrc,
-        "--input-format": input_format,
-    }
-    settings = Settings(
-        filter=None if filter is None else _compiled(filter),
-        format=None if input_format is None else check_format(input_format),
-        layer=layer,
-        vantage=given_vantage,
-        dissect=_parsed(dissect) if dissect else (),
-        tfrc=_parameters(tfrc or []),
-        join=join,
-        pair=_pair_of(pair, clock_offset, others) if pair or clock_offset is not None else None,
-        max_flows=max_flows,
-        max_samples=max_samples,
-        max_decompressed_bytes=max_decompressed_bytes,
-        anonymizer=_anonymizer(anonymize_key, console) if anonymize or anonymize_key is not None else None,
-    )
-    inputs = find_inputs(traces, join=join)
-    if pair:
-        _check_pair(inputs.names)
-
-    def watch(running: Pass) -> None:
-        if meanwhile:
-            meanwhile()
-        console.watch(running)
-
-    return Trace(
-        inputs,
-        settings,
-        bin_ns=bin_ns,
-        watch=watch,
-        on_problems=console.tell,
-    )
-
-
-_KEY_VARIABLE: Final = "TFRCTRACE_ANONYMIZE_KEY"
-
-
-def _anonymizer(key_file: str | None, console: Console) -> Anonymizer:
-    """Return what anonymises with the key of a file, else of the environment, else a new one."""
-    from tfrctrace.parsers.anonymity import Anonymizer
-
-    if key_file is not None:
-        try:
-            with open(key_file, "rb") as file:
-                return Anonymizer(file.read(_MOST_KEY_BYTES))
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise UsageError(f"the key `{key_file}` cannot be read: {reason}") from error
-    given = os.environ.get(_KEY_VARIABLE)
-    if given is None:
-        console.note(
-            "addresses are replaced with a key that is not kept; "
-            "`--anonymize-key FILE` replaces them by the same each time"
-        )
-    return Anonymizer(None if given is None else os.fsencode(given))
-
-
-def _pair_of(pair: bool, clock_offset: str | None, others: Mapping[str, object]) -> PairSettings | None:
-    from tfrctrace.durations import parse_offset_ns
-    from tfrctrace.parsers.pairing import pair_of
-
-    clock_offset_ns = None if clock_offset is None else parse_offset_ns(clock_offset)
-    return pair_of(pair=pair, clock_offset_ns=clock_offset_ns, others=others)
-
-
-def _check_pair(names: list[str]) -> None:
-    from tfrctrace.parsers.pairing import check_pair
-
-    check_pair(names)
-
-
-def _parsed(dissect: list[str]) -> tuple[tuple[int, Layout], ...]:
-    from tfrctrace.parsers.dissect import parse_dissect
-
-    return tuple(map(parse_dissect, dissect))
-
-
-def _parameters(tfrc: list[str]) -> TfrcParameters:
-    from tfrctrace.parsers.tfrc import check_parameters, parse_parameter
-
-    return check_parameters(map(parse_parameter, tfrc))
-
-
 def check_place(output: str, traces: list[str]) -> None:
     """Raise if the result cannot be written to `output`, or would take the place of a capture."""
     check_output(output)
@@ -330,7 +164,36 @@ def check_places(outputs: Iterable[str | None], traces: list[str]) -> None:
         taken.add(place)
 
 
-def _compiled(expression: str) -> CompiledFilter:
-    from tfrctrace.parsers.filters import CompiledFilter
+def flattened(command: Callable[..., int]) -> Callable[..., int]:
+    """Return `command` with every option of its own, where it takes bundles of them.
 
-    return CompiledFilter(expression)
+    A bundle is a dataclass whose fields are options, as several commands have them. Typer knows functions
+    with one parameter for each option, and asks their signature.
+    """
+    parameters: list[inspect.Parameter] = []
+    bundles: dict[str, type[Any]] = {}
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        kind = parameter.annotation
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+            bundles[parameter.name] = kind
+            parameters += _options_of(kind)
+        else:
+            parameters.append(parameter)
+
+    @functools.wraps(command)
+    def run(**given: object) -> int:
+        for name, bundle in bundles.items():
+            given[name] = bundle(**{one.name: given.pop(one.name) for one in dataclasses.fields(bundle)})
+        return command(**given)
+
+    run.__dict__["__signature__"] = inspect.Signature(parameters)
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _options_of(bundle: type[Any]) -> Iterator[inspect.Parameter]:
+    hints = get_type_hints(bundle, include_extras=True)
+    for one in dataclasses.fields(bundle):
+        yield inspect.Parameter(
+            one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name]
+        )

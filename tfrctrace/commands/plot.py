@@ -6,30 +6,12 @@ from typing import Annotated
 
 import typer
 
-from tfrctrace.commands.options import (
-    Anonymize,
-    AnonymizeKey,
-    ClockOffset,
-    Dissect,
-    Filter,
-    Format,
-    Join,
-    Layer,
-    MaxDecompressed,
-    MaxFlows,
-    Pair,
-    Quiet,
-    Strict,
-    Tfrc,
-    Traces,
-    Vantage,
-    check_place,
-    open_trace,
-)
+from tfrctrace.commands.anonymity_options import AnonymityOptions
+from tfrctrace.commands.options import Traces, check_place
+from tfrctrace.commands.reading_options import ReadingOptions
 from tfrctrace.console import Console
 from tfrctrace.reports.journal import PaperStyle, Width, image_form
-from tfrctrace.reports.single import PlotKind  # noqa: TC001  Typer reads the annotation
-from tfrctrace.trace import MAX_DECOMPRESSED_BYTES, MAX_FLOWS
+from tfrctrace.reports.single import PlotKind
 
 
 def plot(
@@ -52,21 +34,8 @@ def plot(
         PaperStyle, typer.Option("--style", help="Sizes of columns and text: IEEE's, ACM's, or larger ones.")
     ] = "ieee",
     width: Annotated[Width, typer.Option("--width", help="As wide as one or as two columns.")] = "single",
-    filter: Filter = None,
-    input_format: Format = None,
-    layer: Layer = None,
-    vantage: Vantage = "auto",
-    dissect: Dissect = None,
-    tfrc: Tfrc = None,
-    join: Join = False,
-    pair: Pair = False,
-    clock_offset: ClockOffset = None,
-    max_flows: MaxFlows = MAX_FLOWS,
-    max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
-    anonymize: Anonymize = False,
-    anonymize_key: AnonymizeKey = None,
-    strict: Strict = False,
-    quiet: Quiet = False,
+    reading: ReadingOptions,
+    anonymity: AnonymityOptions,
 ) -> int:
     """Draw one figure of a report as SVG, PDF or PNG, as wide as a column of a paper.
 
@@ -75,24 +44,8 @@ def plot(
     """
     image_form(output)
     check_place(output, traces)
-    console = Console(quiet=quiet, strict=strict)
-    trace = open_trace(
-        traces,
-        console,
-        filter=filter,
-        input_format=input_format,
-        layer=layer,
-        vantage=vantage,
-        dissect=dissect,
-        tfrc=tfrc,
-        join=join,
-        pair=pair,
-        clock_offset=clock_offset,
-        max_flows=max_flows,
-        max_decompressed_bytes=max_decompressed_bytes,
-        anonymize=anonymize,
-        anonymize_key=anonymize_key,
-    )
+    console = Console(quiet=reading.quiet, strict=reading.strict)
+    trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
     drawn, *others = trace.plot(kind, output, flow=flow, style=style, width=width).figures
     console.note(f"figure written to `{output}`: {drawn.title}")
     if others:

@@ -21,14 +21,14 @@ from tfrctrace.commands.options import (
     Traces,
     Vantage,
     check_place,
-    open_trace,
 )
+from tfrctrace.commands.reading_options import ReadingOptions
 from tfrctrace.console import Console
 from tfrctrace.errors import UsageError
-from tfrctrace.replay.tfrc import Profile  # noqa: TC001  Typer reads the annotation
+from tfrctrace.replay.tfrc import Profile
 from tfrctrace.trace import LEAST_PACKETS, MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.wlan.cell import Preset, Settings
-from tfrctrace.wlan.phy import Standard  # noqa: TC001
+from tfrctrace.wlan.phy import Standard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -213,20 +213,17 @@ def replay(
         _refuse("--loop open", {"--bottleneck": bottleneck, "--together": together})
     check_place(output, traces)
     console = Console(quiet=quiet, strict=strict)
-    trace = open_trace(
-        traces,
-        console,
+    reading = ReadingOptions(
         filter=filter,
         input_format=input_format,
         layer=layer,
         vantage=vantage,
         dissect=dissect,
         tfrc=_of_ends(tfrc),
-        join=False,
         max_flows=max_flows,
-        max_samples=max_samples or MAX_SAMPLES,
         max_decompressed_bytes=max_decompressed_bytes,
     )
+    trace = reading.open(traces, console, max_samples=max_samples or MAX_SAMPLES)
     form = form or _FORMAT_OF_SUFFIX.get(os.path.splitext(output)[1].lower(), "table")
     if loop == "closed":
         loops = trace.closed_loops(

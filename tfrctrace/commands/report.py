@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfrctrace.commands.options import (
-    Anonymize,
-    AnonymizeKey,
-    ClockOffset,
-    Dissect,
-    Filter,
-    Format,
-    Join,
-    Layer,
-    MaxDecompressed,
-    MaxFlows,
-    OptionalTraces,
-    Pair,
-    Quiet,
-    Strict,
-    Vantage,
-    check_place,
-    open_trace,
-)
+from tfrctrace.commands.anonymity_options import AnonymityOptions
+from tfrctrace.commands.options import OptionalTraces, check_place
+from tfrctrace.commands.reading_options import ReadingOptions
 from tfrctrace.console import Console
 from tfrctrace.errors import UsageError
 from tfrctrace.reports.output import STANDARD_OUTPUT, make_folder, open_output
-from tfrctrace.trace import MAX_DECOMPRESSED_BYTES, MAX_FLOWS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,20 +55,8 @@ def report(
         str | None,
         typer.Option("--title", metavar="TEXT", help="Heading of the report; else the capture's name."),
     ] = None,
-    filter: Filter = None,
-    input_format: Format = None,
-    layer: Layer = None,
-    vantage: Vantage = "auto",
-    dissect: Dissect = None,
-    join: Join = False,
-    pair: Pair = False,
-    clock_offset: ClockOffset = None,
-    max_flows: MaxFlows = MAX_FLOWS,
-    max_decompressed_bytes: MaxDecompressed = MAX_DECOMPRESSED_BYTES,
-    anonymize: Anonymize = False,
-    anonymize_key: AnonymizeKey = None,
-    strict: Strict = False,
-    quiet: Quiet = False,
+    reading: ReadingOptions,
+    anonymity: AnonymityOptions,
 ) -> int:
     """Write a report of traces: one HTML file that needs no network and no other file.
 
@@ -92,28 +64,12 @@ def report(
     results that were saved before, and is the same to the byte.
     """
     traces = traces or []
-    is_anonymous = anonymize or anonymize_key is not None
-    path = output or default_name([] if is_anonymous else traces)
+    path = output or default_name([] if anonymity.is_wanted else traces)
     check_place(path, traces)
-    console = Console(quiet=quiet, strict=strict)
+    console = Console(quiet=reading.quiet, strict=reading.strict)
     if saved is not None:
-        _refuse_beside_saved(
-            {
-                "TRACE": traces,
-                "--results": save_to,
-                "--filter": filter,
-                "--input-format": input_format,
-                "--layer": layer,
-                "--vantage": vantage != "auto",
-                "--dissect": dissect,
-                "--join": join,
-                "--pair": pair,
-                "--clock-offset": clock_offset,
-                "--max-flows": max_flows != MAX_FLOWS,
-                "--max-decompressed": max_decompressed_bytes != MAX_DECOMPRESSED_BYTES,
-                "--anonymize": is_anonymous,
-            }
-        )
+        others = {"--results": save_to, **_given(reading), "--anonymize": anonymity.is_wanted}
+        _refuse_beside_saved({"TRACE": traces, **others})
         _write_saved(saved, path, title)
         _say_where(path, console)
         return console.exit_status
@@ -121,27 +77,22 @@ def report(
         raise UsageError("no trace is named", hint="name one, or results of a report with `--from`")
     if save_to is not None:
         make_folder(save_to)
-    trace = open_trace(
-        traces,
-        console,
-        filter=filter,
-        input_format=input_format,
-        layer=layer,
-        vantage=vantage,
-        dissect=dissect,
-        join=join,
-        pair=pair,
-        clock_offset=clock_offset,
-        max_flows=max_flows,
-        max_decompressed_bytes=max_decompressed_bytes,
-        anonymize=anonymize,
-        anonymize_key=anonymize_key,
-    )
+    trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
     trace.report(path, title=title)
     if save_to is not None:
         trace.save_results(save_to, title=title)
     _say_where(path, console)
     return console.exit_status
+
+
+def _given(reading: ReadingOptions) -> dict[str, bool]:
+    """Return which options say how to read, and are not what they are by themselves."""
+    usual = ReadingOptions(strict=reading.strict, quiet=reading.quiet)
+    return {
+        f"--{one.name.removesuffix('_bytes').replace('_', '-')}": getattr(reading, one.name)
+        != getattr(usual, one.name)
+        for one in fields(reading)
+    }
 
 
 def _refuse_beside_saved(others: Mapping[str, object]) -> None:

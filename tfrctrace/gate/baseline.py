@@ -108,10 +108,15 @@ def _number(value: object) -> float:
 
 def check_alike(baseline: Baseline, measured_with: Mapping[str, Any]) -> None:
     """Raise `UsageError` if a baseline was measured in another way: the numbers cannot be compared."""
-    for name, value in measured_with.items():
-        if baseline.measured_with.get(name) != value:
-            was, now = json.dumps(baseline.measured_with.get(name)), json.dumps(value)
+    # what is not given may be missing, or empty in one of several ways
+    before, now = (
+        {name: json.dumps(value) for name, value in told.items() if value}
+        for told in (baseline.measured_with, measured_with)
+    )
+    for name in sorted(before.keys() | now.keys()):
+        if before.get(name) != now.get(name):
+            was, given = before.get(name, "null"), now.get(name, "null")
             raise UsageError(
-                f"`{baseline.path}` was measured with {name} {was}, these runs with {now}",
+                f"`{baseline.path}` was measured with {name} {was}, these runs with {given}",
                 hint="give the same options, or write the baseline anew",
             )
