@@ -184,6 +184,7 @@ class Trace(Tables):
         *algorithms: str,
         profile: Profile = "rfc5348",
         tfrc: Mapping[str, float] | None = None,
+        settings: Mapping[str, float | str] | None = None,
         rtt: str | None = None,
         segment_bytes: float | None = None,
         rtt_scales: Iterable[float] = (1.0,),
@@ -196,17 +197,18 @@ class Trace(Tables):
 
         `algorithms` are names such as `tfrc` (without any), `mtfrc`, `tfrc-veno`, or `mymodule:MyControl`;
         `profile` is whose TFRC it is, and `tfrc` has its parameters that are not the defaults, as
-        `{"q": 0.8}`. `rtt` such as `"50ms"` is the round-trip time of flows that do not tell theirs,
-        `segment_bytes` the segment size of all. `rtt_scales` repeats everything with other round-trip times.
-        `network` is who shares the medium, which `mtfrc` needs (see `tfrctrace.replay.network`). `simulate`
-        makes reports also where the trace shows some; flows with fewer data packets than `least_packets` are
-        left out.
+        `{"q": 0.8}`; `settings` has those of one algorithm, as `{"vegas.alpha": 1}`. `rtt` such as `"50ms"`
+        is the round-trip time of flows that do not tell theirs, `segment_bytes` the segment size of all.
+        `rtt_scales` repeats everything with other round-trip times. `network` is who shares the medium, which
+        `mtfrc` needs (see `tfrctrace.replay.network`). `simulate` makes reports also where the trace shows
+        some; flows with fewer data packets than `least_packets` are left out.
         docs/replay.md tells what this can and cannot say.
         """
         return self.replays(
             *algorithms,
             profile=profile,
             tfrc=tfrc,
+            settings=settings,
             rtt=rtt,
             segment_bytes=segment_bytes,
             rtt_scales=rtt_scales,
@@ -221,6 +223,7 @@ class Trace(Tables):
         *algorithms: str,
         profile: Profile = "rfc5348",
         tfrc: Mapping[str, float] | None = None,
+        settings: Mapping[str, float | str] | None = None,
         rtt: str | None = None,
         segment_bytes: float | None = None,
         rtt_scales: Iterable[float] = (1.0,),
@@ -236,7 +239,7 @@ class Trace(Tables):
 
         # what the trace's own agents are is where a replay of them begins
         parameters = {**dict(self._settings.tfrc.agents), **(tfrc or {})}
-        chosen = wanted(algorithms or ("tfrc",), profile, parameters.items(), tuple(rtt_scales))
+        chosen = wanted(algorithms or ("tfrc",), profile, parameters.items(), tuple(rtt_scales), settings)
         choice = Choice(
             rtt_ms=None if rtt is None else parse_duration_ns(rtt) / NS_PER_MS,
             segment_bytes=segment_bytes,
@@ -253,6 +256,7 @@ class Trace(Tables):
         *algorithms: str,
         profile: Profile = "rfc5348",
         tfrc: Mapping[str, float] | None = None,
+        settings: Mapping[str, float | str] | None = None,
         segment_bytes: float | None = None,
         flows: Iterable[int] | None = None,
         least_packets: int = LEAST_PACKETS,
@@ -270,6 +274,7 @@ class Trace(Tables):
             *algorithms,
             profile=profile,
             tfrc=tfrc,
+            settings=settings,
             segment_bytes=segment_bytes,
             flows=flows,
             least_packets=least_packets,
@@ -282,6 +287,7 @@ class Trace(Tables):
         *algorithms: str,
         profile: Profile = "rfc5348",
         tfrc: Mapping[str, float] | None = None,
+        settings: Mapping[str, float | str] | None = None,
         segment_bytes: float | None = None,
         flows: Iterable[int] | None = None,
         least_packets: int = LEAST_PACKETS,
@@ -296,7 +302,7 @@ class Trace(Tables):
 
         given = parse_given(bottleneck)
         parameters = {**dict(self._settings.tfrc.agents), **(tfrc or {})}
-        chosen = wanted(algorithms or ("newreno",), profile, parameters.items())
+        chosen = wanted(algorithms or ("newreno",), profile, parameters.items(), settings=settings)
         choice = Choice(
             segment_bytes=segment_bytes,
             least_packets=least_packets,
@@ -304,7 +310,7 @@ class Trace(Tables):
         )
         self.read("flows", "feedback", "rtt", "losses", "rounds", "loss_events", "bins")
         gathered = self._gathered = self._gathered or Gathered(self)
-        recordings = gathered.recordings(choice, chosen.receiver)
+        recordings = gathered.recordings(choice, chosen.receivers[:1])
         return closed_loops(self, recordings, chosen, given, together=together)
 
     def report(self, path: StrPath, *, title: str | None = None) -> Path:

@@ -113,7 +113,7 @@ def check_alike(baseline: Baseline, measured_with: Mapping[str, Any]) -> None:
         {name: json.dumps(value) for name, value in told.items() if value}
         for told in (baseline.measured_with, measured_with)
     )
-    for name in sorted(before.keys() | now.keys()):
+    for name in (*now, *sorted(before.keys() - now.keys())):
         if before.get(name) != now.get(name):
             was, given = before.get(name, "null"), now.get(name, "null")
             raise UsageError(

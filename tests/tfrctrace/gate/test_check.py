@@ -222,13 +222,14 @@ JENKINS = {
     "error": (set(), {"type", "message"}, set()),
     "system-out": (set(), set(), set()),
 }
-"""Of junit-10.xsd of Jenkins' xUnit plugin (commit 031e285), as far as it allows what we write: by element the
-attributes that it must have, those that it may have, and what may stand in it."""
+"""Of junit-10.xsd of Jenkins' xUnit plugin (commit 031e285), as far as it allows what we write.
+
+For each element the attributes that it must have, those that it may have, and what may stand in it."""
 
 
 def assert_is_junit(element):
     must, may, children = JENKINS[element.tag]
-    assert must <= element.keys() <= must | may
+    assert must <= {*element.keys()} <= must | may
     for child in element:
         assert child.tag in children
         assert_is_junit(child)
