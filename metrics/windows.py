@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import numpy as np
     import polars as pl
     from numpy.typing import NDArray
 
@@ -90,7 +89,7 @@ class FlowBins:
         start, end = self._places.get(flow, (0, 0))
         return int(self._times_ns[start]) if start < end else None
 
-    def rates(self, flow: int, windows: Windows, column: str) -> NDArray[np.float64]:
+    def rates(self, flow: int, windows: Windows, column: str) -> NDArray[Any]:
         """Return the bytes of one flow in all windows, with the zeros; exact below 2^53."""
         import numpy as np
 

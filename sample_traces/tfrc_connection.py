@@ -424,7 +424,9 @@ def main() -> None:
     """Make what the command line asks for."""
     parser = argparse.ArgumentParser(description="Make the DCCP sample.")
     parser.add_argument("--at", choices=["receiver", "sender"], default="receiver")
-    parser.add_argument("--losses", choices=["loss-intervals", "ack-vectors", "rates"], default="loss-intervals")
+    parser.add_argument(
+        "--losses", choices=["loss-intervals", "ack-vectors", "rates"], default="loss-intervals"
+    )
     parser.add_argument("capture", type=Path)
     parser.add_argument("truth", type=Path, nargs="?")
     chosen = parser.parse_args()
