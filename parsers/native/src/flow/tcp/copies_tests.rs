@@ -57,6 +57,42 @@ fn test_an_acknowledgement_that_comes_too_soon_is_not_for_what_was_sent_again() 
 }
 
 #[test]
+fn test_a_block_that_comes_too_soon_is_not_for_what_was_sent_again() {
+    for (told_ms, verdict) in [(210, Some(Evidence::Time)), (250, None), (190, None)] {
+        let mut script = Script::new();
+        for step in 0..4 {
+            script.data(10 * step, 1 + 1000 * step as u32, 1000);
+            script.ack(50 + 10 * step, 1001 + 1000 * step as u32);
+        }
+        for step in 0..4 {
+            script.data(101, 4001 + 1000 * step, 1000);
+        }
+        script.sack(151, 4001, &[(6001, 7001)]);
+        script.data(200, 4001, 1000);
+        let finding = script.data(200, 5001, 1000).finding.unwrap();
+        // At 190 ms the clock of the capture was set back.
+        script.sack(told_ms, 4001, &[(5001, 8001)]);
+        assert_eq!(script.sender().verdict(finding.number), verdict, "{told_ms} ms");
+    }
+}
+
+#[test]
+fn test_what_was_told_before_is_no_sign_when_it_is_told_again() {
+    let mut script = Script::new();
+    for step in 0..4 {
+        script.data(10 * step, 1 + 1000 * step as u32, 1000);
+        script.ack(50 + 10 * step, 1001 + 1000 * step as u32);
+    }
+    for step in 0..4 {
+        script.data(101, 4001 + 1000 * step, 1000);
+    }
+    script.sack(151, 4001, &[(6001, 7001)]);
+    let finding = script.data(500, 6001, 1000).finding.unwrap();
+    script.sack(510, 4001, &[(6001, 8001)]);
+    assert_eq!(script.sender().verdict(finding.number), None);
+}
+
+#[test]
 fn test_a_retransmission_that_was_overtaken_is_no_copy() {
     let mut script = Script::new();
     for (id, seq) in [(10, 1), (11, 1001), (12, 2001), (14, 3001), (15, 4001)] {

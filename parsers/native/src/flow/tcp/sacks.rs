@@ -44,6 +44,7 @@ impl Half {
                     trouble.on_duplicate_sack((start, end), &answer);
                 }
             } else if start >= acknowledged && end <= next {
+                trouble.judge_sacked((start, end), &answer);
                 trouble.sacked.add(start, end);
             }
         }

@@ -65,6 +65,12 @@ impl Scoreboard {
         }
     }
 
+    /// Whether all of `start..end` arrived.
+    pub fn has(&self, start: i64, end: i64) -> bool {
+        let at = self.ranges.partition_point(|range| range.1 < end);
+        self.ranges.get(at).is_some_and(|range| range.0 <= start)
+    }
+
     /// Whether anything arrived behind `position`.
     pub fn has_beyond(&self, position: i64) -> bool {
         self.ranges.last().is_some_and(|range| range.1 > position)
@@ -117,6 +123,8 @@ mod tests {
                 let bytes: u64 = board.ranges.iter().map(|range| super::length(*range)).sum();
                 prop_assert_eq!((bytes, board.is_empty()), (set.len() as u64, set.is_empty()));
                 prop_assert_eq!(board.bytes(), bytes);
+                let whole = (start..start + length).all(|position| set.contains(&position));
+                prop_assert!(length == 0 || board.has(start, start + length) == whole);
                 prop_assert_eq!(board.has_beyond(start), set.last().is_some_and(|&last| last >= start));
             }
         }

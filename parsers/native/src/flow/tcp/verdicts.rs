@@ -21,6 +21,14 @@ pub struct Answer {
     pub soonest_ns: i64,
 }
 
+impl Answer {
+    /// Whether it comes so soon behind `resent` that it cannot be for it. A clock that was set back tells
+    /// nothing.
+    fn is_too_soon_for(&self, resent: &Resent) -> bool {
+        (0..self.soonest_ns).contains(&self.time_ns.saturating_sub(resent.time_ns))
+    }
+}
+
 impl Trouble {
     /// By what finding `number` was recognised as not needed.
     pub fn verdict(&self, number: u32) -> Option<Evidence> {
@@ -80,7 +88,7 @@ impl Trouble {
             if age.is_some_and(|age| age < 0) {
                 is_eifel = true;
                 found.push(resent.condemn(Evidence::Timestamp));
-            } else if answer.time_ns.saturating_sub(resent.time_ns) < answer.soonest_ns {
+            } else if answer.is_too_soon_for(resent) {
                 found.push(resent.condemn(Evidence::Time));
             }
         }
@@ -88,6 +96,20 @@ impl Trouble {
         if is_eifel {
             self.undo();
         }
+    }
+
+    /// A block tells of `start..end` for the first time: whether sooner than what was sent again of it
+    /// can have arrived, so that it tells of the original.
+    pub(super) fn judge_sacked(&mut self, (start, end): (i64, i64), answer: &Answer) {
+        let mut found = Vec::new();
+        // The newest are last, so that mostly none is looked at.
+        let newest = self.resent.iter_mut().rev().take_while(|resent| answer.is_too_soon_for(resent));
+        for resent in newest.filter(|resent| start <= resent.start && resent.end <= end) {
+            if resent.spurious.is_none() && !self.sacked.has(resent.start, resent.end) {
+                found.push(resent.condemn(Evidence::Time));
+            }
+        }
+        self.record(&found);
     }
 
     /// Whether a timeout was spurious by F-RTO (RFC 5682 section 2.1): the second acknowledgement in a
