@@ -239,6 +239,11 @@ fn test_a_full_window_is_counted_where_the_scale_is_known() {
     script.data(31, 41, 60);
     assert!(script.sender().knows_window_ends());
     assert_eq!(script.sender().oddities().window_full, 1);
+    // What is sent again meanwhile does not reach its end, the last segment does.
+    script.data(400, 1, 40);
+    assert_eq!(script.sender().oddities().window_full, 1);
+    script.data(401, 41, 60);
+    assert_eq!(script.sender().oddities().window_full, 2);
 }
 
 #[test]
@@ -276,6 +281,55 @@ fn test_repeated_syn_and_fin_are_classes_of_their_own() {
         [syn, fin].map(|seen| class_of(seen).map(|found| found.0)),
         [Some(Class::Syn), Some(Class::Fin)]
     );
+}
+
+#[test]
+fn test_a_simultaneous_open_repeats_no_syn() {
+    let mut script = Script::new();
+    let sides = [Side::Low, Side::High];
+    let (syn, syn_ack) = (TcpFlags::SYN, TcpFlags::SYN | TcpFlags::ACK);
+    let opened = sides.map(|side| script.flags(side, 0, syn, 0, 0));
+    let answered = sides.map(|side| script.flags(side, 50, syn_ack, 0, 1));
+    let again = script.flags(Side::Low, 1_100, syn_ack, 0, 1);
+    assert_eq!([opened, answered].as_flattened().iter().find_map(|seen| seen.finding), None);
+    assert_eq!(class_of(again), Some((Class::Syn, Evidence::Flags)));
+}
+
+#[test]
+fn test_a_syn_that_data_overtook_is_not_repeated() {
+    let mut script = Script::new();
+    script.data(0, 1, 1000);
+    assert_eq!(class_of(script.flags(Side::Low, 1, TcpFlags::SYN | TcpFlags::ACK, 0, 1)), None);
+}
+
+#[test]
+fn test_without_sack_silence_of_a_round_trip_is_a_timeout() {
+    // ns-2 has a smallest timeout of 200 ms, not a smallest variation.
+    for (sack, class) in [(false, Class::Rto), (true, Class::Fast)] {
+        let mut script = Script::new();
+        for (side, time_ms, flags) in
+            [(Side::Low, 0, TcpFlags::SYN), (Side::High, 150, TcpFlags::SYN | TcpFlags::ACK)]
+        {
+            let mut tcp = Tcp { seq: 0, ack: 1, ..header(flags) };
+            tcp.options.sack = if sack { Sack::PERMITTED } else { Sack::NONE };
+            let carrier = Carrier::default();
+            let segment =
+                Segment { time_ns: time_ms * MS, tcp: &tcp, payload: 0, sack: &[], carrier: &carrier };
+            script.take(side, &segment, &mut Outcome::default());
+        }
+        script.flags(Side::Low, 151, TcpFlags::ACK, 1, 1);
+        for segment in 0..6 {
+            script.data(152 + segment, 1 + 1000 * segment as u32, 1000);
+        }
+        script.ack(302, 1001);
+        for time in 303..306 {
+            script.ack(time, 1001);
+        }
+        assert_eq!(class_of(script.data(306, 1001, 1000)), Some((Class::Fast, Evidence::DuplicateAcks)));
+        script.ack(456, 3001);
+        let again = class_of(script.data(656, 3001, 1000)).map(|found| found.0);
+        assert_eq!(again, Some(class), "SACK: {sack}");
+    }
 }
 
 #[test]

@@ -71,15 +71,24 @@ impl Half {
         self.ecn.get_or_insert_default().note(segment);
     }
 
-    /// A SYN or FIN that was seen before.
-    pub(super) fn find_control(&mut self, segment: &Segment<'_>) -> Finding {
-        let is_syn = segment.tcp.flags.has(TcpFlags::SYN);
+    /// A SYN or FIN whose number was seen before.
+    pub(super) fn find_control(&mut self, segment: &Segment<'_>) -> Option<Finding> {
+        let flags = segment.tcp.flags;
+        let is_syn = flags.has(TcpFlags::SYN);
+        let syn_acks = u32::from(self.syn_acks);
+        let of_its_kind =
+            if flags.has(TcpFlags::ACK) { syn_acks } else { self.syns.saturating_sub(syn_acks) };
+        if is_syn && of_its_kind == 1 {
+            // Where both sides open at once, a SYN/ACK has the number of the SYN (RFC 9293 section 3.5, figure
+            // 7); and data may have overtaken it.
+            return None;
+        }
         let (class, evidence) = match self.origin(segment).of_copy() {
             Some(evidence) => (Class::NetworkDuplicate, evidence),
             None => (if is_syn { Class::Syn } else { Class::Fin }, Evidence::Flags),
         };
         let number = self.trouble_mut().count(class, 1);
-        Finding { class, evidence, number }
+        Some(Finding { class, evidence, number })
     }
 
     /// A segment without data whose number is one before the next.
@@ -163,9 +172,21 @@ impl Half {
         (longest_ns > 0).then_some(longest_ns)
     }
 
+    /// After this much silence a timer repeats the first unacknowledged segment: 0.7 of the timeout. Without
+    /// SACK nothing else does it that is not an answer, and no timeout is below a round trip (RFC 6298
+    /// equation 2.3), so that this is enough where the capture sees the sender's silence.
+    fn soonest_timeout_ns(&self, near_ns: i64) -> i64 {
+        let usual_ns = self.timer.timeout_ns() / 10 * 7;
+        match self.path_ns() {
+            Some(path_ns) if self.refuses_sack && near_ns < path_ns / 4 => usual_ns.min(path_ns),
+            _ => usual_ns,
+        }
+    }
+
     fn class_of_retransmission(&mut self, placed: &Placed, now_ns: i64, pool: &Pool) -> (Class, Evidence) {
         let near_ns = i64::from(self.handshake_us.0) * 1_000;
         let Self { timer, next, acknowledged, progress_ns, refuses_sack, ref outstanding, .. } = *self;
+        let timeout_ns = self.soonest_timeout_ns(near_ns);
         let newest_ns = outstanding.newest_ns(pool);
         let oldest_ns = outstanding.oldest_ns(pool);
         let trouble = self.trouble.get_or_insert_default();
@@ -198,7 +219,7 @@ impl Half {
         }
         let head_ns =
             trouble.resent_ns(acknowledged).or(oldest_ns).map_or(0, |sent| since(sent.max(progress_ns)));
-        if is_head && !is_answer && head_ns >= timer.timeout_ns() / 10 * 7 {
+        if is_head && !is_answer && head_ns >= timeout_ns {
             trouble.on_timeout(next);
             return (Class::Rto, Evidence::Timer);
         }

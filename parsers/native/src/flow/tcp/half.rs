@@ -99,6 +99,8 @@ pub struct Half {
     /// Maximum segment size of this side's SYN.
     pub mss: Option<u16>,
     pub(super) syns: u32,
+    /// Those of them that acknowledge, at its maximum there may be more.
+    pub(super) syn_acks: u8,
     /// Whether the options of one of them were not captured whole.
     pub(super) has_cut_syn: bool,
     pub(super) fin: bool,
@@ -272,16 +274,17 @@ impl Half {
             self.unique_bytes += u64::from(segment.payload);
             self.segments = self.segments.saturating_add(1);
             self.advance(self.next + i64::from(segment.payload), segment, pool);
-            self.note_size(segment.payload);
+            self.note_size(segment.payload, self.next);
         }
     }
 
-    /// Count what is longer than a packet can be, and what fills the other side's window.
+    /// Count what is longer than a packet can be, and what fills the other side's window, of a payload that
+    /// stands before `end`.
     #[inline(always)]
-    pub(super) fn note_size(&mut self, payload: u32) {
+    pub(super) fn note_size(&mut self, payload: u32, end: i64) {
         let is_super = self.longest.is_some_and(|longest| payload > longest.get());
-        if is_super || self.next >= self.window_end {
-            self.note_unusual_size(payload);
+        if is_super || end >= self.window_end {
+            self.note_unusual_size(payload, end);
         }
     }
 

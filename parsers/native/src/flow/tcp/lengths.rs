@@ -101,14 +101,14 @@ impl Half {
         (self.longest, self.longest_is_usual) = (Some(longest), false);
     }
 
-    /// A packet of `payload` that no link carries, or that fills the window.
+    /// A packet of `payload` before `end` that no link carries, or that fills the window.
     #[cold]
-    pub(super) fn note_unusual_size(&mut self, payload: u32) {
+    pub(super) fn note_unusual_size(&mut self, payload: u32, end: i64) {
         if self.longest_is_usual && self.longest.is_some_and(|usual| payload > usual.get()) {
             self.learn_longest(payload);
         }
         let packets = self.packets_of(payload);
-        let is_full = self.next >= self.window_end;
+        let is_full = end >= self.window_end;
         let is_probe = is_full && payload == 1 && self.is_window_closed();
         let trouble = self.trouble_mut();
         if is_probe {

@@ -318,7 +318,8 @@ impl Connection {
         half.fin |= flags.has(TcpFlags::FIN);
         half.bare_controls = half.bare_controls.saturating_add(u16::from(segment.payload == 0));
         if flags.has(TcpFlags::SYN) {
-            half.syns += 1;
+            half.syns = half.syns.saturating_add(1);
+            half.syn_acks = half.syn_acks.saturating_add(u8::from(flags.has(TcpFlags::ACK)));
             half.has_cut_syn |= segment.carrier.is_cut;
             half.mss = half.mss.or(segment.tcp.options.mss);
             half.window_scale = half.window_scale.or(segment.tcp.options.window_scale);

@@ -107,11 +107,11 @@ impl Half {
             let placed = Placed { start, end, is_last, repeated, late: late_bytes, opening };
             outcome.finding = Some(self.find(&placed, segment, pool));
         } else if segment.payload == 0 && occupied <= known.end {
-            outcome.finding = Some(self.find_control(segment));
+            outcome.finding = self.find_control(segment);
         }
         if segment.payload > 0 {
             self.segments = self.segments.saturating_add(1);
-            self.note_size(segment.payload);
+            self.note_size(segment.payload, end);
         }
         if occupied > known.end {
             self.advance(occupied, segment, pool);
