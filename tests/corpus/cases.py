@@ -12,6 +12,9 @@ from typing import Any
 from frames import Header
 
 SERVER_PORT = 42424
+CLIENT_PORT = 42425
+NEAR, FAR = "10.77.1.1", "10.77.1.2"
+"""The addresses of a case that names its ports itself."""
 
 MSS = 1448
 """Payload of a full segment with timestamps."""
@@ -215,6 +218,30 @@ ENDS = (
     Case("reset", "the sender resets after losses",
          [["open"], ["send", 60 * MSS], ["sleep", 0.5], ["reset"]],
          [["open"], ["read", 60 * MSS], ["sleep", 1.0]], harm=(harm("drop", 30),)),
+    Case("simultaneous-open", "both sides send a SYN at once, and lose data later",
+         [["bind", NEAR, CLIENT_PORT], ["meet"], ["open"], ["send", 60 * MSS], ["read", 40 * MSS], *END],
+         [["bind", FAR, SERVER_PORT], ["meet"], ["call", NEAR, CLIENT_PORT], ["send", 40 * MSS],
+          ["read", -1]],
+         harm=(harm("drop", 30), harm("drop", 20, way="back")), rtt=0.1),
+    Case("port-reuse", "two connections by the same ports, both lose",
+         [["bind", NEAR, CLIENT_PORT], ["open"], ["send", 30 * MSS], ["read", -1], ["shutdown"],
+          ["sleep", 0.4], ["again"], ["bind", NEAR, CLIENT_PORT], ["open"], ["send", 30 * MSS],
+          ["read", -1], ["shutdown"]],
+         [["open"], ["read", 30 * MSS], ["shutdown"], ["read", -1],
+          ["again"], ["open"], ["read", 30 * MSS], ["shutdown"], ["read", -1]],
+         harm=(harm("drop", 12, 42, 44),)),
+    Case("half-close", "one side ends, then the other sends and loses",
+         [["open"], ["send", 40 * MSS], *END], [["open"], ["read", -1], ["send", 80 * MSS]],
+         harm=(harm("drop", 20), harm("drop", 30, 33, 34, way="back"))),
+    Case("window-full-and-drop", "the window is full, and segments are lost", bulk(60),
+         [SMALL_BUFFER, ["open"], *[step for _ in range(30) for step in (["read", 2896], ["sleep", 0.03])],
+          ["read", -1]], harm=(harm("drop", 20, 33, 48),)),
+    Case("zero-window-often", "the window closes and opens four times", bulk(60),
+         [SMALL_BUFFER, ["open"], *[step for _ in range(4) for step in (["sleep", 0.7], ["read", 12 * MSS])],
+          ["read", -1]]),
+    Case("gaps", "nothing lost, but captures that miss packets", bulk(150), cuts=tuple(
+        ("gaps", tap, lambda number, _: number % 60 in range(30, 36)) for tap in ("snd", "mid", "rcv")
+    )),
 )  # fmt: skip
 
 

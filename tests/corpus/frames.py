@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
-END_OF_OPTIONS, NO_OPERATION, WINDOW_SCALE, SACK_PERMITTED, TIMESTAMPS = 0, 1, 3, 4, 8
+END_OF_OPTIONS, NO_OPERATION, WINDOW_SCALE, SACK_PERMITTED, SACK, TIMESTAMPS = 0, 1, 3, 4, 5, 8
 ETHERNET_BYTES = 14
+ETHERNET_IPV4 = bytes.fromhex("02000000000202000000000108 00")
+"""The link header that simulated packets get."""
 LINK_BYTES = {1: ETHERNET_BYTES, 9: 2, 113: 16, 276: 20}
 """Length of the link header: Ethernet, ns-3's PPP, Linux cooked v1 and v2."""
 
@@ -36,9 +38,13 @@ class Header:
     payload: int
     tsval: int
     """0 without the timestamps option."""
+    tsecr: int
+    """The timestamp that it echoes; 0 likewise."""
     scale: int
     """Window scale of a SYN; 0 without that option."""
     sack_permitted: bool
+    sack: tuple[tuple[int, int], ...]
+    """The blocks of a SACK option."""
 
     @property
     def key(self) -> tuple[int, ...]:
@@ -68,10 +74,14 @@ def header(data: bytes, link_bytes: int = ETHERNET_BYTES) -> Header | None:
     sport, _, seq, ack, offset, flags, window = struct.unpack_from("!HHIIBBH", data, tcp)
     payload = end - tcp - (offset >> 4) * 4
     options = dict(options_of(data[tcp + 20 : tcp + (offset >> 4) * 4]))
-    tsval = int.from_bytes(options.get(TIMESTAMPS, b"")[:4])
+    stamps = options.get(TIMESTAMPS, b"")
+    tsval, tsecr = int.from_bytes(stamps[:4]), int.from_bytes(stamps[4:8])
     scale = int.from_bytes(options.get(WINDOW_SCALE, b""))
     sack_permitted = SACK_PERMITTED in options
-    return Header(ip_id, ttl, sport, seq, ack, flags, window, payload, tsval, scale, sack_permitted)
+    sack = tuple(struct.iter_unpack("!II", options.get(SACK, b"")))
+    return Header(
+        ip_id, ttl, sport, seq, ack, flags, window, payload, tsval, tsecr, scale, sack_permitted, sack
+    )  # fmt: skip
 
 
 def options_of(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -116,7 +116,7 @@ def name_repetitions(traced: list[Retransmission], sendings: list[Sending], time
     waiting = deque(traced)
     event, used, top = None, True, 0
     for sending in sendings:
-        if not sending.kind and sending.start < top:
+        if not sending.kind and not sending.answers and sending.start < top:
             time = times[sending.header.key]
             while event is None or event.time < time - CLOCKS_ROUND_SECONDS:
                 if not (used and waiting):
@@ -132,5 +132,5 @@ def counters(inside: tuple[str, ...]) -> dict[str, int]:
     """Return the TCP counters of a namespace that are not 0."""
     said = subprocess.run((*inside, "nstat", "-as"), capture_output=True, text=True, check=True).stdout
     rows = (line.split() for line in said.splitlines() if not line.startswith("#"))
-    kept = ("TcpRetransSegs", "TcpOutRsts", "TcpExtTCP")
+    kept = ("TcpRetransSegs", "TcpOutRsts", "TcpExtTCP", "TcpExtPAWS")
     return {name: int(value) for name, value, _ in rows if name.startswith(kept) and int(value)}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import lzma
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from frames import packets
+from signs import shown
 
 CORPUS = Path(__file__).resolve().parent.parent / "data" / "corpus"
 
@@ -36,6 +37,8 @@ class Labelled:
     spurious: bool
     shows_cause: bool = True
     """Whether the capture saw the acknowledgements about as the sender did, if at all."""
+    shows_spurious: bool = False
+    """Whether the capture, at the sender, shows that it was not needed."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +68,20 @@ class Case:
         with (self.folder / "truth.tsv").open() as file:
             rows = {(row["tap"], int(row["frame"])): row for row in csv.DictReader(file, delimiter="\t")}
         server = self.about["server_port"]
+        seen = list(packets(capture))
         labelled = []
-        for number, _, header in packets(capture):
+        for number, _, header in seen:
             row = rows.get((tap, number), {})
             place = place_of(tap, from_server=header.sport == server)
             shows_cause = place != "receiver" and not tap.endswith("one-way")
             labelled.append(Labelled(number, place, _kind(row), row.get("spurious") == "1", shows_cause))
-        return labelled
+        needless = {
+            packet.number: rows[tap, packet.number]["cause"]
+            for packet in labelled
+            if packet.spurious and packet.place == "sender"
+        }
+        signs = shown(seen, needless)
+        return [replace(packet, shows_spurious=packet.number in signs) for packet in labelled]
 
 
 def place_of(tap: str, *, from_server: bool) -> str:

@@ -49,10 +49,11 @@ def capture(network: Network, case: Case, folder: Path) -> list[subprocess.Popen
 def play(network: Network, case: Case, folder: Path) -> dict[str, dict[str, int]]:
     """Let both ends follow their scripts; return what they and their kernels counted."""
     peer = (sys.executable, str(HERE / "peer.py"))
+    both_ready = str(time.time() + 2.0)
     ends = {}
     for host, kind, steps in (("rcv", "listen", case.listen), ("snd", "connect", case.connect)):
         output = folder / f"{host}.json"
-        command = (*peer, kind, network.far, str(SERVER_PORT), json.dumps(steps))
+        command = (*peer, kind, network.far, str(SERVER_PORT), json.dumps(steps), both_ready)
         ends[host] = (network.start(host, *command, output=output), output)
         time.sleep(0.4)
     try:
@@ -73,7 +74,7 @@ def cut(whole: Path, rest: Path, lost: Callable[[int, Header], bool]) -> None:
     with rest.open("wb") as file:
         file.write(pcap_start(SNAP_BYTES))
         for number, (_, record, data) in enumerate(records(whole), 1):
-            if not lost(number, header_of[number]):
+            if number not in header_of or not lost(number, header_of[number]):
                 file.write(record + data)
 
 

@@ -97,15 +97,20 @@ def by_class(
 
 def needless(measured: Measured) -> str:
     """Return what the programs say of retransmissions that were needed and that were not."""
-    counts: Counter[tuple[bool, str, bool]] = Counter()
+    titles = {
+        (True, True): "not needed, and the capture shows it",
+        (True, False): "not needed, and nothing shows it",
+        (False, False): "needed",
+    }
+    counts: Counter[tuple[str, str, bool]] = Counter()
     for (label, program, answer), count in measured.counts.items():
         if label.kind in RETRANSMISSIONS and label.place == "sender":
-            counts[label.spurious, program, answer.spurious] += count
+            counts[titles[label.spurious, label.shows_spurious], program, answer.spurious] += count
     rows: list[list[object]] = []
-    for true in (True, False):
-        of = counts[true, OURS, True] + counts[true, OURS, False]
-        said = (counts[true, program, True] for program in measured.programs)
-        rows.append(["not needed" if true else "needed", of, *said])
+    for title in titles.values():
+        of = counts[title, OURS, True] + counts[title, OURS, False]
+        said = (counts[title, program, True] for program in measured.programs)
+        rows.append([title, of, *said])
     return table(["truth", "retransmissions", *measured.programs], rows)
 
 

@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from frames import LINK_BYTES, PCAP_HEADER, pcap_start, records
-from truth import Namer, Sending, keep, write_truth
+from frames import ETHERNET_IPV4, LINK_BYTES, PCAP_HEADER, pcap_start, records
+from truth import Namer, Sending, keep, name_timeouts, write_truth
 
 if TYPE_CHECKING:
     from truth import Key
@@ -29,7 +29,6 @@ SNAP_BYTES = 110
 CAUSES = {"CA_RECOVERY": "recovery", "CA_LOSS": "loss"}
 """What ns-3's congestion states mean for a retransmission; it has no tail loss probes."""
 
-ETHERNET_IPV4 = bytes.fromhex("02000000000202000000000108 00")
 PLACES = {"snd": "0-1", "mid": "2-1", "rcv": "3-1"}
 """Node and device of each capture; the one in the middle is behind the slow link."""
 
@@ -78,14 +77,6 @@ def name_by_state(sent: list[list[str]], sendings: list[Sending], _times: dict[K
         before = state
         if sending.start < top:
             sending.cause, sending.begins_recovery, repaired = CAUSES[state], not repaired, True
-        top = max(top, sending.stop)
-
-
-def name_timeouts(sendings: list[Sending], _times: dict[Key, float]) -> None:
-    """The receiver sends nothing but SYN/ACK and FIN, and again only by a timeout."""
-    top = 0
-    for sending in sendings:
-        sending.cause = "timer" if sending.start < top else ""
         top = max(top, sending.stop)
 
 

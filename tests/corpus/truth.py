@@ -40,7 +40,7 @@ class Row(NamedTuple):
     frame: int
     sport: int
     seq: int
-    """The first sequence number, counted from the first of the direction."""
+    """The first sequence number, counted from the first of the direction (of all connections of its port)."""
     payload: int
     kind: str
     cause: str
@@ -66,7 +66,9 @@ class Sending:
     """Empty: an original."""
     delivered: bool = False
     spurious: bool = False
-    """All that it carries is carried by earlier packets that arrive in the end."""
+    """All that it carries is carried by earlier packets that arrive in the end and are taken in."""
+    answers: bool = False
+    """A SYN/ACK behind a SYN of the same side: both open at once (RFC 9293 figure 7), nothing repeats."""
 
     @property
     def stop(self) -> int:
@@ -75,9 +77,12 @@ class Sending:
 
 
 def sendings_of(capture: Seen, sport: int) -> list[Sending]:
-    """Return what one end sent, from the capture at that end."""
-    base = next(header.seq for _, _, header in capture if header.sport == sport)
-    acked = window = scale = 0
+    """Return what one end sent, from the capture at that end.
+
+    Another connection by the same ports counts on behind the one before.
+    """
+    base = opened = next(header.seq for _, _, header in capture if header.sport == sport)
+    acked = window = scale = top = 0
     found: list[Sending] = []
     for _, _, header in capture:
         if header.sport != sport:
@@ -85,15 +90,27 @@ def sendings_of(capture: Seen, sport: int) -> list[Sending]:
             scale = header.scale if header.flags & SYN else scale
             window = header.window << (0 if header.flags & SYN else scale)
             continue
+        if header.flags & SYN and header.seq != opened:
+            base, opened = header.seq - top, header.seq
         start = (header.seq - base + 2**31) % 2**32 - 2**31
+        top = max(top, start + header.space)
         probes = header.payload <= 1 and (acked - header.seq) % 2**32 == 1 and not header.flags & (SYN | RST)
         if probes and found:
             # RFC 9293: 3.8.4 keeps alive an idle connection, 3.8.6.1 asks for a window
             kind = "zero_window_probe" if window < PROBED_BELOW else "keep_alive"
             found.append(Sending(header, start, kind=kind))
         else:
-            found.append(Sending(header, start))
+            answers = bool(found) and found[-1].header.flags & (SYN | ACK) == SYN and header.flags & SYN > 0
+            found.append(Sending(header, start, answers=answers and header.flags & ACK > 0))
     return found
+
+
+def name_timeouts(sendings: list[Sending], _times: dict[Key, float]) -> None:
+    """Name the repetitions of a simulated receiver, which sends nothing but SYN/ACK and FIN."""
+    top = 0
+    for sending in sendings:
+        sending.cause = "timer" if sending.start < top else ""
+        top = max(top, sending.stop)
 
 
 def name_kinds(sendings: list[Sending], *, with_sack: bool) -> None:
@@ -113,15 +130,32 @@ def name_kinds(sendings: list[Sending], *, with_sack: bool) -> None:
             sending.kind = "tail_loss_probe" if sending.cause == "probe" else "rto_retransmission"
 
 
-def name_spurious(sendings: list[Sending], arrived: set[Key]) -> None:
-    """Find out which repetitions were not needed."""
+def thrown_away(capture: Seen, sport: int) -> set[Key]:
+    """Return what a receiver lacks and does not take in, because what was sent later came before it.
+
+    RFC 7323 section 5.3, R1; Linux forgives one tick (`TCP_PAWS_WINDOW`). What it saw last, it echoes.
+    """
+    newest = acked = 0
+    found: set[Key] = set()
+    for _, _, header in capture:
+        if header.sport != sport:
+            newest, acked = header.tsecr or newest, header.ack
+            continue
+        lacks = (acked - header.seq - header.space) % 2**32 >= 2**31
+        if lacks and header.tsval and newest and (header.tsval - newest + 2**31) % 2**32 - 2**31 < -1:
+            found.add(header.key)
+    return found
+
+
+def name_spurious(sendings: list[Sending], arrived: set[Key], refused: set[Key]) -> None:
+    """Find out which repetitions were not needed; of what arrived, the receiver refused some."""
     carried = bytearray(max(sending.stop for sending in sendings))
     for sending in sendings:
         sending.delivered = sending.header.key in arrived
         numbers = slice(max(0, sending.start), sending.stop)
         if sending.cause:
             sending.spurious = all(carried[numbers])
-        if sending.delivered:
+        if sending.delivered and sending.header.key not in refused:
             carried[numbers] = b"\1" * len(carried[numbers])
 
 
@@ -142,7 +176,7 @@ def rows_of(tap: str, capture: Seen, sendings: list[Sending], copies_by: str) ->
         # IPv6 has no identification: acknowledgements may be equal and no copies
         if known[header.key] > 1 and (header.space or header.ip_id):
             kind = copies_by
-        elif not kind and header.space and sending.start < top:
+        elif not kind and header.space and sending.start < top and not sending.answers:
             kind = "reordering"
         if kind:
             flags = (int(flag) for flag in (sending.spurious, first_here, sending.start < top))
@@ -167,7 +201,8 @@ def write_truth(folder: Path, namers: dict[int, Namer], port: int, copies_by: st
         numbered = [sending for sending in sendings if sending.header.space or sending.kind]
         name(numbered, {header.key: time for _, time, header in taps[home]})
         name_kinds(sendings, with_sack=with_sack)
-        name_spurious(sendings, {header.key for _, _, header in taps[other]})
+        arrived = {header.key for _, _, header in taps[other]}
+        name_spurious(sendings, arrived, thrown_away(taps[other], sport))
         lost[home] = sum(not sending.delivered for sending in numbered)
         for tap, capture in taps.items():
             rows += rows_of(tap, capture, sendings, copies_by)
