@@ -1,7 +1,7 @@
 """`--dissect udp:9000=LAYOUT`: where the datagrams of a port have their number and time of sending.
 
-LAYOUT is a layout that the core knows by name, `rtp` (with the rate of its clock as `rtp/48000`), a file of
-`tfrctrace.parsers.layouts` whose name ends with `.toml`, or `module:Class` for a scapy `Packet` class. Such a
+LAYOUT is a layout that the core knows by name, `rtp` (with the rate of its clock as `rtp/48000`), a layout of
+`tfrctrace.parsers.layouts` by name or as a file whose name ends with `.toml`, or `module:Class` for a scapy `Packet` class. Such a
 class is asked once where its fields lie; datagrams are then read by the core, without scapy, which this
 module does not import either: whoever names a class has it.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.errors import UsageError
-from tfrctrace.parsers.layouts import read_layout
+from tfrctrace.parsers.layouts import known_layouts, read_known_layout, read_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -56,11 +56,14 @@ def parse_dissect(specification: str) -> tuple[int, Layout]:
         return int(match["port"]), read_layout(layout)
     if ":" in layout:
         return int(match["port"]), layout_of(_loaded(layout))
+    if layout in known_layouts():
+        return int(match["port"]), read_known_layout(layout)
     name, _, rate = layout.partition("/")
     if name not in probe_layouts() or (rate and not _CLOCK_RATE.fullmatch(layout)):
+        names = ", ".join([*probe_layouts(), *known_layouts()])
         raise UsageError(
             f"no layout is called `{layout}`",
-            hint=f"there are {', '.join(probe_layouts())}, or name `FILE.toml` or a class as `module:Class`",
+            hint=f"there are {names}, or name `FILE.toml` or a class as `module:Class`",
         )
     return int(match["port"]), layout
 

@@ -1,10 +1,12 @@
 """Layouts of TFRC over UDP: a TOML file that says where data and reports have their fields.
 
-The file is read and checked here; the core gets plain numbers and reads the datagrams.
+The file is read and checked here; the core gets plain numbers and reads the datagrams. Those of public
+programs stand in `known_layouts`, and can be named without their ending.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.errors import UsageError
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tfrctrace.parsers._native import FieldPlace, MarkPlace, QuantityPlace, TfrcLayout, TimePlace
+
+KNOWN: Final = Path(__file__).with_name("known_layouts")
+"""Where the layouts of public programs are."""
 
 MOST_BYTES: Final = 64 << 10
 """A layout file is shorter than this."""
@@ -51,6 +56,16 @@ _FEEDBACK: Final = {
     "loss_event_rate",
     "sequence",
 }
+
+
+def known_layouts() -> list[str]:
+    """Return the names of the layouts of public programs."""
+    return sorted(path.stem for path in KNOWN.glob("*.toml"))
+
+
+def read_known_layout(name: str) -> TfrcLayout:
+    """Return the layout of a public program, one of `known_layouts`."""
+    return read_layout(str(KNOWN / f"{name}.toml"))
 
 
 def read_layout(path: str) -> TfrcLayout:

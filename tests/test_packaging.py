@@ -19,7 +19,7 @@ import tfrctrace
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("parsers", "metrics", "reports")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-DATA_SUFFIXES = {".pyi", ".typed", ".html", ".css", ".js"}
+DATA_SUFFIXES = {".pyi", ".typed", ".html", ".css", ".js", ".toml"}
 
 
 def installed_files():
@@ -50,8 +50,13 @@ def test_every_data_file_of_the_tree_is_matched_in_pyproject():
     for name in installed_files():
         path = Path(name)
         if path.suffix in DATA_SUFFIXES:
-            package = str(path.parent).replace("/", ".")
-            assert any(path.match(pattern) for pattern in patterns.get(package, [])), name
+            packages = {".".join(folder.parts): path.relative_to(folder) for folder in path.parents}
+            named = [
+                inside.match(pattern)
+                for package, inside in packages.items()
+                for pattern in patterns.get(package, [])
+            ]
+            assert any(named), name
 
 
 @pytest.mark.parametrize("room", ROOMS)

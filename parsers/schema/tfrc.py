@@ -65,8 +65,9 @@ FEEDBACK: Final = (
         "p_from",
         "string",
         "",
-        "what p is made of: `packets` that are missing, or `reports` where losses are behind the capture "
-        "(bytes sent less receive rate times time)",
+        "what p is made of: `packets` that are missing; where losses are behind the capture what reports name "
+        "(`ack_vector`, `loss_intervals`), or if they name nothing what follows from their `receive_rate` "
+        "(bytes sent less that rate times time)",
         "as p",
     ),
     Column("reported_p", "float64", "", "loss event rate that the report names", "it names none"),
@@ -96,7 +97,7 @@ FEEDBACK: Final = (
         "float64",
         "s^0.5",
         "R_sqmean: mean square root of the round-trip times (RFC 5348 section 4.5)",
-        "as received_ns, or ns-2",
+        "as received_ns, ns-2, or the data tell R itself and no samples of it",
     ),
     Column("t_rto_ms", "float64", "ms", "t_RTO of the throughput equation after it", "as received_ns"),
     Column("x_bps", "float64", "bit/s", "X: allowed sending rate after it, payload", "as received_ns"),
@@ -105,7 +106,7 @@ FEEDBACK: Final = (
         "float64",
         "bit/s",
         "X_inst: the same, less while the round-trip time grows (RFC 5348 section 4.5)",
-        "as received_ns, or ns-2",
+        "as r_sqmean",
     ),
     Column(
         "sent_bps",
@@ -152,7 +153,12 @@ LOSS_EVENTS: Final = (
         "ns",
         "when that was sent or would have come, between its neighbours (RFC 5348 section 5.2)",
     ),
-    Column("packets", "uint64", "", "packets lost or marked in it"),
+    Column(
+        "packets",
+        "uint64",
+        "",
+        "packets lost or marked in it, as far as known: Loss Intervals name the first one only",
+    ),
 )
 
 LOSS_INTERVALS: Final = (

@@ -81,23 +81,22 @@ class UdpConnection(Connection):  # type: ignore[misc]
 
     def capture(self, sent_ns: int, arrived_ns: int | None, what: Packet, *, back: bool = False) -> None:
         """Keep a datagram instead of a DCCP packet, if it is data or a report."""
-        header, said = what[DCCP], options(what)
+        payload = self.payload_of(what[DCCP], options(what), sent_ns)
+        time_ns = sent_ns if self.at_sender != back else arrived_ns
+        if payload is not None and time_ns is not None:
+            self.datagrams.append((time_ns, datagram(payload, back=back)))
+
+    def payload_of(self, header: Packet, said: dict[int, int], sent_ns: int) -> bytes | None:
+        """Return the datagram for a DCCP packet, if it is data or a report."""
         if header.kind == Kind.Data:
             self.sent_us[header.seq] = sent_ns // 1000
-            payload = data(header.seq, sent_ns // 1000, said[RTT_ESTIMATE])
-        elif header.kind == Kind.Ack and RECEIVE_RATE in said:
-            payload = report(
-                header.ack,
-                self.sent_us[header.ack],
-                said[ELAPSED_TIME],
-                said[RECEIVE_RATE],
-                said[LOSS_EVENT_RATE],
-            )
-        else:
-            return
-        time_ns = sent_ns if self.at_sender != back else arrived_ns
-        if time_ns is not None:
-            self.datagrams.append((time_ns, datagram(payload, back=back)))
+            return data(header.seq, sent_ns // 1000, said[RTT_ESTIMATE])
+        if header.kind != Kind.Ack or RECEIVE_RATE not in said:
+            return None
+        echo_us = self.sent_us[header.ack]
+        return report(
+            header.ack, echo_us, said[ELAPSED_TIME], said[RECEIVE_RATE], said[LOSS_EVENT_RATE]
+        )
 
     def run(self) -> list[tuple[int, bytes]]:
         """Return what the capture shows, in order of time."""

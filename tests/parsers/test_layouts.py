@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import statistics
 import struct
@@ -14,12 +15,13 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from udp_tfrc import LAYOUT, PORT, UdpConnection, data, datagram, report, write
+from dccp_packets import ELAPSED_TIME, LOSS_EVENT_RATE, RECEIVE_RATE, RTT_ESTIMATE, Kind
+from udp_tfrc import LAYOUT, PORT, SIZE, UdpConnection, data, datagram, report, write
 
 import tfrctrace
 from tfrctrace.errors import UsageError
 from tfrctrace.parsers.dissect import parse_dissect
-from tfrctrace.parsers.layouts import PAYLOAD_BYTES, layout_of_table, read_layout
+from tfrctrace.parsers.layouts import KNOWN, PAYLOAD_BYTES, known_layouts, layout_of_table, read_layout
 from tfrctrace.parsers.reading import TableName
 from tfrctrace.tomlfile import read_toml
 
@@ -98,6 +100,78 @@ def test_what_reports_say_is_shown_as_it_is(simulated: tuple[str, tfrctrace.Trac
         else:
             assert 1 / row["reported_p"] == pytest.approx(1 / one["p"], abs=1)
     assert trace.rtt["method"].unique().to_list() == ["report"]
+
+
+class CmbConnection(UdpConnection):
+    """The simulated connection in datagrams of cmb-protocol (Python's struct formats are those of its code)."""
+
+    def payload_of(self, header: Any, said: dict[int, int], sent_ns: int) -> bytes | None:
+        if header.kind == Kind.Data:
+            self.sent_us[header.seq] = sent_ns // 1000
+            ms = (sent_ns // MS % (1 << 24)).to_bytes(3, "big")
+            number = (header.seq % (1 << 24)).to_bytes(3, "big")
+            head = struct.pack("!H6s3sH3s", 0xCB01, bytes(6), ms, said[RTT_ESTIMATE] // 1000, number)
+            return head + bytes(SIZE - len(head))
+        if header.kind != Kind.Ack or RECEIVE_RATE not in said:
+            return None
+        ms = (self.sent_us[header.ack] // 1000 % (1 << 24)).to_bytes(3, "big")
+        inverse = said[LOSS_EVENT_RATE]
+        p = 0.0 if inverse == NONE else 1 / inverse
+        held_ms = said[ELAPSED_TIME] // 100
+        return struct.pack("!HH3s1sIf", 0xCB06, held_ms, ms, b"\0", said[RECEIVE_RATE], p)
+
+
+def test_a_public_programs_layout_by_its_name(tmp_path: Path, truth: Row) -> None:
+    path = write(tmp_path / "link.pcap", CmbConnection(at_sender=False).run())
+    trace = tfrctrace.open(path, dissect=[f"udp:{PORT}=cmb"])
+    trace.read("flows", "feedback", "loss_events")
+    assert trace.flows["transport"][0] == "tfrc"
+    assert trace.loss_events["packets"].sum() == truth["packets_lost"]
+    # times in whole milliseconds group losses a little otherwise
+    assert trace.loss_events.height == pytest.approx(truth["loss_events"], abs=1)
+    for row, one in zip(trace.feedback.to_dicts(), truth["reports"], strict=True):
+        assert row["reported_x_recv_bps"] == round(one["x_recv"]) * 8
+        assert row["reported_p"] == pytest.approx(1 / math.ceil(1 / one["p"]) if one["p"] else 0, rel=1e-7)
+
+
+@pytest.mark.parametrize("name", known_layouts())
+def test_layouts_by_name_are_files_like_any_other(name: str) -> None:
+    assert parse_dissect(f"udp:9000={name}") == (9000, read_layout(str(KNOWN / f"{name}.toml")))
+    assert f"| `{name}` |" in PAGE.read_text()
+
+
+def test_tinycontrols_data_come_from_its_port(tmp_path: Path) -> None:
+    sent = [struct.pack("!3I", number, 10 * number, 40) + bytes(988) for number in range(1, 60)]
+    captured = [(number * 10 * MS, datagram(payload, back=True)) for number, payload in enumerate(sent, 1)]
+    captured.append((600 * MS, datagram(struct.pack("!4I", 590, 2, 99_000, 7))))
+    trace = tfrctrace.open(write(tmp_path / "link.pcap", captured), dissect=[f"udp:{PORT}=tinycontrol"])
+    (row,) = trace.feedback.to_dicts()
+    assert (row["sequence"], row["reported_x_recv_bps"], row["reported_p"]) == (59, 99_000 * 8, None)
+    assert row["elapsed_ms"] == 2
+
+
+def test_a_clock_that_begins_anew_makes_no_jitter(tmp_path: Path) -> None:
+    layout = LAYOUT.replace('width = 5, order = "little"', "width = 4")
+    def jitter(first_us: int) -> float:
+        captured = []
+        for number in range(200):
+            sent_us = first_us + 10_000 * number
+            head = struct.pack("!B", 1) + number.to_bytes(6, "big") + struct.pack("!I", sent_us % (1 << 32))
+            late_ns = number % 3 * MS
+            captured.append((10 * MS * number + late_ns, datagram(head + bytes([0]) + bytes(3) + bytes(900))))
+        row = opened(tmp_path, captured, layout).flows.row(0, named=True)
+        value: float = row["jitter_ms"]
+        return value
+
+    assert jitter((1 << 32) - 500_000) == pytest.approx(jitter(1_000_000), rel=1e-9)
+
+
+def test_what_is_grouped_without_any_round_trip_time_is_said(tmp_path: Path) -> None:
+    layout = re.sub(r"rtt = .*\n", "", LAYOUT).split("[feedback]")[0]
+    captured = [entry for entry in conversation({50, 52, 58}) if entry[1][24:26] != b"" and entry[1][28] == 1]
+    (note,) = {row["notes"] for row in opened(tmp_path, captured, layout).flows.to_dicts() if row["packets"]}
+    assert "197 data packets came before any round-trip time was known" in note
+    assert "grouped by 0.2 s" in note
 
 
 def plain_report(number: int) -> bytes:

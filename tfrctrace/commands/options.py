@@ -56,7 +56,7 @@ Dissect = Annotated[
         "--dissect",
         metavar="udp:PORT=LAYOUT",
         help="How datagrams of PORT begin: iperf2, iperf3, iperf3-64, ns3, rtp, rtp/CLOCKRATE, a "
-        "layout of TFRC as FILE.toml, or a scapy class as module:Class.",
+        "layout of TFRC as FILE.toml or by name (cmb, tinycontrol), or a scapy class as module:Class.",
     ),
 ]
 Tfrc = Annotated[

@@ -210,6 +210,8 @@ struct Count {
     delivery: Delivery,
     /// Datagrams without a number.
     unread: u64,
+    /// The latest time of sending, without wraps.
+    clock_ns: Option<i64>,
     /// Times of sending and of capture of the first datagram, and of the latest.
     first: Option<(i64, i64)>,
     latest: (i64, i64),
@@ -223,6 +225,7 @@ impl Count {
             sequences: Sequences::new(layout.number_bits()),
             delivery: Delivery::default(),
             unread: 0,
+            clock_ns: None,
             first: None,
             latest: (0, 0),
         }
@@ -236,6 +239,7 @@ impl Count {
         if self.is_end(stamp) {
             return;
         }
+        let stamp = self.unwrapped(stamp);
         let &Seen { time_ns, packet, payload_bytes, is_marked, .. } = seen;
         let (number, bits) = (stamp.number, self.layout.number_bits());
         let arrival = self.sequences.take(stamp.number, stamp.sent_ns);
@@ -258,6 +262,17 @@ impl Count {
             }
             Arrival::Duplicate | Arrival::Unconfirmed => {}
         }
+    }
+
+    /// The same with a time that goes on where a narrow clock begins anew: the one nearest to the latest.
+    fn unwrapped(&mut self, stamp: Stamp) -> Stamp {
+        let Some(period_ns) = self.layout.clock_period_ns() else { return stamp };
+        let latest_ns = self.clock_ns.unwrap_or(stamp.sent_ns);
+        let ahead_ns = stamp.sent_ns.saturating_sub(latest_ns).rem_euclid(period_ns);
+        let ahead_ns = if ahead_ns > period_ns / 2 { ahead_ns - period_ns } else { ahead_ns };
+        let sent_ns = latest_ns.saturating_add(ahead_ns);
+        self.clock_ns = Some(sent_ns);
+        Stamp { sent_ns, ..stamp }
     }
 
     /// Whether this is the datagram that ends a test of iperf 2. It is no data, and may come again.

@@ -84,6 +84,11 @@ impl Receiver {
         self.rtt.unwrap_or(self.profile.fallback_rtt)
     }
 
+    /// Whether a packet has told the round-trip time; else it is the profile's fallback.
+    pub fn knows_rtt(&self) -> bool {
+        self.rtt.is_some()
+    }
+
     /// Segment size.
     pub fn s(&self) -> f64 {
         self.profile.s.or(self.size.s()).unwrap_or(0.0)

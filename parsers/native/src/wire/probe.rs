@@ -105,6 +105,13 @@ impl ProbeLayout {
         Self::ALL.into_iter().find(|layout| layout.name() == name)
     }
 
+    /// After how many ns its clock begins anew; None if that is beyond all times.
+    pub fn clock_period_ns(self) -> Option<i64> {
+        let Self::Own(OwnLayout { time: Some((field, ns_per_tick)), .. }) = self else { return None };
+        let ticks = 1_i64.checked_shl(field.bits()).filter(|ticks| *ticks > 0)?;
+        ticks.checked_mul(i64::from(ns_per_tick))
+    }
+
     /// Whether its clock may be that of the capture, so that differences are delays.
     pub fn has_wall_clock(self) -> bool {
         matches!(self, Self::Iperf2 | Self::Ns3 | Self::Own(_))

@@ -94,6 +94,8 @@ pub struct Carried {
     pauses: Pauses,
     last_report: Option<f64>,
     feedback_packets: u64,
+    /// Data before any round-trip time was known.
+    without_rtt: u64,
     summary: Summary,
     findings: Counts,
 }
@@ -132,6 +134,7 @@ impl Carried {
             pauses: Pauses::default(),
             last_report: None,
             feedback_packets: 0,
+            without_rtt: 0,
             summary: Summary::default(),
             findings: Counts::default(),
         }
@@ -157,6 +160,13 @@ impl Carried {
             notes.push("no data packet of this TFRC flow in the capture: nothing is rebuilt".into());
         } else if !self.carrier.is_whole {
             notes.push("the capture lacks the beginning of this TFRC flow: R and X begin anew".into());
+        }
+        if self.without_rtt > 0 {
+            let (packets, fallback) = (self.without_rtt, self.carrier.receiver.fallback_rtt);
+            notes.push(format!(
+                "{packets} data packets came before any round-trip time was known: losses among them are \
+                 grouped by {fallback} s (RFC 4340 section 3.4)"
+            ));
         }
         notes.extend(self.findings.words());
         notes
@@ -196,6 +206,7 @@ impl Carried {
         self.behind.on_data(at, origin_ns, (number, packet), samples);
         if packet.bytes > 0 {
             self.pauses.on_data(time);
+            self.without_rtt += u64::from(!self.receiving.state.knows_rtt());
         }
         if let Some(finding) = self.sending.on_data(time, packet.bytes) {
             self.on_finding(at, finding, samples);
