@@ -99,12 +99,38 @@ def test_losses_behind_the_capture_are_not_taken_for_none() -> None:
     options = {"tfrc": {"rtt": "50ms"}}
     ends = ("sender", "receiver")
     flows = {end: session(end, **options).flows.filter(direction="fwd", transport="rtp") for end in ends}
-    assert flows["sender"]["loss_events"].to_list() == [None, None]
-    assert flows["sender"]["loss_event_rate"].to_list() == [None, None]
-    assert all("losses behind the capture" in note for note in flows["sender"]["notes"])
+    sound, pictures = flows["sender"].to_dicts()
+    assert sound["loss_events"] is sound["loss_event_rate"] is None
+    assert "losses behind the capture" in sound["notes"]
     for row in flows["receiver"].to_dicts():
         assert 0 < row["loss_events"] <= row["lost_packets"]
         assert 0 < row["loss_event_rate"] < 1
+    # transport-wide feedback names what the queue dropped, also where GStreamer leaves it out of its reports
+    at_receiver = flows["receiver"].to_dicts()[1]
+    assert pictures["loss_events"] == pytest.approx(at_receiver["loss_events"], abs=2)
+    assert pictures["loss_event_rate"] == pytest.approx(at_receiver["loss_event_rate"], rel=0.2)
+    assert "losses behind the capture are those that receivers name" in pictures["notes"]
+    lost = session("sender", **options).loss_events
+    assert lost["packets"].sum() == pytest.approx(at_receiver["lost_packets"], abs=2)
+    starts = session("receiver", **options).loss_events.filter(flow=at_receiver["flow"])["start_sequence"]
+    assert len(set(lost["start_sequence"]) & set(starts)) >= 0.9 * lost.height
+    named = [row for row in reports(session("sender", **options), "twcc") if row["p"]]
+    assert {row["p_from"] for row in named} == {"twcc"}
+
+
+@needs_tshark
+def test_transport_wide_reports_read_as_tshark_reads_them() -> None:
+    names = ("baseseq", "statuscount", "recv_delta")
+    theirs = tshark(
+        "sender", "rtcp.rtpfb.fmt == 15", "frame.number", *(f"rtcp.rtpfb.transportcc.{name}" for name in names)
+    )
+    ours = reports(session("sender"), "twcc")
+    assert len(ours) == len(theirs) > 150
+    for row, (packet, base, count, deltas) in zip(ours, theirs, strict=True):
+        came = deltas.count(",") + 1
+        assert (row["packet"], row["fraction_lost"]) == (int(packet), 1 - came / int(count))
+        # GStreamer's last one came
+        assert row["sequence"] == int(base) + int(count) - 1
 
 
 def test_no_loss_event_without_the_whole_paths_round_trip_time() -> None:
@@ -327,9 +353,12 @@ def test_tfrc_over_rtp_in_both_units(opened: Callable[..., tfrctrace.Trace], per
     assert forward["loss_event_rate"] == pytest.approx(0.01, abs=1e-6)
     assert (forward["x_recv_bps"], forward["loss_events"]) == (14_000 * 8, 2)
     rows = reports(trace, "tfrc")
-    assert [row["rtt_ms"] for row in rows] == pytest.approx([25.0] * 12)
+    # from here to the receiver and back it takes 25 ms, of the 40 that the sender measures
+    assert trace.rtt["rtt_ns"].to_list() == pytest.approx([25e6] * 12)
+    assert [row["rtt_method"] for row in rows] == ["timestamp", *["estimate"] * 11]
+    assert [row["rtt_ms"] for row in rows] == pytest.approx([25.0, *[40.0] * 11])
     assert [row["elapsed_ms"] for row in rows] == pytest.approx([5.0] * 12)
-    assert rows[-1]["r_ms"] == pytest.approx(25.0)
+    assert rows[-1]["r_ms"] == pytest.approx(40.0)
     assert rows[-1]["reported_x_recv_bps"] == 14_000 * 8
     assert rows[-1]["p"] > 0
 

@@ -253,7 +253,7 @@ impl<'a> FlowRow<'a> {
         }
         if let Some(ends) = self.flow.tfrc.as_deref() {
             notes.extend(ends.notes(self.side));
-            if self.tfrc().is_some() && self.vantage().is_none() {
+            if self.tfrc().is_some() && self.vantage().is_none() && self.shows_arrivals() {
                 notes.push("the place of the capture is not known: p leaves out losses behind it".into());
             }
         }

@@ -25,7 +25,9 @@ pub(super) fn flow_columns(rows: &[FlowRow<'_>], columns: &mut Columns) {
     };
     columns.u64("loss_events", rows.iter().map(events));
     let rate = |row: &FlowRow<'_>| match row.tfrc() {
-        Some(ends) => ends.p.filter(|_| tells(row, &ends)),
+        Some(ends) => {
+            ends.p.filter(|_| tells(row, &ends)).or(ends.inferred_p.filter(|_| !row.shows_arrivals()))
+        }
         None => classes::loss_event_rate(row),
     };
     columns.f64("loss_event_rate", rows.iter().map(rate));
@@ -78,7 +80,9 @@ impl Rows for FeedbackRows {
             false => row.inferred_p,
         };
         let p = |at, row: &FeedbackSample| known(at, row).map(|(p, _)| p);
-        let x_recv = |at: usize, row: &FeedbackSample| row.x_recv.filter(|_| shows.at(at)).map(|x| x * 8.0);
+        let x_recv = |at: usize, row: &FeedbackSample| {
+            row.x_recv.filter(|_| shows.at(at) || row.media.is_some()).map(|x| x * 8.0)
+        };
         let numbered = || rows.iter().enumerate();
         columns.f64("p", numbered().map(|(at, row)| p(at, row)));
         columns.text("p_from", numbered().map(|(at, row)| known(at, row).map(|(_, from)| from)));

@@ -1,14 +1,19 @@
-//! Reports that name each packet: what was sent, and at which rate it came.
+//! Reports that name each packet: what was sent, at which rate it came, and what did not come.
 
 use super::source::Seen;
+use crate::flow::tfrc::carried::fates::{Fate, Fates, NamedBy, Run};
+use crate::wire::rtp;
 
-/// Packets whose size is remembered: 64 KiB, only where there are such reports.
-const REMEMBERED: usize = 4096;
+/// Packets whose size is remembered: 96 KiB, only where there are such reports.
+pub(super) const REMEMBERED: usize = 4096;
 
 /// What a packet was, for reports that name it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sent {
     number: u16,
+    /// Its source, and its number there.
+    ssrc: u32,
+    sequence: u16,
     /// Payload of its datagram; 0 if there was none with this number lately.
     payload_bytes: u32,
     /// When it was captured.
@@ -29,7 +34,9 @@ impl SentPackets {
     /// Remember a packet, and forget the one that many numbers ago.
     pub fn add(&mut self, number: u16, seen: &Seen) {
         if let Some(place) = self.0.get_mut(usize::from(number) % REMEMBERED) {
-            *place = Sent { number, payload_bytes: seen.payload_bytes, time_ns: seen.time_ns };
+            let rtp::Header { ssrc, sequence, .. } = seen.header;
+            *place =
+                Sent { number, ssrc, sequence, payload_bytes: seen.payload_bytes, time_ns: seen.time_ns };
         }
     }
 
@@ -38,6 +45,30 @@ impl SentPackets {
         let sent = self.0.get(usize::from(number) % REMEMBERED)?;
         (sent.number == number && sent.payload_bytes > 0).then_some(*sent)
     }
+}
+
+/// What a report names of the packets of `ssrc`: the highest of their numbers, and the fates from there on
+/// downwards. `named` gives each packet by the number that the report has for it, the lowest
+/// first. Only packets that were captured count: what is missing at the capture too was lost before.
+pub fn fates(by: NamedBy, sent: &SentPackets, ssrc: u32, named: &[(u16, Fate)]) -> Option<(u16, Fates)> {
+    let captured = named.iter().rev().filter_map(|&(number, fate)| {
+        let sent = sent.get(number).filter(|sent| sent.ssrc == ssrc)?;
+        Some((sent.sequence, fate))
+    });
+    let mut captured = captured.peekable();
+    let (highest, _) = *captured.peek()?;
+    let mut runs = Vec::new();
+    let mut next = highest;
+    for (sequence, fate) in captured {
+        let between = next.wrapping_sub(sequence);
+        // What was overtaken was named already.
+        if between < 1 << 15 {
+            runs.push(Run { packets: between.into(), fate: Fate::Came });
+            runs.push(Run { packets: 1, fate });
+            next = sequence.wrapping_sub(1);
+        }
+    }
+    Some((highest, Fates { by, runs }))
 }
 
 /// How far the reports are.

@@ -5,7 +5,7 @@
 //! must lead by its lengths from packet to packet to the datagram's end.
 
 mod clock;
-mod each;
+pub mod each;
 pub mod reports;
 pub mod sessions;
 pub mod source;
@@ -242,7 +242,11 @@ impl Direction {
             );
         }
         if self.hides_losses() {
-            notes.push("receivers report losses behind the capture, so no loss events are rebuilt".into());
+            notes.push(match self.sources.first().is_some_and(|source| source.names_losses) {
+                true => "losses behind the capture are those that receivers name, from their first report on"
+                    .into(),
+                false => "receivers report losses behind the capture, so no loss events are rebuilt".into(),
+            });
         }
         let strange = if self.has_media() { self.strange } else { 0 };
         let counts = [

@@ -4,6 +4,7 @@ use super::super::sequences::{Arrival, Sequences};
 use super::clock::MediaClock;
 use super::each::{Progress, SentPackets};
 use super::times::TfrcTimes;
+use crate::flow::tfrc::carried::fates::{Fate, Fates};
 use crate::wire::rtcp::{ReportBlock, SenderInfo};
 use crate::wire::rtp::{Header, RttSendTime};
 
@@ -68,6 +69,8 @@ pub struct Source {
     before: Option<Before>,
     /// Whether a receiver lacks packets that passed the capture.
     pub lost_behind: bool,
+    /// Whether a receiver names which these are.
+    pub names_losses: bool,
     /// Its packets, since there are reports on each.
     pub sent: Option<Box<SentPackets>>,
     /// How far those are.
@@ -93,6 +96,7 @@ impl Source {
             last_report: None,
             before: None,
             lost_behind: false,
+            names_losses: false,
             sent: None,
             progress: Progress::default(),
             tfrc_times: TfrcTimes::default(),
@@ -113,14 +117,21 @@ impl Source {
         if let Some(sent) = &mut self.sent {
             sent.add(sequence, seen);
         }
-        if let Some(RttSendTime { send_time, .. }) = seen.rtt_send_time {
-            self.tfrc_times.add(send_time, sequence, seen.time_ns);
+        if let Some(times) = seen.rtt_send_time {
+            self.tfrc_times.add(times, sequence, seen.time_ns);
         }
     }
 
     /// Packets that did not come to the place of the capture.
     pub fn lost(&self) -> u64 {
         self.sequences.sent().saturating_sub(self.sequences.received)
+    }
+
+    /// A report names packets of it.
+    pub fn on_named(&mut self, named: Option<&(u16, Fates)>) {
+        self.names_losses |= named.is_some();
+        let has_losses = |fates: &Fates| fates.runs.iter().any(|run| run.fate == Fate::Lost);
+        self.lost_behind |= named.is_some_and(|(_, fates)| has_losses(fates));
     }
 
     /// The source itself reports.

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::wire::rtp::RttSendTime;
+
 /// Send times that are remembered for their echo in reports: 16 KiB.
 const REMEMBERED: usize = 1024;
 /// How long two clocks must have run beside each other to be compared, in ns.
@@ -14,12 +16,15 @@ const RATES: [f64; 2] = [1e3, 1e6];
 pub struct TfrcTimes {
     first: Option<(u32, i64)>,
     rate: Option<f64>,
+    /// The sender's own R in ticks, since it has one.
+    told_rtt: Option<u32>,
     latest: VecDeque<(u32, u16, i64)>,
 }
 
 impl TfrcTimes {
-    /// A packet with this time and number was captured.
-    pub fn add(&mut self, send_time: u32, sequence: u16, time_ns: i64) {
+    /// A packet with these times and this number was captured.
+    pub fn add(&mut self, RttSendTime { rtt, send_time }: RttSendTime, sequence: u16, time_ns: i64) {
+        self.told_rtt = Some(rtt).filter(|rtt| *rtt > 0).or(self.told_rtt);
         let (first, first_ns) = *self.first.get_or_insert((send_time, time_ns));
         let elapsed_ns = time_ns.saturating_sub(first_ns);
         if self.rate.is_none() && elapsed_ns >= LEAST_NS {
@@ -42,6 +47,11 @@ impl TfrcTimes {
         self.rate
     }
 
+    /// The sender's own R in seconds, once packets tell it and its unit.
+    pub fn told_rtt(&self) -> Option<f64> {
+        Some(f64::from(self.told_rtt?) / self.rate?)
+    }
+
     /// Number of the latest packet with this send time, and when it was captured.
     pub fn captured(&self, send_time: u32) -> Option<(u16, i64)> {
         let found = self.latest.iter().rev().find(|(of, ..)| *of == send_time)?;
@@ -61,12 +71,14 @@ mod tests {
                 assert_eq!(times.rate(), (packet > 4).then_some(rate));
                 let late_ns = i64::from(packet % 3) * 300_000;
                 let ms = u32::from(packet) * 5;
+                let send_time = (u32::MAX - 3).wrapping_add(ms * per_ms);
                 times.add(
-                    (u32::MAX - 3).wrapping_add(ms * per_ms),
+                    RttSendTime { rtt: 40 * per_ms * u32::from(packet > 1), send_time },
                     packet,
                     i64::from(ms) * 1_000_000 + late_ns,
                 );
             }
+            assert_eq!(times.told_rtt(), Some(0.04));
             assert_eq!(times.captured((u32::MAX - 3).wrapping_add(40 * per_ms)), Some((8, 40_600_000)));
         }
     }
@@ -74,7 +86,10 @@ mod tests {
     #[test]
     fn test_what_is_no_clock_has_no_unit() {
         let mut times = TfrcTimes::default();
-        (0..100).for_each(|packet| times.add(7, packet, i64::from(packet) * 10_000_000));
+        (0..100).for_each(|packet| {
+            times.add(RttSendTime { rtt: 9, send_time: 7 }, packet, i64::from(packet) * 10_000_000);
+        });
+        assert_eq!(times.told_rtt(), None);
         assert_eq!(times.rate(), None);
     }
 }

@@ -1,8 +1,10 @@
 //! Transport-wide numbers: the packets of all sources of a direction together, counted by an element
 //! of the header's extension whose identifier only the signalling names.
 
-use super::each::{Progress, SentPackets};
+use super::each::{Progress, REMEMBERED, SentPackets, fates};
 use super::source::Seen;
+use crate::flow::tfrc::carried::fates::{Fate, Fates, NamedBy};
+use crate::wire::rtcp::feedback::TransportWide;
 
 /// Packets in a row whose element counts on before it is taken for the number.
 const AGREEING: u32 = 4;
@@ -24,8 +26,9 @@ pub struct Wide {
     /// The identifier of the element, with the latest packets.
     numbered: Option<(u8, Box<SentPackets>)>,
     progress: Progress,
-    /// Number of the latest report.
+    /// Number of the latest report, and the highest packet that it names.
     report: Option<u8>,
+    told_to: Option<u16>,
 }
 
 impl Wide {
@@ -62,6 +65,31 @@ impl Wide {
     pub fn x_recv(&mut self, arrivals: impl Iterator<Item = (u16, f64)>) -> Option<f64> {
         let (_, sent) = self.numbered.as_ref()?;
         self.progress.x_recv(sent, arrivals)
+    }
+
+    /// What a report names of the packets of `ssrc`, see [`fates`]. As far back as packets are remembered.
+    /// To be called before [`Self::missing_before`].
+    pub fn fates(&mut self, ssrc: u32, report: &TransportWide<'_>) -> Option<(u16, Fates)> {
+        let highest = report.arrivals().last()?.number;
+        let told_to = self.told_to.replace(highest);
+        // Some receivers leave out what did not come between two reports.
+        let follows = self.report.is_some_and(|last| report.number == last.wrapping_add(1));
+        let first = told_to
+            .map(|told_to| told_to.wrapping_add(1))
+            .filter(|next| follows && report.first.wrapping_sub(*next) < 1 << 15)
+            .unwrap_or(report.first);
+        let (_, sent) = self.numbered.as_ref()?;
+        let packets = highest.wrapping_sub(first).saturating_add(1).min(REMEMBERED as u16);
+        let first = highest.wrapping_sub(packets).wrapping_add(1);
+        let mut named = vec![Fate::Lost; packets.into()];
+        for arrival in report.arrivals() {
+            if let Some(fate) = named.get_mut(usize::from(arrival.number.wrapping_sub(first))) {
+                *fate = Fate::Came;
+            }
+        }
+        let named: Vec<_> =
+            (0..packets).zip(named).map(|(at, fate)| (first.wrapping_add(at), fate)).collect();
+        fates(NamedBy::TransportWide, sent, ssrc, &named)
     }
 
     /// Reports that are missing before this one, by its number.

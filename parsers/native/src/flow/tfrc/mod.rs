@@ -38,6 +38,8 @@ pub struct Summary {
     pub loss_events: Option<u64>,
     /// The same behind the capture, if reports tell of them.
     pub inferred_loss_events: Option<u64>,
+    /// Likewise the rate that follows from these, where no report has one.
+    pub inferred_p: Option<f64>,
     /// Loss event rate of the last report.
     pub p: Option<f64>,
     /// Receive rate of the last report, bytes per second.

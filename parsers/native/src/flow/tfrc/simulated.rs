@@ -80,6 +80,7 @@ impl Simulated {
         Summary {
             loss_events: (self.is_whole && self.feedback_packets > 0).then_some(self.receiver.loss_events),
             inferred_loss_events: None,
+            inferred_p: None,
             p: self.last_report.and_then(|report| report.p),
             x_recv: self.last_report.and_then(|report| report.x_recv),
             feedback_packets: self.feedback_packets,

@@ -32,6 +32,10 @@ pub enum NamedBy {
     AckVector,
     /// Loss Intervals (RFC 4342 section 8.6).
     LossIntervals,
+    /// Congestion control feedback (RFC 8888).
+    Congestion,
+    /// Transport-wide congestion control feedback.
+    TransportWide,
 }
 
 impl NamedBy {
@@ -40,6 +44,8 @@ impl NamedBy {
         match self {
             Self::AckVector => "ack_vector",
             Self::LossIntervals => "loss_intervals",
+            Self::Congestion => "rfc8888",
+            Self::TransportWide => "twcc",
         }
     }
 }
@@ -83,7 +89,9 @@ impl Fates {
             let first = last.saturating_sub(i64::from(run.packets)).saturating_add(1);
             match (self.by, run.fate) {
                 (_, Fate::Open) => below_open = first.saturating_sub(1),
-                (NamedBy::AckVector, _) => settled = settled.or(Some(last)),
+                (NamedBy::AckVector | NamedBy::Congestion | NamedBy::TransportWide, _) => {
+                    settled = settled.or(Some(last))
+                }
                 // Behind a declared loss the next packet came, else it would be declared with it. What
                 // follows is only not declared lost, because no interval has room for what is open.
                 (NamedBy::LossIntervals, Fate::LostAmong(_)) => {

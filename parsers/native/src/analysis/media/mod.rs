@@ -1,21 +1,20 @@
 //! RTP and RTCP to their flows, which may have ports of their own each.
 
+mod each;
+mod tfrc;
+
 use super::{Analysis, RttMethod, RttSample};
 use crate::asides::Asides;
 use crate::event::{Endpoints, Packet};
 use crate::flow::key::Side;
-use crate::flow::numbered::Numbered;
 use crate::flow::rtp::reports::{MediaReport, ReportKind};
-use crate::flow::rtp::source::{Seen, Source};
+use crate::flow::rtp::source::Source;
 use crate::flow::rtp::{self, GivenRtp};
-use crate::flow::tfrc::carried::{Carrier, Reported};
-use crate::flow::tfrc::{FeedbackSample, Place, RttBy, TfrcFlow, TfrcSamples};
+use crate::flow::tfrc::carried::fates::Fates;
+use crate::flow::tfrc::{FeedbackSample, Place};
 use crate::flow::{Flow, Found};
-use crate::tfrc::DataPacket;
-use crate::tfrc::profile::{Profile, ReceiverProfile};
 use crate::tfrc::round_trip::r_sample;
 use crate::wire::rtcp::extended::Block;
-use crate::wire::rtcp::feedback::{Congestion, TICKS_PER_SECOND, TfrcReport, TransportWide};
 use crate::wire::rtcp::{self as wire_rtcp, ReportBlock, ReportBlocks, Rtcp};
 use crate::wire::rtp as wire_rtp;
 
@@ -105,11 +104,6 @@ impl Analysis {
         }
     }
 
-    /// Who gives the packets found at `found` to TFRC's ends.
-    pub(super) fn follower(&self, found: Found) -> Follower {
-        Follower { profile: self.options.tfrc_profile, rtt: self.options.rtt_s, found }
-    }
-
     fn counts(&mut self, found: Found) -> &mut rtp::Direction {
         self.flows.get_mut(found.flow).rtp.get_or_insert_default().direction_mut(found.side)
     }
@@ -135,7 +129,11 @@ impl Analysis {
                 ..MediaReport::new(ReportKind::Block, ssrc, reporter)
             };
             let held = (block.last_sr != 0).then(|| f64::from(block.delay_since_last_sr) / SHORT_TIME);
-            self.on_media_report(from, report, Row { sequence: Some(highest.into()), x_recv, held });
+            self.on_media_report(
+                from,
+                report,
+                Row { sequence: Some(highest.into()), x_recv, held, named: None },
+            );
         }
     }
 
@@ -190,66 +188,6 @@ impl Analysis {
         self.on_media_report(from, report, Row::default());
     }
 
-    fn take_congestion(&mut self, from: Carrying<'_>, report: &Congestion<'_>) {
-        for part in report.sources() {
-            let (mut came, mut missing) = (0_u64, 0_u64);
-            let mut heard = Vec::new();
-            for packet in part.packets() {
-                came += u64::from(packet.is_received);
-                missing += u64::from(!packet.is_received);
-                let age = packet.age.map(|age| f64::from(age) / 1024.0);
-                heard.extend(packet.is_received.then_some((packet.sequence, age)));
-            }
-            let time = f64::from(report.time) / SHORT_TIME;
-            let mut row = Row::default();
-            let mut rtt = None;
-            if let Some(source) = self.source_of(from, part.ssrc, false) {
-                source.reports += 1;
-                let sent = source.sent.get_or_insert_default();
-                let arrivals = heard.iter().filter_map(|&(number, age)| Some((number, time - age?)));
-                row.x_recv = source.progress.x_recv(sent, arrivals);
-                let newest = heard.iter().rev().find_map(|&(number, age)| Some((sent.get(number)?, age?)));
-                rtt = newest.and_then(|(sent, age)| {
-                    let away = from.packet.time_ns.saturating_sub(sent.time_ns) as f64 / 1e9;
-                    row.held = Some(age);
-                    r_sample(away, 0.0, age)
-                });
-            }
-            row.sequence = heard.last().map(|&(number, _)| number.into());
-            let report = MediaReport {
-                fraction_lost: share(missing, came + missing),
-                rtt: rtt.map(|rtt| (rtt, "arrival_offset")),
-                ..MediaReport::new(ReportKind::Congestion, part.ssrc, report.sender)
-            };
-            self.on_media_report(from, report, row);
-        }
-    }
-
-    fn take_transport_wide(&mut self, from: Carrying<'_>, report: &TransportWide<'_>) {
-        let media = self.sessions.find(report.media, from.found, from.endpoints(), false);
-        let (mut came, mut highest) = (0_u64, None);
-        for packet in report.arrivals() {
-            (came, highest) = (came + 1, Some(u64::from(packet.number)));
-        }
-        let missing = u64::from(report.count).saturating_sub(came);
-        let mut x_recv = None;
-        if let Some(media) = media {
-            let direction = self.counts(media);
-            let seconds = |ticks: i64| ticks as f64 / TICKS_PER_SECOND;
-            let arrivals = report.arrivals().map(|packet| (packet.number, seconds(packet.ticks)));
-            x_recv = direction.wide.x_recv(arrivals);
-            direction.missing_reports += direction.wide.missing_before(report.number);
-            if let Some(source) = direction.source_mut(report.media) {
-                source.reports += 1;
-            }
-        }
-        let report = MediaReport {
-            fraction_lost: share(missing, came + missing),
-            ..MediaReport::new(ReportKind::TransportWide, report.media, report.sender)
-        };
-        self.on_media_report(from, report, Row { sequence: highest, x_recv, held: None });
-    }
-
     /// Keep a report, and what it says of the round-trip time. Where the capture does not show the
     /// media, it belongs to the other side of the flow that it was in.
     fn on_media_report(&mut self, from: Carrying<'_>, report: MediaReport, row: Row) {
@@ -263,9 +201,17 @@ impl Analysis {
         if let Some((rtt, _)) = report.rtt {
             self.on_media_rtt(media, packet, rtt);
         }
-        let heard = self.flows.get_mut(media.flow).tfrc.as_deref_mut();
-        let heard = heard.and_then(|tfrc| tfrc.known_heard(media.side));
-        let p = heard.and_then(|heard| heard.p(packet.time_ns));
+        let Flow { rtp, tfrc, .. } = self.flows.get_mut(media.flow);
+        let rtt_from_here = rtp.as_deref().and_then(|rtp| rtp.direction(media.side).rtt_behind);
+        let place =
+            Place { flow: media.flow, side: media.side, time_ns: packet.time_ns, packet: packet.number };
+        let (mut p, mut inferred_p) = (None, None);
+        if let Some(heard) = tfrc.as_deref_mut().and_then(|tfrc| tfrc.known_heard(media.side)) {
+            p = heard.p(packet.time_ns);
+            inferred_p = row.named.as_ref().and_then(|(highest, fates)| {
+                heard.on_named(place, ((*highest).into(), fates), rtt_from_here, &mut self.tfrc)
+            });
+        }
         self.tfrc.feedback.offer(FeedbackSample {
             flow: media.flow,
             side: media.side,
@@ -273,7 +219,7 @@ impl Analysis {
             packet: packet.number,
             sequence: row.sequence,
             p,
-            inferred_p: None,
+            inferred_p,
             x_recv: row.x_recv,
             reported_p: None,
             reported_x_recv: None,
@@ -303,7 +249,7 @@ impl Analysis {
     }
 
     /// Keep the round-trip time of the data of `data` that a report gives.
-    pub(super) fn collect_report_rtt(&mut self, data: Found, packet: &Packet, rtt_ns: u64) {
+    pub(in crate::analysis) fn collect_report_rtt(&mut self, data: Found, packet: &Packet, rtt_ns: u64) {
         let Found { flow, side } = data;
         if let Some(bins) = &mut self.bins {
             self.outcome.clear();
@@ -314,119 +260,14 @@ impl Analysis {
         let method = RttMethod::Report;
         self.rtt.offer(RttSample { flow, side, time_ns, rtt_ns, method, is_delayed_ack: false, packet });
     }
-
-    fn take_tfrc_report(&mut self, from: Carrying<'_>, report: &TfrcReport) {
-        let media = self.sessions.find(report.media, from.found, from.endpoints(), false);
-        let Some(media) = media else {
-            self.counts(from.found).unknown_reports += 1;
-            return;
-        };
-        let Flow { rtp, tfrc, .. } = self.flows.get_mut(media.flow);
-        let direction = rtp.get_or_insert_default().direction_mut(media.side);
-        let Some(source) = direction.source_mut(report.media) else { return };
-        source.reports += 1;
-        let rate = source.tfrc_times.rate();
-        let held = rate.map(|rate| f64::from(report.delay) / rate);
-        let echoed = source.tfrc_times.captured(report.echoed_send_time);
-        let &Packet { time_ns, number: packet, .. } = from.packet;
-        let sample = echoed.zip(held).and_then(|((_, captured_ns), held)| {
-            r_sample(time_ns.saturating_sub(captured_ns) as f64 / 1e9, 0.0, held)
-        });
-        let is_impossible = echoed.is_some() && held.is_some() && sample.is_none();
-        direction.impossible_delays += u64::from(is_impossible);
-        direction.unknown_echoes += u64::from(echoed.is_none());
-        let reported = Reported {
-            sequence: echoed.map(|(sequence, _)| sequence.into()),
-            p: Some(report.p),
-            x_recv: Some(report.x_recv.into()),
-            elapsed: held,
-            r_sample: sample.map(|sample| (sample, RttBy::Timestamp)),
-            ..Reported::default()
-        };
-        let Found { flow, side } = media;
-        let place = Place { flow, side, time_ns, packet };
-        if let Some(ends) = tfrc.as_deref_mut().and_then(|tfrc| tfrc.known(side)) {
-            ends.on_report(place, &reported, &mut self.tfrc);
-        }
-        if let Some(sample) = sample {
-            self.on_media_rtt(media, from.packet, sample);
-        }
-    }
 }
 
 /// What a report says of its place.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Row {
     sequence: Option<u64>,
     x_recv: Option<f64>,
     held: Option<f64>,
-}
-
-fn share(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
-}
-
-/// Gives packets with numbers to TFRC's ends.
-#[derive(Clone, Copy)]
-pub(super) struct Follower {
-    profile: Profile,
-    /// The user's word for the round-trip time, seconds.
-    rtt: Option<f64>,
-    found: Found,
-}
-
-impl Follower {
-    /// Ends whose packets have numbers of `seq_bits` bits, the first one `bytes` of payload.
-    pub(super) fn carrier(&self, seq_bits: u32, bytes: u32, is_whole: bool) -> Carrier {
-        let receiver = ReceiverProfile { seq_bits, ..self.profile.receiver() };
-        Carrier { receiver, sender: self.profile.sender(bytes.into()), is_whole }
-    }
-
-    /// The place of a packet of the data.
-    pub(super) fn place(&self, time_ns: i64, packet: u64) -> Place {
-        let Found { flow, side } = self.found;
-        Place { flow, side, time_ns, packet }
-    }
-
-    /// A datagram whose generator numbered it. Nothing but the user tells a round-trip time.
-    pub(super) fn follow_numbered(
-        &self,
-        tfrc: &mut Option<Box<TfrcFlow>>,
-        numbered: &Numbered,
-        samples: &mut TfrcSamples,
-    ) {
-        if self.rtt.is_none() {
-            return;
-        }
-        let &Numbered { number: seq, bits, time_ns, packet, payload_bytes: bytes, is_marked: ce, .. } =
-            numbered;
-        let carrier = || self.carrier(bits, bytes, false);
-        if let Some(heard) = tfrc.get_or_insert_default().heard(self.found.side, carrier, self.rtt) {
-            let data = DataPacket { seq, ce, bytes, ..DataPacket::default() };
-            heard.on_data(self.place(time_ns, packet), &data, samples);
-        }
-    }
-
-    /// A packet of the first source of a direction. If it carries TFRC's times the ends are TFRC's.
-    fn follow(&self, tfrc: &mut TfrcFlow, source: &Source, seen: &Seen, samples: &mut TfrcSamples) {
-        let place = self.place(seen.time_ns, seen.packet);
-        let data = DataPacket {
-            seq: seen.header.sequence.into(),
-            ce: seen.is_marked,
-            bytes: seen.payload_bytes,
-            ..DataPacket::default()
-        };
-        // At the beginning the sender has no round-trip time yet.
-        let is_whole = seen.rtt_send_time.is_some_and(|times| times.rtt == 0);
-        let carrier = || self.carrier(NUMBER_BITS, seen.payload_bytes, is_whole);
-        if source.tfrc_times.is_empty() {
-            if let Some(heard) = tfrc.heard(self.found.side, carrier, self.rtt) {
-                heard.on_data(place, &data, samples);
-            }
-        } else if let Some(ends) = tfrc.carried(self.found.side, carrier) {
-            let rtt = seen.rtt_send_time.zip(source.tfrc_times.rate());
-            let rtt = rtt.map(|(times, rate)| f64::from(times.rtt) / rate);
-            ends.on_data(place, &DataPacket { rtt, ..data }, samples);
-        }
-    }
+    /// The highest number that came of the source that is followed, and the fates below.
+    named: Option<(u16, Fates)>,
 }
