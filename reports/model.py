@@ -19,6 +19,7 @@ from tfrctrace.reports.fairness import fairness_section
 from tfrctrace.reports.flowtable import MOST_FLOWS, flow_table, source_table
 from tfrctrace.reports.losses import LOSS_TERMS, losses_section
 from tfrctrace.reports.parts import Figure, Report, Section, Term
+from tfrctrace.reports.replayed import replay_section
 from tfrctrace.reports.reservations import reservations
 from tfrctrace.reports.sequence import sequence_section
 from tfrctrace.reports.stations import stations_section
@@ -67,6 +68,7 @@ def build_report(results: Results, *, title: str) -> Report:
         _windows_section(traces, results),
         losses_section(flows, {pair.lead["flow"] for pair in conversations}),
         tfrc_section(traces, results, flows),
+        replay_section(traces, results.table("replay"), flows),
         fairness_section(results.measured, flows, results.bins, traces),
         variation_section(results.measured, flows),
         # two captures have a section of their own for that

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.errors import UsageError
+from tfrctrace.parsers.schema import polars_schema
 from tfrctrace.reports.parts import STYLES
 
 if TYPE_CHECKING:
@@ -47,6 +48,12 @@ _MOST_SAMPLED_FLOWS: Final = 20_000
 _MOST_POINTS: Final = 4_000
 """Points of the time-sequence graph that are kept of each kind."""
 
+_MOST_REPLAYED: Final = 4
+"""Flows that are replayed; each has two figures."""
+
+_LEAST_REPORTS: Final = 2
+"""Reports of a receiver that make a course."""
+
 _LEAST_DATA_PACKETS: Final = 20
 """Data packets below which a flow has no course to look at."""
 
@@ -63,6 +70,7 @@ def gather(trace: Trace, flow: int | None = None) -> Results:
     tables: dict[str, pl.DataFrame] = {name: _of_flow(reading.table(name).frame(), flow) for name in _TABLES}
     tables["variables"] = with_flows(tables["variables"], flows)
     samples = _samples(trace, reading)
+    tables["replay"] = _replayed(trace, flows, reading)
     return Results(
         flows=flows,
         bins=_of_flow(reading.table("bins").frame(), flow),
@@ -94,6 +102,26 @@ def _measured(trace: Trace, flows: pl.DataFrame) -> dict[str, Any] | None:
         if trace.is_read_once:  # its bins have a width that fits its length, perhaps no window
             return None
         raise
+
+
+def _replayed(trace: Trace, flows: pl.DataFrame, reading: Reading) -> pl.DataFrame:
+    """Return TFRC replayed on the largest flows with reports; empty without any, or with too many packets.
+
+    The rules are those of RFC 5348, of ns-2's agents on its own traces.
+    """
+    import polars as pl
+
+    chosen = (
+        flows.filter(pl.col("feedback_packets") >= _LEAST_REPORTS)
+        .sort("wire_bytes", "flow", descending=[True, False])
+        .head(_MOST_REPLAYED)["flow"]
+        .unique()
+    )
+    packets = sum(source["packets"] for source in reading.sources)
+    if chosen.is_empty() or trace.is_read_once or reading.clock is not None or packets > _MOST_PACKETS:
+        return pl.DataFrame(schema=polars_schema("replay"))
+    is_of_ns2 = all(source["format"].startswith("ns2") for source in reading.sources)
+    return trace.replay("tfrc", profile="ns2" if is_of_ns2 else "rfc5348", flows=chosen)
 
 
 def _samples(trace: Trace, reading: Reading) -> Reading | None:

@@ -33,7 +33,7 @@ REPLAY: Final = (
         "string",
         "",
         "what governs X: `slow_start`, `equation`, `receive_limited`, `no_feedback`, `idle`; of MTFRC also "
-        "`x_t` and `x_fair`",
+        "`x_t` and `x_fair`; of windows `slow_start`, `congestion_avoidance`, `recovery` and `timeout`",
     ),
     Column(
         "reason",
@@ -48,6 +48,14 @@ REPLAY: Final = (
     Column("r_ms", "float64", "ms", "R: smoothed round-trip time", "not known yet"),
     Column("x_calc_bps", "float64", "bit/s", "what the throughput equation gives", "no loss event yet"),
     Column("x_recv_bps", "float64", "bit/s", "X_recv: rate at which payload arrived", "no report"),
+    Column(
+        "x_recv_set_bps",
+        "float64",
+        "bit/s",
+        "the highest rate of X_recv_set, which may be a report's before (RFC 5348); elsewhere X_recv of the "
+        "latest report",
+        "it sets no limit yet, or no TFRC",
+    ),
     Column(
         "x_limit_bps",
         "float64",

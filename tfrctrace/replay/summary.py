@@ -23,6 +23,7 @@ SERIES: Final = (
     "r_ms",
     "x_calc_bps",
     "x_recv_bps",
+    "x_recv_set_bps",
     "x_limit_bps",
     "sent_bps",
     "x_tfrc_bps",

@@ -32,6 +32,7 @@ impl Rows for ReplayRows {
         columns.f64("r_ms", rows.iter().map(|row| row.decision.r.map(|r| r * 1e3)));
         columns.f64("x_calc_bps", rows.iter().map(|row| row.decision.x_calc.map(|x_calc| x_calc * 8.0)));
         columns.f64("x_recv_bps", rows.iter().map(|row| row.report.map(|report| report.x_recv * 8.0)));
+        columns.f64("x_recv_set_bps", rows.iter().map(|row| row.decision.x_recv.map(|x_recv| x_recv * 8.0)));
         columns.f64("x_limit_bps", rows.iter().map(|row| row.decision.x_limit.map(|x_limit| x_limit * 8.0)));
         columns.finish(rows.len())
     }
