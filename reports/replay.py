@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 REPLAY_SCHEMA_VERSION: Final = 1
 
-_COLUMNS: Final = ("algorithm", "RTT", "allowed", "least", "most", "p", "R", "time in each mode")
-_LEFT: Final = frozenset({0, 7})
+_COLUMNS: Final = ("algorithm", "RTT", "allowed", "least", "most", "long run", "p", "R", "time in each mode")
+_LEFT: Final = frozenset({0, 8})
 
 _SOURCES: Final = {
     "reports": "reports of its receiver",
@@ -79,7 +79,10 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
     if told["lacking"]:
         yield from separator
         yield from lacking_lines(told["lacking"])
+    formulas = dict.fromkeys(one["long_run_by"] for one in told["replays"] if one["long_run_by"])
     yield from ("", *(f"note: {note}" for note in told["notes"]))
+    if formulas:
+        yield f"note: long run is what formulas give at this p and R: {', '.join(formulas)} (docs/models.md)"
 
 
 def _block(flow: Mapping[str, Any], replays: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -112,10 +115,19 @@ def _cells(one: Mapping[str, Any]) -> tuple[str, ...]:
         format_rate_bps(one["x_mean_bps"]),
         format_rate_bps(one["x_min_bps"]),
         format_rate_bps(one["x_max_bps"]),
+        _long_run(one["long_run_bps"]),
         MISSING if p is None else f"{p:.4g}",
         format_ms(one["r_mean_ms"]),
         modes_words(one["time_in_mode"]),
     )
+
+
+def _long_run(rates: Sequence[float] | None) -> str:
+    """Return the rate that the algorithm's formula gives, or the lowest and the highest."""
+    if rates is None:
+        return MISSING
+    low, high = map(format_rate_bps, rates)
+    return low if low == high else f"{low} to {high}"
 
 
 def lacking_lines(lacking: Sequence[Mapping[str, Any]]) -> Iterator[str]:

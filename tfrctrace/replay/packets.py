@@ -33,10 +33,12 @@ _READ: Final = (
 def data_packets(packets: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Return a row for each packet with payload, in order of flow, direction and time.
 
-    Columns are `flow`, `direction`, `time_ns`, `arrived_ns`, `payload_bytes`, `sequence`, `seq_rel`,
-    `is_marked` and `is_two_ended`; `packets` are frames with those of `tfrctrace.parsers.schema.PACKETS`. A
-    simulator shows a packet where it is sent and where it arrives (`arrived_ns`, null if it never does). A
-    capture shows it once: it was sent and arrived when it was seen, and what is lost between has no row.
+    Columns are `flow`, `direction`, `time_ns`, `arrived_ns`, `waited_ns`, `payload_bytes`, `sequence`,
+    `seq_rel`, `is_marked` and `is_two_ended`; `packets` are frames with those of
+    `tfrctrace.parsers.schema.PACKETS`. A simulator shows a packet where it is sent and where it arrives
+    (`arrived_ns`, null if it never does). A capture shows it once: it was sent and arrived when it was seen,
+    and what is lost between has no row. `waited_ns` is the time in queues of wired links, as far as a trace
+    shows that, else 0.
     """
     import polars as pl
 
@@ -46,12 +48,14 @@ def data_packets(packets: Iterable[pl.DataFrame]) -> pl.DataFrame:
         pl.col("time_ns").alias("arrived_ns"),
         (pl.col("ecn") == CE).alias("is_marked"),
         pl.lit(value=False).alias("is_two_ended"),
+        pl.lit(0, dtype=pl.Int64).alias("waited_ns"),
     )
     columns = [
         "flow",
         "direction",
         "time_ns",
         "arrived_ns",
+        "waited_ns",
         "payload_bytes",
         "sequence",
         "seq_rel",
@@ -90,6 +94,23 @@ def _simulated(packets: pl.DataFrame) -> pl.DataFrame:
         .unique(key, keep="first", maintain_order=True)
         .select(*key, pl.col("time_ns").alias("arrived_ns"), (pl.col("ecn") == CE).alias("is_marked"))
     )
-    return sent.join(arrived, on=key, how="left", maintain_order="left").with_columns(
-        pl.col("is_marked").fill_null(value=False), pl.lit(value=True).alias("is_two_ended")
+    known = sent.join(arrived, on=key, how="left", maintain_order="left")
+    return known.join(_waits(packets), on=key, how="left", maintain_order="left").with_columns(
+        pl.col("is_marked").fill_null(value=False),
+        pl.col("waited_ns").fill_null(0),
+        pl.lit(value=True).alias("is_two_ended"),
+    )
+
+
+def _waits(packets: pl.DataFrame) -> pl.DataFrame:
+    """Return how long each packet waited in queues: where it left each that it came to."""
+    import polars as pl
+
+    came, left = (pl.col("time_ns").filter(pl.col("event") == event) for event in ("enqueued", "dequeued"))
+    return (
+        packets.filter(pl.col("layer") == "link")
+        .group_by("flow", "direction", "uid")
+        .agg((left.sum() - came.sum()).alias("waited_ns"), came.len().alias("came"), left.len().alias("left"))
+        .filter(pl.col("came") == pl.col("left"))
+        .select("flow", "direction", "uid", "waited_ns")
     )

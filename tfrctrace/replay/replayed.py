@@ -72,6 +72,8 @@ class Replayed:
     lacking: tuple[Lacking, ...]
     notes: tuple[str, ...]
     """What is to be said of the algorithms."""
+    settings: Mapping[str, Mapping[str, float | str]]
+    """Parameters of controllers in Python that are not the defaults, by their names."""
 
 
 def wanted(
@@ -164,6 +166,7 @@ def replay(gathered: Gathered, wanted: Wanted, choice: Choice, bounds: list[Boun
         recordings=_first_of_each(recordings),
         lacking=_first_of_each(lacking),
         notes=tuple(_notes(wanted)),
+        settings={one.name: one.settings for one in wanted.controllers},
     )
 
 

@@ -25,7 +25,8 @@ def simulated_reports(
 ) -> Made:
     """Return the reports of a receiver that gets `packets`, one direction of a flow.
 
-    Where a trace shows both ends, the way back is taken to last as long as the fastest packet there;
+    Where a trace shows both ends, the way back is taken to last as long as the fastest packet took there,
+    without the time in queues that the trace shows: a flow may begin while they are full.
     elsewhere `rtt_ms` (and where it is from) is the whole round-trip time.
     """
     is_two_ended = bool(packets["is_two_ended"][0])
@@ -38,7 +39,7 @@ def simulated_reports(
                 "`--dissect udp:PORT=LAYOUT` tells where a private protocol has them",
             ),
         )
-    forward_s = (packets["arrived_ns"] - packets["time_ns"]).min()
+    forward_s = (packets["arrived_ns"] - packets["time_ns"] - packets["waited_ns"]).min()
     if is_two_ended and forward_s is None:
         return Made(lacks=("none of its packets arrived", "a longer trace may show some"))
     if not is_two_ended and rtt_ms is None:
@@ -50,7 +51,7 @@ def simulated_reports(
         )
     fastest_s = float(forward_s) / 1e9 if is_two_ended and isinstance(forward_s, int) else 0.0
     whole_s = rtt_ms[0] / 1e3 if rtt_ms else 2 * fastest_s
-    whose = rtt_ms[1] if rtt_ms else "twice the time of the fastest packet"
+    whose = rtt_ms[1] if rtt_ms else "twice the fastest way there"
     reverse_s = max(whole_s * rtt_scale - fastest_s, 0.0)
     return Made(
         reports=_reports(numbered, segment_bytes, chosen, reverse_s),

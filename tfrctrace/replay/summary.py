@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import polars as pl
 
     from tfrctrace.replay.recording import Recording
@@ -54,6 +56,7 @@ def facts(replayed: Replayed) -> dict[str, Any]:
             {
                 **dict(zip(KEY, key, strict=True)),
                 **_summary(steps, recordings[key[0], key[1]]),
+                **_long_run(steps, recordings[key[0], key[1]], replayed.settings.get(key[2])),
                 "series": _series(steps),
             }
             for key, steps in replayed.frame.group_by(KEY, maintain_order=True)
@@ -99,6 +102,26 @@ def _summary(steps: pl.DataFrame, recording: Recording) -> dict[str, Any]:
             .iter_rows()
         },
     }
+
+
+def _long_run(
+    steps: pl.DataFrame, recording: Recording, settings: Mapping[str, float | str] | None
+) -> dict[str, Any]:
+    """Return what the algorithm's formula gives at the mean p and R since the first loss event."""
+    import polars as pl
+
+    from tfrctrace.replay.expected import Measured, expected
+
+    found = None
+    lossy = steps.filter(pl.col("p") > 0, pl.col("rtt_ms") > 0)
+    if settings is not None and not lossy.is_empty():
+        p, rtt_ms = lossy.select(pl.col("p").mean(), pl.col("rtt_ms").mean()).row(0)
+        base_ms = steps.select(pl.col("rtt_ms").filter(pl.col("rtt_ms") > 0).min()).item()
+        found = expected(steps["algorithm"][0], settings, Measured(p, rtt_ms / 1e3, base_ms / 1e3))
+    if found is None:
+        return {"long_run_bps": None, "long_run_by": None}
+    bits = 8 * recording.segment_bytes
+    return {"long_run_bps": [bits * found.low_pps, bits * found.high_pps], "long_run_by": found.formula}
 
 
 def _mean(timed: pl.DataFrame, column: str) -> float | None:

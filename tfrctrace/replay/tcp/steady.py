@@ -83,11 +83,16 @@ def vegas_bounds_pps(
     return (alpha / queueing_s, beta / queueing_s) if queueing_s > 0 else None
 
 
-def cubic_mean_window(p: float, rtt_s: float) -> float | None:
-    """Return CUBIC's mean window in packets: RFC 9438 eq. 6, at least that of Reno, sqrt(3 / (2 p))."""
+def cubic_mean_window(
+    p: float, rtt_s: float, *, c: float = CUBIC_C, beta: float = CUBIC_BETA
+) -> float | None:
+    """Return CUBIC's mean window in packets: RFC 9438 eq. 6, at least that of Reno, sqrt(3 / (2 p)).
+
+    `c` is the growth in packets/s^3, `beta` the share of the window that a loss leaves.
+    """
     if not _is_rate(p):
         return None
-    scale = (CUBIC_C * (3 + CUBIC_BETA) / (4 * (1 - CUBIC_BETA))) ** 0.25
+    scale = (c * (3 + beta) / (4 * (1 - beta))) ** 0.25
     return float(max(scale * (rtt_s / p) ** 0.75, math.sqrt(3 / (2 * p))))
 
 
