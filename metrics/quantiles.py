@@ -27,6 +27,8 @@ def quantiles(frame: pl.DataFrame, value: str) -> pl.DataFrame:
         .group_by("flow", "direction", maintain_order=True)
         .agg(pl.lit(shares).alias("share"), pl.col(value).sort().gather(rank - 1))
         .explode("share", value)
+        # without samples there was nothing to take the type from
+        .cast({value: frame.schema[value]})
     )
 
 

@@ -182,7 +182,8 @@ def _shares(
     }
     groups = {metric["flows"][0]: metric["group"] for metric in _of_set(one, measured["metrics"], "rate_bps")}
     total = sum(values["rate_bps"].values())
-    flows = sorted(values["rate_bps"], key=lambda flow: (-values["rate_bps"][flow], flow))
+    known = values["rate_bps"].keys() & rows.keys()
+    flows = sorted(known, key=lambda flow: (-values["rate_bps"][flow], flow))
     rest = len(flows) - _MOST_ROWS
     left_out = f" Not shown: {counted(rest, 'flow')} with smaller rates." if rest > 0 else ""
     return TableView(

@@ -19,9 +19,7 @@ JsonSchema = dict[str, Any]
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
-_COUNT: Final[JsonSchema] = {"type": "integer", "minimum": 0}
 _TEXT: Final[JsonSchema] = {"type": "string"}
-_TIME_NS: Final[JsonSchema] = {"type": ["integer", "null"], "description": "ns since the epoch"}
 
 _TYPES: Final[Mapping[str, JsonSchema]] = {
     "uint32": {"type": "integer", "minimum": 0, "maximum": 2**32 - 1},
@@ -30,6 +28,12 @@ _TYPES: Final[Mapping[str, JsonSchema]] = {
     "float64": {"type": "number"},
     "string": {"type": "string"},
 }
+
+
+_COUNT: Final = _TYPES["uint64"]
+_INTEGER_OR_NULL: Final = _TYPES["int64"] | {"type": ["integer", "null"]}
+_TIME_NS: Final = _INTEGER_OR_NULL | {"description": "ns since the epoch"}
+_FLOWS: Final[JsonSchema] = {"type": "array", "items": _TYPES["uint32"], "description": "numbers of flows"}
 
 
 def flows_document() -> JsonSchema:
@@ -52,16 +56,15 @@ def flows_document() -> JsonSchema:
 
 def results_document() -> JsonSchema:
     """Return the schema of `results.json` (`tfrctrace report --results`)."""
-    integer = {"type": ["integer", "null"]}
     number = {"type": ["number", "null"]}
     clock = _object(
         {
             "is_given": {"type": "boolean"},
             "has_delays": {"type": "boolean"},
-            "reference_ns": {"type": "integer"},
-            "offset_ns": {"type": "integer"},
-            "offset_low_ns": integer,
-            "offset_high_ns": integer,
+            "reference_ns": _TYPES["int64"],
+            "offset_ns": _TYPES["int64"],
+            "offset_low_ns": _INTEGER_OR_NULL,
+            "offset_high_ns": _INTEGER_OR_NULL,
             "drift_ppm": number,
             "drift_low_ppm": number,
             "drift_high_ppm": number,
@@ -87,12 +90,46 @@ def results_document() -> JsonSchema:
                 "sources": {"type": "array", "items": _source()},
                 "warnings": {"type": "array", "items": _warning()},
                 "metrics": {
-                    "type": ["object", "null"],
+                    "anyOf": [_metrics(), {"type": "null"}],
                     "description": "as `tfrctrace metrics --format json` has them; null for too many flows",
                 },
             }
         ),
     }
+
+
+def _metrics() -> JsonSchema:
+    """Return the schema of the metrics; later releases may say more of each."""
+    text_or_null, number_or_null = ({"type": [kind, "null"]} for kind in ("string", "number"))
+    competing_set = {
+        "number": _COUNT,
+        "source": _TEXT,
+        "flows": _FLOWS,
+        "start_ns": _TYPES["int64"],
+        "end_ns": _TYPES["int64"],
+    }
+    metric = {
+        "name": _TEXT,
+        "value": number_or_null,
+        "unit": _TEXT,
+        "n": _COUNT,
+        "window_s": number_or_null,
+        "flows": _FLOWS,
+        "group": text_or_null,
+        "competing_set": _INTEGER_OR_NULL,
+    }
+    return _open_object(
+        {
+            "window_s": {"type": "number"},
+            "competing_sets": {"type": "array", "items": _open_object(competing_set)},
+            "metrics": {"type": "array", "items": _open_object(metric)},
+        }
+    )
+
+
+def _open_object(properties: JsonSchema) -> JsonSchema:
+    """Return the schema of an object that has all of `properties`, and perhaps more."""
+    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 def _object(properties: JsonSchema) -> JsonSchema:

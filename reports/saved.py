@@ -12,11 +12,14 @@ import os
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from tfrctrace.errors import InputError, describe, input_problem
-from tfrctrace.parsers.schema import TABLES, polars_schema
+from tfrctrace.parsers.schema import TABLES
+from tfrctrace.reports.conformance import first_complaint
 from tfrctrace.reports.output import make_folder, open_output, open_text_output
 from tfrctrace.reports.results import Results
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
 
     from tfrctrace.parsers._native import Problem
@@ -26,8 +29,19 @@ RESULTS_SCHEMA_VERSION: Final = 1
 
 FACTS_NAME: Final = "results.json"
 
-_MADE: Final = ("rtt_quantiles", "sequence")
-"""Frames that are no tables of the parsers, and may not be there."""
+_MADE: Final = {
+    "rtt_quantiles": {"flow": "uint32", "direction": "string", "share": "float64", "rtt_ns": "int64"},
+    "sequence": {
+        "flow": "uint32",
+        "direction": "string",
+        "time_ns": "int64",
+        "kind": "string",
+        "bytes": "int64",
+    },
+}
+"""Columns of frames that are no tables of the parsers, and may not be there."""
+
+_SOURCES_OF_PAIR: Final = 2
 
 
 def save(results: Results, folder: str, *, title: str, version: str) -> None:
@@ -65,25 +79,23 @@ def load(folder: str) -> tuple[Results, str]:
     Raises `InputError` if they are not there, not whole, or of another version.
     """
     document = _document(folder)
-    try:
-        frames = {name: _frame(folder, name) for name in document["tables"]}
-        return Results(
-            flows=frames.pop("flows"),
-            bins=frames.pop("bins"),
-            rtt_quantiles=frames.pop("rtt_quantiles", None),
-            sequence=frames.pop("sequence", None),
-            tables=frames,
-            sources=document["sources"],
-            problems=[
-                {name: value for name, value in problem.items() if name != "text"}
-                for problem in document["warnings"]
-            ],
-            measured=document["metrics"],
-            joined=document["joined"],
-            clock=document["clock"],
-        ), document["title"]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise _refused(os.path.join(folder, FACTS_NAME), f"not complete: {error}") from error
+    frames = {name: _frame(folder, name) for name in dict.fromkeys(("flows", "bins", *document["tables"]))}
+    _check_against(document, frames["flows"], os.path.join(folder, FACTS_NAME))
+    return Results(
+        flows=frames.pop("flows"),
+        bins=frames.pop("bins"),
+        rtt_quantiles=frames.pop("rtt_quantiles", None),
+        sequence=frames.pop("sequence", None),
+        tables=frames,
+        sources=document["sources"],
+        problems=[
+            {name: value for name, value in problem.items() if name != "text"}
+            for problem in document["warnings"]
+        ],
+        measured=document["metrics"],
+        joined=document["joined"],
+        clock=document["clock"],
+    ), document["title"]
 
 
 def _document(folder: str) -> dict[str, Any]:
@@ -94,7 +106,7 @@ def _document(folder: str) -> dict[str, Any]:
     except OSError as error:
         hint = "`tfrctrace report TRACE --results DIRECTORY` writes results"
         raise _refused(path, (error.strerror or str(error)).lower(), hint) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _refused(path, f"no JSON: {error}") from error
     found = document.get("schema_version") if isinstance(document, dict) else None
     if found != RESULTS_SCHEMA_VERSION:
@@ -103,7 +115,28 @@ def _document(folder: str) -> dict[str, Any]:
             f"results of version {found}, expected {RESULTS_SCHEMA_VERSION}",
             "make them again from the trace with this release",
         )
+    from tfrctrace.reports.json_schema import results_document
+
+    schema = results_document()
+    missing = [name for name in schema["required"] if name not in document]
+    if missing:
+        raise _refused(path, f"not complete: {missing[0]!r}")
+    complaint = first_complaint(document, schema)
+    if complaint:
+        raise _refused(path, f"not as its schema says: {complaint}")
     return dict(document)
+
+
+def _check_against(document: dict[str, Any], flows: pl.DataFrame, path: str) -> None:
+    """Raise if the facts are about other flows or inputs than there are."""
+    if document["clock"] is not None and len(document["sources"]) != _SOURCES_OF_PAIR:
+        raise _refused(path, "a clock is that of two inputs")
+    if document["metrics"] is None:
+        return
+    known = set(flows["flow"].to_list())
+    for told in (*document["metrics"]["competing_sets"], *document["metrics"]["metrics"]):
+        if not told["flows"] or not known.issuperset(told["flows"]):
+            raise _refused(path, "metrics of flows that are not in the table of flows")
 
 
 def _frame(folder: str, name: str) -> pl.DataFrame:
@@ -117,13 +150,29 @@ def _frame(folder: str, name: str) -> pl.DataFrame:
         frame = pl.read_parquet(path)
     except (OSError, PolarsError) as error:
         raise _refused(path, f"cannot be read: {str(error).splitlines()[0]}") from error
-    if name in TABLES and dict(frame.schema) != polars_schema(name):
+    columns = TABLES.get(name, ())
+    expected = {column.name: column.type for column in columns} or _MADE[name]
+    if {column: str(kind).lower() for column, kind in frame.schema.items()} != expected:
         raise _refused(
             path,
             "other columns than this release has",
             "make the results again from the trace with this release",
         )
+    _check_values(frame, path, [column.name for column in columns if not column.null_when])
     return frame
+
+
+def _check_values(frame: pl.DataFrame, path: str, always_known: Sequence[str]) -> None:
+    """Raise if a value is missing where none can be, or is no number where there should be one."""
+    import polars as pl
+    import polars.selectors as cs
+
+    if any(frame[name].null_count() for name in always_known):
+        raise _refused(path, "a value is missing that is always known")
+    if not all(column.is_finite().all() for column in frame.select(cs.float())):
+        raise _refused(path, "a number that is none")
+    if "width_ns" in frame.columns and frame.filter(pl.col("width_ns") <= 0).height:
+        raise _refused(path, "a bin without a width")
 
 
 def _refused(path: str, message: str, hint: str | None = None) -> InputError:

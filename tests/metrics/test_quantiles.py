@@ -52,3 +52,8 @@ def test_one_spike_in_a_million_stays():
     short = outline(frame(samples), ("flow",), "value", 1000)
     assert len(short) <= 1000
     assert short["value"].max() == 2
+
+
+def test_no_samples_have_quantiles_of_the_same_type():
+    frame = pl.DataFrame({"flow": [1], "direction": ["fwd"], "rtt_ns": [5]})
+    assert quantiles(frame.clear(), "rtt_ns").schema == quantiles(frame, "rtt_ns").schema

@@ -183,8 +183,11 @@ def complaints_of(value: Any, schema: Any, where: str = "document") -> Iterator[
     if "type" in schema and not any(is_a(value, name) for name in as_list(schema["type"])):
         yield f"{where}: {value!r} is no {schema['type']}"
     if isinstance(value, dict) and "properties" in schema:
-        if set(value) != set(schema["properties"]):
-            yield f"{where}: differs in {set(value) ^ set(schema['properties'])}"
+        differing = set(value) ^ set(schema["properties"])
+        if schema.get("additionalProperties", True):  # what is not named may be there
+            differing = set(schema["required"]) - set(value)
+        if differing:
+            yield f"{where}: differs in {differing}"
         for name in value.keys() & schema["properties"].keys():
             yield from complaints_of(value[name], schema["properties"][name], f"{where}.{name}")
     if isinstance(value, list):

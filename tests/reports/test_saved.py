@@ -88,8 +88,49 @@ def spoiled(folder, name):
             (folder / "bins.parquet").unlink()
         case "a table cut":
             (folder / "flows.parquet").write_bytes(b"PAR1")
+        case "brackets in brackets":
+            facts.write_text("[" * 100_000)
         case "other columns":
             pl.DataFrame({"a": [1]}).write_parquet(folder / "flows.parquet")
+
+
+def without_packets(document):
+    del document["sources"][0]["packets"]
+
+
+def beyond_all_clocks(document):
+    document["sources"][0]["start_ns"] = 10**30
+
+
+def with_a_clock(document):
+    known = dict.fromkeys(("is_given", "has_delays"), True) | dict.fromkeys(
+        ("reference_ns", "offset_ns", "packets"), 1
+    )
+    unknown = ("offset_low_ns", "offset_high_ns", "drift_ppm", "drift_low_ppm", "drift_high_ppm")
+    document["clock"] = known | dict.fromkeys(unknown)
+
+
+FACTS_SPOILED = {
+    "packets missing": (without_packets, r"`sources` of the document\[0\] has no `packets`"),
+    "time": (beyond_all_clocks, r"`start_ns` of .* is out of range"),
+    "title": (lambda document: document.update(title=5), "`title` of the document is no string"),
+    "metric of nobody": (
+        lambda document: document["metrics"]["metrics"][0].update(flows=[999]),
+        "metrics of flows that are not in the table of flows",
+    ),
+    "metric of no number": (
+        lambda document: document["metrics"]["metrics"][0].update(value=float("nan")),
+        "`metrics` of the document is none of what it may be",
+    ),
+    "clock of one": (with_a_clock, "a clock is that of two inputs"),
+}
+
+TABLES_SPOILED = {
+    "flow": ("flows", pl.lit(None, dtype=pl.UInt32).alias("flow"), "a value is missing that is always known"),
+    "rate": ("flows", pl.lit(float("inf")).alias("goodput_bps"), "a number that is none"),
+    "width": ("bins", pl.lit(0, dtype=pl.Int64).alias("width_ns"), "a bin without a width"),
+    "samples": ("rtt_quantiles", pl.lit(1).alias("more"), "other columns than this release has"),
+}
 
 
 SPOILED = {
@@ -102,6 +143,7 @@ SPOILED = {
     "a table missing": "cannot be read",
     "a table cut": "cannot be read",
     "other columns": "other columns than this release has",
+    "brackets in brackets": "no JSON",
 }
 
 
@@ -115,4 +157,25 @@ def test_spoiled_results_are_refused_with_a_word(whole, tmp_path, name):
     folder = shutil.copytree(whole, tmp_path / "results")
     spoiled(folder, name)
     with pytest.raises(InputError, match=SPOILED[name]):
+        load(str(folder))
+
+
+@pytest.mark.parametrize("name", FACTS_SPOILED)
+def test_facts_that_anybody_has_changed_are_refused_and_not_drawn(whole, tmp_path, name):
+    folder = shutil.copytree(whole, tmp_path / "results")
+    spoil, words = FACTS_SPOILED[name]
+    document = json.loads((folder / "results.json").read_text())
+    spoil(document)
+    (folder / "results.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=words):
+        load(str(folder))
+
+
+@pytest.mark.parametrize("name", TABLES_SPOILED)
+def test_tables_that_anybody_has_changed_are_refused_and_not_drawn(whole, tmp_path, name):
+    folder = shutil.copytree(whole, tmp_path / "results")
+    table, column, words = TABLES_SPOILED[name]
+    path = folder / f"{table}.parquet"
+    pl.read_parquet(path).with_columns(column).write_parquet(path)
+    with pytest.raises(InputError, match=words):
         load(str(folder))
