@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.errors import UsageError
+from tfrctrace.errors import UsageError, input_problem
 from tfrctrace.parsers.schema import polars_schema
 from tfrctrace.reports.parts import STYLES
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.parsers._native import Problem
     from tfrctrace.parsers.reading import Reading, TableName
     from tfrctrace.reports.results import Results
     from tfrctrace.trace import Trace
@@ -71,13 +72,14 @@ def gather(trace: Trace, flow: int | None = None) -> Results:
     tables["variables"] = with_flows(tables["variables"], flows)
     samples = _samples(trace, reading)
     tables["replay"] = _replayed(trace, flows, reading)
+    measured = _measured(trace, flows) if flow is None else None
     return Results(
         flows=flows,
         bins=_of_flow(reading.table("bins").frame(), flow),
         sources=reading.sources,
-        problems=trace.warnings,
+        problems=[*trace.warnings, *(_unmeasured(flows) if measured is None and flow is None else ())],
         tables=tables,
-        measured=_measured(trace, flows) if flow is None else None,
+        measured=measured,
         rtt_quantiles=None if samples is None else quantiles(_drawn_rtts(flows, samples), "rtt_ns"),
         sequence=None if samples is None else _sequence(trace, flows, samples),
         joined=trace.is_joined,
@@ -122,6 +124,27 @@ def _replayed(trace: Trace, flows: pl.DataFrame, reading: Reading) -> pl.DataFra
         return pl.DataFrame(schema=polars_schema("replay"))
     is_of_ns2 = all(source["format"].startswith("ns2") for source in reading.sources)
     return trace.replay("tfrc", profile="ns2" if is_of_ns2 else "rfc5348", flows=chosen)
+
+
+def _unmeasured(flows: pl.DataFrame) -> Iterator[Problem]:
+    """Give the note that owns up to metrics that are not there, if there were flows to compare."""
+    number = flows["flow"].n_unique()
+    if number < 2:
+        return
+    why = (
+        f"the trace has {number:,} flows, and of more than {_MOST_MEASURED_FLOWS:,} they would take longer "
+        "than all the rest"
+        if number > _MOST_MEASURED_FLOWS
+        else f"the trace is read once, in bins that no windows of {_WINDOW} are made of"
+    )
+    yield input_problem(
+        "metrics",
+        "left_out",
+        f"fairness and burstiness are not in this report: {why}",
+        severity="note",
+        hint="a `--filter` of fewer flows, or a file instead of a pipe, brings them back; "
+        "`tfrctrace metrics` tells them of any number of flows",
+    )
 
 
 def _samples(trace: Trace, reading: Reading) -> Reading | None:

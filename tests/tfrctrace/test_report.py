@@ -1,6 +1,13 @@
 """`tfrctrace report`: where the page goes and what it is about."""
 
+from pathlib import Path
+
 import pytest
+
+import tfrctrace
+from tfrctrace import gathering
+
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
 
 
 @pytest.fixture
@@ -99,3 +106,15 @@ def test_a_trace_at_the_edge_has_a_useful_page(run, write_capture, conversation,
     assert (outcome.status, outcome.err) == (0, "")
     assert shown in outcome.out.replace("\u00a0", " ")
     assert 'id="flow-1"' in outcome.out
+
+
+def test_a_page_without_metrics_says_so(monkeypatch):
+    trace = tfrctrace.open(SAMPLES / "two-flows.pcapng.gz")
+    monkeypatch.setattr(gathering, "_MOST_MEASURED_FLOWS", 3)
+    page = trace.report_html()
+    assert "fairness and burstiness are not in this report: the trace has 4 flows" in page
+    assert 'id="fairness"' not in page
+    monkeypatch.undo()
+    page = tfrctrace.open(SAMPLES / "two-flows.pcapng.gz").report_html()
+    assert 'id="fairness"' in page
+    assert "not in this report" not in page
