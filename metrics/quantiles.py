@@ -49,4 +49,5 @@ def outline(frame: pl.DataFrame, by: tuple[str, ...], value: str, most: int) -> 
         .drop("_stretch")
         .explode([name for name in frame.columns if name not in by])
         .select(frame.columns)
+        .cast(dict(frame.schema))
     )

@@ -57,3 +57,8 @@ def test_one_spike_in_a_million_stays():
 def test_no_samples_have_quantiles_of_the_same_type():
     frame = pl.DataFrame({"flow": [1], "direction": ["fwd"], "rtt_ns": [5]})
     assert quantiles(frame.clear(), "rtt_ns").schema == quantiles(frame, "rtt_ns").schema
+
+
+def test_the_outline_of_nothing_has_the_same_types():
+    frame = pl.DataFrame({"flow": [1], "kind": ["data"], "time_ns": [1], "bytes": [5]})
+    assert outline(frame.clear(), ("flow", "kind"), "bytes", 4).schema == frame.schema
