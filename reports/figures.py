@@ -152,21 +152,19 @@ def _draw_curves(axes: Axes, figure: Figure, look: Look) -> None:
 
 
 def _limit_x(axes: Axes, figure: Figure) -> None:
-    low, high = x_range(figure)
     if figure.axis.logarithmic:
         _logarithmic(axes, "x")
-    # a single value has no width of its own
-    axes.set_xlim(low, high if high > low else low + 1.0)
+    axes.set_xlim(*x_range(figure))
 
 
 def x_range(figure: Figure) -> tuple[float, float]:
     """Return where the x axis of a figure of curves begins and ends."""
     first = min(curve.x[0] for curve in figure.curves)
-    if figure.axis.logarithmic:
-        return first, max(curve.x[-1] for curve in figure.curves)
     last = figure.lasted_s if figure.axis == TIME else max(curve.x[-1] for curve in figure.curves)
     # the first bin may begin a little before the first packet
-    return min(0.0, first), last
+    low = first if figure.axis.logarithmic else min(0.0, first)
+    # a single value has no width of its own
+    return low, last if last > low else low + 1.0
 
 
 def has_logarithmic_values(figure: Figure) -> bool:

@@ -100,10 +100,14 @@ const Plots = (() => {
       ticks: { show: false },
       values: (_, splits) => splits.map((value) => (value == null ? "" : number(value))),
     };
-    const round = (_, splits) => splits.map((value) => ("125".includes(value.toExponential()[0]) ? value : null));
+    // of many decades only whole ones
+    const shown = (splits) => (splits[splits.length - 1] / splits[0] > 1e4 ? "1" : "125");
+    const round = (_, splits) => splits.map((value) => (shown(splits).includes(value.toExponential()[0]) ? value : null));
+    // as far apart as the words at the end of the axis are long
+    const space = (_, axis, low, high) => Math.max(60, 8 * number(high).length);
     const [along, up] = [data.axisIsLogarithmic, data.isLogarithmic].map((is) => (is ? { filter: round } : {}));
     return [
-      { ...common, ...along, label: data.axisLabel, size: 34, grid: { show: false } },
+      { ...common, ...along, label: data.axisLabel, size: 34, space, grid: { show: false } },
       { ...common, ...up, label: data.valueLabel, size: 50, grid: { stroke: () => colour("--grid"), width: 1 } },
     ];
   }

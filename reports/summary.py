@@ -50,6 +50,7 @@ def summary(
 ) -> Section:
     """Return the summary; `conversations` are the largest flows, largest first."""
     findings = (
+        _no_flow(flows, sources),
         _largest_flow(flows, conversations),
         _retransmissions(flows),
         causes(flows),
@@ -193,6 +194,22 @@ def _covered(sources: Sequence[Mapping[str, Any]], *, joined: bool) -> list[tupl
         else:
             covered.append((start, end))
     return covered
+
+
+def _no_flow(flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]]) -> Words:
+    """Return why there is nothing to tell, if no packet is of a flow."""
+    packets = sum(source["packets"] for source in sources)
+    if not flows.is_empty() or not packets:
+        return ()
+    told = (
+        ("non_ip_packets", "not IP"),
+        ("other_ip_packets", "IP, but neither TCP nor UDP nor DCCP"),
+        ("undecoded_packets", "without a readable header of IP"),
+    )
+    counts = ((sum(source[name] for source in sources), words) for name, words in told)
+    parts = [f"{format_count(count)} {words}" for count, words in counts if count]
+    why = f": {', '.join(parts)}" if parts else ""
+    return (f"No packet is of a flow{why}.",)
 
 
 def _largest_flow(flows: pl.DataFrame, conversations: Sequence[Conversation]) -> Words:

@@ -155,7 +155,8 @@ def _loss_event_rates(trace: DrawnTrace, told: Sequence[tuple[dict[str, Any], pl
         unit="",
         caption=(
             "Share of packets that begin a loss event, as the receiver's weighted mean of the last intervals "
-            "has it (RFC 5348 section 5.4); 0 before the first loss event."
+            "has it (RFC 5348 section 5.4); 0 before the first loss event. A step at each of "
+            f"{_all_reports(curves)}."
         ),
         value_label="p",
     )
@@ -175,9 +176,13 @@ def _round_trips(trace: DrawnTrace, told: Sequence[tuple[dict[str, Any], pl.Data
         unit="ms",
         caption=(
             "The smoothed round-trip time that stands in the throughput equation (RFC 5348 section 4.3), "
-            "after each report that arrived."
+            f"after each of {_all_reports(curves)} that arrived."
         ),
     )
+
+
+def _all_reports(curves: Sequence[Curve]) -> str:
+    return counted(sum(len(curve.x) for curve in curves), "report")
 
 
 def _figure(

@@ -166,6 +166,14 @@ def test_a_report_on_nothing_still_says_so(small_trace):
     assert said(section(report, "summary").paragraphs[0]) == "a.pcap holds 0 packets in 0 flows."
 
 
+def test_packets_of_no_flow_are_told_by_what_they_are(small_trace):
+    trace = small_trace().source(packets=10, tcp_packets=0, non_ip_packets=7, other_ip_packets=3)
+    report = build_report(trace.results(), title="t")
+    assert report.sections[0].findings == (
+        ("No packet is of a flow: 7 not IP, 3 IP, but neither TCP nor UDP nor DCCP.",),
+    )
+
+
 def test_no_input_that_could_be_read_leaves_the_error_in_the_report(small_trace):
     trace = small_trace().problem(
         severity="error", source="gone.pcap", message="no such file", packets_before=0

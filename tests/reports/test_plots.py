@@ -105,6 +105,12 @@ def test_another_axis_than_time_begins_and_ends_with_its_values():
     assert (data["from"], data["to"], data["axisIsLogarithmic"]) == (0.1, 10.0, True)
 
 
+def test_packets_of_one_moment_have_an_axis_with_a_width():
+    curve = Curve("c", 1, (0.0,), (1.0,), form="dots")
+    data = plot_data(Figure("f", "t", "d", "c", "B", curves=(curve,), lasted_s=0.0))
+    assert (data["from"], data["to"]) == (0.0, 1.0)
+
+
 def test_the_library_is_uplot_with_its_notice_and_closes_no_element():
     script, style = library()
     assert "MIT Licensed" in script.split("*/")[0]
