@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _MOST_BINS: Final = 240
 """Bins across a figure: more are narrower than the line that is drawn through them."""
 
-_MOST_DETAILED_BINS: Final = 3000
+MOST_DETAILED_BINS: Final = 3000
 """Bins of the same curves for who looks closer: as many as the core keeps."""
 
 _FEWEST_BINS: Final = 40
@@ -60,7 +60,7 @@ def throughput_figure(trace: DrawnTrace) -> Figure | None:
     bins = trace.bins
     if bins.is_empty():
         return None
-    wide, fine = drawn_bins(bins), detailed_bins(bins)
+    wide, fine = drawn_bins(bins, trace.window_ns), detailed_bins(bins, trace.window_ns)
     drawn = _largest_directions(trace.flows, wide)
     first_ns, end_ns = time_span_ns(wide)
     origin_ns = first_ns if trace.start_ns is None else trace.start_ns
@@ -144,7 +144,7 @@ def rtt_figure(trace: DrawnTrace) -> Figure | None:
     if sampled.is_empty():
         return None
     drawn = most_sampled(trace.flows)
-    wide, fine = drawn_bins(bins), detailed_bins(bins)
+    wide, fine = drawn_bins(bins, trace.window_ns), detailed_bins(bins, trace.window_ns)
     first_ns, end_ns = time_span_ns(wide)
     origin_ns = first_ns if trace.start_ns is None else trace.start_ns
     curves = _rtt_curves(wide, drawn, origin_ns)
@@ -215,18 +215,20 @@ def spread_figure(trace: DrawnTrace) -> Figure | None:
     )
 
 
-def drawn_bins(bins: pl.DataFrame) -> pl.DataFrame:
-    """Return the bins as wide as a figure can show.
+def drawn_bins(bins: pl.DataFrame, window_ns: int | None = None) -> pl.DataFrame:
+    """Return the bins as wide as a figure can show, or of `window_ns`.
 
     Joining bins instead of thinning points keeps the drawn rate a true one, over the width that the
     caption names; of the RTT the smallest and largest sample survive.
     """
-    return coarser_bins(bins, _width_ns(bins, _PACKETS_IN_BIN, _MOST_BINS))
+    return coarser_bins(bins, window_ns or _width_ns(bins, _PACKETS_IN_BIN, _MOST_BINS))
 
 
-def detailed_bins(bins: pl.DataFrame) -> pl.DataFrame | None:
+def detailed_bins(bins: pl.DataFrame, window_ns: int | None = None) -> pl.DataFrame | None:
     """Return narrower bins than `drawn_bins`, for who looks closer; None if these are as narrow already."""
-    width_ns = _width_ns(bins, _PACKETS_IN_DETAILED_BIN, _MOST_DETAILED_BINS)
+    if window_ns is not None:
+        return None
+    width_ns = _width_ns(bins, _PACKETS_IN_DETAILED_BIN, MOST_DETAILED_BINS)
     if width_ns >= _width_ns(bins, _PACKETS_IN_BIN, _MOST_BINS):
         return None
     return coarser_bins(bins, width_ns)

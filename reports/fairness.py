@@ -120,7 +120,7 @@ def _index_figure(
     own = _data_bins(one, rows, bins)
     if own.is_empty():
         return None
-    windows = _windows(one, own)
+    windows = _windows(one, own, trace.window_ns)
     if windows.count < _FEWEST_WINDOWS:
         return None
     index = jain_over_time(windowed(own, windows, "unique_bytes"), len(one["flows"]))
@@ -164,10 +164,12 @@ def _data_bins(
     return bins.join(wanted, on=["flow", "direction"], how="semi").sort("flow", "time_ns")
 
 
-def _windows(one: Mapping[str, Any], bins: pl.DataFrame) -> Windows:
+def _windows(one: Mapping[str, Any], bins: pl.DataFrame, window_ns: int | None) -> Windows:
     """Return windows as narrow as a figure shows, but a second at least where the bins allow that."""
     base_ns, origin_ns = int(bins["width_ns"][0]), int(bins["time_ns"][0])
     base = whole_windows(origin_ns, base_ns, one["start_ns"], one["end_ns"])
+    if window_ns is not None:
+        return base.coarser(window_ns // base_ns)
     least = max(NS_PER_S // base_ns, 1) if base.duration_s > _FEWEST_WINDOWS else 1
     drawn_ns = bin_width_for(base.width_ns * base.count, base_ns, _MOST_WINDOWS)
     return base.coarser(max(least, drawn_ns // base_ns))

@@ -55,7 +55,7 @@ def build_report(results: Results, *, title: str) -> Report:
     }
     if joined and starts_ns:
         starts_ns = dict.fromkeys(starts_ns, min(starts_ns.values()))
-    traces = drawn_traces(flows, results.bins, sources, starts_ns, joined=joined)
+    traces = drawn_traces(flows, results.bins, sources, starts_ns, joined=joined, window_ns=results.window_ns)
     table = flow_table(conversations, flows=flows["flow"].n_unique(), starts_ns=starts_ns)
     sections = (
         summary(flows, sources, conversations, joined=joined),

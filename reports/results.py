@@ -38,6 +38,8 @@ class Results:
     sequence: pl.DataFrame | None = None
     joined: bool = False
     clock: Clock | None = None
+    window_ns: int | None = None
+    """Width of the points of figures over time, where somebody asked for one; else it fits the trace."""
 
     def _repr_html_(self) -> str:
         from tfrctrace.reports.notebook import overview

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from tfrctrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tfrctrace.reports.parts import Figure, Report
 
@@ -18,6 +18,7 @@ PlotKind = Literal[
     "rtt",
     "cdf",
     "cwnd",
+    "losses",
     "fairness",
     "burstiness",
     "delay",
@@ -45,6 +46,7 @@ KINDS: Final[Mapping[PlotKind, _Kind]] = {
         "rtt-cdf-", "every RTT sample: data and its acknowledgements, in a trace that can be read twice"
     ),
     "cwnd": _Kind("windows-", "rounds of a TCP flow, seen near its sender"),
+    "losses": _Kind("losses-", "TCP packets that were sent again, late or doubled"),
     "fairness": _Kind(
         "fairness-", "two flows or more with 20 data packets each that overlap for some seconds"
     ),
@@ -55,23 +57,26 @@ KINDS: Final[Mapping[PlotKind, _Kind]] = {
     "tfrc-r": _Kind("tfrc-r-", "reports of a TFRC receiver: DCCP with CCID 3, RTP with TFRC, or ns-2"),
 }
 
+WINDOWED: Final = frozenset({"throughput", "rtt", "fairness"})
+"""Kinds that count or sum up packets in windows of time."""
+
 OF_SETS: Final = frozenset({"fairness", "burstiness"})
 """Kinds that compare flows, so that there is none of one flow."""
 
 
 def figures_of(report: Report, kind: PlotKind) -> list[Figure]:
-    """Return the figures of `kind`, those of the first trace and the largest flow first.
-
-    Raises `UsageError` if there is none, and says what would supply it.
-    """
+    """Return the figures of `kind`, those of the first trace and the largest flow first."""
     start = KINDS[kind].key
-    found = [
+    return [
         figure
         for section in report.sections
         for figure in section.figures
         # a kind ends where the number of the trace, the set or the flow begins
         if figure.key.startswith(start) and (start != "rtt-" or figure.key[len(start) :].isdecimal())
     ]
+
+
+def check_found(found: Sequence[Figure], kind: PlotKind) -> None:
+    """Raise `UsageError` if there is no figure of `kind`, and say what would supply one."""
     if not found:
         raise UsageError(f"there is nothing to draw of kind `{kind}`", hint=f"it needs {KINDS[kind].needs}")
-    return found

@@ -29,6 +29,8 @@ class DrawnTrace:
     start_ns: int | None
     flows: pl.DataFrame
     bins: pl.DataFrame
+    window_ns: int | None = None
+    """Width of the points of its figures, where somebody asked for one."""
 
     def key(self, kind: str) -> str:
         """Return the key of a figure or table of this trace."""
@@ -68,13 +70,14 @@ def drawn_traces(
     starts_ns: Mapping[str, int],
     *,
     joined: bool,
+    window_ns: int | None = None,
 ) -> list[DrawnTrace]:
     """Return the traces that are drawn, in the order of the inputs."""
     import polars as pl
 
     names = flows["source"].unique(maintain_order=True).to_list()
     if joined or len(names) <= 1:
-        return [DrawnTrace(1, "", min(starts_ns.values(), default=None), flows, bins)]
+        return [DrawnTrace(1, "", min(starts_ns.values(), default=None), flows, bins, window_ns)]
     size = {source["source"]: source["wire_bytes"] for source in sources}
     largest = set(sorted(names, key=lambda name: -size.get(name, 0))[:MOST_TRACES])
     traces: list[DrawnTrace] = []
@@ -82,7 +85,7 @@ def drawn_traces(
         if name in largest:
             own = flows.filter(pl.col("source") == name)
             own_bins = bins.join(own, on=["flow", "direction"], how="semi")
-            traces.append(DrawnTrace(len(traces) + 1, name, starts_ns.get(name), own, own_bins))
+            traces.append(DrawnTrace(len(traces) + 1, name, starts_ns.get(name), own, own_bins, window_ns))
     return traces
 
 

@@ -59,8 +59,11 @@ _LEAST_DATA_PACKETS: Final = 20
 """Data packets below which a flow has no course to look at."""
 
 
-def gather(trace: Trace, flow: int | None = None) -> Results:
-    """Return the results of `trace` that a report tells, of all flows or of one alone."""
+def gather(trace: Trace, flow: int | None = None, window_ns: int | None = None) -> Results:
+    """Return the results of `trace` that a report tells, of all flows or of one alone.
+
+    With `window_ns` that is the width of the points of figures over time.
+    """
     from tfrctrace.metrics.quantiles import quantiles
     from tfrctrace.parsers.variables import with_flows
     from tfrctrace.reports.results import Results
@@ -75,7 +78,7 @@ def gather(trace: Trace, flow: int | None = None) -> Results:
     measured = _measured(trace, flows) if flow is None else None
     return Results(
         flows=flows,
-        bins=_of_flow(reading.table("bins").frame(), flow),
+        bins=_of_flow(_bins(trace, reading, window_ns), flow),
         sources=reading.sources,
         problems=[*trace.warnings, *(_unmeasured(flows) if measured is None and flow is None else ())],
         tables=tables,
@@ -84,7 +87,26 @@ def gather(trace: Trace, flow: int | None = None) -> Results:
         sequence=None if samples is None else _sequence(trace, flows, samples),
         joined=trace.is_joined,
         clock=reading.clock,
+        window_ns=window_ns,
     )
+
+
+def _bins(trace: Trace, reading: Reading, window_ns: int | None) -> pl.DataFrame:
+    """Return the bins of a reading, or those of a width of which figures can show so many."""
+    from tfrctrace.metrics.bins import time_span_ns
+    from tfrctrace.reports.curves import MOST_DETAILED_BINS
+
+    bins = reading.table("bins").frame()
+    if window_ns is None or bins.is_empty():
+        return bins
+    start_ns, end_ns = time_span_ns(bins)
+    points = (end_ns - start_ns) // window_ns
+    if points > MOST_DETAILED_BINS:
+        raise UsageError(
+            f"there would be {points} windows, and a figure shows at most {MOST_DETAILED_BINS}",
+            hint="make them wider, or filter a shorter part of the trace",
+        )
+    return trace.counted("throughput", window_ns)
 
 
 def _of_flow(table: pl.DataFrame, flow: int | None) -> pl.DataFrame:

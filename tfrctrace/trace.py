@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.errors import UsageError
 from tfrctrace.readings import NS_PER_MS
 from tfrctrace.tables import Tables
 
@@ -345,31 +344,25 @@ class Trace(Tables):
         path: StrPath | None = None,
         *,
         flow: int | None = None,
+        window: str | None = None,
         style: PaperStyle = "ieee",
         width: Width = "single",
     ) -> Drawing:
         """Return the first figure of `kind`, which a notebook shows; write it if there is a `path`.
 
         `kind` is one of `tfrctrace.reports.single.KINDS`, `path` an SVG, PDF or PNG file. `flow` draws one
-        flow alone. `style` and `width` (columns) fit it into a paper. Raises `UsageError` if the trace has
-        nothing of that kind.
+        flow alone. `window` such as `"500ms"` is the time that each point of a rate, an RTT or an index of
+        fairness sums up; else it fits the length. `style` and `width` (columns) fit the figure into a paper.
+        Raises `UsageError` if the trace has nothing of that kind.
         """
-        from tfrctrace.gathering import gather
+        from tfrctrace.drawing import figures
         from tfrctrace.reports.journal import Drawing, image_form
-        from tfrctrace.reports.model import build_report
-        from tfrctrace.reports.single import OF_SETS, figures_of
 
         if path is not None:
             image_form(os.fspath(path))
-        if flow is not None and kind in OF_SETS:
-            raise UsageError(f"a figure of kind `{kind}` is of all flows", hint="leave the flow out")
-        results = self.results() if flow is None else gather(self, flow)
-        if flow is not None and results.flows.is_empty():
-            raise UsageError(f"the trace has no flow {flow}", hint="`tfrctrace flows` numbers them")
-        found = figures_of(build_report(results, title=self.name), kind)
-        drawing = Drawing(tuple(found), style, width)
+        drawing = Drawing(tuple(figures(self, kind, flow, window)), style, width)
         if path is not None:
-            drawing.save(os.fspath(path))
+            drawing.save(path)
         return drawing
 
     def save_results(self, folder: StrPath, *, title: str | None = None) -> Path:

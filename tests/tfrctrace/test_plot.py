@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import struct
+from itertools import pairwise
 from pathlib import Path
 from typing import get_args
 from xml.etree import ElementTree
@@ -21,7 +22,7 @@ SAMPLES = Path(__file__).parents[2] / "sample_traces"
 TWO_FLOWS, DUMBBELL = SAMPLES / "two-flows.pcapng.gz", SAMPLES / "dumbbell.tr.xz"
 WIDTHS_IN = {"ieee": (3.5, 7.16), "acm": (3.33, 7.0), "plain": (5.0, 10.0)}
 
-CAPTURE_KINDS = ("throughput", "sequence", "rtt", "cdf", "cwnd", "fairness", "burstiness")
+CAPTURE_KINDS = ("throughput", "sequence", "rtt", "cdf", "cwnd", "losses", "fairness", "burstiness")
 SIMULATION_KINDS = ("delay", "tfrc", "tfrc-p", "tfrc-r")
 
 
@@ -92,6 +93,42 @@ def test_one_flow_is_drawn_alone_even_if_it_is_small(traces, tmp_path):
     assert 0.99 * truth["bytes_received"] < highest < 1.01 * truth["bytes"]
 
 
+def test_losses_are_those_that_the_kernel_counted(traces, tmp_path):
+    truth = json.loads((SAMPLES / "two-flows.truth.json").read_text())["iperf3"]
+    for flow, iperf3 in ((2, truth[0]), (4, truth[1])):
+        (figure,) = traces[TWO_FLOWS].plot("losses", flow=flow).figures
+        ends = [curve.values[-1] for curve in figure.curves]
+        assert sum(ends) == iperf3["retransmits"]
+        assert [f"{end:.0f}" for end in ends] == [curve.label.split(": ")[1] for curve in figure.curves]
+        for curve in figure.curves:
+            assert list(curve.values) == sorted(curve.values)
+            assert (curve.x[0], curve.values[0]) == (0, 0)
+
+
+def test_a_curve_of_very_many_losses_is_thinned_between_its_ends():
+    from tfrctrace.reports.loss_curves import _MOST_POINTS, _places
+
+    for number in (1, _MOST_POINTS, _MOST_POINTS + 1, 10**6):
+        places = list(_places(number))
+        assert (places[0], places[-1], len(places)) == (0, number - 1, min(number, _MOST_POINTS))
+        assert places == sorted(set(places))
+
+
+def test_a_window_is_what_each_point_sums_up(traces):
+    trace = traces[TWO_FLOWS]
+    (figure,) = trace.plot("throughput", flow=2, window="250ms").figures
+    leading = figure.curves[0]
+    steps = {round(later - sooner, 9) for sooner, later in pairwise(leading.x)}
+    assert steps == {0.25}
+    wire_bytes = trace.flows.filter(flow=2, direction="fwd")["wire_bytes"][0]
+    assert sum(leading.values) * 0.25 / 8 == pytest.approx(wire_bytes)
+    assert figure.detail == ()
+    (index,) = trace.plot("fairness", window="250ms").figures
+    assert {round(later - sooner, 9) for sooner, later in pairwise(index.curves[0].x)} == {0.25}
+    assert len(trace.plot("rtt", window="2s").figures[0].curves[0].x) < 13  # of 22.6 s
+    assert trace.plot("throughput").figures[0].curves != figure.curves  # the report's own are as they were
+
+
 def test_others_of_the_kind_are_named(run, tmp_path):
     done = run("plot", TWO_FLOWS, DUMBBELL, "-k", "throughput", "-o", "a.svg")
     first, second = done.err.splitlines()
@@ -122,6 +159,9 @@ def test_what_a_trace_lacks_is_said_with_what_would_supply_it(run, tmp_path, wri
         (("-k", "rtt", "-o", "a.svg", "--flow", "99"), 2, "the trace has no flow 99"),
         (("-k", "fairness", "-o", "a.svg", "--flow", "2"), 2, "is of all flows"),
         (("-k", "rtt"), 2, "missing option"),
+        (("-k", "cdf", "-o", "a.svg", "--window", "1s"), 2, "kind `cdf` has no windows"),
+        (("-k", "rtt", "-o", "a.svg", "--window", "1ms"), 2, "a figure shows at most 3000"),
+        (("-k", "rtt", "-o", "a.svg", "--window", "soon"), 2, "is not a duration"),
     ],
 )
 def test_what_cannot_be_is_said(run, arguments, status, error):

@@ -30,6 +30,15 @@ def plot(
             "--flow", min=1, metavar="N", help="Draw this flow alone, as `tfrctrace flows` numbers it."
         ),
     ] = None,
+    window: Annotated[
+        str | None,
+        typer.Option(
+            "--window",
+            metavar="TIME",
+            show_default="as fits",
+            help="What each point of throughput, rtt or fairness sums up, as 500ms.",
+        ),
+    ] = None,
     style: Annotated[
         PaperStyle, typer.Option("--style", help="Sizes of columns and text: IEEE's, ACM's, or larger ones.")
     ] = "ieee",
@@ -46,7 +55,7 @@ def plot(
     check_place(output, traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
-    drawn, *others = trace.plot(kind, output, flow=flow, style=style, width=width).figures
+    drawn, *others = trace.plot(kind, output, flow=flow, window=window, style=style, width=width).figures
     console.note(f"figure written to `{output}`: {drawn.title}")
     if others:
         titles = "; ".join(one.title for one in others)

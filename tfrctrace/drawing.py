@@ -1,0 +1,39 @@
+"""Figures alone: what a trace has of one kind, of all its flows or of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfrctrace.durations import parse_duration_ns
+from tfrctrace.errors import UsageError
+from tfrctrace.gathering import gather
+from tfrctrace.reports.loss_curves import loss_figures
+from tfrctrace.reports.model import build_report
+from tfrctrace.reports.single import OF_SETS, WINDOWED, check_found, figures_of
+
+if TYPE_CHECKING:
+    from tfrctrace.reports.parts import Figure
+    from tfrctrace.reports.single import PlotKind
+    from tfrctrace.trace import Trace
+
+
+def figures(trace: Trace, kind: PlotKind, flow: int | None, window: str | None) -> list[Figure]:
+    """Return the figures of `kind`, as `Trace.plot` has them. Raises `UsageError` if there is none."""
+    if flow is not None and kind in OF_SETS:
+        raise UsageError(f"a figure of kind `{kind}` is of all flows", hint="leave the flow out")
+    if window is not None and kind not in WINDOWED:
+        raise UsageError(
+            f"a figure of kind `{kind}` has no windows", hint=f"those of {', '.join(sorted(WINDOWED))} have"
+        )
+    window_ns = None if window is None else parse_duration_ns(window)
+    is_whole = flow is None and window_ns is None
+    results = trace.results() if is_whole else gather(trace, flow, window_ns)
+    if flow is not None and results.flows.is_empty():
+        raise UsageError(f"the trace has no flow {flow}", hint="`tfrctrace flows` numbers them")
+    found = (
+        loss_figures(results, trace.losses)
+        if kind == "losses"
+        else figures_of(build_report(results, title=trace.name), kind)
+    )
+    check_found(found, kind)
+    return found
