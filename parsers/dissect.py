@@ -1,9 +1,9 @@
 """`--dissect udp:9000=LAYOUT`: where the datagrams of a port have their number and time of sending.
 
 LAYOUT is a layout that the core knows by name, `rtp` (with the rate of its clock as `rtp/48000`), a layout of
-`tfrctrace.parsers.layouts` by name or as a file whose name ends with `.toml`, or `module:Class` for a scapy `Packet` class. Such a
-class is asked once where its fields lie; datagrams are then read by the core, without scapy, which this
-module does not import either: whoever names a class has it.
+`tfrctrace.parsers.layouts` by name or as a file whose name ends with `.toml`, or `module:Class` for a scapy
+`Packet` class. Such a class is asked once where its fields lie; datagrams are then read by the core, without
+scapy, which this module does not import either: whoever names a class has it.
 """
 
 from __future__ import annotations

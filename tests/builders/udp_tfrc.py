@@ -94,9 +94,7 @@ class UdpConnection(Connection):  # type: ignore[misc]
         if header.kind != Kind.Ack or RECEIVE_RATE not in said:
             return None
         echo_us = self.sent_us[header.ack]
-        return report(
-            header.ack, echo_us, said[ELAPSED_TIME], said[RECEIVE_RATE], said[LOSS_EVENT_RATE]
-        )
+        return report(header.ack, echo_us, said[ELAPSED_TIME], said[RECEIVE_RATE], said[LOSS_EVENT_RATE])
 
     def run(self) -> list[tuple[int, bytes]]:
         """Return what the capture shows, in order of time."""

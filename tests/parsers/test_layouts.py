@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import polars as pl
 import pytest
+from dccp_packets import ELAPSED_TIME, LOSS_EVENT_RATE, RECEIVE_RATE, RTT_ESTIMATE, Kind
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from dccp_packets import ELAPSED_TIME, LOSS_EVENT_RATE, RECEIVE_RATE, RTT_ESTIMATE, Kind
 from udp_tfrc import LAYOUT, PORT, SIZE, UdpConnection, data, datagram, report, write
 
 import tfrctrace
@@ -103,7 +103,7 @@ def test_what_reports_say_is_shown_as_it_is(simulated: tuple[str, tfrctrace.Trac
 
 
 class CmbConnection(UdpConnection):
-    """The simulated connection in datagrams of cmb-protocol (Python's struct formats are those of its code)."""
+    """The simulated connection in datagrams of cmb-protocol (struct formats are those of its code)."""
 
     def payload_of(self, header: Any, said: dict[int, int], sent_ns: int) -> bytes | None:
         if header.kind == Kind.Data:
@@ -152,6 +152,7 @@ def test_tinycontrols_data_come_from_its_port(tmp_path: Path) -> None:
 
 def test_a_clock_that_begins_anew_makes_no_jitter(tmp_path: Path) -> None:
     layout = LAYOUT.replace('width = 5, order = "little"', "width = 4")
+
     def jitter(first_us: int) -> float:
         captured = []
         for number in range(200):

@@ -122,7 +122,10 @@ def test_losses_behind_the_capture_are_not_taken_for_none() -> None:
 def test_transport_wide_reports_read_as_tshark_reads_them() -> None:
     names = ("baseseq", "statuscount", "recv_delta")
     theirs = tshark(
-        "sender", "rtcp.rtpfb.fmt == 15", "frame.number", *(f"rtcp.rtpfb.transportcc.{name}" for name in names)
+        "sender",
+        "rtcp.rtpfb.fmt == 15",
+        "frame.number",
+        *(f"rtcp.rtpfb.transportcc.{name}" for name in names),
     )
     ours = reports(session("sender"), "twcc")
     assert len(ours) == len(theirs) > 150
