@@ -32,6 +32,7 @@ _SYNTAX: Final = (
 Condition = tuple[str, ...]
 """Words such as ("src", "port", "5201")."""
 
+_NUMBER: Final = re.compile(r"[0-9]{1,10}", re.ASCII)
 _WEIGHT: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]+)?", re.ASCII)
 _MOST_WEIGHT: Final = 1e15
 
@@ -149,7 +150,7 @@ def _is_condition(words: Sequence[str]) -> bool:
 
 
 def _is_value(what: str, value: str) -> bool:
-    return what not in _NUMBERS or (value.isascii() and value.isdecimal() and int(value) < 2**32)
+    return what not in _NUMBERS or (_NUMBER.fullmatch(value) is not None and int(value) < 2**32)
 
 
 def _expression(words: Sequence[str]) -> pl.Expr:
