@@ -7,7 +7,6 @@ window starts, counted from the start of the first.
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -115,8 +114,8 @@ def aggressiveness(rates: Rates) -> float | None:
 
     if len(rates) < 2:
         return None
-    values = np.asarray(rates).tolist()
-    return max(0.0, *(float(after - before) for before, after in pairwise(values)))
+    # a list of ten million windows would take a gigabyte
+    return max(0.0, float(np.diff(np.asarray(rates, dtype=float)).max()))
 
 
 def _first_run_s(good: NDArray[Any], width_s: float, hold_s: float) -> float | None:
