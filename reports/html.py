@@ -72,6 +72,7 @@ def render(report: Report) -> str:
     blocks = {details.key: _block_key(place) for place, details in enumerate(report.details)}
     return Template(_resource("template.html")).substitute(
         policy=_policy(styles, scripts),
+        kind=_text(report.kind),
         title=_text(report.title),
         styles="\n".join(f"<style>{style}</style>" for style in styles),
         links=_joined(_link, report.sections),

@@ -210,3 +210,5 @@ class Report:
     title: str
     sections: tuple[Section, ...]
     details: tuple[Details, ...] = ()
+    kind: str = "Trace report"
+    """What stands above the title."""

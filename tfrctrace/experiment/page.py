@@ -27,6 +27,9 @@ _MOST_ROWS: Final = 2_000
 
 _MOST_NOTES: Final = 200
 
+_MOST_LOOKS: Final = 20
+"""Of the scenarios in which a claim fails."""
+
 
 def page_of(results: Results, grids: Sequence[Grid], charts: Sequence[Chart]) -> str:
     """Return the page as the text of an HTML file."""
@@ -39,7 +42,8 @@ def page_of(results: Results, grids: Sequence[Grid], charts: Sequence[Chart]) ->
         _runs(results),
         _measured(results),
     ]
-    return render(Report(results.study.title, tuple(one for one in sections if one is not None)))
+    shown = tuple(one for one in sections if one is not None)
+    return render(Report(results.study.title, shown, kind="Study of many runs"))
 
 
 def _overview(results: Results) -> Section:
@@ -109,14 +113,16 @@ def _claim_row(number: int, verdict: Verdict) -> Row:
 
 
 def failing(verdict: Verdict) -> str:
-    """Return where a claim does not hold, or why nothing can be said."""
+    """Return where a claim does not hold, or why nothing can be said; of many scenarios the first."""
     if verdict.reason:
         return verdict.reason
-    return "; ".join(
+    looks = [look for look in verdict.looks if look.finding != "holds"]
+    shown = [
         f"{where_text(look.scenario) or 'all runs'}: {_number(look.left)}, {_number(look.right)}"
-        for look in verdict.looks
-        if look.finding != "holds"
-    )
+        for look in looks[:_MOST_LOOKS]
+    ]
+    more = [f"and {len(looks) - _MOST_LOOKS} more"] if len(looks) > _MOST_LOOKS else []
+    return "; ".join([*shown, *more])
 
 
 def _number(value: float | None) -> str:
