@@ -28,6 +28,9 @@ BYTES_OF: Final = {"goodput": "unique_bytes", "throughput": "wire_bytes", "recei
 FINEST_BASE_NS: Final = 100_000_000
 """The smallest timescale whose variation is told; windows of other widths are cut to fit."""
 
+UNUSED_WEIGHT: Final = "unused_weight"
+"""Kind of the problem with a weight of a label that no flow has."""
+
 FULL: Final = 1.02
 """Utilisation above which a capacity is doubted; a packet more than fits may end in a full link's windows."""
 
@@ -166,7 +169,7 @@ def doubts(measured: Measured, given: Given) -> Iterator[Problem]:
     groups = set(measured.looked_at["group"].to_list())
     for label, weight in given.weights.items():
         if label not in groups:
-            yield input_problem(f"{label}={weight:g}", "weight", "fits no flow", severity="warning")
+            yield input_problem(f"{label}={weight:g}", UNUSED_WEIGHT, "fits no flow", severity="warning")
     for metric in measured.metrics:
         if metric.name == "link_utilisation" and (metric.value or 0) > FULL:
             source = measured.sets[(metric.competing_set or 1) - 1].source

@@ -119,12 +119,45 @@ def test_a_broken_run_is_named_and_the_others_are_compared(compare, tmp_path):
     assert "jain" in done.out
 
 
+def test_what_no_run_has_is_said_once(compare):
+    done = compare(
+        DATA / "red-n2-*.xz",
+        DATA / "droptail-n2-*.xz",
+        "-m",
+        "jain",
+        "--label",
+        "x=port 9",
+        "--weight",
+        "z=2",
+    )
+    assert done.err.count("label `x=port 9` fits no flow of any run") == 1
+    assert done.err.count("weight `z=2` fits no flow of any run") == 1
+    assert done.err.count("warning") == 2
+
+
+def test_a_group_without_flows_is_said(compare):
+    sides = (DATA / "red-n2-1.tr.xz", DATA / "red-n2-2.tr.xz")
+    done = compare(*sides, "-m", "rate_bps", "--groups", "tcp:cubic")
+    assert "red-n2-2.tr.xz`: no flow of the group `cubic`" in done.err
+    assert done.err.count("warning") == 1
+    assert "not of groups" in compare(*sides, "-m", "jain", "--groups", "tcp:tfrc").err
+
+
+def test_the_variation_is_compared_at_each_timescale(compare):
+    sides = (DATA / "red-n2-1.tr.xz", DATA / "red-n2-2.tr.xz")
+    rows = told(compare(*sides, "--basis", "received", "-m", "cov", "--format", "json"))["differences"]
+    # the flows have less than 8 s in common
+    assert {row["metric"] for row in rows} == {"cov 0.1 s", "cov 0.2 s", "cov 0.5 s"}
+    assert all(row["difference"] is not None for row in rows)
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "error"),
     [
         (("none-*.pcap", DATA / "red-n2-1.tr.xz"), 3, "is no trace, and no pattern that fits any"),
         ((DATA / "red-n2-1.tr.xz", "/dev/null"), 3, "`/dev/null`"),
         ((DATA / "red-n2-1.tr.xz", TWO_FLOWS, "--groups", "cubic"), 2, "does not name two groups"),
+        ((DATA / "red-n2-1.tr.xz", TWO_FLOWS, "--filter", "tcp and and"), 2, "error: filter `tcp and and`"),
         ((DATA / "red-n2-1.tr.xz", TWO_FLOWS, "-m", "beauty"), 2, "there is no metric `beauty`"),
         ((DATA / "red-n2-1.tr.xz", TWO_FLOWS, "--label", "x"), 2, "is no rule for a label"),
         ((DATA / "red-n2-1.tr.xz", TWO_FLOWS, "--warmup", "soon"), 2, "is not a duration"),

@@ -79,7 +79,7 @@ def _program() -> str:
     root = Path(tfrctrace.__file__).parent
     files = sorted(
         entry
-        for room in (root, root / "parsers", root / "metrics")
+        for room in (root, root / "parsers", root / "metrics", root / "experiment")
         for entry in room.iterdir()
         if entry.is_file()
     )
@@ -105,7 +105,7 @@ class Cache:
                 return None
             os.utime(place)
             record: Record = json.loads(text)
-        except (OSError, EOFError, zlib.error, ValueError):
+        except (OSError, EOFError, zlib.error, ValueError, RecursionError):
             return None
         return record
 

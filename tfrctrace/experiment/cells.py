@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfrctrace.experiment.pattern import typed
 from tfrctrace.experiment.study import GROUP, NO_FLOW
 
 if TYPE_CHECKING:
@@ -80,8 +81,11 @@ def summarised(told: Iterable[tuple[Run, Told]], scenario: Sequence[str], level:
 
 
 def is_same(value: Value | None, wanted: Value) -> bool:
-    """Return whether a parameter has a value, which may be written as a text."""
-    return value is not None and (value == wanted or str(value) == str(wanted))
+    """Return whether a parameter has a value, which may be written as a text: `1` is 1.0."""
+    if value is None or isinstance(value, str) == isinstance(wanted, str):
+        return value == wanted
+    number, text = (wanted, value) if isinstance(value, str) else (value, wanted)
+    return str(number) == text or typed([str(text)]) == [number]
 
 
 def fits(cell: Cell, where: Where) -> bool:

@@ -12,7 +12,7 @@ from tfrctrace.experiment.quantities import told_of
 from tfrctrace.experiment.runs import find_runs
 from tfrctrace.experiment.verdicts import judged
 from tfrctrace.experiment.working import measure_runs
-from tfrctrace.labels import UNUSED, parse_rule
+from tfrctrace.labels import parse_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -153,7 +153,7 @@ def perform(study: Study, *, jobs: int, cache: Cache | None, force: bool, progre
     measured = measure_runs(
         runs, study.measure, series, jobs=jobs, cache=cache, force=force, progress=progress
     )
-    problems += _problems_of(measured.records)
+    problems += measured.problems()
     if all(record["failed"] for record in measured.records):
         raise InputError(problems)
     labels = list(dict.fromkeys(parse_rule(rule).label for rule in study.measure.labels))
@@ -181,21 +181,6 @@ def perform(study: Study, *, jobs: int, cache: Cache | None, force: bool, progre
         verdicts=[judged(cells, expectation, scenario) for expectation in study.expectations],
         problems=[*problems, *_several_sets(runs, measured.records)],
     )
-
-
-def _problems_of(records: Sequence[Record]) -> Iterator[Problem]:
-    """Give the problems of all runs. That a label fits no flow is one only if it fits none of any run."""
-    read = sum(not record["failed"] for record in records)
-    unused: dict[str, list[Problem]] = {}
-    for record in records:
-        for problem in record["problems"]:
-            if problem["kind"] == UNUSED:
-                unused.setdefault(problem["message"], []).append(problem)
-            else:
-                yield problem
-    for message, told in unused.items():
-        if len(told) == read:
-            yield {**told[0], "message": f"{message} of any run" if read > 1 else message}
 
 
 def _several_sets(runs: Sequence[Run], records: Sequence[Record]) -> Iterator[Problem]:

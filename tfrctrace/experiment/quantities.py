@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.experiment.study import NO_FLOW
-from tfrctrace.experiment.studyfile import is_about_groups
 from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.parsers.schema import FLOWS
 
@@ -54,7 +53,7 @@ def told_of(record: Record, quantity: Quantity, labels: Sequence[str]) -> Iterat
     wanted: list[str | None]
     if quantity.group is not None:
         wanted = [quantity.group]
-    elif is_about_groups(quantity):
+    elif quantity.is_about_groups:
         wanted = [*by_group, *(label for label in labels if label not in by_group)]
     else:
         wanted = [*by_group] or [None]

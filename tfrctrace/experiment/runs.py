@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 import glob
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.errors import InputError, input_problem
+from tfrctrace.errors import InputError, UsageError, input_problem
 from tfrctrace.experiment.pattern import compiled, typed
-from tfrctrace.experiment.studyfile import FILE_COLUMN
+from tfrctrace.experiment.runtable import runs_of_table
 from tfrctrace.parsers.sources import natural_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-    from tfrctrace.experiment.study import RunRule, Study, Value
+    from tfrctrace.experiment.study import Study, Value
     from tfrctrace.parsers._native import Problem
 
 MAX_RUNS: Final = 100_000
@@ -38,7 +37,7 @@ def find_runs(study: Study) -> tuple[list[Run], list[Problem]]:
     """
     problems: list[Problem] = []
     rule = study.runs
-    listed = _listed(study, rule) if rule.table is not None else None
+    listed = _listed(study, rule.table) if rule.table is not None else None
     names = _fitting(study.folder, rule.files, problems) if rule.files else list(listed or ())
     if listed is not None:
         known = {name: listed[name] for name in names if name in listed}
@@ -79,25 +78,8 @@ def _left_out(name: str, why: str) -> Problem:
     return input_problem(name, "left_out", f"{why}, so it is left out", severity="warning")
 
 
-def _listed(study: Study, rule: RunRule) -> dict[str, dict[str, str]]:
-    """Return the parameters of each run in the table of runs."""
-    path = os.path.join(study.folder, rule.table or "")
+def _listed(study: Study, called: str) -> dict[str, dict[str, str]]:
     try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return _by_file(list(csv.reader(file))[: MAX_RUNS + 2])
-    except (OSError, UnicodeDecodeError, csv.Error, ValueError) as error:
-        raise InputError([input_problem(path, "table_of_runs", f"cannot be read: {error}")]) from error
-
-
-def _by_file(lines: Sequence[Sequence[str]]) -> dict[str, dict[str, str]]:
-    heads, *rows = [[cell.strip() for cell in line] for line in lines if line]
-    table: dict[str, dict[str, str]] = {}
-    for number, row in enumerate(rows, start=2):
-        if len(row) != len(heads):
-            raise ValueError(f"row {number} has {len(row)} cells, expected {len(heads)}")
-        own = dict(zip(heads, row, strict=True))
-        name = own.pop(FILE_COLUMN)
-        if name in table:
-            raise ValueError(f"row {number} names `{name}` again")
-        table[name] = own
-    return table
+        return runs_of_table(study.folder, called)
+    except UsageError as error:
+        raise InputError([input_problem(study.path, "table_of_runs", str(error))]) from error

@@ -11,11 +11,13 @@ from tfrctrace.errors import InputError, UsageError, input_problem
 from tfrctrace.experiment.cells import summarised
 from tfrctrace.experiment.differences import compared, corrected
 from tfrctrace.experiment.quantities import told_of
+from tfrctrace.experiment.record import check_reading
 from tfrctrace.experiment.runs import Run
 from tfrctrace.experiment.study import GROUP, Quantity
 from tfrctrace.experiment.working import measure_runs
 from tfrctrace.labels import parse_rule
 from tfrctrace.metrics.catalogue import CATALOGUE
+from tfrctrace.metrics.evaluation import TIMESCALES_NS
 from tfrctrace.parsers.sources import find_inputs, natural_key
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from tfrctrace.experiment.cache import Cache
     from tfrctrace.experiment.cells import Cell
     from tfrctrace.experiment.differences import Tested
+    from tfrctrace.experiment.record import Record
     from tfrctrace.experiment.study import Measuring
     from tfrctrace.experiment.working import Progress
     from tfrctrace.parsers._native import Problem
@@ -32,8 +35,7 @@ SIDE: Final = "side"
 FIRST: Final = "A"
 SECOND: Final = "B"
 
-_NOT_TOLD: Final = {"cov"}
-"""One metric, but many numbers: one for each timescale."""
+COV: Final = "cov"
 
 
 def runs_of(side: str, called: str) -> tuple[list[Run], list[Problem]]:
@@ -79,21 +81,21 @@ def differences(
     """Return how each metric of the second side differs from the first one, and what was wrong with runs.
 
     With `groups` the flows of one label on the first side are compared with those of another on the second.
-    Raises `InputError` if a side has no run that could be read.
+    Raises `InputError` if a side has no run that could be read, and `UsageError` if groups are to be compared
+    by metrics that have none.
     """
+    quantities = list(_quantities(names))
+    if groups is not None and not any(quantity.is_about_groups for quantity in quantities):
+        raise UsageError(f"{', '.join(names)} is told of all flows together, not of groups")
+    check_reading(measuring)
     (of_first, problems), (of_second, more) = runs_of(first, FIRST), runs_of(second, SECOND)
     runs = [*of_first, *of_second]
     measured = measure_runs(runs, measuring, (), jobs=jobs, cache=cache, force=False, progress=progress)
-    problems += [*more, *(problem for record in measured.records for problem in record["problems"])]
+    problems += [*more, *measured.problems()]
     read = [pair for pair in zip(runs, measured.records, strict=True) if not pair[1]["failed"]]
     if {run.parameters[SIDE] for run, _ in read} != {FIRST, SECOND}:
         raise InputError(problems)
     labels = list(dict.fromkeys(parse_rule(rule).label for rule in measuring.labels))
-    quantities = [
-        Quantity(name=one.name, metric=one.name)
-        for one in CATALOGUE
-        if one.name not in _NOT_TOLD and (not names or one.name in names)
-    ]
     told = [
         (run, one)
         for run, record in read
@@ -102,9 +104,31 @@ def differences(
     ]
     cells = summarised(told, [SIDE], level)
     if groups is not None:
+        problems += _missing_groups(read, groups, (first, second))
         cells = list(_of_groups(cells, groups))
     made = list(_compared(cells, level))
     return corrected(made) if holm else made, problems
+
+
+def _quantities(names: Sequence[str]) -> Iterator[Quantity]:
+    """Give those metrics, or all but `cov`, which is many numbers: one for each timescale."""
+    for described in CATALOGUE:
+        name = described.name
+        if name == COV and name in names:
+            for scale_s in (scale_ns / 1e9 for scale_ns in TIMESCALES_NS):
+                yield Quantity(name=f"{name} {scale_s:g} s", metric=name, timescale_s=scale_s)
+        elif name in names or (not names and name != COV):
+            yield Quantity(name=name, metric=name)
+
+
+def _missing_groups(
+    read: Sequence[tuple[Run, Record]], groups: tuple[str, str], sides: tuple[str, str]
+) -> Iterator[Problem]:
+    """Say which group no flow of its side has."""
+    for side, group, called in zip((FIRST, SECOND), groups, sides, strict=True):
+        records = (record for run, record in read if run.parameters[SIDE] == side)
+        if not any(flow["group"] == group for record in records for flow in record["flows"]):
+            yield input_problem(called, "group", f"no flow of the group `{group}`", severity="warning")
 
 
 def _of_groups(cells: Sequence[Cell], groups: tuple[str, str]) -> Iterator[Cell]:

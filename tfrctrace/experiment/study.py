@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.trace import LEAST_PACKETS
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Measuring:
     input_format: str | None = None
     layer: str | None = None
     dissect: tuple[str, ...] = ()
-    tfrc: Mapping[str, float] = field(default_factory=dict)
+    tfrc: Mapping[str, float | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +109,12 @@ class Quantity:
     flows: Reduction = "mean"
     timescale_s: float | None = None
     """Which of the windows of `cov`."""
+
+    @property
+    def is_about_groups(self) -> bool:
+        """Whether it is told of each label, not of all flows or of one label."""
+        of_groups = self.metric is None or BY_NAME[self.metric].subject not in {"set", "pair"}
+        return of_groups and self.group is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

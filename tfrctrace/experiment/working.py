@@ -6,11 +6,14 @@ import multiprocessing
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from tfrctrace.errors import input_problem
 from tfrctrace.experiment.cache import key_of
 from tfrctrace.experiment.record import record_run
+from tfrctrace.experiment.series import NO_SERIES
+from tfrctrace.labels import UNUSED
+from tfrctrace.measuring import UNUSED_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,6 +22,10 @@ if TYPE_CHECKING:
     from tfrctrace.experiment.record import Record
     from tfrctrace.experiment.runs import Run
     from tfrctrace.experiment.study import Measuring
+    from tfrctrace.parsers._native import Problem
+
+ALL_OR_NONE: Final = frozenset({UNUSED, UNUSED_WEIGHT, NO_SERIES})
+"""Kinds of problems that are some only if every run has them: labels and figures may be about a few runs."""
 
 
 class Progress(Protocol):
@@ -52,6 +59,20 @@ class Measured:
 
     records: list[Record]
     cached: int
+
+    def problems(self) -> Iterator[Problem]:
+        """Give the problems of all runs; what only some runs lack (`ALL_OR_NONE`) is none."""
+        read = sum(not record["failed"] for record in self.records)
+        lacking: dict[str, list[Problem]] = {}
+        for record in self.records:
+            for problem in record["problems"]:
+                if problem["kind"] in ALL_OR_NONE:
+                    lacking.setdefault(problem["message"], []).append(problem)
+                else:
+                    yield problem
+        for message, told in lacking.items():
+            if len(told) == read:
+                yield {**told[0], "message": f"{message} of any run" if read > 1 else message}
 
 
 def measure_runs(

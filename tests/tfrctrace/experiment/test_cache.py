@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 from dataclasses import replace
 
 import pytest
 
+import tfrctrace
 from tfrctrace.experiment.cache import Cache, default_folder, key_of
 from tfrctrace.experiment.runs import Run
 from tfrctrace.experiment.study import Measuring
@@ -107,6 +109,27 @@ def test_the_entries_that_were_not_used_for_longest_are_removed(tmp_path):
 def test_entries_are_where_the_xdg_specification_puts_them(monkeypatch, value, folder):
     monkeypatch.setenv("XDG_CACHE_HOME", value)
     assert default_folder() == (folder or os.path.expanduser("~/.cache/tfrctrace"))
+
+
+def test_a_key_changes_with_what_measures_a_run(tmp_path, monkeypatch):
+    package = tmp_path / "tfrctrace"
+    for room in ("parsers", "metrics", "experiment"):
+        (package / room).mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    monkeypatch.setattr(tfrctrace, "__file__", str(package / "__init__.py"))
+    (tmp_path / "a").write_text("one")
+    run = Run(str(tmp_path / "a"), "a", {})
+    keys = [key_of(run, Measuring(), [])]
+    for room in ("parsers", "metrics", "experiment"):
+        (package / room / "new.py").write_text("")
+        keys.append(key_of(run, Measuring(), []))
+    assert len(set(keys)) == 4
+
+
+def test_an_entry_too_deep_for_python_counts_as_not_there(tmp_path, entry):
+    text = b"[" * 100_000
+    entry.write_bytes(gzip.compress(hashlib.sha256(text).hexdigest().encode() + text))
+    assert Cache(str(tmp_path)).get(KEY) is None
 
 
 def test_a_key_changes_with_the_content_of_a_layout(tmp_path):

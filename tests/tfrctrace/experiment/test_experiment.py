@@ -13,8 +13,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tfrctrace.experiment import series as series_module
+from tfrctrace.experiment.claims import parse_claim
+from tfrctrace.experiment.page import failing
 from tfrctrace.experiment.record import record_run
+from tfrctrace.experiment.study import Expectation, Measuring
 from tfrctrace.experiment.studyfile import read_study
+from tfrctrace.experiment.verdicts import Look, Verdict
 
 STUDY = Path(__file__).parents[2] / "data" / "study"
 FILES = {
@@ -104,6 +109,23 @@ def test_a_series_adds_up_to_what_arrived():
         counted = int(truth()[name.removesuffix(".xz"), flow["flow_id"]]["sink_bytes"])
         # windows that are not whole are left out at the end
         assert 0.85 * counted < total <= counted
+
+
+def test_a_run_without_the_values_of_a_figure_keeps_its_metrics():
+    found = record_run(str(STUDY / "runs" / RUNS[0]), RUNS[0], Measuring(window="500ms"), ["cwnd"])
+    assert not found["failed"]
+    assert found["metrics"]
+    assert found["series"] == {"cwnd": []}
+    (problem,) = found["problems"]
+    assert (problem["source"], problem["message"]) == (RUNS[0], "there are no values of `cwnd`")
+    assert "a time series is of `rate`" in problem["hint"]
+
+
+def test_a_flow_that_lasts_for_ever_needs_no_memory_for_it(monkeypatch):
+    monkeypatch.setattr(series_module, "MAX_LIFE_WINDOWS", 100)
+    found = record_run(str(STUDY / "runs" / RUNS[0]), RUNS[0], Measuring(window="1ms"), ["rate"])
+    assert found["series"]["rate"] == []
+    assert "has more than 100 windows, too many to be drawn" in found["problems"][0]["message"]
 
 
 def test_one_command_makes_tables_figures_and_the_page(perform_study, tmp_path):
@@ -257,10 +279,19 @@ def test_the_page_shows_everything_and_nothing_of_it_can_run(perform_study, stud
     page = (tmp_path / "results" / "report.html").read_text()
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "Trace report" not in page
     for heading in ("Overview", "Claims", "Figures", "Tables", "Differences", "Runs", "How it was measured"):
         assert f">{heading}</h2>" in page
     assert page.count("<svg") == 6
     assert len(re.findall(r'<tr id="run-', page)) == 2
+
+
+def test_of_a_claim_that_fails_in_very_many_scenarios_the_first_are_told():
+    looks = tuple(Look((("n", n),), 1.0, 2.0, "fails") for n in range(5000))
+    expectation = Expectation(claim=parse_claim("rate > 2"), says="", where={})
+    told = failing(Verdict(expectation, looks, None))
+    assert told.startswith("n = 0: 1, 2; n = 1: 1, 2; ")
+    assert told.endswith("n = 19: 1, 2; and 4980 more")
 
 
 def test_a_table_may_tell_the_parameters(perform_study, study_folder, tmp_path):

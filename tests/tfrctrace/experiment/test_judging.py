@@ -163,6 +163,12 @@ def test_shards_of_runs_put_together_are_the_whole(rows, random):
     assert sorted(merged[0].cell.values) == sorted(value for _, _, value in rows)
 
 
+def test_a_whole_number_in_a_claim_is_that_among_fractions():
+    found = cells(told("red", 0.5, "tcp", 10), told("red", 1.0, "tcp", 20), told("red", 2.0, "tcp", 5))
+    assert verdict("rate[tcp, n=1] > rate[tcp, n=0.5]", found).finding == "holds"
+    assert verdict("rate[tcp, n=1.0] > rate[tcp, n=2]", found).finding == "holds"
+
+
 def test_numbers_come_in_order_of_size_and_texts_as_they_are():
     assert in_order([10, 2, 2.5, 10]) == [2, 2.5, 10]
     assert in_order(["b", "a", None, "b"]) == ["b", "a"]

@@ -10,6 +10,7 @@ import pytest
 from tfrctrace.errors import InputError
 from tfrctrace.experiment.claims import Comparison, Term, Trend, parse_claim
 from tfrctrace.experiment.pattern import compiled, typed
+from tfrctrace.experiment.runtable import runs_of_table
 from tfrctrace.experiment.studyfile import read_study
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -61,6 +62,29 @@ def test_parameters_may_come_from_a_table(study, tmp_path):
     assert study("[runs]\ntable = 'runs.csv'\nrepetition = 'run'").runs.parameters == ("queue", "run")
 
 
+def test_the_table_of_a_spreadsheet_may_begin_with_the_mark_of_utf_8(study, tmp_path):
+    (tmp_path / "runs.csv").write_bytes("\ufefffile,queue\r\na.tr,red\r\n".encode())
+    assert study("[runs]\ntable = 'runs.csv'").runs.parameters == ("queue",)
+    assert runs_of_table(str(tmp_path), "runs.csv") == {"a.tr": {"queue": "red"}}
+
+
+def test_a_table_without_end_is_not_read_to_its_end(study, tmp_path):
+    (tmp_path / "runs.csv").symlink_to("/dev/zero")
+    with pytest.raises(InputError, match="cannot be read: it is larger than"):
+        study("[runs]\ntable = 'runs.csv'")
+
+
+def test_the_file_of_a_layout_is_looked_for_beside_the_study(study, tmp_path):
+    (tmp_path / "layout.toml").write_text("[data]\nsequence = { offset = 0, width = 4 }")
+    measure = study(SMALL + "[measure]\ndissect = ['udp:9=layout.toml', 'udp:10=rtp']").measure
+    assert measure.dissect == (f"udp:9={tmp_path / 'layout.toml'}", "udp:10=rtp")
+
+
+def test_a_profile_and_a_round_trip_time_of_tfrc_are_texts(study):
+    measure = study(SMALL + "[measure]\ntfrc = { profile = 'linux', rtt = '50ms', df = 0.9 }").measure
+    assert measure.tfrc == {"profile": "linux", "rtt": "50ms", "df": 0.9}
+
+
 @pytest.mark.parametrize(
     ("text", "error"),
     [
@@ -107,6 +131,13 @@ def test_parameters_may_come_from_a_table(study, tmp_path):
         (SMALL + "[measure]\nweight = { tcp = 0 }", "the weight of `tcp` is not above 0"),
         (SMALL + "[[quantity]]\nmetric = 'link_utilisation'", "needs a `capacity`"),
         (SMALL + "[[quantity]]\nmetric = 'jain_weighted'", "needs a `weight`"),
+        (SMALL + "[measure]\nleast_packets = 0", "`least_packets` is not 1 or more"),
+        (SMALL + "[measure]\nfilter = 'tcp and and'", "can't parse filter expression"),
+        (SMALL + "[measure]\ninput_format = 'poem'", "poem"),
+        (SMALL + "[measure]\nlayer = 'cake'", "`layer` cannot be `cake`"),
+        (SMALL + "[measure]\ndissect = 'udp:9=none.toml'", "none.toml"),
+        (SMALL + "[measure]\ntfrc = { speed = 1 }", "has no parameter `speed`"),
+        (SMALL + "[measure]\ntfrc = { profile = 'mine' }", "no profile of TFRC is called `mine`"),
         (SMALL + "[measure]\nstep = '4'", "`4` is not a duration"),
         (SMALL + "[labels]\ntcp = 'often'", "is no rule for a label"),
     ],
