@@ -89,12 +89,16 @@ pub struct Delivery {
     pub counted: Option<Counted>,
 }
 
-/// Interarrival jitter (RFC 3550 section 6.4.1), in order of arrival.
+/// How the transit time changes from one arrival to the next: interarrival jitter (RFC 3550 section
+/// 6.4.1), which forgets, and the mean change (the delay variation of RFC 3393 section 4.6, whose
+/// selection function is the packets that follow each other), which does not.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Jitter {
     last_transit_ns: Option<i64>,
     /// J, in ns.
     estimate_ns: f64,
+    /// Of all |D|, in ns; stays at its maximum, which is 584 years.
+    sum_ns: u64,
     /// Number of differences taken.
     count: u64,
 }
@@ -104,9 +108,10 @@ impl Jitter {
     /// clocks of the two ends need not agree.
     pub fn add(&mut self, transit_ns: i64) {
         if let Some(last) = self.last_transit_ns.replace(transit_ns) {
-            let difference = transit_ns.saturating_sub(last).unsigned_abs() as f64;
+            let difference_ns = transit_ns.saturating_sub(last).unsigned_abs();
             // J += (|D| - J) / 16
-            self.estimate_ns += (difference - self.estimate_ns) / 16.0;
+            self.estimate_ns += (difference_ns as f64 - self.estimate_ns) / 16.0;
+            self.sum_ns = self.sum_ns.saturating_add(difference_ns);
             self.count += 1;
         }
     }
@@ -114,6 +119,11 @@ impl Jitter {
     /// J in ms; None with fewer than two packets.
     pub fn ms(&self) -> Option<f64> {
         (self.count > 0).then_some(self.estimate_ns / 1e6)
+    }
+
+    /// Mean of |D| in ms; None with fewer than two packets.
+    pub fn mean_change_ms(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64 / 1e6)
     }
 }
 
@@ -210,6 +220,18 @@ impl Delivery {
         self.jitter.ms()
     }
 
+    /// Mean change of the delay from one arrival to the next in ms (RFC 3393).
+    pub fn delay_variation_ms(&self) -> Option<f64> {
+        match &self.totals {
+            Some(totals) => {
+                // FlowMonitor's sum begins with the second packet that arrived
+                let changes = totals.received.0.checked_sub(1).filter(|&changes| changes > 0)?;
+                Some(totals.jitter_sum_ns? as f64 / changes as f64 / 1e6)
+            }
+            None => self.jitter.mean_change_ms(),
+        }
+    }
+
     /// The delay that this share of the packets does not exceed, in ms, within 0.8 %.
     pub fn delay_percentile_ms(&self, share: f64) -> Option<f64> {
         if let Some(totals) = &self.totals {
@@ -287,6 +309,21 @@ mod tests {
         // J: 0 -> 4/16 -> 0.25 + 3.75/16 -> that * 15/16
         let expected = (0.25 + 3.75 / 16.0) * 15.0 / 16.0;
         assert!((jitter.ms().unwrap() - expected).abs() < 1e-12);
+    }
+
+    #[test]
+    fn test_the_delay_variation_is_the_mean_change() {
+        let mut jitter = Jitter::default();
+        assert_eq!(jitter.mean_change_ms(), None);
+        for transit_ms in [10_i64, 14, 10, 10] {
+            jitter.add(transit_ms * 1_000_000);
+        }
+        assert_eq!(jitter.mean_change_ms(), Some(8.0 / 3.0));
+        // no sum is too large
+        jitter.add(i64::MAX);
+        jitter.add(i64::MIN);
+        jitter.add(i64::MAX);
+        assert_eq!(jitter.sum_ns, u64::MAX);
     }
 
     #[test]
