@@ -298,6 +298,15 @@ CATALOGUE: Final = (
         "no delay is known",
         "RFC 3550",
     ),
+    Described(
+        "delay_variation_ms",
+        "ms",
+        "life",
+        "mean change of the delay from one arrival to the next",
+        "packets received",
+        "no delay is known",
+        "RFC 3393",
+    ),
 )
 
 BY_NAME: Final = {described.name: described for described in CATALOGUE}

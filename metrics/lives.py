@@ -30,7 +30,7 @@ MAX_LIFE_WINDOWS: Final = 10_000_000
 """Of a flow or of what flows have in common, where each window needs memory: 80 MB for 8 bytes each."""
 
 _RTTS: Final = ("rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "rtt_std_ms")
-_DELAYS: Final = ("delay_mean_ms", "delay_p95_ms", "jitter_ms")
+_DELAYS: Final = ("delay_mean_ms", "delay_p95_ms", "jitter_ms", "delay_variation_ms")
 
 
 def life_metrics(

@@ -21,8 +21,8 @@ UNUSED: Final = "unused_label"
 """Kind of the problem with a rule that fits no flow."""
 
 _CONDITIONS: Final = (
-    "`port N`, `host ADDRESS` (also with `src` or `dst` before them), `flow N`, `flow_id N`, "
-    "`transport NAME`, `source FILE`"
+    "`port N`, `host ADDRESS` (also with `src` or `dst` before them), `flow N`, `flow_id N`, `dscp N`, "
+    "`agent NAME`, `transport NAME`, `source FILE`"
 )
 _SYNTAX: Final = (
     f"write NAME=CONDITION [and CONDITION], with conditions {_CONDITIONS}, `starts after TIME` and "
@@ -185,12 +185,14 @@ def _is_source(name: str) -> pl.Expr:
     return (pl.col("source") == name) | pl.col("source").str.ends_with(f"/{name}")
 
 
-_NUMBERS: Final = {"port", "flow", "flow_id"}
+_NUMBERS: Final = {"port", "flow", "flow_id", "dscp"}
 _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "port": ("src_port", "dst_port"),
     "host": ("src", "dst"),
     "flow": ("flow",),
     "flow_id": ("flow_id",),
+    "dscp": ("dscp",),
+    "agent": ("agent",),
     "transport": ("transport",),
     "source": ("source",),
 }

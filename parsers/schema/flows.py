@@ -355,6 +355,13 @@ FLOWS: Final = (
         "jitter_ms", "float64", "ms", "interarrival jitter at the end (RFC 3550)", "fewer than two arrivals"
     ),
     Column(
+        "delay_variation_ms",
+        "float64",
+        "ms",
+        "mean change of the delay from one arrival to the next (RFC 3393 section 4.6)",
+        "fewer than two arrivals",
+    ),
+    Column(
         "drop_reasons",
         "string",
         "",
@@ -363,6 +370,21 @@ FLOWS: Final = (
         "no drop in the trace",
     ),
     Column("flow_id", "uint32", "", "the simulator's own flow id; flows may share one", "the trace has none"),
+    Column(
+        "agent",
+        "string",
+        "",
+        "what ns-2 calls the packets of this direction's agent, as `tcp`, `cbr`, `pareto`",
+        "not of ns-2, or of an agent that ns-2.35 does not have",
+    ),
+    Column(
+        "dscp",
+        "uint32",
+        "",
+        "differentiated services codepoint (RFC 2474) of the first packet of this direction that has another "
+        "than 0; 0 if none has",
+        "no packet this way, or the source does not show it",
+    ),
     Column(
         "loss_events",
         "uint64",

@@ -46,6 +46,13 @@ PACKETS: Final = (
     ),
     Column("ttl", "uint32", "", "time to live or hop limit", "not IP"),
     Column("ecn", "uint32", "", "ECN bits of the IP header: 0 not-ECT, 1 ECT(1), 2 ECT(0), 3 CE", "not IP"),
+    Column(
+        "dscp",
+        "uint32",
+        "",
+        "differentiated services codepoint of the IP header (RFC 2474)",
+        "not IP, or the source does not show it",
+    ),
     Column("layer", "string", "", "where in the node a simulator saw it", "not a simulation"),
     Column(
         "point", "string", "", "where on its path: `source`, `destination`, `between`", "not a simulation"
@@ -72,6 +79,13 @@ PACKETS: Final = (
         "no such packet",
     ),
     Column("flow_id", "uint32", "", "the simulator's own flow id", "the trace has none"),
+    Column(
+        "agent",
+        "string",
+        "",
+        "what ns-2 calls the packets of its agent",
+        "not of ns-2, or of an agent that ns-2.35 does not have",
+    ),
     Column("decode_stop", "string", "", "layer and reason where decoding ended", "decoded whole"),
 )
 

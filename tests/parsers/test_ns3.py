@@ -116,6 +116,17 @@ def test_delays_are_flow_monitors(trace: str) -> None:
         assert row["delay_mean_ms"] == pytest.approx(mean_ms, abs=STEP_MS), ends
 
 
+@pytest.mark.parametrize("trace", ["p2p-newreno.tr.xz", "p2p-newreno-ip.tr.xz"])
+def test_the_delay_variation_is_flow_monitors(trace: str) -> None:
+    """Its `jitterSum` is of all packets that follow another one (RFC 3393)."""
+    truth = truth_of("p2p-newreno")
+    for ends, row in rows_of(DATA / trace).items():
+        mean_ms = truth[ends]["jitterSum"] / (truth[ends]["rxPackets"] - 1) / 1e6
+        assert row["delay_variation_ms"] == pytest.approx(mean_ms, abs=STEP_MS), ends
+        if ends[4] == 5001:
+            assert row["delay_variation_ms"] == pytest.approx(mean_ms, rel=1e-5)
+
+
 def test_delays_behind_a_radio_are_flow_monitors_and_before_one_shorter() -> None:
     """A packet that a station sends is first seen on the air, when it has waited for that already."""
     truth = truth_of("wifi-newreno")
@@ -204,6 +215,13 @@ def test_totals_of_flow_monitor_are_its_own_integers(case: str) -> None:
         # six digits: half a unit of the last
         assert row["delay_mean_ms"] == pytest.approx(mean_ms, rel=5e-6)
         assert row["jitter_ms"] is None, "FlowMonitor's is not that of RFC 3550"
+        changes = flow["rxPackets"] - 1
+        if changes > 0:
+            variation_ms = flow["jitterSum"] / changes / 1e6
+            assert row["delay_variation_ms"] == pytest.approx(variation_ms, rel=5e-6)
+        else:
+            assert row["delay_variation_ms"] is None
+        assert row["dscp"] is None, "FlowMonitor's XML does not tell of each packet"
 
 
 def test_flow_monitor_names_the_reasons_of_drops() -> None:

@@ -20,10 +20,12 @@ FLOWS = pl.DataFrame(
         "dst_port": [5201, 40_001, 0],
         "source": ["a/one.pcap", "a/one.pcap", "two.tr"],
         "flow_id": [None, None, 7],
+        "dscp": [46, 0, None],
+        "agent": [None, None, "tcpFriend"],
         # a capture of this year, and a simulation
         "start_ns": [EPOCH_NS, EPOCH_NS + 5_000_000_000, 5_000_000_000],
     },
-    schema_overrides={"label": pl.String, "flow_id": pl.UInt32},
+    schema_overrides={"label": pl.String, "flow_id": pl.UInt32, "dscp": pl.UInt32},
 )
 
 
@@ -42,6 +44,9 @@ def labels(*rules):
         ("x=src host 10.0.0.1 and port 5201", ["x", None, None]),
         ("x=flow 2", [None, "x", None]),
         ("x = flow_id 7", [None, None, "x"]),
+        ("x=dscp 46", ["x", None, None]),
+        ("x=dscp 0", [None, "x", None]),
+        ("x=agent tcpFriend", [None, None, "x"]),
         ("two words=transport tfrc", [None, None, "two words"]),
         ("x=source one.pcap", ["x", "x", None]),
         ("x=source two.tr and transport tfrc", [None, None, "x"]),

@@ -279,6 +279,50 @@ pub struct Sighting {
     pub identity: u64,
     /// Why it was dropped; empty if the trace gives no reason.
     pub reason: Code,
+    /// Whose packet it is, if the trace says that and it is one of ns-2's.
+    pub agent: Option<Agent>,
+}
+
+/// What ns-2 calls the packets of an agent: they tell applications over UDP apart, and a sender of TCP
+/// from its sink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Agent(u8);
+
+impl Agent {
+    /// The types of ns-2.35 (`packet.h`) that agents and applications of hosts send.
+    const NAMES: [&str; 21] = [
+        "tcp",
+        "ack",
+        "tcpFriend",
+        "tcpFriendCtl",
+        "cbr",
+        "exp",
+        "pareto",
+        "udp",
+        "ftp",
+        "telnet",
+        "http",
+        "rtp",
+        "rtcp",
+        "message",
+        "audio",
+        "video",
+        "realaudio",
+        "ping",
+        "rap_data",
+        "rap_ack",
+        "sctp",
+    ];
+
+    /// The agent of a packet's type.
+    pub fn of(name: &[u8]) -> Option<Self> {
+        Self::NAMES.iter().position(|known| known.as_bytes() == name).map(|place| Self(place as u8))
+    }
+
+    /// The type.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.get(usize::from(self.0)).copied().unwrap_or_default()
+    }
 }
 
 /// What sequence numbers count.
@@ -422,6 +466,8 @@ pub struct Network {
     pub ttl: u8,
     /// The ECN bits (RFC 3168).
     pub ecn: u8,
+    /// The differentiated services codepoint (RFC 2474); None if the source does not show it.
+    pub dscp: Option<u8>,
     /// Set if the packet is a fragment.
     pub fragment: Option<Fragment>,
     /// What follows.
@@ -451,6 +497,7 @@ impl Network {
         self.endpoints = Endpoints::default();
         self.has_ports = false;
         self.ip_id = None;
+        self.dscp = None;
         self.fragment = None;
         self.transport = Transport::Unread;
         self.numbering = Numbering::Bytes;

@@ -32,7 +32,7 @@ impl Ends {
     }
 }
 
-/// A TCP segment over IPv4: no fragment, headers captured whole, no SYN, no options but a timestamp
+/// A TCP segment over IPv4: no fragment, no DSCP, headers captured whole, no SYN, no options but a timestamp
 /// and SACK blocks, no event and no 802.11 frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlainSegment {
@@ -87,6 +87,7 @@ impl PlainSegment {
                 ip_id: self.carrier.ip_id,
                 ttl: self.carrier.ttl,
                 ecn: self.carrier.ecn,
+                dscp: Some(0),
                 transport: Transport::Tcp,
                 tcp: self.tcp,
                 header_bytes: self.header_bytes,

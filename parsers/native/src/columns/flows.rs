@@ -430,7 +430,10 @@ fn delivery(rows: &[FlowRow<'_>], columns: &mut Columns) {
     values("delay_p99_ms", |delivery| delivery.delay_percentile_ms(0.99));
     values("delay_max_ms", |delivery| delivery.delay_range_ms().map(|range| range.1));
     values("jitter_ms", Delivery::jitter_ms);
+    values("delay_variation_ms", Delivery::delay_variation_ms);
     let reasons = |row: &FlowRow<'_>| row.delivery().and_then(Delivery::drop_words);
     columns.text("drop_reasons", rows.iter().map(reasons));
     columns.u32("flow_id", rows.iter().map(|row| row.flow.deliveries.as_ref().and_then(|both| both.flow_id)));
+    columns.text("agent", rows.iter().map(|row| row.flow.deliveries.as_ref()?.agent(row.side)));
+    columns.u32("dscp", rows.iter().map(|row| row.seen(u32::from(row.flow.dscp(row.side)?))));
 }

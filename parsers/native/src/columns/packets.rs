@@ -6,7 +6,7 @@ use arrow_schema::ArrowError;
 use super::{Columns, Rows};
 use crate::asides::Asides;
 use crate::dccp;
-use crate::event::{Address, Layer, PROTOCOL_TFRC, Packet, Transport};
+use crate::event::{Address, Agent, Layer, PROTOCOL_TFRC, Packet, Transport};
 use crate::flow::key::{Notation, address_text};
 use crate::flow::{FlowTable, Found, direction_name};
 use crate::reading::Reading;
@@ -177,6 +177,10 @@ fn header_columns(rows: &[PacketRow], columns: &mut Columns) {
     columns.u32("ip_id", rows.iter().map(ip_id));
     columns.u32("ttl", rows.iter().map(|row| ip(row, row.packet.network.ttl)));
     columns.u32("ecn", rows.iter().map(|row| ip(row, row.packet.network.ecn)));
+    columns.u32(
+        "dscp",
+        rows.iter().map(|row| row.packet.network.dscp.filter(|_| row.packet.is_ip).map(u32::from)),
+    );
     let sighting = |row: &PacketRow| row.packet.sighting;
     columns.text("layer", rows.iter().map(|row| sighting(row).map(|seen| seen.layer.name())));
     columns.text("point", rows.iter().map(|row| sighting(row).map(|seen| seen.point.name())));
@@ -190,5 +194,6 @@ fn header_columns(rows: &[PacketRow], columns: &mut Columns) {
     columns.u64("acknowledged", rows.iter().map(|row| row.dccp.and_then(|header| header.ack)));
     columns.text("kind", rows.iter().map(PacketRow::kind));
     columns.u32("flow_id", rows.iter().map(|row| row.packet.network.flow_id));
+    columns.text("agent", rows.iter().map(|row| sighting(row)?.agent.map(Agent::name)));
     columns.text("decode_stop", rows.iter().map(PacketRow::decode_stop));
 }

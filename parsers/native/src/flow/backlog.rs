@@ -66,6 +66,10 @@ impl Backlog {
                 (sack, Waiting::of_plain(segment, found, sack.is_some()))
             }
             Item::Other(packet) => {
+                // What is set aside has no room for it.
+                if packet.network.dscp.is_some_and(|dscp| dscp != 0) {
+                    flows.get_mut(found.flow).note_dscp(found.side, packet.network.dscp);
+                }
                 let sack = packet.network.tcp().and_then(|tcp| asides.sack_blocks(tcp.options.sack));
                 (sack, Waiting::of(packet, found, sack.is_some()))
             }

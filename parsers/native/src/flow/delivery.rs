@@ -3,7 +3,7 @@
 use super::key::Side;
 use super::rtt::{RttStatistics, Sketch};
 use crate::documents::FlowTotals;
-use crate::event::{Code, NodeLayer, Numbering};
+use crate::event::{Agent, Code, Network, NodeLayer, Numbering};
 use crate::wire::probe::ProbeLayout;
 
 /// Kinds of drops that are told apart in one direction.
@@ -273,15 +273,24 @@ pub struct Deliveries {
     sides: [Delivery; 2],
     /// The simulator's flow id of the first packet that has one.
     pub flow_id: Option<u32>,
+    /// Whose packets they are, by the first one of each side.
+    agents: [Option<Agent>; 2],
     /// What the flow's sequence numbers count.
     pub numbering: Numbering,
 }
 
 impl Deliveries {
-    /// Take over what a packet says of the flow as a whole.
-    pub fn note_identity(&mut self, flow_id: Option<u32>, numbering: Numbering) {
-        self.flow_id = self.flow_id.or(flow_id);
-        self.numbering = numbering;
+    /// Take over what a packet of `side` says of the flow as a whole, and whose it is.
+    pub fn note_identity(&mut self, side: Side, network: &Network, agent: Option<Agent>) {
+        self.flow_id = self.flow_id.or(network.flow_id);
+        self.numbering = network.numbering;
+        let known = &mut self.agents[side as usize];
+        *known = known.or(agent);
+    }
+
+    /// What ns-2 calls the packets of `side`.
+    pub fn agent(&self, side: Side) -> Option<&'static str> {
+        self.agents[side as usize].map(Agent::name)
     }
 
     /// What became of the packets that `side` sent.

@@ -104,6 +104,9 @@ impl Direction {
     }
 }
 
+/// In [`Flow`]: no packet shows its codepoint.
+const NO_DSCP: u8 = u8::MAX;
+
 /// One conversation.
 #[derive(Debug)]
 pub struct Flow {
@@ -111,6 +114,8 @@ pub struct Flow {
     pub key: FlowKey,
     /// The side of the first packet seen.
     first: Side,
+    /// What [`Flow::dscp`] says, or [`NO_DSCP`].
+    dscp: [u8; 2],
     /// Index of the source it was first seen in.
     pub source: u32,
     directions: [Direction; 2],
@@ -137,6 +142,7 @@ impl Flow {
         Self {
             key,
             first,
+            dscp: [0; 2],
             source,
             directions: [Direction::UNSEEN; 2],
             tcp: is_tcp.then(Box::default),
@@ -175,6 +181,23 @@ impl Flow {
         self.tcp.is_some() || self.dccp.is_some() || self.laid_out.is_some()
     }
 
+    /// The differentiated services codepoint of the first packet of `side` that has another than 0, else 0.
+    /// None if packets do not show theirs.
+    pub fn dscp(&self, side: Side) -> Option<u8> {
+        Some(self.dscp[side as usize]).filter(|&dscp| dscp != NO_DSCP)
+    }
+
+    /// Take in what a packet of `side` shows of its codepoint. Packets with 0 need not be told of.
+    #[cold]
+    #[inline(never)]
+    pub fn note_dscp(&mut self, side: Side, dscp: Option<u8>) {
+        match dscp {
+            Some(dscp) if matches!(self.dscp[side as usize], 0 | NO_DSCP) => self.dscp[side as usize] = dscp,
+            Some(_) => {}
+            None => self.dscp = self.dscp.map(|known| if known == 0 { NO_DSCP } else { known }),
+        }
+    }
+
     /// What `side` sent.
     pub fn direction(&self, side: Side) -> &Direction {
         &self.directions[side as usize]
@@ -192,6 +215,9 @@ impl Flow {
         outcome: &mut Outcome,
     ) {
         let mut is_counted = true;
+        if network.dscp != Some(0) {
+            self.note_dscp(side, network.dscp);
+        }
         match (network.payload_bytes, &mut self.tcp) {
             (Some(payload), Some(connection)) if network.transport == Transport::Tcp => {
                 let segment = Segment {
@@ -336,6 +362,7 @@ impl Flow {
 
     /// Take over what another program says of the packets of `side`.
     pub fn on_totals(&mut self, side: Side, totals: &FlowTotals) {
+        self.note_dscp(side, None);
         let direction = &mut self.directions[side as usize];
         if let Some((start_ns, end_ns)) = totals.sent_ns {
             direction.start_ns = direction.start_ns.min(start_ns);
@@ -370,7 +397,7 @@ impl Flow {
         outcome: &mut Outcome,
     ) {
         self.directions[side as usize].count(packet.time_ns, packet.wire_bytes, network.payload_bytes);
-        self.deliveries_mut().note_identity(network.flow_id, network.numbering);
+        self.note_identity(side, packet, network);
         if side == self.first {
             self.watch(side, packet, network, asides, pool, outcome);
         } else {
@@ -391,10 +418,18 @@ impl Flow {
         outcome: &mut Outcome,
     ) {
         // Some traces show it on links only, and not where the packet was sent.
-        self.deliveries_mut().note_identity(network.flow_id, network.numbering);
+        self.note_identity(side, packet, network);
         if side != self.first {
             self.watch(side, packet, network, asides, pool, outcome);
         }
+    }
+
+    fn note_identity(&mut self, side: Side, packet: &Packet, network: &Network) {
+        if network.dscp != Some(0) {
+            self.note_dscp(side, network.dscp);
+        }
+        let agent = packet.sighting.and_then(|sighting| sighting.agent);
+        self.deliveries_mut().note_identity(side, network, agent);
     }
 
     fn watch(

@@ -8,8 +8,8 @@ use memchr::memchr;
 use super::number::{decimal, signed};
 use super::{LineFormat, Names, Outcome};
 use crate::event::{
-    Code, Endpoints, Event, Family, Layer, Network, NodeLayer, PROTOCOL_TFRC, Packet, PathPoint, Reason,
-    Sighting, Stop, TcpFlags, Transport,
+    Agent, Code, Endpoints, Event, Family, Layer, Network, NodeLayer, PROTOCOL_TFRC, Packet, PathPoint,
+    Reason, Sighting, Stop, TcpFlags, Transport,
 };
 
 /// Columns that are understood.
@@ -35,11 +35,13 @@ enum Column {
     IpId,
     Ttl,
     Ecn,
+    Dscp,
     Layer,
     Point,
     DropReason,
     Uid,
     Sequence,
+    Agent,
     FlowId,
     Kind,
     Other,
@@ -68,12 +70,14 @@ impl Column {
             b"ip_id" => Self::IpId,
             b"ttl" => Self::Ttl,
             b"ecn" => Self::Ecn,
+            b"dscp" => Self::Dscp,
             b"layer" => Self::Layer,
             b"point" => Self::Point,
             b"drop_reason" => Self::DropReason,
             b"uid" => Self::Uid,
             b"sequence" => Self::Sequence,
             b"flow_id" => Self::FlowId,
+            b"agent" => Self::Agent,
             b"kind" => Self::Kind,
             _ => Self::Other,
         }
@@ -109,6 +113,7 @@ struct Row {
     point: PathPoint,
     uid: Option<u64>,
     reason: Code,
+    agent: Option<Agent>,
     timestamp: (Option<u32>, Option<u32>),
     src: Option<(Family, u128)>,
     dst: Option<(Family, u128)>,
@@ -186,6 +191,9 @@ impl Packets {
             Column::IpId => network.ip_id = u16::try_from(decimal(field)?).ok(),
             Column::Ttl => network.ttl = decimal(field)?.try_into().ok()?,
             Column::Ecn => network.ecn = u8::try_from(decimal(field)?).ok().filter(|&ecn| ecn < 4)?,
+            Column::Dscp => {
+                network.dscp = Some(u8::try_from(decimal(field)?).ok().filter(|&dscp| dscp < 64)?);
+            }
             Column::Layer => {
                 row.layer = Some(*NodeLayer::ALL.iter().find(|layer| layer.name().as_bytes() == field)?);
             }
@@ -193,6 +201,7 @@ impl Packets {
             Column::DropReason => row.reason = Code::new(field),
             Column::Uid => row.uid = Some(decimal(field)?),
             Column::Sequence => network.sequence = Some(decimal(field)?),
+            Column::Agent => row.agent = Some(Agent::of(field)?),
             Column::FlowId => network.flow_id = Some(decimal(field)?.try_into().ok()?),
             Column::Kind => row.is_feedback = field == b"feedback",
             Column::Other => {}
@@ -248,6 +257,7 @@ fn finish(packet: &mut Packet, row: &Row) -> Outcome {
         },
         identity,
         reason: row.reason,
+        agent: row.agent,
     });
     Outcome::Packet
 }
@@ -261,6 +271,8 @@ fn expected(column: Column) -> &'static str {
         Column::Layer => "expected a layer: agent, routing, ip, queue, mac, phy or link",
         Column::Point => "expected `source`, `destination` or `between`",
         Column::Ecn => "expected ECN bits from 0 to 3",
+        Column::Agent => "expected a type of ns-2's packets, such as `tcp` or `cbr`",
+        Column::Dscp => "expected a codepoint from 0 to 63",
         _ => "expected a whole number that fits its column",
     }
 }

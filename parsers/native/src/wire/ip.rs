@@ -77,6 +77,7 @@ pub fn ipv4_fields(header: &[u8; 20], network: &mut Network) {
     network.ip_id = Some(u16_at(header, 4));
     network.ttl = header[8];
     network.ecn = header[1] & 3;
+    network.dscp = Some(header[1] >> 2);
 }
 
 fn ipv6(bytes: Bytes<'_>, network: &mut Network) -> Result<(usize, u32), Stop> {
@@ -97,6 +98,7 @@ fn ipv6(bytes: Bytes<'_>, network: &mut Network) -> Result<(usize, u32), Stop> {
     network.endpoints.dst = address(24);
     network.ttl = header[7];
     network.ecn = (header[1] >> 4) & 3;
+    network.dscp = Some((header[0] & 0x0f) << 2 | header[1] >> 6);
     let behind = bytes.on_wire.saturating_sub(40);
     // 0 is a jumbogram (RFC 2675) or a super-segment: the frame tells.
     let payload = match u32::from(u16_at(header, 4)) {

@@ -75,7 +75,8 @@ pub fn decode_plain(
     };
     let is_plain = record.link_type == LinkType::Ethernet
         && u16_at(ethernet, 12) == link::IPV4
-        && ip_header[0] == 0x45
+        // Version 4, no options; a packet that is marked is none of the many either.
+        && u16_at(ip_header, 0) & 0xfffc == 0x4500
         && ip_header[9] == ip::TCP
         && u16_at(ip_header, 6) & 0x3fff == 0;
     let total = u32::from(u16_at(ip_header, 2));

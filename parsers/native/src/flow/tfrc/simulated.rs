@@ -291,8 +291,13 @@ mod tests {
     }
 
     fn packet(transport: Transport, identity: u64, time_ns: i64, sequence: Option<u64>, ecn: u8) -> Packet {
-        let sighting =
-            Sighting { layer: NodeLayer::Agent, point: PathPoint::Source, identity, reason: Code::default() };
+        let sighting = Sighting {
+            layer: NodeLayer::Agent,
+            point: PathPoint::Source,
+            identity,
+            reason: Code::default(),
+            agent: None,
+        };
         let mut packet = Packet { number: identity, time_ns, sighting: Some(sighting), ..Packet::default() };
         packet.network.transport = transport;
         packet.network.sequence = sequence;

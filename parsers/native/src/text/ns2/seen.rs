@@ -2,8 +2,8 @@
 
 use super::fields::End;
 use crate::event::{
-    Address, Code, Endpoints, Event, Family, Layer, Network, NodeLayer, Numbering, PROTOCOL_TFRC, Packet,
-    PathPoint, Reason, Sack, Sighting, Stop, Tcp, TcpFlags, TcpOptions, Transport,
+    Address, Agent, Code, Endpoints, Event, Family, Layer, Network, NodeLayer, Numbering, PROTOCOL_TFRC,
+    Packet, PathPoint, Reason, Sack, Sighting, Stop, Tcp, TcpFlags, TcpOptions, Transport,
 };
 
 /// Bytes of header that ns-2 counts into the size of a packet of its one-way TCP agents.
@@ -86,6 +86,8 @@ pub struct Seen {
     pub uid: u64,
     /// What it is.
     pub kind: Kind,
+    /// Whose it is.
+    pub agent: Option<Agent>,
     /// Bytes, headers as ns-2 counts them.
     pub size: u32,
     /// The flow id; not in all forms.
@@ -113,6 +115,7 @@ impl Default for Seen {
             layer: NodeLayer::Link,
             uid: 0,
             kind: Kind::Control,
+            agent: None,
             size: 0,
             flow_id: None,
             ends: None,
@@ -146,6 +149,7 @@ impl Seen {
         self.sequence = None;
         self.header = None;
         self.marks = Marks::default();
+        self.agent = None;
         self.reason = Code::default();
         self.ttl = 0;
     }
@@ -182,8 +186,13 @@ impl Seen {
         packet.time_ns = self.time_ns;
         packet.interface = interface;
         packet.event = Some(event);
-        packet.sighting =
-            Some(Sighting { layer: self.layer, point, identity: self.uid, reason: self.reason });
+        packet.sighting = Some(Sighting {
+            layer: self.layer,
+            point,
+            identity: self.uid,
+            reason: self.reason,
+            agent: self.agent,
+        });
         packet.captured_bytes = self.size;
         packet.wire_bytes = self.size;
         packet.network.clear();

@@ -4,7 +4,7 @@
 use super::fields::{End, Fields};
 use super::seen::{Kind, Marks, Seen};
 use super::{wired, wireless};
-use crate::event::{Event, NodeLayer};
+use crate::event::{Agent, Event, NodeLayer};
 use crate::text::{Outcome, number};
 
 const NEW_WIRELESS: Outcome = Outcome::Wrong(
@@ -61,7 +61,7 @@ fn new_wireless(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Option<See
             b"Nw" => seen.reason = wireless::reason(event, value),
             b"Is" => src = Some(end(value)?),
             b"Id" => dst = Some(end(value)?),
-            b"It" => seen.kind = Kind::of(value),
+            b"It" => (seen.kind, seen.agent) = (Kind::of(value), Agent::of(value)),
             b"Il" => (seen.size, has_size) = (small(value)?, true),
             b"If" => seen.flow_id = flow_id(value),
             b"Ii" => seen.uid = number::signed(value)? as u64,
@@ -103,6 +103,7 @@ struct Tagged<'a> {
     to: Option<i64>,
     layer: Option<NodeLayer>,
     kind: Option<Kind>,
+    agent: Option<Agent>,
     size: Option<u32>,
     flow_id: Option<u32>,
     uid: Option<i64>,
@@ -123,7 +124,7 @@ impl<'a> Tagged<'a> {
             match tag {
                 b"s" => line.from = Some(small(value)?),
                 b"d" => line.to = Some(number::signed(value)?),
-                b"p" => line.kind = Some(Kind::of(value)),
+                b"p" => (line.kind, line.agent) = (Some(Kind::of(value)), Agent::of(value)),
                 b"e" => line.size = Some(small(value)?),
                 b"c" => line.flow_id = flow_id(value),
                 b"i" => line.uid = Some(number::signed(value)?),
@@ -154,7 +155,7 @@ impl<'a> Tagged<'a> {
         seen.sequence = Some(link.signed()?);
         seen.marks = Marks::of(link.field()?);
         (seen.kind, seen.size, seen.uid) = (self.kind?, self.size?, self.uid? as u64);
-        seen.flow_id = self.flow_id;
+        (seen.flow_id, seen.agent) = (self.flow_id, self.agent);
         Some(seen)
     }
 
@@ -168,6 +169,7 @@ impl<'a> Tagged<'a> {
         let mut seen = Seen::new(event, time_ns, self.from?, layer);
         seen.reason = self.reason.map(|code| wireless::reason(event, code)).unwrap_or_default();
         (seen.kind, seen.flow_id, seen.ttl) = (self.kind?, self.flow_id, self.ttl);
+        seen.agent = self.agent;
         let [Some(src), Some(src_port), Some(dst), Some(dst_port)] = self.ends else {
             seen.kind = Kind::Control;
             seen.size = self.size.unwrap_or(0);

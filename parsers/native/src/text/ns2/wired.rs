@@ -3,7 +3,7 @@
 
 use super::fields::{End, Fields};
 use super::seen::{Header, Kind, Marks, Seen};
-use crate::event::{Event, NodeLayer};
+use crate::event::{Agent, Event, NodeLayer};
 use crate::text::{Outcome, number};
 
 const EXPECTED: Outcome = Outcome::Wrong(
@@ -30,6 +30,7 @@ pub struct Route {
     from: u32,
     to: u32,
     kind: Kind,
+    agent: Option<Agent>,
     size: u32,
     marks: Marks,
     flow_id: Option<u32>,
@@ -40,10 +41,12 @@ impl Route {
     /// Read the fields.
     #[inline(always)]
     pub fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let (from, to, name) = (fields.small()?, fields.small()?, fields.field()?);
         Some(Self {
-            from: fields.small()?,
-            to: fields.small()?,
-            kind: Kind::of(fields.field()?),
+            from,
+            to,
+            kind: Kind::of(name),
+            agent: Agent::of(name),
             size: fields.small()?,
             marks: Marks::of(fields.field()?),
             flow_id: u32::try_from(fields.signed()?).ok(),
@@ -57,6 +60,7 @@ impl Route {
         let node = if at_far_end { self.to } else { self.from };
         seen.restart(event, time_ns, node, NodeLayer::Link);
         seen.kind = self.kind;
+        seen.agent = self.agent;
         seen.size = self.size;
         seen.marks = self.marks;
         seen.flow_id = self.flow_id;

@@ -5,7 +5,7 @@
 
 use super::fields::Fields;
 use super::seen::{Header, Kind, Seen};
-use crate::event::{Code, Event, NodeLayer};
+use crate::event::{Agent, Code, Event, NodeLayer};
 use crate::text::{Outcome, number};
 
 const EXPECTED: Outcome = Outcome::Wrong(
@@ -58,7 +58,8 @@ fn read_packet(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Option<Seen
     let mut seen = Seen::new(event, time_ns, node, layer);
     seen.reason = reason(event, fields.field()?);
     seen.uid = fields.signed()? as u64;
-    seen.kind = Kind::of(fields.field()?);
+    let name = fields.field()?;
+    (seen.kind, seen.agent) = (Kind::of(name), Agent::of(name));
     seen.size = fields.small()?;
     fields.bracketed()?;
     if fields.rest().first() == Some(&b'[') {

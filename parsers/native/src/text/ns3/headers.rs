@@ -94,6 +94,7 @@ fn read_ipv4(fields: &[u8], packet: &mut Packet) -> Option<()> {
     let tos = hexadecimal(scanner.after(b"tos 0x")?.until(b' ')?)?;
     let network = &mut packet.network;
     network.ecn = (tos & 3) as u8;
+    network.dscp = Some((tos >> 2 & 0x3f) as u8);
     network.ttl = scanner.after(b"ttl ")?.small()?;
     let id: u16 = scanner.after(b"id ")?.small()?;
     network.ip_id = Some(id);
@@ -122,6 +123,7 @@ fn read_ipv6(fields: &[u8], packet: &mut Packet) -> Option<()> {
     let class = hexadecimal(scanner.after(b"Traffic class 0x")?.until(b' ')?)?;
     let network = &mut packet.network;
     network.ecn = (class & 3) as u8;
+    network.dscp = Some((class >> 2 & 0x3f) as u8);
     let payload = scanner.after(b"Payload Length ")?.number()?;
     let endpoints = &mut network.endpoints;
     endpoints.family = Family::V6;

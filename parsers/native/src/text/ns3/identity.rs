@@ -139,8 +139,13 @@ mod tests {
 
     fn v6(event: Event, point: PathPoint) -> Packet {
         let mut packet = Packet { event: Some(event), ..Packet::default() };
-        packet.sighting =
-            Some(Sighting { layer: NodeLayer::Link, point, identity: 0, reason: Code::default() });
+        packet.sighting = Some(Sighting {
+            layer: NodeLayer::Link,
+            point,
+            identity: 0,
+            reason: Code::default(),
+            agent: None,
+        });
         packet.network.endpoints.family = Family::V6;
         packet.network.transport = Transport::Udp;
         packet

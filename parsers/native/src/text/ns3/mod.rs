@@ -194,7 +194,7 @@ impl Ns3 {
         }
         let layer = prefix.layer();
         self.is_sent_by_radio |= point == PathPoint::Source && layer == NodeLayer::Phy;
-        packet.sighting = Some(Sighting { layer, point, identity: 0, reason: prefix.reason() });
+        packet.sighting = Some(Sighting { layer, point, identity: 0, reason: prefix.reason(), agent: None });
         question
     }
 

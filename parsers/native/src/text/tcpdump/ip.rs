@@ -19,6 +19,7 @@ pub struct Header {
     ip_id: Option<u16>,
     ttl: u8,
     ecn: u8,
+    dscp: Option<u8>,
     fragment: Option<Fragment>,
 }
 
@@ -52,6 +53,7 @@ impl Header {
         network.ip_id = self.ip_id;
         network.ttl = self.ttl;
         network.ecn = self.ecn;
+        network.dscp = self.dscp;
         network.fragment = self.fragment;
     }
 
@@ -84,7 +86,7 @@ impl Header {
     /// `0,ECT(0), ttl 63, id 50956, offset 0, flags [DF], proto TCP (6), length 53)`.
     fn ipv4<'a>(&mut self, words: &'a [u8]) -> Option<&'a [u8]> {
         self.family = Some(Family::V4);
-        self.ecn = traffic_class(words) & 3;
+        self.take_class(words);
         self.ttl = number_behind(words, b", ttl ").and_then(|ttl| u8::try_from(ttl).ok()).unwrap_or(0);
         let (_, rest) = split_at_words(words, b", id ")?;
         let (id, rest) = number(rest)?;
@@ -104,6 +106,11 @@ impl Header {
         rest.ends_with(b")").then_some(b"")
     }
 
+    fn take_class(&mut self, words: &[u8]) {
+        let class = traffic_class(words);
+        (self.ecn, self.dscp) = (class & 3, Some(class >> 2));
+    }
+
     /// `class 0x02, flowlabel 0x30ac9, hlim 63, next-header TCP (6) payload length: 33) `.
     fn ipv6<'a>(&mut self, words: &'a [u8]) -> Option<&'a [u8]> {
         self.family = Some(Family::V6);
@@ -112,7 +119,10 @@ impl Header {
         // 0 is a jumbogram, or left there by segmentation offload.
         self.total = Some(payload).filter(|&payload| payload > 0).and_then(|payload| payload.checked_add(40));
         if let Some(class) = words.strip_prefix(b"class 0x") {
-            self.ecn = traffic_class(class) & 3;
+            self.take_class(class);
+        } else {
+            // only one that is not 0 is printed
+            self.dscp = Some(0);
         }
         self.ttl = number_behind(words, b"hlim ").and_then(|hops| u8::try_from(hops).ok()).unwrap_or(0);
         self.protocol = number_behind(words, b" (").and_then(|protocol| u8::try_from(protocol).ok());
@@ -142,12 +152,15 @@ mod tests {
         let (header, rest) =
             header_of("(tos 0x2,ECT(0), ttl 63, id 50956, offset 0, flags [DF], proto TCP (6), length 53)");
         assert_eq!((header.ecn, header.ttl, header.ip_id), (2, 63, Some(50956)));
+        assert_eq!(header.dscp, Some(0));
         assert_eq!((header.protocol, header.total, header.fragment), (Some(6), Some(53), None));
         assert_eq!(rest, "");
         let (header, _) = header_of(
             "(tos 0x0, ttl 64, id 2, offset 0, flags [none], proto TCP (6), length 1052, bad cksum 0 (->5fd6)!)",
         );
         assert_eq!((header.total, header.payload()), (Some(1052), Some(1032)));
+        let (header, _) = header_of("(tos 0xbb,CE, ttl 64, id 2, offset 0, flags [none], proto TCP (6), length 60)");
+        assert_eq!((header.dscp, header.ecn), (Some(46), 3));
         let (header, _) = header_of("(tos 0x0, id 7, offset 1480, flags [+], proto UDP (17), length 1500)");
         assert_eq!(header.fragment, Some(Fragment { id: 7, offset: 1480 }));
         assert!(header.is_later_fragment());
@@ -168,12 +181,17 @@ mod tests {
         );
         assert_eq!((header.ecn, header.ttl, header.protocol, header.total), (2, 63, Some(6), Some(73)));
         assert_eq!(rest, "fd00::1.5 > fd00::2.6: x");
+        assert_eq!(header.dscp, Some(0));
+        let (header, _) = header_of("(class 0x8a, hlim 63, next-header TCP (6) payload length: 33) a > b: x");
+        assert_eq!((header.dscp, header.ecn), (Some(34), 2));
+        let (header, _) = header_of("(hlim 63, next-header TCP (6) payload length: 33) a > b: x");
+        assert_eq!((header.dscp, header.ecn), (Some(0), 0));
     }
 
     #[test]
     fn test_nothing_printed() {
         let (header, rest) = header_of("10.0.0.1 > 10.0.0.2: x");
-        assert_eq!((header.total, header.protocol), (None, None));
+        assert_eq!((header.total, header.protocol, header.dscp), (None, None, None));
         assert_eq!(rest, "10.0.0.1 > 10.0.0.2: x");
         let (header, rest) = header_of("truncated-ip - 10 bytes missing! 10.0.0.1 > 10.0.0.2: x");
         assert_eq!((header.missing, rest.as_str()), (10, "10.0.0.1 > 10.0.0.2: x"));
