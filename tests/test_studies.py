@@ -15,7 +15,12 @@ from tfrctrace.experiment.study import TablePlan
 
 STUDIES = Path(__file__).parents[1] / "sample_traces" / "studies"
 NAMES = sorted(path.parent.name for path in STUDIES.glob("*/study.toml"))
+FILES = sorted(str(path.relative_to(STUDIES)) for path in STUDIES.glob("*/*.toml"))
+LINUX = STUDIES / "de-cicco-mascolo" / "linux"
 MOST_BYTES = 10_000_000
+
+AGENTS = {"tfrc": "tcpFriend", "cbr": "cbr", "pareto": "pareto"}
+"""What ns-2 calls the packets of the agents of `simulate.tcl`; those of TCP are all `tcp`."""
 
 
 def traces_of(study: str) -> dict[str, Path]:
@@ -29,10 +34,11 @@ def test_there_are_five_and_they_stay_small():
     assert sum(path.stat().st_size for path in STUDIES.parent.rglob("*") if path.is_file()) < MOST_BYTES
 
 
-@pytest.mark.parametrize("study", NAMES)
+@pytest.mark.parametrize("study", FILES)
 def test_every_claim_of_a_study_is_as_it_says(study, tmp_path):
-    results = perform_study(STUDIES / study / "study.toml", cache=tmp_path)
-    assert len(results.runs) == len(traces_of(study))
+    results = perform_study(STUDIES / study, cache=tmp_path)
+    traces = LINUX.glob("*.pcap.xz") if study.endswith("linux.toml") else traces_of(Path(study).parent.name)
+    assert len(results.runs) == len(list(traces))
     assert results.problems == []
     assert results.verdicts
     for verdict in results.verdicts:
@@ -57,3 +63,23 @@ def test_packets_sent_are_those_that_the_agents_counted(study):
         )
         counted = [flow["sent_packets"] for flow in truth[name].values() if "sent_packets" in flow]
         assert sorted(flows["packets"]) == sorted(counted), name
+        agents = dict(flows.select("flow_id", "agent").iter_rows())
+        assert agents == {
+            int(number): AGENTS.get(flow["kind"], "tcp")
+            for number, flow in truth[name].items()
+            if int(number) in agents
+        }
+
+
+def test_goodput_at_the_receiver_is_what_iperf3_received():
+    truth = json.loads((LINUX / "truth.json").read_text())
+    # a test of each kind: all of them are read by the study
+    for name in [name for name in truth if name.endswith("-2")]:
+        flows = tfrctrace.open(LINUX / f"{name}.pcap.xz").flows
+        for stream in truth[name]:
+            ports = (pl.col("src_port") == stream["client_port"]) & (
+                pl.col("dst_port") == stream["server_port"]
+            )
+            (row,) = flows.filter(ports).iter_rows(named=True)
+            # iperf3 stops when its time is over; what arrives then is in the capture alone, and TCP's FIN
+            assert stream["bytes_received"] <= row["unique_bytes"] <= stream["bytes"] + 1

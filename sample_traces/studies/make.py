@@ -48,15 +48,18 @@ def casoni_merani() -> list[Run]:
     """Put TCP and TFRC on stations of 802.11b whose way leads over slow wired hops."""
     shared = {"duration": 35, "bandwidth": "1Mb", "queue": 50}
     runs = []
-    for variant, count in product(("reno", "sack"), (1, 2, 3, 4)):
-        kinds = [variant] * count + ["tfrc"] * count
+
+    def sharing(scenario: str, variant: str, tcp: int, tfrc: int) -> None:
+        kinds = [variant] * tcp + ["tfrc"] * tfrc
         flows = [flow(kind, i + 1, i, "up", stop=34) for i, kind in enumerate(kinds)]
-        runs.append(
-            Run(f"fairness-{variant}-{count}", "stations", flows, shared | _stations(2 * count, hops=2))
-        )
-    kinds = ["tfrc", "newreno", "newreno", "newreno"]
-    flows = [flow(kind, i + 1, i, "up", stop=34) for i, kind in enumerate(kinds)]
-    runs.append(Run("shares-newreno-3", "stations", flows, shared | _stations(4, hops=2)))
+        name = f"{scenario}-{variant}-{tcp + tfrc}-{tcp}"
+        runs.append(Run(name, "stations", flows, shared | _stations(tcp + tfrc, hops=2)))
+
+    for variant in ("reno", "sack"):
+        for count in (1, 2, 3, 4):
+            sharing("fairness", variant, count, count)
+        sharing("unequal", variant, 3, 1)
+        sharing("unequal", variant, 1, 3)
     kinds = ["newreno", "westwood", "sack", "tfrc", "tfrc"]
     for topology, ends in (("far", [3, 3, 3, 3, 3]), ("near", [1, 2, 3, 3, 3])):
         flows = [
@@ -64,7 +67,7 @@ def casoni_merani() -> list[Run]:
         ]
         # One more TFRC flow, which comes late; its port tells it from the other.
         flows[-1] |= {"start": 15.0, "port": 19}
-        runs.append(Run(f"multihop-{topology}-1", "stations", flows, shared | _stations(5, hops=3)))
+        runs.append(Run(f"multihop-{topology}-5-3", "stations", flows, shared | _stations(5, hops=3)))
     return runs
 
 
@@ -112,6 +115,18 @@ def zhang() -> list[Run]:
             flow("tfrc", i + 1, i, "down", size=1024, stop=20, port=40) for i in range(count, 2 * count)
         ]
         runs.append(Run(f"updown-{count}", "stations", flows, shared | _stations(2 * count, hops=1)))
+    # More than a cell of so many stations carries, which `tfrctrace capacity` foretells.
+    for count in (1, 2, 4, 8):
+        flows = [
+            flow("cbr", i + 1, i, "up", size=1024, start=0.5, stop=5, rate=f"{8000 // count}kb")
+            for i in range(count)
+        ]
+        runs.append(
+            Run(f"stations-{count}", "stations", flows, shared | _stations(count, hops=1) | {"duration": 5.5})
+        )
+    # The paper's figure 3: two uploads of TFRC at 5.5 Mbit/s.
+    flows = [flow("tfrc", i + 1, i, "up", size=1024, stop=20) for i in range(2)]
+    runs.append(Run("slow-2", "stations", flows, shared | {"rates": "11Mb 5.5Mb 5.5Mb", "stations": 2}))
     return runs
 
 
@@ -148,7 +163,7 @@ def de_cicco_mascolo() -> list[Run]:
                 f"{path}-{mix}-{back}-{seed}",
                 "wired",
                 flows,
-                options | {"duration": 23, "traced": "ends", "seed": seed},
+                options | {"duration": 23, "seed": seed},
             )
         )
     return runs

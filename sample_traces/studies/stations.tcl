@@ -61,6 +61,7 @@ foreach flow $opt(flows) {
     set host $wired($next)
     incr next
     $ns duplex-link $wired($behind) $host 10Mb 2ms DropTail
+    trace_ends $host $wired($behind)
     set there $station([dict get $flow from])
     if {$way eq "down"} { add_flow $flow $host $there } else { add_flow $flow $there $host }
 }
