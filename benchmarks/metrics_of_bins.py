@@ -43,7 +43,8 @@ def by_tfrctrace(flows: int, bins: int) -> float:
     table = table.with_columns(direction, width_ns)
     end_ns = bins * WIDTH_NS
     rtts = (f"rtt_{name}_ms" for name in ("min", "mean", "p50", "p95", "max", "std"))
-    unknown = ("pdr", "plr", "delay_mean_ms", "delay_p95_ms", "jitter_ms", "rto_ms", "duration_s", *rtts)
+    delays = ("delay_mean_ms", "delay_p95_ms", "jitter_ms", "delay_variation_ms")
+    unknown = ("pdr", "plr", *delays, "rto_ms", "duration_s", *rtts)
     rows = [
         {
             **dict.fromkeys(unknown),

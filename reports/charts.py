@@ -108,6 +108,9 @@ def draw(axes: Axes, chart: Chart, look: Look) -> None:
                 name.set_horizontalalignment("right")
                 name.set_rotation_mode("anchor")
         axes.set_xlim(-0.5, len(chart.categories) - 0.5)
+    elif chart.kind == "line" and all(float(x).is_integer() for one in chart.series for x in one.x):
+        # there are no one and a half flows
+        axes.locator_params(axis="x", integer=True)
     if is_share:
         axes.set_ylim(0, 1)
     elif all(value >= 0 for value in _numbers(chart)):

@@ -1,10 +1,10 @@
-"""Make the traces of `de-cicco-mascolo/linux.toml`: Linux's TCP between network namespaces, in repeated tests.
+"""Make the traces of `de-cicco-mascolo/linux.toml`: Linux's TCP between network namespaces, repeated.
 
     sudo python3 sample_traces/studies/linux.py
 
-The network is that of `sample_traces/make.py` with a token bucket each way. Each test is captured where its data
-arrive, with headers only. `linux/truth.json` has what iperf3 counted, the kernel and the programs' versions. No two
-tests are the same: that is what repetitions are for.
+The network is that of `sample_traces/make.py` with a token bucket each way, captured where data arrive, with
+headers only. `linux/truth.json` has what iperf3 counted, and the versions of the kernel and the programs. No
+two tests are the same: that is what repetitions are for.
 """
 
 from __future__ import annotations

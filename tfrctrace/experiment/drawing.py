@@ -66,12 +66,13 @@ def _estimate(placed: Placed) -> Estimate:
         low=student.low if student else None,
         high=student.high if student else None,
         runs=len(placed.cell.values),
-        reference=placed.reference,
+        reference=placed.reference.value if placed.reference else None,
     )
 
 
 def chart_of(results: Results, plan: FigurePlan) -> Chart | None:
     """Return the figure that `plan` asks for; None if no run has what it shows."""
+    found: list[Placed] = []
     if plan.kind == "time series":
         series, unit = _times(results, plan), _time_unit(results, plan)
         categories: list[Value] = []
@@ -94,7 +95,7 @@ def chart_of(results: Results, plan: FigurePlan) -> Chart | None:
         key=plan.name,
         title=plan.title,
         description=f"{plan.title}: {plan.y} of {', '.join(one.label for one in series[:MAX_SERIES])}",
-        caption=_caption(results.study, plan, len(series)),
+        caption=_caption(results.study, plan, found, len(series)),
         kind=plan.kind,
         x_label=plan.x_label or (_TIME_LABEL if plan.kind == "time series" else plan.x or ""),
         y_label=plan.y_label or plan.y,
@@ -130,7 +131,7 @@ def _series(plan: FigurePlan, found: Sequence[Placed], categories: Sequence[Valu
             yield Series(
                 label="reported" if len(by_label) == 1 else f"{label}, reported",
                 x=tuple(_place(placed.at[0], categories) for placed in reported),
-                values=tuple(placed.reference for placed in reported),
+                values=tuple(placed.reference.value for placed in reported if placed.reference),
                 reference_of=place,
             )
 
@@ -159,7 +160,7 @@ def _place(value: Value, categories: Sequence[Value]) -> float:
     return float(categories.index(value)) if categories else float(value)
 
 
-def _caption(study: Study, plan: FigurePlan, series: int) -> str:
+def _caption(study: Study, plan: FigurePlan, found: Sequence[Placed], series: int) -> str:
     parts = []
     if plan.kind in {"line", "bars"}:
         parts.append(
@@ -172,7 +173,7 @@ def _caption(study: Study, plan: FigurePlan, series: int) -> str:
     if plan.where:
         conditions = (f"{axis} {' or '.join(map(str, wanted))}" for axis, wanted in plan.where.items())
         parts.append(f"Only {', '.join(conditions)}.")
-    sources = dict.fromkeys(one.source for one in study.references if one.quantity == plan.y)
+    sources = dict.fromkeys(placed.reference.source for placed in found if placed.reference is not None)
     if sources:
         parts.append(f"Reported: {'; '.join(sources)}.")
     if series > MAX_SERIES:

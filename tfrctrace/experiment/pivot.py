@@ -24,7 +24,8 @@ class Placed:
     at: tuple[Value, ...]
     rest: str | None
     cell: Cell
-    reference: float | None
+    reference: Reference | None
+    """What somebody else reports for this place."""
 
 
 def pivoted(
@@ -92,12 +93,12 @@ def merged(cells: Sequence[Cell], level: float) -> Cell:
     )
 
 
-def _reported(cells: Sequence[Cell], references: Sequence[Reference], quantity: str) -> float | None:
+def _reported(cells: Sequence[Cell], references: Sequence[Reference], quantity: str) -> Reference | None:
     """Return what is reported for a place, if it is one scenario and group."""
     if len(cells) != 1:
         return None
     (cell,) = cells
-    found = [one.value for one in references if one.quantity == quantity and _is_about(one, cell)]
+    found = [one for one in references if one.quantity == quantity and _is_about(one, cell)]
     return found[0] if found else None
 
 

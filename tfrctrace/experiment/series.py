@@ -89,8 +89,8 @@ def _rates(trace: Trace, flows: pl.DataFrame, measuring: Measuring) -> pl.DataFr
         own_ns = bins.first_ns(flow)
         if own_ns is None:
             continue
-        # one grid for all flows, so that their curves can be compared
-        origin_ns = own_ns + -(-(start_ns - own_ns) // base_ns) * base_ns
+        # one grid for all flows, so that their curves can be compared, from the bin of the first packet on
+        origin_ns = own_ns + (start_ns - own_ns) // base_ns * base_ns
         windows = whole_windows(origin_ns, window_ns, first_ns - window_ns + 1, last_ns)
         if windows.count > MAX_LIFE_WINDOWS:
             _warn("series", f"flow {flow} has more than {MAX_LIFE_WINDOWS:,} windows, too many to be drawn")

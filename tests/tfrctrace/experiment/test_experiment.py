@@ -13,8 +13,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tfrctrace.experiment import perform_study as performed
 from tfrctrace.experiment import series as series_module
 from tfrctrace.experiment.claims import parse_claim
+from tfrctrace.experiment.drawing import chart_of
 from tfrctrace.experiment.page import failing
 from tfrctrace.experiment.record import record_run
 from tfrctrace.experiment.study import Expectation, Measuring
@@ -104,6 +106,7 @@ def test_a_series_adds_up_to_what_arrived():
     name = RUNS[0]
     found = record(name)
     for series in found["series"]["rate"]:
+        assert series["time_s"][0] >= 0
         (flow,) = [flow for flow in found["flows"] if flow["flow"] == series["flow"]]
         total = sum(series["values"]) * 0.5 / 8
         counted = int(truth()[name.removesuffix(".xz"), flow["flow_id"]]["sink_bytes"])
@@ -284,6 +287,41 @@ def test_the_page_shows_everything_and_nothing_of_it_can_run(perform_study, stud
         assert f">{heading}</h2>" in page
     assert page.count("<svg") == 6
     assert len(re.findall(r'<tr id="run-', page)) == 2
+
+
+def test_what_others_report_is_named_only_where_it_is_shown(study_folder):
+    keep(study_folder, "droptail-n2-1", "red-n2-1")
+    study = study_folder / "study.toml"
+    study.write_text(
+        """
+[runs]
+files = "runs/*.xz"
+pattern = "{queue}-n{flows}-{run}.tr.xz"
+[measure]
+basis = "received"
+[[quantity]]
+metric = "jain"
+[[figure]]
+name = "red"
+x = "flows"
+y = "jain"
+where = { queue = "red" }
+[[figure]]
+name = "droptail"
+x = "flows"
+y = "jain"
+where = { queue = "droptail" }
+[[reference]]
+quantity = "jain"
+source = "Somebody"
+where = { queue = "red" }
+value = 0.9
+"""
+    )
+    results = performed(study, cache=study_folder / "cache")
+    captions = {plan.name: chart_of(results, plan).caption for plan in results.study.figures}
+    assert "Reported: Somebody." in captions["red"]
+    assert "Somebody" not in captions["droptail"]
 
 
 def test_of_a_claim_that_fails_in_very_many_scenarios_the_first_are_told():
