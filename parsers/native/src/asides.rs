@@ -143,13 +143,8 @@ impl Asides {
     /// The blocks of a segment with these options.
     #[inline(always)]
     pub fn sack(&self, sack: Sack) -> &[(u32, u32)] {
-        self.sack_blocks(sack).map_or(&[], SackBlocks::blocks)
-    }
-
-    /// The same as they are kept, if the segment has any.
-    #[inline(always)]
-    pub fn sack_blocks(&self, sack: Sack) -> Option<&SackBlocks> {
-        self.sacks.get(index(sack.blocks()?))
+        let kept = sack.blocks().and_then(|aside| self.sacks.get(index(aside)));
+        kept.map_or(&[], SackBlocks::blocks)
     }
 
     /// The frame that carried the packet that has `aside`.

@@ -11,7 +11,7 @@ use std::slice::IterMut;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::group::{BUFFER, Group};
+use super::group::{Buffer, Group};
 use super::waiting::Waiting;
 use super::{FlowTable, Found};
 use crate::asides::Asides;
@@ -19,9 +19,9 @@ use crate::batch::Item;
 
 /// Buffers of all groups together that are taken in any case: 4 MB.
 const FEW_BUFFERS: usize = 2_000;
-/// Buffers of all groups together at most: 24 MB, and as much if each packet has SACK blocks. With more, packets of the same flow come
-/// together more often, but memory is bounded.
-const MAX_BUFFERS: usize = 9_600;
+/// Buffers of all groups together at most: 13 MB, and a half more if each packet has a SACK block. With
+/// more, packets of the same flow come together more often, but memory is bounded.
+const MAX_BUFFERS: usize = 6_400;
 /// Flows for each of which there is a buffer beyond these: eight packets wait for each then.
 const FLOWS_PER_BUFFER: usize = 8;
 
@@ -33,7 +33,7 @@ const MAX_THREADS: usize = 8;
 pub struct Backlog {
     /// Buffers that groups have.
     in_use: usize,
-    spare: Vec<Vec<Waiting>>,
+    spare: Vec<Buffer>,
     threads: usize,
 }
 
@@ -60,39 +60,39 @@ impl Backlog {
         asides: &Asides,
         flows: &mut FlowTable,
     ) -> bool {
-        let (sack, waiting) = match item {
+        let (sack, time_ns, waiting) = match item {
             Item::Plain(segment) => {
-                let sack = asides.sack_blocks(segment.tcp.options.sack);
-                (sack, Waiting::of_plain(segment, found, sack.is_some()))
+                let sack = asides.sack(segment.tcp.options.sack);
+                (sack, segment.time_ns, Waiting::of_plain(segment, found, sack.len()))
             }
             Item::Other(packet) => {
                 // What is set aside has no room for it.
                 if packet.network.dscp.is_some_and(|dscp| dscp != 0) {
                     flows.get_mut(found.flow).note_dscp(found.side, packet.network.dscp);
                 }
-                let sack = packet.network.tcp().and_then(|tcp| asides.sack_blocks(tcp.options.sack));
-                (sack, Waiting::of(packet, found, sack.is_some()))
+                let sack = packet.network.tcp().map_or(&[][..], |tcp| asides.sack(tcp.options.sack));
+                (sack, packet.time_ns, Waiting::of(packet, found, sack.len()))
             }
         };
         let Some(waiting) = waiting else { return false };
-        if !flows.group_mut(found.flow).set_aside(waiting) {
-            self.begin_buffer(waiting, found.flow, flows);
+        if !flows.group_mut(found.flow).set_aside(time_ns, waiting) {
+            self.begin_buffer((time_ns, waiting), found.flow, flows);
         }
-        if let Some(sack) = sack {
-            flows.group_mut(found.flow).set_sack_aside(*sack);
+        if !sack.is_empty() {
+            flows.group_mut(found.flow).set_sack_aside(sack);
         }
         true
     }
 
     #[cold]
     #[inline(never)]
-    fn begin_buffer(&mut self, first: Waiting, flow: u32, flows: &mut FlowTable) {
+    fn begin_buffer(&mut self, (time_ns, first): (i64, Waiting), flow: u32, flows: &mut FlowTable) {
         if self.in_use >= (flows.len() / FLOWS_PER_BUFFER).clamp(FEW_BUFFERS, MAX_BUFFERS) {
             self.settle_all(flows);
         }
-        let mut buffer = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(BUFFER));
+        let mut buffer = self.spare.pop().unwrap_or_else(Buffer::new);
         self.in_use += 1;
-        buffer.push(first);
+        buffer.begin(time_ns, first);
         flows.group_mut(flow).begin_buffer(buffer);
     }
 

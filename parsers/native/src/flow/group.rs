@@ -4,7 +4,6 @@ use super::Flow;
 use super::sendings::{NODES_PER_PACKET, Pool};
 use super::tcp::Outcome;
 use super::waiting::Waiting;
-use crate::asides::SackBlocks;
 
 /// Flows in a group, as a power of two: with what waits for acknowledgements 400 kB, which the
 /// second-level cache holds.
@@ -16,6 +15,45 @@ const FLOWS: usize = 1 << GROUP_BITS;
 /// Packets in a buffer; a group has as many buffers as it needs.
 pub const BUFFER: usize = 64;
 
+/// Packets that wait, in order.
+#[derive(Debug, Default)]
+pub struct Buffer {
+    /// When the first one was seen.
+    since_ns: i64,
+    packets: Vec<Waiting>,
+}
+
+impl Buffer {
+    /// Room for [`BUFFER`] packets.
+    pub fn new() -> Self {
+        Self { since_ns: 0, packets: Vec::with_capacity(BUFFER) }
+    }
+
+    /// Begin with `first`, seen at `time_ns`.
+    pub fn begin(&mut self, time_ns: i64, first: Waiting) {
+        self.since_ns = time_ns;
+        self.packets.push(first);
+    }
+
+    /// Add a packet seen at `time_ns`; false without room, and four seconds after the first or before it.
+    #[inline(always)]
+    fn push(&mut self, time_ns: i64, mut packet: Waiting) -> bool {
+        let later_ns = u32::try_from(time_ns.wrapping_sub(self.since_ns));
+        match later_ns {
+            Ok(later_ns) if self.packets.len() < self.packets.capacity() => {
+                packet.later_ns = later_ns;
+                self.packets.push(packet);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.packets.capacity() > 0
+    }
+}
+
 /// Flows of consecutive numbers.
 #[derive(Debug)]
 pub struct Group {
@@ -23,10 +61,10 @@ pub struct Group {
     /// What waits for acknowledgements.
     pool: Pool,
     /// Packets that wait to be taken in, in order: full buffers, and the one being filled.
-    full: Vec<Vec<Waiting>>,
-    filling: Vec<Waiting>,
-    /// The SACK blocks of those that have some, in the same order.
-    sacks: Vec<SackBlocks>,
+    full: Vec<Buffer>,
+    filling: Buffer,
+    /// Their SACK blocks, in the same order.
+    sacks: Vec<(u32, u32)>,
 }
 
 impl Default for Group {
@@ -36,7 +74,7 @@ impl Default for Group {
             flows: Vec::with_capacity(FLOWS),
             pool: Pool::with_room(0),
             full: Vec::new(),
-            filling: Vec::new(),
+            filling: Buffer::default(),
             sacks: Vec::new(),
         }
     }
@@ -78,58 +116,102 @@ impl Group {
         (&mut self.flows[place], &mut self.pool)
     }
 
-    /// Set a packet aside, if the buffer has room for it; its SACK blocks follow if it has some.
+    /// Set a packet seen at `time_ns` aside, if the buffer has room for it; its SACK blocks follow if it
+    /// has some.
     #[inline(always)]
-    pub fn set_aside(&mut self, packet: Waiting) -> bool {
-        let has_room = self.filling.len() < self.filling.capacity();
-        if has_room {
-            self.filling.push(packet);
-        }
-        has_room
+    pub fn set_aside(&mut self, time_ns: i64, packet: Waiting) -> bool {
+        self.filling.push(time_ns, packet)
     }
 
     /// Keep the SACK blocks of the packet that was set aside last.
-    pub fn set_sack_aside(&mut self, blocks: SackBlocks) {
-        self.sacks.push(blocks);
+    pub fn set_sack_aside(&mut self, blocks: &[(u32, u32)]) {
+        self.sacks.extend_from_slice(blocks);
     }
 
     /// Take `buffer` for the packets that come now.
-    pub fn begin_buffer(&mut self, buffer: Vec<Waiting>) {
+    pub fn begin_buffer(&mut self, buffer: Buffer) {
         let full = std::mem::replace(&mut self.filling, buffer);
-        if full.capacity() > 0 {
+        if full.has_room() {
             self.full.push(full);
         }
     }
 
     /// Buffers in use.
     pub fn buffers(&self) -> usize {
-        self.full.len() + usize::from(self.filling.capacity() > 0)
+        self.full.len() + usize::from(self.filling.has_room())
     }
 
     /// Give the packets that wait to their flows.
     pub fn settle(&mut self) {
         // Nothing is collected while packets are set aside, so nobody asks what they were.
         let mut outcome = Outcome::default();
-        let mut sacks = self.sacks.iter();
+        let mut sacks = self.sacks.as_slice();
         for buffer in self.full.iter_mut().chain([&mut self.filling]) {
-            for packet in buffer.iter() {
-                let sack = if packet.has_sack() { sacks.next() } else { None };
-                let sack = sack.map_or(&[][..], SackBlocks::blocks);
+            for packet in &buffer.packets {
+                let (sack, rest) = sacks.split_at_checked(packet.sack_blocks()).unwrap_or_default();
+                sacks = rest;
                 if let Some(flow) = self.flows.get_mut(packet.place()) {
-                    flow.on_waiting(packet, sack, &mut self.pool, &mut outcome);
+                    let time_ns = buffer.since_ns.wrapping_add(packet.later_ns.into());
+                    flow.on_waiting(packet, time_ns, sack, &mut self.pool, &mut outcome);
                 }
             }
-            buffer.clear();
+            buffer.packets.clear();
         }
         self.sacks = Vec::new();
     }
 
     /// Give up the buffers, which must be empty.
-    pub fn give_up_buffers(&mut self, spare: &mut Vec<Vec<Waiting>>) {
+    pub fn give_up_buffers(&mut self, spare: &mut Vec<Buffer>) {
         spare.append(&mut self.full);
         let filling = std::mem::take(&mut self.filling);
-        if filling.capacity() > 0 {
+        if filling.has_room() {
             spare.push(filling);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Tcp, TcpFlags};
+    use crate::flow::Found;
+    use crate::flow::key::Side;
+    use crate::flow::tcp::Carrier;
+    use crate::plain::PlainSegment;
+
+    /// A data segment from [`Side::Low`] with these blocks beside it.
+    fn waiting(sack_blocks: usize, place: u16) -> Option<Waiting> {
+        let tcp = Tcp { flags: TcpFlags(TcpFlags::ACK), ..Tcp::default() };
+        let carrier = Carrier { place, ..Carrier::default() };
+        let segment = PlainSegment { wire_bytes: 154, payload: 100, tcp, carrier, ..PlainSegment::default() };
+        Waiting::of_plain(&segment, Found { flow: 0, side: Side::Low }, sack_blocks)
+    }
+
+    #[test]
+    fn test_a_packet_that_waits_takes_half_a_cache_line() {
+        assert_eq!(size_of::<Waiting>(), 32);
+    }
+
+    #[test]
+    fn test_what_has_no_room_in_the_short_form_does_not_wait() {
+        assert!(
+            (0..=3).all(|blocks| waiting(blocks, 0).is_some_and(|packet| packet.sack_blocks() == blocks))
+        );
+        assert!(waiting(4, 0).is_none());
+        assert!(waiting(0, 255).is_some() && waiting(0, 256).is_none());
+    }
+
+    #[test]
+    fn test_a_buffer_holds_packets_of_four_seconds_from_its_first() {
+        let packet = waiting(0, 0).unwrap();
+        let mut buffer = Buffer::new();
+        buffer.begin(i64::MAX - 5, packet);
+        assert!(buffer.push(i64::MAX, packet) && !buffer.push(i64::MAX - 6, packet));
+        let mut buffer = Buffer::new();
+        buffer.begin(-3, packet);
+        let last_ns = -3 + i64::from(u32::MAX);
+        assert!(buffer.push(last_ns, packet) && !buffer.push(last_ns + 1, packet));
+        assert_eq!(buffer.packets.last().map(|last| last.later_ns), Some(u32::MAX));
+        assert!((3..=BUFFER).all(|_| buffer.push(0, packet)) && !buffer.push(0, packet));
     }
 }

@@ -493,11 +493,18 @@ impl Flow {
         self.on_segment(side, plain.wire_bytes, &segment, pool, outcome);
     }
 
-    /// The same for a packet that was set aside.
+    /// The same for a packet that was set aside, seen at `time_ns`.
     #[inline(always)]
-    fn on_waiting(&mut self, packet: &Waiting, sack: &[(u32, u32)], pool: &mut Pool, outcome: &mut Outcome) {
+    fn on_waiting(
+        &mut self,
+        packet: &Waiting,
+        time_ns: i64,
+        sack: &[(u32, u32)],
+        pool: &mut Pool,
+        outcome: &mut Outcome,
+    ) {
         let segment = Segment {
-            time_ns: packet.time_ns,
+            time_ns,
             tcp: &packet.tcp(),
             payload: packet.payload(),
             sack,

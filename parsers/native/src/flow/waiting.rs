@@ -14,16 +14,18 @@ const HAS_TIMESTAMP: u16 = 1 << 14;
 const HAS_IP_ID: u16 = 1 << 13;
 /// Likewise: where the ECN bits are.
 const ECN_SHIFT: u32 = 11;
-/// Likewise: there are SACK blocks, beside the packets.
-const HAS_SACK: u16 = 1 << 10;
+/// Likewise: where the number of SACK blocks is, which are beside the packets.
+const SACK_SHIFT: u32 = 9;
+/// The most that this has room for. Beside a timestamp there are not more (RFC 2018 section 3).
+const MAX_SACK: usize = 3;
 /// The TCP flags.
 const FLAGS: u16 = 0x01ff;
 
-/// What a flow needs to know of a packet of the usual kind, in 40 bytes.
+/// What a flow needs to know of a packet of the usual kind, in 32 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
-    /// When it was seen.
-    pub time_ns: i64,
+    /// When it was seen, after the first packet of its buffer.
+    pub later_ns: u32,
     seq: u32,
     ack: u32,
     timestamp: (u32, u32),
@@ -32,7 +34,7 @@ pub struct Waiting {
     payload: u16,
     ip_id: u16,
     /// [`Carrier::place`].
-    way: u16,
+    way: u8,
     ttl: u8,
     /// Bytes of its frame on the wire that are not payload.
     headers: u8,
@@ -41,9 +43,9 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// The short form of a packet, if that holds all of it but the SACK blocks.
+    /// The short form of a packet with so many SACK blocks, if that holds all of it but these and the time.
     #[inline(always)]
-    pub fn of(packet: &Packet, found: Found, has_sack: bool) -> Option<Self> {
+    pub fn of(packet: &Packet, found: Found, sack_blocks: usize) -> Option<Self> {
         let network = &packet.network;
         let is_short = match network.transport {
             // The other options are on SYN only, and a SYN asks for the flow's state at once.
@@ -56,31 +58,33 @@ impl Waiting {
         }
         let carrier = Carrier::of(packet);
         let lengths = (packet.wire_bytes, network.payload_bytes?);
-        Self::new(packet.time_ns, lengths, &network.tcp, carrier, (found, has_sack))
+        Self::new(lengths, &network.tcp, carrier, (found, sack_blocks))
     }
 
     /// The same of a plain segment.
     #[inline(always)]
-    pub fn of_plain(segment: &PlainSegment, found: Found, has_sack: bool) -> Option<Self> {
+    pub fn of_plain(segment: &PlainSegment, found: Found, sack_blocks: usize) -> Option<Self> {
         let lengths = (segment.wire_bytes, segment.payload);
-        Self::new(segment.time_ns, lengths, &segment.tcp, segment.carrier, (found, has_sack))
+        Self::new(lengths, &segment.tcp, segment.carrier, (found, sack_blocks))
     }
 
     #[inline(always)]
     fn new(
-        time_ns: i64,
         (wire_bytes, payload): (u32, u32),
         tcp: &Tcp,
         carrier: Carrier,
-        (found, has_sack): (Found, bool),
+        (found, sack_blocks): (Found, usize),
     ) -> Option<Self> {
+        if sack_blocks > MAX_SACK {
+            return None;
+        }
         let bit = |is_set: bool, bit: u16| if is_set { bit } else { 0 };
         let bits = bit(found.side == Side::High, FROM_HIGH)
             | bit(tcp.options.timestamp.is_some(), HAS_TIMESTAMP)
             | bit(carrier.ip_id.is_some(), HAS_IP_ID)
-            | bit(has_sack, HAS_SACK);
+            | (sack_blocks as u16) << SACK_SHIFT;
         Some(Self {
-            time_ns,
+            later_ns: 0,
             seq: tcp.seq,
             ack: tcp.ack,
             timestamp: tcp.options.timestamp.unwrap_or_default(),
@@ -88,7 +92,7 @@ impl Waiting {
             bits: bits | u16::from(carrier.ecn & 3) << ECN_SHIFT | (tcp.flags.0 & FLAGS),
             payload: u16::try_from(payload).ok()?,
             ip_id: carrier.ip_id.unwrap_or_default(),
-            way: carrier.place,
+            way: u8::try_from(carrier.place).ok()?,
             ttl: carrier.ttl,
             headers: u8::try_from(wire_bytes.checked_sub(payload)?).ok()?,
             place: found.flow as u8,
@@ -119,10 +123,10 @@ impl Waiting {
         u32::from(self.payload) + u32::from(self.headers)
     }
 
-    /// Whether it has SACK blocks.
+    /// How many SACK blocks it has.
     #[inline(always)]
-    pub fn has_sack(&self) -> bool {
-        self.bits & HAS_SACK != 0
+    pub fn sack_blocks(&self) -> usize {
+        usize::from(self.bits >> SACK_SHIFT) & MAX_SACK
     }
 
     /// What the packet around the segment said.
@@ -130,7 +134,7 @@ impl Waiting {
     pub fn carrier(&self) -> Carrier {
         let ip_id = (self.bits & HAS_IP_ID != 0).then_some(self.ip_id);
         let ecn = (self.bits >> ECN_SHIFT & 3) as u8;
-        Carrier { ip_id, ttl: self.ttl, ecn, place: self.way, is_cut: false }
+        Carrier { ip_id, ttl: self.ttl, ecn, place: self.way.into(), is_cut: false }
     }
 
     /// Its TCP header; means nothing if the flow is not TCP.
