@@ -121,7 +121,7 @@ impl Batch {
 
     /// The packets in their order.
     #[inline]
-    pub fn items(&self) -> impl Iterator<Item = Item<'_>> {
+    pub fn items(&self) -> impl Iterator<Item = Item<'_>> + Clone {
         let mut others = self.others.iter();
         self.segments[..self.length].iter().filter_map(move |segment| match segment.number {
             PLACEHOLDER => others.next().map(Item::Other),

@@ -5,10 +5,11 @@
 //! fetch from the processor of the one that reads.
 
 use crate::event::{Endpoints, Family, Network, Packet, Tcp, Transport};
+use crate::flow::key::Side;
 use crate::flow::tcp::Carrier;
 
 /// IP protocol number.
-const TCP: u8 = 6;
+pub const TCP: u8 = 6;
 
 /// Sender and receiver, each pair in the order of the wire as one number: quick to read, compare and
 /// mix.
@@ -28,6 +29,20 @@ impl Ends {
         Self {
             addresses: u64::from(src as u32) << 32 | u64::from(dst as u32),
             ports: u32::from(src_port) << 16 | u32::from(dst_port),
+        }
+    }
+
+    /// Those of the flow, the lower end first, and which of them sent the packet: as
+    /// [`FlowKey::of`](crate::flow::key::FlowKey::of) has it.
+    #[inline(always)]
+    pub fn sorted(self) -> (Self, Side) {
+        let Self { addresses, ports } = self;
+        let src = addresses >> 32 << 16 | u64::from(ports >> 16);
+        let dst = addresses << 32 >> 16 | u64::from(ports & 0xffff);
+        if src <= dst {
+            (self, Side::Low)
+        } else {
+            (Self { addresses: addresses.rotate_left(32), ports: ports.rotate_left(16) }, Side::High)
         }
     }
 }
@@ -102,6 +117,29 @@ impl PlainSegment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::key::{FlowKey, Sought};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn test_both_directions_are_sought_as_their_key_is(
+            src: u32, dst: u32, src_port: u16, dst_port: u16, is_same: bool,
+        ) {
+            let dst = if is_same { src } else { dst };
+            let forth = Endpoints {
+                family: Family::V4, protocol: TCP, src: src.into(), dst: dst.into(), src_port, dst_port,
+            };
+            let back = Endpoints { src: forth.dst, dst: forth.src, src_port: dst_port, dst_port: src_port, ..forth };
+            for endpoints in [forth, back] {
+                let (key, side) = FlowKey::of(&endpoints);
+                let (ends, sorted_side) = Ends::of(&endpoints).sorted();
+                prop_assert_eq!(side, sorted_side);
+                prop_assert!(matches!(key.sought(), Sought::Plain(sought) if sought == ends));
+            }
+            let datagram = Endpoints { protocol: 17, ..forth };
+            prop_assert!(matches!(FlowKey::of(&datagram).0.sought(), Sought::Other(_)));
+        }
+    }
 
     #[test]
     fn test_it_is_less_than_half_a_packet() {

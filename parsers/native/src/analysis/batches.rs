@@ -55,16 +55,9 @@ impl Analysis {
     fn take_batch_later(&mut self, batch: &Batch, summary: &mut SourceSummary) {
         let mut items = batch.items();
         let mut found = [None; LOOK_UPS];
-        let mut chunk = Vec::with_capacity(LOOK_UPS);
-        loop {
-            chunk.clear();
-            chunk.extend(items.by_ref().take(LOOK_UPS));
-            if chunk.is_empty() {
-                return;
-            }
-            self.flows.find_each(&chunk, &mut found);
+        while self.flows.find_each(items.clone(), &mut found) > 0 {
             let flows_before = self.flows.len();
-            for (&item, found) in chunk.iter().zip(found) {
+            for (found, item) in found.into_iter().zip(items.by_ref()) {
                 // A flow opened since may have taken over the five-tuple.
                 let is_known = self.flows.len() == flows_before;
                 self.take_later(item, batch.asides(), found.filter(|_| is_known), summary);

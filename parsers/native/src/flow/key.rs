@@ -3,6 +3,7 @@
 use std::hash::{Hash, Hasher};
 
 use crate::event::{Address, Endpoints, Family};
+use crate::plain::{self, Ends};
 
 /// Which of a key's two ends a packet comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,6 +56,17 @@ impl FlowKey {
         (Self { low: halves(low), high: halves(high), rest }, side)
     }
 
+    /// What the table of flows is asked for.
+    #[inline(always)]
+    pub fn sought(&self) -> Sought {
+        // Family and protocol together.
+        if self.rest >> 32 == u64::from(plain::TCP) {
+            Sought::Plain(Ends::of(&self.endpoints(Side::Low)))
+        } else {
+            Sought::Other(*self)
+        }
+    }
+
     /// A few bits that differ between keys, for a cache. Not for a table: anybody can foresee it.
     #[inline(always)]
     pub fn slot(&self) -> usize {
@@ -89,6 +101,29 @@ impl FlowKey {
             1 => Family::V6,
             2 => Family::Node,
             _ => Family::Name,
+        }
+    }
+}
+
+/// A key in the form that the table of flows has it: most flows are TCP over IPv4, of which 12 bytes tell all.
+#[derive(Clone, Copy, Debug)]
+pub enum Sought {
+    /// The ends of such a flow, the lower one first.
+    Plain(Ends),
+    /// Any other.
+    Other(FlowKey),
+}
+
+impl Hash for Sought {
+    /// Neither is sought where the other is.
+    #[inline(always)]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Plain(ends) => {
+                state.write_u64(ends.addresses);
+                state.write_u32(ends.ports);
+            }
+            Self::Other(key) => key.hash(state),
         }
     }
 }

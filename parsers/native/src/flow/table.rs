@@ -6,7 +6,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::Flow;
 use super::group::{GROUP_BITS, Group};
-use super::key::{FlowKey, Side};
+use super::key::{FlowKey, Side, Sought};
 use super::sendings::{MAX_NODES, NODES_PER_PACKET, Pool};
 use crate::batch::Item;
 use crate::event::{Endpoints, Network, Packet, TcpFlags, Transport};
@@ -14,9 +14,6 @@ use crate::plain::{Ends, PlainSegment};
 
 /// Entries of the first-level cache.
 const RECENT: usize = 256;
-
-/// Flows whose keys' address space is reserved at once; up to here nothing is copied on growing.
-const RESERVED: usize = 1 << 17;
 
 /// Nodes that a group's pool is lent at a time.
 const LOAN: u32 = 64;
@@ -26,20 +23,38 @@ pub const LOOK_UPS: usize = 32;
 
 /// The table of flows.
 pub struct FlowTable {
-    /// Numbers of flows by key; the newest of those that share one.
-    index: HashTable<u32>,
+    /// Flows over TCP and IPv4 by their ends; the newest of those that share them. What is compared stands
+    /// in the table, for a look-up to wait for memory as few times as possible.
+    plain: HashTable<PlainFlow>,
+    /// The same of all others.
+    others: HashTable<(FlowKey, u32)>,
     hasher: DefaultHashBuilder,
     /// All flows, in order of their first packet.
     groups: Vec<Group>,
+    /// How many there are.
+    length: u32,
     /// Nodes that the groups' pools may still be lent.
     room: u32,
-    /// Their keys again, close together: a look-up compares them without touching the flow.
-    keys: Vec<FlowKey>,
     max_flows: u32,
-    /// The flow found last for each [`FlowKey::slot`]: spares most look-ups in `index`.
+    /// The flow found last for each [`FlowKey::slot`]: spares most look-ups.
     recent: [u32; RECENT],
     /// The same for plain segments, which need not even make a key.
     recent_ends: [RecentEnds; RECENT],
+}
+
+/// An entry of [`FlowTable::plain`]: [`Ends`] and the number of the flow, in 16 bytes.
+#[derive(Clone, Copy)]
+struct PlainFlow {
+    addresses: u64,
+    ports: u32,
+    flow: u32,
+}
+
+impl PlainFlow {
+    #[inline(always)]
+    fn ends(&self) -> Ends {
+        Ends { addresses: self.addresses, ports: self.ports }
+    }
 }
 
 /// The flow of a plain segment, and which ends that had.
@@ -61,14 +76,14 @@ pub struct Found {
 impl FlowTable {
     /// An empty table of at most `max_flows`.
     pub fn new(max_flows: u32) -> Self {
-        let reserved = RESERVED.min(max_flows as usize);
         Self {
-            index: HashTable::new(),
+            plain: HashTable::new(),
+            others: HashTable::new(),
             // Seeded anew in each process: nobody can prepare a capture whose keys collide.
             hasher: DefaultHashBuilder::default(),
             groups: Vec::new(),
+            length: 0,
             room: MAX_NODES,
-            keys: Vec::with_capacity(reserved),
             max_flows,
             recent: [0; RECENT],
             recent_ends: [RecentEnds::default(); RECENT],
@@ -77,12 +92,12 @@ impl FlowTable {
 
     /// Number of flows.
     pub fn len(&self) -> usize {
-        self.keys.len()
+        self.length as usize
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.length == 0
     }
 
     /// Flow number `flow`.
@@ -153,10 +168,8 @@ impl FlowTable {
         let (key, side) = FlowKey::of(&network.endpoints);
         let slot = key.slot() % RECENT;
         let recent = self.recent[slot];
-        let known = match self.keys.get(recent as usize) {
-            Some(known) if *known == key => Some(recent),
-            _ => self.lookup(&key),
-        };
+        let is_recent = recent < self.length && self.get(recent).key == key;
+        let known = if is_recent { Some(recent) } else { self.lookup(&key.sought()) };
         // Only a SYN can begin another connection between the same ports.
         let is_syn = network.transport == Transport::Tcp && network.tcp.flags.has(TcpFlags::SYN);
         let flow = match known {
@@ -178,10 +191,10 @@ impl FlowTable {
 
     #[inline(never)]
     fn look_up_plain(&mut self, segment: &PlainSegment, source: u32) -> Option<Found> {
-        let (key, side) = FlowKey::of(&segment.endpoints());
-        let flow = match self.lookup(&key) {
+        let (ends, side) = segment.ends.sorted();
+        let flow = match self.lookup(&Sought::Plain(ends)) {
             Some(flow) => flow,
-            None => self.open(key, side, source)?,
+            None => self.open(FlowKey::of(&segment.endpoints()).0, side, source)?,
         };
         let (ends, found) = (segment.ends, Some(Found { flow, side }));
         self.recent_ends[slot_of(ends)] = RecentEnds { ends, found };
@@ -191,7 +204,7 @@ impl FlowTable {
     /// The flow of a direction that another program summed up.
     pub fn find_or_open_totals(&mut self, endpoints: &Endpoints, source: u32) -> Option<Found> {
         let (key, side) = FlowKey::of(endpoints);
-        let flow = match self.lookup(&key) {
+        let flow = match self.lookup(&key.sought()) {
             Some(flow) => flow,
             None => self.open(key, side, source)?,
         };
@@ -206,42 +219,56 @@ impl FlowTable {
     /// The same.
     pub fn find_endpoints(&self, endpoints: &Endpoints) -> Option<Found> {
         let (key, side) = FlowKey::of(endpoints);
-        self.lookup(&key).map(|flow| Found { flow, side })
+        self.lookup(&key.sought()).map(|flow| Found { flow, side })
     }
 
-    /// The same for [`LOOK_UPS`] packets or fewer, one after the other into `found`.
+    /// The same for the first [`LOOK_UPS`] of many packets, one after the other into `found`; how many these
+    /// are.
     ///
     /// All hashes come first: look-ups that follow each other closely wait for memory together.
-    pub fn find_each(&self, items: &[Item<'_>], found: &mut [Option<Found>; LOOK_UPS]) {
-        let hashed = |item: &Item<'_>| {
-            let (key, side) = match item {
-                Item::Plain(segment) => FlowKey::of(&segment.endpoints()),
-                Item::Other(packet) => FlowKey::of(&packet.network.endpoints),
+    #[inline(always)]
+    pub fn find_each<'a>(
+        &self,
+        items: impl Iterator<Item = Item<'a>> + Clone,
+        found: &mut [Option<Found>; LOOK_UPS],
+    ) -> usize {
+        let mut hashes = [0; LOOK_UPS];
+        for (hash, item) in hashes.iter_mut().zip(items.clone()) {
+            if let Item::Plain(segment) = item {
+                *hash = self.hasher.hash_one(Sought::Plain(segment.ends.sorted().0));
+            }
+        }
+        let mut count = 0;
+        for ((found, hash), item) in found.iter_mut().zip(hashes).zip(items) {
+            count += 1;
+            *found = match item {
+                Item::Plain(segment) => {
+                    let (ends, side) = segment.ends.sorted();
+                    self.lookup_plain(ends, hash).map(|flow| Found { flow, side })
+                }
+                Item::Other(packet) => self.find(&packet.network),
             };
-            (key, side, self.hasher.hash_one(key))
-        };
-        let mut wanted = [(FlowKey::default(), Side::Low, 0); LOOK_UPS];
-        for (item, wanted) in items.iter().zip(&mut wanted) {
-            *wanted = hashed(item);
         }
-        for ((key, side, hash), found) in wanted.iter().take(items.len()).zip(found) {
-            *found = self.lookup_hashed(key, *hash).map(|flow| Found { flow, side: *side });
-        }
+        count
     }
 
-    fn lookup(&self, key: &FlowKey) -> Option<u32> {
-        self.lookup_hashed(key, self.hasher.hash_one(key))
+    fn lookup(&self, sought: &Sought) -> Option<u32> {
+        let hash = self.hasher.hash_one(sought);
+        match sought {
+            Sought::Plain(ends) => self.lookup_plain(*ends, hash),
+            Sought::Other(key) => self.others.find(hash, |known| known.0 == *key).map(|known| known.1),
+        }
     }
 
     #[inline(always)]
-    fn lookup_hashed(&self, key: &FlowKey, hash: u64) -> Option<u32> {
-        self.index.find(hash, |&flow| self.keys[flow as usize] == *key).copied()
+    fn lookup_plain(&self, ends: Ends, hash: u64) -> Option<u32> {
+        self.plain.find(hash, |known| known.ends() == ends).map(|known| known.flow)
     }
 
     #[cold]
     #[inline(never)]
     fn open(&mut self, key: FlowKey, side: Side, source: u32) -> Option<u32> {
-        let number = self.keys.len() as u32;
+        let number = self.length;
         if number >= self.max_flows {
             return None;
         }
@@ -249,9 +276,9 @@ impl FlowTable {
             self.groups.push(Group::default());
         }
         self.group_mut(number).open(Flow::new(key, side, source));
-        self.keys.push(key);
+        self.length += 1;
         self.forget_ends(&key);
-        self.register(key, number);
+        self.register(&key.sought(), number);
         Some(number)
     }
 
@@ -264,16 +291,26 @@ impl FlowTable {
         }
     }
 
-    /// Make `number` the flow of `key`, in place of an older one if there is.
-    fn register(&mut self, key: FlowKey, number: u32) {
-        let Self { index, hasher, keys, .. } = self;
-        let key_of = |flow: u32| keys[flow as usize];
-        let hash = hasher.hash_one(key);
-        match index.find_mut(hash, |&flow| key_of(flow) == key) {
-            Some(entry) => *entry = number,
-            None => {
-                index.insert_unique(hash, number, |&flow| hasher.hash_one(key_of(flow)));
-            }
+    /// Make `number` the flow that is found, in place of an older one if there is.
+    fn register(&mut self, sought: &Sought, number: u32) {
+        let Self { plain, others, hasher, .. } = self;
+        let hash = hasher.hash_one(sought);
+        match *sought {
+            Sought::Plain(ends) => match plain.find_mut(hash, |known| known.ends() == ends) {
+                Some(known) => known.flow = number,
+                None => {
+                    let Ends { addresses, ports } = ends;
+                    let hash_of = |known: &PlainFlow| hasher.hash_one(Sought::Plain(known.ends()));
+                    plain.insert_unique(hash, PlainFlow { addresses, ports, flow: number }, hash_of);
+                }
+            },
+            Sought::Other(key) => match others.find_mut(hash, |known| known.0 == key) {
+                Some(known) => known.1 = number,
+                None => {
+                    let hash_of = |known: &(FlowKey, u32)| hasher.hash_one(Sought::Other(known.0));
+                    others.insert_unique(hash, (key, number), hash_of);
+                }
+            },
         }
     }
 }
