@@ -8,8 +8,9 @@
 
 use crate::seq::SeqNumber;
 
-/// Nodes of all pools together: 48 MiB. What would need more is not watched.
-pub const MAX_NODES: u32 = (48 << 20) / size_of::<Node>() as u32;
+/// Nodes of all pools together: 24 MiB, enough for 3,000,000 numbers, of 4 GB in flight. What would need
+/// more is not watched.
+pub const MAX_NODES: u32 = (24 << 20) / size_of::<Node>() as u32;
 
 /// Nodes that a packet can need: for the number behind it, and for its timestamp.
 pub const NODES_PER_PACKET: u32 = 2;
