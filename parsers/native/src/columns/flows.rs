@@ -1,5 +1,6 @@
 //! The table of flows.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -14,6 +15,7 @@ use crate::flow::delivery::{Counted, Delivery, Numbers};
 use crate::flow::key::{Notation, Side, address_text};
 use crate::flow::laid_out::LaidOut;
 use crate::flow::rtt::{RttRange, RttStatistics, Sketch};
+use crate::flow::tcp::round_trips::Measured;
 use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tcp::{Connection, Half};
 use crate::flow::tfrc::Summary;
@@ -37,6 +39,8 @@ pub(super) struct FlowRow<'a> {
     pub(super) side: Side,
     pub(super) direction: &'a Direction,
     pub(super) half: Option<&'a Half>,
+    /// What its samples come to.
+    round_trips: Option<Cow<'a, Measured>>,
     pub(super) connection: Option<&'a Connection>,
     /// Where the capture was taken, and how sure that is.
     pub(super) tap: Option<(Vantage, f64)>,
@@ -55,12 +59,14 @@ impl<'a> FlowRow<'a> {
         let is_cut = direction.cut_packets > 0;
         let read = connection.filter(|tcp| tcp.was_seen() && !is_cut);
         let half = read.map(|tcp| tcp.half(side));
+        let round_trips = half.map(|half| half.round_trips.measured());
         let source = analysis.sources.get(flow.source as usize);
         let notation = source.map(SourceSummary::notation).unwrap_or_default();
         let tap = analysis
             .vantage(flow, side)
             .filter(|_| read.is_some() || flow.tcp.is_none() && flow.has_vantage());
-        Self { analysis, number: index + first_flow, notation, flow, side, direction, half, connection, tap }
+        let number = index + first_flow;
+        Self { analysis, number, notation, flow, side, direction, half, round_trips, connection, tap }
     }
 
     pub(super) fn direction_name(&self) -> &'static str {
@@ -160,9 +166,9 @@ impl<'a> FlowRow<'a> {
     }
 
     /// RTT of this direction's packets by their acknowledgement.
-    pub(super) fn rtt(&self) -> Option<(&'a RttStatistics, &'a Sketch)> {
-        match (self.half, self.dccp()) {
-            (Some(half), _) => Some((&half.rtt, &half.rtt_sketch)),
+    pub(super) fn rtt(&self) -> Option<(&RttStatistics, &Sketch)> {
+        match (&self.round_trips, self.dccp()) {
+            (Some(measured), _) => Some((&measured.by_ack, &measured.sketch)),
             (None, Some(dccp)) => {
                 let half = dccp.half(self.side);
                 Some((&half.rtt, &half.rtt_sketch))
@@ -182,8 +188,9 @@ impl<'a> FlowRow<'a> {
         Some(found.clamp(rtt.range.min_ms()?, rtt.range.max_ms()?))
     }
 
-    pub(super) fn timestamp_rtt(&self) -> Option<&'a RttRange> {
-        self.half.filter(|half| half.has_timestamps).map(|half| &half.timestamp_rtt)
+    pub(super) fn timestamp_rtt(&self) -> Option<&RttRange> {
+        self.half.filter(|half| half.has_timestamps)?;
+        self.round_trips.as_ref().map(|measured| &measured.by_echo)
     }
 
     pub(super) fn handshake_rtt_ms(&self) -> Option<f64> {

@@ -90,7 +90,7 @@ impl Backlog {
         if self.in_use >= (flows.len() / FLOWS_PER_BUFFER).clamp(FEW_BUFFERS, MAX_BUFFERS) {
             self.settle_all(flows);
         }
-        let mut buffer = self.spare.pop().unwrap_or_else(Buffer::new);
+        let mut buffer = self.spare.pop().unwrap_or_default();
         self.in_use += 1;
         buffer.begin(time_ns, first);
         flows.group_mut(flow).begin_buffer(buffer);

@@ -167,7 +167,8 @@ impl Half {
     pub(super) fn path_ns(&self) -> Option<i64> {
         let handshake_ns = i64::from(self.handshake_us.1) * 1_000;
         let repair_ns = self.unseen().and_then(|unseen| unseen.repair.smoothed_ns());
-        let known = [handshake_ns, self.timer.smoothed_ns().unwrap_or(0), repair_ns.unwrap_or(0)];
+        let known =
+            [handshake_ns, self.round_trips.timer().smoothed_ns().unwrap_or(0), repair_ns.unwrap_or(0)];
         let longest_ns = known.into_iter().fold(0, i64::max);
         (longest_ns > 0).then_some(longest_ns)
     }
@@ -176,7 +177,7 @@ impl Half {
     /// SACK nothing else does it that is not an answer, and no timeout is below a round trip (RFC 6298
     /// equation 2.3), so that this is enough where the capture sees the sender's silence.
     fn soonest_timeout_ns(&self, near_ns: i64) -> i64 {
-        let usual_ns = self.timer.timeout_ns() / 10 * 7;
+        let usual_ns = self.round_trips.timer().timeout_ns() / 10 * 7;
         match self.path_ns() {
             Some(path_ns) if self.refuses_sack && near_ns < path_ns / 4 => usual_ns.min(path_ns),
             _ => usual_ns,
@@ -185,7 +186,8 @@ impl Half {
 
     fn class_of_retransmission(&mut self, placed: &Placed, now_ns: i64, pool: &Pool) -> (Class, Evidence) {
         let near_ns = i64::from(self.handshake_us.0) * 1_000;
-        let Self { timer, next, acknowledged, progress_ns, refuses_sack, ref outstanding, .. } = *self;
+        let timer = self.round_trips.timer();
+        let Self { next, acknowledged, progress_ns, refuses_sack, ref outstanding, .. } = *self;
         let timeout_ns = self.soonest_timeout_ns(near_ns);
         let newest_ns = outstanding.newest_ns(pool);
         let oldest_ns = outstanding.oldest_ns(pool);

@@ -8,14 +8,13 @@ use super::ecn::Ecn;
 use super::flight::Flight;
 use super::loss_events::LossEvents;
 use super::order::{Age, Order};
+use super::round_trips::RoundTrips;
 use super::rounds::{Close, Repair, Round, Rounds};
-use super::timer::Timer;
 use super::trouble::{Oddities, Tally, Trouble};
 use super::unseen::Unseen;
 use super::window::Windows;
 use super::{Outcome, Segment};
 use crate::event::TcpFlags;
-use crate::flow::rtt::{RttRange, RttStatistics, Sketch};
 use crate::flow::sendings::{Pool, Sendings};
 use crate::seq::{SeqNumber, Unwrapper};
 
@@ -71,8 +70,6 @@ pub struct Half {
     timestamps: Sendings,
     /// The newest timestamp value of data, and the newest echo beside it.
     pub(super) last_stamp: Option<(u32, u32)>,
-    /// The retransmission timer that the RTT makes.
-    pub(super) timer: Timer,
     /// From the capture point to this side and back, and over the whole path, by the handshake.
     pub(super) handshake_us: (u32, u32),
     /// In which order this side sent its packets.
@@ -111,12 +108,8 @@ pub struct Half {
     pub unique_bytes: u64,
     /// Duplicate acknowledgements that this side sent.
     pub duplicate_acks: u32,
-    /// RTT of this side's data, by Karn's rule.
-    pub rtt: RttStatistics,
-    /// Its percentiles.
-    pub rtt_sketch: Sketch,
-    /// RTT of this side's data, by timestamp echo.
-    pub timestamp_rtt: RttRange,
+    /// RTT of this side's data.
+    pub round_trips: RoundTrips,
     /// Whether any segment carried a timestamp.
     pub has_timestamps: bool,
     /// Segments whose RTT was not looked for because too many were outstanding.
@@ -432,16 +425,14 @@ impl Half {
             return None;
         }
         let rtt_ns = elapsed(sent_ns?, time_ns)?;
-        self.timer.note(rtt_ns);
-        self.rtt.add(rtt_ns);
-        self.rtt_sketch.add(rtt_ns);
+        self.round_trips.add_ack(rtt_ns);
         Some(rtt_ns)
     }
 
     /// Whether an RTT is so much above the smallest that a delayed-acknowledgement timer fits between.
     #[inline(always)]
     fn is_late(&self, rtt_ns: u64) -> bool {
-        rtt_ns >= self.rtt.range.min_ns().saturating_add(DELAYED_ACK_NS)
+        rtt_ns >= self.round_trips.min_ns().saturating_add(DELAYED_ACK_NS)
     }
 
     /// Everything outstanding, `bytes`, was acknowledged late: whether by a receiver that waited for
@@ -490,7 +481,7 @@ impl Half {
     fn on_echo(&mut self, echo: u32, time_ns: i64, pool: &mut Pool) -> Option<u64> {
         let sent_ns = self.timestamps.pop_through(echo, pool)?;
         let rtt_ns = elapsed(sent_ns, time_ns)?;
-        self.timestamp_rtt.add(rtt_ns);
+        self.round_trips.add_echo(rtt_ns);
         Some(rtt_ns)
     }
 }

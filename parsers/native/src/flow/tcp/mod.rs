@@ -23,6 +23,7 @@ mod lengths;
 mod loss_events;
 mod order;
 mod placing;
+pub mod round_trips;
 mod rounds;
 mod sacks;
 mod scoreboard;

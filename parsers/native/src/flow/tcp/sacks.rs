@@ -63,11 +63,10 @@ impl Half {
     /// An acknowledgement of `acknowledger` that comes sooner than this after a packet is not for it: half
     /// of the shortest way to it and back that was seen, be it of data or of the SYN. 0 if none is known.
     fn soonest_answer_ns(&self, acknowledger: &Half) -> i64 {
-        let range = &self.rtt.range;
-        if range.count() < ENOUGH_SAMPLES {
+        if self.round_trips.count() < ENOUGH_SAMPLES {
             return 0;
         }
-        let shortest_ns = i64::try_from(range.min_ns()).unwrap_or(i64::MAX);
+        let shortest_ns = i64::try_from(self.round_trips.min_ns()).unwrap_or(i64::MAX);
         let of_syn_ns = Some(i64::from(acknowledger.handshake_us.0) * 1_000).filter(|&syn_ns| syn_ns > 0);
         of_syn_ns.map_or(shortest_ns, |syn_ns| syn_ns.min(shortest_ns)) / 2
     }

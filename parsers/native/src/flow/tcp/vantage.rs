@@ -150,9 +150,9 @@ impl Connection {
     fn add_turnaround(&self, side: Side, signs: &mut Signs) {
         let half = self.half(side);
         let path_us = half.handshake_us.1;
-        let Some(shortest_ms) =
-            half.rtt.range.min_ms().filter(|_| half.rtt.range.count() > MIN_LOSSES.into())
-        else {
+        let measured = half.round_trips.measured();
+        let range = &measured.by_ack.range;
+        let Some(shortest_ms) = range.min_ms().filter(|_| range.count() > MIN_LOSSES.into()) else {
             return;
         };
         if path_us < MIN_PATH_US {

@@ -159,7 +159,8 @@ mod tests {
             "(tos 0x0, ttl 64, id 2, offset 0, flags [none], proto TCP (6), length 1052, bad cksum 0 (->5fd6)!)",
         );
         assert_eq!((header.total, header.payload()), (Some(1052), Some(1032)));
-        let (header, _) = header_of("(tos 0xbb,CE, ttl 64, id 2, offset 0, flags [none], proto TCP (6), length 60)");
+        let (header, _) =
+            header_of("(tos 0xbb,CE, ttl 64, id 2, offset 0, flags [none], proto TCP (6), length 60)");
         assert_eq!((header.dscp, header.ecn), (Some(46), 3));
         let (header, _) = header_of("(tos 0x0, id 7, offset 1480, flags [+], proto UDP (17), length 1500)");
         assert_eq!(header.fragment, Some(Fragment { id: 7, offset: 1480 }));
