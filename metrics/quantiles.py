@@ -48,6 +48,5 @@ def outline(frame: pl.DataFrame, by: tuple[str, ...], value: str, most: int) -> 
         .agg(pl.exclude(*by, "_stretch").gather(extremes))
         .drop("_stretch")
         .explode([name for name in frame.columns if name not in by])
-        .select(frame.columns)
-        .cast(dict(frame.schema))
+        .select(pl.col(name).cast(kind) for name, kind in frame.schema.items())
     )
