@@ -90,7 +90,7 @@ impl Backlog {
         if self.in_use >= (flows.len() / FLOWS_PER_BUFFER).clamp(FEW_BUFFERS, MAX_BUFFERS) {
             self.settle_all(flows);
         }
-        let mut buffer = self.spare.pop().unwrap_or_default();
+        let mut buffer = self.spare.pop().unwrap_or_else(Buffer::with_room);
         self.in_use += 1;
         buffer.begin(time_ns, first);
         flows.group_mut(flow).begin_buffer(buffer);
@@ -135,5 +135,32 @@ fn settle_each(groups: &Mutex<IterMut<'_, Group>>) {
     let next = || groups.lock().unwrap_or_else(PoisonError::into_inner).next();
     while let Some(group) = next() {
         group.settle();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Tcp, TcpFlags};
+    use crate::flow::group::BUFFER;
+    use crate::plain::{Ends, PlainSegment};
+
+    #[test]
+    fn test_every_buffer_is_filled_before_the_next_one_begins() {
+        let (mut backlog, mut flows) = (Backlog::default(), FlowTable::new(10));
+        let tcp = Tcp { flags: TcpFlags(TcpFlags::ACK), ..Tcp::default() };
+        let ends = Ends { addresses: 1 << 32 | 2, ports: 3 << 16 | 4 };
+        let segment = PlainSegment { number: 1, wire_bytes: 54, ends, tcp, ..PlainSegment::default() };
+        let found = flows.find_or_open_plain(&segment, 0).unwrap();
+        // Those that are new, and those that were used before.
+        for _ in 0..2 {
+            for packets in 0..=BUFFER {
+                assert_eq!(backlog.in_use, packets.div_ceil(BUFFER));
+                assert!(backlog.set_aside(Item::Plain(&segment), found, &Asides::default(), &mut flows));
+            }
+            assert_eq!(backlog.in_use, 2);
+            backlog.settle_all(&mut flows);
+        }
+        assert_eq!(flows.get(found.flow).direction(found.side).packets, 2 * (BUFFER as u64 + 1));
     }
 }

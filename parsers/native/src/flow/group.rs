@@ -16,7 +16,7 @@ const FLOWS: usize = 1 << GROUP_BITS;
 pub const BUFFER: usize = 64;
 
 /// Packets that wait, in order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Buffer {
     /// When the first one was seen.
     since_ns: i64,
@@ -24,8 +24,11 @@ pub struct Buffer {
 }
 
 impl Buffer {
+    /// Room for none.
+    const NONE: Self = Self { since_ns: 0, packets: Vec::new() };
+
     /// Room for [`BUFFER`] packets.
-    pub fn new() -> Self {
+    pub fn with_room() -> Self {
         Self { since_ns: 0, packets: Vec::with_capacity(BUFFER) }
     }
 
@@ -74,7 +77,7 @@ impl Default for Group {
             flows: Vec::with_capacity(FLOWS),
             pool: Pool::with_room(0),
             full: Vec::new(),
-            filling: Buffer::default(),
+            filling: Buffer::NONE,
             sacks: Vec::new(),
         }
     }
@@ -163,7 +166,7 @@ impl Group {
     /// Give up the buffers, which must be empty.
     pub fn give_up_buffers(&mut self, spare: &mut Vec<Buffer>) {
         spare.append(&mut self.full);
-        let filling = std::mem::take(&mut self.filling);
+        let filling = std::mem::replace(&mut self.filling, Buffer::NONE);
         if filling.has_room() {
             spare.push(filling);
         }
@@ -204,10 +207,10 @@ mod tests {
     #[test]
     fn test_a_buffer_holds_packets_of_four_seconds_from_its_first() {
         let packet = waiting(0, 0).unwrap();
-        let mut buffer = Buffer::new();
+        let mut buffer = Buffer::with_room();
         buffer.begin(i64::MAX - 5, packet);
         assert!(buffer.push(i64::MAX, packet) && !buffer.push(i64::MAX - 6, packet));
-        let mut buffer = Buffer::new();
+        let mut buffer = Buffer::with_room();
         buffer.begin(-3, packet);
         let last_ns = -3 + i64::from(u32::MAX);
         assert!(buffer.push(last_ns, packet) && !buffer.push(last_ns + 1, packet));
