@@ -3,7 +3,6 @@
 use crate::asides::Asides;
 use crate::event::Packet;
 use crate::plain::PlainSegment;
-use crate::text::Next;
 
 /// A packet of a batch.
 #[derive(Clone, Copy, Debug)]
@@ -97,16 +96,6 @@ impl Batch {
             self.others.push(Packet::default());
         }
         (&mut self.others[self.others_length], &mut self.asides)
-    }
-
-    /// Both, for a text; None if there is no room.
-    #[inline]
-    pub fn next_of_text(&mut self) -> Option<Next<'_>> {
-        if self.others_length == self.others.len() {
-            self.others.push(Packet::default());
-        }
-        let plain = self.segments.get_mut(self.length)?;
-        Some(Next { plain, packet: &mut self.others[self.others_length] })
     }
 
     /// Add what was written to [`Batch::next_other`].

@@ -14,15 +14,14 @@ use crate::batch::Batch;
 use crate::capture::{Capture, LinkType, Record, Records};
 use crate::documents::Document;
 use crate::error::{Problem, ProblemKind, ReadError};
-use crate::event::{Endpoints, Family, Sack};
+use crate::event::{Endpoints, Family};
 use crate::filter::{Compiler, Program};
 use crate::flow::key::address_text;
 use crate::input::{Input, Progress};
 use crate::samples::VariableSample;
 use crate::source::{InputFormat, Source};
 use crate::summary::SourceSummary;
-use crate::text::sacks::has_blocks;
-use crate::text::{Given, TextTrace};
+use crate::text::TextTrace;
 use crate::wire;
 
 /// Packets decoded in one go: 180 kB where all are plain, which stays in the second-level cache. With
@@ -218,24 +217,8 @@ impl Reading {
             return;
         }
         let passed_before = trace.passing.packets;
-        while let Some(next) = batch.next_of_text() {
-            match trace.next_packet(next) {
-                Ok(Some(Given::Plain)) => batch.add_plain(),
-                Ok(Some(Given::Other)) => {
-                    let (packet, asides) = batch.next_other();
-                    if has_blocks(packet) {
-                        let sack = trace.reader().take_sack().and_then(|blocks| asides.add_sack(blocks));
-                        packet.network.tcp.options.sack =
-                            sack.and_then(Sack::with_blocks).unwrap_or_default();
-                    }
-                    batch.add_other();
-                }
-                Ok(None) => break,
-                Err(error) => {
-                    self.error = Some(error);
-                    break;
-                }
-            }
+        if let Err(error) = trace.fill(batch) {
+            self.error = Some(error);
         }
         self.number += batch.len() as u64 + trace.passing.packets - passed_before;
     }

@@ -15,7 +15,7 @@ pub mod ns3;
 mod number;
 mod packets;
 mod passing;
-pub mod sacks;
+mod sacks;
 pub mod ss;
 pub mod tcpdump;
 pub mod tcpvars;
@@ -23,17 +23,18 @@ pub mod tcpvars;
 mod tests;
 
 use crate::asides::SackBlocks;
+use crate::batch::Batch;
 use crate::capture::{Interface, LinkType};
 use crate::error::{ProblemKind, ReadError};
-use crate::event::{Address, Packet};
+use crate::event::{Address, Packet, Sack};
 use crate::flow::key::Notation;
 use crate::input::Input;
-use crate::plain::PlainSegment;
 use crate::samples::VariableSample;
 pub use complaints::Complaints;
 use lines::{Line, Lines};
 pub use names::Names;
 pub use passing::{Passing, PassingCounts};
+use sacks::has_blocks;
 
 /// Bytes of a text that are looked at to recognise its format.
 const DETECT_BYTES: usize = 64 * 1024;
@@ -67,25 +68,6 @@ pub struct Usual {
     pub lines: u64,
     /// Their bytes, with their ends.
     pub bytes: usize,
-    /// What the last one filled.
-    pub given: Option<Given>,
-}
-
-/// Where a packet is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Given {
-    /// To [`Next::plain`].
-    Plain,
-    /// To [`Next::packet`].
-    Other,
-}
-
-/// Room for the next packet, whatever it is.
-pub struct Next<'a> {
-    /// If it is plain.
-    pub plain: &'a mut PlainSegment,
-    /// If it is not, or nobody looked.
-    pub packet: &'a mut Packet,
 }
 
 /// A format of text traces.
@@ -94,17 +76,17 @@ pub trait LineFormat: Send {
     /// it stands on (the first, if two); `packet` holds anything before and is to be set whole.
     fn read(&mut self, number: u64, line: &[u8], packet: &mut Packet) -> Outcome;
 
-    /// Read lines of the usual form from the beginning of `window`, up to the first that gives a
-    /// packet; `first` is its number if it is the first. What a format does not read here it has to
-    /// leave as it is for [`LineFormat::read`]: both must come to the same.
+    /// Read lines of the usual form from the beginning of `window` into `batch`, as long as there is room
+    /// for their packets; `first` is the number of the first one. What a format does not read here it has
+    /// to leave as it is for [`LineFormat::read`]: both must come to the same.
     fn read_usual(
         &mut self,
         first: u64,
         window: &[u8],
-        next: Next<'_>,
+        batch: &mut Batch,
         passing: &mut PassingCounts,
     ) -> Usual {
-        let _ = (first, window, next, passing);
+        let _ = (first, window, batch, passing);
         Usual::default()
     }
 
@@ -311,47 +293,52 @@ impl TextTrace {
         self.reader.places().iter().map(|name| Interface::named(name, LinkType::None)).collect()
     }
 
-    /// Write the next packet to `next`; None at the end.
-    #[inline]
-    pub fn next_packet(&mut self, next: Next<'_>) -> Result<Option<Given>, ReadError> {
-        let Next { plain, packet } = next;
-        while !self.ended {
+    /// Read packets into `batch` until it is full; fewer only at the end.
+    pub fn fill(&mut self, batch: &mut Batch) -> Result<(), ReadError> {
+        while !batch.is_full() && !self.ended {
             let first = self.lines.number() + 1;
-            let next = Next { plain: &mut *plain, packet: &mut *packet };
-            let usual = self.reader.read_usual(first, self.lines.window(), next, &mut self.passing);
+            let usual = self.reader.read_usual(first, self.lines.window(), batch, &mut self.passing);
             self.lines.pass(usual.lines, usual.bytes);
-            if let Some(given) = usual.given {
-                self.passing.on_given(match given {
-                    Given::Plain => plain.time_ns,
-                    Given::Other => packet.time_ns,
-                });
-                return Ok(usual.given);
-            }
-            let number = self.lines.number() + 1;
-            let outcome = match self.lines.next()? {
-                Line::Text(line) => self.reader.read(number, line, packet),
-                Line::TooLong => Outcome::Wrong(lines::TOO_LONG),
-                Line::End => {
-                    self.ended = true;
-                    break;
-                }
-            };
-            match outcome {
-                Outcome::Packet => {
-                    self.passing.on_given(packet.time_ns);
-                    return Ok(Some(Given::Other));
-                }
-                Outcome::Passing(passing) => self.passing.count(passing),
-                Outcome::Held => {}
-                Outcome::Other => self.other_lines += 1,
-                Outcome::Wrong(expected) => self.complaints.add(number, expected),
+            if !batch.is_full() {
+                self.read_line(batch)?;
             }
         }
-        let is_given = self.reader.finish(packet);
-        if is_given {
-            self.passing.on_given(packet.time_ns);
+        while self.ended && !batch.is_full() && self.reader.finish(batch.next_other().0) {
+            self.give(batch);
         }
-        Ok(is_given.then_some(Given::Other))
+        Ok(())
+    }
+
+    /// Read the next line, whatever it is.
+    fn read_line(&mut self, batch: &mut Batch) -> Result<(), ReadError> {
+        let number = self.lines.number() + 1;
+        let outcome = match self.lines.next()? {
+            Line::Text(line) => self.reader.read(number, line, batch.next_other().0),
+            Line::TooLong => Outcome::Wrong(lines::TOO_LONG),
+            Line::End => {
+                self.ended = true;
+                return Ok(());
+            }
+        };
+        match outcome {
+            Outcome::Packet => self.give(batch),
+            Outcome::Passing(passing) => self.passing.count(passing),
+            Outcome::Held => {}
+            Outcome::Other => self.other_lines += 1,
+            Outcome::Wrong(expected) => self.complaints.add(number, expected),
+        }
+        Ok(())
+    }
+
+    /// Add the packet that the format has filled, with its SACK blocks.
+    fn give(&mut self, batch: &mut Batch) {
+        let (packet, asides) = batch.next_other();
+        self.passing.on_given(packet.time_ns);
+        if has_blocks(packet) {
+            let sack = self.reader.take_sack().and_then(|blocks| asides.add_sack(blocks));
+            packet.network.tcp.options.sack = sack.and_then(Sack::with_blocks).unwrap_or_default();
+        }
+        batch.add_other();
     }
 }
 

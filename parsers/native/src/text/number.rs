@@ -55,20 +55,33 @@ fn with_exponent(text: &[u8]) -> Option<i64> {
     (ns.abs() < 9e18).then_some(ns as i64)
 }
 
-/// The digits that eight bytes begin with: their value and how many they are. One step for all of them:
-/// where a number ends is nothing that a processor can foresee.
+/// What so many digits more make of a number.
+pub const POWERS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
+
+/// The digits that eight bytes begin with: their value, which means nothing without any, and how many
+/// they are. One step for all of them: where a number ends is nothing that a processor can foresee.
 #[inline(always)]
 pub fn leading_digits(bytes: &[u8; 8]) -> (u64, usize) {
-    let digits = u64::from_le_bytes(*bytes) ^ 0x3030_3030_3030_3030;
+    let count = digit_count(bytes);
+    // The digits to the end, with zeros before them. Then each product has a digit and ten times the one
+    // before it, next to each other, in the upper half; and likewise with pairs and fours.
+    let digits = (u64::from_le_bytes(*bytes) ^ ZEROS).wrapping_shl(64 - 8 * count as u32);
+    let pairs = digits.wrapping_mul(10 * 256 + 1) >> 8 & 0x00ff_00ff_00ff_00ff;
+    let fours = pairs.wrapping_mul((100 << 16) + 1) >> 16 & 0x0000_ffff_0000_ffff;
+    (fours.wrapping_mul((10_000 << 32) + 1) >> 32, count)
+}
+
+/// How many digits eight bytes begin with.
+#[inline(always)]
+pub fn digit_count(bytes: &[u8; 8]) -> usize {
+    let digits = u64::from_le_bytes(*bytes) ^ ZEROS;
     // A byte above 9 gets its highest bit, and what it carries changes only those behind it.
     let others = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
-    let count = (others.trailing_zeros() / 8) as usize;
-    // The digits to the end, with zeros before them; then neighbours, pairs and fours are joined.
-    let digits = digits.checked_shl(64 - 8 * count as u32).unwrap_or(0);
-    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
-    let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
-    (fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff, count)
+    (others.trailing_zeros() / 8) as usize
 }
+
+/// Eight digits 0.
+const ZEROS: u64 = 0x3030_3030_3030_3030;
 
 /// A decimal number without sign.
 #[inline]

@@ -9,17 +9,17 @@ use proptest::prelude::*;
 
 /// One line, read as it is in the middle of a text.
 pub fn read_line(reader: &mut dyn LineFormat, number: u64, line: &[u8], packet: &mut Packet) -> Outcome {
-    let window = [line, b"\n"].concat();
-    let mut plain = PlainSegment::default();
-    let next = Next { plain: &mut plain, packet: &mut *packet };
-    match reader.read_usual(number, &window, next, &mut PassingCounts::default()) {
-        Usual { given: Some(Given::Plain), .. } => {
-            *packet = plain.to_packet();
+    // Behind it as much as a format wants to see.
+    let window = [line, b"\n".repeat(1024).as_slice()].concat();
+    let mut batch = Batch::new(1);
+    let usual = reader.read_usual(number, &window, &mut batch, &mut PassingCounts::default());
+    match (batch.items().next(), usual.lines) {
+        (Some(item), _) => {
+            *packet = item.to_packet();
             Outcome::Packet
         }
-        Usual { given: Some(Given::Other), .. } => Outcome::Packet,
-        Usual { lines: 1, .. } => Outcome::Held,
-        _ => reader.read(number, line.strip_suffix(b"\r").unwrap_or(line), packet),
+        (None, 1) => Outcome::Held,
+        (None, _) => reader.read(number, line.strip_suffix(b"\r").unwrap_or(line), packet),
     }
 }
 
@@ -39,6 +39,16 @@ pub fn packets_of<'a>(reader: &mut dyn LineFormat, lines: impl IntoIterator<Item
     packets
 }
 
+/// All of a packet, with its SACK blocks instead of where they are.
+fn shown(packet: &Packet, blocks: &[(u32, u32)]) -> String {
+    let mut packet = *packet;
+    let sack = &mut packet.network.tcp.options.sack;
+    if *sack == Sack::PRINTED || sack.blocks().is_some() {
+        *sack = Sack::NONE;
+    }
+    format!("{packet:?} {blocks:?}")
+}
+
 /// Packets, lines that are wrong and others, and remarks.
 type Told = (Vec<String>, u64, u64, Vec<String>);
 
@@ -47,11 +57,17 @@ fn at_once(format: TextFormat, text: &[u8]) -> Told {
     let reader = Box::new(Cursor::new(text.to_vec()));
     let input = Input::from_reader(reader, u64::MAX, &Arc::new(Progress::default())).unwrap();
     let mut trace = TextTrace::of(format, input);
-    let (mut packets, mut packet) = (Vec::new(), Packet::default());
-    let mut plain = PlainSegment::default();
-    while let Some(given) = trace.next_packet(Next { plain: &mut plain, packet: &mut packet }).unwrap() {
-        let given = if given == Given::Plain { plain.to_packet() } else { packet };
-        packets.push(format!("{given:?}"));
+    let (mut packets, mut batch) = (Vec::new(), Batch::new(3));
+    while packets.is_empty() || batch.is_full() {
+        batch.clear();
+        trace.fill(&mut batch).unwrap();
+        packets.extend(batch.items().map(|item| {
+            let packet = item.to_packet();
+            shown(&packet, batch.asides().sack(packet.network.tcp.options.sack))
+        }));
+        if batch.is_empty() {
+            break;
+        }
     }
     (packets, trace.complaints.count(), trace.other_lines, trace.reader.remarks())
 }
@@ -63,14 +79,17 @@ fn one_by_one(format: TextFormat, text: &[u8]) -> Told {
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     for (number, line) in (1..).zip(text.split(|&byte| byte == b'\n')) {
         match reader.read(number, line.strip_suffix(b"\r").unwrap_or(line), &mut packet) {
-            Outcome::Packet => packets.push(format!("{packet:?}")),
+            Outcome::Packet => {
+                let blocks = has_blocks(&packet).then(|| reader.take_sack()).flatten().unwrap_or_default();
+                packets.push(shown(&packet, blocks.blocks()));
+            }
             Outcome::Other => other += 1,
             Outcome::Wrong(_) => wrong += 1,
             Outcome::Held | Outcome::Passing(_) => {}
         }
     }
     while reader.finish(&mut packet) {
-        packets.push(format!("{packet:?}"));
+        packets.push(shown(&packet, &[]));
     }
     (packets, wrong, other, reader.remarks())
 }
@@ -86,12 +105,22 @@ fn line_of(format: TextFormat, numbers: (u8, u32, u32)) -> String {
             let kind = ["tcp", "ack", "cbr", "tcpFriend"][usize::from(letter as u8 >> 2) % 4];
             format!("{letter} {time} {node} 0 {kind} 1040 ------- 2 {node}.0 5.0 {second} {first}\n")
         }
-        _ => format!(
-            "1700000{}.{:06} IP 10.0.0.{node}.5000 > 192.0.2.1.80: Flags [.], seq {second}:{first}, ack 1, \
-             win 502, options [nop,nop,TS val {first} ecr {second}], length 1448\n",
-            100 + u32::from(letter),
-            first % 1_000_000
-        ),
+        _ => {
+            let blocks: String =
+                (0..letter % 6).map(|at| format!("{{{first}:{}}}", second / (u32::from(at) + 1))).collect();
+            let options = match letter % 4 {
+                0 => format!("TS val {first} ecr {second}"),
+                1 => format!("TS val {first} ecr {second},nop,nop,sack {node} {blocks}"),
+                2 => format!("sack {node} {blocks}"),
+                _ => "sack 1 {1:2},eol".to_owned(),
+            };
+            format!(
+                "1700000{}.{:06} IP 10.0.0.{node}.5000 > 192.0.2.1.80: Flags [.], seq {second}:{first}, ack 1, \
+                 win 502, options [nop,nop,{options}], length 1448\n",
+                100 + u32::from(letter),
+                first % 1_000_000
+            )
+        }
     }
 }
 

@@ -26,7 +26,8 @@ mod waiting;
 mod wired;
 mod wireless;
 
-use super::{Given, LineFormat, Names, Next, Outcome, Passing, PassingCounts, Usual};
+use super::{LineFormat, Names, Outcome, Passing, PassingCounts, Usual};
+use crate::batch::Batch;
 use crate::event::{Event, NodeLayer, Packet, PathPoint};
 use crate::samples::VariableSample;
 use fields::Fields;
@@ -75,11 +76,12 @@ impl LineFormat for Ns2 {
         &mut self,
         first: u64,
         window: &[u8],
-        next: Next<'_>,
+        batch: &mut Batch,
         passing: &mut PassingCounts,
     ) -> Usual {
         let mut usual = Usual::default();
-        while let Some(line) = window.get(usual.bytes..).and_then(plain::Line::first_of)
+        while !batch.is_full()
+            && let Some(line) = window.get(usual.bytes..).and_then(plain::Line::first_of)
             && let Some(route) = self.plain.find(&line)
         {
             if let Some(it) = self.passing(route, &line) {
@@ -88,19 +90,21 @@ impl LineFormat for Ns2 {
                 if self.plain.fill(route, &line, &mut self.seen).is_none() {
                     break;
                 }
-                match self.take(first + usual.lines, next.packet) {
+                let (packet, _) = batch.next_other();
+                match self.take(first + usual.lines, packet) {
                     Outcome::Passing(it) => {
                         self.plain.remember(route, &line, it);
                         passing.count(it);
                     }
-                    outcome => usual.given = (outcome == Outcome::Packet).then_some(Given::Other),
+                    Outcome::Packet => {
+                        passing.on_given(packet.time_ns);
+                        batch.add_other();
+                    }
+                    _ => {}
                 }
             }
             usual.lines += 1;
             usual.bytes += line.bytes;
-            if usual.given.is_some() {
-                break;
-            }
         }
         usual
     }

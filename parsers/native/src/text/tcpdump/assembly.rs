@@ -7,7 +7,7 @@ use crate::event::{
 };
 use crate::flow::key::FlowKey;
 use crate::flow::tcp::Carrier;
-use crate::plain::{Ends, PlainSegment};
+use crate::plain::PlainSegment;
 
 const ENDS: &str = "expected `source > destination:` behind `IP` or `IP6`";
 const A_TCP_HEADER: &str = "expected a whole TCP header";
@@ -133,33 +133,38 @@ impl Start {
     }
 }
 
-/// Make a packet of which nothing is printed but ends and a whole TCP header, without SYN and without
-/// options but a timestamp; its time is to be set. False if a plain segment does not hold it.
+/// Whether a plain segment holds a packet of which nothing is printed but ends and a whole TCP header,
+/// without SYN and without options but a timestamp and SACK blocks, if its number is known.
+#[inline(always)]
+pub fn is_plain(known: &ends::Known, header: &tcp::Header) -> bool {
+    known.endpoints.family == Family::V4 && ipv4_bytes(header) <= u32::from(u16::MAX)
+}
+
+/// Length of such a packet.
+#[inline(always)]
+fn ipv4_bytes(header: &tcp::Header) -> u32 {
+    header.payload.unwrap_or(0).saturating_add(IPV4_HEADER + TCP_HEADER + header.options.bytes)
+}
+
+/// Make such a packet; its time and its blocks are to be set.
 #[inline(always)]
 pub fn fill_plain(
     number: u64,
-    endpoints: &Endpoints,
+    known: &ends::Known,
     header: &tcp::Header,
     numbers: Numbers,
     segment: &mut PlainSegment,
-) -> bool {
-    let (Family::V4, Some(seq), Some(payload)) = (endpoints.family, numbers.seq, header.payload) else {
-        return false;
-    };
-    let header_bytes = TCP_HEADER + header.options.bytes;
-    let Ok(bytes) = u16::try_from(payload.saturating_add(header_bytes + IPV4_HEADER)) else {
-        return false;
-    };
+) {
+    let bytes = ipv4_bytes(header);
     segment.number = number;
-    segment.ends = Ends::of(endpoints);
+    segment.ends = known.ends;
     segment.interface = 0;
-    segment.wire_bytes = u32::from(bytes);
-    segment.captured_bytes = bytes;
-    segment.header_bytes = header_bytes as u8;
-    segment.payload = payload;
-    segment.tcp = tcp_header(header, seq, numbers);
+    segment.wire_bytes = bytes;
+    segment.captured_bytes = bytes as u16;
+    segment.header_bytes = (TCP_HEADER + header.options.bytes) as u8;
+    segment.payload = header.payload.unwrap_or(0);
+    segment.tcp = tcp_header(header, numbers.seq.unwrap_or(0), numbers);
     segment.carrier = Carrier::default();
-    true
 }
 
 /// The same with room for any family and length.
@@ -205,8 +210,7 @@ fn take_tcp(
         place_in_stream(header, numbers, network);
         format.seen.no_ip_header |= network.endpoints.family == Family::V4 && network.ip_id.is_none();
         if network.tcp.options.sack == Sack::PRINTED {
-            let offset = numbers.ack.wrapping_sub(header.ack.unwrap_or(numbers.ack));
-            format.sacks.push(options::sack_blocks(text, offset));
+            format.sacks.push(options::sack_blocks(text, numbers.ack_offset(header)));
         }
     } else {
         format.seen.tcp_without_header |= !header.is_cut;

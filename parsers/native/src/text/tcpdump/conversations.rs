@@ -46,6 +46,14 @@ pub struct Numbers {
     pub ack: u32,
 }
 
+impl Numbers {
+    /// What the printed acknowledgement is behind the wire's, as are the SACK blocks.
+    #[inline]
+    pub fn ack_offset(self, header: &Header) -> u32 {
+        self.ack.wrapping_sub(header.ack.unwrap_or(self.ack))
+    }
+}
+
 /// Where a connection is remembered; holds until its generation is the older one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
@@ -128,7 +136,7 @@ impl Conversations {
 
 impl Conversation {
     /// Whether the numbers of a packet count from `bases`. `is_absolute` is what the text showed so far.
-    #[inline]
+    #[inline(always)]
     fn is_relative(
         &self,
         bases: [u32; 2],
@@ -140,13 +148,15 @@ impl Conversation {
         if !flags.has(TcpFlags::ACK) || flags.has(TcpFlags::SYN) {
             return false;
         }
-        let (mut absolute, mut relative) = (0, 0);
-        for (side, printed) in [(side as usize, header.seq), (side.other() as usize, header.ack)] {
-            if let (Some(printed), Some(expected)) = (printed, self.next[side]) {
-                absolute += distance(printed, expected);
-                relative += distance(printed.wrapping_add(bases[side]), expected);
+        if let Some(so_far) = *is_absolute {
+            let offsets = if so_far { [0; 2] } else { bases };
+            // Then the other reading is not the clear one.
+            if self.distance(offsets, side, header) <= NEAR {
+                return !so_far;
             }
         }
+        let absolute = self.distance([0; 2], side, header);
+        let relative = self.distance(bases, side, header);
         let (near, far) = (absolute.min(relative), absolute.max(relative));
         let is_clear = near <= NEAR && far >= FAR;
         // Small numbers are all near each other; of these the first that fits exactly tells.
@@ -157,8 +167,18 @@ impl Conversation {
         !is_absolute.unwrap_or(absolute < relative)
     }
 
+    /// How far the numbers of a packet are from what is expected if they count from `offsets`.
+    #[inline(always)]
+    fn distance(&self, offsets: [u32; 2], side: Side, header: &Header) -> u64 {
+        let of = |side: usize, printed: Option<u32>| match (printed, self.next[side]) {
+            (Some(printed), Some(expected)) => distance(printed.wrapping_add(offsets[side]), expected),
+            _ => 0,
+        };
+        of(side as usize, header.seq) + of(side.other() as usize, header.ack)
+    }
+
     /// Remember how far a packet of `side` brings its direction.
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, side: Side, header: &Header, numbers: Numbers) {
         let flags = header.flags;
         let is_syn = flags.has(TcpFlags::SYN);

@@ -7,13 +7,12 @@ use super::scan::{number, split_at_byte};
 use super::services;
 use crate::event::{Address, Endpoints, Family};
 use crate::flow::key::{FlowKey, Side};
+use crate::plain::Ends;
 use crate::text::Names;
 
 const TCP: u8 = 6;
-/// Ends of TCP that are remembered.
-const RECENT: usize = 128;
-/// Longer than two IPv6 addresses with ports.
-const MOST_BYTES: usize = 104;
+/// Ends of TCP that are remembered: so many that a few connections hardly ever share a slot.
+const RECENT: usize = 1024;
 
 /// One of a packet's two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,60 +52,59 @@ fn both(text: &[u8]) -> Option<(End<'_>, End<'_>, &[u8])> {
     Some((end(source)?, end(destination.strip_suffix(b":")?)?, rest))
 }
 
-/// Split behind `source > destination: ` where a TCP header of version 4 follows. Addresses in
-/// numbers have no `F`; names that do are left to [`read`].
-#[inline]
-pub fn before_flags(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let at = memchr::memchr(b'F', text.get(..MOST_BYTES).unwrap_or(text))?;
-    text.split_at_checked(at)
+/// Both ends of a TCP connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// With the protocol.
+    pub endpoints: Endpoints,
+    /// The same for a plain segment; means something with IPv4.
+    pub ends: Ends,
+    /// The end that sends.
+    pub side: Side,
+    key: FlowKey,
 }
 
-/// Both ends of a TCP connection, and what they were printed as.
-#[derive(Debug, Default)]
-struct Known {
-    text: Vec<u8>,
-    /// With the protocol.
-    endpoints: Endpoints,
-    key: FlowKey,
-    /// The end that sends; None before the first text.
-    side: Option<Side>,
-    /// Where the connection was.
-    place: Place,
-}
+/// A text, what it says, and where the connection was.
+type Remembered = (Vec<u8>, Option<Known>, Place);
 
 /// Ends that were printed lately. Most lines repeat some of them, and comparing a text costs a
 /// fraction of reading it.
 #[derive(Debug)]
-pub struct Recent(Vec<Known>);
+pub struct Recent(Vec<Remembered>);
 
 impl Default for Recent {
     fn default() -> Self {
-        Self(std::iter::repeat_with(Known::default).take(RECENT).collect())
+        Self(vec![(Vec::new(), None, Place::default()); RECENT])
     }
 }
 
 impl Recent {
-    /// The ends that `text` says, up to the blank behind them, the one that sends, and where their
-    /// connection is. None unless both are addresses with ports.
+    /// The ends that `text` says, up to the blank behind them, and where their connection is. None unless
+    /// both are addresses with ports. `hash` tells where to look: texts that share a slot are read each
+    /// time.
     #[inline(always)]
     pub fn find(
         &mut self,
         text: &[u8],
+        hash: u64,
         conversations: &mut Conversations,
-    ) -> Option<(&Endpoints, Side, Place)> {
-        let known = self.0.get_mut(slot(text))?;
-        if known.text != text {
-            known.learn(text)?;
+    ) -> Option<(&Known, Place)> {
+        let (known_text, known, place) = self.0.get_mut((hash >> 32) as usize % RECENT)?;
+        if known_text != text {
+            *known = Some(Known::read(text)?);
+            *place = Place::default();
+            known_text.clear();
+            known_text.extend_from_slice(text);
         }
-        let place = conversations.still(known.place).unwrap_or_else(|| conversations.place(known.key));
-        known.place = place;
-        Some((&known.endpoints, known.side?, place))
+        let known = known.as_ref()?;
+        *place = conversations.still(*place).unwrap_or_else(|| conversations.place(known.key));
+        Some((known, *place))
     }
 }
 
 impl Known {
     #[inline(never)]
-    fn learn(&mut self, text: &[u8]) -> Option<()> {
+    fn read(text: &[u8]) -> Option<Self> {
         let (source, destination, rest) = both(text)?;
         let is_whole = rest.is_empty() && text.ends_with(b" ") && memchr::memchr(b'\n', text).is_none();
         if !is_whole || source.family != destination.family || source.family == Family::Name {
@@ -121,24 +119,8 @@ impl Known {
             dst_port: destination.port?,
         };
         let (key, side) = FlowKey::of(&endpoints);
-        (self.endpoints, self.key, self.side) = (endpoints, key, Some(side));
-        self.place = Place::default();
-        self.text.clear();
-        self.text.extend_from_slice(text);
-        Some(())
+        Some(Self { endpoints, ends: Ends::of(&endpoints), side, key })
     }
-}
-
-/// Where to look for a text. Anybody can foresee it: texts that share a slot are read each time.
-#[inline]
-fn slot(text: &[u8]) -> usize {
-    let (words, _) = text.as_chunks();
-    let mix = |hash: u64, word: &[u8; 8]| {
-        (hash.rotate_left(5) ^ u64::from_le_bytes(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    };
-    // The last port may stand behind the last whole word.
-    let hash = words.iter().chain(text.last_chunk()).fold(0, mix);
-    (hash >> 32) as usize % RECENT
 }
 
 #[cold]

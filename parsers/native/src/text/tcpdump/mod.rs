@@ -19,24 +19,23 @@ mod stamp;
 mod tcp;
 #[cfg(test)]
 mod tests;
+mod usual;
 
 use super::sacks::PrintedBlocks;
-use super::{Given, LineFormat, Names, Next, Outcome, PassingCounts, Usual};
+use super::{LineFormat, Names, Outcome, PassingCounts, Usual};
 use crate::asides::SackBlocks;
-use crate::event::{Endpoints, Family, Packet};
+use crate::batch::Batch;
+use crate::event::{Endpoints, Family, Packet, Sack};
 use assembly::Start;
 use backlog::{Backlog, Meaning};
 use conversations::Conversations;
 use ends::Recent;
 use link::Kind;
 use stamp::{Clock, Stamp};
+use usual::Second;
 
 const A_PACKET: &str = "expected a line of tcpdump: a time, then `IP`, `IP6` or another protocol";
 const AN_IP_HEADER: &str = "expected what tcpdump -v prints of an IP header";
-
-/// Bytes of an application's words behind the length of a TCP payload, in which the line's end has to
-/// be.
-const MOST_WORDS: usize = 1024;
 
 /// Whether a line looks as if tcpdump had printed it.
 pub fn recognises(line: &[u8]) -> bool {
@@ -93,6 +92,7 @@ pub struct Tcpdump {
     recent: Recent,
     conversations: Conversations,
     clock: Clock,
+    second: Second,
     /// Sum of times that are differences for sure.
     sum_ns: i64,
     backlog: Backlog,
@@ -116,13 +116,24 @@ impl LineFormat for Tcpdump {
         &mut self,
         first: u64,
         window: &[u8],
-        next: Next<'_>,
+        batch: &mut Batch,
         _passing: &mut PassingCounts,
     ) -> Usual {
-        match self.usual(first, window, next) {
-            Some((given, bytes)) => Usual { lines: 1, bytes, given },
-            None => Usual::default(),
+        let mut usual = Usual::default();
+        while !batch.is_full()
+            && let Some(rest) = window.get(usual.bytes..)
+            && let Some(line) = usual::read(rest, &mut self.second)
+            && self.take_usual(first + usual.lines, &line, batch).is_some()
+        {
+            usual.lines += 1;
+            usual.bytes += line.bytes;
         }
+        if usual.lines > 0 {
+            self.seen.halves += u64::from(self.half.take().is_some());
+            self.seen.times = true;
+            self.seen.frames_without_length = true;
+        }
+        usual
     }
 
     fn finish(&mut self, packet: &mut Packet) -> bool {
@@ -186,38 +197,40 @@ impl LineFormat for Tcpdump {
 }
 
 impl Tcpdump {
-    /// A line with a time, addresses and a TCP header without surprises, as most are, and its length
-    /// with its end. It leaves nothing changed if it is another.
+    /// Make a packet of a line of the usual form; None, and nothing is changed, if it is not one for it.
     #[inline(always)]
-    fn usual(&mut self, number: u64, window: &[u8], next: Next<'_>) -> Option<(Option<Given>, usize)> {
-        let (stamp, rest) = stamp::usual(window).or_else(|| stamp::read(window))?;
-        let text = rest.strip_prefix(b"IP ").or_else(|| rest.strip_prefix(b"IP6 "))?;
-        let (ends, rest) = ends::before_flags(text)?;
-        let (header, rest) = tcp::usual(rest)?;
-        let words = match rest.first()? {
-            b'\n' => 0,
-            _ => memchr::memchr(b'\n', rest.get(..MOST_WORDS).unwrap_or(rest))?,
-        };
-        let bytes = window.len() - rest.len() + words + 1;
-        let (endpoints, side, place) = self.recent.find(ends, &mut self.conversations)?;
-        let numbers = self.conversations.resolve(place, side, &header);
+    fn take_usual(&mut self, number: u64, line: &usual::Line<'_>, batch: &mut Batch) -> Option<()> {
+        let usual::Line { stamp, header, .. } = line;
+        let (known, place) = self.recent.find(line.ends, line.hash, &mut self.conversations)?;
         let is_since = matches!(stamp, Stamp::Since(_));
-        let is_plain = !is_since && assembly::fill_plain(number, endpoints, &header, numbers, next.plain);
-        if !is_plain {
-            *next.packet = assembly::tcp_alone(number, endpoints, &header, numbers);
+        let is_plain = !is_since && assembly::is_plain(known, header);
+        // Blocks wait with a packet that is held back.
+        if !is_plain && !line.blocks.is_empty() {
+            return None;
         }
-        self.seen.halves += u64::from(self.half.take().is_some());
-        self.seen.times = true;
-        self.seen.frames_without_length = true;
-        self.seen.no_ip_header |= endpoints.family == Family::V4;
-        let time_ns = self.time_ns(stamp);
-        if is_plain {
-            next.plain.time_ns = time_ns;
-            return Some((Some(Given::Plain), bytes));
+        let numbers = self.conversations.resolve(place, known.side, header);
+        self.seen.no_ip_header |= known.endpoints.family == Family::V4;
+        if is_plain
+            && numbers.seq.is_some()
+            && let Some((segment, asides)) = batch.next_plain()
+        {
+            assembly::fill_plain(number, known, header, numbers, segment);
+            if !line.blocks.is_empty() {
+                let blocks = options::read_blocks(line.blocks, numbers.ack_offset(header));
+                let sack = asides.add_sack(blocks).and_then(Sack::with_blocks);
+                segment.tcp.options.sack = sack.unwrap_or_default();
+            }
+            segment.time_ns = self.time_ns(*stamp);
+            batch.add_plain();
+            return Some(());
         }
-        next.packet.time_ns = time_ns;
-        let outcome = self.give(is_since, next.packet);
-        Some(((outcome == Outcome::Packet).then_some(Given::Other), bytes))
+        let packet = batch.next_other().0;
+        *packet = assembly::tcp_alone(number, &known.endpoints, header, numbers);
+        packet.time_ns = self.time_ns(*stamp);
+        if self.give(is_since, packet) == Outcome::Packet {
+            batch.add_other();
+        }
+        Some(())
     }
 
     /// A line that a packet begins with.

@@ -7,8 +7,14 @@ use crate::text::sacks;
 
 /// RFC 7323 section 2.3: a larger shift count must be taken for 14.
 const MAX_WINDOW_SCALE: u32 = 14;
+/// Of a timestamp behind two blanks (RFC 7323 appendix A).
+pub const TIMESTAMP_BYTES: u32 = 12;
+/// Of SACK blocks behind two blanks, and of each of them (RFC 2018 section 3).
+pub const SACK_BYTES: u32 = 4;
+/// Two numbers.
+pub const BLOCK_BYTES: u32 = 8;
 /// A header is at most 60 bytes long.
-const MAX_BYTES: u32 = 40;
+pub const MAX_BYTES: u32 = 40;
 
 /// What a list of options says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,11 +37,11 @@ pub fn read<'a>(list: &'a [u8], options: &mut Options) -> &'a [u8] {
 }
 
 /// Read the list that most packets have; None for any other.
-#[inline(always)]
-pub fn timestamp_alone(list: &[u8]) -> Option<(Options, &[u8])> {
+#[inline]
+fn timestamp_alone(list: &[u8]) -> Option<(Options, &[u8])> {
     let (timestamp, rest) = two_numbers(list.strip_prefix(b"nop,nop,TS val ")?, b" ecr ")?;
     let known = TcpOptions { timestamp: Some(timestamp), ..TcpOptions::default() };
-    Some((Options { known, bytes: 12 }, rest.strip_prefix(b"]")?))
+    Some((Options { known, bytes: TIMESTAMP_BYTES }, rest.strip_prefix(b"]")?))
 }
 
 #[inline(never)]
@@ -86,12 +92,17 @@ fn one(option: &[u8], known: &mut TcpOptions) -> u32 {
     }
 }
 
-/// The blocks in the options of a header that has some; `offset` is what its acknowledgement is behind the
-/// wire's, which they are too.
+/// The blocks in the options of a header that has some; `offset` is what the printed numbers are behind
+/// the wire's.
 pub fn sack_blocks(header: &[u8], offset: u32) -> SackBlocks {
     let option = memchr::memmem::find(header, b"sack ").and_then(|at| header.get(at..)).unwrap_or_default();
     let first = memchr::memchr(b'{', option).and_then(|at| option.get(at..)).unwrap_or_default();
-    sacks::read(first, *b"{:}", offset)
+    read_blocks(first, offset)
+}
+
+/// The same from the first block on.
+pub fn read_blocks(blocks: &[u8], offset: u32) -> SackBlocks {
+    sacks::read(blocks, *b"{:}", offset)
 }
 
 #[inline(always)]

@@ -1,6 +1,6 @@
 //! Small steps along a line: each gives what it read and what is left.
 
-use crate::text::number::leading_digits;
+use crate::text::number::{POWERS, leading_digits};
 
 /// Nanoseconds of a second.
 pub const SECOND: i64 = 1_000_000_000;
@@ -31,7 +31,8 @@ pub fn long_number(text: &[u8]) -> Option<(u64, &[u8])> {
 #[inline]
 fn eight_and_more(upper: u64, text: &[u8]) -> Option<(u64, &[u8])> {
     match text.get(8..)?.first_chunk().map(leading_digits) {
-        Some((lower, digits @ 0..8)) => Some((upper * POWERS.get(digits)? + lower, text.get(8 + digits..)?)),
+        Some((_, 0)) => Some((upper, text.get(8..)?)),
+        Some((lower, digits @ 1..8)) => Some((upper * POWERS.get(digits)? + lower, text.get(8 + digits..)?)),
         _ => one_by_one(text),
     }
 }
@@ -48,9 +49,6 @@ fn one_by_one(text: &[u8]) -> Option<(u64, &[u8])> {
     }
     Some((value, text.get(length..)?)).filter(|_| length > 0)
 }
-
-/// What so many digits more make of a number.
-const POWERS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
 /// The number behind `words`, which `text` begins with.
 #[inline]

@@ -10,7 +10,7 @@
 //! | `-ttt` of versions 3 | `000019`, `1. 000019` | since the line before, in microseconds |
 
 use super::scan::{SECOND, long_number, number, trim_start};
-use crate::text::number::{TO_NS, leading_digits};
+use crate::text::number::TO_NS;
 
 /// Nanoseconds of a day.
 pub const DAY: i64 = 86_400 * SECOND;
@@ -42,16 +42,6 @@ pub fn without_number(line: &[u8]) -> &[u8] {
     }
     // Two blanks; a third one belongs to the time.
     text.get(digits..).and_then(|rest| rest.strip_prefix(b"  ")).unwrap_or(line)
-}
-
-/// `1795247606.956209 `, as -tt has printed since 2001; any other time is left to [`read`].
-#[inline(always)]
-pub fn usual(line: &[u8]) -> Option<(Stamp, &[u8])> {
-    let (upper, 8) = leading_digits(line.first_chunk()?) else { return None };
-    let [tens, ones, b'.', fraction @ ..] = line.get(8..)? else { return None };
-    let (us, 6) = leading_digits(fraction.first_chunk()?) else { return None };
-    let seconds = upper as i64 * 100 + two(*tens, *ones)?;
-    Some((Stamp::Epoch(seconds * SECOND + us as i64 * 1_000), fraction.get(6..)?.strip_prefix(b" ")?))
 }
 
 /// The time that the line begins with, and what is behind it and its blank.

@@ -8,7 +8,8 @@ use super::options::{self, Options};
 use super::scan::{number, number_after, split_at_byte, split_at_words};
 use crate::event::TcpFlags;
 
-const PSH: u16 = 0x008;
+/// Flag of a segment to be pushed to the application.
+pub const PSH: u16 = 0x008;
 
 /// A header, as far as it was printed. Sequence numbers are as printed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,57 +39,6 @@ pub fn read(text: &[u8]) -> Option<Header> {
         return fields(text);
     }
     other_forms(text)
-}
-
-/// The header that most lines have, from `Flags` on: numbers, and no options but a timestamp. Read
-/// straight through, with the same result as [`read`]; None for any other. What is behind it is the
-/// rest.
-#[inline(always)]
-pub fn usual(text: &[u8]) -> Option<(Header, &[u8])> {
-    let (flags, rest) = usual_flags(text.strip_prefix(b"Flags [")?)?;
-    let (seq, rest) = match rest.strip_prefix(b", seq ") {
-        Some(rest) => usual_sequence(rest)?,
-        None => (None, rest),
-    };
-    let (ack, rest) = number_after(rest, b", ack ")?;
-    let (window, rest) = number_after(rest, b", win ")?;
-    let (options, rest) = match rest.strip_prefix(b", options [") {
-        Some(list) => options::timestamp_alone(list)?,
-        None => (Options::default(), rest),
-    };
-    let (payload, rest) = number_after(rest, b", length ")?;
-    let header = Header {
-        is_whole: true,
-        seq,
-        ack: Some(ack),
-        flags,
-        window: u16::try_from(window).ok()?,
-        options,
-        payload: Some(payload),
-        is_cut: false,
-    };
-    Some((header, rest))
-}
-
-/// Flags of data and acknowledgements.
-#[inline]
-fn usual_flags(text: &[u8]) -> Option<(TcpFlags, &[u8])> {
-    match text {
-        [b'.', b']', rest @ ..] => Some((TcpFlags(TcpFlags::ACK), rest)),
-        [b'P', b'.', b']', rest @ ..] => Some((TcpFlags(PSH | TcpFlags::ACK), rest)),
-        _ => None,
-    }
-}
-
-/// `1:38` or `1`; the end is told again by the length.
-#[inline(always)]
-fn usual_sequence(text: &[u8]) -> Option<(Option<u32>, &[u8])> {
-    let (seq, rest) = number(text)?;
-    let rest = match rest.strip_prefix(b":") {
-        Some(end) => number(end)?.1,
-        None => rest,
-    };
-    Some((Some(seq), rest))
 }
 
 #[inline(never)]

@@ -278,6 +278,27 @@ fn test_recognition() {
     }
 }
 
+#[test]
+fn test_times_of_usual_lines_end_where_a_time_does() {
+    let rest = "IP 10.0.0.1.4000 > 10.0.0.2.80: Flags [.], ack 1, win 63, length 0";
+    for time in [
+        "1700000000.000001",
+        "1700000000.999999",
+        "1699999999.000000",
+        "9223372035.999999",
+        "9223372036.854775",
+        "9223372036.854776",
+        "9999999999.999999",
+        "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00000001",
+    ] {
+        let line = format!("{time} {rest}");
+        let (mut packet, mut expected) = (Packet::default(), Packet::default());
+        let read = read_line(&mut Tcpdump::default(), 1, line.as_bytes(), &mut packet);
+        assert_eq!(read, Tcpdump::default().read(1, line.as_bytes(), &mut expected), "{time:?}");
+        assert!(read != Outcome::Packet || packet.time_ns == expected.time_ns, "{time}");
+    }
+}
+
 proptest! {
     #[test]
     fn test_any_bytes_as_lines_are_read(lines in proptest::collection::vec(any::<Vec<u8>>(), 0..20)) {
