@@ -101,7 +101,14 @@ class Table:
     @property
     def columns(self) -> list[str]: ...
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
-        """Return rows as dictionaries, for small tables and for writing in chunks without a data frame."""
+        """Return rows as dictionaries, for small tables."""
+    def csv(self, start: int = 0, stop: int | None = None) -> bytes:
+        """Return rows as lines of CSV (RFC 4180), without the names of the columns.
+
+        A missing value is an empty field, an empty text is quoted.
+        """
+    def json(self, start: int = 0, stop: int | None = None) -> str:
+        """Return rows as objects of JSON with `,` and a line feed between them, all ASCII."""
 
 @final
 class Progress:

@@ -49,6 +49,9 @@ TableName = Literal[
 ROWS_AT_ONCE: Final = 256
 """Rows that are Python objects at one time, a hundred kilobytes: a table of flows shows only a few."""
 
+TEXT_ROWS: Final = 2_048
+"""Rows that are text at one time, a few megabytes: more would not be faster."""
+
 BATCH_ROWS: Final = 65_536
 """Rows of one batch that is written."""
 
@@ -100,10 +103,26 @@ class StackedTable:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Give the rows as dictionaries, few of them at one time."""
-        for table in self._tables:
-            for start in range(0, len(table), ROWS_AT_ONCE):
-                rows = table.rows(start, min(start + ROWS_AT_ONCE, len(table)))
-                yield from map(self._anonymizer.row, rows) if self._anonymizer else rows
+        for table, start, stop in self._pieces(ROWS_AT_ONCE):
+            rows = table.rows(start, stop)
+            yield from map(self._anonymizer.row, rows) if self._anonymizer else rows
+
+    def csv(self) -> Iterator[bytes]:
+        """Give the rows as lines of CSV, many at a time, without the names of the columns."""
+        if self._anonymizer is None:
+            return (table.csv(start, stop) for table, start, stop in self._pieces(TEXT_ROWS))
+        import polars as pl
+
+        # the core writes what it has read, and not what is told instead
+        return (pl.DataFrame(batch).write_csv(include_header=False).encode() for batch in self.batches())
+
+    def json(self) -> Iterator[str]:
+        """Give the rows as objects of JSON, all ASCII, many at a time with a comma between each two."""
+        if self._anonymizer is None:
+            return (table.json(start, stop) for table, start, stop in self._pieces(TEXT_ROWS))
+        from json import JSONEncoder
+
+        return map(JSONEncoder(allow_nan=False).encode, self.rows())
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Give the rows as Arrow record batches of bounded size."""
@@ -118,6 +137,12 @@ class StackedTable:
 
         frame = pl.concat([pl.DataFrame(table) for table in self._tables])
         return self._anonymizer.frame(frame) if self._anonymizer else frame
+
+    def _pieces(self, most: int) -> Iterator[tuple[Table, int, int]]:
+        """Give each table with the bounds of `most` rows after the other."""
+        for table in self._tables:
+            for start in range(0, len(table), most):
+                yield table, start, min(start + most, len(table))
 
 
 class Pass:

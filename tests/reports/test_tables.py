@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
@@ -13,10 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfrctrace.errors import input_problem
+from tfrctrace.parsers import _native
+from tfrctrace.parsers.reading import StackedTable, arrow_schema
 from tfrctrace.parsers.schema import FLOWS, TABLES
 from tfrctrace.reports.json_schema import flows_document
-from tfrctrace.reports.tables import TABLE_FORMATS, write_flows_json, write_table
+from tfrctrace.reports.tables import TABLE_FORMATS, write_csv, write_flows_json, write_table
 
+CAPTURES = Path(__file__).parents[1] / "data" / "captures"
 SCHEMA = pa.schema([("flow", pa.uint32()), ("rtt_ms", pa.float64()), ("notes", pa.string())])
 ROWS = [
     {"flow": 1, "rtt_ms": 0.1, "notes": None},
@@ -69,6 +73,31 @@ def test_any_text_survives_csv(texts):
     assert [row[2] for row in csv.reader(io.StringIO(content, newline=""))][1:] == texts
 
 
+@pytest.fixture(params=["linux-udp-vs-tcp-rcv.pcap.gz", "odd names"])
+def analysis(request, tmp_path):
+    """Give what the core finds in a capture, and in a text with hosts that both forms have to escape."""
+    path = CAPTURES / request.param
+    if request.param == "odd names":
+        path = tmp_path / "a, b.txt"
+        names = 'a"b,\N{LATIN SMALL LETTER E WITH ACUTE}', "\N{GRINNING FACE}\\"
+        line = f"1.000001 IP {names[0]}.80 > {names[1]}.443: Flags [S], seq 5, win 1, length 0\n"
+        path.write_text(line * 3, encoding="utf-8")
+    return _native.analyse([str(path)], bins=True, rtt=True, losses=True, rounds=True, tcp=True)
+
+
+@pytest.mark.parametrize("name", ["flows", "tcp", "bins", "rtt", "losses", "rounds"])
+def test_the_core_writes_the_text_that_polars_and_python_write(analysis, name):
+    table = StackedTable([getattr(analysis, name)])
+    file = io.BytesIO()
+    write_csv(file, getattr(analysis, name).columns, table.csv())
+    assert file.getvalue() == written("csv", table.batches(), arrow_schema(name)).read()
+    rows = list(table.rows())
+    assert ",\n".join(table.json()) == ",\n".join(map(json.dumps, rows))
+    # in pieces as well
+    pieces = [getattr(analysis, name).json(start, start + 3) for start in range(0, len(table), 3)]
+    assert ",\n".join(pieces) == ",\n".join(table.json())
+
+
 def test_parquet_holds_one_row_group_for_each_batch():
     import pyarrow.parquet as pq
 
@@ -77,7 +106,7 @@ def test_parquet_holds_one_row_group_for_each_batch():
 
 def document(flows=(), sources=(), problems=()):
     file = io.StringIO()
-    write_flows_json(file, flows, sources, problems, schema_version=1, version="0")
+    write_flows_json(file, map(json.dumps, flows), sources, problems, schema_version=1, version="0")
     return file.getvalue()
 
 
@@ -95,12 +124,12 @@ def test_json_has_a_line_for_each_row():
 
 def test_json_never_has_a_number_that_json_does_not_know():
     with pytest.raises(ValueError, match="Out of range"):
-        document([{"rtt_ms": float("nan")}])
+        document(sources=[{"start_ns": float("nan")}])
 
 
 @given(st.dictionaries(st.text(), st.text()))
 def test_json_shows_a_terminal_nothing_but_ascii(row):
-    assert document([row]).isascii()
+    assert document(sources=[row]).isascii()
 
 
 def test_the_json_of_a_capture_is_as_its_schema_says(run, write_capture, conversation, complaints):

@@ -94,8 +94,10 @@ def flows(
         _write_text(read, output, sort or "flow", DEFAULT_LIMIT if limit is None else limit)
     elif chosen == "json":
         _write_json(read, trace.warnings, output)
+    elif chosen == "csv":
+        _write_csv(read, output)
     else:
-        _write_columns(read, output, chosen)
+        _write_parquet(read, output)
     return console.exit_status
 
 
@@ -137,7 +139,7 @@ def _write_json(reading: Reading, problems: list[Problem], output: str) -> None:
     with open_text_output(output) as file:
         write_flows_json(
             file,
-            reading.table("flows").rows(),
+            reading.table("flows").json(),
             reading.sources,
             problems,
             schema_version=SCHEMA_VERSION,
@@ -145,13 +147,22 @@ def _write_json(reading: Reading, problems: list[Problem], output: str) -> None:
         )
 
 
-def _write_columns(reading: Reading, output: str, form: Literal["csv", "parquet"]) -> None:
+def _write_csv(reading: Reading, output: str) -> None:
+    from tfrctrace.parsers.schema import FLOWS
+    from tfrctrace.reports.output import open_output
+    from tfrctrace.reports.tables import write_csv
+
+    with open_output(output) as file:
+        write_csv(file, (column.name for column in FLOWS), reading.table("flows").csv())
+
+
+def _write_parquet(reading: Reading, output: str) -> None:
     from tfrctrace.parsers.reading import arrow_schema
     from tfrctrace.reports.output import open_output
     from tfrctrace.reports.tables import write_table
 
     with open_output(output) as file:
-        write_table(file, form, reading.table("flows").batches(), arrow_schema("flows"))
+        write_table(file, "parquet", reading.table("flows").batches(), arrow_schema("flows"))
 
 
 def _chosen(rows: Iterable[dict[str, Any]], sort: SortKey, limit: int | None) -> list[Flow]:

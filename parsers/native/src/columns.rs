@@ -14,6 +14,7 @@ pub mod rtp;
 pub mod samples;
 pub mod tfrc;
 pub mod transits;
+pub mod written;
 
 use std::sync::Arc;
 

@@ -9,9 +9,10 @@ use arrow_array::{Array, RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
 use crate::columns::Rows;
+use crate::columns::written::{Form, written};
 
 /// Rows in one batch of a stream: large enough to be quick, small enough that a table of any
 /// length passes in little memory.
@@ -63,6 +64,23 @@ impl Table {
         let stop = stop.unwrap_or(usize::MAX).min(self.rows.len());
         let batch = self.rows.batch(start.min(stop), stop).map_err(arrow_error)?;
         rows_to_python(py, &batch)
+    }
+
+    #[pyo3(signature = (start = 0, stop = None))]
+    fn csv<'py>(&self, py: Python<'py>, start: usize, stop: Option<usize>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.written(py, start, stop, Form::Csv)?))
+    }
+
+    #[pyo3(signature = (start = 0, stop = None))]
+    fn json(&self, py: Python<'_>, start: usize, stop: Option<usize>) -> PyResult<String> {
+        Ok(String::from_utf8(self.written(py, start, stop, Form::Json)?)?)
+    }
+}
+
+impl Table {
+    fn written(&self, py: Python<'_>, start: usize, stop: Option<usize>, form: Form) -> PyResult<Vec<u8>> {
+        let stop = stop.unwrap_or(usize::MAX).min(self.rows.len());
+        py.detach(|| written(&*self.rows, start.min(stop), stop, form)).map_err(arrow_error)
     }
 }
 
