@@ -1,6 +1,6 @@
 //! Two captures read as one, in the order of time.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
 use super::Tap;
@@ -30,9 +30,10 @@ pub fn for_each_packet(
     thread::scope(|scope| {
         let start = |reading| {
             let (sender, filled) = sync_channel(WAITING);
+            let (spent, returned) = channel();
             let reader = thread::Builder::new().name("reading".into());
-            match reader.spawn_scoped(scope, || run_ahead(reading, compiler, sender)) {
-                Ok(_) => Ok(Queue::of(filled)),
+            match reader.spawn_scoped(scope, || run_ahead(reading, compiler, sender, returned)) {
+                Ok(_) => Ok(Queue { filled, spent, decoded: Decoded::default(), next: 0 }),
                 Err(error) => Err(format!("no thread to read with: {error}")),
             }
         };
@@ -66,18 +67,21 @@ fn run_ahead(
     reading: &mut Reading,
     compiler: Option<&dyn Compiler>,
     filled: SyncSender<Result<Decoded, String>>,
+    returned: Receiver<Decoded>,
 ) {
+    let mut batch = Batch::new(BATCH);
     loop {
-        let mut batch = Batch::new(BATCH);
         let outcome = reading.fill(&mut batch, compiler);
         let last = outcome.is_err() || !batch.is_full();
-        if filled.send(outcome.map(|()| Decoded::of(&batch))).is_err() || last {
+        let mut decoded = returned.try_recv().unwrap_or_default();
+        decoded.take(&batch);
+        if filled.send(outcome.map(|()| decoded)).is_err() || last {
             return;
         }
     }
 }
 
-/// Decoded packets, and what only some of them have.
+/// Decoded packets, and what only some of them have. Its memory is used again and again.
 #[derive(Default)]
 struct Decoded {
     packets: Vec<Packet>,
@@ -85,29 +89,29 @@ struct Decoded {
 }
 
 impl Decoded {
-    fn of(batch: &Batch) -> Self {
-        Self { packets: batch.items().map(Item::to_packet).collect(), asides: batch.asides().clone() }
+    fn take(&mut self, batch: &Batch) {
+        self.packets.clear();
+        self.packets.extend(batch.items().map(Item::to_packet));
+        self.asides.clone_from(batch.asides());
     }
 }
 
 /// The packets of one capture that wait for their turn.
 struct Queue {
     filled: Receiver<Result<Decoded, String>>,
+    spent: Sender<Decoded>,
     decoded: Decoded,
     next: usize,
 }
 
 impl Queue {
-    fn of(filled: Receiver<Result<Decoded, String>>) -> Self {
-        Self { filled, decoded: Decoded::default(), next: 0 }
-    }
-
     /// Make sure that there is a packet, unless the capture is at its end.
     fn fill(&mut self, adjust: impl FnMut(&mut Packet)) -> Result<(), String> {
         if self.next >= self.decoded.packets.len()
             && let Ok(decoded) = self.filled.recv()
         {
-            self.decoded = decoded?;
+            // After its last batch the reader takes nothing back.
+            let _ = self.spent.send(std::mem::replace(&mut self.decoded, decoded?));
             self.next = 0;
             self.decoded.packets.iter_mut().for_each(adjust);
         }

@@ -11,6 +11,7 @@
 //! The first capture's clock is the reference: all times are told by it. What the packets mean to
 //! their flows is in `analysis/pairing.rs`.
 
+pub mod by_side;
 pub mod clock;
 mod hull;
 pub mod identity;

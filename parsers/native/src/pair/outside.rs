@@ -9,8 +9,7 @@
 //! acknowledged selectively. What the receiver has already, and is sent again for no need, it does
 //! not ask for.
 
-use hashbrown::HashMap;
-
+use super::by_side::BySide;
 use crate::event::{Tcp, TcpFlags};
 use crate::flow::holes::{Holes, Opening};
 use crate::flow::key::Side;
@@ -125,7 +124,7 @@ struct Direction {
 /// All directions of TCP connections with data: as many as flows are followed.
 #[derive(Debug, Default)]
 pub struct Outside {
-    directions: HashMap<(u32, bool), Direction>,
+    directions: BySide<Box<Direction>>,
 }
 
 impl Outside {
@@ -153,7 +152,7 @@ impl Outside {
     pub fn on_acknowledgement(&mut self, flow: u32, side: Side, tcp: &Tcp, blocks: &[(u32, u32)]) {
         if tcp.flags.has(TcpFlags::ACK)
             && let Some(Direction { far: Some(far), receipts, .. }) =
-                self.directions.get_mut(&(flow, side == Side::High))
+                self.directions.get_mut(flow, side).map(Box::as_mut)
         {
             let position = |number| far.unwrapper.position(SeqNumber(number), far.highest);
             // What the capture has not shown the receiver cannot have got past it.
@@ -164,7 +163,7 @@ impl Outside {
     }
 
     fn direction(&mut self, flow: u32, side: Side) -> &mut Direction {
-        self.directions.entry((flow, side == Side::High)).or_default()
+        self.directions.get_or_insert_with(flow, side, Box::default)
     }
 }
 

@@ -55,6 +55,11 @@ impl Survey {
         Ok(survey)
     }
 
+    /// Forget the packets: once the clocks are compared, nobody asks for them.
+    pub fn forget_sample(&mut self) {
+        self.sample = Sample::new(0);
+    }
+
     fn take(&mut self, packet: &Packet, asides: &Asides) {
         let (start_ns, end_ns) = self.span_ns.unwrap_or((packet.time_ns, packet.time_ns));
         self.span_ns = Some((start_ns.min(packet.time_ns), end_ns.max(packet.time_ns)));

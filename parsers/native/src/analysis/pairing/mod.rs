@@ -13,14 +13,13 @@ mod packets;
 #[cfg(test)]
 mod tests;
 
-use hashbrown::HashMap;
-
 use super::Samples;
 use crate::error::{ProblemKind, ReadError};
 use crate::event::Endpoints;
 use crate::flow::delivery::Delivery;
 use crate::flow::key::Side;
 use crate::pair::Tap;
+use crate::pair::by_side::BySide;
 use crate::pair::clock::{Clock, Estimate};
 use crate::pair::outside::Outside;
 use crate::pair::routes::{Evidence, Routes};
@@ -91,13 +90,13 @@ pub struct Pairing {
     /// The longest delay of any packet.
     longest_ns: i64,
     /// When the first and the last packet of each flow and direction that arrived were sent.
-    arrived_ns: HashMap<(u32, bool), (i64, i64)>,
+    arrived_ns: BySide<(i64, i64)>,
     /// Every packet, if wanted.
     pub transits: Samples<Transit>,
 }
 
 impl Pairing {
-    fn new(surveys: [Survey; 2], given_offset_ns: Option<i64>, transits: Samples<Transit>) -> Self {
+    fn new(mut surveys: [Survey; 2], given_offset_ns: Option<i64>, transits: Samples<Transit>) -> Self {
         let [first, second] = &surveys;
         let common = first.sample.common(&second.sample);
         let routes = Routes::learn(&common);
@@ -107,6 +106,7 @@ impl Pairing {
         let span = |survey: &Survey| survey.span_ns.unwrap_or_default();
         let (start_ns, end_ns) = span(second);
         let spans_ns = [span(first), (clock.to_first(start_ns), clock.to_first(end_ns))];
+        surveys.iter_mut().for_each(Survey::forget_sample);
         Self {
             routes,
             surveys,
@@ -118,7 +118,7 @@ impl Pairing {
             outside: Outside::default(),
             spans_ns,
             longest_ns: 0,
-            arrived_ns: HashMap::new(),
+            arrived_ns: BySide::default(),
             transits,
         }
     }
@@ -172,7 +172,7 @@ impl Pairing {
     /// if one that was sent before it has come, and one that was sent after it.
     fn was_expected(&self, near: &Passing, delivery: &Delivery) -> bool {
         let (start_ns, end_ns) = self.spans_ns[near.tap.other() as usize];
-        let arrived_ns = self.arrived_ns.get(&(near.flow, near.side == Side::High));
+        let arrived_ns = self.arrived_ns.get(near.flow, near.side);
         let (earliest_ns, latest_ns) = arrived_ns.copied().unwrap_or((i64::MAX, i64::MIN));
         let longest = delivery.delay.range.max_ns().and_then(|longest| i64::try_from(longest).ok());
         let longest_ns = longest.unwrap_or(self.longest_ns);

@@ -208,8 +208,8 @@ impl Analysis {
         let delay_ns = far.time_ns.saturating_sub(near.time_ns);
         pairing.met += 1;
         pairing.longest_ns = pairing.longest_ns.max(delay_ns);
-        let direction = (near.flow, near.side == Side::High);
-        let (first_ns, last_ns) = pairing.arrived_ns.entry(direction).or_insert((i64::MAX, i64::MIN));
+        let arrived_ns = pairing.arrived_ns.get_or_insert_with(near.flow, near.side, || (i64::MAX, i64::MIN));
+        let (first_ns, last_ns) = arrived_ns;
         (*first_ns, *last_ns) = (near.time_ns.min(*first_ns), near.time_ns.max(*last_ns));
         if let Some(bins) = &mut self.bins
             && let Ok(delay_ns) = u64::try_from(delay_ns)
