@@ -64,3 +64,15 @@ class Plan:
     def name(self) -> str:
         """Name of the file: the same plan, the same name."""
         return f"{self.flows}-flows-{self.packets}-packets-snap{self.snap_length}.{self.form}"
+
+
+@dataclass(frozen=True, slots=True)
+class FarPlan:
+    """What a capture at the other end of the path of `near` shows."""
+
+    near: Plan
+
+    @property
+    def name(self) -> str:
+        """Name of the file."""
+        return f"far-{self.near.name}"

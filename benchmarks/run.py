@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from plan import Form, Plan, TextPlan
+from plan import FarPlan, Form, Plan, TextPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -107,7 +107,7 @@ class Comparison:
     remark: str = ""
 
 
-def make(plan: Plan | TextPlan) -> Path:
+def make(plan: Plan | TextPlan | FarPlan) -> Path:
     """Return the trace; made, if need be, by another process, as memory is measured from this one."""
     path = CAPTURES / plan.name
     if not path.exists():
@@ -115,6 +115,8 @@ def make(plan: Plan | TextPlan) -> Path:
         CAPTURES.mkdir(exist_ok=True)
         if isinstance(plan, TextPlan):
             what = ["texts.py", path, plan.kind, plan.source]
+        elif isinstance(plan, FarPlan):
+            what = ["far.py", path, make(plan.near)]
         else:
             what = ["captures.py", path, plan.packets, plan.flows, plan.snap_length, plan.form]
         subprocess.run([sys.executable, str(HERE / str(what[0])), *map(str, what[1:])], check=True)
@@ -229,7 +231,7 @@ class Bench:
     entries: list[Entry] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)
 
-    def capture(self, plan: Plan | TextPlan) -> Path:
+    def capture(self, plan: Plan | TextPlan | FarPlan) -> Path:
         """Return the capture, made if need be, and in the page cache."""
         path = make(plan)
         warm(path)
@@ -344,6 +346,25 @@ class Bench:
         peer = tool("tcpdump", "-nn", "-tt", "-r", "{}")
         self.compare("tcpdump printing", peer, text, at_least=5, peer_plan=printed)
 
+    def pair(self) -> None:
+        """Two captures of one path, few and many flows: how many times as long as one of them alone."""
+        command = tfrctrace().command
+        assert command is not None
+        for flows in (FEW_FLOWS, MANY_FLOWS):
+            near = self.plan(share=10, flows=flows)
+            alone = Entry("tfrctrace", near.name, near.written)
+            both = Entry("tfrctrace --pair", near.name, near.written)
+            paths = [self.capture(near), self.capture(FarPlan(near))]
+            paired = [*command(paths[0])[:-1], "--pair", *map(str, paths)]
+            take_turns([(both, paired), (alone, command(paths[0]))], self.runs)
+            self.entries += [both, alone]
+            times, name = ratio(both, alone), f"{flows:,} flows"
+            memory = both.peak_rss_bytes / 1e6
+            self.comparisons += [
+                Comparison(f"pair over one alone, {name}", times, "times", "-", "-"),
+                Comparison(f"memory of a pair, {name}", memory, "MB", "-", "-"),
+            ]
+
     def replay(self) -> None:
         """A million reports through each kind of TFRC: at most 2 s."""
         command = [sys.executable, str(HERE / "replaying.py"), str(REPORTS)]
@@ -389,6 +410,7 @@ GROUPS: dict[str, Callable[[Bench], None]] = {
     "many": Bench.many,
     "full": Bench.full,
     "pcapng": Bench.pcapng,
+    "pair": Bench.pair,
     "text": Bench.text,
     "tshark": Bench.tshark,
     "python": Bench.python,

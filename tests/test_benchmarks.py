@@ -61,3 +61,19 @@ def test_the_same_plan_gives_the_same_bytes(captures: ModuleType, tmp_path: Path
     for name in ("first", "second"):
         flows(captures, tmp_path / name, packets=2_000, flows=7)
     assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+
+
+def test_the_far_capture_of_a_pair_is_late_by_the_way_and_lacks_what_it_says(
+    captures: ModuleType, load_script: Callable[[Path], ModuleType], tmp_path: Path
+) -> None:
+    rows, plan = flows(captures, tmp_path / "near", packets=20_000, flows=4)
+    far = load_script(BENCHMARKS / "far.py")
+    (tmp_path / "far").write_bytes(far.seen_at_the_far_end((tmp_path / "near").read_bytes()))
+    analysis = _native.analyse_pair(str(tmp_path / "near"), str(tmp_path / "far"))
+    assert analysis.problems == []
+    found = analysis.flows.rows()
+    assert sum(row["sent_packets"] for row in found) == plan.written
+    sent = sum(row["packets"] for row in rows if row["direction"] == "fwd")
+    assert sum(row["lost_packets"] for row in found) == sent // far.LOSS_EVERY
+    assert {round(row["delay_mean_ms"], 6) for row in found} == {far.WAY_US / 1e3}
+    assert len(found) == len(rows)
