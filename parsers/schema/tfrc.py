@@ -66,8 +66,8 @@ FEEDBACK: Final = (
         "string",
         "",
         "what p is made of: `packets` that are missing; where losses are behind the capture what reports "
-        "name (`ack_vector`, `loss_intervals`), or if they name nothing what follows from their "
-        "`receive_rate` (bytes sent less that rate times time)",
+        "name (`ack_vector`, `loss_intervals`, `rfc8888`, `twcc`), or if they name nothing what follows from "
+        "their `receive_rate` (bytes sent less that rate times time)",
         "as p",
     ),
     Column("reported_p", "float64", "", "loss event rate that the report names", "it names none"),

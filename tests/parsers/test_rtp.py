@@ -312,6 +312,25 @@ def test_reports_on_each_packet_give_rate_and_rtt(opened: Callable[..., tfrctrac
     assert (third["rtt_method"], third["sequence"]) == ("arrival_offset", 29)
 
 
+def test_losses_that_a_report_names_are_loss_events_behind_the_capture(
+    opened: Callable[..., tfrctrace.Trace],
+) -> None:
+    frames, lost = sound(*range(10)), {24, 25, 52, 77}
+    for first in range(0, 90, 10):
+        came = [None if number in lost else 0.01 for number in range(first, first + 10)]
+        frames += [frame(congestion_report(1000 + first / 100, first, came), back=True)]
+        frames += sound(*range(first + 10, first + 20))
+    trace = opened(frames, tfrc={"rtt": "50ms"})
+    assert trace.loss_events.select("start_sequence", "packets").rows() == [(24, 2), (52, 1), (77, 1)]
+    forward = trace.flows.row(0, named=True)
+    assert (forward["loss_events"], forward["lost_packets"]) == (3, 0)
+    last = reports(trace, "rfc8888")[-1]
+    assert (last["p_from"], last["p"]) == ("rfc8888", forward["loss_event_rate"])
+    # up to the packet that the last report names; then the two closed ones
+    intervals = trace.loss_intervals.filter(packet=last["packet"])["packets"].to_list()
+    assert intervals[:3] == [89 - 77 + 1, 77 - 52, 52 - 24]
+
+
 def test_transport_wide_numbers_are_found_in_the_extension(opened: Callable[..., tfrctrace.Trace]) -> None:
     def numbered(number: int) -> bytes:
         wide = (number + 65_530) % 65_536
