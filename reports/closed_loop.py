@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from tfrctrace.errors import printable
 from tfrctrace.reports.replay import aligned, lacking_lines, modes_words
-from tfrctrace.reports.units import MISSING, counted, format_bytes, format_ms, format_rate_bps
+from tfrctrace.reports.units import (
+    MISSING,
+    counted,
+    format_bytes,
+    format_duration_s,
+    format_ms,
+    format_rate_bps,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -58,6 +65,10 @@ def _bottleneck(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         value = found[name]["value"]
         yield words, MISSING if value is None else form(value), found[name]["evidence"]
     yield "others", format_rate_bps(found["background_mean_bps"]), "on average, as recorded"
+    down_s = sum(until_s - from_s for from_s, until_s in found["outages_s"])
+    if down_s:
+        times = counted(len(found["outages_s"]), "time")
+        yield "outages", format_duration_s(down_s), f"{times} nothing arrived of what was sent"
     window_bytes = found["receive_window_bytes"]
     if window_bytes is not None:
         yield "receive window", format_bytes(window_bytes), "the largest, or as given"

@@ -34,7 +34,11 @@ def simulate(
         begins_s = queue.time_s
         ends_s = max(begins_s, _next_s(senders, path, begins_s, duration_s))
         sent = sum(sender.rate for sender in senders)
-        overflow = queue.advance(ends_s, sent, path.background.at(begins_s))
+        overflow = (
+            queue.lose_all(ends_s, sent)
+            if path.is_down(begins_s)
+            else queue.advance(ends_s, sent, path.background.at(begins_s))
+        )
         for sender, own_rounds in zip(senders, rounds, strict=True):
             sender.send(begins_s, ends_s, overflow)
             if sender.next_s <= ends_s or ends_s >= duration_s:
@@ -45,5 +49,5 @@ def simulate(
 
 
 def _next_s(senders: Sequence[Sender], path: Path, now_s: float, duration_s: float) -> float:
-    """Return when something happens next: a decision, a change of the background, or the end."""
-    return min(duration_s, path.background.changes_after(now_s), *(sender.next_s for sender in senders))
+    """Return when something happens next: a decision, a change of background or path, or the end."""
+    return min(duration_s, path.changes_after(now_s), *(sender.next_s for sender in senders))

@@ -60,6 +60,8 @@ class Bottleneck:
     background: Background
     """What the others sent, bytes/s, from the flow's first packet on."""
     receive_window_bytes: float | None
+    outages_s: tuple[tuple[float, float], ...] = ()
+    """When it carried nothing, in seconds from the flow's first packet on."""
 
 
 def infer(observed: Observed, given: Given) -> Bottleneck:
@@ -75,6 +77,10 @@ def infer(observed: Observed, given: Given) -> Bottleneck:
         # who gives a capacity means that of the link, which the others of the trace share
         background=background(observed, given.others) if is_shared or given.capacity_bps else Background(),
         receive_window_bytes=observed.receive_window_bytes if window_bytes is None else window_bytes,
+        outages_s=tuple(
+            ((from_ns - observed.start_ns) / 1e9, (until_ns - observed.start_ns) / 1e9)
+            for from_ns, until_ns in observed.outages
+        ),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.replay.closed.outages import outages
 from tfrctrace.replay.sender_losses import repairs
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.replay.closed.outages import Span
     from tfrctrace.replay.recording import Recording
     from tfrctrace.trace import Trace
 
@@ -51,6 +53,8 @@ class Observed:
     others: pl.DataFrame
     """`time_ns` and `bps`: what all others sent, in steps of a round-trip time."""
     receive_window_bytes: float | None
+    outages: tuple[Span, ...] = ()
+    """When nothing arrived of what was sent; only a trace of both ends tells."""
 
 
 def observe(trace: Trace, recording: Recording) -> Observed:
@@ -83,6 +87,7 @@ def observe(trace: Trace, recording: Recording) -> Observed:
         width_ns=width_ns,
         others=rates.select("time_ns", pl.col("others_bps").alias("bps")),
         receive_window_bytes=float(receive_window) if isinstance(receive_window, int) else None,
+        outages=outages(rates, recording.sends, rtt_ns) if vantage == BOTH_ENDS else (),
     )
 
 

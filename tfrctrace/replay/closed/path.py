@@ -38,8 +38,19 @@ class Path:
     random_loss: float = 0.0
     """Share of packets that are lost whatever waits."""
     background: Background = field(default_factory=Background)
+    outages_s: tuple[tuple[float, float], ...] = ()
+    """When nothing gets through, in order of time."""
     window_bytes: float | None = None
     """What the receiver takes without acknowledgement; None is no limit."""
+
+    def is_down(self, time_s: float) -> bool:
+        """Return whether what is sent at a time gets lost, all of it."""
+        return any(from_s <= time_s < until_s for from_s, until_s in self.outages_s)
+
+    def changes_after(self, time_s: float) -> float:
+        """Return when the background or the path changes next, in seconds; infinite if neither does."""
+        edges = (edge_s for outage in self.outages_s for edge_s in outage if edge_s > time_s)
+        return min(self.background.changes_after(time_s), *edges, float("inf"))
 
     def rtt_s(self, queued_bytes: float) -> float:
         """Return the round-trip time of what arrives while so much waits, in seconds."""

@@ -32,6 +32,12 @@ class Queue:
         """The round-trip time of what arrives now, in seconds."""
         return self.path.rtt_s(self.queued_bytes)
 
+    def lose_all(self, until_s: float, sent: float) -> Overflow | None:
+        """Let time pass to `until_s` while nothing that is sent gets through and what waited leaves."""
+        begins_s, self.time_s = self.time_s, until_s
+        self.queued_bytes = max(self.queued_bytes - self.path.capacity * (until_s - begins_s), 0.0)
+        return Overflow(begins_s, 1.0) if sent else None
+
     def advance(self, until_s: float, sent: float, background: float = 0.0) -> Overflow | None:
         """Let time pass to `until_s` while senders and others send so many bytes/s; return what overflowed.
 

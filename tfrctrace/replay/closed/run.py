@@ -130,6 +130,7 @@ def _path(bottleneck: Bottleneck) -> Path:
         # where a long queue stands all the time, what is lost by chance is lost in it anyway
         random_loss=bottleneck.random_loss.value or 0.0,
         background=bottleneck.background,
+        outages_s=bottleneck.outages_s,
         window_bytes=bottleneck.receive_window_bytes,
     )
 

@@ -138,10 +138,12 @@ class Sender:
             p=self._history.p,
             allowed=self._allowed,
         )
-        timer_s = self._silent_until_s(lost_packets)
+        timer_s = self._silent_until_s(ended)
         if timer_s is not None and timer_s > time_s:
             self._is_silent = True
-            self._begin(time_s, queued_bytes, rate=0.0, until_s=timer_s)
+            # a window waits; a rate goes on
+            rate = 0.0 if self._allowed and self._allowed.window_bytes is not None else self.rate
+            self._begin(time_s, queued_bytes, rate, until_s=timer_s)
         else:
             self._allowed = self._decided(ended, time_s, self._loss_events if is_known else 0)
             self._begin(time_s, queued_bytes, self._rate_of(self._allowed, queued_bytes))
@@ -149,12 +151,16 @@ class Sender:
             self._forget_losses()
         return ended
 
-    def _silent_until_s(self, lost_packets: int) -> float | None:
-        """Return when the timer tells what no acknowledgement can, if too few of the window arrive."""
+    def _silent_until_s(self, ended: Round) -> float | None:
+        """Return when the timer tells what nothing else can: too few of a window arrive, or none at all."""
         allowed = self._allowed
-        if self._is_silent or not lost_packets or allowed is None or allowed.window_bytes is None:
+        if self._is_silent or allowed is None:
             return None
-        arriving = allowed.window_bytes / self._segment_bytes - lost_packets
+        if allowed.window_bytes is None:
+            return allowed.timer_s if ended.arrived_bytes <= 0 < ended.sent_bytes else None
+        if not ended.lost_packets:
+            return None
+        arriving = allowed.window_bytes / self._segment_bytes - ended.lost_packets
         return allowed.timer_s if arriving < DUPLICATE_ACKS else None
 
     def _decided(self, ended: Round, time_s: float, loss_events: int) -> Allowed:

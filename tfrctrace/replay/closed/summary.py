@@ -63,6 +63,7 @@ def _bottleneck(bottleneck: Bottleneck) -> dict[str, Any]:
         **{name: {"value": one.value, "evidence": one.evidence} for name, one in named.items()},
         "background_mean_bps": 8 * sum(rates) / len(rates) if rates else 0.0,
         "receive_window_bytes": bottleneck.receive_window_bytes,
+        "outages_s": [list(outage) for outage in bottleneck.outages_s],
     }
 
 

@@ -1,0 +1,48 @@
+"""Times at which a path carried nothing: a link that was down, a station out of reach."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import polars as pl
+
+LEAST_RTTS: Final = 5
+"""Base round-trip times in which nothing arrives; shorter, a window may have been lost."""
+
+LEAST_SENT: Final = 3
+"""Packets that were sent all the same."""
+
+SPREAD_SHARE: Final = 0.4
+"""Share of the time over which they were sent: a timer that doubles leaves the last half of it silent."""
+
+Span = tuple[int, int]
+"""From one time in ns to another."""
+
+
+def outages(rates: pl.DataFrame, sends: pl.DataFrame, rtt_ns: int) -> tuple[Span, ...]:
+    """Return when nothing of any flow arrived although this one sent.
+
+    `rates` are what arrived in steps of `rtt_ns` (`time_ns`, `own_bps`, `others_bps`), `sends` the packets of
+    one flow (`time_ns`).
+    """
+    import polars as pl
+
+    carries = (pl.col("own_bps") > 0) | (pl.col("others_bps") > 0)
+    silent = (
+        rates.with_columns(carries.alias("carries"), carries.cum_sum().alias("run"))
+        .filter(~pl.col("carries"))
+        .group_by("run", maintain_order=True)
+        .agg(pl.col("time_ns").first().alias("from_ns"), pl.col("time_ns").last().alias("last_ns"))
+        .filter(pl.col("last_ns") + rtt_ns - pl.col("from_ns") >= LEAST_RTTS * rtt_ns)
+    )
+    spans = ((from_ns, last_ns + rtt_ns) for from_ns, last_ns in silent.select("from_ns", "last_ns").rows())
+    return tuple(span for span in spans if _sends_throughout(sends, span))
+
+
+def _sends_throughout(sends: pl.DataFrame, span: Span) -> bool:
+    import polars as pl
+
+    from_ns, until_ns = span
+    times = sends.filter(pl.col("time_ns").is_between(from_ns, until_ns))["time_ns"]
+    return times.len() >= LEAST_SENT and times[-1] - times[0] >= SPREAD_SHARE * (until_ns - from_ns)
