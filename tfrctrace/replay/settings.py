@@ -80,6 +80,8 @@ def _defaults(function: Callable[..., object]) -> tuple[dict[str, object], bool]
 
 def checked(algorithm: str, make: MakeController, own: Mapping[str, float | str]) -> dict[str, float | str]:
     """Return the settings of one controller; raises `UsageError` for what it does not take."""
+    if not own:
+        return {}
     known = parameters_of(make)
     for name, value in own.items():
         if name not in known:
@@ -90,11 +92,10 @@ def checked(algorithm: str, make: MakeController, own: Mapping[str, float | str]
                 f"`{name}` of `{algorithm}` cannot be `{value}`",
                 hint="it is a word" if isinstance(known[name], str) else "it is a number from 0 on",
             )
-    if own:
-        try:
-            make(_ANY_START, **own)
-        except ValueError as error:
-            raise UsageError(f"a parameter of `{algorithm}` cannot be: {error}") from error
+    try:
+        make(_ANY_START, **own)
+    except ValueError as error:
+        raise UsageError(f"a parameter of `{algorithm}` cannot be: {error}") from error
     return dict(own)
 
 

@@ -93,6 +93,15 @@ def test_a_function_may_make_a_controller_too() -> None:
     assert parameters_of(made) == {"gain": 2}
 
 
+def test_a_class_that_tells_no_parameters_needs_none() -> None:
+    class Silent(dict):
+        """A class whose own way of being made has no signature."""
+
+        __init__ = dict.__init__
+
+    assert checked("silent", Silent, {}) == {}
+
+
 def test_unknown_parameters_are_refused_with_those_that_there_are() -> None:
     with pytest.raises(UsageError, match="`vegas` has no parameter `gain`") as refused:
         wanted(["vegas"], "rfc5348", [], settings={"vegas.gain": 1})
