@@ -55,6 +55,7 @@ def test_each_packet_has_its_own_codepoint() -> None:
 
 
 @pytest.mark.skipif(shutil.which("tcpdump") is None, reason="tcpdump is not installed")
+@pytest.mark.filterwarnings("ignore:.*the text has:tfrctrace.TfrctraceWarning")
 @pytest.mark.parametrize("options", ["-env", "-en"])
 def test_the_text_of_tcpdump_shows_codepoints_only_with_v(options: str, tmp_path: Path) -> None:
     capture, text = tmp_path / "dscp.pcap", tmp_path / "dscp.txt"
