@@ -41,9 +41,10 @@ def pivoted(
 
     Scenarios that differ only in what is not named have their runs put together. Groups never are: if they
     are no axis, each stands for itself. A group without a flow in a scenario has no place there: a study may
-    label flows that only some of its runs have.
+    label flows that only some of its runs have. If none has one, that is shown.
     """
-    own = [cell for cell in cells if cell.quantity == quantity and fits(cell, where) and cell.has_flows]
+    asked = [cell for cell in cells if cell.quantity == quantity and fits(cell, where)]
+    own = [cell for cell in asked if cell.has_flows] or asked
     groups = {cell.group for cell in own}
     splits = GROUP not in axes and len(groups) > 1
     parts: dict[tuple[tuple[Value, ...], str | None], list[Cell]] = {}

@@ -14,7 +14,7 @@ from tfrctrace.experiment.differences import differences_between
 from tfrctrace.experiment.pivot import pivoted
 from tfrctrace.experiment.quantities import Told, told_of
 from tfrctrace.experiment.runs import Run
-from tfrctrace.experiment.study import ComparisonPlan, Expectation, Quantity
+from tfrctrace.experiment.study import NO_FLOW, ComparisonPlan, Expectation, Quantity
 from tfrctrace.experiment.verdicts import judged
 
 SCENARIO = ("queue", "n")
@@ -135,6 +135,19 @@ def test_what_is_no_axis_is_put_together_but_groups_never_are():
         (("fifo",), "tcp", (20, 22)),
         (("fifo",), "tfrc", (1,)),
     ]
+
+
+def test_a_group_without_flows_has_a_place_only_where_no_run_has_any():
+    ghost = replace(
+        FOUR[0], group="ghost", values=(), missing=1, reason=NO_FLOW, student=None, bootstrap=None
+    )
+
+    def shown(found):
+        placed = pivoted(found, "rate", ["queue", "group"], where={}, references=(), level=0.95)
+        return [one.at for one in placed]
+
+    assert shown([*FOUR, ghost]) == shown(FOUR)
+    assert shown([ghost]) == [("red", "ghost")]
 
 
 @given(
