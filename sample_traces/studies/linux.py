@@ -57,8 +57,10 @@ def measured(algorithms: list[str], *, is_busy: bool) -> tuple[bytes, list[dict[
             command = ("tc", "qdisc", "replace", "dev", device, "root", *BUCKET.split())
             samples.run(*samples.inside(samples.MIDDLE, *command))
         file = Path(scratch, "test.pcap")
-        tcpdump = ("tcpdump", "-U", "-Z", "root", "-i", "d0", "-s", str(samples.SNAP_LENGTH), "-w", str(file))
-        with samples.background(samples.RECEIVER, *tcpdump, "tcp"):
+        # else the last second may still be in the kernel when tcpdump ends
+        tcpdump = ("tcpdump", "--immediate-mode", "-U", "-Z", "root", "-i", "d0")
+        kept = ("-s", str(samples.SNAP_LENGTH), "-w", str(file), "tcp")
+        with samples.background(samples.RECEIVER, *tcpdump, *kept):
             time_s = ("-t", str(DURATION_S))
             others = [samples.iperf3(BACK_PORT, *time_s, "-C", "cubic", "-R")] if is_busy else []
             flows = [samples.iperf3(PORTS[one], *time_s, "-C", one) for one in algorithms]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.experiment.cells import in_order, is_same
@@ -11,7 +12,7 @@ from tfrctrace.reports.charts import MAX_SERIES, Chart, Series
 from tfrctrace.reports.grids import Column, Estimate, Grid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from tfrctrace.experiment.performing import Results
     from tfrctrace.experiment.pivot import Placed
@@ -203,10 +204,12 @@ def _times(results: Results, plan: FigurePlan) -> list[Series]:
         for series in record["series"].get(plan.y, [])
         if groups is None or any(is_same(series["group"], one) for one in groups)
     ]
-    several = _several([series["group"] for _, series in curves])
+    in_run = Counter((run.name, series["group"]) for run, series in curves)
     return [
         Series(
-            label=_curve_label(run, series, several=several, runs=len(shown), plan=plan),
+            label=_curve_label(
+                run, series, is_one_of=in_run[run.name, series["group"]] > 1, runs=len(shown), plan=plan
+            ),
             x=tuple(series["time_s"]),
             values=tuple(series["values"]),
         )
@@ -214,16 +217,10 @@ def _times(results: Results, plan: FigurePlan) -> list[Series]:
     ]
 
 
-def _several(groups: Sequence[str]) -> Mapping[str, bool]:
-    """Return of each group whether it has more than one curve."""
-    return {group: groups.count(group) > 1 for group in groups}
-
-
-def _curve_label(
-    run: Run, series: Record, *, several: Mapping[str, bool], runs: int, plan: FigurePlan
-) -> str:
+def _curve_label(run: Run, series: Record, *, is_one_of: bool, runs: int, plan: FigurePlan) -> str:
+    """Return what a curve is called; the flow is named if it `is_one_of` several of its group in the run."""
     label = str(series["group"])
-    if several[label]:
+    if is_one_of:
         label += f" {series['flow']}"
     if runs > 1:
         label += (
