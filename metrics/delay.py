@@ -1,4 +1,4 @@
-"""One-way delay and jitter of packets that arrived. Times go in as whole ns and come out as ms."""
+"""One-way delay and jitter of packets that arrived, and round-trip times. Whole ns go in, ms come out."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ JITTER_GAIN: Final = 1 / 16
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """One-way delays in ms; percentiles by nearest rank, the standard deviation that of the population."""
+    """One-way or round-trip delays in ms; percentiles by nearest rank, `std_ms` is the population's."""
 
     packets: int
+    """How many were measured."""
     mean_ms: float
     min_ms: float
     p50_ms: float
@@ -37,7 +38,24 @@ def one_way_delays(arrivals: pl.DataFrame) -> Delays | None:
     """
     import polars as pl
 
-    delays = arrivals.select((pl.col("received_ns") - pl.col("sent_ns")).alias("ns"))["ns"]
+    return _statistics(arrivals.select((pl.col("received_ns") - pl.col("sent_ns")).alias("ns"))["ns"])
+
+
+def round_trip_times(rtt: pl.DataFrame, method: str = "ack") -> Delays | None:
+    """Return the round-trip times of the samples of `method` in `rtt` (columns `method` and `rtt_ns`).
+
+    By default those of data and their acknowledgements (Karn's rule; RFC 6298 section 3). None if there are
+    no samples.
+    """
+    import polars as pl
+
+    return _statistics(rtt.filter(pl.col("method") == method)["rtt_ns"])
+
+
+def _statistics(delays: pl.Series) -> Delays | None:
+    """Return what is told of delays in ns; sums are exact."""
+    import polars as pl
+
     number = len(delays)
     if not number:
         return None

@@ -11,11 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrctrace.metrics.delay import interarrival_jitter, mean_delay_variation, one_way_delays
+import tfrctrace
+from tfrctrace.metrics.delay import (
+    interarrival_jitter,
+    mean_delay_variation,
+    one_way_delays,
+    round_trip_times,
+)
 from tfrctrace.metrics.delivery import drop_ratio_percent, packet_delivery_ratio, packet_loss_ratio
 from tfrctrace.metrics.exact import nearest_rank
 from tfrctrace.metrics.utilisation import link_utilisation, upload_download_ratio
 
+TWO_FLOWS = Path(__file__).parents[2] / "sample_traces" / "two-flows.pcapng.gz"
 VECTORS = json.loads((Path(__file__).parents[1] / "data" / "vectors" / "metrics.json").read_text())
 MS = 1_000_000
 
@@ -114,3 +121,35 @@ def test_utilisation_and_direction_ratio():
     assert upload_download_ratio(pl.Series([968, 968]), pl.Series([968 / 3] * 3)) == pytest.approx(3)
     assert upload_download_ratio(pl.Series([1.0]), pl.Series([], dtype=pl.Float64)) is None
     assert upload_download_ratio(pl.Series([1.0]), pl.Series([0.0])) is None
+
+
+def test_round_trip_times_are_those_of_the_table_of_flows():
+    trace = tfrctrace.open(TWO_FLOWS)
+    for flow, direction, *known in (
+        trace.flows.filter(pl.col("rtt_samples") > 0)
+        .select(
+            "flow",
+            "direction",
+            "rtt_samples",
+            "rtt_min_ms",
+            "rtt_mean_ms",
+            "rtt_max_ms",
+            "rtt_std_ms",
+            "rtt_p95_ms",
+        )
+        .iter_rows()
+    ):
+        own = (pl.col("flow") == flow) & (pl.col("direction") == direction)
+        found = round_trip_times(trace.rtt.filter(own))
+        *exact, p95_ms = known
+        assert exact == pytest.approx(
+            [found.packets, found.min_ms, found.mean_ms, found.max_ms, found.std_ms]
+        )
+        # the core keeps a sketch of all samples
+        assert p95_ms == pytest.approx(found.p95_ms, rel=0.008)
+
+
+def test_without_samples_of_a_method_there_are_no_round_trip_times():
+    samples = pl.DataFrame({"method": ["timestamp"], "rtt_ns": [5_000_000]})
+    assert round_trip_times(samples) is None
+    assert round_trip_times(samples, "timestamp").mean_ms == 5.0
