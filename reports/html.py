@@ -14,8 +14,10 @@ import re
 from importlib import resources
 from string import Template
 from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.parse import quote
 
 from tfrctrace.reports.figures import chart_svg, figure_svg, swatch_svg
+from tfrctrace.reports.output import open_output
 from tfrctrace.reports.parts import Name
 from tfrctrace.reports.plain import plain_text
 from tfrctrace.reports.plots import library, packed, plot_data
@@ -75,11 +77,18 @@ def render(report: Report) -> str:
         kind=_text(report.kind),
         title=_text(report.title),
         styles="\n".join(f"<style>{style}</style>" for style in styles),
-        links=_joined(_link, report.sections),
+        links=_to_index(report) + _joined(_link, report.sections),
         sections="\n".join(_section(section, blocks) for section in report.sections),
         data="\n".join(_data(key, value) for key, value in drawn),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
+
+
+def write_page(path: str, report: Report) -> None:
+    """Write `report` into an HTML file; `-` is standard output."""
+    page = render(report)
+    with open_output(path) as file:
+        file.write(page.encode(errors="backslashreplace"))
 
 
 def _resource(name: str) -> str:
@@ -145,6 +154,15 @@ def _text(text: str) -> str:
 
 def _joined(write: Callable[[_Part], str], parts: Iterable[_Part]) -> str:
     return "".join(write(part) for part in parts)
+
+
+def _to_index(report: Report) -> str:
+    return f'<li><a href="{_address(report.index)}">All captures</a></li>' if report.index else ""
+
+
+def _address(page: str) -> str:
+    """Return the relative address of a file in the same folder, whatever it is called."""
+    return _text(f"./{quote(page, errors='surrogateescape')}")
 
 
 def _link(section: Section) -> str:
@@ -308,4 +326,6 @@ def _content(cell: Cell, heading: Heading) -> str:
     back = f'<span class="back">{_text(cell.back)}</span>' if cell.back else ""
     # text from a capture may be in a right-to-left script, numbers are ours
     text = _text(cell.text) if heading.numeric else f"<bdi>{_text(cell.text)}</bdi>"
+    if cell.page:
+        return f'<a href="{_address(cell.page)}">{text}</a>{back}'
     return f'<a href="#{_text(cell.anchor)}">{text}</a>{back}' if cell.anchor else f"{text}{back}"

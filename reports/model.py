@@ -42,8 +42,8 @@ Facts = list[dict[str, Any]]
 """Sources or problems."""
 
 
-def build_report(results: Results, *, title: str) -> Report:
-    """Return the report on `results`."""
+def build_report(results: Results, *, title: str, index: str = "") -> Report:
+    """Return the report on `results`; `index` is the page that lists it among others."""
     inputs = source_table(results.sources)
     flows, sources, problems = _with_short_names(results.flows, results.sources, results.problems)
     conversations = largest_conversations(flows, MOST_FLOWS)
@@ -81,6 +81,7 @@ def build_report(results: Results, *, title: str) -> Report:
         title,
         tuple(section for section in sections if _says_something(section)),
         flow_details(conversations, results.bins, starts_ns),
+        index=index,
     )
 
 

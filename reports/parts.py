@@ -56,13 +56,14 @@ class Note:
 class Cell:
     """One table cell: the text, a second line for the way back, and what to sort by (None goes last).
 
-    `anchor` is the key of the row that the text points to, if it does.
+    `anchor` is the key of the row that the text points to, `page` the file of another page, if it does.
     """
 
     text: str
     back: str = ""
     sort: float | None = None
     anchor: str = ""
+    page: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,3 +213,5 @@ class Report:
     details: tuple[Details, ...] = ()
     kind: str = "Trace report"
     """What stands above the title."""
+    index: str = ""
+    """File of the page that lists this one among others, if there is one."""

@@ -34,7 +34,7 @@ def reservations(
     problems: Sequence[Mapping[str, Any]],
 ) -> Section:
     """Return the notes, errors first; the section is empty if there is nothing to say."""
-    notes = [_problem_note(problem) for problem in problems]
+    notes = [problem_note(problem) for problem in problems]
     notes.extend(_merged((source["source"], note) for source in sources for note in _source_notes(source)))
     notes.extend(_flow_notes(flows))
     notes.extend(_vantage_notes(conversations))
@@ -45,7 +45,8 @@ def reservations(
     return Section(key="reservations", title="Before you trust the numbers", notes=tuple(notes))
 
 
-def _problem_note(problem: Mapping[str, Any]) -> Note:
+def problem_note(problem: Mapping[str, Any]) -> Note:
+    """Return what was wrong with an input as a note."""
     where = "" if problem["packet"] is None else f", packet {format_count(problem['packet'])}"
     if problem["byte"] is not None:
         where += f" at byte {problem['byte']}"

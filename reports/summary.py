@@ -152,12 +152,12 @@ def _facts(
         Fact("On the wire", format_bytes(wire_bytes), f"{_mean_rate(wire_bytes, lasted_s)} on average"),
         Fact("Flows", format_count(flows["flow"].n_unique()), _by_transport(flows).removeprefix(": ")),
     ]
-    again, data = _sent_again(flows)
+    again, data = sent_again(flows)
     if data:
         seen = ", as seen here" if _hides_repairs(flows) else ""
         detail = f"{counted(again, 'packet')}{seen}"
         facts.append(Fact("TCP data sent again", format_share(again / data), detail))
-    sampled = _first_with_rtt(conversations)
+    sampled = first_with_rtt(conversations)
     if sampled is not None:
         facts.append(Fact("Median RTT", format_ms(sampled["rtt_p50_ms"]), _whose_rtt(sampled)))
     return tuple(facts)
@@ -230,7 +230,7 @@ def _largest_flow(flows: pl.DataFrame, conversations: Sequence[Conversation]) ->
     )
 
 
-def _sent_again(flows: pl.DataFrame) -> tuple[int, int]:
+def sent_again(flows: pl.DataFrame) -> tuple[int, int]:
     """Return retransmitted and all data packets of the TCP flows in which they could be told apart."""
     known = flows.select("retransmitted_packets", "data_packets").drop_nulls()
     return int(known["retransmitted_packets"].sum()), int(known["data_packets"].sum())
@@ -244,7 +244,7 @@ def _hides_repairs(flows: pl.DataFrame) -> bool:
 def _retransmissions(flows: pl.DataFrame) -> Words:
     import polars as pl
 
-    again, data = _sent_again(flows)
+    again, data = sent_again(flows)
     if not data:
         return ()
     if not again:
@@ -268,13 +268,13 @@ def _retransmissions(flows: pl.DataFrame) -> Words:
     return (f"{opening}, most of all in ", flow_name(worst[0]), f" ({format_share(worst[0]['_share'])}).")
 
 
-def _first_with_rtt(conversations: Sequence[Conversation]) -> dict[str, Any] | None:
+def first_with_rtt(conversations: Sequence[Conversation]) -> dict[str, Any] | None:
     """Return the leading direction of the largest flow that has RTT samples."""
     return next((pair.lead for pair in conversations if pair.lead["rtt_p50_ms"] is not None), None)
 
 
 def _round_trips(conversations: Sequence[Conversation]) -> Words:
-    row = _first_with_rtt(conversations)
+    row = first_with_rtt(conversations)
     if row is None:
         return ()
     seen_from = (

@@ -129,7 +129,10 @@ class Readings:
     @property
     def warnings(self) -> list[Problem]:
         """What was wrong with the inputs, as facts; `tfrctrace.errors.describe` makes words of them."""
-        problems = self._inputs.problems + self._any_reading().problems
+        return self.told(self._inputs.problems + self._any_reading().problems)
+
+    def told(self, problems: list[Problem]) -> list[Problem]:
+        """Return `problems` as a result may tell them: of an anonymised trace without names."""
         anonymizer = self._settings.anonymizer
         if anonymizer is None:
             return problems

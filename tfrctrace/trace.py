@@ -316,11 +316,10 @@ class Trace(Tables):
         """Write a report, one HTML file that needs nothing else, and return its path."""
         from pathlib import Path
 
-        from tfrctrace.reports.output import open_output
+        from tfrctrace.reports.html import write_page
+        from tfrctrace.reports.model import build_report
 
-        page = self.report_html(title=title)
-        with open_output(os.fspath(path)) as file:
-            file.write(page.encode(errors="backslashreplace"))
+        write_page(os.fspath(path), build_report(self.results(), title=title or self.name))
         return Path(path)
 
     def report_html(self, *, title: str | None = None) -> str:

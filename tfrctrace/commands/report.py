@@ -10,10 +10,11 @@ import typer
 
 from tfrctrace.commands.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options import OptionalTraces, check_place
+from tfrctrace.commands.pages import write_pages
 from tfrctrace.commands.reading_options import ReadingOptions
 from tfrctrace.console import Console
 from tfrctrace.errors import UsageError
-from tfrctrace.reports.output import STANDARD_OUTPUT, make_folder, open_output
+from tfrctrace.reports.output import STANDARD_OUTPUT, make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,12 +36,22 @@ SaveTo = Annotated[
     ),
 ]
 
+PagesTo = Annotated[
+    str | None,
+    typer.Option(
+        "--pages",
+        metavar="DIRECTORY",
+        help="Write a page for each capture there, and an index of them, instead of one page of all.",
+    ),
+]
+
 
 def report(
     traces: OptionalTraces = None,
     *,
     saved: Saved = None,
     save_to: SaveTo = None,
+    pages: PagesTo = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -61,15 +72,26 @@ def report(
     """Write a report of traces: one HTML file that needs no network and no other file.
 
     Without -o it is put into the current directory and named after the capture. With --from it is made of
-    results that were saved before, and is the same to the byte.
+    results that were saved before, and is the same to the byte. With --pages each capture has its own page.
     """
     traces = traces or []
+    if pages is not None:
+        others = {"--from": saved, "--join": reading.join, "--pair": reading.pair}
+        _refuse_beside(
+            {**others, "-o": output, "--results": save_to},
+            "a page for each capture",
+            "leave it out, or `--pages`",
+        )
     path = output or default_name([] if anonymity.is_wanted else traces)
     check_place(path, traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     if saved is not None:
         others = {"--results": save_to, **_given(reading), "--anonymize": anonymity.is_wanted}
-        _refuse_beside_saved({"TRACE": traces, **others})
+        _refuse_beside(
+            {"TRACE": traces, **others},
+            "saved results",
+            "it counts when the trace is read: leave it out, or make the report from the trace",
+        )
         _write_saved(saved, path, title)
         _say_where(path, console)
         return console.exit_status
@@ -77,7 +99,18 @@ def report(
         raise UsageError("no trace is named", hint="name one, or results of a report with `--from`")
     if save_to is not None:
         make_folder(save_to)
-    trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
+    anonymizer = anonymity.anonymizer(console)
+    if pages is not None:
+        write_pages(
+            traces,
+            pages,
+            lambda name: reading.open([name], console, anonymizer=anonymizer),
+            console,
+            title=title,
+        )
+        console.note(f"pages written to `{pages}`")
+        return console.exit_status
+    trace = reading.open(traces, console, anonymizer=anonymizer)
     trace.report(path, title=title)
     if save_to is not None:
         trace.save_results(save_to, title=title)
@@ -95,14 +128,11 @@ def _given(reading: ReadingOptions) -> dict[str, bool]:
     }
 
 
-def _refuse_beside_saved(others: Mapping[str, object]) -> None:
-    """Raise if something is given that is decided when a trace is read."""
+def _refuse_beside(others: Mapping[str, object], what: str, hint: str) -> None:
+    """Raise if something is given that has no effect on `what`."""
     given = [name for name, value in others.items() if value]
     if given:
-        raise UsageError(
-            f"`{given[0]}` is of no use to saved results",
-            hint="it counts when the trace is read: leave it out, or make the report from the trace",
-        )
+        raise UsageError(f"`{given[0]}` is of no use to {what}", hint=hint)
 
 
 def _say_where(path: str, console: Console) -> None:
@@ -111,14 +141,12 @@ def _say_where(path: str, console: Console) -> None:
 
 
 def _write_saved(folder: str, path: str, title: str | None) -> None:
-    from tfrctrace.reports.html import render
+    from tfrctrace.reports.html import write_page
     from tfrctrace.reports.model import build_report
     from tfrctrace.reports.saved import load
 
     results, saved_title = load(folder)
-    page = render(build_report(results, title=title or saved_title))
-    with open_output(path) as file:
-        file.write(page.encode(errors="backslashreplace"))
+    write_page(path, build_report(results, title=title or saved_title))
 
 
 def default_name(traces: list[str]) -> str:
