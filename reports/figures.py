@@ -59,6 +59,9 @@ _PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _LOG_FROM: Final = 20.0
 """Ratio of the largest to the smallest RTT from which a logarithmic axis shows more than a linear one."""
 
+_MOST_DIVIDED: Final = 1e4
+"""Ratio of the ends of a logarithmic axis up to which decades are divided."""
+
 _SETTINGS: Final[dict[RcKeyType, Any]] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "tfrctrace",
@@ -152,9 +155,9 @@ def _draw_curves(axes: Axes, figure: Figure, look: Look) -> None:
 
 
 def _limit_x(axes: Axes, figure: Figure) -> None:
+    axes.set_xlim(*x_range(figure))
     if figure.axis.logarithmic:
         _logarithmic(axes, "x")
-    axes.set_xlim(*x_range(figure))
 
 
 def x_range(figure: Figure) -> tuple[float, float]:
@@ -249,7 +252,10 @@ def _logarithmic(axes: Axes, name: str) -> None:
     else:
         axes.set_yscale("log")
     axis = axes.xaxis if name == "x" else axes.yaxis
-    axis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0), numticks=9))
+    low, high = axes.get_xlim() if name == "x" else axes.get_ylim()
+    # of many decades only whole ones have room
+    steps = (1.0,) if high > _MOST_DIVIDED * low else (1.0, 2.0, 5.0)
+    axis.set_major_locator(LogLocator(base=10, subs=steps, numticks=9))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.set_minor_formatter(NullFormatter())
 

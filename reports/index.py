@@ -51,6 +51,8 @@ class Entry:
 
     name: str
     page: str
+    path: str = ""
+    """Where the capture is, as it was named: two folders may have one of the same name."""
     start_ns: int | None = None
     duration_s: float | None = None
     packets: int = 0
@@ -71,6 +73,7 @@ def entry_of(results: Results, *, name: str, page: str) -> Entry:
     return Entry(
         name=name,
         page=page,
+        path=results.sources[0]["source"] if results.sources else "",
         start_ns=min(starts, default=None),
         duration_s=span_s(min(starts, default=None), max(ends, default=None)),
         packets=packets,
@@ -114,7 +117,7 @@ def _row(number: int, entry: Entry) -> Row:
     return Row(
         f"capture-{number}",
         (
-            Cell(entry.name, page=entry.page),
+            Cell(entry.name, back="" if entry.path == entry.name else entry.path, page=entry.page),
             Cell(format_time_ns(entry.start_ns), sort=entry.start_ns),
             Cell(format_duration_s(entry.duration_s), sort=entry.duration_s),
             *_counts(entry),

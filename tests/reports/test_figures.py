@@ -203,3 +203,9 @@ def test_drawing_needs_no_pyplot_and_no_display():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_an_axis_of_many_decades_has_numbers():
+    times_ms = tuple(10.0 ** (place / 3) for place in range(40))
+    labels = axis_labels(drawn(of_rtts(Curve("1", 1, tuple(map(float, range(40))), times_ms))))
+    assert len({"1", "100", "1e+06", "1,000,000", "1e+08", "1e+10"} & set(labels)) > 2
