@@ -26,8 +26,7 @@ def arrival_bins(packets: Iterable[pl.DataFrame], width_ns: int, layer: str | No
     none = {"flow": pl.UInt32, "direction": pl.String, "layer": pl.String, "time_ns": pl.Int64}
     parts.append(pl.DataFrame(schema={**none, "received_bytes": pl.UInt64}))
     every = pl.concat(parts).group_by(*none).agg(pl.col("received_bytes").sum())
-    places = {name: place for place, name in enumerate(LAYERS)}
-    rank = pl.col("layer").replace_strict(places, default=len(LAYERS), return_dtype=pl.Int64)
+    rank = layer_rank()
     if layer is not None:
         every = every.filter(pl.col("layer") == layer)
     highest = rank == rank.min().over("flow", "direction")
@@ -37,6 +36,16 @@ def arrival_bins(packets: Iterable[pl.DataFrame], width_ns: int, layer: str | No
         .select("flow", "direction", "time_ns", "width_ns", "received_bytes")
         .sort("flow", "direction", "time_ns")
     )
+
+
+def layer_rank() -> pl.Expr:
+    """Return the place of the column `layer` among `LAYERS`, the highest first; of another, one more."""
+    import polars as pl
+
+    places = {name: place for place, name in enumerate(LAYERS)}
+    # a table without a row has no type of its own
+    named = pl.col("layer").cast(pl.String)
+    return named.replace_strict(places, default=len(LAYERS), return_dtype=pl.Int64)
 
 
 def _counted(packets: pl.DataFrame, width_ns: int) -> pl.DataFrame:

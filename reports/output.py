@@ -34,6 +34,8 @@ def make_folder(path: str) -> None:
     """Make the directory `path` for results, if it is not there; raises `OutputError` if that cannot be."""
     try:
         os.makedirs(path, exist_ok=True)
+    except FileExistsError as error:
+        raise OutputError(path, "is no directory") from error
     except OSError as error:
         raise OutputError(path, (error.strerror or str(error)).lower()) from error
 

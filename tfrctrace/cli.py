@@ -15,7 +15,15 @@ import typer
 
 from tfrctrace import __version__
 from tfrctrace.commands.options import flattened
-from tfrctrace.console import DONE, INTERNAL_ERROR, INTERRUPTED, NOT_READ, WRONG_USAGE, say
+from tfrctrace.console import (
+    DONE,
+    INTERNAL_ERROR,
+    INTERRUPTED,
+    NOT_READ,
+    WRONG_USAGE,
+    drop_standard_output,
+    say,
+)
 from tfrctrace.errors import InputError, Message, TfrctraceError
 
 if TYPE_CHECKING:
@@ -104,7 +112,7 @@ def _failed(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return INTERRUPTED
     if _is_closed_pipe(error):
-        _drop_standard_output()
+        drop_standard_output()
         return DONE
     if isinstance(error, SystemExit):  # Typer's way to end after completion
         return error.code if isinstance(error.code, int) else DONE
@@ -128,7 +136,7 @@ def _misused(error: typer.BadParameter) -> int:
     """Say what is wrong with the arguments, which Typer has found out."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "tfrctrace"
-    text = error.format_message()
+    text = " ".join(error.format_message().split())
     say(
         Message(
             "error", text[:1].lower() + text[1:].rstrip("."), hint=f"`{command} --help` shows what there is"
@@ -152,10 +160,3 @@ def _internal(error: BaseException) -> int:
         )
     )
     return INTERNAL_ERROR
-
-
-def _drop_standard_output() -> None:
-    """Let the flush at exit go nowhere: the reader has closed the pipe because it has seen enough."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)

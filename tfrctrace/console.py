@@ -176,3 +176,10 @@ def progress_bar(running: Readable) -> Iterator[Callable[[], None]]:
             bar.update(task, completed=running.bytes_read, rate=rate)
 
         yield redraw
+
+
+def drop_standard_output() -> None:
+    """Let the flush at exit go nowhere: the reader has closed the pipe because it has seen enough."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

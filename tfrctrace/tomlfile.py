@@ -26,7 +26,9 @@ def read_toml(path: str, most_bytes: int) -> Table:
         return tomllib.loads(text.decode())
     except OSError as error:
         raise UsageError((error.strerror or str(error)).lower()) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UnicodeDecodeError as error:
+        raise UsageError(f"not TOML: no text in UTF-8 at byte {error.start}") from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"not TOML: {error}") from error
 
 

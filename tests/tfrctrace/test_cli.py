@@ -99,6 +99,9 @@ def test_a_read_capture_is_status_0_with_nothing_on_stderr(run, write_capture, c
             "`a.pcap` is read, so it cannot be written",
         ),
         (["nonsense"], "no such command 'nonsense'"),
+        (["plot", "a.pcap"], "missing option '--kind' / '-k'. Choose from: throughput, sequence, rtt,"),
+        (["report", "a.pcap", "--results", "a.pcap"], "cannot write `a.pcap`: is no directory"),
+        (["check", "a.pcap", "--limits", "a.pcap"], "`a.pcap`: not TOML: no text in UTF-8 at byte 0"),
     ],
 )
 def test_wrong_usage_is_status_2_with_one_message(run, write_capture, conversation, arguments, words):
@@ -122,6 +125,17 @@ def test_a_filter_for_another_link_type_names_the_capture_it_does_not_fit(run, w
     outcome = run("flows", "--filter", "inbound", "a.pcap")
     assert outcome.status == NOT_READ
     assert "`a.pcap`: filter `inbound` does not fit its link type: inbound/outbound not supp" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "command", ["flows", "metrics", "replay", "report -o a.html", "convert -o a.csv", "check --warn jain>0"]
+)
+def test_a_capture_that_was_cut_at_its_start_is_no_bug(run, tmp_path, command):
+    (tmp_path / "a.pcap").write_bytes(bytes.fromhex("d4c3b2a1"))
+    name, *more = command.split()
+    outcome = run(name, "a.pcap", *more)
+    assert outcome.status == DONE
+    assert outcome.err.startswith("warning: `a.pcap` at byte 0: the file ends inside a file header")
 
 
 def test_one_unreadable_input_is_status_3_and_the_others_are_shown(run, write_capture, conversation):

@@ -14,7 +14,7 @@ from tfrctrace import __version__
 from tfrctrace.commands.measuring_options import MeasuringOptions
 from tfrctrace.commands.options import Jobs, Traces, check_places
 from tfrctrace.commands.reading_options import ReadingOptions
-from tfrctrace.console import CHECK_FAILED, Console
+from tfrctrace.console import CHECK_FAILED, Console, drop_standard_output
 from tfrctrace.errors import InputError, UsageError
 from tfrctrace.gate.regression import TestName
 from tfrctrace.reports.gate import GateFormat
@@ -154,8 +154,6 @@ def check(
     if write_baseline is not None:
         with open_text_output(write_baseline) as file:
             plan.write_baseline(file, runs, version=__version__)
-    with open_text_output(output) as file:
-        write_gate(file, form, verdicts, head)
     if summary is not None:
         with open_text_output(summary) as file:
             write_summary(file, verdicts, head)
@@ -165,6 +163,12 @@ def check(
     if annotations == "github":
         for line in annotation_lines(verdicts):
             print(line, file=sys.stderr)
+    try:
+        with open_text_output(output) as file:
+            write_gate(file, form, verdicts, head)
+    except BrokenPipeError:
+        # whoever reads has seen enough; the verdict is the same
+        drop_standard_output()
     return CHECK_FAILED if gate_status(verdicts) == "fail" else console.exit_status
 
 

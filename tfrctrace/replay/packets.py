@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.metrics.arrivals import layer_rank
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import polars as pl
-
-LAYERS: Final = ("agent", "routing", "ip", "queue", "mac", "phy", "link")
-"""Layers of a simulator's nodes, the highest first: where a packet counts as arrived."""
 
 CE: Final = 3
 """ECN bits of a packet that was marked congestion experienced (RFC 3168)."""
@@ -84,12 +83,10 @@ def _simulated(packets: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     key = ("flow", "direction", "uid")
-    places = {name: place for place, name in enumerate(LAYERS)}
-    rank = pl.col("layer").replace_strict(places, default=len(LAYERS), return_dtype=pl.Int64)
     sent = packets.filter(pl.col("point") == "source").unique(key, keep="first", maintain_order=True)
     arrived = (
         packets.filter((pl.col("event") == "received") & (pl.col("point") == "destination"))
-        .with_columns(rank.alias("rank"))
+        .with_columns(layer_rank().alias("rank"))
         .filter(pl.col("rank") == pl.col("rank").min().over("flow", "direction"))
         .unique(key, keep="first", maintain_order=True)
         .select(*key, pl.col("time_ns").alias("arrived_ns"), (pl.col("ecn") == CE).alias("is_marked"))
