@@ -50,9 +50,10 @@ def run(notebook: dict[str, Any], folder: Path = FOLDER) -> Iterator[Cell]:
 def _value_of(source: str, names: dict[str, Any]) -> object:
     """Run `source` and return the value of its last line, if that is an expression."""
     tree = ast.parse(source)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "<cell>", "exec"), names)
-    return eval(compile(ast.Expression(last.value), "<cell>", "eval"), names) if last else None
+    last = tree.body[-1] if tree.body else None
+    is_value = isinstance(last, ast.Expr)
+    exec(compile(ast.Module(tree.body[:-1] if is_value else tree.body, []), "<cell>", "exec"), names)
+    return eval(compile(ast.Expression(last.value), "<cell>", "eval"), names) if is_value else None
 
 
 def _shown(value: object) -> dict[str, Any]:

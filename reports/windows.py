@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.reports.conversations import direction_label, largest_directions
@@ -44,7 +45,7 @@ def flight_figure(trace: DrawnTrace, rounds: pl.DataFrame, variables: pl.DataFra
             marked=tuple(i for i, repairs in enumerate(points["repairs"].to_list()) if repairs),
         )
     ]
-    highest = float(points["flight_bytes"].max())  # type: ignore[arg-type]
+    highest = max(points["flight_bytes"].to_list())
     window = points["window_bytes"].cast(float)
     usual_window = window.median()
     is_near = isinstance(usual_window, float) and usual_window < _OUT_OF_SIGHT * highest
@@ -124,7 +125,7 @@ def _caption(row: dict[str, Any], rounds: pl.DataFrame, far_window: pl.Series | 
     rings = " A ring marks recoveries." if row["recovery_episodes"] or row["rto_episodes"] else ""
     far = ""
     if far_window is not None and far_window.count():
-        usual = format_bytes(far_window.median())  # type: ignore[arg-type]
+        usual = format_bytes(statistics.median(far_window.drop_nulls().to_list()))
         far = f" The receive window, {usual} as a rule, is far above."
     return (
         f"Data outstanding in each of {counted(rounds.height, 'round')} of {direction_label(row)}, as seen "

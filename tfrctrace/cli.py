@@ -7,6 +7,7 @@ Exit status: 0 done; 1 a check failed; 2 wrong usage; 3 an input could not be re
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from typing import TYPE_CHECKING, Annotated, Final, cast
@@ -98,7 +99,8 @@ def _called(arguments: Sequence[str]) -> Iterable[str]:
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return the exit status; no exception leaves this function."""
     try:
-        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")
         app = program(_called(arguments))
         status = app(list(arguments) or ["--help"], prog_name="tfrctrace", standalone_mode=False)
         sys.stdout.flush()

@@ -71,7 +71,7 @@ def options(of: Packet) -> dict[int, int]:
     return found
 
 
-class UdpConnection(Connection):  # type: ignore[misc]
+class UdpConnection(Connection):
     """The simulated connection, whose packets a capture shows as datagrams of `LAYOUT`."""
 
     def __init__(self, *, at_sender: bool) -> None:

@@ -185,8 +185,11 @@ def _busy_windows(observed: Observed) -> pl.DataFrame:
 
 def _range_ms(observed: Observed) -> tuple[float, float]:
     """Return the smallest round-trip time, and the 99th percentile: a few may have waited elsewhere."""
-    rtts = observed.rtts["rtt_ms"]
-    return float(rtts.min() or 0.0), float(rtts.quantile(0.99) or 0.0)  # type: ignore[arg-type]
+    import polars as pl
+
+    rtt_ms = pl.col("rtt_ms")
+    low, high = observed.rtts.select(rtt_ms.min(), rtt_ms.quantile(0.99).alias("high_ms")).row(0)
+    return low or 0.0, high or 0.0
 
 
 def _is_long_queue(observed: Observed, capacity_bps: float) -> pl.Expr:
@@ -220,4 +223,7 @@ def _spread(rates: pl.Series) -> float:
 
 
 def _median(rates: pl.Series) -> float:
-    return float(rates.median() or 0.0)  # type: ignore[arg-type]
+    import polars as pl
+
+    median: float | None = rates.to_frame("rate").select(pl.col("rate").median()).item()
+    return median or 0.0
