@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated
 
 import typer
 
+from tfrctrace import __version__
 from tfrctrace.commands.measuring_options import MeasuringOptions
-from tfrctrace.commands.options import Traces, check_place
+from tfrctrace.commands.options import Traces
+from tfrctrace.commands.output_options import OutputOptions
 from tfrctrace.commands.reading_options import ReadingOptions
 from tfrctrace.console import Console
-from tfrctrace.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tfrctrace.measuring import Measured
-
-MetricsFormat = Literal["table", "json", "csv", "parquet"]
-
-_FORMAT_OF_SUFFIX: Final[Mapping[str, MetricsFormat]] = {
-    ".json": "json",
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".txt": "table",
-}
 
 
 def metrics(
@@ -37,15 +21,7 @@ def metrics(
         list[str] | None,
         typer.Option("--metric", "-m", metavar="NAME", help="Only this metric; once for each."),
     ] = None,
-    form: Annotated[
-        MetricsFormat | None,
-        typer.Option(
-            "--format", help="Form of the output; without it the name after -o tells, else a table."
-        ),
-    ] = None,
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.")
-    ] = "-",
+    result: OutputOptions,
     measuring: MeasuringOptions,
     reading: ReadingOptions,
 ) -> int:
@@ -54,31 +30,17 @@ def metrics(
     Only flows that were active at the same time are compared, in the windows that they have in common; these
     competing sets are shown. Every metric is explained in docs/metrics.md.
     """
+    from tfrctrace.reports.metrics import write_metrics_json, write_metrics_table, write_metrics_text
+
     names = metric or []
     measuring.check(names)
-    check_place(output, traces)
+    result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, bin_ns=measuring.bin_ns)
     measured = trace.measure(*names, **measuring.arguments())
-    _write(measured, output, form or _FORMAT_OF_SUFFIX.get(os.path.splitext(output)[1].lower(), "table"))
+    result.write(
+        table=lambda file: write_metrics_text(file, measured.facts()),
+        json=lambda file: write_metrics_json(file, measured.facts(), version=__version__),
+        rows=lambda file, form: write_metrics_table(file, form, measured.frame()),
+    )
     return console.exit_status
-
-
-def _write(measured: Measured, output: str, form: MetricsFormat) -> None:
-    from tfrctrace import __version__
-    from tfrctrace.reports.metrics import write_metrics_json, write_metrics_table, write_metrics_text
-    from tfrctrace.reports.output import STANDARD_OUTPUT, open_output, open_text_output
-
-    if form == "parquet" and output == STANDARD_OUTPUT and sys.stdout.isatty():
-        raise UsageError(
-            "parquet is not for a terminal", hint="name a file with `-o`, or choose another form"
-        )
-    if form == "table":
-        with open_text_output(output) as file:
-            write_metrics_text(file, measured.facts())
-    elif form == "json":
-        with open_text_output(output) as file:
-            write_metrics_json(file, measured.facts(), version=__version__)
-    else:
-        with open_output(output) as file:
-            write_metrics_table(file, form, measured.frame())

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from tfrctrace import __version__
 from tfrctrace.commands.options import (
     Dissect,
     Filter,
@@ -20,8 +19,8 @@ from tfrctrace.commands.options import (
     Strict,
     Traces,
     Vantage,
-    check_place,
 )
+from tfrctrace.commands.output_options import OutputOptions
 from tfrctrace.commands.reading_options import ReadingOptions
 from tfrctrace.console import Console
 from tfrctrace.errors import UsageError
@@ -38,16 +37,7 @@ if TYPE_CHECKING:
     from tfrctrace.trace import Trace
     from tfrctrace.wlan.scenario import Scenario
 
-ReplayFormat = Literal["table", "json", "csv", "parquet"]
 Loop = Literal["open", "closed"]
-
-_FORMAT_OF_SUFFIX: Final[Mapping[str, ReplayFormat]] = {
-    ".json": "json",
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".txt": "table",
-}
 
 
 def replay(
@@ -156,15 +146,7 @@ def replay(
         Standard | None,
         typer.Option("--phy", show_default="b, or as seen", help="mtfrc: standard 802.11b, a, g or n."),
     ] = None,
-    form: Annotated[
-        ReplayFormat | None,
-        typer.Option(
-            "--format", help="Form of the output; without it the name after -o tells, else a table."
-        ),
-    ] = None,
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.")
-    ] = "-",
+    result: OutputOptions,
     filter: Filter = None,
     input_format: Format = None,
     layer: Layer = None,
@@ -211,7 +193,7 @@ def replay(
         parse_given(bottleneck or ())
     else:
         _refuse("--loop open", {"--bottleneck": bottleneck, "--together": together})
-    check_place(output, traces)
+    result.check(traces)
     console = Console(quiet=quiet, strict=strict)
     reading = ReadingOptions(
         filter=filter,
@@ -224,7 +206,6 @@ def replay(
         max_decompressed_bytes=max_decompressed_bytes,
     )
     trace = reading.open(traces, console, max_samples=max_samples or MAX_SAMPLES)
-    form = form or _FORMAT_OF_SUFFIX.get(os.path.splitext(output)[1].lower(), "table")
     if loop == "closed":
         loops = trace.closed_loops(
             *names,
@@ -237,7 +218,7 @@ def replay(
             bottleneck=bottleneck or (),
             together=together,
         )
-        _write_closed(loops, output, form)
+        _write_closed(loops, result)
         return console.exit_status
     replayed = trace.replays(
         *names,
@@ -259,7 +240,7 @@ def replay(
             settings=Settings(preset=preset, phy=phy),
         ),
     )
-    _write(replayed, output, form)
+    _write(replayed, result)
     return console.exit_status
 
 
@@ -314,47 +295,24 @@ def _network(
     return None
 
 
-def _write_closed(loops: ClosedLoops, output: str, form: ReplayFormat) -> None:
-    from tfrctrace import __version__
+def _write_closed(loops: ClosedLoops, result: OutputOptions) -> None:
     from tfrctrace.replay.closed.summary import facts
     from tfrctrace.reports.closed_loop import write_closed_loop_text
-    from tfrctrace.reports.output import open_output, open_text_output
     from tfrctrace.reports.replay import write_replay_json, write_replay_table
 
-    _check_terminal(form, output)
-    if form == "table":
-        with open_text_output(output) as file:
-            write_closed_loop_text(file, facts(loops))
-    elif form == "json":
-        with open_text_output(output) as file:
-            write_replay_json(file, facts(loops), version=__version__)
-    else:
-        with open_output(output) as file:
-            write_replay_table(file, form, loops.frame)
+    result.write(
+        table=lambda file: write_closed_loop_text(file, facts(loops)),
+        json=lambda file: write_replay_json(file, facts(loops), version=__version__),
+        rows=lambda file, form: write_replay_table(file, form, loops.frame),
+    )
 
 
-def _check_terminal(form: ReplayFormat, output: str) -> None:
-    from tfrctrace.reports.output import STANDARD_OUTPUT
-
-    if form == "parquet" and output == STANDARD_OUTPUT and sys.stdout.isatty():
-        raise UsageError(
-            "parquet is not for a terminal", hint="name a file with `-o`, or choose another form"
-        )
-
-
-def _write(replayed: Replayed, output: str, form: ReplayFormat) -> None:
-    from tfrctrace import __version__
+def _write(replayed: Replayed, result: OutputOptions) -> None:
     from tfrctrace.replay.summary import facts
-    from tfrctrace.reports.output import open_output, open_text_output
     from tfrctrace.reports.replay import write_replay_json, write_replay_table, write_replay_text
 
-    _check_terminal(form, output)
-    if form == "table":
-        with open_text_output(output) as file:
-            write_replay_text(file, facts(replayed))
-    elif form == "json":
-        with open_text_output(output) as file:
-            write_replay_json(file, facts(replayed), version=__version__)
-    else:
-        with open_output(output) as file:
-            write_replay_table(file, form, replayed.frame)
+    result.write(
+        table=lambda file: write_replay_text(file, facts(replayed)),
+        json=lambda file: write_replay_json(file, facts(replayed), version=__version__),
+        rows=lambda file, form: write_replay_table(file, form, replayed.frame),
+    )
