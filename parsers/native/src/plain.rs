@@ -102,7 +102,8 @@ impl PlainSegment {
                 ip_id: self.carrier.ip_id,
                 ttl: self.carrier.ttl,
                 ecn: self.carrier.ecn,
-                dscp: Some(0),
+                // A text that shows no IP header tells neither of them.
+                dscp: self.carrier.ip_id.map(|_| 0),
                 transport: Transport::Tcp,
                 tcp: self.tcp,
                 header_bytes: self.header_bytes,
