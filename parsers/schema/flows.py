@@ -142,6 +142,15 @@ FLOWS: Final = (
         "both directions' together are handshake_rtt_ms",
         "as handshake_rtt_ms",
     ),
+    Column(
+        "sender_rtt_p50_ms",
+        "float64",
+        "ms",
+        "median RTT between the place of the capture and this side: from an acknowledgement of the other "
+        "side to the first data that echo its timestamp (RFC 7323); rtt_p50_ms is the way to the other side",
+        "no timestamps, fewer than 65 data segments, no acknowledgement while more data was on its way "
+        "behind the capture (as at a receiver that misses nothing), or as retransmitted_packets",
+    ),
     *CLASSES,
     Column(
         "rtt_samples",

@@ -183,9 +183,7 @@ impl<'a> FlowRow<'a> {
 
     pub(super) fn percentile_ms(&self, share: f64) -> Option<f64> {
         let (rtt, sketch) = self.rtt()?;
-        let found = sketch.percentile(share)? as f64 / 1e6;
-        // The middle of a bucket may lie outside of what was measured; the ends are exact.
-        Some(found.clamp(rtt.range.min_ms()?, rtt.range.max_ms()?))
+        sketch.percentile_ms(share, &rtt.range)
     }
 
     pub(super) fn timestamp_rtt(&self) -> Option<&RttRange> {
@@ -388,6 +386,7 @@ fn reconstruction(rows: &[FlowRow<'_>], columns: &mut Columns) {
     columns.u32("mss", rows.iter().map(mss));
     columns.f64("handshake_rtt_ms", rows.iter().map(FlowRow::handshake_rtt_ms));
     columns.f64("syn_rtt_ms", rows.iter().map(FlowRow::syn_rtt_ms));
+    columns.f64("sender_rtt_p50_ms", rows.iter().map(|row| row.half?.sender_rtt_ms()));
 }
 
 fn round_trips(rows: &[FlowRow<'_>], columns: &mut Columns) {

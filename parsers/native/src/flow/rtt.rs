@@ -129,12 +129,18 @@ impl Sketch {
     /// Take in one sample.
     #[inline(always)]
     pub fn add(&mut self, value: u64) {
+        self.add_times(value, 1);
+    }
+
+    /// Take in a sample that counts as so many.
+    #[inline(always)]
+    pub fn add_times(&mut self, value: u64, times: u32) {
         let bucket = bucket_of(value);
         if self.last.0 != bucket {
             self.put_away();
             self.last = (bucket, 0);
         }
-        self.last.1 = self.last.1.saturating_add(1);
+        self.last.1 = self.last.1.saturating_add(times);
     }
 
     /// Add `last` to the others.
@@ -164,6 +170,13 @@ impl Sketch {
             }
         }
         None
+    }
+
+    /// The same in ms, of samples with this range.
+    pub fn percentile_ms(&self, share: f64, range: &RttRange) -> Option<f64> {
+        let found = ms(self.percentile(share)? as f64);
+        // The middle of a bucket may lie outside of what was measured; the ends are exact.
+        Some(found.clamp(range.min_ms()?, range.max_ms()?))
     }
 }
 

@@ -38,6 +38,30 @@ fn test_a_duplicate_block_right_behind_the_repair_is_of_a_copy() {
 }
 
 #[test]
+fn test_a_copy_of_a_repair_behind_another_repair_is_known_by_its_echo() {
+    for (echo, verdict) in [(150, None), (149, Some(Evidence::DuplicateSack))] {
+        let mut script = Script::new();
+        for step in 0..4 {
+            script.data_with(10 * step, 1 + 1000 * step as u32, 1000, stamped(100 + step as u32, 0));
+        }
+        for step in 0..3 {
+            script.ack_with(50 + 10 * step, 1001 + 1000 * step as u32, stamped(9, 100 + step as u32));
+        }
+        for segment in 0..3 {
+            script.data_with(75, 4001 + 1000 * segment, 1000, stamped(104, 9));
+        }
+        let lost = Given { sack: &[(4001, 5001), (6001, 7001)], ..stamped(9, 102) };
+        script.ack_with(119, 3001, lost);
+        script.data_with(120, 3001, 1000, stamped(149, 9));
+        let finding = script.data_with(121, 5001, 1000, stamped(150, 9)).finding.unwrap();
+        script.ack_with(170, 5001, stamped(10, 149));
+        script.ack_with(171, 7001, stamped(10, echo));
+        script.ack_with(172, 7001, Given { sack: &[(5001, 6001)], ..stamped(10, echo) });
+        assert_eq!(script.sender().verdict(finding.number), verdict, "echo {echo}");
+    }
+}
+
+#[test]
 fn test_an_acknowledgement_that_comes_too_soon_is_not_for_what_was_sent_again() {
     for (acknowledged_ms, verdict) in [(210, Some(Evidence::Time)), (250, None)] {
         let mut script = Script::new();

@@ -66,11 +66,6 @@ impl Half {
         Finding { class, evidence, number }
     }
 
-    #[inline(never)]
-    pub(super) fn note_ecn(&mut self, segment: &Segment<'_>) {
-        self.ecn.get_or_insert_default().note(segment);
-    }
-
     /// A SYN or FIN whose number was seen before.
     pub(super) fn find_control(&mut self, segment: &Segment<'_>) -> Option<Finding> {
         let flags = segment.tcp.flags;

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::num::NonZeroU32;
 
 use super::class::{Class, Evidence};
+use super::echoes::Echoes;
 use super::ecn::Ecn;
 use super::flight::Flight;
 use super::loss_events::LossEvents;
@@ -25,6 +26,9 @@ pub(super) const MAX_OUTSTANDING: usize = 65_536;
 /// Timestamp values that wait for their echo; they tick a thousand times a second at most, usually.
 const MAX_TIMESTAMPS: usize = 4_096;
 
+/// Data segments behind which it is worth the memory to time the way to their sender.
+const MANY_SEGMENTS: u32 = 64;
+
 /// The shortest delayed-acknowledgement timer in wide use (Linux's 40 ms; RFC 1122 section 4.2.3.2
 /// and RFC 5681 section 4.2 allow 500 ms).
 const DELAYED_ACK_NS: u64 = 40_000_000;
@@ -35,6 +39,13 @@ const USUAL_MSS: u16 = 1_460;
 /// Bytes of a timestamp option with its padding, which every segment carries if one does (RFC 7323
 /// section 3.2), and which the MSS does not account for (RFC 6691).
 pub(super) const TIMESTAMP_BYTES: u32 = 12;
+
+/// What few directions have.
+#[derive(Debug, Default)]
+struct Asides {
+    ecn: Ecn,
+    echoes: Option<Box<Echoes>>,
+}
 
 /// What one side sent, and what was said of it.
 #[derive(Debug, Default)]
@@ -61,8 +72,8 @@ pub struct Half {
     pub(super) longest: Option<NonZeroU32>,
     /// What only a direction with trouble has.
     pub(super) trouble: Option<Box<Trouble>>,
-    /// None unless ECN is used.
-    pub(super) ecn: Option<Box<Ecn>>,
+    /// None unless ECN is used or there are many data.
+    asides: Option<Box<Asides>>,
 
     /// New data not yet acknowledged, by the position where they end.
     pub(super) outstanding: Sendings,
@@ -187,7 +198,12 @@ impl Half {
 
     /// What its packets say of congestion.
     pub fn ecn(&self) -> Ecn {
-        self.ecn.as_deref().copied().unwrap_or_default()
+        self.asides.as_ref().map_or_else(Ecn::default, |asides| asides.ecn)
+    }
+
+    #[inline(never)]
+    pub(super) fn note_ecn(&mut self, segment: &Segment<'_>) {
+        self.asides.get_or_insert_default().ecn.note(segment);
     }
 
     /// What is known of trouble, which is made if there was none yet.
@@ -236,6 +252,11 @@ impl Half {
     pub(super) fn outstanding_bytes(&self) -> i64 {
         let sacked = self.trouble.as_ref().map_or(0, |trouble| trouble.sacked.bytes());
         self.next - self.acknowledged - sacked as i64
+    }
+
+    /// The round-trip time between the capture and this side, its median in ms.
+    pub fn sender_rtt_ms(&self) -> Option<f64> {
+        self.asides.as_ref()?.echoes.as_ref()?.median_ms()
     }
 
     /// How the flight of this side's data went from round to round; None if it sent none.
@@ -315,6 +336,9 @@ impl Half {
             return;
         }
         self.last_stamp = Some((value, echo));
+        if let Some(echoes) = self.asides.as_mut().and_then(|asides| asides.echoes.as_mut()) {
+            echoes.answer(echo, segment.time_ns);
+        }
         if step != 0 {
             if self.timestamps.count() == MAX_TIMESTAMPS {
                 self.timestamps.drop_oldest(pool);
@@ -376,6 +400,13 @@ impl Half {
             // same packet twice.
             acknowledger.duplicate_acks += 1;
             self.trouble_mut().on_duplicate_ack();
+        }
+        if self.segments > MANY_SEGMENTS
+            && let Some((value, _)) = segment.tcp.options.timestamp
+        {
+            let is_busy = segment.payload == 0 && self.acknowledged < self.next;
+            let echoes = self.asides.get_or_insert_default().echoes.get_or_insert_default();
+            echoes.ask(value, segment.time_ns, is_busy);
         }
         self.note_trouble((before, position), acknowledger, segment);
         let left = in_flight - self.outstanding_bytes();

@@ -13,6 +13,7 @@ mod class_tests;
 mod copies;
 #[cfg(test)]
 mod copies_tests;
+mod echoes;
 mod ecn;
 mod finding;
 mod flight;

@@ -27,6 +27,11 @@ impl Answer {
     fn is_too_soon_for(&self, resent: &Resent) -> bool {
         (0..self.soonest_ns).contains(&self.time_ns.saturating_sub(resent.time_ns))
     }
+
+    /// Whether `resent` can have been to the receiver and back, at the soonest.
+    fn is_late_enough_for(&self, resent: &Resent) -> bool {
+        self.soonest_ns > 0 && self.time_ns.saturating_sub(resent.time_ns) >= 2 * self.soonest_ns
+    }
 }
 
 impl Trouble {
@@ -50,7 +55,8 @@ impl Trouble {
             left -= overlap;
             resent.doubled += overlap;
             // The retransmission came first, and this so soon behind it that it is rather a copy that
-            // the network made (RFC 3708 section 2) than the original.
+            // the network made (RFC 3708 section 2) than the original. No RFC says how soon; `docs/tcp.md`
+            // says what an eighth of a round trip does.
             let is_of_copy = resent.arrived_ns.is_some_and(|arrived_ns| {
                 arrived_ns < time_ns && time_ns.saturating_sub(arrived_ns) < soonest_ns / 4
             });
@@ -74,18 +80,15 @@ impl Trouble {
             resent.is_acknowledged = true;
             self.awaited -= 1;
             self.delivered_ns = self.delivered_ns.max(resent.time_ns);
-            let age = answer
-                .echo
-                .zip(resent.timestamp)
-                .filter(|_| resent.is_head)
-                .map(|(echo, sent)| SeqNumber(echo).since(SeqNumber(sent)));
-            if age == Some(0) {
+            let age =
+                answer.echo.zip(resent.timestamp).map(|(echo, sent)| SeqNumber(echo).since(SeqNumber(sent)));
+            if age == Some(0) && (resent.is_head || answer.is_late_enough_for(resent)) {
                 resent.arrived_ns = Some(answer.time_ns);
             }
             if resent.spurious.is_some() {
                 continue;
             }
-            if age.is_some_and(|age| age < 0) {
+            if resent.is_head && age.is_some_and(|age| age < 0) {
                 is_eifel = true;
                 found.push(resent.condemn(Evidence::Timestamp));
             } else if answer.is_too_soon_for(resent) {
