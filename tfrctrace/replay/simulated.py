@@ -39,7 +39,9 @@ def simulated_reports(
                 "`--dissect udp:PORT=LAYOUT` tells where a private protocol has them",
             ),
         )
-    forward_s = (packets["arrived_ns"] - packets["time_ns"] - packets["waited_ns"]).min()
+    took = packets["arrived_ns"] - packets["time_ns"]
+    # a least round-trip time that is known has what its packet waited
+    forward_s = (took - packets["waited_ns"] if rtt_ms is None else took).min()
     if is_two_ended and forward_s is None:
         return Made(lacks=("none of its packets arrived", "a longer trace may show some"))
     if not is_two_ended and rtt_ms is None:
