@@ -35,8 +35,8 @@ TOLD_AS_THEY_ARE = (
     {"direction", "transport", "vantage", "state", "event", "flags", "layer", "point", "kind", "method"}
     | {"class", "evidence", "spurious", "limit", "phase", "unit", "p_from", "rtt_method", "mode", "finding"}
     | {"end", "rule", "clock_rate_by", "algorithm", "profile", "reports", "reason", "fate"}
-    # what a user calls flows, what a program calls its variables
-    | {"label", "name"}
+    # what a user calls flows, what a program calls its variables, a simulation its agents
+    | {"label", "name", "agent"}
 )
 
 
