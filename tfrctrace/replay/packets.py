@@ -94,7 +94,7 @@ def _simulated(packets: pl.DataFrame) -> pl.DataFrame:
     known = sent.join(arrived, on=key, how="left", maintain_order="left")
     return known.join(_waits(packets), on=key, how="left", maintain_order="left").with_columns(
         pl.col("is_marked").fill_null(value=False),
-        pl.col("waited_ns").fill_null(0),
+        pl.col("waited_ns").cast(pl.Int64).fill_null(0),
         pl.lit(value=True).alias("is_two_ended"),
     )
 
