@@ -151,7 +151,8 @@ def test_behind_ns_3s_slow_link_both_halves_are_the_whole(
         rows[tap] = next(row for row in found if row["dst_port"] == 5001)
     middle, sender = rows["mid"], rows["snd"]
     assert 2.0 < middle["rtt_p50_ms"] < 2.5
-    assert 32.0 < middle["sender_rtt_p50_ms"] < sender["rtt_p50_ms"]
+    assert middle["sender_rtt_p50_ms"] > 32.0
+    # one median is of the time, the other of acknowledgements
     both_ms = middle["rtt_p50_ms"] + middle["sender_rtt_p50_ms"]
     assert both_ms == pytest.approx(sender["rtt_p50_ms"], rel=0.1)
 
