@@ -299,7 +299,7 @@ mod tests {
             assert_eq!(found.unwrap_err(), Refusal::Value(name.to_owned()));
         }
         let mix = ("gamma".to_owned(), Value::Word("mix".to_owned()));
-        assert!(with(Profile::Rfc5348, Variant::Veno, &[mix.clone()]).is_ok());
+        assert!(with(Profile::Rfc5348, Variant::Veno, std::slice::from_ref(&mix)).is_ok());
         for word in [("gamma", "both"), ("q", "mix")] {
             let word = (word.0.to_owned(), Value::Word(word.1.to_owned()));
             assert!(with(Profile::Rfc5348, Variant::Veno, &[word]).is_err());

@@ -5,7 +5,6 @@ use crate::analysis::{Analysis, is_flow};
 use crate::asides::{Asides, Head};
 use crate::event::{Network, Packet, TcpFlags, Transport};
 use crate::flow::Found;
-use crate::flow::key::Side;
 use crate::flow::tcp::Carrier;
 use crate::pair::Tap;
 use crate::pair::identity::{payload_head, pieces};
