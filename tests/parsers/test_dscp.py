@@ -68,6 +68,19 @@ def test_the_text_of_tcpdump_shows_codepoints_only_with_v(options: str, tmp_path
     assert found == {ends: first_mark(of) if options == "-env" else None for ends, of in marks.items()}
 
 
+@pytest.mark.filterwarnings("ignore:.*the text has:tfrctrace.TfrctraceWarning")
+def test_a_text_that_begins_in_the_middle_makes_up_no_codepoint(tmp_path: Path) -> None:
+    text = tmp_path / "middle.txt"
+    ends = "IP 192.0.2.1.1000 > 198.51.100.7.80: Flags [.]"
+    sent = [
+        f"17000000{n:02}.000000 {ends}, seq {n}01:{n + 1}01, ack 1, win 500, length 100\n"
+        for n in range(1, 5)
+    ]
+    text.write_text("".join(sent))
+    (forward,) = tfrctrace.open(text).flows.filter(pl.col("packets") > 0).to_dicts()
+    assert (forward["packets"], forward["dscp"]) == (4, None)
+
+
 def test_flows_are_labelled_by_their_codepoint() -> None:
     flows = tfrctrace.open(CAPTURE).measure(labels=["ef=dscp 46", "af=dscp 10"]).looked_at
     assert dict(flows.filter(pl.col("label").is_not_null()).select("label", "dst_port").iter_rows()) == {

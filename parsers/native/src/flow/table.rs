@@ -194,7 +194,14 @@ impl FlowTable {
         let (ends, side) = segment.ends.sorted();
         let flow = match self.lookup(&Sought::Plain(ends)) {
             Some(flow) => flow,
-            None => self.open(FlowKey::of(&segment.endpoints()).0, side, source)?,
+            None => {
+                let flow = self.open(FlowKey::of(&segment.endpoints()).0, side, source)?;
+                if segment.carrier.ip_id.is_none() {
+                    // A text without IP headers; in a capture plain segments have 0.
+                    self.get_mut(flow).note_dscp(side, None);
+                }
+                flow
+            }
         };
         let (ends, found) = (segment.ends, Some(Found { flow, side }));
         self.recent_ends[slot_of(ends)] = RecentEnds { ends, found };
