@@ -58,23 +58,34 @@ def test_the_delay_between_two_captures_is_drawn(run):
 
 @pytest.mark.parametrize("style", get_args(PaperStyle))
 @pytest.mark.parametrize("width", ["single", "double"])
-def test_files_are_as_wide_as_the_columns_of_the_style(run, tmp_path, style, width):
+def test_files_are_as_wide_as_the_columns_of_the_style(traces, tmp_path, style, width):
     wide_in = WIDTHS_IN[style][width == "double"]
-    arguments = ("plot", TWO_FLOWS, "--kind", "rtt", "--style", style, "--width", width)
-    assert run(*arguments, "-o", "a.png").err == "figure written to `a.png`: RTT over time\n"
-    content = (tmp_path / "a.png").read_bytes()
+
+    def drawn(name):
+        traces[TWO_FLOWS].plot("rtt", tmp_path / name, style=style, width=width)
+        return (tmp_path / name).read_bytes()
+
+    content = drawn("a.png")
     assert content.startswith(b"\x89PNG")
     assert struct.unpack(">I", content[16:20])[0] == pytest.approx(wide_in * 300, abs=1)
-    assert run(*arguments, "-o", "a.pdf", "-q").err == ""
-    document = (tmp_path / "a.pdf").read_bytes()
+    document = drawn("a.pdf")
     box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ", document)
     assert float(box[1]) == pytest.approx(wide_in * 72, abs=0.1)
     # fonts are embedded as TrueType, and nothing says when it was made
     assert b"/FontFile2" in document
     assert b"/Type3" not in document
     assert b"CreationDate" not in document
-    run(*arguments, "-o", "b.pdf")
-    assert (tmp_path / "b.pdf").read_bytes() == document
+    assert drawn("b.pdf") == document
+
+
+def test_the_command_takes_style_and_width(run, tmp_path, traces):
+    arguments = ("plot", TWO_FLOWS, "--kind", "rtt", "--style", "acm", "--width", "double")
+    assert run(*arguments, "-o", "a.pdf").err == "figure written to `a.pdf`: RTT over time\n"
+    assert run(*arguments, "-o", "b.pdf", "-q").err == ""
+    traces[TWO_FLOWS].plot("rtt", tmp_path / "c.pdf", style="acm", width="double")
+    assert {(tmp_path / name).read_bytes() for name in ("a.pdf", "b.pdf")} == {
+        (tmp_path / "c.pdf").read_bytes()
+    }
 
 
 def test_one_flow_is_drawn_alone_even_if_it_is_small(traces, tmp_path):
