@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import struct
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
     from pathlib import Path
     from types import ModuleType
 
@@ -125,27 +124,24 @@ def write_capture(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., Outcome]:
+def run(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcome]:
     """Return a function that runs the program in a process of its own, in `tmp_path`."""
+    from warm import run_warm
 
     def run_program(
         *arguments: str | Path, stdin: bytes = b"", environment: dict[str, str] | None = None
     ) -> Outcome:
-        done = subprocess.run(
-            program(arguments),
-            input=stdin,
-            capture_output=True,
-            check=False,
-            timeout=60,
-            cwd=tmp_path,
-            env={**os.environ, "COLUMNS": "80", **(environment or {})},
+        streams = tmp_path_factory.mktemp("streams")
+        (streams / "in").write_bytes(stdin)
+        status = run_warm(
+            [str(argument) for argument in arguments],
+            tmp_path,
+            {**os.environ, "COLUMNS": "80", **(environment or {})},
+            streams,
+            60,
         )
-        outcome = Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+        outcome = Outcome(status, (streams / "out").read_text(), (streams / "err").read_text())
         assert "Traceback" not in outcome.err
         return outcome
 
     return run_program
-
-
-def program(arguments: Sequence[str | Path]) -> list[str]:
-    return [sys.executable, "-m", "tfrctrace", *map(str, arguments)]
