@@ -49,6 +49,8 @@ def _run(arguments: list[str], folder: Path, environment: dict[str, str], stream
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.argv = ["tfrctrace", *arguments]
+    # an interpreter that starts reads this by itself
+    sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
 
     from tfrctrace.__main__ import main
 
