@@ -15,6 +15,7 @@ from tfrctrace.errors import STANDARD_INPUT, FilterError, input_problem
 from tfrctrace.parsers._native import PacketReader, Progress, analyse, analyse_pair
 from tfrctrace.parsers.sources import size_in_bytes
 from tfrctrace.parsers.tfrc import NOTHING_TOLD, TfrcParameters
+from tfrctrace.patience import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -392,27 +393,31 @@ class PacketBatches:
         self, name: str, progress: Progress, flows_before: int
     ) -> Generator[pa.RecordBatch, None, int]:
         """Give the packets of one input, note what is to be said of it, and return how many flows it has."""
-        settings = self._settings
         try:
-            sources, form = _opened([name], settings.format)
-            reader = PacketReader(
-                sources[0],
-                format=form,
-                filter=settings.filter,
-                dissect=settings.dissect,
-                max_flows=settings.max_flows,
-                max_decompressed_bytes=settings.max_decompressed_bytes,
-                progress=progress,
-            )
-            while (table := reader.next_batch(BATCH_ROWS)) is not None:
+            # what begins a trace is read by this already
+            reader = in_thread(lambda: self._reader_of(name, progress))
+            while (table := in_thread(lambda: reader.next_batch(BATCH_ROWS))) is not None:
                 for batch in _arrow_batches(table):
-                    yield from _anonymised(_with_flows_after(batch, flows_before), settings.anonymizer)
+                    yield from _anonymised(_with_flows_after(batch, flows_before), self._settings.anonymizer)
         except FilterError as error:
             self.problems.append(_filter_refused([name], error))
             return 0
         self.sources += reader.sources
         self.problems += reader.problems
         return reader.flow_count
+
+    def _reader_of(self, name: str, progress: Progress) -> PacketReader:
+        settings = self._settings
+        sources, form = _opened([name], settings.format)
+        return PacketReader(
+            sources[0],
+            format=form,
+            filter=settings.filter,
+            dissect=settings.dissect,
+            max_flows=settings.max_flows,
+            max_decompressed_bytes=settings.max_decompressed_bytes,
+            progress=progress,
+        )
 
 
 def _opened(trace: Sequence[str], form: str | None) -> tuple[list[Source], str | None]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from tfrctrace.errors import Message, describe, printable
+from tfrctrace.patience import STEP_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -25,8 +26,6 @@ INTERRUPTED: Final = 130
 
 _SHOW_AFTER_S: Final = 0.3
 """A bar that appears for a blink disturbs more than it tells."""
-
-_REDRAW_S: Final = 0.1
 
 _COLOURS: Final = {"error": "1;31", "warning": "1;33", "note": "1;36", "hint": "1;36"}
 
@@ -102,11 +101,11 @@ class Console:
         """Wait for the end of `running`, showing progress if somebody looks; an interrupt stops it."""
         try:
             if not self.shows_progress or running.wait(_SHOW_AFTER_S):
-                while not running.wait(_REDRAW_S):
+                while not running.wait(STEP_S):
                     pass
                 return
             with progress_bar(running) as redraw:
-                while not running.wait(_REDRAW_S):
+                while not running.wait(STEP_S):
                     redraw()
         except BaseException:
             running.cancel()

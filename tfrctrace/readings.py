@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.errors import InputError, ReadOnceError, TfrctraceWarning, UsageError
 from tfrctrace.origins import YEAR_NS
+from tfrctrace.patience import STEP_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,13 +39,11 @@ _EVERYTHING: Final = (
 )
 """What is collected of an input that can be read only once."""
 
-_POLL_S: Final = 0.1
-
 
 def wait_quietly(running: Pass) -> None:
     """Wait for the end of a pass; an interrupt stops it."""
     try:
-        while not running.wait(_POLL_S):
+        while not running.wait(STEP_S):
             pass
     except BaseException:
         running.cancel()

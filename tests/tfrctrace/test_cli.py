@@ -5,9 +5,11 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from tfrctrace import __version__, cli
 
 DONE, WRONG_USAGE, NOT_READ, INTERNAL_ERROR, INTERRUPTED = 0, 2, 3, 70, 130
 COMMANDS = sorted(cli.COMMANDS)
+TWO_FLOWS = Path(__file__).parents[2] / "sample_traces/two-flows.pcapng.gz"
 
 
 def test_the_version_is_shown(run):
@@ -295,6 +298,45 @@ def test_an_interrupt_ends_the_program_with_130_and_without_a_traceback():
         os.close(writer)
     assert status == INTERRUPTED
     assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", "slow.pcapng.gz", TWO_FLOWS, "-r", "count(flow) > 0", "--jobs", "2"],
+        ["convert", "slow.pcapng.gz", "--what", "packets", "-o", "packets.csv"],
+    ],
+    ids=["check", "convert"],
+)
+def test_an_interrupt_is_obeyed_while_an_input_has_nothing_to_give(tmp_path, arguments):
+    os.mkfifo(tmp_path / "slow.pcapng.gz")
+    # loaded first, polars has its handler of SIGINT in place, after which system calls go on by themselves
+    command = [sys.executable, "-c", "import polars; from tfrctrace.__main__ import main; main()", *arguments]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as running,
+        (tmp_path / "slow.pcapng.gz").open("wb", buffering=0) as writer,  # opens when it is read
+    ):
+        writer.write(TWO_FLOWS.read_bytes()[:4096])
+        running.send_signal(signal.SIGINT)
+        assert running.wait(60) == INTERRUPTED
+        writer.close()
+        assert running.communicate() == (b"", b"")
+
+
+def test_an_interrupt_that_a_thread_was_given_ends_the_other_runs(tmp_path, monkeypatch):
+    # polars raises KeyboardInterrupt in whichever thread it works for
+    def measured(name, *_):
+        if name == str(TWO_FLOWS):
+            raise KeyboardInterrupt
+        was_ended.append(is_over.wait(60))
+
+    is_over, was_ended = threading.Event(), []
+    monkeypatch.setattr("tfrctrace.gate.values.take_all", measured)
+    shutil.copy(TWO_FLOWS, tmp_path / "first.pcapng.gz")
+    command = ["check", str(tmp_path / "first.pcapng.gz"), str(TWO_FLOWS), "-r", "count(flow) > 0", "-j", "2"]
+    assert cli.run(command) == INTERRUPTED
+    assert not was_ended
+    is_over.set()
 
 
 def modules_loaded_by(*arguments, cwd):

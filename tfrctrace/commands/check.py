@@ -235,6 +235,7 @@ def _measured(
 
     from tfrctrace.gate.values import needs_samples, take_all
     from tfrctrace.parsers.sources import find_inputs
+    from tfrctrace.patience import as_finished
 
     unread: list[Problem] = []
     if not (reading.join or reading.pair):
@@ -257,12 +258,16 @@ def _measured(
 
     runs: list[Run] = []
     with _stopping(ThreadPoolExecutor(workers)) as pool:
-        for run, problems in pool.map(measure, inputs):
-            if run is None:
-                unread += problems
-            else:
-                console.tell(problems)
-                runs.append(run)
+        measured = [pool.submit(measure, names) for names in inputs]
+        for one in as_finished(measured):
+            one.result()  # an error of any run ends them all
+    for one in measured:
+        run, problems = one.result()
+        if run is None:
+            unread += problems
+        else:
+            console.tell(problems)
+            runs.append(run)
     if not runs:
         raise InputError(unread)
     console.tell(unread)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
@@ -14,6 +14,7 @@ from tfrctrace.experiment.record import record_run
 from tfrctrace.experiment.series import NO_SERIES
 from tfrctrace.labels import UNUSED
 from tfrctrace.measuring import UNUSED_WEIGHT
+from tfrctrace.patience import as_finished
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -135,13 +136,17 @@ def _worked(tasks: Sequence[Task], waiting: Sequence[int], jobs: int) -> Iterato
 def _in_processes(tasks: Sequence[Task], places: Sequence[int], jobs: int) -> Iterator[tuple[int, Record]]:
     # a fork would copy the locks of the core's threads in whatever state they are
     context = multiprocessing.get_context("spawn")
+    not_ours = set(multiprocessing.active_children())
     with ProcessPoolExecutor(min(jobs, len(places)), mp_context=context) as pool:
         try:
             futures = {pool.submit(record_of, tasks[place]): place for place in places}
-            for future in as_completed(futures):
+            for future in as_finished(futures):
                 yield futures[future], future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            # nobody wants what they work on, and an interrupt of this process alone has not reached them
+            for worker in set(multiprocessing.active_children()) - not_ours:
+                worker.terminate()
             raise
 
 

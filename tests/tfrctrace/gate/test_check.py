@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -202,18 +201,6 @@ def test_a_reader_who_leaves_changes_no_verdict(tmp_path, sign, status):
         os.close(writer)
     assert (done.returncode, done.stderr) == (status, b"")
     assert ET.parse(tmp_path / "a.xml").getroot().get("failures") == str(status)
-
-
-def test_an_interrupt_ends_all_runs_that_are_measured(tmp_path):
-    slow = tmp_path / "slow.pcapng.gz"
-    os.mkfifo(slow)
-    command = [sys.executable, "-m", "tfrctrace", "check", slow, ONE_RUN, "-r", "count(flow) > 0", "-j", "2"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-        with slow.open("wb", buffering=0) as writer:  # opens when it is read
-            writer.write(TWO_FLOWS.read_bytes()[:4096])
-            running.send_signal(signal.SIGINT)
-            assert running.wait(60) == 130
-        assert running.communicate() == (b"", b"")
 
 
 def test_standard_input_is_read_once(run):

@@ -39,6 +39,7 @@ impl PacketReader {
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
+        py: Python<'_>,
         source: Given,
         format: Option<&str>,
         filter: Option<Py<PyAny>>,
@@ -52,8 +53,14 @@ impl PacketReader {
         let core = Core::new(Options { dissect, max_flows, max_decompressed_bytes, ..Options::default() });
         let summary = SourceSummary::new(&source.name());
         let progress = progress.map_or_else(Arc::default, |progress| Arc::clone(&progress.get().shared));
-        let reading = Mutex::new(Some(source.open(format, max_decompressed_bytes, &progress)));
-        Ok(Self { core, summary, reading, compiler: filter.map(PythonCompiler::new), first_flow: 1 })
+        let reading = py.detach(|| source.open(format, max_decompressed_bytes, &progress));
+        Ok(Self {
+            core,
+            summary,
+            reading: Mutex::new(Some(reading)),
+            compiler: filter.map(PythonCompiler::new),
+            first_flow: 1,
+        })
     }
 
     #[pyo3(signature = (rows = 65_536))]
