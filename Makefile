@@ -53,8 +53,7 @@ lint: $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style and types
 	$(BIN)/mypy tests/corpus/matrix.py tests/corpus/make.py tests/corpus/ns2.py tests/corpus/ns3.py tests/corpus/relay.py tests/corpus/peer.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	cargo fmt --check
-	cargo clippy --locked --all-targets -- -D warnings
-	cargo clippy --locked --lib --features python -- -D warnings
+	cargo clippy --locked --all-targets --features python -- -D warnings
 
 format: $(STAMPS)/lint ## format Python and Rust
 	$(BIN)/ruff check --fix

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-FLOOR = {"tfrctrace.errors", "tfrctrace.durations", "tfrctrace.tomlfile"}
+FLOOR = {"tfrctrace.errors", "tfrctrace.durations", "tfrctrace.patience", "tfrctrace.tomlfile"}
 """What every room stands on."""
 
 MAY_IMPORT = {

@@ -1,25 +1,30 @@
-"""Runs of the program in processes that have loaded their libraries already.
+"""Runs of the program in processes that have loaded their modules already.
 
-Loading polars and matplotlib takes longer than most of what tests ask for. A server imports them once and
-forks for each run, which then begins as a process of its own does, but for its modules.
+Loading them takes longer than most of what tests ask for. A server imports them once and forks for each
+run, which then begins as a process of its own does. What a command loads is tested without this.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import pkgutil
 import sys
 from typing import TYPE_CHECKING
+
+import tfrctrace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-# Libraries only: the program's own modules are loaded in each run, as they are when it is called.
-_PRELOADED = ["typer", "rich.table", "polars", "matplotlib.figure", "matplotlib.backends.backend_svg"]
+
+_LIBRARIES = ["typer", "rich.table", "polars", "pandas", "pyarrow.parquet", "matplotlib.backends.backend_svg"]
+
+_OWN = [module.name for module in pkgutil.walk_packages(tfrctrace.__path__, "tfrctrace.")]
 
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(_PRELOADED)
+_processes.set_forkserver_preload([*_LIBRARIES, *(name for name in _OWN if not name.endswith("__main__"))])
 
 
 def run_warm(
