@@ -78,6 +78,17 @@ PACKETS: Final = (
         "DCCP packet type; of TFRC in a simulation `data` or `feedback`",
         "no such packet",
     ),
+    Column("ccval", "uint32", "", "DCCP's CCVal: of CCID 3 and 4 the sender's window counter", "not DCCP"),
+    Column(
+        "dccp",
+        "string",
+        "",
+        "what else a DCCP header says, and its options, as `name=value` with the numbers of the wire "
+        "(times in 10 µs). `timestamp_echo` is `TIMESTAMP+ELAPSED`, `ack_vector_0` and `_1` (by the nonce) "
+        "count `R`eceived, `M`arked and `N`ot received from the acknowledged packet down, `loss_intervals` "
+        "are `SKIP:LOSSLESS+LOSS/DATA/NONCE`, a feature is `change_l_FEATURE=VALUES`",
+        "not DCCP",
+    ),
     Column("flow_id", "uint32", "", "the simulator's own flow id", "the trace has none"),
     Column(
         "agent",

@@ -10,6 +10,7 @@ use crate::event::{Address, Agent, Layer, PROTOCOL_TFRC, Packet, Transport};
 use crate::flow::key::{Notation, address_text};
 use crate::flow::{FlowTable, Found, direction_name};
 use crate::reading::Reading;
+use crate::wire::dccp::notation::notation;
 
 /// One row of the table of packets.
 pub struct PacketRow {
@@ -20,7 +21,8 @@ pub struct PacketRow {
     found: Option<(u32, &'static str)>,
     positions: (Option<i64>, Option<i64>),
     window_bytes: Option<u64>,
-    dccp: Option<dccp::Header>,
+    /// Of DCCP, and what else its header says.
+    dccp: Option<(dccp::Header, String)>,
     /// Of a datagram that a traffic generator numbered.
     number: Option<u64>,
 }
@@ -45,7 +47,7 @@ impl PacketRow {
             found: flow.map(|(found, flow)| (found.flow, direction_name(found.side, flow.forward()))),
             positions: (None, None),
             window_bytes: None,
-            dccp: header.map(|(header, _)| *header),
+            dccp: header.map(|(header, options)| (*header, notation(header, options))),
             number: flow.and_then(|(found, flow)| flow.number_of(found.side, &asides.head(network.head))),
         };
         if let Some((found, flow)) = flow
@@ -86,7 +88,7 @@ impl PacketRow {
         match self.packet.network.transport {
             Transport::Tfrc => Some("data"),
             Transport::TfrcFeedback => Some("feedback"),
-            _ => self.dccp.map(|header| header.kind.name()),
+            _ => self.dccp.as_ref().map(|(header, _)| header.kind.name()),
         }
     }
 
@@ -191,8 +193,10 @@ fn header_columns(rows: &[PacketRow], columns: &mut Columns) {
     columns.text("drop_reason", rows.iter().map(reason));
     columns.u64("uid", rows.iter().map(|row| sighting(row).map(|seen| seen.identity)));
     columns.u64("sequence", rows.iter().map(|row| row.packet.network.sequence.or(row.number)));
-    columns.u64("acknowledged", rows.iter().map(|row| row.dccp.and_then(|header| header.ack)));
+    columns.u64("acknowledged", rows.iter().map(|row| row.dccp.as_ref()?.0.ack));
     columns.text("kind", rows.iter().map(PacketRow::kind));
+    columns.u32("ccval", rows.iter().map(|row| row.dccp.as_ref().map(|(header, _)| header.ccval.into())));
+    columns.text("dccp", rows.iter().map(|row| row.dccp.as_ref().map(|(_, notation)| notation.as_str())));
     columns.u32("flow_id", rows.iter().map(|row| row.packet.network.flow_id));
     columns.text("agent", rows.iter().map(|row| sighting(row)?.agent.map(Agent::name)));
     columns.text("decode_stop", rows.iter().map(PacketRow::decode_stop));

@@ -53,7 +53,7 @@ impl Said {
                 }
                 DccpOption::DroppedPackets(dropped) => said.take_dropped(dropped),
                 // One vector may need several options (RFC 4340 section 11.4.1).
-                DccpOption::AckVector(bytes) => vector.extend(bytes),
+                DccpOption::AckVector { runs, .. } => vector.extend(runs),
                 DccpOption::Malformed(_) => said.bad = said.bad.saturating_add(1),
                 DccpOption::Other(DATA_DROPPED) => said.drops_data = true,
                 _ => {}

@@ -1,5 +1,6 @@
 //! DCCP headers (RFC 4340 section 5).
 
+pub mod notation;
 pub mod options;
 
 use super::{Bytes, ip, u16_at, u32_at};

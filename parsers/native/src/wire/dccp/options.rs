@@ -16,7 +16,12 @@ pub enum DccpOption<'a> {
     /// Packets without data that the sender sent in a row just before (RFC 4340 section 7.7).
     NdpCount(u64),
     /// Run lengths of what was received (RFC 4340 section 11.4).
-    AckVector(&'a [u8]),
+    AckVector {
+        /// The ECN nonce echo.
+        nonce: bool,
+        /// One run each byte.
+        runs: &'a [u8],
+    },
     /// When the packet was sent, by the sender's clock.
     Timestamp(u32),
     /// The timestamp that the other side sent, and how long it was held.
@@ -130,7 +135,7 @@ fn option(kind: u8, data: &[u8]) -> Option<DccpOption<'_>> {
             DccpOption::Feature(Feature { confirms, is_local, number, values })
         }
         37 => DccpOption::NdpCount(unsigned(data, 1..=6)?),
-        38 | 39 => DccpOption::AckVector(data),
+        38 | 39 => DccpOption::AckVector { nonce: kind == 39, runs: data },
         41 => DccpOption::Timestamp(exactly_u32(data)?),
         42 => {
             let (echo, elapsed) = data.split_at_checked(4)?;

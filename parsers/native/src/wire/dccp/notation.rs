@@ -1,0 +1,144 @@
+//! What a DCCP header says, as one line: for people, and to be compared with what others read.
+
+use std::fmt::{Display, Write};
+
+use super::options::{DccpOption, options};
+use crate::dccp::Header;
+
+/// States of an Ack Vector (RFC 4340 section 11.4): received, marked, reserved, not received.
+const STATES: [char; 4] = ['R', 'M', '?', 'N'];
+
+/// What is not in other columns, and the options in their order: `name=value` with a space between them,
+/// values as they are on the wire. As long as a few times the options, which have at most 1000 bytes.
+pub fn notation(header: &Header, behind: &[u8]) -> String {
+    let mut line = String::new();
+    if header.is_short {
+        say(&mut line, "short");
+    }
+    let fields = [
+        ("coverage", Some(u32::from(header.coverage)).filter(|coverage| *coverage > 0)),
+        ("service_code", header.service_code),
+        ("reset_code", header.reset_code.map(u32::from)),
+    ];
+    for (name, value) in fields {
+        if let Some(value) = value {
+            tell(&mut line, name, value);
+        }
+    }
+    for option in options(behind) {
+        add(&mut line, option);
+    }
+    line
+}
+
+fn add(line: &mut String, option: DccpOption<'_>) {
+    match option {
+        DccpOption::Mandatory => say(line, "mandatory"),
+        DccpOption::SlowReceiver => say(line, "slow_receiver"),
+        DccpOption::Feature(feature) => {
+            let step = if feature.confirms { "confirm" } else { "change" };
+            let place = if feature.is_local { "l" } else { "r" };
+            let name = format!("{step}_{place}_{}", feature.number);
+            tell(line, &name, joined(feature.values.iter()));
+        }
+        DccpOption::NdpCount(count) => tell(line, "ndp_count", count),
+        DccpOption::AckVector { nonce, runs } => {
+            let run = |byte: &u8| format!("{}{}", STATES[usize::from(byte >> 6)], (byte & 0x3f) + 1);
+            let name = if nonce { "ack_vector_1" } else { "ack_vector_0" };
+            tell(line, name, joined(runs.iter().map(run)));
+        }
+        DccpOption::Timestamp(time) => tell(line, "timestamp", time),
+        DccpOption::TimestampEcho(time, None) => tell(line, "timestamp_echo", time),
+        DccpOption::TimestampEcho(time, Some(elapsed)) => {
+            tell(line, "timestamp_echo", format!("{time}+{elapsed}"));
+        }
+        DccpOption::ElapsedTime(time) => tell(line, "elapsed_time", time),
+        DccpOption::LossEventRate(inverse) => tell(line, "loss_event_rate", inverse),
+        DccpOption::LossIntervals(list) => {
+            let interval = list.iter().map(|part| {
+                format!("{}+{}/{}/{}", part.lossless, part.loss, part.data, u8::from(part.ecn_nonce))
+            });
+            tell(line, "loss_intervals", format!("{}:{}", list.skip, joined(interval)));
+        }
+        DccpOption::ReceiveRate(rate) => tell(line, "receive_rate", rate),
+        DccpOption::DroppedPackets(dropped) => {
+            let counts = dropped
+                .chunks_exact(3)
+                .map(|bytes| bytes.iter().fold(0_u32, |count, byte| count << 8 | u32::from(*byte)));
+            tell(line, "dropped_packets", joined(counts));
+        }
+        DccpOption::RttEstimate(us) => tell(line, "rtt_estimate", us),
+        DccpOption::Other(kind) => say(line, &format!("option_{kind}")),
+        DccpOption::Malformed(kind) => tell(line, &format!("option_{kind}"), "malformed"),
+    }
+}
+
+fn say(line: &mut String, name: &str) {
+    if !line.is_empty() {
+        line.push(' ');
+    }
+    line.push_str(name);
+}
+
+fn tell(line: &mut String, name: &str, value: impl Display) {
+    say(line, name);
+    // Nothing can go wrong with a text.
+    let _ = write!(line, "={value}");
+}
+
+fn joined(values: impl Iterator<Item = impl Display>) -> String {
+    let mut text = String::new();
+    for value in values {
+        let comma = if text.is_empty() { "" } else { "," };
+        let _ = write!(text, "{comma}{value}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dccp::Kind;
+    use proptest::prelude::*;
+
+    const ACK: Header = Header {
+        kind: Kind::Ack,
+        ccval: 0,
+        coverage: 0,
+        is_short: false,
+        seq: 1,
+        ack: Some(1),
+        service_code: None,
+        reset_code: None,
+    };
+
+    #[test]
+    fn test_each_option_has_its_name_and_its_value() {
+        let reset = Header { reset_code: Some(1), coverage: 2, is_short: true, ..ACK };
+        assert_eq!(notation(&reset, &[]), "short coverage=2 reset_code=1");
+        let cases: [(&[u8], &str); 10] = [
+            (&[1, 2, 50, 2], "mandatory slow_receiver option_50"),
+            (&[32, 5, 1, 3, 2, 35, 3, 5], "change_l_1=3,2 confirm_r_5="),
+            (&[37, 4, 1, 2], "ndp_count=258"),
+            // RFC 4340 section 11.4.
+            (&[38, 4, 0x0a, 0xc0, 39, 5, 0x41, 0x80, 0x00], "ack_vector_0=R11,N1 ack_vector_1=M2,?1,R1"),
+            (&[42, 8, 0, 0, 0, 9, 1, 0, 42, 6, 0, 0, 0, 9], "timestamp_echo=9+256 timestamp_echo=9"),
+            (&[41, 6, 0, 0, 0, 7, 43, 4, 0, 5], "timestamp=7 elapsed_time=5"),
+            (&[192, 6, 0, 0, 0, 3, 194, 6, 0, 0, 1, 0], "loss_event_rate=3 receive_rate=256"),
+            (&[193, 12, 2, 0, 0, 9, 0x80, 0, 4, 0, 0, 12], "loss_intervals=2:9+4/12/1"),
+            (&[195, 8, 0, 0, 3, 0, 1, 0, 128, 3, 6], "dropped_packets=3,256 rtt_estimate=6"),
+            (&[194, 4, 0, 0, 41, 200], "option_194=malformed option_41=malformed"),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(notation(&ACK, bytes), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn test_any_options_make_a_line_of_bounded_length(bytes in proptest::collection::vec(any::<u8>(), 0..1020)) {
+            let line = notation(&ACK, &bytes);
+            prop_assert!(line.len() <= 32 * bytes.len() && !line.contains('\n'));
+        }
+    }
+}
