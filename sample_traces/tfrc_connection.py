@@ -42,7 +42,7 @@ from dccp_packets import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from scapy.packet import Packet
 
@@ -420,8 +420,8 @@ def write_capture(path: Path, captured: list[tuple[int, Packet]]) -> None:
     path.write_bytes(gzip.compress(b"".join(records), mtime=0))
 
 
-def main() -> None:
-    """Make what the command line asks for."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Make what the command line asks for, or `arguments`."""
     parser = argparse.ArgumentParser(description="Make the DCCP sample.")
     parser.add_argument("--at", choices=["receiver", "sender"], default="receiver")
     parser.add_argument(
@@ -429,7 +429,7 @@ def main() -> None:
     )
     parser.add_argument("capture", type=Path)
     parser.add_argument("truth", type=Path, nargs="?")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     connection = Connection(at_sender=chosen.at == "sender", losses=chosen.losses)
     connection.clock.run(END_NS)
     connection.close()

@@ -10,7 +10,7 @@ import os
 import shutil
 import statistics
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from dccp_packets import (
     ELAPSED_TIME,
     LOSS_EVENT_RATE,
     LOSS_INTERVALS,
+    NDP_COUNT,
     RECEIVE_RATE,
     TIMESTAMP,
     TIMESTAMP_ECHO,
@@ -36,7 +37,7 @@ import tfrctrace
 from tfrctrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from scapy.packet import Packet
 
@@ -47,12 +48,22 @@ PUBLIC = Path(os.environ.get("TFRCTRACE_DCCP_CAPTURES", "none"))
 Row = dict[str, Any]
 
 
-def made(at: str, folder: Path, losses: str = "loss-intervals") -> Path:
-    """Run the script that makes the sample, for the capture at one end."""
-    path = folder / f"{at}-{losses}.pcap.gz"
-    script = SAMPLES / "tfrc_connection.py"
-    subprocess.run([sys.executable, script, "--at", at, "--losses", losses, path], check=True)
-    return path
+Made = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def made(load_script: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Give a function that makes the sample as captured at the sender, each only once."""
+    script = load_script(SAMPLES / "tfrc_connection.py")
+    folder = tmp_path_factory.mktemp("made")
+
+    def make(losses: str) -> Path:
+        path: Path = folder / f"{losses}.pcap.gz"
+        if not path.exists():
+            script.main(["--at", "sender", "--losses", losses, str(path)])
+        return path
+
+    return make
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +80,8 @@ def at_receiver() -> tfrctrace.Trace:
 
 
 @pytest.fixture(scope="module")
-def at_sender(tmp_path_factory: pytest.TempPathFactory) -> tfrctrace.Trace:
-    trace = tfrctrace.open(made("sender", tmp_path_factory.mktemp("made")))
+def at_sender(made: Made) -> tfrctrace.Trace:
+    trace = tfrctrace.open(made("loss-intervals"))
     trace.read("flows", "feedback", "loss_events", "findings", "rtt")
     return trace
 
@@ -91,9 +102,9 @@ def errors(trace: tfrctrace.Trace, truth: Row, ours: str, theirs: str, scale: fl
     return [abs(row / expected - 1) for row, expected in known if expected]
 
 
-def test_the_sample_is_what_its_script_makes(tmp_path: Path) -> None:
+def test_the_sample_is_what_its_script_makes(load_script: Callable[[Path], Any], tmp_path: Path) -> None:
     path = tmp_path / "sample.pcap.gz"
-    subprocess.run([sys.executable, SAMPLES / "tfrc_connection.py", path], check=True)
+    load_script(SAMPLES / "tfrc_connection.py").main([str(path)])
     assert path.read_bytes() == (SAMPLES / "dccp-ccid3.pcap.gz").read_bytes()
 
 
@@ -140,9 +151,9 @@ def test_at_the_sender_its_state_is_found_again(at_sender: tfrctrace.Trace, trut
     ("losses", "by", "packets"), [("loss-intervals", "loss_intervals", 19), ("ack-vectors", "ack_vector", 25)]
 )
 def test_at_the_sender_losses_are_those_that_reports_name(
-    losses: str, by: str, packets: int, truth: Row, tmp_path: Path
+    losses: str, by: str, packets: int, truth: Row, made: Made
 ) -> None:
-    trace = tfrctrace.open(made("sender", tmp_path, losses))
+    trace = tfrctrace.open(made(losses))
     trace.read("flows", "feedback", "loss_events")
     assert trace.flows["loss_events"][0] == trace.loss_events.height == truth["loss_events"]
     # an interval names the first of its lost packets, a vector each
@@ -164,10 +175,8 @@ def test_at_the_receiver_r_is_what_the_sender_says(at_receiver: tfrctrace.Trace)
     assert feedback["x_inst_bps"].null_count() == feedback["r_sqmean"].null_count() == feedback.height
 
 
-def test_at_the_sender_losses_that_no_report_names_follow_from_receive_rates(
-    truth: Row, tmp_path: Path
-) -> None:
-    trace = tfrctrace.open(made("sender", tmp_path, "rates"))
+def test_at_the_sender_losses_that_no_report_names_follow_from_receive_rates(truth: Row, made: Made) -> None:
+    trace = tfrctrace.open(made("rates"))
     feedback = trace.feedback
     assert feedback["p_from"].drop_nulls().unique().to_list() == ["receive_rate"]
     forward = trace.flows.to_dicts()[0]
@@ -269,6 +278,22 @@ def test_a_mark_of_congestion_is_a_loss_event_and_reordering_is_not(opened: Call
     (row,) = trace.feedback.to_dicts()
     assert 0 < row["p"] < 1
     assert trace.flows["loss_events"].to_list() == [1, None]
+
+
+@pytest.mark.parametrize(("count", "events"), [(None, 1), (1, 1), (2, 0)])
+def test_a_missing_packet_without_data_is_no_loss(
+    count: int | None, events: int, opened: Callable[..., Any]
+) -> None:
+    # 30 and 31 are missing; the next packet says how many before it had no data (RFC 4340 section 7.7.1)
+    told = option(NDP_COUNT, count, bytes_of=1) if count else b""
+    after = packet(Kind.Data, seq=32, ccval=0, payload=bytes(500), options=told)
+    before, behind = map(data, range(1, 30)), map(data, range(33, 60))
+    trace = opened([*before, after, *behind, report(59)])
+    assert trace.flows["loss_events"].to_list() == [events, None]
+    if events:
+        assert trace.loss_events["packets"].to_list() == [2 - (count or 0)]
+    # what the path lost is another question
+    assert trace.flows["lost_packets"][0] == 2
 
 
 def test_the_window_counter_tells_the_round_trip_time(opened: Callable[..., Any]) -> None:

@@ -187,6 +187,7 @@ impl End {
                     ccval: 0,
                     ce: packet.is_marked,
                     bytes: packet.bytes,
+                    ndp: 0,
                 };
                 receiver.on_data(&data, due);
                 due.drain(..)

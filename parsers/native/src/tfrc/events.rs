@@ -130,7 +130,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn at(number: i64, time: f64, ccval: u8) -> Arrival {
-        Arrival { number, time, ccval }
+        Arrival { number, time, ccval, ndp: 0 }
     }
 
     fn loss(first: i64, last: i64, before: Arrival, after: Arrival) -> Loss {

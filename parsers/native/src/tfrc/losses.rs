@@ -18,6 +18,8 @@ pub struct Arrival {
     pub time: f64,
     /// CCID 3's window counter.
     pub ccval: u8,
+    /// Packets right before it that had no data: none of these is a loss (RFC 4340 section 7.7.1).
+    pub ndp: u64,
 }
 
 /// Consecutive packets that were declared lost together.
@@ -179,6 +181,10 @@ impl ReceiveRecord {
             Kind::Early => self.counts.early += 1,
         }
         if matches!(kind, Kind::New | Kind::Reordered) {
+            if arrival.ndp > 0 {
+                let last = arrival.number.saturating_sub(1);
+                self.cut(arrival.number.saturating_sub_unsigned(arrival.ndp), last);
+            }
             for hole in self.holes.iter_mut().take_while(|hole| hole.loss.last < arrival.number) {
                 hole.later = hole.later.saturating_add(1);
             }
@@ -204,7 +210,7 @@ impl ReceiveRecord {
         }
         let at = self.holes.partition_point(|hole| hole.loss.last < number);
         if self.holes.get(at).is_some_and(|hole| hole.loss.first <= number) {
-            self.fill(at, number);
+            self.cut(number, number);
             Kind::Reordered
         } else if self.forget_declared(number) {
             Kind::Late
@@ -223,16 +229,21 @@ impl ReceiveRecord {
         self.highest = arrival.number;
     }
 
-    /// Take `number` out of the hole at `at`, which then is two, one or none.
-    fn fill(&mut self, at: usize, number: i64) {
-        let Some(hole) = self.holes.remove(at) else { return };
-        let part = |first: i64, last: i64| {
-            (first <= last).then_some(Hole { loss: Loss { first, last, ..hole.loss }, ..hole })
-        };
-        let below = part(hole.loss.first, number.saturating_sub(1));
-        let above = part(number.saturating_add(1), hole.loss.last);
-        for part in [above, below].into_iter().flatten() {
-            self.holes.insert(at, part);
+    /// Take the numbers from `first` to `last` out of the holes: of each something is left below, above,
+    /// both or nothing.
+    fn cut(&mut self, first: i64, last: i64) {
+        let start = self.holes.partition_point(|hole| hole.loss.last < first);
+        let end = self.holes.partition_point(|hole| hole.loss.first <= last).max(start);
+        let holes: Vec<Hole> = self.holes.drain(start..end).collect();
+        for hole in holes.into_iter().rev() {
+            let part = |first: i64, last: i64| {
+                (first <= last).then_some(Hole { loss: Loss { first, last, ..hole.loss }, ..hole })
+            };
+            let below = part(hole.loss.first, first.saturating_sub(1));
+            let above = part(last.saturating_add(1), hole.loss.last);
+            for part in [above, below].into_iter().flatten() {
+                self.holes.insert(start, part);
+            }
         }
     }
 
@@ -305,7 +316,7 @@ mod tests {
         let mut record = ReceiveRecord::new(ndupack);
         let mut losses = Vec::new();
         for (at, &number) in numbers.iter().enumerate() {
-            record.take(Arrival { number, time: at as f64, ccval: 0 }, &mut losses);
+            record.take(Arrival { number, time: at as f64, ..Arrival::default() }, &mut losses);
         }
         (record, losses)
     }
@@ -326,6 +337,23 @@ mod tests {
         assert_eq!(losses.first().map(|loss| loss.first), Some(1));
     }
 
+    #[test]
+    fn test_what_had_no_data_is_no_loss() {
+        // 3 to 6 are missing; the packets right below 7 had no data, as it or a later one says.
+        for (ndp, missing) in [(0, vec![(3, 6)]), (2, vec![(3, 4)]), (4, vec![]), (1 << 47, vec![])] {
+            for order in [[7, 8, 9], [8, 7, 9]] {
+                let (mut record, mut losses) = take_all(3, &[0, 1, 2]);
+                for number in order {
+                    let ndp = if number == 7 { ndp } else { 0 };
+                    let arrival = Arrival { number, time: number as f64, ndp, ..Arrival::default() };
+                    record.take(arrival, &mut losses);
+                }
+                let lost: Vec<_> = losses.iter().map(|loss| (loss.first, loss.last)).collect();
+                assert_eq!(lost, missing);
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn test_every_number_is_received_lost_or_pending(
@@ -343,12 +371,14 @@ mod tests {
 
         #[test]
         fn test_any_arrivals_are_taken(
-            arrivals in proptest::collection::vec((any::<i64>(), proptest::num::f64::ANY), 0..60),
+            arrivals in proptest::collection::vec(
+                (any::<i64>(), proptest::num::f64::ANY, prop_oneof![Just(0), 0_u64..9, any::<u64>()]), 0..60,
+            ),
         ) {
             let mut record = ReceiveRecord::new(3);
             let mut losses = Vec::new();
-            for (number, time) in arrivals {
-                record.take(Arrival { number, time, ccval: 0 }, &mut losses);
+            for (number, time, ndp) in arrivals {
+                record.take(Arrival { number, time, ndp, ccval: 0 }, &mut losses);
             }
             for loss in &losses {
                 loss.time_of(loss.first);

@@ -48,6 +48,8 @@ pub struct DataPacket {
     pub ce: bool,
     /// Its payload.
     pub bytes: u32,
+    /// Packets right before it that had no payload, as it says (RFC 4340 section 7.7).
+    pub ndp: u64,
 }
 
 /// A receiver's report where the sender gets it (section 3.2.2).

@@ -110,6 +110,11 @@ impl Receiver {
         (self.crowded == 0).then(|| self.recent_bytes as f64 / self.rtt())
     }
 
+    /// Packets whose arrival is remembered.
+    pub fn remembered(&self) -> usize {
+        self.recent.len()
+    }
+
     /// The receiver itself has named its receive rate: the first loss interval is made of that, and not
     /// of arrivals.
     pub fn set_x_recv(&mut self, x_recv: f64) {
@@ -127,7 +132,7 @@ impl Receiver {
         let now = self.circumstances(packet);
         let number = self.numbers.extend(packet.seq);
         let time = packet.sent_time.unwrap_or(packet.time);
-        let kind = self.tracker.take(Arrival { number, time, ccval: packet.ccval }, &now);
+        let kind = self.tracker.take(Arrival { number, time, ccval: packet.ccval, ndp: packet.ndp }, &now);
         if kind != Kind::Duplicate {
             self.count(packet);
         }
@@ -246,7 +251,7 @@ mod tests {
             let mut receiver = Receiver::new(&profile);
             let mut due = Vec::new();
             for (seq, time, rtt, ccval, ce) in packets {
-                let packet = DataPacket { seq, time, sent_time: None, rtt: Some(rtt), ccval, ce, bytes: u32::MAX };
+                let packet = DataPacket { seq, time, sent_time: None, rtt: Some(rtt), ccval, ce, bytes: u32::MAX, ndp: seq };
                 receiver.on_data(&packet, &mut due);
                 let p = receiver.p(time);
                 prop_assert!((0.0..=1.0).contains(&p));

@@ -104,7 +104,7 @@ fn arrivals(row: &Value) -> Vec<(Arrival, Circumstances)> {
         let rtt = arrival[2].as_f64().or(row["rtt"].as_f64()).unwrap();
         let ce = arrival[3] == true;
         let extended = numbers.extend(arrival[0].as_u64().unwrap());
-        let arrival = Arrival { number: extended, time: number(&arrival[1]), ccval: 0 };
+        let arrival = Arrival { number: extended, time: number(&arrival[1]), ..Arrival::default() };
         (arrival, Circumstances { rtt, x_target: 1.0, s: 1.0, ce })
     };
     row["arrivals"].as_array().unwrap().iter().map(read).collect()

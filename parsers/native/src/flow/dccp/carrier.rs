@@ -118,7 +118,7 @@ impl Connection {
         let sample = half.carrier.take(&latest, header, &said, packet.time_ns);
         let at = |side| Place { flow, side, time_ns: packet.time_ns, packet: packet.number };
         if self.sends_by_tfrc(side) {
-            self.give_data(at(side), packet, header, assumed.profile, tfrc, samples);
+            self.give_data(at(side), packet, (header, &said), assumed.profile, tfrc, samples);
         }
         let is_about = header.ack.is_some() && (said.is_report() || self.sends_by_tfrc(side.other()));
         if is_about {
@@ -150,7 +150,7 @@ impl Connection {
         &mut self,
         at: Place,
         packet: &Packet,
-        header: &Header,
+        (header, said): (&Header, &Said),
         profile: Profile,
         tfrc: &mut Option<Box<TfrcFlow>>,
         samples: &mut TfrcSamples,
@@ -179,7 +179,8 @@ impl Connection {
         }
         let rtt = half.estimate.or(half.counter_rtt).or(self.handshake_rtt_ns.map(|ns| ns as f64 / 1e9));
         let ce = packet.network.ecn == ECN_MARKED;
-        let data = DataPacket { seq, rtt, ccval: header.ccval, ce, bytes, ..DataPacket::default() };
+        let data =
+            DataPacket { seq, rtt, ccval: header.ccval, ce, bytes, ndp: said.ndp, ..DataPacket::default() };
         ends.on_data(at, &data, samples);
     }
 

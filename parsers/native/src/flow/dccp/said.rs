@@ -26,6 +26,8 @@ pub(super) struct Said {
     /// Options that cannot be.
     pub bad: u32,
     pub drops_data: bool,
+    /// Packets right before it that had no data.
+    pub ndp: u64,
     /// Packets at the end that no interval covers, and what the intervals are of.
     skip: u8,
     parts: Vec<LossInterval>,
@@ -40,6 +42,7 @@ impl Said {
             match option {
                 DccpOption::Timestamp(timestamp) => said.timestamp = Some(timestamp),
                 DccpOption::TimestampEcho(timestamp, elapsed) => said.echo = Some((timestamp, elapsed)),
+                DccpOption::NdpCount(count) => said.ndp = count,
                 DccpOption::ElapsedTime(elapsed) => said.elapsed = Some(elapsed),
                 DccpOption::RttEstimate(us) => said.estimate = Some(us),
                 DccpOption::LossEventRate(inverse) => said.loss_event_rate = Some(inverse),

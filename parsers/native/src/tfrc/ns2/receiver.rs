@@ -97,7 +97,7 @@ impl Receiver {
         self.rate.on_arrival();
         self.first_p = None;
         let mut losses = std::mem::take(&mut self.losses);
-        let arrival = Arrival { number, time: header.timestamp, ccval: 0 };
+        let arrival = Arrival { number, time: header.timestamp, ..Arrival::default() };
         let before = self.record.first().map(|_| self.record.highest());
         let kind = self.record.take(arrival, &mut losses);
         let mut arrived = Arrived::default();

@@ -21,6 +21,12 @@ use crate::tfrc::profile::ReceiverProfile;
 /// round-trip time; of a longer flight the oldest are taken to have arrived.
 const WAITING: usize = 1 << 12;
 
+/// Packets that may be imagined for each that passes. Receivers that report once in a while need a few;
+/// one that leaves a long flight open in each of many reports would make all of it be imagined each time.
+const IMAGINED: usize = 64;
+/// Arrivals that are copied in the time in which one packet is imagined.
+const COPIED: usize = 16;
+
 /// Numbers of packets that are this close to a whole one are that one.
 const WHOLE: f64 = 0.2;
 
@@ -32,12 +38,15 @@ const BY_RATE: &str = "receive_rate";
 pub struct Behind {
     /// As it would be with the losses that follow from the reports.
     settled: Receiving,
-    /// The same with the packets that came by the latest report, but may yet be lost.
-    latest: Option<Box<Receiving>>,
+    /// The same with the packets that came by the latest report, but may yet be lost; None if none
+    /// may, or if reports leave so much open so often that it is not looked at.
+    pub(super) latest: Option<Box<Receiving>>,
     ndupack: usize,
     waiting: VecDeque<(i64, DataPacket)>,
     /// Packets at the front of those that a report has covered, and left open.
     counted: usize,
+    /// Packets that may still be imagined.
+    imaginable: usize,
     /// When the last report was made: by the packet that it names, and by itself, each earlier or later
     /// by the time that its way takes.
     covered: Option<(f64, f64)>,
@@ -45,6 +54,9 @@ pub struct Behind {
     mark: i64,
     /// Loss event rate that the last report named.
     p: Option<f64>,
+    /// Whether the sender says which packets have no data, so that the receiver takes none of them for a
+    /// loss (RFC 4340 section 7.7.1).
+    counts_ndp: bool,
     /// By what the latest report tells of losses; None as long as none does.
     known_by: Option<&'static str>,
 }
@@ -75,9 +87,11 @@ impl Behind {
             ndupack: profile.ndupack as usize,
             waiting: VecDeque::new(),
             counted: 0,
+            imaginable: 0,
             covered: None,
             mark: i64::MIN,
             p: None,
+            counts_ndp: false,
             known_by: None,
         }
     }
@@ -121,7 +135,9 @@ impl Behind {
             self.counted = self.counted.saturating_sub(1);
             self.settled.take(at, origin_ns, &oldest, samples);
         }
+        self.counts_ndp |= packet.ndp > 0;
         self.waiting.push_back((number, packet));
+        self.imaginable = (self.imaginable + IMAGINED).min(IMAGINED * WAITING);
     }
 
     /// A report passes. The answer is the payload that it covers.
@@ -161,17 +177,24 @@ impl Behind {
         for (number, packet) in self.waiting.drain(..settled) {
             self.covered = Some((packet.time + told.elapsed, told.time));
             let fate = named.of(number);
-            if fate != Fate::Lost {
+            if fate != Fate::Lost || self.counts_ndp && packet.bytes == 0 {
                 let packet = DataPacket { ce: packet.ce || fate == Fate::Marked, ..packet };
                 self.settled.take(at, origin_ns, &packet, samples);
             }
         }
         self.counted = packets.saturating_sub(settled);
-        let mut latest = self.settled.clone();
+        self.latest = self.imagine();
+    }
+
+    /// The receiver with the packets that are covered and open; None if that was too much work.
+    fn imagine(&mut self) -> Option<Box<Receiving>> {
+        let work = self.counted + self.settled.state.remembered() / COPIED;
+        self.imaginable = self.imaginable.checked_sub(work)?;
+        let mut latest = Box::new(self.settled.clone());
         for (_, packet) in self.waiting.iter().take(self.counted) {
             latest.imagine(packet);
         }
-        self.latest = Some(Box::new(latest));
+        Some(latest)
     }
 
     /// Of the next `packets`, which have so many bytes, the receive rate tells how many came.

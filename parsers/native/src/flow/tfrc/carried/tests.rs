@@ -201,6 +201,45 @@ fn test_what_an_interval_had_no_room_for_is_lost_all_the_same() {
 }
 
 #[test]
+fn test_what_a_report_leaves_open_is_looked_at_only_now_and_then_if_it_is_much() {
+    let all_open = Fates { by: NamedBy::AckVector, runs: vec![Run { packets: u32::MAX, fate: Fate::Open }] };
+    let [mut looked_at, mut reports] = [0, 0];
+    let mut script = Script::new(Profile::Rfc5348);
+    for number in 0..8000_u64 {
+        script.data(number as i64, number);
+        let at = script.at(number as i64 * MS);
+        let fates =
+            if number == 0 { runs(NamedBy::AckVector, [(1, Fate::Came)]) } else { Some(all_open.clone()) };
+        let reported = Reported { sequence: Some(number), fates: fates.as_ref(), ..Reported::default() };
+        script.ends.on_report(at, &reported, &mut script.samples);
+        if number >= 4000 {
+            looked_at += usize::from(script.ends.behind.latest.is_some());
+            reports += 1;
+        }
+    }
+    // 4000 packets are open, and 64 may be imagined for each that passes.
+    assert!((reports / 70..reports / 50).contains(&looked_at), "{looked_at} of {reports}");
+}
+
+#[test]
+fn test_a_lost_packet_without_data_is_no_loss_where_the_sender_says_so() {
+    for (ndp, events) in [(0, 1), (1, 0)] {
+        let mut script = Script::new(Profile::Rfc5348);
+        for number in 0..40_u64 {
+            let at = script.at(number as i64 * 10 * MS);
+            let (bytes, ndp) = (if number == 20 { 0 } else { 1000 }, if number == 21 { ndp } else { 0 });
+            let packet = DataPacket { seq: number, rtt: Some(0.1), bytes, ndp, ..DataPacket::default() };
+            script.ends.on_data(at, &packet, &mut script.samples);
+        }
+        let fates = runs(NamedBy::AckVector, [(19, Fate::Came), (1, Fate::Lost), (20, Fate::Came)]);
+        let at = script.at(400 * MS);
+        let reported = Reported { sequence: Some(39), fates: fates.as_ref(), ..Reported::default() };
+        script.ends.on_report(at, &reported, &mut script.samples);
+        assert_eq!(script.ends.summary().inferred_loss_events, Some(events));
+    }
+}
+
+#[test]
 fn test_r_that_the_sender_tells_is_not_smoothed_again() {
     let mut script = Script::new(Profile::Rfc5348);
     script.data(0, 0);
