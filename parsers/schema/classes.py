@@ -120,7 +120,7 @@ CLASSES: Final = (
         "",
         "packets that a capture shows again at another interface, as `-i any` does on a router; they were on "
         "the wire once, and nothing else counts them",
-        "as retransmitted_packets, unless of a pair",
+        "not a capture",
     ),
     Column(
         "ect_packets",

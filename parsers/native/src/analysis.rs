@@ -6,6 +6,7 @@ mod finishing;
 mod laid_out;
 mod media;
 mod pairing;
+mod shown_again;
 mod sightings;
 
 use std::ffi::OsStr;
@@ -38,6 +39,7 @@ use crate::summary::SourceSummary;
 use crate::tfrc::ns2::Parameters;
 use crate::tfrc::profile::Profile;
 pub use pairing::{Fate, Pairing, Transit};
+use shown_again::ShownAgain;
 
 /// What to collect, and the bounds.
 #[derive(Clone, Debug)]
@@ -202,6 +204,8 @@ pub struct Analysis {
     fragments: Fragments,
     /// Packets between their two ends, where the trace shows both.
     crossings: Crossings,
+    /// Datagrams that were shown lately, in case a capture shows them again.
+    shown_again: ShownAgain,
     /// Packets that are not given to their flows yet; empty outside of [`Analysis::read_from`].
     backlog: Backlog,
     /// Of the last packet; kept here so that it is not copied. Nobody looks unless `collects`.
@@ -245,6 +249,7 @@ impl Analysis {
             flows: FlowTable::new(options.max_flows),
             fragments: Fragments::default(),
             crossings: Crossings::default(),
+            shown_again: ShownAgain::default(),
             backlog: Backlog::default(),
             outcome: Outcome::default(),
             collects: options.bins.is_some()
@@ -366,6 +371,9 @@ impl Analysis {
                 if network.fragment.is_some() {
                     self.fragments.remember(network, found);
                 }
+                if self.take_copy(found, packet, network, asides) {
+                    return Some(found);
+                }
                 self.give(found, packet, network, asides);
                 match network.transport {
                     Transport::Udp => self.take_datagram(found, packet, asides),
@@ -480,6 +488,11 @@ impl Analysis {
             summary.portless_packets += u64::from(has_flows(&network));
             return None;
         };
+        if network.transport == Transport::LaterFragment
+            && self.take_copy(found, packet, &network, &Asides::default())
+        {
+            return Some(found);
+        }
         self.backlog.settle(found.flow, &mut self.flows);
         // A later fragment has no options.
         self.give(found, packet, &network, &Asides::default());

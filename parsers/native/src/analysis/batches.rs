@@ -80,6 +80,12 @@ impl Analysis {
         found: Option<Found>,
         summary: &mut SourceSummary,
     ) {
+        if let (Some(found), Item::Other(packet)) = (found, item)
+            && can_wait(item)
+            && self.take_copy(found, packet, &packet.network, asides)
+        {
+            return;
+        }
         if let Some(found) = found
             && can_wait(item)
             && self.backlog.set_aside(item, found, asides, &mut self.flows)

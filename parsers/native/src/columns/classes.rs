@@ -102,9 +102,10 @@ fn path(rows: &[FlowRow<'_>], columns: &mut Columns) {
     let doubled =
         |row: &FlowRow<'_>| row.half.map(|half| half.tally().classes.of(Class::NetworkDuplicate).into());
     columns.u64("network_duplicates", rows.iter().map(doubled));
-    // Of a pair every packet is looked for in both captures, of one capture only those of TCP.
+    // What shows a packet at both ends of its way shows it again on purpose.
     let copies = |row: &FlowRow<'_>| {
-        let is_known = row.half.is_some() || row.analysis.pairing.is_some();
+        let shows_both_ends = row.flow.deliveries.is_some() && !row.flow.is_numbered();
+        let is_known = row.half.is_some() || row.analysis.pairing.is_some() || !shows_both_ends;
         is_known.then_some(u64::from(row.direction.copies))
     };
     columns.u64("capture_duplicates", rows.iter().map(copies));

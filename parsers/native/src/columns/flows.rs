@@ -235,6 +235,10 @@ impl<'a> FlowRow<'a> {
             notes
                 .push(format!("the transport header of {n} packets was cut off or damaged: payload unknown"));
         }
+        if direction.copies > 0 {
+            let n = direction.copies;
+            notes.push(format!("{n} packets shown again at another interface, and counted once"));
+        }
         // Where headers were cut the SYN may have been among them.
         let all_read = direction.cut_packets == 0 && other.cut_packets == 0;
         if let Some(connection) = self.connection
@@ -268,10 +272,6 @@ impl<'a> FlowRow<'a> {
     pub(super) fn note_on_half(&self, half: &Half, notes: &mut Vec<String>) {
         notes.extend(self.note_on_vantage().map(str::to_owned));
         notes.extend(self.note_on_limits().map(str::to_owned));
-        if self.direction.copies > 0 {
-            let n = self.direction.copies;
-            notes.push(format!("{n} packets shown again at another interface, and counted once"));
-        }
         if half.mss.is_some_and(|mss| self.direction.largest_payload > u32::from(mss)) {
             notes.push(format!(
                 "packets of up to {} bytes of payload: captured before segmentation offload cut them, \

@@ -74,6 +74,9 @@ fn piece_identity(network: &Network, head: Head, number: u32, offset: u32) -> Op
         Transport::Udp => (network.ip_id, payload, head.bytes()).hash(&mut hasher),
         // Every packet has a number of its own (RFC 4340 section 7).
         Transport::Dccp => network.sequence.hash(&mut hasher),
+        Transport::LaterFragment => {
+            network.fragment.map(|fragment| (fragment.id, fragment.offset)).hash(&mut hasher);
+        }
         _ => return None,
     }
     Some(hasher.finish())
