@@ -62,6 +62,11 @@ _LOG_FROM: Final = 20.0
 _MOST_DIVIDED: Final = 1e4
 """Ratio of the ends of a logarithmic axis up to which decades are divided."""
 
+_CURVE_MARGINS_PX: Final = (62, 24, 8, 42)
+"""Left, right, above and below the axes: room for numbers of seven digits, and those of `plot.js`."""
+
+_SPAN_MARGINS_PX: Final = (16, 24, 4, 42)
+
 _SETTINGS: Final[dict[RcKeyType, Any]] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "tfrctrace",
@@ -81,17 +86,38 @@ def figure_svg(figure: Figure, *, width_px: int, height_px: int, key: str, css: 
     `key` is unique in the page and prefixes the identifiers. The size sets the proportions and how large the
     text is beside the drawing; how wide the element is drawn is up to the page.
     """
-    written = _drawn(lambda canvas: draw_figure(canvas.add_subplot(), figure, _PAGE), width_px, height_px)
+    size_px = width_px, height_px
+    written = _drawn(lambda canvas: draw_figure(_axes(canvas, size_px, figure), figure, _PAGE), size_px)
     return _page_svg(written, figure, key, css)
 
 
 def chart_svg(chart: Chart, *, width_px: int, height_px: int, key: str, css: str = "") -> str:
     """Return `chart` as one `<svg>` element, as `figure_svg` does."""
-    written = _drawn(lambda canvas: draw(canvas.add_subplot(), chart, _PAGE), width_px, height_px)
-    return _page_svg(written, chart, key, css)
+
+    def fill(canvas: Canvas) -> None:
+        # names of categories may be long, and stand aslant
+        canvas.set_layout_engine("constrained")
+        draw(canvas.add_subplot(), chart, _PAGE)
+
+    return _page_svg(_drawn(fill, (width_px, height_px)), chart, key, css)
 
 
-def _drawn(fill: Callable[[Canvas], None], width_px: int, height_px: int) -> bytes:
+def _axes(canvas: Canvas, size_px: tuple[int, int], figure: Figure) -> Axes:
+    """Return axes in margins that are always the same, so that those of all figures stand below each other.
+
+    Measuring the words around each drawing would take longer than drawing it.
+    """
+    width_px, height_px = size_px
+    left, right, top, bottom = _CURVE_MARGINS_PX if figure.curves else _SPAN_MARGINS_PX
+    wide, high = width_px - left - right, height_px - top - bottom
+    axes = canvas.add_axes((left / width_px, bottom / height_px, wide / width_px, high / height_px))
+    middle_of_text = _PAGE.text_pt / _POINTS_PER_PIXEL / 2
+    axes.xaxis.set_label_coords(0.5, (2 * middle_of_text - bottom) / high)
+    axes.yaxis.set_label_coords((2 * middle_of_text - left) / wide, 0.5)
+    return axes
+
+
+def _drawn(fill: Callable[[Canvas], None], size_px: tuple[int, int]) -> bytes:
     """Return an SVG document of what `fill` draws."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -100,12 +126,15 @@ def _drawn(fill: Callable[[Canvas], None], width_px: int, height_px: int) -> byt
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_SETTINGS)
-        size = (width_px * _POINTS_PER_PIXEL / 72, height_px * _POINTS_PER_PIXEL / 72)
-        canvas = Canvas(figsize=size, layout="constrained", facecolor="none")
-        FigureCanvasSVG(canvas)
+        width_in, height_in = (px * _POINTS_PER_PIXEL / 72 for px in size_px)
+        canvas = Canvas(figsize=(width_in, height_in), facecolor="none")
+        page = FigureCanvasSVG(canvas)
         fill(canvas)
+        for axes in canvas.axes:
+            axes.patch.set_visible(False)
         written = io.BytesIO()
-        canvas.savefig(written, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+        # not `savefig`, which draws all of it once before, to nowhere
+        page.print_svg(written, metadata={"Date": None, "Creator": None})
     return written.getvalue()
 
 
