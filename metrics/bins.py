@@ -21,8 +21,8 @@ COUNTS: Final = (
 )
 """Columns that add up when bins are joined; a bin without packets has 0 in each."""
 
-PAIR_COUNTS: Final = ("delay_samples", "lost_packets")
-"""The same of two paired captures; null in every row of other traces."""
+BOTH_ENDS_COUNTS: Final = ("delay_samples", "lost_packets")
+"""The same of flows of which a trace shows both ends; null in every row of others."""
 
 _NICE_FACTORS: Final = (1, 2, 5)
 
@@ -76,7 +76,7 @@ def coarser_bins(bins: pl.DataFrame, width_ns: int, *, origin_ns: int | None = N
         .agg(
             pl.lit(width_ns, dtype=pl.Int64).alias("width_ns"),
             *(pl.col(name).sum() for name in COUNTS),
-            *(_where_known(name, pl.col(name).sum()) for name in PAIR_COUNTS),
+            *(_where_known(name, pl.col(name).sum()) for name in BOTH_ENDS_COUNTS),
             *_joined_samples("rtt"),
             *_joined_samples("delay"),
         )
@@ -98,11 +98,12 @@ def _joined_samples(kind: str) -> tuple[pl.Expr, ...]:
     )
 
 
-def _where_known(name: str, value: pl.Expr) -> pl.Expr:
-    """Return `value` under the name of a column, null if that is null in every row."""
+def _where_known(name: str, value: pl.Expr, *of: str) -> pl.Expr:
+    """Return `value` under the name of a column, null if that is null in every row (of a group `of`)."""
     import polars as pl
 
-    return pl.when(pl.col(name).is_not_null().any()).then(value).alias(name)
+    is_known = pl.col(name).is_not_null().any()
+    return pl.when(is_known.over(of) if of else is_known).then(value).alias(name)
 
 
 def evenly_spaced(bins: pl.DataFrame) -> pl.DataFrame:
@@ -134,7 +135,7 @@ def evenly_spaced(bins: pl.DataFrame) -> pl.DataFrame:
         grid.join(bins.drop("width_ns"), on=[*key, "time_ns"], how="left", maintain_order="left")
         .with_columns(
             pl.col(*COUNTS).fill_null(0),
-            *(_where_known(name, pl.col(name).fill_null(0)) for name in PAIR_COUNTS),
+            *(_where_known(name, pl.col(name).fill_null(0), *key) for name in BOTH_ENDS_COUNTS),
         )
         .select(bins.columns)
         .sort(*key, "time_ns")

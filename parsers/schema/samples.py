@@ -21,7 +21,11 @@ BINS: Final = (
     Column("rtt_mean_ms", "float64", "ms", "their mean", "no sample"),
     Column("rtt_max_ms", "float64", "ms", "largest of them", "no sample"),
     Column(
-        "delay_samples", "uint64", "", "packets sent in the bin with a one-way delay", "not from two captures"
+        "delay_samples",
+        "uint64",
+        "",
+        "packets sent in the bin with a one-way delay",
+        "the trace does not show both ends",
     ),
     Column("delay_min_ms", "float64", "ms", "smallest one-way delay", "no sample"),
     Column("delay_mean_ms", "float64", "ms", "their mean", "no sample"),
@@ -30,7 +34,7 @@ BINS: Final = (
         "lost_packets",
         "uint64",
         "",
-        "packets sent in the bin that were lost between two captures",
+        "packets sent in the bin that never arrived",
         "as delay_samples",
     ),
 )

@@ -151,3 +151,17 @@ def test_the_chosen_width_is_the_smallest_nice_one(span_ns, base_ns, most):
 def test_a_width_of_nothing_is_refused(base_ns, most):
     with pytest.raises(ValueError, match="must be positive"):
         bin_width_for(100, base_ns, most)
+
+
+def test_an_even_course_makes_up_no_losses_of_a_flow_of_which_only_one_end_is_seen():
+    known = {"delay_samples": 1, "lost_packets": 2}
+    bins = bins_of(
+        [
+            {"time_ns": 0, **known},
+            {"time_ns": 20, **known},
+            {"time_ns": 0, "flow": 2},
+            {"time_ns": 20, "flow": 2},
+        ]
+    )
+    even = evenly_spaced(bins).sort("flow", "time_ns")
+    assert even["lost_packets"].to_list() == [2, 0, 2, None, None, None]

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tfrctrace.parsers import _native
+
 DATA = Path(__file__).resolve().parent.parent / "data" / "ns2"
 
 Row = dict[str, Any]
@@ -77,6 +79,19 @@ def test_delays_are_those_that_the_probes_carried(analysed: dict[str, dict[str, 
     assert row["delay_mean_ms"] == pytest.approx(sum(delays) / len(delays), abs=tolerance)
     assert row["delay_min_ms"] == pytest.approx(min(delays), abs=tolerance)
     assert row["delay_max_ms"] == pytest.approx(max(delays), abs=tolerance)
+
+
+@pytest.mark.parametrize("trace", PROBED)
+def test_delays_and_losses_in_bins_are_those_of_probes_and_agents(trace: str) -> None:
+    [flow] = TRUTH[trace]
+    found = _native.analyse([str(DATA / trace)], bins=True)
+    rows = [row for row in found.bins.rows() if row["delay_samples"] or row["lost_packets"]]
+    own = [row for row in rows if (row["flow"], row["direction"]) == (rows[0]["flow"], rows[0]["direction"])]
+    assert sum(row["delay_samples"] for row in own) == len(flow["delays_ms"])
+    total_ms = sum(row["delay_samples"] * (row["delay_mean_ms"] or 0.0) for row in own)
+    assert total_ms == pytest.approx(sum(flow["delays_ms"]), abs=PRINTED_MS * len(flow["delays_ms"]))
+    [row] = [row for row in found.flows.rows() if row["sent_packets"] and row["delay_p50_ms"] is not None]
+    assert sum(row["lost_packets"] for row in own) == row["lost_packets"]
 
 
 @pytest.mark.parametrize("trace", TRUTH)

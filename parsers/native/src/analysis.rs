@@ -283,7 +283,7 @@ impl Analysis {
     /// Where `flow` was captured, seen from the data of `side`, and how sure that is: by the user's
     /// word, by the simulator's, or as far as it shows.
     pub fn vantage(&self, flow: &Flow, side: Side) -> Option<(Vantage, f64)> {
-        if flow.deliveries.is_some() && !flow.is_numbered() {
+        if flow.shows_both_ends() {
             let is_watched = flow.watched() == side;
             return Some((if is_watched { Vantage::Sender } else { Vantage::Receiver }, 1.0));
         }
@@ -305,8 +305,8 @@ impl Analysis {
         if flow.rtp.as_deref().is_some_and(|rtp| rtp.direction(side).hides_losses()) {
             return false;
         }
-        let shows_both = flow.deliveries.is_some() && !flow.is_numbered();
-        shows_both || self.vantage(flow, side).is_none_or(|(vantage, _)| vantage != Vantage::Sender)
+        flow.shows_both_ends()
+            || self.vantage(flow, side).is_none_or(|(vantage, _)| vantage != Vantage::Sender)
     }
 
     /// Read one source to its end. What is wrong with it goes to `problems`; an error is one of

@@ -6,6 +6,7 @@ use super::Analysis;
 use crate::bins::Bins;
 use crate::error::{Problem, ProblemKind, ReadError};
 use crate::flow::Flow;
+use crate::flow::crossings::Counts;
 use crate::flow::delivery::Deliveries;
 use crate::flow::key::Side;
 use crate::flow::tfrc::LossEventSample;
@@ -14,7 +15,8 @@ use crate::links::Links;
 impl Analysis {
     /// Report the bounds that were reached. To be called once, after the last source.
     pub fn finish(&mut self) {
-        self.crossings.finish(&mut self.flows);
+        let counts = &mut Counts { flows: &mut self.flows, bins: self.bins.as_mut() };
+        self.crossings.finish(counts);
         self.warn_of_an_empty_layer();
         self.flows.iter_mut().for_each(Flow::finish);
         self.finish_tfrc();

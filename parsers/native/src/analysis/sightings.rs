@@ -4,7 +4,7 @@ use super::Analysis;
 use crate::asides::Asides;
 use crate::event::{Event, NodeLayer, PROTOCOL_TFRC, Packet, PathPoint, Sighting};
 use crate::flow::Found;
-use crate::flow::crossings::Meaning;
+use crate::flow::crossings::{Counts, Meaning};
 use crate::flow::tfrc::simulated::Happening;
 use crate::summary::SourceSummary;
 
@@ -33,18 +33,19 @@ impl Analysis {
             summary.untracked_packets += 1;
             return None;
         };
-        let (crossings, flows) = (&mut self.crossings, &mut self.flows);
+        let crossings = &mut self.crossings;
+        let into = &mut Counts { flows: &mut self.flows, bins: self.bins.as_mut() };
         let meaning = match meaning {
-            Meaning::Sent => crossings.on_sent(found, packet, sighting, flows),
-            Meaning::Received => crossings.on_received(found, packet, sighting, flows),
+            Meaning::Sent => crossings.on_sent(found, packet, sighting, into),
+            Meaning::Received => crossings.on_received(found, packet, sighting, into),
             Meaning::Nothing | Meaning::ReceivedAgain => {
                 // A full queue at the source drops what it never took in: sent all the same.
                 let is_first = counts && sighting.point == PathPoint::Source;
                 let meaning = match is_first {
-                    true => crossings.on_sent(found, packet, sighting, flows),
+                    true => crossings.on_sent(found, packet, sighting, into),
                     false => Meaning::Nothing,
                 };
-                crossings.on_dropped(found, packet, sighting, flows);
+                crossings.on_dropped(found, packet, sighting, into);
                 meaning
             }
         };

@@ -25,6 +25,7 @@ const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
 const ISB_IFDROP: u16 = 5;
+const ISB_OSDROP: u16 = 7;
 
 /// Reads blocks one after the other and hands out packets.
 pub struct PcapngReader {
@@ -315,7 +316,8 @@ impl PcapngReader {
         Ok(())
     }
 
-    /// The count of lost packets is the capture's last word on it: later blocks replace earlier.
+    /// The count of lost packets is the capture's last word on it: later blocks replace earlier. What the
+    /// interface lost and what the operating system lost are different packets.
     fn interface_statistics(&mut self, length: u32) -> Result<(), ReadError> {
         let big_endian = self.big_endian;
         let section_base = self.section_base;
@@ -325,9 +327,10 @@ impl PcapngReader {
         };
         let interface = section_base + u32_at(header, 8, big_endian) as usize;
         let dropped = options(&block[20..length as usize - 4], big_endian)
-            .find(|(code, _)| *code == ISB_IFDROP)
-            .and_then(|(_, value)| value.first_chunk::<8>().copied())
-            .map(|bytes| if big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) });
+            .filter(|(code, _)| matches!(*code, ISB_IFDROP | ISB_OSDROP))
+            .filter_map(|(_, value)| value.first_chunk::<8>().copied())
+            .map(|bytes| if big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
+            .reduce(u64::saturating_add);
         if let (Some(interface), Some(dropped)) = (self.interfaces.get_mut(interface), dropped) {
             interface.dropped = Some(dropped);
         }
@@ -482,5 +485,17 @@ mod tests {
         assert!(reader.next_record().unwrap().is_none());
         assert_eq!(reader.interfaces()[0].name.as_deref(), Some("eth0"));
         assert_eq!(reader.interfaces()[0].dropped, Some(7));
+    }
+
+    #[test]
+    fn test_what_interface_and_system_lost_adds_up() {
+        let mut statistics = vec![0; 12];
+        for (code, lost) in [(ISB_IFDROP, 7_u8), (4, 100), (ISB_OSDROP, 3)] {
+            statistics.extend([code as u8, 0, 8, 0, lost, 0, 0, 0, 0, 0, 0, 0]);
+        }
+        let file = [section(), interface(&[]), block(INTERFACE_STATISTICS, &statistics)].concat();
+        let mut reader = open(file).unwrap();
+        assert!(reader.next_record().unwrap().is_none());
+        assert_eq!(reader.interfaces()[0].dropped, Some(10));
     }
 }

@@ -131,8 +131,7 @@ impl<'a> FlowRow<'a> {
 
     /// A simulator shows both ends of a path; numbers in the payload do not tell where they were seen.
     pub(super) fn vantage(&self) -> Option<&'static str> {
-        let is_of_both = self.flow.deliveries.is_some() && !self.flow.is_numbered();
-        if is_of_both {
+        if self.flow.shows_both_ends() {
             return Some("both");
         }
         self.tap.map(|(vantage, _)| vantage.name())

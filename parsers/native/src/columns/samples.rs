@@ -83,15 +83,15 @@ impl Rows for BinRows {
 
 impl BinRows {
     fn delays(&self, rows: &[(u32, Side, &Bin)], columns: &mut Columns) {
-        let is_known = self.analysis.pairing.is_some();
-        let count = |n: u64| is_known.then_some(n);
+        let flows = &self.analysis.flows;
+        let count = |row: &(u32, Side, &Bin), n: u64| flows.get(row.0).shows_both_ends().then_some(n);
         let ms = |bin: &Bin, ns: f64| (bin.delay_samples > 0).then_some(ns / 1e6);
         let mean = |bin: &Bin| bin.delay_sum_ns as f64 / bin.delay_samples as f64;
-        columns.u64("delay_samples", rows.iter().map(|row| count(row.2.delay_samples)));
+        columns.u64("delay_samples", rows.iter().map(|row| count(row, row.2.delay_samples)));
         columns.f64("delay_min_ms", rows.iter().map(|row| ms(row.2, row.2.delay_min_ns as f64)));
         columns.f64("delay_mean_ms", rows.iter().map(|row| ms(row.2, mean(row.2))));
         columns.f64("delay_max_ms", rows.iter().map(|row| ms(row.2, row.2.delay_max_ns as f64)));
-        columns.u64("lost_packets", rows.iter().map(|row| count(row.2.lost_packets)));
+        columns.u64("lost_packets", rows.iter().map(|row| count(row, row.2.lost_packets)));
     }
 }
 

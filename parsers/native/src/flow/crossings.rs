@@ -1,9 +1,10 @@
 //! Packets between their two ends, found by identity when they arrive or are dropped.
 
 use super::FlowTable;
+use super::delivery::Delivery;
 use super::identities::{Identities, Key};
-use super::key::Side;
 use super::table::Found;
+use crate::bins::Bins;
 use crate::event::{NodeLayer, Packet, Sighting};
 
 /// Packets that are remembered; the oldest is forgotten first. At 10 GbE and full-size packets
@@ -13,8 +14,7 @@ const REMEMBERED: usize = 1 << 18;
 /// A packet that was sent.
 #[derive(Clone, Copy, Debug)]
 struct Crossing {
-    flow: u32,
-    side: Side,
+    found: Found,
     state: State,
     bytes: u32,
     identity: u64,
@@ -23,7 +23,7 @@ struct Crossing {
 
 impl Crossing {
     fn key(&self) -> Key {
-        (Found { flow: self.flow, side: self.side }, self.identity)
+        (self.found, self.identity)
     }
 }
 
@@ -50,6 +50,38 @@ pub enum Meaning {
     Nothing,
 }
 
+/// Where it is counted what became of packets: in their flows, and in time bins if these are wanted.
+pub struct Counts<'a> {
+    /// All flows.
+    pub flows: &'a mut FlowTable,
+    /// Their bins.
+    pub bins: Option<&'a mut Bins>,
+}
+
+impl Counts<'_> {
+    fn delivery(&mut self, Found { flow, side }: Found) -> &mut Delivery {
+        self.flows.get_mut(flow).deliveries_mut().of_mut(side)
+    }
+
+    /// A packet arrived after it had been seen to be sent.
+    fn arrived(&mut self, found: Found, sent_ns: i64, received_ns: i64) {
+        self.delivery(found).on_delay(sent_ns, received_ns);
+        if let (Some(bins), Ok(delay_ns)) =
+            (&mut self.bins, u64::try_from(received_ns.saturating_sub(sent_ns)))
+        {
+            bins.add_delay(found.flow, found.side, sent_ns, delay_ns);
+        }
+    }
+
+    /// A packet will not arrive any more.
+    fn lost(&mut self, found: Found, sent_ns: i64) {
+        self.delivery(found).lost += 1;
+        if let Some(bins) = &mut self.bins {
+            bins.add_loss(found.flow, found.side, sent_ns);
+        }
+    }
+}
+
 /// All packets of a trace that were sent lately.
 pub struct Crossings {
     ring: Vec<Crossing>,
@@ -72,10 +104,10 @@ impl Crossings {
         found: Found,
         packet: &Packet,
         sighting: &Sighting,
-        flows: &mut FlowTable,
+        counts: &mut Counts<'_>,
     ) -> Meaning {
         self.latest_ns = self.latest_ns.max(packet.time_ns);
-        let delivery = flows.get_mut(found.flow).deliveries_mut().of_mut(found.side);
+        let delivery = counts.delivery(found);
         if delivery.sent == 0 {
             delivery.layer = Some(sighting.layer);
         }
@@ -83,7 +115,7 @@ impl Crossings {
             return Meaning::Nothing;
         }
         delivery.sent += 1;
-        self.insert(found, packet, sighting.identity, State::Sent, flows);
+        self.insert(found, packet, sighting.identity, State::Sent, counts);
         Meaning::Sent
     }
 
@@ -93,10 +125,10 @@ impl Crossings {
         found: Found,
         packet: &Packet,
         sighting: &Sighting,
-        flows: &mut FlowTable,
+        counts: &mut Counts<'_>,
     ) -> Meaning {
         self.latest_ns = self.latest_ns.max(packet.time_ns);
-        let delivery = flows.get_mut(found.flow).deliveries_mut().of_mut(found.side);
+        let delivery = counts.delivery(found);
         // In a trace without its start the first arrival comes first, and at the lowest layer.
         let sent_at = *delivery.layer.get_or_insert(sighting.layer);
         if !is_same_path(sent_at, sighting.layer) {
@@ -106,7 +138,7 @@ impl Crossings {
             delivery.received += 1;
             delivery.unsent += 1;
             delivery.received_bytes += u64::from(packet.wire_bytes);
-            self.insert(found, packet, sighting.identity, State::Received(sighting.layer), flows);
+            self.insert(found, packet, sighting.identity, State::Received(sighting.layer), counts);
             return Meaning::Received;
         };
         let crossing = &mut self.ring[slot];
@@ -125,15 +157,21 @@ impl Crossings {
         crossing.state = State::Received(sighting.layer);
         delivery.received += 1;
         delivery.received_bytes += u64::from(crossing.bytes);
-        delivery.on_delay(crossing.sent_ns, packet.time_ns);
+        counts.arrived(found, crossing.sent_ns, packet.time_ns);
         Meaning::Received
     }
 
     /// A packet was dropped. A collision on the air is repaired by the MAC layer and is no loss yet,
     /// and what a queue holds at the end of a simulation (ns-2's `END`) is still on its way.
-    pub fn on_dropped(&mut self, found: Found, packet: &Packet, sighting: &Sighting, flows: &mut FlowTable) {
+    pub fn on_dropped(
+        &mut self,
+        found: Found,
+        packet: &Packet,
+        sighting: &Sighting,
+        counts: &mut Counts<'_>,
+    ) {
         self.latest_ns = self.latest_ns.max(packet.time_ns);
-        let delivery = flows.get_mut(found.flow).deliveries_mut().of_mut(found.side);
+        let delivery = counts.delivery(found);
         delivery.on_drop(sighting.layer, sighting.reason, 1);
         let state = match (sighting.layer, sighting.reason.text()) {
             (NodeLayer::Mac, "COL") => return,
@@ -149,12 +187,12 @@ impl Crossings {
     }
 
     /// Decide about packets that neither arrived nor were dropped. To be called once, at the end.
-    pub fn finish(&mut self, flows: &mut FlowTable) {
+    pub fn finish(&mut self, counts: &mut Counts<'_>) {
         for crossing in &self.ring {
-            let delivery = flows.get_mut(crossing.flow).deliveries_mut().of_mut(crossing.side);
+            let delivery = counts.delivery(crossing.found);
             match crossing.state {
                 State::Received(_) => {}
-                State::Dropped => delivery.lost += 1,
+                State::Dropped => counts.lost(crossing.found, crossing.sent_ns),
                 State::Left => delivery.in_flight += 1,
                 State::Sent => {
                     let age_ns = self.latest_ns.saturating_sub(crossing.sent_ns);
@@ -162,7 +200,7 @@ impl Crossings {
                     if longest_ns.is_some_and(|longest| age_ns as u64 <= longest) {
                         delivery.in_flight += 1;
                     } else {
-                        delivery.lost += 1;
+                        counts.lost(crossing.found, crossing.sent_ns);
                     }
                 }
             }
@@ -176,17 +214,22 @@ impl Crossings {
         self.index.find(&(found, identity), key_of).map(|slot| slot as usize)
     }
 
-    fn insert(&mut self, found: Found, packet: &Packet, identity: u64, state: State, flows: &mut FlowTable) {
-        let Found { flow, side } = found;
-        let crossing =
-            Crossing { flow, side, state, bytes: packet.wire_bytes, identity, sent_ns: packet.time_ns };
+    fn insert(
+        &mut self,
+        found: Found,
+        packet: &Packet,
+        identity: u64,
+        state: State,
+        counts: &mut Counts<'_>,
+    ) {
+        let crossing = Crossing { found, state, bytes: packet.wire_bytes, identity, sent_ns: packet.time_ns };
         let slot = if self.ring.len() < REMEMBERED {
             self.ring.push(crossing);
             self.ring.len() - 1
         } else {
             let slot = self.next;
             self.next = (self.next + 1) % REMEMBERED;
-            self.forget(slot, flows);
+            self.forget(slot, counts);
             self.ring[slot] = crossing;
             slot
         };
@@ -195,11 +238,11 @@ impl Crossings {
     }
 
     /// Take the packet in `slot` out of the index; what has not arrived by now is lost.
-    fn forget(&mut self, slot: usize, flows: &mut FlowTable) {
+    fn forget(&mut self, slot: usize, counts: &mut Counts<'_>) {
         let old = self.ring[slot];
         self.index.remove(slot as u32, &old.key());
         if !matches!(old.state, State::Received(_)) {
-            flows.get_mut(old.flow).deliveries_mut().of_mut(old.side).lost += 1;
+            counts.lost(old.found, old.sent_ns);
         }
     }
 }

@@ -354,6 +354,11 @@ impl Flow {
         self.deliveries.as_deref().is_some_and(is_numbered)
     }
 
+    /// Whether the trace shows packets where they are sent and where they arrive.
+    pub fn shows_both_ends(&self) -> bool {
+        self.deliveries.is_some() && !self.is_numbered()
+    }
+
     /// A frame of `side` came again that had been counted.
     pub fn on_repeated_frame(&mut self, side: Side) {
         let count = &mut self.directions[side as usize].repeated_frames;
