@@ -4,30 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.metrics.bins import time_span_ns
 from tfrctrace.reports.conversations import direction_label, flow_anchor, largest_directions
-from tfrctrace.reports.curves import drawn_bins, sample_curve
-from tfrctrace.reports.parts import STYLES, Cell, Fact, Figure, Heading, Row, Section, TableView, Words
+from tfrctrace.reports.delays import delay_figure, delivered_figure
+from tfrctrace.reports.parts import Cell, Fact, Heading, Row, Section, TableView, Words
 from tfrctrace.reports.units import (
     counted,
     format_count,
-    format_duration_s,
     format_ms,
     format_share,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import polars as pl
 
     from tfrctrace.parsers._native import Clock
+    from tfrctrace.reports.traces import DrawnTrace
 
 _MOST_ROWS: Final = 50
 """Directions in the table; the table of flows has more."""
-
-_SMALLEST_SHARE: Final = 0.02
-"""Directions with less than this share of the delays of the first one are not drawn."""
 
 _NS_PER_MS: Final = 1e6
 
@@ -48,24 +44,19 @@ _HEADINGS: Final = (
 )
 
 
-def between_section(
-    flows: pl.DataFrame, bins: pl.DataFrame, clock: Clock | None, *, start_ns: int | None
-) -> Section:
-    """Return the section on a pair of captures; it is empty without a `clock`.
-
-    `flows` and `bins` have the columns of `tfrctrace.parsers.schema`; times count from `start_ns`.
-    """
+def between_section(traces: Sequence[DrawnTrace], clock: Clock | None) -> Section:
+    """Return the section on a pair of captures, which is one trace; it is empty without a `clock`."""
     key, title = "between", "Between the two captures"
     if clock is None:
         return Section(key, title)
-    rows = _matched(flows)
-    figure = _delay_figure(rows, bins, start_ns)
+    rows = _matched(traces[0].flows)
+    figures = (delay_figure(traces[0]), delivered_figure(traces[0]))
     return Section(
         key,
         title,
         paragraphs=(_on_the_clocks(clock),),
         facts=tuple(_facts(rows, clock)),
-        figures=() if figure is None else (figure,),
+        figures=tuple(filter(None, figures)),
         tables=(_table(rows),) if rows else (),
     )
 
@@ -136,60 +127,6 @@ def _on_the_clocks(clock: Clock) -> Words:
 
 def _half_ms(clock: Clock) -> str:
     return _offset_words(clock).removeprefix("± ")
-
-
-def _delay_figure(rows: list[dict[str, Any]], bins: pl.DataFrame, start_ns: int | None) -> Figure | None:
-    import polars as pl
-
-    sampled = bins.filter(pl.col("delay_samples") > 0)
-    if sampled.is_empty():
-        return None
-    counts = {
-        (flow, direction): samples
-        for flow, direction, samples in sampled.group_by("flow", "direction")
-        .agg(pl.col("delay_samples").sum())
-        .iter_rows()
-    }
-    known = sorted(rows, key=lambda row: -counts.get(_key(row), 0))[:STYLES]
-    most = counts.get(_key(known[0]), 0)
-    drawn = [row for row in known if counts.get(_key(row), 0) >= max(1.0, _SMALLEST_SHARE * most)]
-    wide = drawn_bins(bins)
-    first_ns, end_ns = time_span_ns(wide)
-    origin_ns = first_ns if start_ns is None else start_ns
-    curves = tuple(
-        sample_curve(
-            direction_label(row),
-            style,
-            wide.filter(pl.col("flow") == row["flow"], pl.col("direction") == row["direction"]),
-            origin_ns,
-            kind="delay",
-        )
-        for style, row in enumerate(drawn, start=1)
-    )
-    width_s = int(wide["width_ns"][0]) / 1e9
-    low_ms, high_ms = sampled.select(pl.col("delay_min_ms").min(), pl.col("delay_max_ms").max()).row(0)
-    left_out = len(counts) - len(drawn)
-    rest = f" Not drawn: {counted(left_out, 'direction')} with fewer packets." if left_out else ""
-    rings = " A ring marks a bin with a loss between the captures." if any(c.marked for c in curves) else ""
-    return Figure(
-        key="delay-1",
-        title="One-way delay over time",
-        description=(
-            f"Line chart of {counted(len(curves), 'curve')}; delays from {format_ms(low_ms)} to "
-            f"{format_ms(high_ms)}."
-        ),
-        caption=(
-            "Mean delay of the packets of each bin as a line, from the smallest to the largest as a band; "
-            f"bins of {format_duration_s(width_s)}, at the time of sending.{rings}{rest}"
-        ),
-        unit="ms",
-        curves=curves,
-        lasted_s=(end_ns - origin_ns) / 1e9,
-    )
-
-
-def _key(row: dict[str, Any]) -> tuple[int, str]:
-    return row["flow"], row["direction"]
 
 
 def _table(rows: list[dict[str, Any]]) -> TableView:

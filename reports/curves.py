@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.metrics.bins import (
-    PAIR_COUNTS,
+    BOTH_ENDS_COUNTS,
     bin_width_for,
     coarser_bins,
     evenly_spaced,
@@ -51,6 +51,10 @@ _RINGS: Final = " A ring marks a bin with retransmissions, where these are rare.
 _LONGEST_BREAK: Final = 3
 """Bins without an RTT sample that a line is still drawn across."""
 
+RTTS: Final = ("rtt_mean_ms", "rtt_min_ms", "rtt_max_ms")
+DELAYS: Final = ("delay_mean_ms", "delay_min_ms", "delay_max_ms")
+"""Columns of bins: a curve, and the edges of its band."""
+
 Key = tuple[int, str]
 """Flow and direction."""
 
@@ -94,7 +98,7 @@ def _rate_curves(bins: pl.DataFrame, drawn: list[dict[str, Any]], origin_ns: int
     keys = [(row["flow"], row["direction"]) for row in drawn]
     series = throughput_series(_of(bins, keys))
     curves = [
-        _rate_curve(direction_label(row), style, _one(series, row), origin_ns)
+        _rate_curve(direction_label(row), style, of_direction(series, row), origin_ns)
         for style, row in enumerate(drawn, start=1)
     ]
     rest = _not_of(bins, keys)
@@ -174,7 +178,7 @@ def _rtt_curves(bins: pl.DataFrame, drawn: list[dict[str, Any]], origin_ns: int)
 
     sampled = bins.filter(pl.col("rtt_samples") > 0)
     return tuple(
-        sample_curve(direction_label(row), style, _one(sampled, row), origin_ns)
+        sample_curve(direction_label(row), style, of_direction(sampled, row), origin_ns)
         for style, row in enumerate(drawn, start=1)
     )
 
@@ -277,7 +281,8 @@ def _key_frame(bins: pl.DataFrame, keys: list[Key]) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=bins.select("flow", "direction").schema)
 
 
-def _one(frame: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
+def of_direction(frame: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
+    """Return the rows that are about the flow and the direction of `row`."""
     import polars as pl
 
     return frame.filter(pl.col("flow") == row["flow"], pl.col("direction") == row["direction"])
@@ -296,7 +301,7 @@ def _summed_rates(bins: pl.DataFrame) -> pl.DataFrame:
             for kind in ("rtt", "delay")
             for name in ("min", "mean", "max")
         ),
-        *(pl.lit(None, dtype=pl.UInt64).alias(name) for name in PAIR_COUNTS),
+        *(pl.lit(None, dtype=pl.UInt64).alias(name) for name in BOTH_ENDS_COUNTS),
     )
     return with_rates(evenly_spaced(together.select(bins.columns)))
 
@@ -306,7 +311,7 @@ def _rate_curve(label: str, style: int, series: pl.DataFrame, origin_ns: int) ->
     return Curve(
         label,
         style,
-        _middles_s(series, origin_ns),
+        middles_s(series, origin_ns),
         tuple(series["throughput_bps"].to_list()),
         marked=_with_rings(again) if style != OTHER else (),
     )
@@ -318,7 +323,7 @@ def _with_rings(again: list[int]) -> tuple[int, ...]:
     return marked if len(marked) <= _MOST_RINGS * len(again) else ()
 
 
-def _middles_s(series: pl.DataFrame, origin_ns: int) -> tuple[float, ...]:
+def middles_s(series: pl.DataFrame, origin_ns: int) -> tuple[float, ...]:
     """Return the middle of each bin in seconds since `origin_ns`."""
     widths = series["width_ns"].to_list()
     return tuple(
@@ -328,31 +333,39 @@ def _middles_s(series: pl.DataFrame, origin_ns: int) -> tuple[float, ...]:
 
 
 def sample_curve(
-    label: str, style: int, series: pl.DataFrame, origin_ns: int, *, kind: Literal["rtt", "delay"] = "rtt"
+    label: str,
+    style: int,
+    series: pl.DataFrame,
+    origin_ns: int,
+    columns: tuple[str, ...] = RTTS,
+    *,
+    rings: str | None = None,
 ) -> Curve:
-    """Return the RTT or one-way delay of one direction, broken where it was silent for long.
+    """Return the first of `columns` of one direction, broken where it was silent for long.
 
-    Of delays, points with a loss between the captures are marked.
+    The other two, if there are any, are the edges of a band. Points at which `rings` counts something are
+    marked.
     """
     times: list[float] = []
-    columns: tuple[list[float | None], ...] = ([], [], [])
+    values: tuple[list[float | None], ...] = tuple([] for _ in columns)
     marked: list[int] = []
     previous_ns: int | None = None
-    names = ("time_ns", "width_ns", "lost_packets", f"{kind}_mean_ms", f"{kind}_min_ms", f"{kind}_max_ms")
-    for time_ns, width_ns, lost, *samples_ms in series.select(names).iter_rows():
+    counts = series[rings].to_list() if rings else [0] * series.height
+    rows = series.select("time_ns", "width_ns", *columns).iter_rows()
+    for count, (time_ns, width_ns, *told) in zip(counts, rows, strict=True):
         middle_s = (time_ns - origin_ns + width_ns / 2) / 1e9
         if previous_ns is not None and time_ns - previous_ns > (_LONGEST_BREAK + 1) * width_ns:
             times.append(middle_s)
-            for column in columns:
+            for column in values:
                 column.append(None)
-        if kind == "delay" and lost and samples_ms[0] is not None:
+        if count and told[0] is not None:
             marked.append(len(times))
         times.append(middle_s)
-        for column, sample_ms in zip(columns, samples_ms, strict=True):
-            column.append(sample_ms)
+        for column, value in zip(values, told, strict=True):
+            column.append(value)
         previous_ns = time_ns
-    mean, low, high = (tuple(column) for column in columns)
-    return Curve(label, style, tuple(times), mean, low, high, tuple(marked))
+    value, low, high = (*map(tuple, values), (), ())[:3]
+    return Curve(label, style, tuple(times), value, low, high, tuple(marked))
 
 
 def _range_words(bins: pl.DataFrame) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.reports.conversations import direction_label, ends, flow_anchor, largest_directions
-from tfrctrace.reports.parts import STYLES, Cell, Figure, Heading, Row, Section, Span, TableView
+from tfrctrace.reports.delays import delay_figure, delivered_figure, most_delivered
+from tfrctrace.reports.parts import Cell, Figure, Heading, Row, Section, Span, TableView
 from tfrctrace.reports.units import counted, format_count, format_ms, format_share
 
 if TYPE_CHECKING:
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from tfrctrace.reports.traces import DrawnTrace
 
 _MOST_ROWS: Final = 200
-
-_SMALLEST_SHARE: Final = 0.05
-"""Directions with less than this share of the arrivals of the first one are not drawn."""
 
 _HEADINGS: Final = (
     Heading("Flow", meaning="number of the conversation, as in the table of flows"),
@@ -51,15 +49,16 @@ def delivery_section(traces: list[DrawnTrace], flows: pl.DataFrame) -> Section:
         tuple(_row(row) for row in shown),
         sortable=True,
     )
-    figures = (_spread(trace) for trace in traces)
+    figures = (
+        figure
+        for trace in traces
+        for figure in (delay_figure(trace), delivered_figure(trace), _spread(trace))
+    )
     return Section("delivery", "Delivery and delay", figures=tuple(filter(None, figures)), tables=(table,))
 
 
 def _spread(trace: DrawnTrace) -> Figure | None:
-    import polars as pl
-
-    rows = largest_directions(trace.flows, pl.col("delay_p50_ms").is_not_null(), "received_packets", STYLES)
-    drawn = [row for row in rows if row["received_packets"] >= _SMALLEST_SHARE * rows[0]["received_packets"]]
+    drawn = most_delivered(trace.flows)
     if not drawn:
         return None
     spans = tuple(_span(row, style) for style, row in enumerate(drawn, start=1))

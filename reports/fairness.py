@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from tfrctrace.metrics.bins import bin_width_for
 from tfrctrace.metrics.fairness import jain_over_time
 from tfrctrace.metrics.windows import NS_PER_S, Windows, whole_windows, windowed
-from tfrctrace.reports.conversations import data_rows, ends, flow_anchor
+from tfrctrace.reports.conversations import data_rows, direction_label, ends, flow_anchor
 from tfrctrace.reports.parts import Cell, Curve, Figure, Heading, Row, Section, TableView
 from tfrctrace.reports.units import (
     MISSING,
     counted,
+    format_count,
     format_duration_s,
     format_rate_bps,
     format_share,
@@ -32,6 +33,9 @@ _MOST_SETS: Final = 3
 """Competing sets that are told in full; with many short flows there are twenty."""
 
 _MOST_ROWS: Final = 100
+
+_MOST_NAMED: Final = 6
+"""Flows of a set that are named where it is spoken of; the table has the others."""
 
 _MOST_WINDOWS: Final = 240
 
@@ -99,7 +103,7 @@ def _of_set(one: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]], name: 
 def _words(one: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Give what is to be said of one set in a sentence or two."""
     lasted_s = (one["end_ns"] - one["start_ns"]) / NS_PER_S
-    told = f"Set {one['number']}: {counted(len(one['flows']), 'flow')} for {format_duration_s(lasted_s)}"
+    told = f"Set {one['number']}, {_members(one)}: together for {format_duration_s(lasted_s)}"
     for metric in _of_set(one, metrics, "jain"):
         told += f", Jain's index {metric['value']:.3f}"
     for metric in _of_set(one, metrics, "jain_window_mean"):
@@ -112,6 +116,16 @@ def _words(one: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Iter
         for metric in _of_set(one, metrics, "mean_rate_bps")
     ]
     yield f"{told}." + (f" By group: {', '.join(groups)}." if len(groups) > 1 else "")
+
+
+def _members(one: Mapping[str, Any]) -> str:
+    """Return which flows competed: `flows 1, 3, 4`, of many the first."""
+    return f"flows {', '.join(map(str, one['flows'][:_MOST_NAMED]))}{_more(one)}"
+
+
+def _more(one: Mapping[str, Any]) -> str:
+    rest = len(one["flows"]) - _MOST_NAMED
+    return f" and {format_count(rest)} more" if rest > 0 else ""
 
 
 def _index_figure(
@@ -130,7 +144,7 @@ def _index_figure(
     ]
     return Figure(
         key=f"fairness-{one['number']}",
-        title=trace.titled(f"Jain's index over time, set {one['number']}"),
+        title=trace.titled(f"Jain's index over time, set {one['number']}: {_members(one)}"),
         description=f"Line chart; {counted(len(by_window), 'window')} with bytes.",
         caption=(
             f"Jain's index (Jain et al. 1984) of the goodputs of {counted(len(one['flows']), 'flow')} in "
@@ -142,7 +156,8 @@ def _index_figure(
         value_label="Jain's index",
         curves=(
             Curve(
-                f"{counted(len(one['flows']), 'flow')} of set {one['number']}",
+                ", ".join(direction_label(rows[flow]) for flow in one["flows"][:_MOST_NAMED] if flow in rows)
+                + _more(one),
                 1,
                 trace.seconds(middles_ns),
                 tuple(by_window.get(place) for place in range(windows.count)),

@@ -56,8 +56,16 @@ DASHES: Final = {OTHER: (1.5, 2), 4: (6, 2), 5: (4, 1.5, 1, 1.5), 6: (2.5, 1.5)}
 
 _PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
+_PREFIXED: Final = frozenset({"bit/s", "B"})
+
 _LOG_FROM: Final = 20.0
 """Ratio of the largest to the smallest RTT from which a logarithmic axis shows more than a linear one."""
+
+_ROOM: Final = 0.08
+"""Share of an axis above and below the values, if it does not begin with 0."""
+
+_LEAST_ROOM: Final = 3.0
+"""The same in the unit of the figure: noise of a decibel must not fill it."""
 
 _MOST_DIVIDED: Final = 1e4
 """Ratio of the ends of a logarithmic axis up to which decades are divided."""
@@ -134,7 +142,7 @@ def _drawn(fill: Callable[[Canvas], None], size_px: tuple[int, int]) -> bytes:
             axes.patch.set_visible(False)
         written = io.BytesIO()
         # not `savefig`, which draws all of it once before, to nowhere
-        page.print_svg(written, metadata={"Date": None, "Creator": None})
+        page.print_svg(written, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
     return written.getvalue()
 
 
@@ -179,6 +187,8 @@ def _draw_curves(axes: Axes, figure: Figure, look: Look) -> None:
     _limit_x(axes, figure)
     if has_logarithmic_values(figure):
         _logarithmic(axes, "y")
+    elif (ends := value_range(figure)) is not None:
+        axes.set_ylim(*ends)
     else:
         axes.set_ylim(bottom=0)
 
@@ -202,6 +212,16 @@ def x_range(figure: Figure) -> tuple[float, float]:
 def has_logarithmic_values(figure: Figure) -> bool:
     """Tell whether the times (ms) of a figure differ so much that a linear axis would hide the short ones."""
     return figure.unit == "ms" and is_wide(_middle_values(figure.curves))
+
+
+def value_range(figure: Figure) -> tuple[float, float] | None:
+    """Return the ends of an axis of values that are no amounts, so that 0 means nothing; None for others."""
+    if figure.unit != "dBm":
+        return None
+    values = _drawn_values(figure.curves)
+    low, high = min(values), max(values)
+    room = max((high - low) * _ROOM, _LEAST_ROOM)
+    return low - room, high + room
 
 
 def _draw_curve(axes: Axes, curve: Curve, scale: float, band_alpha: float, look: Look) -> None:
@@ -291,7 +311,7 @@ def _logarithmic(axes: Axes, name: str) -> None:
 
 def value_scale(figure: Figure) -> tuple[float, str]:
     """Return what values are divided by, and the unit they then have."""
-    if figure.unit in {"ms", ""}:
+    if figure.unit not in _PREFIXED:
         return 1.0, figure.unit
     largest = max(_drawn_values(figure.curves), default=0.0)
     scale, prefix = next((fit for fit in _PREFIXES if largest >= fit[0]), _PREFIXES[-1])

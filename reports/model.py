@@ -59,9 +59,9 @@ def build_report(results: Results, *, title: str, index: str = "") -> Report:
     table = flow_table(conversations, flows=flows["flow"].n_unique(), starts_ns=starts_ns)
     sections = (
         summary(flows, sources, conversations, joined=joined),
-        reservations(flows, conversations, sources, problems),
+        reservations(flows, conversations, sources, problems, traces),
         Section("flows", "Flows", tables=(table,) if table.rows else ()),
-        between_section(flows, results.bins, clock, start_ns=min(starts_ns.values(), default=None)),
+        between_section(traces, clock),
         _throughput_section(traces, sources),
         sequence_section(traces, results.sequence, flows),
         _rtt_section(traces, results.rtt_quantiles),
@@ -73,7 +73,7 @@ def build_report(results: Results, *, title: str, index: str = "") -> Report:
         variation_section(results.measured, flows),
         # two captures have a section of their own for that
         delivery_section(traces, flows.clear() if clock else flows),
-        stations_section(results.table("links")),
+        stations_section(results.table("links"), results.link_bins, traces),
         Section("inputs", "Inputs", tables=(inputs,) if inputs.rows else ()),
         Section("method", "How the numbers were made", terms=_METHOD),
     )

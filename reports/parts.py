@@ -134,7 +134,7 @@ class Axis:
 
 TIME: Final = Axis("seconds since the first packet")
 
-Unit: TypeAlias = Literal["bit/s", "ms", "B", ""]
+Unit: TypeAlias = Literal["bit/s", "ms", "B", "dBm", ""]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Figure:
     """What a person who cannot see the figure should know."""
     caption: str
     unit: Unit
-    """Of all values; rates and bytes are drawn with the prefix that fits."""
+    """Of all values; rates and bytes are drawn with the prefix that fits. dBm have no 0 to begin from."""
     curves: tuple[Curve, ...] = ()
     spans: tuple[Span, ...] = ()
     lasted_s: float = 0.0

@@ -133,7 +133,7 @@ const Plots = (() => {
       axes: axes(data),
       scales: {
         x: { time: false, distr: data.axisIsLogarithmic ? 3 : 1, range: (_, low, high) => [low, high] },
-        y: data.isLogarithmic ? { distr: 3 } : { range: (_, low, high) => [0, high > 0 ? high * 1.06 : 1] },
+        y: data.isLogarithmic ? { distr: 3 } : { range: (_, low, high) => data.valueRange || [0, high > 0 ? high * 1.06 : 1] },
       },
       cursor: {
         points: { size: 8 },

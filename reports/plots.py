@@ -13,7 +13,7 @@ from functools import cache
 from importlib.metadata import distribution
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.reports.figures import DASHES, has_logarithmic_values, value_scale, x_range
+from tfrctrace.reports.figures import DASHES, has_logarithmic_values, value_range, value_scale, x_range
 from tfrctrace.reports.plain import plain_text
 from tfrctrace.reports.thinning import thinned
 
@@ -65,6 +65,7 @@ def plot_data(figure: Figure) -> dict[str, Any]:
         "axisLabel": figure.axis.label,
         "axisIsLogarithmic": figure.axis.logarithmic,
         "isLogarithmic": has_logarithmic_values(figure),
+        "valueRange": value_range(figure),
         "from": low,
         "to": high,
         "linked": figure.linked,

@@ -105,8 +105,7 @@ def _rates(trace: DrawnTrace, steps: pl.DataFrame, name: str) -> Figure:
     received = steps.filter(pl.col("x_recv_bps").is_not_null())
     curves.append(_steps(trace, "received (X_recv)", _RECEIVED_STYLE, received, "x_recv_bps"))
     first = steps.row(0, named=True)
-    return _figure(
-        trace,
+    return trace.over_time(
         f"replay-rate-{first['flow']}-{first['direction']}",
         f"Allowed, sent and received, flow {name}",
         curves,
@@ -169,8 +168,7 @@ def _limits(trace: DrawnTrace, steps: pl.DataFrame, name: str) -> Figure:
         )
         if steps[column].null_count() < steps.height
     ]
-    return _figure(
-        trace,
+    return trace.over_time(
         f"replay-limits-{first['flow']}-{first['direction']}",
         f"What limits X, flow {name}",
         curves,
@@ -196,8 +194,7 @@ def _of_reports(
         _steps(trace, label, style, steps.filter(pl.col(column).is_not_null()), column)
         for style, (label, steps) in enumerate(named, start=1)
     ]
-    return _figure(
-        trace,
+    return trace.over_time(
         f"replay-{column}",
         title,
         [curve for curve in curves if curve.x],
@@ -208,31 +205,7 @@ def _of_reports(
 
 
 def _steps(trace: DrawnTrace, label: str, style: int, steps: pl.DataFrame, column: str) -> Curve:
-    times = trace.seconds(steps["time_ns"].to_list())
-    return thinned(Curve(label, style, times, tuple(steps[column].to_list()), form="steps"), MOST_POINTS)
-
-
-def _figure(
-    trace: DrawnTrace,
-    kind: str,
-    title: str,
-    curves: Sequence[Curve],
-    *,
-    unit: Unit,
-    caption: str,
-    value_label: str = "",
-) -> Figure:
-    return Figure(
-        key=trace.key(kind),
-        title=trace.titled(title),
-        description=f"Step chart of {counted(len(curves), 'curve')}.",
-        caption=caption,
-        unit=unit,
-        value_label=value_label,
-        curves=tuple(curves),
-        lasted_s=trace.lasted_s,
-        linked=trace.linked,
-    )
+    return thinned(trace.steps(label, style, steps["time_ns"].to_list(), steps[column]), MOST_POINTS)
 
 
 def _table(steps: pl.DataFrame, names: _Names) -> TableView:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.metrics.holes import time_holes
 from tfrctrace.reports.conversations import is_near_receiver
+from tfrctrace.reports.inputs import has_packets
 from tfrctrace.reports.parts import Name, Note, Section, Severity
-from tfrctrace.reports.units import counted, format_count
+from tfrctrace.reports.units import counted, format_bytes, format_count, format_duration_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.reports.conversations import Conversation
+    from tfrctrace.reports.traces import DrawnTrace
 
 _MOST_NOTES: Final = 50
 """Notes that are written out; a folder of a thousand broken files would bury the report."""
@@ -32,10 +35,13 @@ def reservations(
     conversations: Sequence[Conversation],
     sources: Sequence[Mapping[str, Any]],
     problems: Sequence[Mapping[str, Any]],
+    traces: Sequence[DrawnTrace],
 ) -> Section:
     """Return the notes, errors first; the section is empty if there is nothing to say."""
     notes = [problem_note(problem) for problem in problems]
     notes.extend(_merged((source["source"], note) for source in sources for note in _source_notes(source)))
+    notes.extend(_unseen(flows))
+    notes.extend(_hole_notes(traces, sources))
     notes.extend(_flow_notes(flows))
     notes.extend(_vantage_notes(conversations))
     notes.sort(key=lambda note: ("error", "warning", "info").index(note.severity))
@@ -126,6 +132,45 @@ def _stops(stops: Sequence[Mapping[str, Any]]) -> str:
         for stop in most
     ]
     return f"{'; '.join(parts)}." if parts else ""
+
+
+def _unseen(flows: pl.DataFrame) -> Iterator[Note]:
+    """Yield what receivers acknowledged and the capture did not see."""
+    import polars as pl
+
+    missed = flows.select("flow", "capture_gap_bytes").filter(pl.col("capture_gap_bytes") > 0)
+    if missed.is_empty():
+        return
+    told = (
+        f"{format_bytes(int(missed['capture_gap_bytes'].sum()))} of TCP data were acknowledged and never seen"
+    )
+    yield Note(
+        "warning",
+        (f"{told}, in {counted(missed['flow'].n_unique(), 'flow')}.",),
+        "The capture lost them, not the network: rates and goodput are too low by as much.",
+    )
+
+
+def _hole_notes(traces: Sequence[DrawnTrace], sources: Sequence[Mapping[str, Any]]) -> Iterator[Note]:
+    """Yield the longest hole in the time of each capture; a simulator leaves out nothing."""
+    captures = {source["source"] for source in sources if has_packets(source)}
+    for trace in traces:
+        holes = time_holes(trace.bins) if captures.issuperset(trace.flows["source"].unique()) else []
+        if not holes:
+            continue
+        hole, others = holes[0], len(holes) - 1
+        where = (Name(trace.name), ": ") if trace.name else ()
+        after = format_duration_s(trace.seconds([hole.start_ns])[0])
+        rest = f" There {'is' if others == 1 else 'are'} {counted(others, 'shorter one')}." if others else ""
+        yield Note(
+            "info",
+            (
+                *where,
+                f"no packet of any flow for {format_duration_s((hole.end_ns - hole.start_ns) / 1e9)}, from "
+                f"{after} on, and {counted(hole.flows, 'flow')} went on afterwards.",
+            ),
+            f"All were silent, or the capture stopped meanwhile: it does not show which.{rest}",
+        )
 
 
 def _flow_notes(flows: pl.DataFrame) -> Iterator[Note]:

@@ -12,6 +12,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from tfrctrace.errors import InputError, describe, input_problem
+from tfrctrace.metrics.radio import LINK_BINS
 from tfrctrace.parsers.schema import TABLES
 from tfrctrace.reports.conformance import first_complaint
 from tfrctrace.reports.output import make_folder, open_output, open_text_output
@@ -38,6 +39,7 @@ _MADE: Final = {
         "kind": "string",
         "bytes": "int64",
     },
+    "link_bins": LINK_BINS,
 }
 """Columns of frames that are no tables of the parsers, and may not be there."""
 
@@ -86,6 +88,7 @@ def load(folder: str) -> tuple[Results, str]:
         bins=frames.pop("bins"),
         rtt_quantiles=frames.pop("rtt_quantiles", None),
         sequence=frames.pop("sequence", None),
+        link_bins=frames.pop("link_bins", None),
         tables=frames,
         sources=document["sources"],
         problems=[

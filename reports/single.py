@@ -22,6 +22,11 @@ PlotKind = Literal[
     "fairness",
     "burstiness",
     "delay",
+    "delay-spread",
+    "pdr",
+    "retries",
+    "phy-rate",
+    "signal",
     "tfrc",
     "tfrc-p",
     "tfrc-r",
@@ -35,6 +40,10 @@ class _Kind:
     key: str
     needs: str
 
+
+_BOTH_ENDS: Final = "packets seen at both ends: a simulation, or two captures with `--pair`"
+_FRAMES: Final = "frames of 802.11 on one time axis"
+_REPORTS: Final = "reports of a TFRC receiver: DCCP with CCID 3, RTP with TFRC, or ns-2"
 
 KINDS: Final[Mapping[PlotKind, _Kind]] = {
     "throughput": _Kind("throughput-", "packets of flows"),
@@ -50,18 +59,23 @@ KINDS: Final[Mapping[PlotKind, _Kind]] = {
     "fairness": _Kind(
         "fairness-", "two flows or more with 20 data packets each that overlap for some seconds"
     ),
-    "burstiness": _Kind("burstiness-", "flows with 20 data packets that last for some seconds"),
-    "delay": _Kind("delay-", "packets seen at both ends: a simulation, or two captures with `--pair`"),
-    "tfrc": _Kind("tfrc-rate-", "reports of a TFRC receiver: DCCP with CCID 3, RTP with TFRC, or ns-2"),
-    "tfrc-p": _Kind("tfrc-p-", "reports of a TFRC receiver: DCCP with CCID 3, RTP with TFRC, or ns-2"),
-    "tfrc-r": _Kind("tfrc-r-", "reports of a TFRC receiver: DCCP with CCID 3, RTP with TFRC, or ns-2"),
+    "burstiness": _Kind("burstiness-timescales", "flows with 20 data packets that last for some seconds"),
+    "delay": _Kind("delay-", _BOTH_ENDS),
+    "delay-spread": _Kind("delay-spread-", _BOTH_ENDS),
+    "pdr": _Kind("pdr-", f"{_BOTH_ENDS}, and some of them lost"),
+    "retries": _Kind("radio-retries-", f"{_FRAMES}, some of them with the retry bit"),
+    "phy-rate": _Kind("radio-rate-", f"{_FRAMES}, with what the capturing radio noted of each"),
+    "signal": _Kind("radio-signal-", f"{_FRAMES}, with what the capturing radio noted of each"),
+    "tfrc": _Kind("tfrc-rate-", _REPORTS),
+    "tfrc-p": _Kind("tfrc-p-", _REPORTS),
+    "tfrc-r": _Kind("tfrc-r-", _REPORTS),
 }
 
-WINDOWED: Final = frozenset({"throughput", "rtt", "fairness"})
+WINDOWED: Final = frozenset({"throughput", "rtt", "fairness", "delay", "pdr"})
 """Kinds that count or sum up packets in windows of time."""
 
-OF_SETS: Final = frozenset({"fairness", "burstiness"})
-"""Kinds that compare flows, so that there is none of one flow."""
+OF_SETS: Final = frozenset({"fairness", "burstiness", "retries", "phy-rate", "signal"})
+"""Kinds that compare flows or are of radios below them, so that there is none of one flow."""
 
 
 def figures_of(report: Report, kind: PlotKind) -> list[Figure]:
@@ -72,7 +86,7 @@ def figures_of(report: Report, kind: PlotKind) -> list[Figure]:
         for section in report.sections
         for figure in section.figures
         # a kind ends where the number of the trace, the set or the flow begins
-        if figure.key.startswith(start) and (start != "rtt-" or figure.key[len(start) :].isdecimal())
+        if figure.key.startswith(start) and not figure.key[len(start) : len(start) + 1].isalpha()
     ]
 
 

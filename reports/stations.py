@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.reports.parts import Cell, Fact, Heading, Row, Section, TableView
+from tfrctrace.reports.radio import radio_figures
 from tfrctrace.reports.units import MISSING, counted, format_bytes, format_count, format_share
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
+
+    from tfrctrace.reports.traces import DrawnTrace
 
 _MOST_ROWS: Final = 200
 """Pairs of stations in the table: with every device that looks for a network there are many."""
@@ -29,8 +34,12 @@ _HEADINGS: Final = (
 )
 
 
-def stations_section(links: pl.DataFrame) -> Section:
-    """Return the table of links between stations, most frames first; empty without frames of 802.11."""
+def stations_section(links: pl.DataFrame, bins: pl.DataFrame | None, traces: Sequence[DrawnTrace]) -> Section:
+    """Return the table of links between stations, most frames first; empty without frames of 802.11.
+
+    `bins` are those of the largest links (`tfrctrace.metrics.radio.LINK_BINS`) on the one time axis that
+    there is, None where there are several or frames were too many to be read for it.
+    """
     if links.is_empty():
         return Section("stations", "Stations")
     ordered = links.sort(
@@ -42,6 +51,7 @@ def stations_section(links: pl.DataFrame) -> Section:
         "stations",
         "Stations",
         paragraphs=((_reading(links),),),
+        figures=() if bins is None else tuple(radio_figures(traces[0], bins)),
         facts=(
             Fact("Frames", format_count(frames), f"on {counted(len(links), 'link')}"),
             Fact(

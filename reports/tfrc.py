@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.reports.parts import Unit
     from tfrctrace.reports.results import Results
     from tfrctrace.reports.traces import DrawnTrace
 
@@ -121,15 +120,12 @@ def _rates(trace: DrawnTrace, row: dict[str, Any], reports: pl.DataFrame, events
     if allowed.height:
         times = allowed["received_ns"].to_list()
         rings = _first_reports_after(times, events["time_ns"].to_list())
-        curves.append(_steps(trace, ("X, allowed sending rate", 1), times, allowed["x_bps"], marked=rings))
+        curves.append(trace.steps("X, allowed sending rate", 1, times, allowed["x_bps"], marked=rings))
     told = reports.filter(reports["x_recv_bps"].is_not_null())
     if told.height:
-        curves.append(
-            _steps(trace, ("X_recv, receive rate", 2), told["time_ns"].to_list(), told["x_recv_bps"])
-        )
+        curves.append(trace.steps("X_recv, receive rate", 2, told["time_ns"].to_list(), told["x_recv_bps"]))
     words = " A ring marks the first report after a loss event." if any(c.marked for c in curves) else ""
-    return _figure(
-        trace,
+    return trace.over_time(
         f"tfrc-rate-{row['flow']}-{row['direction']}",
         f"TFRC's rate, flow {direction_label(row)}",
         curves,
@@ -144,11 +140,10 @@ def _rates(trace: DrawnTrace, row: dict[str, Any], reports: pl.DataFrame, events
 
 def _loss_event_rates(trace: DrawnTrace, told: Sequence[tuple[dict[str, Any], pl.DataFrame]]) -> Figure:
     curves = [
-        _steps(trace, (direction_label(row), style), reports["time_ns"].to_list(), reports["p"])
+        trace.steps(direction_label(row), style, reports["time_ns"].to_list(), reports["p"])
         for style, (row, reports) in enumerate(told, start=1)
     ]
-    return _figure(
-        trace,
+    return trace.over_time(
         "tfrc-p",
         "Loss event rate p",
         curves,
@@ -164,12 +159,11 @@ def _loss_event_rates(trace: DrawnTrace, told: Sequence[tuple[dict[str, Any], pl
 
 def _round_trips(trace: DrawnTrace, told: Sequence[tuple[dict[str, Any], pl.DataFrame]]) -> Figure:
     curves = [
-        _steps(trace, (direction_label(row), style), arrived["received_ns"].to_list(), arrived["r_ms"])
+        trace.steps(direction_label(row), style, arrived["received_ns"].to_list(), arrived["r_ms"])
         for style, (row, reports) in enumerate(told, start=1)
         if (arrived := _arrived(reports, "r_ms")).height
     ]
-    return _figure(
-        trace,
+    return trace.over_time(
         "tfrc-r",
         "Round-trip time R of TFRC's senders",
         curves,
@@ -183,41 +177,6 @@ def _round_trips(trace: DrawnTrace, told: Sequence[tuple[dict[str, Any], pl.Data
 
 def _all_reports(curves: Sequence[Curve]) -> str:
     return counted(sum(len(curve.x) for curve in curves), "report")
-
-
-def _figure(
-    trace: DrawnTrace,
-    kind: str,
-    title: str,
-    curves: Sequence[Curve],
-    *,
-    unit: Unit,
-    caption: str,
-    value_label: str = "",
-) -> Figure:
-    return Figure(
-        key=trace.key(kind),
-        title=trace.titled(title),
-        description=f"Step chart of {counted(len(curves), 'curve')}.",
-        caption=caption,
-        unit=unit,
-        value_label=value_label,
-        curves=tuple(curves),
-        lasted_s=trace.lasted_s,
-        linked=trace.linked,
-    )
-
-
-def _steps(
-    trace: DrawnTrace,
-    named: tuple[str, int],
-    times_ns: list[int],
-    values: pl.Series,
-    *,
-    marked: tuple[int, ...] = (),
-) -> Curve:
-    label, style = named
-    return Curve(label, style, trace.seconds(times_ns), tuple(values.to_list()), marked=marked, form="steps")
 
 
 def _first_reports_after(reports_ns: list[int], events_ns: list[int]) -> tuple[int, ...]:

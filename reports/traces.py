@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.reports.parts import Curve, Figure
 from tfrctrace.reports.units import counted
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.reports.parts import Words
+    from tfrctrace.reports.parts import Unit, Words
 
 MOST_TRACES: Final = 6
 """Traces that get figures of their own; of more, those with most bytes are drawn."""
@@ -57,6 +58,44 @@ class DrawnTrace:
         if self.start_ns is None or not isinstance(end_ns, int):
             return 0.0
         return (end_ns - self.start_ns) / 1e9
+
+    def over_time(
+        self,
+        kind: str,
+        title: str,
+        curves: Sequence[Curve],
+        *,
+        unit: Unit,
+        caption: str,
+        value_label: str = "",
+    ) -> Figure:
+        """Return a figure of `curves` on the time axis of this trace."""
+        chart = "Step" if any(curve.form == "steps" for curve in curves) else "Line"
+        return Figure(
+            key=self.key(kind),
+            title=self.titled(title),
+            description=f"{chart} chart of {counted(len(curves), 'curve')}.",
+            caption=caption,
+            unit=unit,
+            value_label=value_label,
+            curves=tuple(curves),
+            lasted_s=max(self.lasted_s, *(curve.x[-1] for curve in curves)),
+            linked=self.linked,
+        )
+
+    def steps(
+        self,
+        label: str,
+        style: int,
+        times_ns: Sequence[int],
+        values: pl.Series,
+        *,
+        marked: tuple[int, ...] = (),
+    ) -> Curve:
+        """Return the curve of `values` that hold from `times_ns` on."""
+        return Curve(
+            label, style, self.seconds(times_ns), tuple(values.to_list()), marked=marked, form="steps"
+        )
 
     def of(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the rows of a table that are of flows of this trace."""

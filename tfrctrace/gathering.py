@@ -32,7 +32,7 @@ _TABLES: Final[tuple[TableName, ...]] = (
 )
 """What one pass collects beside flows and bins; each grows with what happened, none with every packet."""
 
-_SAMPLES: Final[tuple[TableName, ...]] = ("rtt", "losses")
+_SAMPLES: Final[tuple[TableName, ...]] = ("rtt", "losses", "link_samples")
 
 _WINDOW: Final = "1s"
 """Windows of the metrics, as `tfrctrace metrics` takes them."""
@@ -48,6 +48,9 @@ _MOST_SAMPLED_FLOWS: Final = 20_000
 
 _MOST_POINTS: Final = 4_000
 """Points of the time-sequence graph that are kept of each kind."""
+
+_MOST_LINK_BINS: Final = 240
+"""Bins of an 802.11 link: more are narrower than the line that is drawn through them."""
 
 _MOST_REPLAYED: Final = 4
 """Flows that are replayed; each has two figures."""
@@ -85,6 +88,7 @@ def gather(trace: Trace, flow: int | None = None, window_ns: int | None = None) 
         measured=measured,
         rtt_quantiles=None if samples is None else quantiles(_drawn_rtts(flows, samples), "rtt_ns"),
         sequence=None if samples is None else _sequence(trace, flows, samples),
+        link_bins=None if samples is None or flow is not None else _link_bins(trace, samples),
         joined=trace.is_joined,
         clock=reading.clock,
         window_ns=window_ns,
@@ -191,6 +195,16 @@ def _drawn_rtts(flows: pl.DataFrame, samples: Reading) -> pl.DataFrame:
     )
     own = samples.table("rtt").frame().filter(pl.col("method") == "ack")
     return own.join(most, on=["flow", "direction"], how="semi")
+
+
+def _link_bins(trace: Trace, samples: Reading) -> pl.DataFrame | None:
+    """Return the course of the largest 802.11 links; None without any, or if there are several time axes."""
+    from tfrctrace.metrics.radio import link_bins
+
+    frames = samples.table("link_samples").frame()
+    if frames.is_empty() or (len(samples.sources) > 1 and not trace.is_joined):
+        return None
+    return link_bins(frames, STYLES, _MOST_LINK_BINS)
 
 
 def _sequence(trace: Trace, flows: pl.DataFrame, samples: Reading) -> pl.DataFrame | None:

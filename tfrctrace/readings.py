@@ -84,6 +84,7 @@ class Readings:
         self._bins: dict[int, pl.DataFrame] = {}
         self._was_streamed = False
         self._was_told = False
+        self._told_once: set[tuple[str, str]] = set()
         self._names()  # numbers of anonymous inputs are in their order
 
     @property
@@ -207,3 +208,10 @@ class Readings:
         if not self._was_told:
             self._was_told = True
             self._on_problems(self._inputs.problems + problems)
+
+    def _tell_once(self, problems: list[Problem]) -> None:
+        """Tell what has not been told before: several tables may be asked for with the same labels."""
+        new = {(problem["source"], problem["message"]): problem for problem in problems}
+        new = {key: problem for key, problem in new.items() if key not in self._told_once}
+        self._told_once |= new.keys()
+        self._on_problems(list(new.values()))

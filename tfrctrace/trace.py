@@ -163,7 +163,7 @@ class Trace(Tables):
         if self._bin_ns == base_ns:
             self.read("flows", "bins")  # both from one pass
         flows, problems = with_labels(self.flows, rules)
-        self._on_problems(problems)
+        self._tell_once(problems)
         measured = measure(
             flows,
             self.counted(basis, base_ns),
@@ -175,7 +175,7 @@ class Trace(Tables):
             names=names,
             given=given,
         )
-        self._on_problems(list(doubts(measured, given)))
+        self._tell_once(list(doubts(measured, given)))
         return measured
 
     def replay(

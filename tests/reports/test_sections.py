@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -11,6 +14,7 @@ from tfrctrace.metrics.quantiles import quantiles
 from tfrctrace.parsers.schema import TABLES, polars_schema
 from tfrctrace.reports.cdf import cdf_figure
 from tfrctrace.reports.fairness import fairness_section
+from tfrctrace.reports.figures import value_range
 from tfrctrace.reports.model import build_report
 from tfrctrace.reports.sequence import sequence_section
 from tfrctrace.reports.stations import stations_section
@@ -178,6 +182,28 @@ def test_delivery_is_told_where_both_ends_are_seen(small_trace):
     assert (span.low, span.median, span.high, span.top) == (1.0, 2.0, 4.0, 5.0)
 
 
+def test_delay_and_delivery_are_drawn_over_time(small_trace):
+    trace = small_trace().source()
+    counts = {"sent_packets": 12, "received_packets": 9, "lost_packets": 3, "pdr": 0.75}
+    spread = {f"delay_{name}_ms": 2.0 for name in ("min", "p50", "mean", "p95", "max")}
+    trace.flow(1, **counts, **spread).flow(2)
+    delays = {"delay_min_ms": 1.0, "delay_mean_ms": 2.0, "delay_max_ms": 4.0}
+    trace.bin(1, 0, delay_samples=4, lost_packets=0, **delays)
+    trace.bin(1, 1, delay_samples=5, lost_packets=1, **delays)
+    trace.bin(1, 2, delay_samples=0, lost_packets=2)
+    # a flow of which the same trace does not show the other end
+    trace.bin(2, 0)
+    report = build_report(trace.results(), title="t")
+    section = next(section for section in report.sections if section.key == "delivery")
+    delay, delivered, _ = section.figures
+    (curve,) = delay.curves
+    assert (curve.values[:2], curve.low[:2], curve.high[:2]) == ((2.0, 2.0), (1.0, 1.0), (4.0, 4.0))
+    assert curve.marked == (1,)
+    (curve,) = delivered.curves
+    assert curve.values == pytest.approx((1.0, 5 / 6, 0.0))
+    assert curve.label.endswith("(75.0 % in all)")
+
+
 def test_stations_have_a_row_for_each_way_and_a_dash_for_what_the_radio_did_not_note():
     row = {"receiver": "b", "frames": 4, "data_frames": 3, "retry_frames": 1, "bytes": 4000}
     noted = {
@@ -187,13 +213,62 @@ def test_stations_have_a_row_for_each_way_and_a_dash_for_what_the_radio_did_not_
         "rate_mean_mbps": 54.0,
     }
     links = table("links", row | {"transmitter": "a"} | noted, row | {"frames": 9})
-    section = stations_section(links)
+    section = stations_section(links, None, [])
     unknown, known = texts(section.tables[0])
     assert unknown[:3] == ["not said", "b", "9"]
     assert (unknown[6], unknown[7]) == ("–", "–")
     assert (known[6], known[7]) == ("54.0 Mbit/s", "-50 dBm")
     assert section.facts[1].value == "15.4 %"  # 2 of 13
-    assert not stations_section(links.clear()).tables
+    assert not stations_section(links.clear(), None, []).tables
+
+
+def test_links_over_time_add_up_to_what_tshark_counts():
+    data = Path(__file__).parents[1] / "data/wifi"
+    name = "ns3-wifi-radiotap-veno-udp-2-1.pcap.gz"
+    theirs = {
+        (row["transmitter"], row["receiver"]): row
+        for row in json.loads((data / "tshark.json").read_text())[name]["links"]
+    }
+    results = tfrctrace.open(data / name).results()
+    bins = results.link_bins
+    assert bins is not None
+    sums = bins.group_by("transmitter", "receiver").agg(
+        pl.col("frames", "retry_frames").sum(),
+        (pl.col("rate_mean_mbps") * pl.col("frames")).sum() / pl.col("frames").sum(),
+    )
+    # of those with one receiver and a transmitter that is known
+    assert len(sums) == sum(ends[0] is not None and ends[1] != "ff:ff:ff:ff:ff:ff" for ends in theirs)
+    for transmitter, receiver, *counted in sums.iter_rows():
+        row = theirs[transmitter, receiver]
+        told = [row["frames"], row["retry_frames"], row["rate_mean_mbps"]]
+        assert counted == pytest.approx(told), (transmitter, receiver)
+    report = build_report(results, title="t")
+    section = next(section for section in report.sections if section.key == "stations")
+    retries, rates, signals = section.figures
+    assert all(0 <= value <= 1 for curve in retries.curves for value in curve.values if value is not None)
+    assert max(value for value in rates.curves[0].values if value is not None) == 11e6
+    # a level in dBm has no 0 to begin from
+    assert value_range(signals) == pytest.approx((-73.0, -67.0))
+
+
+def test_a_hole_in_time_is_a_reservation_if_flows_go_on_behind_it(small_trace):
+    trace = small_trace().source().flow(1).flow(2)
+    for place in (*range(20), *range(70, 90)):
+        trace.bin(1, place, packets=100)
+    trace.bin(2, 120, packets=100)
+    report = build_report(trace.results(), title="t")
+    (note,) = next(section for section in report.sections if section.key == "reservations").notes
+    # between 90 and 120 nobody is missed
+    assert note.words == ("no packet of any flow for 5.00 s, from 2.00 s on, and 1 flow went on afterwards.",)
+    trace.sources[0]["format"] = "ns2"
+    assert all(section.key != "reservations" for section in build_report(trace.results(), title="t").sections)
+
+
+def test_data_that_was_acknowledged_and_never_seen_is_a_reservation(small_trace):
+    trace = small_trace().source().flow(1, capture_gap_bytes=3000).flow(2, capture_gap_bytes=0)
+    report = build_report(trace.results(), title="t")
+    (note,) = next(section for section in report.sections if section.key == "reservations").notes
+    assert note.words == ("3.00 kB of TCP data were acknowledged and never seen, in 1 flow.",)
 
 
 def test_the_distribution_goes_through_its_samples(small_trace):

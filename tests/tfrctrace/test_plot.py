@@ -19,22 +19,25 @@ from tfrctrace.reports.parts import Curve, Figure
 from tfrctrace.reports.single import KINDS, PlotKind
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
+RADIO = Path(__file__).parents[1] / "data/wifi/ns3-wifi-radiotap-veno-udp-2-1.pcap.gz"
 TWO_FLOWS, DUMBBELL = SAMPLES / "two-flows.pcapng.gz", SAMPLES / "dumbbell.tr.xz"
 WIDTHS_IN = {"ieee": (3.5, 7.16), "acm": (3.33, 7.0), "plain": (5.0, 10.0)}
 
 CAPTURE_KINDS = ("throughput", "sequence", "rtt", "cdf", "cwnd", "losses", "fairness", "burstiness")
-SIMULATION_KINDS = ("delay", "tfrc", "tfrc-p", "tfrc-r")
+SIMULATION_KINDS = ("delay", "delay-spread", "pdr", "tfrc", "tfrc-p", "tfrc-r")
+RADIO_KINDS = ("retries", "phy-rate", "signal")
 
 
 @pytest.fixture(scope="module")
 def traces():
-    return {path: tfrctrace.open(path) for path in (TWO_FLOWS, DUMBBELL)}
+    return {path: tfrctrace.open(path) for path in (TWO_FLOWS, DUMBBELL, RADIO)}
 
 
 @pytest.mark.parametrize("kind", get_args(PlotKind))
 def test_every_kind_is_drawn_from_a_sample(traces, tmp_path, kind):
-    assert {*CAPTURE_KINDS, *SIMULATION_KINDS} == {*get_args(PlotKind)} == set(KINDS)
-    trace = traces[TWO_FLOWS if kind in CAPTURE_KINDS else DUMBBELL]
+    assert {*CAPTURE_KINDS, *SIMULATION_KINDS, *RADIO_KINDS} == {*get_args(PlotKind)} == set(KINDS)
+    sample = RADIO if kind in RADIO_KINDS else DUMBBELL if kind in SIMULATION_KINDS else TWO_FLOWS
+    trace = traces[sample]
     first = trace.plot(kind, tmp_path / "a.svg").figures[0]
     assert first.curves or first.spans
     document = (tmp_path / "a.svg").read_bytes()

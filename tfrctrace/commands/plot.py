@@ -36,7 +36,7 @@ def plot(
             "--window",
             metavar="TIME",
             show_default="as fits",
-            help="What each point of throughput, rtt or fairness sums up, as 500ms.",
+            help="What each point of throughput, rtt, fairness, delay or pdr sums up, as 500ms.",
         ),
     ] = None,
     style: Annotated[
