@@ -13,6 +13,9 @@ _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
 _MARKDOWN: Final = str.maketrans({**{sign: f"\\{sign}" for sign in "\\|`*_{}[]#~"}, "<": "&lt;", ">": "&gt;"})
 _ENTITY: Final = re.compile(r"&(?=[#\w])")
 
+_ADDRESS: Final = re.compile(r"(?=://)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
+"""Where GitHub would make a link of a bare address of the web or of mail."""
+
 
 def plain_text(text: str) -> str:
     r"""Return `text` with control and format characters as visible escapes such as `\x1b` or `\u202e`.
@@ -27,7 +30,7 @@ def plain_text(text: str) -> str:
 
 def markdown_text(text: str) -> str:
     """Return `text` as Markdown of GitHub shows it literally, also in the cell of a table."""
-    return _ENTITY.sub("&amp;", plain_text(text)).translate(_MARKDOWN)
+    return _ADDRESS.sub(r"\\", _ENTITY.sub("&amp;", plain_text(text)).translate(_MARKDOWN))
 
 
 def _visible(character: str) -> str:

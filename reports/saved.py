@@ -46,8 +46,11 @@ _MADE: Final = {
 _SOURCES_OF_PAIR: Final = 2
 
 
-def save(results: Results, folder: str, *, title: str, version: str) -> None:
-    """Write `results` of a report called `title` into `folder`, which is made if it is not there."""
+def save(results: Results, folder: str, *, title: str, version: str, csv: bool = False) -> None:
+    """Write `results` of a report called `title` into `folder`, which is made if it is not there.
+
+    With `csv` there is a CSV file beside each Parquet file, for programs that read no other form.
+    """
     make_folder(folder)
     # a folder without the facts is not complete: they go first and come last
     with contextlib.suppress(FileNotFoundError):
@@ -57,6 +60,9 @@ def save(results: Results, folder: str, *, title: str, version: str) -> None:
     for name, frame in frames.items():
         with open_output(os.path.join(folder, f"{name}.parquet")) as file:
             frame.write_parquet(file)
+        if csv:
+            with open_output(os.path.join(folder, f"{name}.csv")) as file:
+                frame.write_csv(file)
     document = {
         "schema_version": RESULTS_SCHEMA_VERSION,
         "tool": {"name": "tfrctrace", "version": version},

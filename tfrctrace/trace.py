@@ -313,13 +313,16 @@ class Trace(Tables):
         return closed_loops(self, recordings, chosen, given, together=together)
 
     def report(self, path: StrPath, *, title: str | None = None) -> Path:
-        """Write a report, one HTML file that needs nothing else, and return its path."""
+        """Write a report, one HTML file that needs nothing else, and return its path.
+
+        A `path` that ends in `.md` becomes Markdown, with its figures in a folder beside it.
+        """
         from pathlib import Path
 
-        from tfrctrace.reports.html import write_page
+        from tfrctrace.reports.forms import write_report
         from tfrctrace.reports.model import build_report
 
-        write_page(os.fspath(path), build_report(self.results(), title=title or self.name))
+        write_report(os.fspath(path), build_report(self.results(), title=title or self.name))
         return Path(path)
 
     def report_html(self, *, title: str | None = None) -> str:
@@ -364,15 +367,16 @@ class Trace(Tables):
             drawing.save(path)
         return drawing
 
-    def save_results(self, folder: StrPath, *, title: str | None = None) -> Path:
+    def save_results(self, folder: StrPath, *, title: str | None = None, csv: bool = False) -> Path:
         """Write the results into a directory (JSON and Parquet), and return its path.
 
-        `tfrctrace report --from` makes the report of them without the trace.
+        With `csv` each table is there as CSV too. `tfrctrace report --from` makes the report of them without
+        the trace.
         """
         from pathlib import Path
 
         from tfrctrace import __version__
         from tfrctrace.reports.saved import save
 
-        save(self.results(), os.fspath(folder), title=title or self.name, version=__version__)
+        save(self.results(), os.fspath(folder), title=title or self.name, version=__version__, csv=csv)
         return Path(folder)

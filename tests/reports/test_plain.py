@@ -40,6 +40,7 @@ def test_markdown_shows_a_text_literally_and_in_one_cell():
     assert markdown_text(r"a\|b") == r"a\\\|b"
     assert markdown_text("<b>*_`&amp;[x](y)") == r"&lt;b&gt;\*\_\`&amp;amp;\[x\](y)"
     assert markdown_text("this & that") == "this & that"
+    assert markdown_text("http://a.b www.a.b a@b") == r"http\://a.b www\.a.b a\@b"
 
 
 @given(st.text(st.characters()))

@@ -59,6 +59,17 @@ def test_saving_twice_writes_the_same_bytes(saved):
         assert path.read_bytes() == (two / path.name).read_bytes(), path.name
 
 
+def test_tables_as_csv_hold_what_those_of_parquet_do(request, tmp_path):
+    tfrctrace.open(request.config.rootpath / "sample_traces/dumbbell.tr.xz").save_results(tmp_path, csv=True)
+    tables = sorted(tmp_path.glob("*.parquet"))
+    assert (
+        {path.stem for path in tables} == {path.stem for path in tmp_path.glob("*.csv")} > {"flows", "bins"}
+    )
+    for path in tables:
+        table = pl.read_parquet(path)
+        assert pl.read_csv(path.with_suffix(".csv"), schema=table.schema).equals(table), path.stem
+
+
 def test_the_facts_are_as_their_schema_says(saved, complaints):
     folder, _ = saved(TRACES["simulation with TFRC"])
     facts = json.loads((folder / "results.json").read_text())

@@ -35,6 +35,7 @@ SaveTo = Annotated[
         help="Also save the results there: JSON for the facts, Parquet for the tables.",
     ),
 ]
+Csv = Annotated[bool, typer.Option("--csv", help="With --results: each table as CSV too.")]
 
 PagesTo = Annotated[
     str | None,
@@ -51,6 +52,7 @@ def report(
     *,
     saved: Saved = None,
     save_to: SaveTo = None,
+    csv: Csv = False,
     pages: PagesTo = None,
     output: Annotated[
         str | None,
@@ -59,7 +61,7 @@ def report(
             "-o",
             metavar="FILE",
             show_default="NAME.html of one capture that is not anonymized, else report.html",
-            help="Where to write; - is standard output.",
+            help="Where to write; a name in .md makes it Markdown, - is standard output.",
         ),
     ] = None,
     title: Annotated[
@@ -71,10 +73,13 @@ def report(
 ) -> int:
     """Write a report of traces: one HTML file that needs no network and no other file.
 
-    Without -o it is put into the current directory and named after the capture. With --from it is made of
-    results that were saved before, and is the same to the byte. With --pages each capture has its own page.
+    Without -o it is put into the current directory and named after the capture. With a name such as link.md
+    it is Markdown, and its figures are SVG files in link-figures. With --from it is made of results that were
+    saved before, and is the same to the byte. With --pages each capture has its own page.
     """
     traces = traces or []
+    if csv and save_to is None:
+        raise UsageError("`--csv` is about saved results", hint="say where with `--results`")
     if pages is not None:
         others = {"--from": saved, "--join": reading.join, "--pair": reading.pair}
         _refuse_beside(
@@ -113,7 +118,7 @@ def report(
     trace = reading.open(traces, console, anonymizer=anonymizer)
     trace.report(path, title=title)
     if save_to is not None:
-        trace.save_results(save_to, title=title)
+        trace.save_results(save_to, title=title, csv=csv)
     _say_where(path, console)
     return console.exit_status
 
@@ -141,12 +146,12 @@ def _say_where(path: str, console: Console) -> None:
 
 
 def _write_saved(folder: str, path: str, title: str | None) -> None:
-    from tfrctrace.reports.html import write_page
+    from tfrctrace.reports.forms import write_report
     from tfrctrace.reports.model import build_report
     from tfrctrace.reports.saved import load
 
     results, saved_title = load(folder)
-    write_page(path, build_report(results, title=title or saved_title))
+    write_report(path, build_report(results, title=title or saved_title))
 
 
 def default_name(traces: list[str]) -> str:

@@ -1,0 +1,91 @@
+"""A report as Markdown: the numbers of the page, and names that a reader of Markdown shows as they are."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+import tfrctrace
+from tfrctrace.reports.forms import write_report
+from tfrctrace.reports.html import render
+from tfrctrace.reports.markdown import markdown, write_markdown
+from tfrctrace.reports.model import build_report
+
+DUMBBELL = Path(__file__).parents[2] / "sample_traces" / "dumbbell.tr.xz"
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)>",
+    "a|b",
+    "![x](http://evil.example/x.png)",
+    "[x](javascript:alert(1))",
+    "`*_~#",
+    "http://evil.example www.evil.example a@evil.example",
+    "line\nbreak\u202e",
+    "&lt;b&gt;",
+    "\\|",
+)
+
+
+@pytest.fixture(scope="module")
+def report():
+    return build_report(tfrctrace.open(DUMBBELL).results(), title="a dumbbell")
+
+
+def read_as_markdown(text: str) -> str:
+    """What CommonMark's own implementation makes of it, with tables and bare links as GitHub has them."""
+    parser = pytest.importorskip("markdown_it", reason="markdown-it-py is not installed")
+    try:
+        import linkify_it  # noqa: F401  needed for bare links
+    except ImportError:
+        return str(parser.MarkdownIt("commonmark").enable("table").render(text))
+    return str(parser.MarkdownIt("gfm-like").render(text))
+
+
+def cells_of(html: str) -> list[str]:
+    return [
+        unescape(re.sub(r"<.*?>", " ", cell)).strip()
+        for cell in re.findall(r"<td[^>]*>(.*?)</td>", html, re.DOTALL)
+    ]
+
+
+def test_tables_have_the_cells_of_the_page(report):
+    page = render(report)
+    read = cells_of(read_as_markdown(markdown(report, {})))
+    for value in ("834 kbit/s", "808 kbit/s", "98.4 %", "61 (4.16 %)"):
+        assert any(value in cell for cell in read), value
+        assert value in page
+
+
+def test_every_figure_is_a_file_beside_it_that_needs_nothing_else(report, tmp_path):
+    write_report(str(tmp_path / "link a.md"), report)
+    text = (tmp_path / "link a.md").read_text()
+    named = {place.replace("%20", " ") for place in re.findall(r"!\[.*?\]\((.*?)\)", text)}
+    written = {str(path.relative_to(tmp_path)) for path in (tmp_path / "link a-figures").iterdir()}
+    assert named == written
+    assert len(written) == sum(len(section.figures) for section in report.sections) > 5
+    for path in (tmp_path / "link a-figures").iterdir():
+        assert "class=" not in path.read_text()
+
+
+def test_the_same_report_gives_the_same_bytes(report, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        write_markdown(str(tmp_path / name / "r.md"), report)
+    for path in (tmp_path / "a").rglob("*.*"):
+        assert path.read_bytes() == (tmp_path / "b" / path.relative_to(tmp_path / "a")).read_bytes()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_is_shown_as_it_is(small_trace, name):
+    trace = small_trace().source(source=name).flow(1, label=name, src=name, source=name)
+    trace.problem(source=name, message=name, hint=name)
+    text = markdown(build_report(trace.results(), title=name), {})
+    html = read_as_markdown(text)
+    allowed = "h1|h2|p|ul|li|strong|code|table|thead|tbody|tr|th|td|blockquote|br"
+    assert not re.findall(rf"<(?!/?(?:{allowed})\b)[^>]*>", html)
+    shown = name.replace("\n", "\\x0a").replace("\u202e", "\\u202e")
+    assert unescape(re.search(r"<h1>(.*?)</h1>", html).group(1)) == shown
+    assert any(shown in cell for cell in cells_of(html))
