@@ -17,7 +17,8 @@ from tfrctrace.reports.plain import markdown_text, plain_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from tfrctrace.reports.parts import Cell, Fact, Note, Report, Row, Section, TableView, Words
+    from tfrctrace.reports.charts import Chart
+    from tfrctrace.reports.parts import Cell, Fact, Figure, Note, Report, Row, Section, TableView, Words
 
 SUFFIXES: Final = frozenset({".md", ".markdown"})
 
@@ -38,7 +39,7 @@ def write_markdown(path: str, report: Report) -> None:
 
 
 def markdown(report: Report, places: Mapping[str, str]) -> str:
-    """Return `report` as Markdown; `places` are the relative paths of those figures that there are, by keys."""
+    """Return `report` as Markdown; `places` are the relative paths of its figures, by keys."""
     parts = [f"# {markdown_text(report.title)}"]
     for section in report.sections:
         parts += _section(section, places)
@@ -56,8 +57,9 @@ def _drawings(report: Report) -> Iterator[tuple[str, bytes]]:
 
 def _section(section: Section, places: Mapping[str, str]) -> Iterator[str]:
     """Give the blocks of a section."""
-    # its figures may be all that it has
-    shown = [one for one in (*section.figures, *section.charts) if one.key in places]
+    drawn: tuple[Figure | Chart, ...] = (*section.figures, *section.charts)
+    # they may be all that it has
+    shown = [one for one in drawn if one.key in places]
     blocks = [
         *map(_words, section.paragraphs),
         *_facts(section.facts),

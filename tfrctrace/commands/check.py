@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import contextmanager
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
@@ -23,10 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import ThreadPoolExecutor
 
+    from tfrctrace.experiment.cache import Cache
     from tfrctrace.gate.quantity import Quantity
     from tfrctrace.gate.values import Run
     from tfrctrace.parsers._native import Problem
     from tfrctrace.parsers.reading import TableName
+
+_BOUNDS: Final = ("max_flows", "max_decompressed_bytes", "strict")
+"""Options that decide how much of an input is read, and how grave it is if not all of it can be."""
 
 Annotations = Literal["none", "github"]
 Unknown = Literal["fail", "warn", "pass"]
@@ -116,6 +120,14 @@ def check(
         str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.")
     ] = "-",
     jobs: Jobs = None,
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            "--cache",
+            metavar="DIRECTORY",
+            help="Take runs that were measured before from there, and keep those that were not.",
+        ),
+    ] = None,
     reading: ReadingOptions,
 ) -> int:
     """Check that runs hold limits and are no worse than a baseline; ends with 1 if one of them fails.
@@ -124,6 +136,7 @@ def check(
     the table of flows, a metric, or rtt_ms (every sample), and min, max, mean, sum, count, median or p1 to
     p99 of it over the flows; a bare name must hold of each flow.
     """
+    from tfrctrace.experiment.cache import Cache
     from tfrctrace.gate.plan import make_plan
     from tfrctrace.reports.gate import annotation_lines, gate_status, write_gate, write_summary
     from tfrctrace.reports.junit import write_junit
@@ -147,7 +160,13 @@ def check(
     check_places((output, junit, summary, write_baseline), traces)
     console = _Listening(quiet=reading.quiet, strict=reading.strict)
     runs = _measured(
-        _inputs(traces, reading), measuring, reading, plan.quantities, console=console, jobs=jobs
+        _inputs(traces, reading),
+        measuring,
+        reading,
+        plan.quantities,
+        console=console,
+        jobs=jobs,
+        kept=None if cache is None else Cache(cache),
     )
     verdicts = [asdict(one) for one in plan.judge(runs)]
     head = _head(runs, baseline)
@@ -204,9 +223,13 @@ def _measured_with(measuring: MeasuringOptions, reading: ReadingOptions) -> dict
         **{
             one.name: getattr(reading, one.name)
             for one in fields(reading)
-            if one.name not in {"max_flows", "max_decompressed_bytes", "strict", "quiet"}
+            if one.name not in {*_BOUNDS, "quiet"}
         },
     }
+
+
+def _bounds(reading: ReadingOptions) -> dict[str, Any]:
+    return {name: getattr(reading, name) for name in _BOUNDS}
 
 
 def _inputs(traces: list[str], reading: ReadingOptions) -> list[list[str]]:
@@ -229,10 +252,15 @@ def _measured(
     *,
     console: _Listening,
     jobs: int | None,
+    kept: Cache | None,
 ) -> list[Run]:
-    """Return the runs that can be read, measured side by side; raises `InputError` if none can."""
+    """Return the runs that can be read, measured side by side; raises `InputError` if none can.
+
+    Those that are `kept` are not measured again.
+    """
     from concurrent.futures import ThreadPoolExecutor
 
+    from tfrctrace.gate.kept import gate_key, record_of, run_of
     from tfrctrace.gate.values import needs_samples, take_all
     from tfrctrace.parsers.sources import find_inputs
     from tfrctrace.patience import as_finished
@@ -244,7 +272,22 @@ def _measured(
     tables: tuple[TableName, ...] = ("flows", "bins", *(("rtt",) if needs_samples(quantities) else ()))
     workers = min(jobs or os.cpu_count() or 1, max(len(inputs), 1))
 
+    asked = {**_measured_with(measuring, reading), **_bounds(reading)}
+
     def measure(names: list[str]) -> tuple[Run | None, list[Problem]]:
+        key = None if kept is None else gate_key(names, quantities, asked)
+        if kept is None or key is None:
+            return measure_anew(names)
+        record = kept.get(key)
+        if record is not None:
+            return run_of(record)
+        run, problems = measure_anew(names)
+        # a run that could not be read may be there the next time
+        if run is not None:
+            kept.put(key, record_of(run, problems))
+        return run, problems
+
+    def measure_anew(names: list[str]) -> tuple[Run | None, list[Problem]]:
         # several bars of progress would be drawn over each other
         own = _Listening(quiet=reading.quiet or workers > 1, strict=reading.strict, is_silent=True)
         try:
@@ -268,6 +311,8 @@ def _measured(
         else:
             console.tell(problems)
             runs.append(run)
+    if kept is not None:
+        kept.trim()
     if not runs:
         raise InputError(unread)
     console.tell(unread)

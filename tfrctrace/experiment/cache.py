@@ -1,4 +1,4 @@
-"""Records of runs that were measured before, by what they were made of.
+"""Records of runs that were measured before, by what they were made of: those of studies and of gates.
 
 An entry is found by the bytes of the run, the settings and the program itself, so nothing has to be thrown
 away when one of them changes. It is JSON with its own checksum: what is damaged counts as not there, and
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tfrctrace.experiment.record import Record
     from tfrctrace.experiment.runs import Run
@@ -50,15 +50,23 @@ def key_of(run: Run, measuring: Measuring, series: Sequence[str]) -> str:
     """Return the key of a run's record. Raises `OSError` if the run cannot be read."""
     from tfrctrace.parsers.dissect import parse_dissect
 
-    made_of: dict[str, Any] = {
-        "program": _program(),
+    what = {
         "run": run.name,
-        "content": [list(part) for part in _contents(run.path)],
         "measure": asdict(measuring),
         # what is called by the same name may have changed
         "layouts": [parse_dissect(layout) for layout in measuring.dissect],
         "series": sorted(series),
     }
+    return digest_of(what, [run.path])
+
+
+def digest_of(what: Mapping[str, Any], paths: Sequence[str]) -> str:
+    """Return the key of what this program finds in the content of `paths` if `what` is asked of it.
+
+    Raises `OSError` if one of them cannot be read.
+    """
+    content = [list(part) for path in paths for part in _contents(path)]
+    made_of = {**what, "program": _program(), "content": content}
     return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
 
 
@@ -79,7 +87,7 @@ def _program() -> str:
     root = Path(tfrctrace.__file__).parent
     files = sorted(
         entry
-        for room in (root, root / "parsers", root / "metrics", root / "experiment")
+        for room in (root, *map(root.joinpath, ("parsers", "metrics", "experiment", "gate")))
         for entry in room.iterdir()
         if entry.is_file()
     )

@@ -113,17 +113,17 @@ def test_entries_are_where_the_xdg_specification_puts_them(monkeypatch, value, f
 
 def test_a_key_changes_with_what_measures_a_run(tmp_path, monkeypatch):
     package = tmp_path / "tfrctrace"
-    for room in ("parsers", "metrics", "experiment"):
+    for room in ("parsers", "metrics", "experiment", "gate"):
         (package / room).mkdir(parents=True)
     (package / "__init__.py").write_text("")
     monkeypatch.setattr(tfrctrace, "__file__", str(package / "__init__.py"))
     (tmp_path / "a").write_text("one")
     run = Run(str(tmp_path / "a"), "a", {})
     keys = [key_of(run, Measuring(), [])]
-    for room in ("parsers", "metrics", "experiment"):
+    for room in ("parsers", "metrics", "experiment", "gate"):
         (package / room / "new.py").write_text("")
         keys.append(key_of(run, Measuring(), []))
-    assert len(set(keys)) == 4
+    assert len(set(keys)) == 5
 
 
 def test_an_entry_too_deep_for_python_counts_as_not_there(tmp_path, entry):

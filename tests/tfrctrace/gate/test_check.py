@@ -12,6 +12,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from tfrctrace.experiment.cache import Cache
+from tfrctrace.gate.kept import gate_key
 from tfrctrace.reports.gate import MOST_SUMMARY_BYTES, annotation_lines, write_gate, write_summary
 from tfrctrace.reports.junit import write_junit
 
@@ -173,6 +175,27 @@ def test_metrics_that_need_to_be_told_something_are(run):
 def test_runs_are_measured_side_by_side_in_their_order(run):
     arguments = ("check", *of("again"), "-r", "mean(plr) < 1%", "-r", "p95(rtt_ms) < 1", "--format", "json")
     assert run(*arguments, "--jobs", "1") == run(*arguments, "--jobs", "4")
+
+
+def test_runs_that_were_measured_before_are_taken_from_the_cache(run, tmp_path):
+    cut = ROOT / "tests/data/captures/variant-truncated-last-record.pcap.gz"
+    arguments = ("check", ONE_RUN, cut, "-r", "sum(wire_bytes) > 0", "--format", "json", "--cache", "kept")
+    first = run(*arguments)
+    assert run(*arguments) == first
+    assert "ends in the middle" in first.err or "cut" in first.err
+    entries = list((tmp_path / "kept/runs").iterdir())
+    assert len(entries) == 2
+    cache = Cache(str(tmp_path / "kept"))
+    for entry in entries:
+        key = entry.name.partition(".")[0]
+        cache.put(key, {**cache.get(key), "name": "from the cache"})
+    assert json.loads(run(*arguments).out)["runs"] == ["from the cache"] * 2
+    # another question is another run, and so is another severity
+    for more in (("-r", "p95(rtt_ms) < 80"), ("--strict",), ("--window", "500ms")):
+        assert "from the cache" not in run(*arguments, *more).out
+    # looking at a pipe would empty it
+    os.mkfifo(tmp_path / "pipe")
+    assert gate_key([str(tmp_path / "pipe")], [], {"dissect": []}) is None
 
 
 @pytest.mark.parametrize(
