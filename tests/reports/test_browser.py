@@ -9,6 +9,7 @@ import pytest
 
 import tfrctrace
 from tfrctrace.reports.html import render
+from tfrctrace.reports.index import Entry, entry_of, index_report
 from tfrctrace.reports.model import build_report
 
 if TYPE_CHECKING:
@@ -195,6 +196,27 @@ def test_axe_finds_nothing_that_keeps_people_out(show, sample, options):
     page.locator("button.open").first.click()
     page.locator("tr.details .u-over").first.wait_for()
     assert axe.Axe().run(page).generate_report().startswith("Found 0 accessibility violations")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_an_index_and_a_page_that_leads_back_to_it(show, two_flows, tmp_path, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
+    results = two_flows.results()
+    two_flows.problem(severity="error")
+    unread = Entry(name="broken <b>.pcap", page="", problems=tuple(two_flows.problems))
+    entries = [entry_of(results, name=name, page=f"{name}.html") for name in ("a.pcap", "b.pcap")]
+    written = {
+        "index.html": index_report([*entries, unread], title="3 captures"),
+        "a.pcap.html": build_report(results, title="a.pcap", index="index.html"),
+    }
+    for name, report in written.items():
+        (tmp_path / name).write_text(render(report), encoding="utf-8")
+        page = show(tmp_path / name, color_scheme=scheme)
+        look_at_everything(page)
+        assert axe.Axe().run(page).generate_report().startswith("Found 0 accessibility violations"), name
+    page = show(tmp_path / "index.html")
+    page.locator("#captures").get_by_role("columnheader", name="Packets").get_by_role("button").click()
+    assert page.locator("#captures th[aria-sort]").inner_text() == "Packets"
 
 
 def test_the_table_sorts_and_filters_with_unknown_values_last(show, small_trace, tmp_path):
