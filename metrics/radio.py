@@ -14,6 +14,11 @@ _LINK: Final = ("transmitter", "receiver")
 NARROWEST_NS: Final = 1_000_000
 """No bin is narrower than a millisecond, in which a radio sends a handful of frames."""
 
+_FRAMES_IN_BIN: Final = 20
+"""Mean frames in a bin of the largest link: of fewer, a share of retries jumps with each of them."""
+
+_FEWEST_BINS: Final = 40
+
 LINK_BINS: Final = {
     "transmitter": "string",
     "receiver": "string",
@@ -52,7 +57,8 @@ def link_bins(samples: pl.DataFrame, links: int, most_bins: int) -> pl.DataFrame
     if own.is_empty():
         return pl.DataFrame(schema={name: _type(kind) for name, kind in LINK_BINS.items()})
     first_ns, last_ns = own.select(pl.col("time_ns").min(), pl.col("time_ns").max().alias("last")).row(0)
-    width_ns = bin_width_for(last_ns - first_ns + 1, NARROWEST_NS, most_bins)
+    fitting = min(max(int(chosen["number"][0]) // _FRAMES_IN_BIN, _FEWEST_BINS), most_bins)
+    width_ns = bin_width_for(last_ns - first_ns + 1, NARROWEST_NS, fitting)
     start = first_ns + (pl.col("time_ns") - first_ns).floordiv(width_ns) * width_ns
     return (
         own.group_by(*_LINK, start.alias("time_ns"))

@@ -37,6 +37,12 @@ _PREFIXED: Final = frozenset({"bit/s", "bytes", "B"})
 _AXIS_SHARE: Final = 0.75
 """Of the width of a drawing that its x axis takes, less what stands between the names."""
 
+_HEADROOM: Final = 1.05
+"""How high an axis is at least, in terms of the highest value."""
+
+_SWATCH_CHARACTERS: Final = 8
+"""Characters that would stand in the place of the line and the gap of an entry of a legend."""
+
 _GROUP_SHARE: Final = 0.8
 """Of the width of a category that its bars or boxes fill."""
 
@@ -113,10 +119,27 @@ def draw(axes: Axes, chart: Chart, look: Look) -> None:
         axes.locator_params(axis="x", integer=True)
     if is_share:
         axes.set_ylim(0, 1)
-    elif all(value >= 0 for value in _numbers(chart)):
-        axes.set_ylim(bottom=0)
+    elif min(numbers := _numbers(chart), default=0.0) >= 0:
+        # values that hardly differ must not lie on the edge
+        axes.set_ylim(0, max(axes.get_ylim()[1], _HEADROOM * max(numbers, default=0.0) / scale))
     if len(chart.series) > 1:
-        axes.legend(fontsize=look.text_pt - 1, frameon=False, labelcolor=look.ink)
+        _name_series(axes, look)
+
+
+def _name_series(axes: Axes, look: Look) -> None:
+    """Put the legend above the axes, where it lies on no curve, in as many columns as have room."""
+    handles, labels = axes.get_legend_handles_labels()
+    room = _characters(axes, look) / _AXIS_SHARE
+    columns = int(room // (max(map(len, labels)) + _SWATCH_CHARACTERS))
+    axes.figure.legend(
+        handles,
+        labels,
+        loc="outside upper left",
+        ncols=min(max(columns, 1), len(labels)),
+        fontsize=look.text_pt - 1,
+        frameon=False,
+        labelcolor=look.ink,
+    )
 
 
 def _with_plain_texts(chart: Chart) -> Chart:
@@ -124,7 +147,8 @@ def _with_plain_texts(chart: Chart) -> Chart:
     return replace(
         chart,
         x_label=plain_text(chart.x_label),
-        y_label=plain_text(chart.y_label),
+        # the name of a quantity is one word in a file
+        y_label=plain_text(chart.y_label).replace("_", " "),
         series=tuple(replace(one, label=_in_legend(one.label)) for one in chart.series),
         categories=tuple(map(plain_text, chart.categories)),
     )

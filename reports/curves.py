@@ -104,7 +104,7 @@ def _rate_curves(bins: pl.DataFrame, drawn: list[dict[str, Any]], origin_ns: int
     rest = _not_of(bins, keys)
     left_out = rest.unique(["flow", "direction"]).height
     if left_out:
-        label = f"the other {counted(left_out, 'direction')} together"
+        label = "the other direction" if left_out == 1 else f"the other {left_out:,} directions together"
         curves.append(_rate_curve(label, OTHER, _summed_rates(rest), origin_ns))
     return tuple(curves)
 
@@ -355,7 +355,8 @@ def sample_curve(
     for count, (time_ns, width_ns, *told) in zip(counts, rows, strict=True):
         middle_s = (time_ns - origin_ns + width_ns / 2) / 1e9
         if previous_ns is not None and time_ns - previous_ns > (_LONGEST_BREAK + 1) * width_ns:
-            times.append(middle_s)
+            # at a time of its own: a script has one value at each
+            times.append((previous_ns - origin_ns + 3 * width_ns / 2) / 1e9)
             for column in values:
                 column.append(None)
         if count and told[0] is not None:

@@ -318,7 +318,7 @@ def _row(row: Row, headings: tuple[Heading, ...], details: str) -> str:
 
 
 def _attributes(cell: Cell, heading: Heading) -> str:
-    css = ' class="number"' if heading.numeric else ""
+    css = ' class="number"' if heading.numeric else ' class="prose"' if heading.is_prose else ""
     return css if cell.sort is None else f'{css} data-sort="{cell.sort:.15g}"'
 
 

@@ -63,7 +63,7 @@ def build_report(results: Results, *, title: str, index: str = "") -> Report:
         Section("flows", "Flows", tables=(table,) if table.rows else ()),
         between_section(traces, clock),
         _throughput_section(traces, sources),
-        sequence_section(traces, results.sequence, flows),
+        sequence_section(traces, results, flows),
         _rtt_section(traces, results.rtt_quantiles),
         _windows_section(traces, results),
         losses_section(flows, {pair.lead["flow"] for pair in conversations}),

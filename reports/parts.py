@@ -73,6 +73,8 @@ class Heading:
     label: str
     numeric: bool = True
     meaning: str = ""
+    is_prose: bool = False
+    """Whether cells are sentences, which take several lines."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ _HEADINGS: Final = (
     Heading("Time", meaning="share of the time from the first report to the last data packet"),
     Heading("Mean X", meaning="allowed rate over that time, payload"),
     Heading("Times", meaning="how often it began"),
-    Heading("Reasons", numeric=False, meaning="what made the steps, most frequent first"),
+    Heading("Reasons", numeric=False, meaning="what made the steps, most frequent first", is_prose=True),
 )
 
 

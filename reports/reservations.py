@@ -161,13 +161,14 @@ def _hole_notes(traces: Sequence[DrawnTrace], sources: Sequence[Mapping[str, Any
         hole, others = holes[0], len(holes) - 1
         where = (Name(trace.name), ": ") if trace.name else ()
         after = format_duration_s(trace.seconds([hole.start_ns])[0])
+        lasted = format_duration_s((hole.end_ns - hole.start_ns) / 1e9)
         rest = f" There {'is' if others == 1 else 'are'} {counted(others, 'shorter one')}." if others else ""
         yield Note(
             "info",
             (
                 *where,
-                f"no packet of any flow for {format_duration_s((hole.end_ns - hole.start_ns) / 1e9)}, from "
-                f"{after} on, and {counted(hole.flows, 'flow')} went on afterwards.",
+                f"{'no' if where else 'No'} packet of any flow for {lasted}, from {after} on, and "
+                f"{counted(hole.flows, 'flow')} went on afterwards.",
             ),
             f"All were silent, or the capture stopped meanwhile: it does not show which.{rest}",
         )

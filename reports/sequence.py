@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.reports.results import Results
     from tfrctrace.reports.traces import DrawnTrace
 
 _MOST_POINTS: Final = 400
@@ -27,26 +28,27 @@ _KINDS: Final[tuple[tuple[str, str, int, Literal["dots", "steps"]], ...]] = (
 )
 
 
-def sequence_section(
-    traces: Sequence[DrawnTrace], sequence: pl.DataFrame | None, flows: pl.DataFrame
-) -> Section:
+def sequence_section(traces: Sequence[DrawnTrace], results: Results, flows: pl.DataFrame) -> Section:
     """Return the graph of the largest TCP direction of each trace; empty without TCP.
 
-    `sequence` has `flow`, `direction`, `time_ns`, `kind` and `bytes`, and is None if packets were too many to
-    be read for it.
+    `results.sequence` has `flow`, `direction`, `time_ns`, `kind` and `bytes`, and is None if there are no
+    packets of one capture to be read for it, or too many.
     """
     key, title = "sequence", "Time-sequence graph"
-    if sequence is None:
-        return Section(key, title, _too_many(flows))
+    if results.sequence is None:
+        return Section(key, title, _not_drawn(results, flows))
+    sequence = results.sequence
     figures = (_figure(trace, trace.of(sequence)) for trace in traces)
     return Section(key, title, figures=tuple(filter(None, figures)))
 
 
-def _too_many(flows: pl.DataFrame) -> tuple[Words, ...]:
+def _not_drawn(results: Results, flows: pl.DataFrame) -> tuple[Words, ...]:
     import polars as pl
 
     if flows.filter(pl.col("transport") == "tcp").is_empty():
         return ()
+    if results.clock is not None or results.joined:
+        return (("Not drawn of several captures together: a report of one of them alone has it.",),)
     return (
         (
             "Not drawn: it takes every packet of a flow, and this trace is read once, or has too many "

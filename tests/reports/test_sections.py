@@ -259,7 +259,7 @@ def test_a_hole_in_time_is_a_reservation_if_flows_go_on_behind_it(small_trace):
     report = build_report(trace.results(), title="t")
     (note,) = next(section for section in report.sections if section.key == "reservations").notes
     # between 90 and 120 nobody is missed
-    assert note.words == ("no packet of any flow for 5.00 s, from 2.00 s on, and 1 flow went on afterwards.",)
+    assert note.words == ("No packet of any flow for 5.00 s, from 2.00 s on, and 1 flow went on afterwards.",)
     trace.sources[0]["format"] = "ns2"
     assert all(section.key != "reservations" for section in build_report(trace.results(), title="t").sections)
 
@@ -310,10 +310,12 @@ def test_sequence_numbers_are_those_that_scapy_reads(write_capture, conversation
 
 
 def test_packets_that_were_not_read_are_owned_up_to(two_flows, small_trace):
-    section = sequence_section(traces_of(two_flows), None, two_flows.flows)
+    section = sequence_section(traces_of(two_flows), two_flows.results(), two_flows.flows)
     assert "Not drawn" in section.paragraphs[0][0]
     udp = small_trace().source().flow(1, transport="udp")
-    assert not sequence_section(traces_of(udp), None, udp.flows).paragraphs
+    joined = sequence_section(traces_of(two_flows), two_flows.results(joined=True), two_flows.flows)
+    assert "one of them alone has it" in joined.paragraphs[0][0]
+    assert not sequence_section(traces_of(udp), udp.results(), udp.flows).paragraphs
 
 
 def test_the_details_of_a_flow_have_its_rate_and_what_is_known(two_flows):

@@ -89,10 +89,10 @@ def _claims(results: Results) -> Section | None:
     rows = [_claim_row(number, verdict) for number, verdict in enumerate(results.verdicts, start=1)]
     heads = (
         Heading("Claim", numeric=False),
-        Heading("In words", numeric=False),
+        Heading("In words", numeric=False, is_prose=True),
         Heading("Finding", numeric=False),
         Heading("Expected", numeric=False),
-        Heading("Where it fails", numeric=False),
+        Heading("Where it fails", numeric=False, is_prose=True),
     )
     caption = "Each claim is looked at in every scenario that it speaks of, and holds if it does in all."
     return Section("claims", "Claims", tables=(TableView("claims-table", caption, heads, tuple(rows)),))
