@@ -351,8 +351,8 @@ class LossIntervals:
     def p(self, open_packets: float) -> float:
         """Return the loss event rate, so many packets after the last event; 0 before the first."""
 
-def replay_receiver_parameters() -> list[str]:
-    """Return those parameters that the receiver obeys; they change nothing where reports are known."""
+def replay_receiver_parameters() -> list[tuple[str, list[str]]]:
+    """Return those parameters of each profile that its receiver obeys."""
 
 def replay_variants() -> list[str]:
     """Return the kinds of TFRC that a sender may be of."""

@@ -93,6 +93,11 @@ class Readings:
         return self._settings.join
 
     @property
+    def agents(self) -> dict[str, float]:
+        """Parameters of ns-2's TFRC agents with which their ends are rebuilt, those that are not defaults."""
+        return dict(self._settings.tfrc.agents)
+
+    @property
     def is_read_once(self) -> bool:
         """Whether the trace comes through a pipe, so that its one pass has to collect everything."""
         return self._inputs.is_standard_input

@@ -237,7 +237,7 @@ class Trace(Tables):
         from tfrctrace.replay.replayed import mac_bounds, replay, wanted
 
         # what the trace's own agents are is where a replay of them begins
-        parameters = {**dict(self._settings.tfrc.agents), **(tfrc or {})}
+        parameters = {**self.agents, **(tfrc or {})}
         chosen = wanted(algorithms or ("tfrc",), profile, parameters.items(), tuple(rtt_scales), settings)
         choice = Choice(
             rtt_ms=None if rtt is None else parse_duration_ns(rtt) / NS_PER_MS,
@@ -300,7 +300,7 @@ class Trace(Tables):
         from tfrctrace.replay.replayed import wanted
 
         given = parse_given(bottleneck)
-        parameters = {**dict(self._settings.tfrc.agents), **(tfrc or {})}
+        parameters = {**self.agents, **(tfrc or {})}
         chosen = wanted(algorithms or ("newreno",), profile, parameters.items(), settings=settings)
         choice = Choice(
             segment_bytes=segment_bytes,

@@ -69,6 +69,8 @@ class Gathered:
         """Read the trace: its tables in one pass, its packets in another."""
         import polars as pl
 
+        self._agents = trace.agents
+
         reading = trace.read("flows", "feedback", "rtt", "losses", "rounds")
         self._flows = reading.table("flows").frame()
         self._tcp = tcp_reports.TcpTables(
@@ -103,7 +105,7 @@ class Gathered:
             if isinstance(first, Lacking):
                 yield first
             elif first.source == "reports":
-                noted = replace(first, notes=(*first.notes, *_notes_on_receivers(receivers)))
+                noted = replace(first, notes=(*first.notes, *self._notes_on(receivers)))
                 yield dict.fromkeys(receivers, noted)
             else:
                 others = ((one, self._recorded(flow, choice, one)) for one in receivers[1:])
@@ -139,6 +141,17 @@ class Gathered:
             known = with_losses(simulated.reports, self._tcp.repairs(flow.facts), flow.packets)
             simulated = replace(simulated, reports=known)
         return flow.made("simulated_reports", simulated, choice)
+
+    def _notes_on(self, receivers: Sequence[Chosen]) -> tuple[str, ...]:
+        """Return which parameters change nothing, as they are not those of the receiver that reported."""
+        told = (pair for one in receivers for pair in one.receiver_parameters.items())
+        idle = dict.fromkeys(name for name, value in told if self._agents.get(name) != value)
+        if not idle:
+            return ()
+        names = " and ".join(f"`{name}`" for name in idle)
+        return (
+            f"p is what its receiver reported, which {names} cannot change; `--simulate` makes reports anew",
+        )
 
     def _rtt_ms(self, flow: _Flow, choice: Choice) -> tuple[float, str] | None:
         """Return the round-trip time of a flow that does not tell its own, and where it is from."""
@@ -215,14 +228,6 @@ class _Flow:
         if choice.segment_bytes is not None or share <= UNEVEN_SHARE:
             return ()
         return (f"{share:.0%} of its packets are far from s = {s:.0f} bytes, with which the equation counts",)
-
-
-def _notes_on_receivers(receivers: Sequence[Chosen]) -> tuple[str, ...]:
-    idle = dict.fromkeys(name for one in receivers for name in one.receiver_parameters)
-    if not idle:
-        return ()
-    names = " and ".join(f"`{name}`" for name in idle)
-    return (f"p is what its receiver reported, which {names} cannot change; `--simulate` makes reports anew",)
 
 
 def _notes_on_end(late: int) -> tuple[str, ...]:

@@ -41,12 +41,12 @@ class Chosen:
     """Names and values; of those with one name the last counts."""
 
     @property
-    def receiver_parameters(self) -> list[str]:
-        """Names of those parameters that are its receiver's."""
+    def receiver_parameters(self) -> dict[str, float | str]:
+        """Those parameters that are its receiver's."""
         from tfrctrace.parsers._native import replay_receiver_parameters
 
-        of_receivers = replay_receiver_parameters()
-        return [name for name, _ in self.parameters if name in of_receivers]
+        of_receiver = dict(replay_receiver_parameters())[self.profile]
+        return {name: value for name, value in self.parameters if name in of_receiver}
 
     def for_core(self, segment_bytes: float, handshake_rtt_s: float | None) -> ChosenSender:
         """Return it for packets of `segment_bytes` payload."""

@@ -136,6 +136,74 @@ def test_parameters_of_the_agents_are_those_of_the_replay() -> None:
     assert (said.tail(20) / left_out.tail(20) - 1).abs().max() > 0.01
 
 
+AGENTS = {
+    "sink": {"num_pkts": 3, "num_feedback": 2, "num_samples": 4, "smooth": 0, "adjust_history_after_ss": 0},
+    "sender": {"voip": 1, "max_heavy_rounds": 3, "rate_init_option": 1, "rate_init": 3},
+    "idle": {"idle_fix": 0, "rate_init_option": 1, "rate_init": 3},
+    "ewma": {"algo": 2, "history": 0.5},
+    "rbph": {"algo": 3, "minlc": 3},
+    "ebph": {"algo": 4, "minlc": 3},
+}
+"""Runs of agents.tcl with other parameters than ns-2's defaults."""
+
+
+def errors(name: str, told: dict[str, float]) -> tuple[list[float], list[float]]:
+    """Return how far X is from the agent's rate at each report, in slow start and after it."""
+    with gzip.open(DATA / f"agents-{name}.rate.csv.gz", "rt") as file:
+        rates = [float(row["rate_Bps"]) for row in csv.DictReader(file)]
+    trace = tfrctrace.open(DATA / f"agents-{name}.tr.xz", tfrc=told)
+    steps = trace.replay("tfrc", profile="ns2").filter(pl.col("event") == "report")
+    assert len(rates) - 3 <= steps.height <= len(rates)
+    pairs = zip(steps.select("x_bps", "x_calc_bps").iter_rows(), rates, strict=False)
+    known = [(abs(x_bps / 8 / rate - 1), x_calc) for (x_bps, x_calc), rate in pairs]
+    return (
+        [error for error, x_calc in known if x_calc is None],
+        [error for error, x_calc in known if x_calc is not None],
+    )
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_every_parameter_of_the_agents_is_an_option_with_which_x_is_theirs(name: str) -> None:
+    # the sender never runs dry but in `idle`; a link that gets slow would look like that at one report
+    told = AGENTS[name] if name == "idle" else {**AGENTS[name], "sndr_type": 0}
+    slow, after = errors(name, told)
+    assert len(after) > 30
+    assert max(after) < 1e-5
+    of_default = errors(name, {})
+    # as defaults would have it X is wrong, of an idle sender in slow start
+    wrong = [sum(error > 0.01 for error in some) for some in of_default]
+    assert wrong[0 if name == "idle" else 1] > 20
+    if name == "idle":
+        assert max(slow) < 1e-5
+
+
+def test_a_sink_that_reports_twice_in_a_round_trip_time_is_simulated_as_such() -> None:
+    trace = tfrctrace.open(DATA / "agents-sink.tr.xz", tfrc=AGENTS["sink"])
+    known, twice = (trace.replay("tfrc", profile="ns2", simulate=simulate) for simulate in (False, True))
+    once = trace.replay("tfrc", profile="ns2", simulate=True, settings={"tfrc.num_feedback": 1})
+    known_reports, of_two, of_one = (
+        steps.filter(pl.col("event") == "report").height for steps in (known, twice, once)
+    )
+    assert of_two == pytest.approx(known_reports, rel=0.1)
+    assert of_one < 0.75 * of_two
+
+
+def test_a_parameter_of_the_sink_that_its_reports_do_not_show_is_said_to_change_nothing() -> None:
+    trace = tfrctrace.open(DATA / "agents-ewma.tr.xz", tfrc=AGENTS["ewma"])
+    assert not any(
+        "cannot change" in note for note in trace.replays("tfrc", profile="ns2").recordings[0].notes
+    )
+    other = trace.replays("tfrc", profile="ns2", settings={"tfrc.algo": 4})
+    assert any("`algo` cannot change" in note for note in other.recordings[0].notes)
+
+
+def test_the_documentation_has_every_parameter_of_the_agents() -> None:
+    from tfrctrace.parsers._native import tfrc_parameters
+
+    page = (DATA.parents[3] / "docs" / "tfrc.md").read_text()
+    assert [name for name in tfrc_parameters() if f"`{name}`" not in page] == []
+
+
 def test_every_step_has_all_that_is_known() -> None:
     from tfrctrace.parsers.schema import REPLAY
 

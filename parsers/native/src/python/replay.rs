@@ -10,7 +10,7 @@ use super::table::Table;
 use crate::columns::replay::{ReplayRows, ReportRows, RoundRows};
 use crate::replay::events::{Loss, Observed, Sample, Sent, round_reports as reports_of};
 use crate::replay::machine::{Decision, Machine};
-use crate::replay::parameters::{Ends, Profile, RECEIVER_PARAMETERS, Refusal, Value, Variant, ends};
+use crate::replay::parameters::{Ends, Profile, Refusal, Value, Variant, ends};
 use crate::replay::run::{RecordedReport, Recording, run};
 use crate::replay::simulate::{Packet, simulate};
 use crate::tfrc::Report;
@@ -98,10 +98,10 @@ fn replay_profiles() -> Vec<(&'static str, Vec<&'static str>)> {
     Profile::ALL.into_iter().map(|profile| (profile.name(), profile.parameters())).collect()
 }
 
-/// Those parameters that its receiver obeys.
+/// Those parameters of each profile that its receiver obeys.
 #[pyfunction]
-fn replay_receiver_parameters() -> Vec<&'static str> {
-    RECEIVER_PARAMETERS.to_vec()
+fn replay_receiver_parameters() -> Vec<(&'static str, Vec<&'static str>)> {
+    Profile::ALL.into_iter().map(|profile| (profile.name(), profile.receiver_parameters().to_vec())).collect()
 }
 
 /// The kinds of TFRC that it may be of.

@@ -44,6 +44,14 @@ impl Profile {
         }
     }
 
+    /// Those of its parameters that the receiver obeys.
+    pub fn receiver_parameters(self) -> &'static [&'static str] {
+        match self {
+            Self::Ns2 => &ns2::Parameters::OF_SINK,
+            _ => &RECEIVER_PARAMETERS,
+        }
+    }
+
     /// The parameters that [`ends`] may be given for it.
     pub fn parameters(self) -> Vec<&'static str> {
         match self {
@@ -70,8 +78,8 @@ const RFC_PARAMETERS: [&str; 13] = [
     "threshold",
 ];
 
-/// Those that the receiver obeys: where a trace has its reports they change nothing.
-pub const RECEIVER_PARAMETERS: [&str; 3] = ["n", "discounting", "threshold"];
+/// Those that the receiver obeys: where a trace has its reports they change nothing. ns-2's sink has its own.
+const RECEIVER_PARAMETERS: [&str; 3] = ["n", "discounting", "threshold"];
 
 /// In place of a number for γ: it follows the losses.
 const MIX: &str = "mix";

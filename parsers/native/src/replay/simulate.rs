@@ -169,6 +169,7 @@ impl End {
             Rules::Rfc(_) => Self::Rfc(Box::new(Receiver::new(&ends.receiver)), Vec::new()),
             Rules::Ns2(parameters) => Self::Ns2(Box::new(Ns2End {
                 receiver: ns2::Receiver::new(parameters),
+                per_round: parameters.num_feedback,
                 last_report: 0.0,
                 timer: f64::INFINITY,
                 has_data: false,
@@ -201,6 +202,8 @@ impl End {
 /// ns-2's sink with the rules by which it reports.
 struct Ns2End {
     receiver: ns2::Receiver,
+    /// Reports per round-trip time.
+    per_round: f64,
     last_report: f64,
     /// When it reports even if no packet asks it to.
     timer: f64,
@@ -222,7 +225,7 @@ impl Ns2End {
         self.has_data = true;
         let rtt = self.receiver.rtt();
         let begins = arrived.event.is_some() || (arrived.lost > 0 && !had_losses);
-        if carried.wants_report || begins || time - self.last_report >= rtt {
+        if carried.wants_report || begins || time - self.last_report >= rtt / self.per_round {
             report(self.report(time, packet.bytes));
         }
     }
@@ -231,8 +234,8 @@ impl Ns2End {
         let feedback = self.receiver.on_report(time);
         self.last_report = time;
         self.has_data = false;
-        // One and a half round-trip times after the last attempt.
-        self.timer = time + 1.5 * self.receiver.rtt();
+        // One and a half of the time between reports after the last attempt.
+        self.timer = time + 1.5 * self.receiver.rtt() / self.per_round;
         Made { time, p: feedback.p, x_recv: feedback.x_recv_pps * f64::from(bytes) }
     }
 }

@@ -10,16 +10,6 @@ fn weight(i: usize, n: usize) -> f64 {
     if 2 * i < n { 1.0 } else { 2.0 * (n - i) as f64 / (n + 2) as f64 }
 }
 
-/// Which closed intervals the mean with the open one takes in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OpenMean {
-    /// The open one stands in the place of the oldest (section 5.4).
-    #[default]
-    Replaces,
-    /// It comes before all of them while there are fewer than n, as in ns-2.
-    Extends,
-}
-
 /// How the average is taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Averaging {
@@ -27,15 +17,13 @@ pub struct Averaging {
     pub n: usize,
     /// The least weight that history discounting may leave (THRESHOLD, section 5.5); None without it.
     pub discounting: Option<f64>,
-    /// Which intervals the mean with the open one takes in.
-    pub open_mean: OpenMean,
     /// Cut the mean and 1/p down to whole numbers, as implementations without fractions do.
     pub int_intervals: bool,
 }
 
 impl Default for Averaging {
     fn default() -> Self {
-        Self { n: N, discounting: Some(0.25), open_mean: OpenMean::Replaces, int_intervals: false }
+        Self { n: N, discounting: Some(0.25), int_intervals: false }
     }
 }
 
@@ -94,17 +82,15 @@ impl LossHistory {
     /// The average while the open interval is `open` packets long; None before the first loss event,
     /// when p is 0. `counts_open` is whether the open interval may raise it (RFC 4828 section 3.3).
     pub fn mean(&mut self, open: f64, counts_open: bool) -> Option<Mean> {
-        let (n, len) = (self.averaging.n, self.closed.len());
+        let len = self.closed.len();
         if len == 0 {
             return None;
         }
         self.discount(open);
         let (i_tot1, w_tot1) = self.total(0, len, 1.0);
-        let shown = match self.averaging.open_mean {
-            OpenMean::Replaces => len.saturating_sub(1),
-            OpenMean::Extends => len.min(n.saturating_sub(1)),
-        };
-        let (i_tot, w_tot) = self.total(1, shown, self.df);
+        // The open one stands in the place of the oldest (section 5.4).
+        let (i_tot, w_tot) = self.total(1, len.saturating_sub(1), self.df);
+        let n = self.averaging.n;
         let (i_tot0, w_tot0) = (open * weight(0, n) + i_tot, weight(0, n) + w_tot);
         let closed = i_tot1 / w_tot1;
         let i_mean = if counts_open { closed.max(i_tot0 / w_tot0) } else { closed };
@@ -179,14 +165,6 @@ mod tests {
             assert_eq!(history.closed(), vec![100.0; n]);
             assert!((history.mean(0.0, true).unwrap().p * 100.0 - 1.0).abs() < 1e-12);
         }
-    }
-
-    #[test]
-    fn test_the_mean_of_ns_2_counts_all_intervals_beside_the_open_one() {
-        let averaging = Averaging { open_mean: OpenMean::Extends, ..Averaging::default() };
-        let mut history = LossHistory::with(averaging, &[33.0, 102.0], None);
-        assert_eq!(history.mean(49.0, true).unwrap().i_mean, 67.5);
-        assert_eq!(history.mean(90.0, true).unwrap().i_mean, 75.0);
     }
 
     proptest! {

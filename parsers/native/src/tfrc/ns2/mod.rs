@@ -9,110 +9,17 @@
 //! The agent is not RFC 3448: its differences are noted where they are made. Names of parameters are
 //! those of its Tcl variables without the underscore behind.
 
+mod gaps;
+mod history;
+mod parameters;
 mod receive_rate;
 mod receiver;
 mod rto;
 mod sender;
 
+pub use parameters::Parameters;
 pub use receiver::{Arrived, Receiver};
 pub use sender::{Mode, Sender};
-
-/// The agents' parameters that change what a trace means, with their defaults.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Parameters {
-    /// Weight of the past in R.
-    pub df: f64,
-    /// Seconds per tick of the TCP-like RTO, which is t_RTO.
-    pub tcp_tick: f64,
-    /// The least t_RTO, in seconds.
-    pub minrto: f64,
-    /// Packets per acknowledgement in the equation.
-    pub bval: f64,
-    /// Whether packets are spaced by the square root of the round-trip time.
-    pub ca: bool,
-    /// The first rate, bytes per second.
-    pub init_rate: f64,
-    /// What slow start multiplies the rate with.
-    pub ssmult: f64,
-    /// Whether slow start goes from one rate to the next packet by packet.
-    pub slow_increase: bool,
-    /// Whether a loss event also needs a new round.
-    pub precise_loss: bool,
-    /// Whether a long open interval discounts the others.
-    pub discount: bool,
-    /// The least weight that it leaves.
-    pub min_discount_ratio: f64,
-}
-
-impl Default for Parameters {
-    fn default() -> Self {
-        Self {
-            df: 0.95,
-            tcp_tick: 0.1,
-            minrto: 0.0,
-            bval: 1.0,
-            ca: true,
-            init_rate: 300.0,
-            ssmult: 2.0,
-            slow_increase: true,
-            precise_loss: true,
-            discount: true,
-            min_discount_ratio: 0.5,
-        }
-    }
-}
-
-impl Parameters {
-    /// What [`Parameters::set`] may name.
-    pub const NAMES: [&'static str; 11] = [
-        "df",
-        "tcp_tick",
-        "minrto",
-        "bval",
-        "ca",
-        "init_rate",
-        "ssmult",
-        "slow_increase",
-        "precise_loss",
-        "discount",
-        "min_discount_ratio",
-    ];
-
-    /// Set one by its name; whether there is one that may have this value.
-    pub fn set(&mut self, name: &str, value: f64) -> bool {
-        let (at, allowed) = match name {
-            "df" => (&mut self.df, (0.0..1.0).contains(&value)),
-            "tcp_tick" => (&mut self.tcp_tick, value > 0.0),
-            "minrto" => (&mut self.minrto, value >= 0.0),
-            "bval" => (&mut self.bval, value >= 1.0),
-            "init_rate" => (&mut self.init_rate, value > 0.0),
-            "ssmult" => (&mut self.ssmult, value >= 1.0),
-            "min_discount_ratio" => (&mut self.min_discount_ratio, (0.0..=1.0).contains(&value)),
-            _ => return self.set_switch(name, value),
-        };
-        let is_good = allowed && value.is_finite();
-        if is_good {
-            *at = value;
-        }
-        is_good
-    }
-
-    /// The same for those that are 0 or 1.
-    fn set_switch(&mut self, name: &str, value: f64) -> bool {
-        let at = match name {
-            "ca" => &mut self.ca,
-            "slow_increase" => &mut self.slow_increase,
-            "precise_loss" => &mut self.precise_loss,
-            "discount" => &mut self.discount,
-            _ => return false,
-        };
-        let is_good = value == 0.0 || value == 1.0;
-        if is_good {
-            *at = value == 1.0;
-        }
-        is_good
-    }
-}
 
 /// Wired traces have microseconds: what happened at one time, or one round-trip time apart, may be
 /// printed as much as this earlier or later, in seconds.
@@ -129,8 +36,12 @@ pub struct Header {
     pub tzero: f64,
     /// Reports and nofeedback timeouts so far.
     pub round_id: u64,
+    /// The allowed rate, bytes per second.
+    pub rate: f64,
     /// Payload of the sender's packets.
     pub size: u32,
+    /// Payload with which the equation counts; other than `size` with `voip_`.
+    pub fsize: f64,
 }
 
 /// What a report carries.
@@ -176,16 +87,6 @@ fn p_of(rate: f64, rtt: f64, tzero: f64, size: f64) -> f64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn test_parameters_are_set_by_name_and_within_their_range() {
-        let mut parameters = Parameters::default();
-        for name in Parameters::NAMES {
-            assert!(parameters.set(name, 1.0) || name == "df", "{name}");
-            assert!(!parameters.set(name, f64::NAN) && !parameters.set(name, -1.0), "{name}");
-        }
-        assert!(parameters.set("df", 0.9) && !parameters.set("rtt", 0.9) && !parameters.set("ca", 0.5));
-    }
 
     #[test]
     fn test_no_loss_gives_the_highest_rate() {

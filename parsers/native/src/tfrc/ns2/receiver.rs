@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
+use super::gaps::{Gaps, Place};
+use super::history::History;
+use super::parameters::Algorithm;
 use super::receive_rate::ReceiveRate;
 use super::{Feedback, Header, Parameters, p_of};
-use crate::tfrc::intervals::{Averaging, LossHistory, OpenMean};
-use crate::tfrc::losses::{Arrival, Kind, Loss, ReceiveRecord};
+use crate::tfrc::losses::{Arrival, Loss};
 
-/// Later packets that make a missing one lost: `numPkts_`, of which no other value was ever usual.
-const NUM_PKTS: u32 = 1;
 /// Loss events between two reports; ns-2 reports at each, so that more are no trace of it.
 const MAX_UNCOUNTED: usize = 1024;
 
@@ -25,7 +25,7 @@ pub struct Arrived {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     parameters: Parameters,
-    record: ReceiveRecord,
+    gaps: Gaps,
     rate: ReceiveRate,
     /// The newest packet that was no duplicate.
     header: Header,
@@ -42,7 +42,7 @@ pub struct Receiver {
     begun: VecDeque<i64>,
     /// The first packet not counted into an interval.
     uncounted: i64,
-    history: LossHistory,
+    history: History,
     open: f64,
     /// Loss events so far.
     pub loss_events: u64,
@@ -53,15 +53,9 @@ pub struct Receiver {
 impl Receiver {
     /// Nothing received yet.
     pub fn new(parameters: &Parameters) -> Self {
-        let averaging = Averaging {
-            discounting: parameters.discount.then_some(parameters.min_discount_ratio),
-            // With `smooth_`, its default.
-            open_mean: OpenMean::Extends,
-            ..Averaging::default()
-        };
         Self {
             parameters: *parameters,
-            record: ReceiveRecord::new(NUM_PKTS),
+            gaps: Gaps::new(parameters.num_pkts as u32),
             rate: ReceiveRate::default(),
             header: Header::default(),
             last_arrival: 0.0,
@@ -73,7 +67,7 @@ impl Receiver {
             first_p: None,
             begun: VecDeque::new(),
             uncounted: 0,
-            history: LossHistory::new(averaging),
+            history: History::new(parameters),
             open: 0.0,
             loss_events: 0,
             losses: Vec::new(),
@@ -87,8 +81,8 @@ impl Receiver {
 
     /// Intervals as of the last report: the open one, then the closed ones, the newest first.
     pub fn intervals(&self) -> impl Iterator<Item = f64> {
-        let is_known = !self.history.closed().is_empty();
-        is_known.then_some(self.open).into_iter().chain(self.history.closed().iter().copied())
+        let is_known = !self.history.is_empty();
+        is_known.then_some(self.open).into_iter().chain(self.history.closed())
     }
 
     /// A data packet arrives. Losses are those of the record; what is ns-2's own is when one begins
@@ -96,12 +90,10 @@ impl Receiver {
     pub fn on_data(&mut self, number: i64, time: f64, header: &Header, is_marked: bool) -> Arrived {
         self.rate.on_arrival();
         self.first_p = None;
-        let mut losses = std::mem::take(&mut self.losses);
         let arrival = Arrival { number, time: header.timestamp, ..Arrival::default() };
-        let before = self.record.first().map(|_| self.record.highest());
-        let kind = self.record.take(arrival, &mut losses);
+        let place = self.gaps.place(arrival);
         let mut arrived = Arrived::default();
-        if matches!(kind, Kind::New | Kind::Reordered) {
+        if place != Place::Old {
             self.header = *header;
             self.last_arrival = time;
             if is_marked {
@@ -110,14 +102,17 @@ impl Receiver {
                 self.rate.on_new(number, time);
             }
         }
+        let mut losses = std::mem::take(&mut self.losses);
+        self.gaps.check(arrival, self.header.rtt, arrived.event.is_some(), &mut losses);
+        let is_marked_event = arrived.event.is_some();
         for loss in losses.drain(..) {
             self.on_loss(&loss, &mut arrived);
         }
         self.losses = losses;
-        if kind == Kind::New {
+        if let Place::Highest { has_gap } = place {
             self.newest = time;
-            let has_gap = before.is_some_and(|before| number.saturating_sub(before) > 1);
-            if !self.has_losses && (has_gap || arrived.event.is_some_and(|(start, _)| start == number)) {
+            let is_weighted = self.parameters.algo == Algorithm::Weighted;
+            if is_weighted && !self.has_losses && (has_gap || is_marked_event) {
                 self.on_first_loss(time);
             }
         }
@@ -163,13 +158,15 @@ impl Receiver {
     /// open one begins with the packets after the last report.
     fn on_first_loss(&mut self, time: f64) {
         self.has_losses = true;
+        if !self.parameters.adjust_history_after_ss {
+            return;
+        }
         self.begun.clear();
         self.last_loss = self.header.timestamp;
         self.last_loss_round = Some(self.header.round_id);
-        let Header { rtt, tzero, size, .. } = self.header;
-        let size = f64::from(size);
-        let p = p_of(self.x_recv_pps(time) * size, rtt, tzero, size);
-        self.history.close((1.0 / p).trunc());
+        let Header { rtt, tzero, size, fsize, .. } = self.header;
+        let p = p_of(self.x_recv_pps(time) * f64::from(size), rtt, tzero, fsize);
+        self.history.begin((1.0 / p).trunc());
         self.open = 0.0;
         self.first_p = Some(p);
     }
@@ -195,18 +192,23 @@ impl Receiver {
         feedback
     }
 
-    /// Count the packets since the last report into intervals (`est_loss_WALI`): each includes the
-    /// packet that ends it.
+    /// Count the packets since the last report into intervals: each includes the packet that ends it.
     fn loss_event_rate(&mut self) -> f64 {
-        let next = self.record.highest().saturating_add(1);
+        let highest = self.gaps.highest();
+        let next = highest.saturating_add(1);
         for start in self.begun.drain(..) {
-            self.history.close(self.open + (start.saturating_sub(self.uncounted) as f64 + 1.0));
+            // What was counted before it was known to be lost ends no interval any more (`last_sample`).
+            if start < self.uncounted {
+                continue;
+            }
+            let length = self.open + (start.saturating_sub(self.uncounted) as f64 + 1.0);
+            self.history.close(length, start);
             self.open = 0.0;
             self.uncounted = start.saturating_add(1);
         }
         self.open += next.saturating_sub(self.uncounted).max(0) as f64;
         self.uncounted = next.max(self.uncounted);
-        self.history.mean(self.open, true).map_or(0.0, |mean| mean.p)
+        self.history.p(self.open, highest, &self.header)
     }
 }
 
@@ -214,7 +216,8 @@ impl Receiver {
 mod tests {
     use super::*;
 
-    const HEADER: Header = Header { timestamp: 0.0, rtt: 0.1, tzero: 0.3, round_id: 0, size: 1000 };
+    const HEADER: Header =
+        Header { timestamp: 0.0, rtt: 0.1, tzero: 0.3, round_id: 0, rate: 1e5, size: 1000, fsize: 1000.0 };
 
     /// Packet `number` sent 10 ms after the one before, in `round`, and received 50 ms later.
     fn take(receiver: &mut Receiver, number: i64, round_id: u64, is_marked: bool) -> Arrived {
@@ -252,6 +255,20 @@ mod tests {
         // From the report after packet 59 to packet 81, and from there to packet 100.
         assert_eq!(intervals[..2], [19.0, 82.0]);
         assert_eq!(receiver.loss_events, 2);
+    }
+
+    #[test]
+    fn test_a_loss_that_was_reported_upon_before_it_was_known_ends_no_interval() {
+        let mut receiver = Receiver::new(&Parameters { num_pkts: 3.0, ..Parameters::default() });
+        for number in (0..82).filter(|number| ![50, 80].contains(number)) {
+            take(&mut receiver, number, if number < 54 { 1 } else { 2 }, false);
+        }
+        receiver.on_report(1.87);
+        take(&mut receiver, 82, 2, false);
+        assert_eq!(take(&mut receiver, 83, 2, false).event.map(|(start, _)| start), Some(80));
+        receiver.on_report(1.89);
+        // The first one, which was made up, and the open one.
+        assert_eq!(receiver.intervals().count(), 2);
     }
 
     #[test]

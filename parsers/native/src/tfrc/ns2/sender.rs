@@ -60,6 +60,8 @@ pub struct Sender {
     max_rate: f64,
     /// What the equation gives.
     x_calc: f64,
+    /// Reports in a row that found the equation's rate above that.
+    heavy_rounds: f64,
     last_change: f64,
     nofeedback_timer: f64,
     pacing: Pacing,
@@ -101,6 +103,7 @@ impl Sender {
             ties: 0,
             max_rate: 0.0,
             x_calc: 0.0,
+            heavy_rounds: 0.0,
             last_change: 0.0,
             nofeedback_timer: f64::INFINITY,
             pacing: Pacing {
@@ -140,8 +143,20 @@ impl Sender {
         } else {
             self.start(time, f64::from(size));
         }
-        let (rtt, tzero) = (self.rtt(), self.t_rto());
-        Header { timestamp: time, rtt, tzero, round_id: self.round_id, size }
+        Header {
+            timestamp: time,
+            rtt: self.rtt(),
+            tzero: self.t_rto(),
+            round_id: self.round_id,
+            rate: self.rate,
+            size,
+            fsize: self.fsize(),
+        }
+    }
+
+    /// Payload with which the equation counts.
+    fn fsize(&self) -> f64 {
+        if self.parameters.voip { self.parameters.fsize } else { self.size }
     }
 
     fn start(&mut self, time: f64, size: f64) {
@@ -206,14 +221,14 @@ impl Sender {
     /// Turns of the send timer before `time` at which nothing was sent.
     fn miss_packets(&mut self, time: f64) {
         if self.pacing.extra.is_finite() && self.pacing.extra < time - PRINTED {
-            self.pacing.is_data_limited = true;
+            self.pacing.is_data_limited = self.parameters.sndr_type;
             self.pacing.extra = f64::NEG_INFINITY;
         }
         for _ in 0..MOST_TURNS {
             if self.pacing.timer >= time - PRINTED {
                 return;
             }
-            self.pacing.is_data_limited = true;
+            self.pacing.is_data_limited = self.parameters.sndr_type;
             self.next_packet(self.pacing.timer);
         }
         self.pacing.timer = time;
@@ -231,7 +246,10 @@ impl Sender {
             self.rate
         };
         if rate > LEAST {
-            self.pacing.timer = time + (self.size / rate).max(LEAST);
+            let least = if self.parameters.voip { 1.0 / self.parameters.voip_max_pkt_rate } else { LEAST };
+            // A packet that `overhead_` made late by chance is not one that was missing.
+            let longest = (self.size / rate).max(least) * (1.0 + self.parameters.overhead);
+            self.pacing.timer = time + longest.max(LEAST);
         }
     }
 
@@ -250,10 +268,14 @@ impl Sender {
         self.rto.update(sample, self.parameters.tcp_tick);
         let (rtt, tzero) = (self.rtt(), self.t_rto());
         self.x_calc = if feedback.p > 0.0 {
-            rate_of(feedback.p, rtt, tzero, self.size, self.parameters.bval)
+            rate_of(feedback.p, rtt, tzero, self.fsize(), self.parameters.bval)
         } else {
             MAX_RATE
         };
+        if self.parameters.voip {
+            // What headers take is not for the payload.
+            self.x_calc *= self.size / (self.parameters.headersize + self.size);
+        }
         // Armed with the rate of before.
         self.nofeedback_timer = time + self.nofeedback_period();
         if is_first || (self.mode == Mode::SlowStart && feedback.p <= 0.0) {
@@ -281,16 +303,19 @@ impl Sender {
         (2.0 * self.rtt()).max(2.0 * self.size / self.rate)
     }
 
-    /// W/R: the rate of a window of RFC 3390.
+    /// The initial window in packets: RFC 3390's, or `rate_init_`.
+    fn initial_window(&self) -> f64 {
+        match () {
+            () if self.parameters.rate_init_option == 1.0 => self.parameters.rate_init,
+            () if self.size <= 1095.0 => 4.0,
+            () if self.size < 2190.0 => 3.0,
+            () => 2.0,
+        }
+    }
+
+    /// W/R.
     fn initial_rate(&self) -> f64 {
-        let window = if self.size <= 1095.0 {
-            4.0
-        } else if self.size < 2190.0 {
-            3.0
-        } else {
-            2.0
-        };
-        window * self.size / self.rtt()
+        self.initial_window() * self.size / self.rtt()
     }
 
     /// Whether the application had nothing to send lately.
@@ -302,7 +327,9 @@ impl Sender {
         let least = self.size / self.rtt();
         let initial = self.initial_rate();
         let limit = self.max_rate;
-        if self.round_id <= 2 || (limit > 0.0 && limit < initial && self.was_data_limited(time)) {
+        let is_early = self.round_id <= 1 || (self.round_id == 2 && self.initial_window() > 1.0);
+        let is_excused = self.parameters.idle_fix && self.was_data_limited(time);
+        if is_early || (limit > 0.0 && limit < initial && is_excused) {
             self.ramp_to(self.rate.max(initial), time);
         } else if limit <= 0.0 {
             self.pacing.old_rate = self.rate;
@@ -342,13 +369,16 @@ impl Sender {
         let least = if self.was_data_limited(time) { self.initial_rate() } else { self.size / rtt };
         let limit = self.max_rate.max(least).min(self.x_calc);
         self.rate = (self.rate + self.size / rtt * rounds).min(limit);
+        self.heavy_rounds = 0.0;
         self.mode = Mode::Increase;
         self.last_change = time;
     }
 
     fn decrease(&mut self, time: f64) {
         let limit = self.max_rate.max(self.size / self.rtt());
-        self.rate = self.x_calc.min(limit);
+        self.heavy_rounds = if self.x_calc > limit { self.heavy_rounds + 1.0 } else { 0.0 };
+        let is_bound = self.heavy_rounds > self.parameters.max_heavy_rounds;
+        self.rate = if is_bound { self.x_calc.min(limit) } else { self.x_calc };
         self.mode = Mode::Decrease;
         self.last_change = time;
     }
@@ -361,8 +391,14 @@ impl Sender {
         if !self.pacing.is_data_limited && !self.pacing.is_all_idle {
             self.rate *= 0.5;
         } else if self.round_trip.is_some() {
-            // An idle sender keeps the rate of its initial window.
-            self.rate = (0.5 * self.rate).max(self.initial_rate()).min(self.rate);
+            // An idle sender keeps the rate of its initial window; with `rate_init_` it is halved or kept.
+            let (halved, least) = (0.5 * self.rate, self.initial_rate());
+            let left = if self.parameters.rate_init_option == 1.0 && halved <= least {
+                self.rate
+            } else {
+                halved.max(least)
+            };
+            self.rate = left.min(self.rate);
         }
         self.round_id += 1;
         self.timeouts += 1;
