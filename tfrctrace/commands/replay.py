@@ -124,6 +124,14 @@ def replay(
             "--station", metavar="RATE", help="mtfrc: a greedy station by its rate, as 11, or 4x11 for four."
         ),
     ] = None,
+    sparing: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sparing",
+            metavar="RATE:LOAD",
+            help="mtfrc: beside `--station`, one that sends only LOAD bit/s of whole frames: 5.5:200k.",
+        ),
+    ] = None,
     scenario: Annotated[
         str | None,
         typer.Option("--scenario", metavar="FILE", help="mtfrc: who is there, and when, from a TOML file."),
@@ -183,6 +191,7 @@ def replay(
                 "--sensitivity": sensitivity,
                 "--simulate": simulate,
                 "--station": station,
+                "--sparing": sparing,
                 "--scenario": scenario,
                 "--stations-seen": stations_seen,
                 "--downloads": downloads,
@@ -234,6 +243,7 @@ def replay(
         network=_network(
             trace,
             station=station,
+            sparing=sparing,
             scenario=scenario,
             stations_seen=stations_seen,
             downloads=downloads,
@@ -264,6 +274,7 @@ def _network(
     trace: Trace,
     *,
     station: list[str] | None,
+    sparing: list[str] | None,
     scenario: str | None,
     stations_seen: bool,
     downloads: int,
@@ -274,11 +285,14 @@ def _network(
     from tfrctrace.wlan.population import Description
     from tfrctrace.wlan.scenario import read_scenario
 
-    ways = [bool(station), scenario is not None, stations_seen]
+    ways = [bool(station or sparing), scenario is not None, stations_seen]
     if sum(ways) > 1:
         raise UsageError("`--station`, `--scenario` and `--stations-seen` each say who is there: choose one")
-    if station:
-        return described(Description(stations=tuple(station), downloads=downloads), settings)
+    if station or sparing:
+        description = Description(
+            stations=tuple(station or ()), sparing=tuple(sparing or ()), downloads=downloads
+        )
+        return described(description, settings)
     if scenario is not None:
         if downloads:
             raise UsageError(

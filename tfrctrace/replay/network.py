@@ -6,20 +6,25 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.errors import UsageError
 from tfrctrace.wlan.cell import Settings, make_cell
-from tfrctrace.wlan.population import AccessPoint, Population, fastest
+from tfrctrace.wlan.population import AccessPoint, Population, Sparing, fastest
 from tfrctrace.wlan.rates import DSSS_MBPS, OFDM_MBPS
-from tfrctrace.wlan.scenario import Scenario, Step
+from tfrctrace.wlan.scenario import MAX_STEPS, Scenario, Step
 
 if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.trace import Trace
-    from tfrctrace.wlan.phy import Phy
+    from tfrctrace.wlan.cell import Cell
     from tfrctrace.wlan.population import Description
     from tfrctrace.wlan.rates import Rate
 
 WINDOW_NS: Final = 1_000_000_000
-"""In windows of this width a station is there if it sends a data frame, at its most frequent rate."""
+"""In windows of this width a station is there if it sends a data frame, at its most frequent rate. They are
+wider where a trace has more than `MAX_STEPS` of them."""
+
+SPARING_SHARE: Final = 0.7
+"""A station spares rate while it sends less than this share of the frames of the one that sends most: DCF
+gives all that have something to send as many, but for chance."""
 
 
 def described(description: Description, settings: Settings) -> Scenario:
@@ -39,8 +44,9 @@ def frames_seen(trace: Trace) -> pl.DataFrame:
 def observed(frames: pl.DataFrame, settings: Settings, zero_ns: int, *, downloads: int = 0) -> Scenario:
     """Return the network that 802.11 frames show (`frames_seen`), second by second from `zero_ns` on.
 
-    Stations that send data are taken as greedy; who sends from the network's own address is the access point,
-    which a network without such an address does not have.
+    A station that sends about as many frames as the busiest is taken as greedy, any other as one that spares
+    rate, with its frames as its load (each counts as one of S bits, as in the model). Who sends from the
+    network's own address is the access point, which a network without such an address does not have.
     """
     import polars as pl
 
@@ -61,21 +67,31 @@ def observed(frames: pl.DataFrame, settings: Settings, zero_ns: int, *, download
         settings = Settings(phy="b" if is_b else "g").or_else(settings)
     cell = make_cell(settings)
     has_access_point = data["bssid"].null_count() < data.height
+    if "repeated" in data.columns:
+        data = data.filter(pl.col("repeated").fill_null(0) == 0)
+    since_ns = data["time_ns"] - zero_ns
+    width_ns = max(WINDOW_NS, int(since_ns.max() or 0) // MAX_STEPS)
+    sent = pl.col("frames")
     seen = (
-        data.with_columns(((pl.col("time_ns") - zero_ns) // WINDOW_NS).alias("window"))
+        data.with_columns((since_ns // width_ns).alias("window"))
         .group_by("window", "transmitter", maintain_order=True)
         .agg(
             pl.col("rate_mbps").mode().sort().last(),
             (pl.col("transmitter") == pl.col("bssid")).any().fill_null(value=False).alias("is_access_point"),
+            pl.len().alias("frames"),
+        )
+        .with_columns(
+            (sent * 1e9 / width_ns).alias("frames_per_s"),
+            (sent < SPARING_SHARE * sent.max().over("window")).alias("is_sparing"),
         )
         .sort("window", "transmitter")
     )
     if downloads and not has_access_point:
         raise UsageError("the network that the trace shows has no access point, hence no `--downloads`")
-    return Scenario(cell, tuple(_steps(cell.phy, seen, downloads if has_access_point else None)))
+    return Scenario(cell, tuple(_steps(cell, seen, width_ns / 1e9, downloads if has_access_point else None)))
 
 
-def _steps(phy: Phy, seen: pl.DataFrame, downloads: int | None) -> list[Step]:
+def _steps(cell: Cell, seen: pl.DataFrame, width_s: float, downloads: int | None) -> list[Step]:
     """Return the populations of all windows, those that are the same in a row as one.
 
     `downloads` is None in a network without an access point.
@@ -83,23 +99,34 @@ def _steps(phy: Phy, seen: pl.DataFrame, downloads: int | None) -> list[Step]:
     populations: list[tuple[float, Population]] = []
     for (window,), stations in seen.group_by("window", maintain_order=True):
         assert isinstance(window, int)
-        population = _population(phy, stations, downloads)
+        population = _population(cell, stations, downloads)
         if not populations or populations[-1][1] != population:
-            populations.append((window * WINDOW_NS / 1e9, population))
-    ends = [*(from_s for from_s, _ in populations[1:]), None]
+            populations.append((window * width_s, population))
+    ends = [from_s for from_s, _ in populations[1:]]
     return [
         Step(from_s, until_s, population)
-        for (from_s, population), until_s in zip(populations, ends, strict=True)
+        for (from_s, population), until_s in zip(populations, [*ends, None], strict=True)
     ]
 
 
-def _population(phy: Phy, stations: pl.DataFrame, downloads: int | None) -> Population:
+def _population(cell: Cell, stations: pl.DataFrame, downloads: int | None) -> Population:
     greedy: list[Rate] = []
+    sparing: list[Sparing] = []
     own: list[Rate] = []
     for row in stations.iter_rows(named=True):
-        (own if row["is_access_point"] else greedy).append(phy.rate(f"{row['rate_mbps']:g}"))
+        rate = cell.phy.rate(f"{row['rate_mbps']:g}")
+        if row["is_access_point"]:
+            own.append(rate)
+        elif row["is_sparing"]:
+            sparing.append(Sparing(rate, row["frames_per_s"] * cell.s_bits))
+        else:
+            greedy.append(rate)
     if downloads is None:
-        return Population(greedy=tuple(greedy))
-    rate = fastest(own or greedy)
+        return Population(greedy=tuple(greedy), sparing=tuple(sparing))
+    rate = fastest(own or [*greedy, *(one.rate for one in sparing)])
     assert rate is not None
-    return Population(greedy=tuple(greedy), access_point=AccessPoint(rate=rate, downloads=downloads))
+    return Population(
+        greedy=tuple(greedy),
+        sparing=tuple(sparing),
+        access_point=AccessPoint(rate=rate, downloads=downloads),
+    )

@@ -1,6 +1,7 @@
-# Stations of an 802.11b network whose data rates change, for ns-2.35: ns wireless-rates.tcl OUT.tr
+# Stations of an 802.11b network whose data rates change, for ns-2.35: ns wireless-rates.tcl OUT.tr ?sparing?
 # Station 1 sends at 11 Mbit/s; station 2 at 5.5 and from 2 s on at 11; station 3 comes at 1.2 s with 2 Mbit/s
 # and goes at 2.5 s; the base station sends at 11. MAC lines are on, so that the trace tells all of that.
+# With `sparing` stations 1 and 2 alone are greedy, and station 3 sends 20 packets/s from 0.5 s on, 60 from 2 s on.
 set ns [new Simulator]
 ns-random 12
 $ns node-config -addressType hierarchical
@@ -46,8 +47,25 @@ proc flow {from to number start stop} {
     $ns at $stop "$sender stop"
 }
 flow $station(1) $host 1 0.3 4.0
-flow $station(2) $host 2 0.9 4.0
-flow $station(3) $host 3 1.2 2.5
+if {[lindex $argv 1] == "sparing"} {
+    flow $station(2) $host 2 0.3 4.0
+    set sender [new Agent/UDP]
+    $ns attach-agent $station(3) $sender
+    set sink [new Agent/Null]
+    $ns attach-agent $host $sink
+    $ns connect $sender $sink
+    $sender set packetSize_ 1000
+    set source [new Application/Traffic/CBR]
+    $source set packetSize_ 1000
+    $source set interval_ 0.05
+    $source attach-agent $sender
+    $ns at 0.5 "$source start"
+    $ns at 2.0 "$source set interval_ [expr 1 / 60.0]"
+    $ns at 4.0 "$source stop"
+} else {
+    flow $station(2) $host 2 0.9 4.0
+    flow $station(3) $host 3 1.2 2.5
+}
 $ns at 2.0 "[$station(2) set mac_(0)] set dataRate_ 11Mb"
 foreach n {1 2 3} { $ns at 4.1 "$station($n) reset" }
 $ns at 4.2 "$ns flush-trace; close $file; exit 0"

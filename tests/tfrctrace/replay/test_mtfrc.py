@@ -17,7 +17,7 @@ from tfrctrace.replay.network import described, frames_seen, observed
 from tfrctrace.replay.tfrc import Chosen, run
 from tfrctrace.wlan.cell import Settings
 from tfrctrace.wlan.mtfrc import send_rate_bps
-from tfrctrace.wlan.population import Description
+from tfrctrace.wlan.population import Description, Population
 from tfrctrace.wlan.scenario import read_scenario
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -95,6 +95,61 @@ def test_the_frames_of_a_capture_tell_who_is_there_and_how_fast() -> None:
     assert (steps["x_bps"] <= steps["x_t_bps"].fill_null(float("inf"))).all()
 
 
+def stations_of(population: Population) -> list[float]:
+    rates = [*population.greedy, *(one.rate for one in population.sparing)]
+    return sorted((rate.mbps for rate in rates), reverse=True)
+
+
+def test_a_station_that_sends_less_than_others_spares_rate_as_the_script_has_it() -> None:
+    # wireless-rates.tcl: the station at 2 Mbit/s sends 20 packets/s from 0.5 s on, and 60 from 2 s on
+    trace = tfrctrace.open(DATA / "ns2" / "wireless-sparing.tr.xz")
+    network = observed(frames_seen(trace), Settings(), trace.zero_ns)
+    loads = [
+        round(one.load_bps / network.cell.s_bits, 6)
+        for step in network.steps
+        for one in step.population.sparing
+        if one.rate.mbps == 2
+    ]
+    assert loads == [10, 20, 60]
+    steps = trace.replay("mtfrc", profile="ns2", network=network)
+    x_t = steps.filter(pl.col("flow") == 2, pl.col("event") == "population")["x_t_bps"].to_list()
+    greedy = described(Description(stations=("2", "11", "5.5")), Settings())
+    # who spares rate leaves it to the others
+    assert min(x_t) > bounds_of(greedy, 0)[0].x_t_bps
+
+
+def test_the_busiest_is_greedy_and_windows_are_as_many_as_a_scenario_may_have() -> None:
+    frames = pl.DataFrame(
+        {
+            "time_ns": [second * NS for second in range(25_000)] * 2 + [0],
+            "transmitter": ["1"] * 25_000 + ["2"] * 25_000 + ["3"],
+            "bssid": pl.Series([None] * 50_001, dtype=pl.String),
+            "kind": ["data"] * 50_001,
+            "rate_mbps": [11.0] * 50_001,
+        }
+    )
+    network = observed(frames, Settings(), 0)
+    assert [len(step.population.sparing) for step in network.steps] == [1, 0]
+    assert all(len(step.population.greedy) == 2 for step in network.steps)
+    moving = frames.with_columns(rate_mbps=pl.Series([11.0, 5.5] * 25_000 + [2.0]))
+    assert len(observed(moving, Settings(), 0).steps) <= 10_001
+
+
+def test_repeated_frames_are_one_load() -> None:
+    frames = pl.DataFrame(
+        {
+            "time_ns": list(range(110)),
+            "transmitter": ["1"] * 100 + ["2"] * 10,
+            "bssid": pl.Series([None] * 110, dtype=pl.String),
+            "kind": ["data"] * 110,
+            "rate_mbps": [11.0] * 110,
+            "repeated": [0] * 100 + [0, 1] * 5,
+        }
+    )
+    network = observed(frames, Settings(), 0)
+    assert [one.load_bps / network.cell.s_bits for one in network.steps[0].population.sparing] == [5]
+
+
 def test_mac_lines_of_ns_2_tell_who_is_there_and_how_fast_as_the_script_has_it() -> None:
     # wireless-rates.tcl: 11 Mbit/s; 5.5 and from 2 s on 11; 2 from 1.2 to 2.5 s; the base station is node 1
     trace = tfrctrace.open(DATA / "ns2" / "wireless-rates.tr.xz")
@@ -111,7 +166,7 @@ def test_mac_lines_of_ns_2_tell_who_is_there_and_how_fast_as_the_script_has_it()
     assert rates == {("2", True): {11}, ("2", False): {11}, ("3", True): {5.5}, ("3", False): {11}}
     assert set(frames.filter(pl.col("transmitter") == "4")["rate_mbps"]) == {2}
     network = observed(frames, Settings(), trace.zero_ns)
-    assert [(step.from_s, [rate.mbps for rate in step.population.greedy]) for step in network.steps] == [
+    assert [(step.from_s, stations_of(step.population)) for step in network.steps] == [
         (0, [11, 5.5]),
         (1, [11, 5.5, 2]),
         (2, [11, 11, 2]),

@@ -150,7 +150,7 @@ impl History {
 
     /// Loss events per packet in the last `packets`, or in more if these have less than `minlc_`.
     fn in_window(&self, packets: f64, highest: i64) -> f64 {
-        let most = (highest as f64).min(REMEMBERED).max(0.0);
+        let most = (highest as f64).clamp(0.0, REMEMBERED);
         let back = |start: &i64| highest.saturating_sub(*start) as f64 + 1.0;
         let window = packets.min(most).ceil();
         let inside = self.events.iter().take_while(|start| back(start) <= window).count();
