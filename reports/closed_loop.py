@@ -83,6 +83,7 @@ _NUMBERS: Final = (
     ("base_rtt_ms", "base RTT", format_ms),
     ("buffer_bytes", "buffer", format_bytes),
     ("random_loss", "loss by chance", _share),
+    ("least_rto_s", "least timeout", format_duration_s),
 )
 
 

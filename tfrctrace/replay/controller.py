@@ -31,6 +31,8 @@ class Start:
     """When the first packet was sent."""
     handshake_rtt_s: float | None = None
     """Round-trip time of the handshake; None without one."""
+    least_rto_s: float | None = None
+    """Least retransmission timeout of the sender whose place is taken; None if that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,10 @@ from tfrctrace.errors import UsageError
 from tfrctrace.replay.closed import inference
 from tfrctrace.replay.closed.given import Given, parse_given
 from tfrctrace.replay.closed.observed import MOST_STEPS, Observed, observe
+from tfrctrace.replay.closed.inference import least_rto
+from tfrctrace.replay.controller import Report, Start
 from tfrctrace.replay.gathering import Choice, Gathered
+from tfrctrace.replay.tcp.newreno import NewReno
 from tfrctrace.replay.tfrc import Chosen
 
 DATA = Path(__file__).parents[2] / "data" / "ns2"
@@ -232,3 +235,19 @@ def test_what_is_given_goes_before_what_is_shown():
 def test_what_cannot_be_a_bottleneck_is_refused(text, message):
     with pytest.raises(UsageError, match=message):
         parse_given([text])
+
+
+def test_the_least_timeout_is_the_shortest_that_the_recorded_sender_had() -> None:
+    assert least_rto(observed()).value is None
+    assert least_rto(observed(timeouts_s=(0.8, 0.34, 2.0))).value == 0.34
+    # RFC 6298 section 2.4 asks for no more than a second
+    assert least_rto(observed(timeouts_s=(3.0,))).value == 1.0
+
+
+def test_a_window_waits_as_long_as_the_sender_whose_place_it_takes() -> None:
+    told = {rto_s: NewReno(Start(segment_bytes=1000, least_rto_s=rto_s)) for rto_s in (None, 0.3)}
+    report = Report(time_s=0.1, interval_s=0.1, rtt_s=0.05, p=0.0, x_recv=1e5)
+    waits_s = {rto_s: control.on_feedback(report).timer_s - 0.1 for rto_s, control in told.items()}
+    assert waits_s == {None: pytest.approx(1.0), 0.3: pytest.approx(0.3)}
+    said = NewReno(Start(segment_bytes=1000, least_rto_s=0.3), min_rto_s=0.5)
+    assert said.on_feedback(report).timer_s == pytest.approx(0.6)

@@ -77,3 +77,15 @@ def test_nothing_arrives_in_an_outage_and_senders_recover(name: str) -> None:
     after = [one for one in rounds if one.time_s > 40.0]
     rate = sum(one.arrived_bytes for one in after) / sum(one.duration_s for one in after)
     assert rate > 0.8 * 125_000
+
+
+def test_thousands_of_outages_are_looked_up_and_not_gone_through() -> None:
+    spans = tuple((float(n), n + 0.5) for n in range(100_000))
+    path = Path(capacity=1e5, base_rtt_s=0.1, buffer_bytes=1e4, outages_s=spans)
+    for n in range(0, 100_000, 997):
+        assert path.is_down(n + 0.25)
+        assert not path.is_down(n + 0.5)
+        assert path.changes_after(n - 0.25) == n
+        assert path.changes_after(float(n)) == n + 0.5
+    assert path.changes_after(100_000.0) == float("inf")
+    assert not path.is_down(-1.0)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.replay.closed.path import Background
+from tfrctrace.replay.tcp.timer import LEAST_RTO_S
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,8 +61,10 @@ class Bottleneck:
     background: Background
     """What the others sent, bytes/s, from the flow's first packet on."""
     receive_window_bytes: float | None
-    outages_s: tuple[tuple[float, float], ...] = ()
+    outages_s: tuple[tuple[float, float], ...]
     """When it carried nothing, in seconds from the flow's first packet on."""
+    least_rto_s: Finding
+    """What the recorded sender's retransmission timer waits at least."""
 
 
 def infer(observed: Observed, given: Given) -> Bottleneck:
@@ -81,6 +84,7 @@ def infer(observed: Observed, given: Given) -> Bottleneck:
             ((from_ns - observed.start_ns) / 1e9, (until_ns - observed.start_ns) / 1e9)
             for from_ns, until_ns in observed.outages
         ),
+        least_rto_s=least_rto(observed),
     )
 
 
@@ -155,6 +159,15 @@ def random_loss(observed: Observed, capacity_bps: float | None) -> Finding:
         min(1.0, by_chance / packets),
         f"{by_chance} of {total} losses met a short queue, as {packets:.0f} packets did",
     )
+
+
+def least_rto(observed: Observed) -> Finding:
+    """Return the shortest timeout of the recorded sender in s, if it is shorter than RFC 6298's least one."""
+    shortest_s = min(observed.timeouts_s, default=None)
+    if shortest_s is None:
+        return Finding(None, "no timeout of a TCP sender shows, so it is taken to be RFC 6298's second")
+    evidence = f"shortest of {len(observed.timeouts_s)} timeouts of the recorded sender"
+    return Finding(min(shortest_s, LEAST_RTO_S), evidence)
 
 
 def background(observed: Observed, share: float) -> Background:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.replay.closed.outages import outages
-from tfrctrace.replay.sender_losses import repairs
+from tfrctrace.replay.sender_losses import TIMEOUT, repairs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,6 +55,8 @@ class Observed:
     receive_window_bytes: float | None
     outages: tuple[Span, ...] = ()
     """When nothing arrived of what was sent; only a trace of both ends tells."""
+    timeouts_s: tuple[float, ...] = ()
+    """How long the timer of a TCP sender ran before each of its retransmissions."""
 
 
 def observe(trace: Trace, recording: Recording) -> Observed:
@@ -88,6 +90,7 @@ def observe(trace: Trace, recording: Recording) -> Observed:
         others=rates.select("time_ns", pl.col("others_bps").alias("bps")),
         receive_window_bytes=float(receive_window) if isinstance(receive_window, int) else None,
         outages=outages(rates, recording.sends, rtt_ns) if vantage == BOTH_ENDS else (),
+        timeouts_s=_timeouts_s(trace, recording, rtts),
     )
 
 
@@ -142,6 +145,23 @@ def _losses(trace: Trace, recording: Recording, rtts: pl.DataFrame) -> pl.DataFr
     # the last acknowledgement before a repair is for the packet before the one lost
     at_loss = repairs(_of(trace.losses, recording)).join_asof(rtts, on="time_ns", strategy="backward")
     return at_loss.select(pl.lit(1, dtype=pl.UInt32).alias("packets"), "rtt_ms")
+
+
+def _timeouts_s(trace: Trace, recording: Recording, rtts: pl.DataFrame) -> tuple[float, ...]:
+    """Return how long a TCP sender's timer ran before each retransmission that it sent.
+
+    It began with the last acknowledgement of new data (RFC 6298 section 5.3), as far as one gives a
+    round-trip time: those of repeats do not, after which the time told is too long.
+    """
+    import numpy as np
+    import polars as pl
+
+    of_timer = (pl.col("class") == TIMEOUT) & (pl.col("evidence") == "timer") & pl.col("spurious").is_null()
+    repeats = _of(trace.losses, recording).filter(of_timer)["time_ns"].sort().to_numpy()
+    acknowledged = rtts["time_ns"].to_numpy()
+    before = np.searchsorted(acknowledged, repeats, "left")
+    known = before > 0
+    return tuple(((repeats[known] - acknowledged[before[known] - 1]) / 1e9).tolist())
 
 
 def _rates(trace: Trace, recording: Recording, rtt_ns: int, *, is_two_ended: bool) -> pl.DataFrame:

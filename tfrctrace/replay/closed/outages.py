@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
 
 LEAST_RTTS: Final = 5
 """Base round-trip times in which nothing arrives; shorter, a window may have been lost."""
@@ -36,13 +37,15 @@ def outages(rates: pl.DataFrame, sends: pl.DataFrame, rtt_ns: int) -> tuple[Span
         .agg(pl.col("time_ns").first().alias("from_ns"), pl.col("time_ns").last().alias("last_ns"))
         .filter(pl.col("last_ns") + rtt_ns - pl.col("from_ns") >= LEAST_RTTS * rtt_ns)
     )
+    times = sends["time_ns"].sort().to_numpy()
     spans = ((from_ns, last_ns + rtt_ns) for from_ns, last_ns in silent.select("from_ns", "last_ns").rows())
-    return tuple(span for span in spans if _sends_throughout(sends, span))
+    return tuple(span for span in spans if _sends_throughout(times, span))
 
 
-def _sends_throughout(sends: pl.DataFrame, span: Span) -> bool:
-    import polars as pl
+def _sends_throughout(times: NDArray[Any], span: Span) -> bool:
+    import numpy as np
 
-    from_ns, until_ns = span
-    times = sends.filter(pl.col("time_ns").is_between(from_ns, until_ns))["time_ns"]
-    return times.len() >= LEAST_SENT and times[-1] - times[0] >= SPREAD_SHARE * (until_ns - from_ns)
+    first, last = np.searchsorted(times, span, "left")
+    if last - first < LEAST_SENT:
+        return False
+    return bool(times[last - 1] - times[first] >= SPREAD_SHARE * (span[1] - span[0]))

@@ -45,12 +45,19 @@ class Path:
 
     def is_down(self, time_s: float) -> bool:
         """Return whether what is sent at a time gets lost, all of it."""
-        return any(from_s <= time_s < until_s for from_s, until_s in self.outages_s)
+        return self._edges_until(time_s) % 2 == 1
 
     def changes_after(self, time_s: float) -> float:
         """Return when the background or the path changes next, in seconds; infinite if neither does."""
-        edges = (edge_s for outage in self.outages_s for edge_s in outage if edge_s > time_s)
-        return min(self.background.changes_after(time_s), *edges, float("inf"))
+        outage, is_end = divmod(self._edges_until(time_s), 2)
+        edge_s = self.outages_s[outage][is_end] if outage < len(self.outages_s) else float("inf")
+        return min(self.background.changes_after(time_s), edge_s)
+
+    def _edges_until(self, time_s: float) -> int:
+        """Return how many beginnings and ends of outages lie at a time or before it."""
+        begun = bisect_right(self.outages_s, (time_s, float("inf")))
+        is_over = begun > 0 and self.outages_s[begun - 1][1] <= time_s
+        return 2 * begun - (0 if is_over or not begun else 1)
 
     def rtt_s(self, queued_bytes: float) -> float:
         """Return the round-trip time of what arrives while so much waits, in seconds."""

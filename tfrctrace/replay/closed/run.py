@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.errors import UsageError
@@ -139,7 +139,8 @@ def _rounds(
     modelled: Modelled, wanted: Wanted, *, together: bool
 ) -> list[tuple[str, str | None, list[Round]]]:
     recording = modelled.recording
-    named = _controllers(wanted, recording.start)
+    start = replace(recording.start, least_rto_s=modelled.bottleneck.least_rto_s.value)
+    named = _controllers(wanted, start)
     groups = [named] if together else [[one] for one in named]
     found: list[tuple[str, str | None, list[Round]]] = []
     for group in groups:

@@ -57,6 +57,7 @@ def _bottleneck(bottleneck: Bottleneck) -> dict[str, Any]:
         "base_rtt_ms": bottleneck.base_rtt_ms,
         "buffer_bytes": bottleneck.buffer_bytes,
         "random_loss": bottleneck.random_loss,
+        "least_rto_s": bottleneck.least_rto_s,
     }
     rates = bottleneck.background.rates
     return {

@@ -8,6 +8,9 @@ from typing import Final
 INITIAL_RTO_S: Final = 1.0
 """RFC 6298 section 2.1: before the first round-trip time is known."""
 
+LEAST_RTO_S: Final = 1.0
+"""RFC 6298 section 2.4."""
+
 MAX_RTO_S: Final = 60.0
 """RFC 6298 section 2.5."""
 
@@ -20,8 +23,8 @@ _K: Final = 4
 class RetransmissionTimer:
     """SRTT, RTTVAR and RTO, and how often the timer was doubled without an answer."""
 
-    min_rto_s: float = 1.0
-    """Least RTO: a second in RFC 6298 section 2.4; Linux and ns-2 have 0.2 s."""
+    min_rto_s: float = LEAST_RTO_S
+    """Least RTO; Linux and ns-2 have 0.2 s."""
     srtt_s: float | None = None
     rttvar_s: float = 0.0
     backoff: float = 1.0

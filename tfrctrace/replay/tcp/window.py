@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final, TypedDict
 
 from tfrctrace.replay.controller import Allowed
-from tfrctrace.replay.tcp.timer import INITIAL_RTO_S, RetransmissionTimer
+from tfrctrace.replay.tcp.timer import INITIAL_RTO_S, LEAST_RTO_S, RetransmissionTimer
 
 if TYPE_CHECKING:
     from tfrctrace.replay.controller import Report, Start
@@ -33,10 +33,13 @@ class WindowControl(ABC):
     open loop these are the recorded flow's, but no more than a window has in the time of the report.
     """
 
-    def __init__(self, start: Start, *, initial_window: float | None = None, min_rto_s: float = 1.0) -> None:
+    def __init__(
+        self, start: Start, *, initial_window: float | None = None, min_rto_s: float | None = None
+    ) -> None:
         """Take the first window in segments, without it RFC 3390's, and the least timeout in seconds.
 
-        RFC 6928 allows 10 segments; Linux and ns-2 wait 0.2 s at least.
+        RFC 6928 allows 10 segments; Linux and ns-2 wait 0.2 s at least. What is not said of the timeout is
+        that of the sender whose place is taken, if it is known, else RFC 6298's.
         """
         self.segment_bytes = start.segment_bytes
         first = rfc3390_window(start.segment_bytes) if initial_window is None else initial_window
@@ -45,7 +48,8 @@ class WindowControl(ABC):
         self.base_rtt_s = math.inf
         """R_min: the smallest round-trip time so far."""
         self.rtt_s = start.handshake_rtt_s
-        self._timer = RetransmissionTimer(min_rto_s=min_rto_s)
+        known_s = LEAST_RTO_S if start.least_rto_s is None else start.least_rto_s
+        self._timer = RetransmissionTimer(min_rto_s=known_s if min_rto_s is None else min_rto_s)
         self._recovery_left = 0.0
         self._mode = "slow_start"
         self._reason = "start"
