@@ -12,8 +12,8 @@ import tfrctrace
 from tfrctrace.errors import UsageError
 from tfrctrace.replay.closed import inference
 from tfrctrace.replay.closed.given import Given, parse_given
-from tfrctrace.replay.closed.observed import MOST_STEPS, Observed, observe
 from tfrctrace.replay.closed.inference import least_rto
+from tfrctrace.replay.closed.observed import MOST_STEPS, Observed, observe
 from tfrctrace.replay.controller import Report, Start
 from tfrctrace.replay.gathering import Choice, Gathered
 from tfrctrace.replay.tcp.newreno import NewReno
