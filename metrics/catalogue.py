@@ -143,6 +143,15 @@ CATALOGUE: Final = (
         needs="capacity",
     ),
     Described(
+        "upload_download_ratio",
+        "",
+        "set",
+        "mean rate of its uploads over that of its downloads, 1 is fair",
+        "uploads and downloads",
+        "no flow is known to be an upload or a download, or all downloads have 0",
+        "Zhang et al., figure 7",
+    ),
+    Described(
         "fairness_settling_s",
         "s",
         "set",

@@ -27,7 +27,8 @@ from tfrctrace.metrics.fairness import (
 from tfrctrace.metrics.lives import MAX_LIFE_WINDOWS, life_metrics
 from tfrctrace.metrics.model import NOTHING_GIVEN
 from tfrctrace.metrics.smoothness import equivalence_ratios, rate_changes
-from tfrctrace.metrics.utilisation import link_utilisation
+from tfrctrace.metrics.utilisation import link_utilisation, upload_download_ratio
+from tfrctrace.metrics.ways import ways_of
 from tfrctrace.metrics.windows import NS_PER_S, FlowBins, Windows, joined, matrix, whole_windows, windowed
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.metrics.competing import CompetingSet
     from tfrctrace.metrics.model import Given, Metric
+    from tfrctrace.metrics.ways import Way
 
 TIMESCALES_NS: Final = tuple(round(seconds * NS_PER_S) for seconds in (0.1, 0.2, 0.5, 1, 2, 5, 10))
 """Widths for which the coefficient of variation is told."""
@@ -68,9 +70,11 @@ def evaluate(
     bins.
     """
     groups = dict(flows.select("flow", "group").iter_rows())
+    ways = ways_of(flows)
     of_flows = FlowBins(bins)
     for one in sets:
-        yield from _SetMetrics(one, of_flows, groups, column, warmup_ns=warmup_ns, given=given).all()
+        of_set = _SetMetrics(one, of_flows, groups, column, ways=ways, warmup_ns=warmup_ns, given=given)
+        yield from of_set.all()
     yield from life_metrics(flows, of_flows, column, window_ns, given)
 
 
@@ -84,6 +88,7 @@ class _SetMetrics:
         groups: Mapping[int, str],
         column: str,
         *,
+        ways: Mapping[int, Way],
         warmup_ns: int,
         given: Given,
     ) -> None:
@@ -94,6 +99,7 @@ class _SetMetrics:
         self._bins = bins
         self._column = column
         self._given = given
+        self._ways = ways
         self._base = _base_windows(one.windows, bins.width_ns or one.windows.width_ns)
         # numpy lets other threads run while it adds up; parts come back in their order
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -123,6 +129,7 @@ class _SetMetrics:
     def all(self) -> Iterator[Metric]:
         yield from self._fairness()
         yield from self._utilisation()
+        yield self._up_over_down()
         yield from self._fairness_over_time()
         yield from self._protocols()
         yield from self._equivalence()
@@ -185,6 +192,15 @@ class _SetMetrics:
         carried = sum(int(part["bytes"].sum()) for part in parts)
         used = link_utilisation(carried, self._windows.duration_s, self._given.capacity_bps)
         yield self._metric("link_utilisation", used, self._windows.count)
+
+    def _up_over_down(self) -> Metric:
+        up, down = (
+            [flow for flow in self._set.flows if self._ways.get(flow) == way] for way in ("up", "down")
+        )
+        found = upload_download_ratio(self._amounts(up), self._amounts(down))
+        lacking = [words for words, flows in (("an upload", up), ("a download", down)) if not flows]
+        reason = f"no flow is known to be {' or '.join(lacking)}" if lacking else None
+        return self._metric("upload_download_ratio", found, len(up) + len(down), reason=reason)
 
     def _fairness_over_time(self) -> Iterator[Metric]:
         over_time = jain_over_time(self._frame, len(self._set.flows))

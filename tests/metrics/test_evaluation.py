@@ -16,6 +16,7 @@ from tfrctrace.metrics.catalogue import BY_NAME, CATALOGUE
 from tfrctrace.metrics.competing import CompetingSet
 from tfrctrace.metrics.evaluation import evaluate
 from tfrctrace.metrics.model import NOTHING_GIVEN, Given
+from tfrctrace.metrics.ways import ways_of
 from tfrctrace.metrics.windows import Windows
 
 NS2 = Path(__file__).parents[1] / "data" / "ns2"
@@ -233,3 +234,36 @@ def test_delivery_ratios_are_those_of_the_agents(name):
                 assert value_of[flow, "drop_ratio"] == pytest.approx(dropped)
             checked += 1
     assert checked
+
+
+@pytest.mark.parametrize("setting", [1, 2, 3])
+def test_the_ratio_of_uploads_to_downloads_is_that_of_the_sinks_bytes(setting):
+    folder = Path(__file__).parents[2] / "sample_traces" / "studies" / "zhang"
+    counted = json.loads((folder / "truth.json").read_text())[f"updown-{setting}"]
+    sinks_bytes = [flow["sink_bytes"] for flow in counted.values()]
+    trace = tfrctrace.open(folder / "traces" / f"updown-{setting}.tr.xz")
+    labels = ["upload=port 10", "download=port 40"]
+    measured = trace.measure("upload_download_ratio", labels=labels, basis="received")
+    (told,) = measured.metrics
+    # sinks count from the first packet to the last, the metric in the windows that all flows have in common
+    assert told.value == pytest.approx(sum(sinks_bytes[:setting]) / sum(sinks_bytes[setting:]), rel=0.1)
+    assert told.n == 2 * setting
+
+
+def test_without_labels_the_place_of_a_capture_says_what_goes_up_and_nothing_is_guessed():
+    flows = pl.DataFrame(
+        {
+            "flow": [1, 2, 3, 4],
+            "group": ["tcp"] * 4,
+            "source": ["host", "host", "server", "server"],
+            "vantage": ["sender", "receiver", "sender", None],
+        }
+    )
+    assert ways_of(flows) == {1: "up", 2: "down"}
+    labelled = flows.with_columns(group=pl.Series(["Upload", "tcp", "down", "tcp"]))
+    assert ways_of(labelled) == {1: "up", 3: "down"}
+    assert ways_of(flows.drop("vantage")) == {}
+    found = {m.name: m for m in tfrctrace.open(NS2 / "wired-mix.tr.xz").measure().metrics}
+    told = found["upload_download_ratio"]
+    assert (told.value, told.n) == (None, 0)
+    assert told.reason == "no flow is known to be an upload or a download"
