@@ -70,7 +70,9 @@ def observed(frames: pl.DataFrame, settings: Settings, zero_ns: int, *, download
     if "repeated" in data.columns:
         data = data.filter(pl.col("repeated").fill_null(0) == 0)
     since_ns = data["time_ns"] - zero_ns
-    width_ns = max(WINDOW_NS, int(since_ns.max() or 0) // MAX_STEPS)
+    last_ns = since_ns.max()
+    assert isinstance(last_ns, int)
+    width_ns = max(WINDOW_NS, last_ns // MAX_STEPS)
     sent = pl.col("frames")
     seen = (
         data.with_columns((since_ns // width_ns).alias("window"))
@@ -123,10 +125,10 @@ def _population(cell: Cell, stations: pl.DataFrame, downloads: int | None) -> Po
             greedy.append(rate)
     if downloads is None:
         return Population(greedy=tuple(greedy), sparing=tuple(sparing))
-    rate = fastest(own or [*greedy, *(one.rate for one in sparing)])
-    assert rate is not None
+    its_rate = fastest(own or [*greedy, *(one.rate for one in sparing)])
+    assert its_rate is not None
     return Population(
         greedy=tuple(greedy),
         sparing=tuple(sparing),
-        access_point=AccessPoint(rate=rate, downloads=downloads),
+        access_point=AccessPoint(rate=its_rate, downloads=downloads),
     )
