@@ -140,6 +140,16 @@ def test_in_the_middle_both_halves_of_the_path_are_as_long_as_they_were_made(
     assert row["rtt_p50_ms"] == pytest.approx(half_ms, rel=0.08)
 
 
+@pytest.mark.parametrize("case", ["tail-three", "drop-retransmission-twice", "outage"])
+def test_what_the_sender_waits_for_its_timer_is_no_round_trip(
+    case: str, unpack: Callable[[str, str], Path]
+) -> None:
+    """Timers of 200 ms and more are most of the time of these connections, whose half path is 20 ms."""
+    (row,) = flows_of(unpack(case, "mid"), from_server=False)
+    assert row["timeouts"] > 0
+    assert row["sender_rtt_p50_ms"] == pytest.approx(20, rel=0.3)
+
+
 @pytest.mark.parametrize("case", ["ns3-queue", "ns3-queue-cubic", "ns3-random"])
 def test_behind_ns_3s_slow_link_both_halves_are_the_whole(
     case: str, unpack: Callable[[str, str], Path]

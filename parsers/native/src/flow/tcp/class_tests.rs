@@ -137,6 +137,26 @@ fn test_a_duplicate_block_condemns_the_retransmission() {
 }
 
 #[test]
+fn test_without_sack_an_older_echo_tells_of_all_that_it_covers() {
+    let mut script = Script::new();
+    for (side, time_ms, flags) in
+        [(Side::Low, 0, TcpFlags::SYN), (Side::High, 50, TcpFlags::SYN | TcpFlags::ACK)]
+    {
+        script.take_with(side, time_ms, 0, Tcp { ack: 1, ..header(flags) }, stamped(time_ms as u32, 0));
+    }
+    for segment in 0..4 {
+        script.data_with(51 + segment, 1 + 1000 * segment as u32, 1000, stamped(51, 50));
+    }
+    // The first was lost; the timer ran out, and more is sent again although it had come.
+    script.data_with(400, 1, 1000, stamped(400, 50));
+    let second = script.data_with(440, 1001, 1000, stamped(440, 50)).finding.unwrap();
+    let third = script.data_with(441, 2001, 1000, stamped(441, 50)).finding.unwrap();
+    script.ack_with(492, 4001, stamped(450, 440));
+    let verdicts = [second, third].map(|finding| script.sender().verdict(finding.number));
+    assert_eq!(verdicts, [None, Some(Evidence::Timestamp)]);
+}
+
+#[test]
 fn test_eifel_knows_the_acknowledgement_of_the_original_by_its_echo() {
     let mut script = Script::new();
     script.data_with(0, 1, 1000, stamped(100, 0));

@@ -36,8 +36,9 @@ impl Echoes {
         }
     }
 
-    /// Data with this echo passed, the first ones with it.
-    pub fn answer(&mut self, echo: u32, time_ns: i64) {
+    /// Data with this echo passed, the first ones with it. If they are sent again nobody knows what the sender
+    /// waited for: it may have been a timer, and then it waited for long.
+    pub fn answer(&mut self, echo: u32, time_ns: i64, is_resent: bool) {
         let Some((value, asked_ns)) = self.asked else { return };
         let since = SeqNumber(echo).since(SeqNumber(value));
         if since < 0 {
@@ -46,6 +47,7 @@ impl Echoes {
         self.asked = None;
         // A newer echo tells of an acknowledgement that came later.
         if since == 0
+            && !is_resent
             && let Ok(rtt_ns) = u64::try_from(time_ns.saturating_sub(asked_ns))
         {
             self.rtt.add(rtt_ns);
@@ -71,9 +73,9 @@ mod tests {
         let mut echoes = Echoes::default();
         echoes.ask(100, 0, true);
         echoes.ask(103, 3 * MS, true);
-        echoes.answer(99, 5 * MS);
-        echoes.answer(100, 20 * MS);
-        echoes.answer(103, 23 * MS);
+        echoes.answer(99, 5 * MS, false);
+        echoes.answer(100, 20 * MS, false);
+        echoes.answer(103, 23 * MS, false);
         assert_eq!(echoes.median_ms(), Some(20.0));
     }
 
@@ -85,7 +87,7 @@ mod tests {
         for (step, rtt_ms) in [20, 20, 20, 20, 20, 60, 60].into_iter().enumerate() {
             echoes.ask(step as u32, now_ns, true);
             now_ns += rtt_ms * MS;
-            echoes.answer(step as u32, now_ns);
+            echoes.answer(step as u32, now_ns, false);
         }
         assert_eq!(echoes.median_ms(), Some(60.0));
     }
@@ -96,11 +98,14 @@ mod tests {
         echoes.ask(100, 0, false);
         // Of the same tick, and the sender has nothing to send; its acknowledgement was lost; the clock was set back.
         echoes.ask(100, 0, true);
-        echoes.answer(100, 20 * MS);
+        echoes.answer(100, 20 * MS, false);
         echoes.ask(130, 30 * MS, true);
-        echoes.answer(140, 50 * MS);
+        echoes.answer(140, 50 * MS, false);
         echoes.ask(160, 60 * MS, true);
-        echoes.answer(160, 10 * MS);
+        echoes.answer(160, 10 * MS, false);
+        // A timer ran out.
+        echoes.ask(170, 70 * MS, true);
+        echoes.answer(170, 270 * MS, true);
         assert_eq!(echoes.median_ms(), None);
     }
 }

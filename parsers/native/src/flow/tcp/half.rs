@@ -337,7 +337,8 @@ impl Half {
         }
         self.last_stamp = Some((value, echo));
         if let Some(echoes) = self.asides.as_mut().and_then(|asides| asides.echoes.as_mut()) {
-            echoes.answer(echo, segment.time_ns);
+            let is_resent = self.trouble.as_deref().is_some_and(|trouble| trouble.resends(segment.time_ns));
+            echoes.answer(echo, segment.time_ns, is_resent);
         }
         if step != 0 {
             if self.timestamps.count() == MAX_TIMESTAMPS {

@@ -25,6 +25,7 @@ impl Half {
             time_ns: segment.time_ns,
             echo: segment.tcp.options.timestamp.map(|(_, echo)| echo),
             soonest_ns: self.soonest_answer_ns(acknowledger),
+            has_sack: !self.refuses_sack,
         };
         let is_copy = acknowledger.order.age(segment.carrier.ip_id) == Age::Seen;
         let trouble = self.trouble_mut();

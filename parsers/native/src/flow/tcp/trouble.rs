@@ -250,6 +250,11 @@ impl Trouble {
         is_repaired && is_heard && self.awaited == 0 && self.sacked.is_empty() && self.unseen.is_none()
     }
 
+    /// Whether something was sent again at this time.
+    pub fn resends(&self, time_ns: i64) -> bool {
+        self.resent.back().is_some_and(|resent| resent.time_ns == time_ns)
+    }
+
     /// When what lies at `position` was sent again last.
     pub fn resent_ns(&self, position: i64) -> Option<i64> {
         let covers = |resent: &&Resent| resent.start <= position && position < resent.end;

@@ -19,6 +19,8 @@ pub struct Answer {
     /// An acknowledgement that comes sooner than this after a packet cannot be for it; 0 if that is
     /// not known.
     pub soonest_ns: i64,
+    /// Whether blocks would tell of what comes out of order.
+    pub has_sack: bool,
 }
 
 impl Answer {
@@ -88,8 +90,10 @@ impl Trouble {
             if resent.spurious.is_some() {
                 continue;
             }
-            if resent.is_head && age.is_some_and(|age| age < 0) {
-                is_eifel = true;
+            // Without SACK a timeout repeats a whole window, and an echo from before a segment of it tells that
+            // this had come, unless it has overtaken the head. With SACK blocks would have told before.
+            if (resent.is_head || !answer.has_sack) && age.is_some_and(|age| age < 0) {
+                is_eifel |= resent.is_head;
                 found.push(resent.condemn(Evidence::Timestamp));
             } else if answer.is_too_soon_for(resent) {
                 found.push(resent.condemn(Evidence::Time));
