@@ -7,6 +7,7 @@ and its log of receptions, iperf3's client (in the truth of the sample trace).
 
 import json
 import random
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,24 @@ def test_delays_and_jitter_are_those_that_the_program_reported(name: str) -> Non
     assert row["delay_max_ms"] == pytest.approx(reported["delay_max_ms"], abs=1e-3)
     # iperf takes its times in user space, behind the capture
     assert row["jitter_ms"] == pytest.approx(reported["jitter_ms"], rel=0.1)
+
+
+@pytest.mark.parametrize("end", ["snd", "rcv"])
+def test_a_connection_between_the_same_hosts_proposes_its_round_trip_time(end: str) -> None:
+    name = f"linux-udp-vs-tcp-{end}.pcap.gz"
+    path, port = path_of(name), REPORTED[name]["dst_port"]
+    match = re.search(
+        r"flow (\d+) between the same hosts has ([\d.]+) ms: `(.+)`", rows_to(path, port)["notes"]
+    )
+    assert match is not None
+    lender = [dict(row) for row in _native.analyse([str(path)]).flows.rows() if row["flow"] == int(match[1])]
+    assert {row["transport"] for row in lender} == {"tcp"}
+    known = [row[name] for row in lender for name in ("rtt_p50_ms", "handshake_rtt_ms") if row[name]]
+    assert float(match[2]) == pytest.approx(max(known), abs=1e-3)
+    assert match[3] == f"--tfrc rtt={match[2]}ms"
+    told = rows_to(path, port, rtt_s=float(match[2]) / 1e3)
+    assert told["loss_events"] > 0 or told["lost_packets"] == 0
+    assert "between the same hosts" not in told["notes"]
 
 
 def test_iperf3_of_the_sample_trace_sent_what_it_says_and_has_no_delay() -> None:

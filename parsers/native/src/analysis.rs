@@ -4,6 +4,7 @@ mod batches;
 mod collecting;
 mod finishing;
 mod laid_out;
+mod lending;
 mod media;
 mod pairing;
 mod shown_again;
@@ -38,6 +39,7 @@ use crate::source::InputFormat;
 use crate::summary::SourceSummary;
 use crate::tfrc::ns2::Parameters;
 use crate::tfrc::profile::Profile;
+use lending::Lenders;
 pub use pairing::{Fate, Pairing, Transit};
 use shown_again::ShownAgain;
 
@@ -224,6 +226,8 @@ pub struct Analysis {
     pub details: Option<AllDetails>,
     /// What TFRC's ends did.
     pub tfrc: TfrcSamples,
+    /// Connections whose round-trip time others may have.
+    lenders: Lenders,
     /// Where the sources are that RTCP tells of.
     sessions: Sessions,
     /// Links between 802.11 stations.
@@ -268,6 +272,7 @@ impl Analysis {
                 loss_intervals: Samples::new(options.loss_intervals, options.max_samples),
                 findings: Samples::new(options.findings, options.max_samples),
             },
+            lenders: Lenders::default(),
             sessions: Sessions::default(),
             links: Links::default(),
             link_samples: Samples::new(options.links, options.max_samples),

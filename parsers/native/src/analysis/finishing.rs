@@ -20,6 +20,7 @@ impl Analysis {
         self.warn_of_an_empty_layer();
         self.flows.iter_mut().for_each(Flow::finish);
         self.finish_tfrc();
+        self.find_lenders();
         let untracked: u64 = self.sources.iter().map(|source| source.untracked_packets).sum();
         if untracked > 0 {
             let message = format!(

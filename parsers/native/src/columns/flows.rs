@@ -34,6 +34,7 @@ pub struct FlowRows {
 pub(super) struct FlowRow<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) number: u32,
+    first_flow: u32,
     pub(super) notation: Notation<'a>,
     pub(super) flow: &'a Flow,
     pub(super) side: Side,
@@ -66,7 +67,19 @@ impl<'a> FlowRow<'a> {
             .vantage(flow, side)
             .filter(|_| read.is_some() || flow.tcp.is_none() && flow.has_vantage());
         let number = index + first_flow;
-        Self { analysis, number, notation, flow, side, direction, half, round_trips, connection, tap }
+        Self {
+            analysis,
+            number,
+            first_flow,
+            notation,
+            flow,
+            side,
+            direction,
+            half,
+            round_trips,
+            connection,
+            tap,
+        }
     }
 
     pub(super) fn direction_name(&self) -> &'static str {
@@ -264,6 +277,13 @@ impl<'a> FlowRow<'a> {
             if self.tfrc().is_some() && self.vantage().is_none() && self.shows_arrivals() {
                 notes.push("the place of the capture is not known: p leaves out losses behind it".into());
             }
+        }
+        if let Some(lender) = self.analysis.lender(self.flow, self.side) {
+            let (flow, rtt_ms) = (lender.flow + self.first_flow, lender.rtt_ms);
+            notes.push(format!(
+                "loss events need a round-trip time, flow {flow} between the same hosts has {rtt_ms:.3} ms: \
+                 `--tfrc rtt={rtt_ms:.3}ms`"
+            ));
         }
         (!notes.is_empty()).then(|| notes.join("; "))
     }

@@ -79,6 +79,11 @@ impl TfrcFlow {
         self.sides[side as usize].is_some()
     }
 
+    /// Whether losses of the data of `side` belong to no event because nothing tells the round-trip time.
+    pub fn lacks_rtt(&self, side: Side) -> bool {
+        matches!(&self.sides[side as usize], Some(Ends::Heard(receiver)) if receiver.lacks_rtt())
+    }
+
     /// What is to be said of the data of `side` in words.
     pub fn notes(&self, side: Side) -> Vec<String> {
         match self.sides[side as usize].as_ref() {

@@ -134,18 +134,25 @@ impl Heard {
         }
     }
 
+    /// Whether packets are in no loss event because nothing tells the round-trip time.
+    pub fn lacks_rtt(&self) -> bool {
+        self.rtt.is_none() && self.too_early > 0 && !self.tells_of_losses_behind()
+    }
+
+    fn tells_of_losses_behind(&self) -> bool {
+        self.behind.as_ref().and_then(|behind| behind.loss_events()).is_some_and(|events| events > 0)
+    }
+
     /// What is to be said of it in words.
     pub fn notes(&self) -> Vec<String> {
-        if self.behind.as_ref().and_then(|behind| behind.loss_events()).is_some_and(|events| events > 0) {
-            return Vec::new();
+        if self.lacks_rtt() {
+            return vec![NO_RTT.into()];
         }
-        match (self.rtt, self.too_early) {
-            (None, 0) | (Some(_), 0) => Vec::new(),
-            (None, _) => vec![NO_RTT.into()],
-            (Some(_), early) => {
-                vec![format!("{early} packets are in no loss event: no round-trip time was known yet")]
-            }
-        }
+        let early = self.too_early;
+        let is_told = early > 0 && !self.tells_of_losses_behind();
+        let told = is_told
+            .then(|| format!("{early} packets are in no loss event: no round-trip time was known yet"));
+        told.into_iter().collect()
     }
 
     /// Hand out the loss event that is still open. To be called once, after the last packet.
