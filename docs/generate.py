@@ -46,6 +46,8 @@ TABLES = {
     "`trace.findings`, `tfrctrace convert --what findings`.",
     "loss_intervals": "One row for each loss interval that counts in a report of TFRC: "
     "`trace.loss_intervals`, `tfrctrace convert --what loss_intervals`.",
+    "rtt_buckets": "One row for each bucket of round-trip times that has samples, of a flow and direction: "
+    "`trace.rtt_buckets`, `tfrctrace convert --what rtt_buckets`.",
     "rtp_sources": "One row for each source of RTP: `trace.rtp_sources`, "
     "`tfrctrace convert --what rtp_sources`.",
     "replay": "One row for each step of a [rate algorithm](replay.md) on a flow: `trace.replay()`, "

@@ -155,6 +155,9 @@ class Analysis:
     def findings(self) -> Table:
         """What is wrong with the packets and ends of TFRC, if `findings` was asked for."""
     @property
+    def rtt_buckets(self) -> Table:
+        """Round-trip times in buckets, one row for each that has samples."""
+    @property
     def rtp_sources(self) -> Table:
         """Sources of RTP, one row for each flow, direction and SSRC."""
     @property

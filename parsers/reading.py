@@ -33,6 +33,7 @@ TableName = Literal[
     "tcp",
     "bins",
     "rtt",
+    "rtt_buckets",
     "losses",
     "rounds",
     "variables",

@@ -26,6 +26,7 @@ _EVERYTHING: Final = (
     "tcp",
     "bins",
     "rtt",
+    "rtt_buckets",
     "losses",
     "rounds",
     "variables",

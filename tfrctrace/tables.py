@@ -40,6 +40,11 @@ class Tables(Readings):
         return self.table("rtt").frame()
 
     @property
+    def rtt_buckets(self) -> pl.DataFrame:
+        """Round-trip times in buckets, in ns; what is added over flows and traces has percentiles, too."""
+        return self.table("rtt_buckets").frame()
+
+    @property
     def losses(self) -> pl.DataFrame:
         """One row for each retransmitted or out-of-order packet."""
         return self.table("losses").frame()

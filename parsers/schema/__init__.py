@@ -19,7 +19,7 @@ from tfrctrace.parsers.schema.links import LINK_SAMPLES, LINKS
 from tfrctrace.parsers.schema.packets import PACKETS, TRANSITS
 from tfrctrace.parsers.schema.replay import CLOSED_LOOP, REPLAY
 from tfrctrace.parsers.schema.rtp import RTP_SOURCES
-from tfrctrace.parsers.schema.samples import BINS, LOSSES, ROUNDS, RTT, VARIABLES
+from tfrctrace.parsers.schema.samples import BINS, LOSSES, ROUNDS, RTT, RTT_BUCKETS, VARIABLES
 from tfrctrace.parsers.schema.tcp import TCP
 from tfrctrace.parsers.schema.tfrc import FEEDBACK, FINDINGS, LOSS_EVENTS, LOSS_INTERVALS
 
@@ -42,6 +42,7 @@ __all__ = [
     "ROUNDS",
     "RTP_SOURCES",
     "RTT",
+    "RTT_BUCKETS",
     "SCHEMA_VERSION",
     "TABLES",
     "TCP",
@@ -61,6 +62,7 @@ TABLES: Final = {
     "packets": PACKETS,
     "bins": BINS,
     "rtt": RTT,
+    "rtt_buckets": RTT_BUCKETS,
     "losses": LOSSES,
     "rounds": ROUNDS,
     "variables": VARIABLES,

@@ -59,6 +59,14 @@ RTT: Final = (
     Column("packet", "uint64", "", "number of the acknowledging packet"),
 )
 
+RTT_BUCKETS: Final = (
+    Column("flow", "uint32", "", "number of the conversation"),
+    Column("direction", "string", "", "`fwd` or `rev`: whose data were acknowledged"),
+    Column("from_ns", "uint64", "ns", "the shortest round-trip time of the bucket: 64 buckets double it"),
+    Column("to_ns", "uint64", "ns", "the longest one"),
+    Column("samples", "uint64", "", "samples in it, the same that `rtt_samples` of flows counts"),
+)
+
 LOSSES: Final = (
     Column("flow", "uint32", "", "number of the conversation"),
     Column("direction", "string", "", "direction of the data"),

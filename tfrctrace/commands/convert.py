@@ -28,6 +28,7 @@ What = Literal[
     "tcp",
     "bins",
     "rtt",
+    "rtt_buckets",
     "losses",
     "rounds",
     "variables",
@@ -58,7 +59,7 @@ _SAMPLES: Final = (
 _OF_TFRC: Final = ("flows", "feedback", "loss_events", "loss_intervals", "findings")
 """Tables for which the parameters of TFRC's agents matter."""
 
-_OF_NUMBERS: Final = (*_OF_TFRC, "rtt", "rtp_sources")
+_OF_NUMBERS: Final = (*_OF_TFRC, "rtt", "rtt_buckets", "rtp_sources")
 """Tables for which the numbers in datagrams matter."""
 
 _OF_VANTAGE: Final = (*_OF_TFRC, "rounds")

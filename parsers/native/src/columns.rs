@@ -11,6 +11,7 @@ pub mod packets;
 pub mod replay;
 pub mod rounds;
 pub mod rtp;
+pub mod rtt_buckets;
 pub mod samples;
 pub mod tfrc;
 pub mod transits;

@@ -23,6 +23,7 @@ use crate::columns::flows::FlowRows;
 use crate::columns::links::{LinkRows, LinkSampleRows};
 use crate::columns::rounds::RoundRows;
 use crate::columns::rtp::RtpSourceRows;
+use crate::columns::rtt_buckets::RttBucketRows;
 use crate::columns::samples::{BinRows, LossRows, RttRows, VariableRows};
 use crate::columns::tfrc::{FeedbackRows, FindingRows, LossEventRows, LossIntervalRows};
 use crate::columns::transits::TransitRows;
@@ -94,6 +95,11 @@ impl Analysis {
     #[getter]
     fn findings(&self) -> Table {
         Table::of(FindingRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
+    }
+
+    #[getter]
+    fn rtt_buckets(&self) -> Table {
+        Table::of(RttBucketRows::new(&self.core, self.first_flow))
     }
 
     #[getter]

@@ -125,7 +125,29 @@ pub struct Sketch {
     buckets: Vec<(u16, u32)>,
 }
 
+/// Samples that are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// The smallest value that belongs to it.
+    pub from: u64,
+    /// The largest one.
+    pub to: u64,
+    /// Samples in it.
+    pub count: u32,
+}
+
 impl Sketch {
+    /// The buckets that have samples, in order.
+    pub fn buckets(&self) -> Vec<Bucket> {
+        let mut whole = self.clone();
+        whole.put_away();
+        let bounds = |&(bucket, count): &(u16, u32)| {
+            let (from, width) = bounds_of(bucket);
+            Bucket { from, to: from.saturating_add(width - 1), count }
+        };
+        whole.buckets.iter().map(bounds).collect()
+    }
+
     /// Take in one sample.
     #[inline(always)]
     pub fn add(&mut self, value: u64) {
@@ -193,13 +215,18 @@ fn bucket_of(value: u64) -> u16 {
 }
 
 fn middle_of(bucket: u16) -> u64 {
+    let (low, width) = bounds_of(bucket);
+    low + (width >> 1)
+}
+
+/// The smallest value of a bucket, and how many values it has.
+fn bounds_of(bucket: u16) -> (u64, u64) {
     let bucket = u64::from(bucket);
     if bucket < PER_OCTAVE {
-        return bucket;
+        return (bucket, 1);
     }
     let shift = bucket / PER_OCTAVE - 1;
-    let low = (PER_OCTAVE + bucket % PER_OCTAVE) << shift;
-    low + ((1 << shift) >> 1)
+    ((PER_OCTAVE + bucket % PER_OCTAVE) << shift, 1 << shift)
 }
 
 fn ms(ns: f64) -> f64 {
@@ -241,6 +268,28 @@ mod tests {
             let exact = values[rank - 1] as f64;
             let found = sketch.percentile(share).unwrap() as f64;
             prop_assert!((found - exact).abs() <= exact / 128.0, "{} for {}", found, exact);
+        }
+
+        /// Two parts come to the whole if the counts of their buckets are added.
+        #[test]
+        fn test_buckets_of_parts_add_up_to_those_of_the_whole(
+            values in proptest::collection::vec(any::<u64>(), 0..200), cut in 0_usize..200,
+        ) {
+            let of = |values: &[u64]| {
+                let mut sketch = Sketch::default();
+                values.iter().for_each(|&value| sketch.add(value));
+                sketch.buckets()
+            };
+            let (one, other) = values.split_at(cut.min(values.len()));
+            let mut sum = std::collections::BTreeMap::new();
+            for Bucket { from, to, count } in of(one).into_iter().chain(of(other)) {
+                *sum.entry((from, to)).or_insert(0) += count;
+            }
+            let sum: Vec<_> = sum.into_iter().map(|((from, to), count)| Bucket { from, to, count }).collect();
+            prop_assert_eq!(&sum, &of(&values));
+            for value in values {
+                prop_assert!(sum.iter().any(|bucket| (bucket.from..=bucket.to).contains(&value)));
+            }
         }
 
         #[test]
