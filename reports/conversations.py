@@ -29,15 +29,19 @@ def largest_conversations(flows: pl.DataFrame, limit: int) -> list[Conversation]
     """Return the `limit` flows with most bytes on the wire, largest first, equal ones by number."""
     import polars as pl
 
-    chosen = (
-        flows.group_by("flow")
+    totals = (
+        flows.lazy()
+        .group_by("flow")
         .agg(pl.col("wire_bytes").sum().alias("_total"))
         .sort("_total", "flow", descending=[True, False])
         .head(limit)
+        .collect()
     )
-    # within a flow the heavier direction first; `fwd` sorts before `rev` when they are equal
+    # not a join with all flows, which would copy every column of them before
     rows = (
-        chosen.join(flows, on="flow", how="inner")
+        flows.filter(flows["flow"].is_in(totals["flow"].implode()))
+        .join(totals, on="flow")
+        # within a flow the heavier direction first; `fwd` sorts before `rev` when they are equal
         .sort("_total", "flow", "wire_bytes", "direction", descending=[True, False, True, False])
         .drop("_total")
     )

@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfrctrace import __version__
 from tfrctrace.commands.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options import OptionalTraces, check_place
 from tfrctrace.commands.pages import write_pages
 from tfrctrace.commands.reading_options import ReadingOptions
 from tfrctrace.console import Console
 from tfrctrace.errors import UsageError
+from tfrctrace.memory import give_back
 from tfrctrace.reports.output import STANDARD_OUTPUT, make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from tfrctrace.reports.results import Results
+    from tfrctrace.trace import Trace
 
 Saved = Annotated[
     str | None,
@@ -77,6 +82,8 @@ def report(
     it is Markdown, and its figures are SVG files in link-figures. With --from it is made of results that were
     saved before, and is the same to the byte. With --pages each capture has its own page.
     """
+    from tfrctrace.reports.saved import load, save
+
     traces = traces or []
     if csv and save_to is None:
         raise UsageError("`--csv` is about saved results", hint="say where with `--results`")
@@ -97,7 +104,8 @@ def report(
             "saved results",
             "it counts when the trace is read: leave it out, or make the report from the trace",
         )
-        _write_saved(saved, path, title)
+        results, saved_title = load(saved)
+        _write(results, path, title or saved_title)
         _say_where(path, console)
         return console.exit_status
     if not traces:
@@ -115,12 +123,18 @@ def report(
         )
         console.note(f"pages written to `{pages}`")
         return console.exit_status
-    trace = reading.open(traces, console, anonymizer=anonymizer)
-    trace.report(path, title=title)
+    results, name = _gathered(reading.open(traces, console, anonymizer=anonymizer))
+    give_back()
+    _write(results, path, title or name)
     if save_to is not None:
-        trace.save_results(save_to, title=title, csv=csv)
+        save(results, save_to, title=title or name, version=__version__, csv=csv)
     _say_where(path, console)
     return console.exit_status
+
+
+def _gathered(trace: Trace) -> tuple[Results, str]:
+    """Return what is told of a trace, and its name; the trace itself may be large, and is not needed."""
+    return trace.results(), trace.name
 
 
 def _given(reading: ReadingOptions) -> dict[str, bool]:
@@ -145,13 +159,11 @@ def _say_where(path: str, console: Console) -> None:
         console.note(f"report written to `{path}`")
 
 
-def _write_saved(folder: str, path: str, title: str | None) -> None:
+def _write(results: Results, path: str, title: str) -> None:
     from tfrctrace.reports.forms import write_report
     from tfrctrace.reports.model import build_report
-    from tfrctrace.reports.saved import load
 
-    results, saved_title = load(folder)
-    write_report(path, build_report(results, title=title or saved_title))
+    write_report(path, build_report(results, title=title))
 
 
 def default_name(traces: list[str]) -> str:

@@ -1,0 +1,84 @@
+"""How large pages of reports are, and how soon a browser paints them: the table of docs/reports.md.
+
+`python benchmarks/pages.py [FOLDER]` makes captures as `captures.py` does, with their times stretched to the
+length in the table, and their reports. It needs chromium and the test requirements.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import captures
+from playwright.sync_api import sync_playwright
+
+import tfrctrace
+
+SAMPLE: Final = Path(__file__).resolve().parents[1] / "sample_traces" / "two-flows.pcapng.gz"
+MADE: Final = (("10 flows, 10 minutes", 725_717, 10, 600), ("1,000 flows, 1 minute", 298_063, 1_000, 60))
+TRIES: Final = 5
+
+FIRST_PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+
+
+def stretch(path: Path, lasts_s: int) -> None:
+    """Give the packets of a pcap file other times, so that it lasts `lasts_s` seconds."""
+    content = bytearray(path.read_bytes())
+    places, times = [], []
+    at = 24
+    while at < len(content):
+        seconds, fraction, captured = struct.unpack_from("<III", content, at)
+        places.append(at)
+        times.append(seconds * 1_000_000 + fraction)
+        at += 16 + captured
+    span = max(times[-1] - times[0], 1)
+    for place, time in zip(places, times, strict=True):
+        stretched = times[0] + (time - times[0]) * lasts_s * 1_000_000 // span
+        struct.pack_into("<II", content, place, *divmod(stretched, 1_000_000))
+    path.write_bytes(content)
+
+
+def first_paints_ms(page: Path) -> list[float]:
+    """Return when a browser that has just started first shows something of `page`, several times."""
+    found = []
+    with sync_playwright() as playwright:
+        for _ in range(TRIES):
+            browser = playwright.chromium.launch(
+                executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+            )
+            tab = browser.new_page(viewport={"width": 1200, "height": 900})
+            tab.goto(page.as_uri())
+            tab.wait_for_function("performance.getEntriesByName('first-contentful-paint').length > 0")
+            found.append(float(tab.evaluate(FIRST_PAINT)))
+            browser.close()
+    return found
+
+
+def main(folder: Path) -> None:
+    """Print a row of the table for each capture."""
+    traces = [("2 flows, 23 s", SAMPLE)]
+    for name, packets, flows, lasts_s in MADE:
+        path = folder / f"{flows}.pcap"
+        captures.main(str(path), str(packets), str(flows), "96", "pcap")
+        stretch(path, lasts_s)
+        traces.append((name, path))
+    for name, path in traces:
+        trace = tfrctrace.open(path)
+        page = trace.report(folder / f"{path.name}.html")
+        packets = trace.sources[0]["packets"]
+        paint_s = min(first_paints_ms(page)) / 1e3
+        print(f"| {name}, {packets:,} packets | {page.stat().st_size / 1e6:.2g} MB | {paint_s:.2g} s |")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        os.makedirs(sys.argv[1], exist_ok=True)
+        main(Path(sys.argv[1]).resolve())
+    else:
+        with tempfile.TemporaryDirectory() as temporary:
+            main(Path(temporary))
