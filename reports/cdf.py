@@ -59,6 +59,7 @@ def cdf_figure(trace: DrawnTrace, quantiles: pl.DataFrame) -> Figure | None:
             "is steep, many samples are alike; a long way to the right at the top is a tail of slow ones."
         ),
         unit="",
+        is_share=True,
         value_label="share of the samples",
         curves=tuple(curves),
         axis=Axis(_LABEL, logarithmic=is_wide([x for curve in curves for x in (curve.x[0], curve.x[-1])])),

@@ -86,6 +86,7 @@ def delivered_figure(trace: DrawnTrace) -> Figure | None:
             "is in no bin; where nothing was sent the line is broken."
         ),
         unit="",
+        is_share=True,
         value_label="share of the packets",
         curves=tuple(
             _delivered(f"{direction_label(row)} ({_in_all(row)})", style, of_direction(wide, row), origin_ns)

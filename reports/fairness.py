@@ -153,6 +153,7 @@ def _index_figure(
             f"{1 / len(one['flows']):.3g}."
         ),
         unit="",
+        is_share=True,
         value_label="Jain's index",
         curves=(
             Curve(

@@ -64,6 +64,9 @@ _LOG_FROM: Final = 20.0
 _ROOM: Final = 0.08
 """Share of an axis above and below the values, if it does not begin with 0."""
 
+_SHARES_END: Final = 1.05
+"""A curve that lies at 1 is not cut in half."""
+
 _LEAST_ROOM: Final = 3.0
 """The same in the unit of the figure: noise of a decibel must not fill it."""
 
@@ -215,7 +218,9 @@ def has_logarithmic_values(figure: Figure) -> bool:
 
 
 def value_range(figure: Figure) -> tuple[float, float] | None:
-    """Return the ends of an axis of values that are no amounts, so that 0 means nothing; None for others."""
+    """Return the ends of the axis of shares, and of levels, of which 0 means nothing; None for amounts."""
+    if figure.is_share:
+        return 0.0, _SHARES_END
     if figure.unit != "dBm":
         return None
     values = _drawn_values(figure.curves)

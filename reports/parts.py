@@ -159,6 +159,8 @@ class Figure:
     axis: Axis = TIME
     value_label: str = ""
     """What values without a unit are."""
+    is_share: bool = False
+    """Whether values lie between 0 and 1, so that the axis always reaches from one to the other."""
     linked: str = ""
     """Figures of the same text show the same stretch of time."""
 

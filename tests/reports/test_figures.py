@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 import pytest
 
-from tfrctrace.reports.figures import figure_svg, swatch_svg
+from tfrctrace.reports.figures import figure_svg, swatch_svg, value_range
 from tfrctrace.reports.parts import OTHER, STYLES, Curve, Figure, Span
+from tfrctrace.reports.plots import plot_data
 
 RATES = Curve("1", 1, (0.5, 1.5, 2.5, 3.5), (2e6, 8e6, 4e6, 0.0), marked=(2,))
 RTTS = Curve("1", 1, (0.0, 1.0, 2.0), (20.0, 30.0, 25.0), (18.0, 20.0, 19.0), (22.0, 40.0, 31.0))
@@ -62,6 +63,13 @@ def test_rates_are_drawn_with_the_prefix_that_fits():
     assert "Mbit/s" in axis_labels(drawn(of_rates()))
     assert "bit/s" in axis_labels(drawn(of_rates(Curve("1", 1, (0.0, 1.0), (0.0, 0.0)))))
     assert "Gbit/s" in axis_labels(drawn(of_rates(Curve("1", 1, (0.0, 1.0), (1e9, 2e10)))))
+
+
+def test_shares_are_drawn_between_0_and_1_however_small_they_are():
+    curve = Curve("1", 1, (0.0, 1.0), (0.2, 0.3))
+    figure = Figure("f", "t", "d", "c", "", curves=(curve,), lasted_s=1.0, is_share=True)
+    assert {"0.0", "1.0"} <= set(axis_labels(drawn(figure)))
+    assert plot_data(figure)["valueRange"] == value_range(figure)
 
 
 def test_a_break_splits_the_line():
