@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.reports.conversations import ends, flow_anchor, largest_directions
 from tfrctrace.reports.flowtable import MOST_FLOWS
+from tfrctrace.reports.loss_curves import loss_figure
 from tfrctrace.reports.parts import Cell, Heading, Row, Section, TableView, Term, Words
 from tfrctrace.reports.units import MISSING, counted, format_count, format_share
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
     import polars as pl
+
+    from tfrctrace.reports.traces import DrawnTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +120,17 @@ _PLACES: Final = {
 }
 
 
-def losses_section(flows: pl.DataFrame, with_rows: Set[int] = frozenset()) -> Section:
-    """Return the table of what was lost, sent again or overtaken; empty if nothing was.
+def losses_section(
+    flows: pl.DataFrame,
+    with_rows: Set[int] = frozenset(),
+    *,
+    traces: Sequence[DrawnTrace] = (),
+    course: pl.DataFrame | None = None,
+) -> Section:
+    """Return the table of what was lost, sent again or overtaken, and its course; empty if nothing was.
 
-    Flows in `with_rows` have a row in the table of flows, to which theirs points.
+    Flows in `with_rows` have a row in the table of flows, to which theirs points. `course` is that of
+    `tfrctrace.metrics.loss_course`, None if packets were too many to be read for it.
     """
     import polars as pl
 
@@ -142,7 +152,14 @@ def losses_section(flows: pl.DataFrame, with_rows: Set[int] = frozenset()) -> Se
         tuple(_row(row, counts, with_rows) for row in shown),
         sortable=True,
     )
-    return Section("losses", "Losses and retransmissions", paragraphs=((_READING,),), tables=(table,))
+    figures = () if course is None else (loss_figure(trace, course) for trace in traces)
+    return Section(
+        "losses",
+        "Losses and retransmissions",
+        paragraphs=((_READING,),),
+        figures=tuple(filter(None, figures)),
+        tables=(table,),
+    )
 
 
 def _caption(shown: int, directions: int) -> str:

@@ -66,7 +66,12 @@ def build_report(results: Results, *, title: str, index: str = "") -> Report:
         sequence_section(traces, results, flows),
         _rtt_section(traces, results.rtt_quantiles),
         _windows_section(traces, results),
-        losses_section(flows, {pair.lead["flow"] for pair in conversations}),
+        losses_section(
+            flows,
+            {pair.lead["flow"] for pair in conversations},
+            traces=traces,
+            course=results.loss_course,
+        ),
         tfrc_section(traces, results, flows),
         replay_section(traces, results.table("replay"), flows),
         fairness_section(results.measured, flows, results.bins, traces),

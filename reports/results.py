@@ -22,11 +22,10 @@ class Results:
     `flows` and `bins` are always there, `tables` holds others by name as far as they were collected. Of
     `sources` and `problems` each is what the parsers say (`SourceSummary`, `Problem`). `measured` are the
     metrics and competing sets in the form of the JSON of `tfrctrace metrics`. `rtt_quantiles` are those of
-    `tfrctrace.metrics.quantiles`, `sequence` the points of the time-sequence graph,
-    `link_bins` those of `tfrctrace.metrics.radio`. Each of these is None where it would have taken longer
-    than all the rest. `joined` means that all sources are one trace
-    with one time axis; else each has figures of its own. So are two captures of the same packets, which have
-    a `clock`.
+    `tfrctrace.metrics.quantiles`, `sequence` the points of the time-sequence graph, `link_bins` those of
+    `tfrctrace.metrics.radio`, `loss_course` that of the module of this name. Each of these is None where it
+    would have taken longer than all the rest. `joined` means that all sources are one trace with one time
+    axis; else each has figures of its own. So are two captures of the same packets, which have a `clock`.
     """
 
     flows: pl.DataFrame
@@ -38,6 +37,7 @@ class Results:
     rtt_quantiles: pl.DataFrame | None = None
     sequence: pl.DataFrame | None = None
     link_bins: pl.DataFrame | None = None
+    loss_course: pl.DataFrame | None = None
     joined: bool = False
     clock: Clock | None = None
     window_ns: int | None = None

@@ -12,6 +12,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from tfrctrace.errors import InputError, describe, input_problem
+from tfrctrace.metrics.loss_course import LOSS_COURSE
 from tfrctrace.metrics.radio import LINK_BINS
 from tfrctrace.parsers.schema import TABLES
 from tfrctrace.reports.conformance import first_complaint
@@ -40,6 +41,7 @@ _MADE: Final = {
         "bytes": "int64",
     },
     "link_bins": LINK_BINS,
+    "loss_course": LOSS_COURSE,
 }
 """Columns of frames that are no tables of the parsers, and may not be there."""
 
@@ -95,6 +97,7 @@ def load(folder: str) -> tuple[Results, str]:
         rtt_quantiles=frames.pop("rtt_quantiles", None),
         sequence=frames.pop("sequence", None),
         link_bins=frames.pop("link_bins", None),
+        loss_course=frames.pop("loss_course", None),
         tables=frames,
         sources=document["sources"],
         problems=[

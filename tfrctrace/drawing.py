@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfrctrace.durations import parse_duration_ns
 from tfrctrace.errors import UsageError
-from tfrctrace.gathering import gather
-from tfrctrace.reports.loss_curves import loss_figures
+from tfrctrace.gathering import gather, loss_course_of
 from tfrctrace.reports.model import build_report
 from tfrctrace.reports.single import OF_SETS, WINDOWED, check_found, figures_of
 
@@ -30,10 +30,10 @@ def figures(trace: Trace, kind: PlotKind, flow: int | None, window: str | None) 
     results = trace.results() if is_whole else gather(trace, flow, window_ns)
     if flow is not None and results.flows.is_empty():
         raise UsageError(f"the trace has no flow {flow}", hint="`tfrctrace flows` numbers them")
-    found = (
-        loss_figures(results, trace.losses)
-        if kind == "losses"
-        else figures_of(build_report(results, title=trace.name), kind)
-    )
+    if kind == "losses" and results.loss_course is None:
+        # of very many packets a report leaves it out; who asks for it waits
+        is_one = results.joined or results.clock is not None
+        results = replace(results, loss_course=loss_course_of(results.flows, trace.losses, is_one))
+    found = figures_of(build_report(results, title=trace.name), kind)
     check_found(found, kind)
     return found

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.errors import UsageError, input_problem
 from tfrctrace.parsers.schema import polars_schema
+from tfrctrace.reports.loss_curves import MOST_POINTS
 from tfrctrace.reports.parts import STYLES
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def gather(trace: Trace, flow: int | None = None, window_ns: int | None = None) 
     tables: dict[str, pl.DataFrame] = {name: _of_flow(reading.table(name).frame(), flow) for name in _TABLES}
     tables["variables"] = with_flows(tables["variables"], flows)
     samples = _samples(trace, reading)
+    is_one = trace.is_joined or reading.clock is not None
     tables["replay"] = _replayed(trace, flows, reading)
     measured = _measured(trace, flows) if flow is None else None
     return Results(
@@ -89,6 +91,9 @@ def gather(trace: Trace, flow: int | None = None, window_ns: int | None = None) 
         rtt_quantiles=None if samples is None else quantiles(_drawn_rtts(flows, samples), "rtt_ns"),
         sequence=None if samples is None else _sequence(trace, flows, samples),
         link_bins=None if samples is None or flow is not None else _link_bins(trace, samples),
+        loss_course=None
+        if samples is None
+        else loss_course_of(flows, samples.table("losses").frame(), is_one),
         joined=trace.is_joined,
         clock=reading.clock,
         window_ns=window_ns,
@@ -195,6 +200,17 @@ def _drawn_rtts(flows: pl.DataFrame, samples: Reading) -> pl.DataFrame:
     )
     own = samples.table("rtt").frame().filter(pl.col("method") == "ack")
     return own.join(most, on=["flow", "direction"], how="semi")
+
+
+def loss_course_of(flows: pl.DataFrame, losses: pl.DataFrame, is_one: bool) -> pl.DataFrame:
+    """Return how losses of `flows` added up in each source, or in all together if that `is_one` trace."""
+    import polars as pl
+
+    from tfrctrace.metrics.loss_course import loss_course
+
+    first = pl.col("flow").min()
+    firsts = flows.select("flow", (first if is_one else first.over("source")).alias("first")).unique()
+    return loss_course(losses, firsts, STYLES, MOST_POINTS)
 
 
 def _link_bins(trace: Trace, samples: Reading) -> pl.DataFrame | None:

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import get_args
 from xml.etree import ElementTree
 
+import polars as pl
 import pytest
 
 import tfrctrace
 from tfrctrace.errors import UsageError
+from tfrctrace.metrics.loss_course import loss_course
 from tfrctrace.reports.journal import PaperStyle, figure_file
 from tfrctrace.reports.parts import Curve, Figure
 from tfrctrace.reports.single import KINDS, PlotKind
@@ -119,13 +121,22 @@ def test_losses_are_those_that_the_kernel_counted(traces, tmp_path):
             assert (curve.x[0], curve.values[0]) == (0, 0)
 
 
-def test_a_curve_of_very_many_losses_is_thinned_between_its_ends():
-    from tfrctrace.reports.loss_curves import _MOST_POINTS, _places
-
-    for number in (1, _MOST_POINTS, _MOST_POINTS + 1, 10**6):
-        places = list(_places(number))
-        assert (places[0], places[-1], len(places)) == (0, number - 1, min(number, _MOST_POINTS))
-        assert places == sorted(set(places))
+@pytest.mark.parametrize("number", [1, 2, 9, 10, 11, 1000])
+def test_a_curve_of_very_many_losses_is_thinned_between_its_ends(number):
+    losses = pl.DataFrame(
+        {
+            "flow": pl.Series([3] * number, dtype=pl.UInt32),
+            "class": ["fast"] * number,
+            "time_ns": list(range(number)),
+            "packet": list(range(number)),
+        }
+    )
+    firsts = pl.DataFrame({"flow": [3], "first": [1]}, schema={"flow": pl.UInt32, "first": pl.UInt32})
+    course = loss_course(losses, firsts, 6, 10)
+    counts = course["count"].to_list()
+    assert (counts[0], counts[-1], len(counts)) == (1, number, min(number, 10))
+    assert counts == sorted(set(counts)) == [time_ns + 1 for time_ns in course["time_ns"].to_list()]
+    assert set(course["flow"]) == {1}
 
 
 def test_a_window_is_what_each_point_sums_up(traces):
