@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
     from tfrctrace.parsers._native import Problem
 
+CLASH: Final = "label"
+"""Kind of the problem with a rule that fits flows which have another label."""
+
+CLASHES: Final = " fits flows that have a label already"
+"""What is said of that rule."""
+
 UNUSED: Final = "unused_label"
 """Kind of the problem with a rule that fits no flow."""
 
@@ -123,8 +129,8 @@ def with_labels(flows: pl.DataFrame, rules: Sequence[Rule]) -> tuple[pl.DataFram
             problems.append(
                 input_problem(
                     rule.text,
-                    "label",
-                    f"fits flows that have a label already ({both}), which keep it",
+                    CLASH,
+                    f"{CLASHES.lstrip()} ({both}), which keep it",
                     severity="warning",
                 )
             )

@@ -46,6 +46,8 @@ class Measured:
     """The row of each flow that was looked at, in the direction that counted, with `group` and `begin_ns`."""
     flows_left_out: int
     """Flows with fewer data packets than asked for, or of a trace without what counts as a rate."""
+    flows_beyond: int
+    """Others that were more than asked for."""
     basis: Basis
     window_s: float
     warmup_s: float
@@ -115,6 +117,7 @@ def measure(
     warmup_ns: int = 0,
     basis: Basis = "goodput",
     least_packets: int,
+    most_flows: int | None = None,
     only_labelled: bool = False,
     names: Sequence[str] = (),
     given: Given = NOTHING_GIVEN,
@@ -122,7 +125,7 @@ def measure(
     """Return the metrics of `flows`, in the direction of each that carried more payload.
 
     `names` chooses some of the metrics, `only_labelled` those flows that have a label. What needs more than
-    the trace tells is told if it is `given`.
+    the trace tells is told if it is `given`. Of more than `most_flows` those with most data packets count.
     `flows` and `bins` have the columns of `tfrctrace.parsers.schema`, bins those of
     `tfrctrace.metrics.arrivals` if what was received counts. They are `base_width_ns` wide.
     """
@@ -139,6 +142,10 @@ def measure(
     looked_at = every.filter(
         (pl.coalesce("data_packets", "packets") >= least_packets) & pl.col("source").is_in(list(origins_ns))
     )
+    of_enough = looked_at.height
+    if most_flows is not None and of_enough > most_flows:
+        size = pl.coalesce("data_packets", "packets").rank("ordinal", descending=True)
+        looked_at = looked_at.filter(size <= most_flows)
     own_bins = _of_directions(bins, stretches, looked_at)
     sets, sets_left_out = competing_sets(
         _lives(looked_at), origins_ns, base_ns, window_ns, warmup_ns=warmup_ns
@@ -157,7 +164,8 @@ def measure(
         sets=sets,
         sets_left_out=sets_left_out,
         looked_at=looked_at,
-        flows_left_out=every.height - looked_at.height,
+        flows_left_out=every.height - of_enough,
+        flows_beyond=of_enough - looked_at.height,
         basis=basis,
         window_s=window_ns / 1e9,
         warmup_s=warmup_ns / 1e9,

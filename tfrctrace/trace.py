@@ -136,11 +136,15 @@ class Trace(Tables):
         labels: Iterable[str] = (),
         only_labelled: bool = False,
         least_packets: int = LEAST_PACKETS,
+        most_flows: int | None = None,
         capacity: str | None = None,
         weight: Mapping[str, float] | None = None,
         step: str | None = None,
     ) -> Measured:
-        """Return what `metrics` does, with the competing sets and how many flows were left out."""
+        """Return what `metrics` does, with the competing sets and how many flows were left out.
+
+        Of more than `most_flows` those with most data packets are measured.
+        """
         from tfrctrace.bitrates import parse_capacity_bps
         from tfrctrace.durations import parse_duration_ns
         from tfrctrace.labels import check_weights, parse_rule, with_labels
@@ -171,6 +175,7 @@ class Trace(Tables):
             warmup_ns=warmup_ns,
             basis=basis,
             least_packets=least_packets,
+            most_flows=most_flows,
             only_labelled=only_labelled,
             names=names,
             given=given,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.durations import parse_duration_ns
 from tfrctrace.errors import InputError, TfrctraceError, TfrctraceWarning, input_problem
-from tfrctrace.experiment.series import series_of
-from tfrctrace.labels import UNUSED
+from tfrctrace.experiment.series import series_of, warn
+from tfrctrace.labels import CLASH, UNUSED
 from tfrctrace.measuring import UNUSED_WEIGHT, base_width_ns
 from tfrctrace.parsers.schema import FLOWS
 from tfrctrace.tomlfile import one_of
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from tfrctrace.parsers._native import Problem
 
 Record = dict[str, Any]
+
+MAX_FLOWS: Final = 1_000
+"""Flows of a run that are measured, those with most data packets: its record has some 200 numbers of each, and
+those of all runs are in memory together."""
 
 _NUMBERS: Final = [column.name for column in FLOWS if column.type != "string"]
 
@@ -74,7 +78,7 @@ def record_run(path: str, called: str, measuring: Measuring, series: Sequence[st
 def _of_run(problem: Problem, path: str, called: str) -> Problem:
     """Return a problem that says of which run it is, called as the study calls it."""
     source = problem["source"]
-    if problem["kind"] in {"label", UNUSED, UNUSED_WEIGHT}:
+    if problem["kind"] in {CLASH, UNUSED, UNUSED_WEIGHT}:
         what = "weight" if problem["kind"] == UNUSED_WEIGHT else "label"
         return {**problem, "source": called, "message": f"{what} `{source}` {problem['message']}"}
     below = os.path.relpath(source, path) if source.startswith(os.path.join(path, "")) else ""
@@ -101,10 +105,17 @@ def _measured(path: str, measuring: Measuring, series: Sequence[str]) -> Record:
         labels=measuring.labels,
         only_labelled=measuring.only_labelled,
         least_packets=measuring.least_packets,
+        most_flows=MAX_FLOWS,
         capacity=measuring.capacity,
         weight=measuring.weight,
         step=measuring.step,
     )
+    if measured.flows_beyond:
+        warn(
+            "flows",
+            f"{measured.flows_beyond} flows beside the {MAX_FLOWS:,} with most data packets are left out",
+            "a `filter`, `only_labelled` or more `least_packets` below `[measure]` chooses",
+        )
     chosen = max(measured.sets, key=_weight, default=None)
     number = None if chosen is None else chosen.number
     return {

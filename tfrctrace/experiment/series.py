@@ -24,8 +24,14 @@ if TYPE_CHECKING:
 MAX_POINTS: Final = 100_000
 """Of the series of one flow; of more every second, third, ... is kept."""
 
+MAX_CURVES: Final = 24
+"""Flows of one label that have a series, those with most data packets: a figure shows half as many curves."""
+
 NO_SERIES: Final = "no_series"
 """Kind of the problem with a run that lacks what a figure shows."""
+
+CURVES: Final = "curves"
+"""Kind of the problem with a run that has more flows than a figure would show."""
 
 _FEEDBACK_NUMBERS: Final = {column.name: column.unit for column in FEEDBACK if column.type == "float64"}
 
@@ -35,18 +41,26 @@ def series_of(trace: Trace, measured: Measured, measuring: Measuring, name: str)
 
     `name` is `rate`, a number of TFRC's reports, or a variable that senders wrote down.
     """
-    flows = measured.looked_at
-    start_ns = flows["start_ns"].min()
+    import polars as pl
+
+    start_ns = measured.looked_at["start_ns"].min()
     origin_ns = start_ns if isinstance(start_ns, int) else 0
+    size = pl.coalesce("data_packets", "packets").rank("ordinal", descending=True).over("group")
+    flows = measured.looked_at.filter(size <= MAX_CURVES)
+    if left_out := measured.looked_at.height - flows.height:
+        words = f"curves of `{name}` are kept of the {MAX_CURVES} flows of each label with most data packets"
+        warn(CURVES, f"{words}, and {left_out} are left out")
     if name == RATE:
         points, unit = _rates(trace, flows, measuring), "bit/s"
     elif name in _FEEDBACK_NUMBERS:
         points, unit = trace.feedback.with_columns(_value(name)), _FEEDBACK_NUMBERS[name]
     else:
         points, unit = _variable(trace, name)
+    of_flow = points.join(
+        flows.select("flow", "direction"), on=["flow", "direction"], how="semi"
+    ).partition_by("flow", "direction", as_dict=True, maintain_order=True)
     for flow, group, direction in flows.select("flow", "group", "direction").iter_rows():
-        own = points.filter((points["flow"] == flow) & (points["direction"] == direction))
-        own = _thinned(own)
+        own = _thinned(of_flow.get((flow, direction), points.clear()))
         if len(own):
             yield {
                 "flow": flow,
@@ -93,7 +107,7 @@ def _rates(trace: Trace, flows: pl.DataFrame, measuring: Measuring) -> pl.DataFr
         origin_ns = own_ns + (start_ns - own_ns) // base_ns * base_ns
         windows = whole_windows(origin_ns, window_ns, first_ns - window_ns + 1, last_ns)
         if windows.count > MAX_LIFE_WINDOWS:
-            _warn("series", f"flow {flow} has more than {MAX_LIFE_WINDOWS:,} windows, too many to be drawn")
+            warn("series", f"flow {flow} has more than {MAX_LIFE_WINDOWS:,} windows, too many to be drawn")
             continue
         sizes = bins.rates(flow, windows, BYTES_OF[measuring.basis])
         middle_ns = windows.start_ns + window_ns // 2
@@ -118,7 +132,7 @@ def _variable(trace: Trace, name: str) -> tuple[pl.DataFrame, str]:
     if samples.is_empty():
         known = sorted(trace.variables["name"].unique().to_list())
         hint = f"a time series is of `{RATE}`, of {', '.join(_FEEDBACK_NUMBERS)}"
-        _warn(
+        warn(
             NO_SERIES,
             f"there are no values of `{name}`",
             hint + (f", or of {', '.join(known)}" if known else ""),
@@ -127,7 +141,7 @@ def _variable(trace: Trace, name: str) -> tuple[pl.DataFrame, str]:
     return samples, samples["unit"][0]
 
 
-def _warn(kind: str, message: str, hint: str | None = None) -> None:
+def warn(kind: str, message: str, hint: str | None = None) -> None:
     """Tell whoever measures the run, who knows how it is called."""
     problem = input_problem("", kind, message, severity="warning", hint=hint)
     warnings.warn(TfrctraceWarning(problem), stacklevel=1)

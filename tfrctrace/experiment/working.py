@@ -12,7 +12,7 @@ from tfrctrace.errors import input_problem
 from tfrctrace.experiment.cache import key_of
 from tfrctrace.experiment.record import record_run
 from tfrctrace.experiment.series import NO_SERIES
-from tfrctrace.labels import UNUSED
+from tfrctrace.labels import CLASH, CLASHES, UNUSED
 from tfrctrace.measuring import UNUSED_WEIGHT
 from tfrctrace.patience import as_finished
 
@@ -62,15 +62,26 @@ class Measured:
     cached: int
 
     def problems(self) -> Iterator[Problem]:
-        """Give the problems of all runs; what only some runs lack (`ALL_OR_NONE`) is none."""
+        """Give the problems of all runs; what only some runs lack (`ALL_OR_NONE`) is none.
+
+        Two labels for one flow are told once, of the first run that has such a flow.
+        """
         read = sum(not record["failed"] for record in self.records)
         lacking: dict[str, list[Problem]] = {}
+        clashing: dict[str, list[Problem]] = {}
         for record in self.records:
             for problem in record["problems"]:
                 if problem["kind"] in ALL_OR_NONE:
                     lacking.setdefault(problem["message"], []).append(problem)
+                elif problem["kind"] == CLASH:
+                    # which flows they are differs from run to run
+                    rule, _, _ = problem["message"].partition(CLASHES)
+                    clashing.setdefault(rule, []).append(problem)
                 else:
                     yield problem
+        for first, *others in clashing.values():
+            also = f"; so in {len(others)} more run{'' if len(others) == 1 else 's'}" if others else ""
+            yield {**first, "message": first["message"] + also}
         for message, told in lacking.items():
             if len(told) == read:
                 yield {**told[0], "message": f"{message} of any run" if read > 1 else message}

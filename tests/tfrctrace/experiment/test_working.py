@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tfrctrace.experiment.record import record_run
 from tfrctrace.experiment.runs import Run
 from tfrctrace.experiment.study import Measuring
 from tfrctrace.experiment.working import Silent, measure_runs
@@ -40,3 +41,35 @@ def test_progress_counts_up_to_all_runs():
     runs = [Run(str(path), path.name, {}) for path in RUNS[:2]]
     measure_runs(runs, Measuring(), (), jobs=1, cache=None, force=False, progress=seen)
     assert seen.steps == [(0, 2, 0), (1, 2, 0), (2, 2, 0)]
+
+
+def test_a_run_with_more_flows_than_a_record_holds_has_those_with_most_data(monkeypatch):
+    whole = record_run(str(RUNS[0]), "whole", Measuring(), ["rate"])
+    monkeypatch.setattr("tfrctrace.experiment.record.MAX_FLOWS", 1)
+    record = record_run(str(RUNS[0]), "run", Measuring(), ["rate"])
+    packets = sorted((flow["data_packets"] for flow in whole["flows"]), reverse=True)
+    assert len(packets) == 2
+    assert sorted((flow["data_packets"] for flow in record["flows"]), reverse=True) == packets[:1]
+    (problem,) = record["problems"]
+    assert "1 flows beside the 1 with most data packets are left out" in problem["message"]
+    assert problem["source"] == "run"
+    assert len({flow for metric in record["metrics"] for flow in metric["flows"]}) == 1
+
+
+def test_a_run_with_more_curves_than_a_figure_shows_says_which_are_kept(monkeypatch):
+    monkeypatch.setattr("tfrctrace.experiment.series.MAX_CURVES", 1)
+    record = record_run(str(RUNS[0]), "run", Measuring(labels=("any=port 0",)), ["rate"])
+    groups = [curve["group"] for curve in record["series"]["rate"]]
+    assert len(groups) == len(set(groups))
+    (problem,) = [one for one in record["problems"] if one["kind"] == "curves"]
+    assert "kept of the 1 flows of each label with most data packets" in problem["message"]
+
+
+def test_two_labels_for_one_flow_are_told_once_for_all_runs():
+    runs = [Run(str(path), path.name, {}) for path in RUNS[:3]]
+    measuring = Measuring(labels=("first=transport tcp", "second=transport tcp"))
+    measured = measure_runs(runs, measuring, (), jobs=1, cache=None, force=False, progress=Silent())
+    (problem,) = measured.problems()
+    assert problem["source"] == RUNS[0].name
+    assert problem["message"].startswith("label `second=transport tcp` fits flows that have a label already")
+    assert problem["message"].endswith("; so in 2 more runs")
