@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
     from tfrctrace.parsers._native import Problem
 
+_AGENTS: Final = (
+    "ns-2 calls the packets of every TCP agent `tcp`, Reno's as those of Vegas: `flow_id N` or `port N` tells "
+    "them apart"
+)
+
 CLASH: Final = "label"
 """Kind of the problem with a rule that fits flows which have another label."""
 
@@ -123,7 +128,8 @@ def with_labels(flows: pl.DataFrame, rules: Sequence[Rule]) -> tuple[pl.DataFram
     for rule in rules:
         fits = fitting(flows, rule.conditions)
         if not fits.any():
-            problems.append(input_problem(rule.text, UNUSED, "fits no flow", severity="warning"))
+            hint = _AGENTS if any(words[0] == "agent" for words in rule.conditions) else None
+            problems.append(input_problem(rule.text, UNUSED, "fits no flow", severity="warning", hint=hint))
         elif (fits & taken).any():
             both = ", ".join(map(str, flows.filter(fits & taken)["flow"].unique().sort().to_list()[:5]))
             problems.append(

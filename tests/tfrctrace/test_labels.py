@@ -69,6 +69,13 @@ def test_a_rule_that_fits_nothing_is_told_and_the_rest_is_done():
     assert labels("a=port 1", "b=flow 3") == ([None, None, "b"], ["fits no flow"])
 
 
+def test_who_asks_ns_2_for_a_variant_of_tcp_hears_what_tells_it():
+    _, problems = with_labels(FLOWS, [parse_rule("veno=agent veno"), parse_rule("x=port 1")])
+    hints = [problem["hint"] for problem in problems]
+    assert "`flow_id N` or `port N` tells them apart" in hints[0]
+    assert hints[1] is None
+
+
 @pytest.mark.parametrize(
     "text",
     [

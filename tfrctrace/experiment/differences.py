@@ -46,7 +46,10 @@ class Tested:
 def differences_between(
     cells: Sequence[Cell], plan: ComparisonPlan, scenario: Sequence[str], level: float
 ) -> list[Tested]:
-    """Return a test for each combination of what `between` is not, with intervals of `level`."""
+    """Return a test for each combination of what `between` is not, with intervals of `level`.
+
+    Where no run has a flow of a group, that group has none.
+    """
     own = [cell for cell in cells if cell.quantity == plan.quantity and fits(cell, plan.where)]
     fixed = [name for name in (*scenario, GROUP) if name != plan.between]
     parts: dict[tuple[Value | None, ...], list[Cell]] = {}
@@ -54,6 +57,8 @@ def differences_between(
         parts.setdefault(tuple(cell.axis(name) for name in fixed), []).append(cell)
     made = []
     for key, members in parts.items():
+        if not any(cell.has_flows for cell in members):
+            continue
         common = tuple((name, value) for name, value in zip(fixed, key, strict=True) if value is not None)
         made.append(compared(members, plan.quantity, plan.between, common, level))
     return corrected(made) if plan.holm else made

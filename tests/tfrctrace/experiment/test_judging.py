@@ -106,6 +106,18 @@ def test_more_than_two_levels_are_tested_by_their_ranks():
     assert found.effect == pytest.approx(0.9)
 
 
+def test_a_group_that_no_run_has_a_flow_of_is_not_compared():
+    plan = ComparisonPlan(quantity="rate", between="n", where={})
+
+    def without_flows(n):
+        for run, one in told("red", n, "tfrc", None):
+            yield run, replace(one, reason=NO_FLOW)
+
+    tcp = [told("red", n, "tcp", n, n + 1) for n in (2, 3)]
+    tested = differences_between(cells(*tcp, without_flows(2), without_flows(3)), plan, SCENARIO, 0.95)
+    assert [one.scenario for one in tested] == [(("queue", "red"), ("group", "tcp"))]
+
+
 def test_a_level_alone_and_levels_without_values_have_a_reason():
     plan = ComparisonPlan(quantity="rate", between="n", where={})
     (alone,) = differences_between(cells(told("red", 2, "tcp", 1, 2)), plan, SCENARIO, 0.95)
