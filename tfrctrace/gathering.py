@@ -70,6 +70,7 @@ def gather(trace: Trace, flow: int | None = None, window_ns: int | None = None) 
     """
     from tfrctrace.metrics.quantiles import quantiles
     from tfrctrace.parsers.variables import with_flows
+    from tfrctrace.replay.gathering import TABLES
     from tfrctrace.reports.results import Results
 
     # what can be read only once is asked for all of it
@@ -77,9 +78,10 @@ def gather(trace: Trace, flow: int | None = None, window_ns: int | None = None) 
     flows = _of_flow(reading.table("flows").frame(), flow)
     tables: dict[str, pl.DataFrame] = {name: _of_flow(reading.table(name).frame(), flow) for name in _TABLES}
     tables["variables"] = with_flows(tables["variables"], flows)
-    samples = _samples(trace, reading)
+    replayed = _replayable(trace, flows, reading)
+    samples = _samples(trace, reading, also=() if replayed.is_empty() else TABLES)
     is_one = trace.is_joined or reading.clock is not None
-    tables["replay"] = _replayed(trace, flows, reading)
+    tables["replay"] = _replayed(trace, replayed, reading)
     measured = _measured(trace, flows) if flow is None else None
     return Results(
         flows=flows,
@@ -137,11 +139,8 @@ def _measured(trace: Trace, flows: pl.DataFrame) -> dict[str, Any] | None:
         raise
 
 
-def _replayed(trace: Trace, flows: pl.DataFrame, reading: Reading) -> pl.DataFrame:
-    """Return TFRC replayed on the largest flows with reports; empty without any, or with too many packets.
-
-    The rules are those of RFC 5348, of ns-2's agents on its own traces.
-    """
+def _replayable(trace: Trace, flows: pl.DataFrame, reading: Reading) -> pl.Series:
+    """Return the largest flows with reports; none where packets are too many, or cannot be read again."""
     import polars as pl
 
     chosen = (
@@ -151,7 +150,15 @@ def _replayed(trace: Trace, flows: pl.DataFrame, reading: Reading) -> pl.DataFra
         .unique()
     )
     packets = sum(source["packets"] for source in reading.sources)
-    if chosen.is_empty() or trace.is_read_once or reading.clock is not None or packets > _MOST_PACKETS:
+    is_readable = not trace.is_read_once and reading.clock is None and packets <= _MOST_PACKETS
+    return chosen if is_readable else chosen.clear()
+
+
+def _replayed(trace: Trace, chosen: pl.Series, reading: Reading) -> pl.DataFrame:
+    """Return TFRC replayed on these flows, by the rules of RFC 5348, of ns-2's agents on its own traces."""
+    import polars as pl
+
+    if chosen.is_empty():
         return pl.DataFrame(schema=polars_schema("replay"))
     is_of_ns2 = all(source["format"].startswith("ns2") for source in reading.sources)
     return trace.replay("tfrc", profile="ns2" if is_of_ns2 else "rfc5348", flows=chosen)
@@ -178,14 +185,17 @@ def _unmeasured(flows: pl.DataFrame) -> Iterator[Problem]:
     )
 
 
-def _samples(trace: Trace, reading: Reading) -> Reading | None:
-    """Return a reading with every sample; None where there are too many packets or flows for another one."""
+def _samples(trace: Trace, reading: Reading, *, also: tuple[TableName, ...]) -> Reading | None:
+    """Return a reading with every sample; None where there are too many packets or flows for another one.
+
+    It has what is `also` needed, so that nobody has to read once more for that.
+    """
     if trace.is_read_once:
         return reading
     packets = sum(source["packets"] for source in reading.sources)
     if packets > _MOST_PACKETS or reading.flow_count > _MOST_SAMPLED_FLOWS:
         return None
-    return trace.read(*_SAMPLES)
+    return trace.read(*_SAMPLES, *also)
 
 
 def _drawn_rtts(flows: pl.DataFrame, samples: Reading) -> pl.DataFrame:

@@ -89,3 +89,11 @@ def test_a_flow_of_an_hour_has_no_more_points_than_a_figure_can_show():
     traces = drawn_traces(trace.flows, trace.bins, trace.sources, {"a": 0}, joined=False)
     section = replay_section(traces, long, trace.flows)
     assert max(len(curve.x) for figure in section.figures for curve in figure.curves) <= MOST_POINTS
+
+
+def test_what_a_replay_needs_is_read_with_the_samples() -> None:
+    trace = tfrctrace.open(NS2 / "outage.tr.xz")
+    gather(trace)
+    first, second = (collected for collected, _ in trace._readings)
+    assert {"flows", "bins"} <= first
+    assert {"rtt", "losses", "feedback", "rounds", "flows"} <= second

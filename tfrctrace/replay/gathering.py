@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tfrctrace.parsers.reading import TableName
     from tfrctrace.replay.tfrc import Chosen
     from tfrctrace.trace import Trace
 
 NS_PER_MS: Final = 1_000_000
+
+TABLES: Final[tuple[TableName, ...]] = ("flows", "feedback", "rtt", "losses", "rounds")
+"""What is read of a trace beside its packets."""
 
 LEAST_PACKETS: Final = 20
 """Data packets below which there is little to replay: control connections, look-ups."""
@@ -71,7 +75,7 @@ class Gathered:
 
         self._agents = trace.agents
 
-        reading = trace.read("flows", "feedback", "rtt", "losses", "rounds")
+        reading = trace.read(*TABLES)
         self._flows = reading.table("flows").frame()
         self._tcp = tcp_reports.TcpTables(
             rounds=reading.table("rounds").frame(),
