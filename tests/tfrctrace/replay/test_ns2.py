@@ -29,8 +29,8 @@ STOPS_S = {
 
 PARAMETERS = {"parameters": {"df": 0.8, "tcp_tick": 0.02, "ca": 0}}
 
-FREE_WAY_BACK = ("application-limited", "heavy-loss", "outage", "parameters", "ecn", "tagged")
-"""Those on wired links, where no report is lost or waits."""
+FREE_WAY_BACK = ("application-limited", "heavy-loss", "outage", "parameters", "ecn", "tagged", "wireless")
+"""Those of which no report is lost: on wired links, and one on a radio."""
 
 
 def opened(name: str) -> tfrctrace.Trace:
