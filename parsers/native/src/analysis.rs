@@ -471,7 +471,7 @@ impl Analysis {
     fn take_totals(&mut self, totals: &FlowTotals, summary: &mut SourceSummary) {
         match self.flows.find_or_open_totals(&totals.endpoints, self.source) {
             Some(found) => self.flows.get_mut(found.flow).on_totals(found.side, totals),
-            None => summary.untracked_packets += totals.sent.0,
+            None => summary.untracked_packets = summary.untracked_packets.saturating_add(totals.sent.0),
         }
     }
 

@@ -21,7 +21,9 @@ impl Analysis {
         self.flows.iter_mut().for_each(Flow::finish);
         self.finish_tfrc();
         self.find_lenders();
-        let untracked: u64 = self.sources.iter().map(|source| source.untracked_packets).sum();
+        // Documents may say any number.
+        let untracked =
+            self.sources.iter().map(|source| source.untracked_packets).fold(0, u64::saturating_add);
         if untracked > 0 {
             let message = format!(
                 "more than {} flows: {untracked} packets of further flows were counted but not analysed",

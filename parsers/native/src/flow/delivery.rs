@@ -161,25 +161,25 @@ impl Delivery {
     /// Count a drop that the trace shows.
     pub fn on_drop(&mut self, layer: NodeLayer, reason: Code, count: u64) {
         match self.drops.iter().position(|drops| drops.layer == layer && drops.reason == reason) {
-            Some(at) => self.drops[at].count += count,
+            Some(at) => add(&mut self.drops[at].count, count),
             None if self.drops.len() < MAX_DROP_KINDS => self.drops.push(Drops { layer, reason, count }),
             // The last kind stands for all further ones.
-            None => self.drops[MAX_DROP_KINDS - 1].count += count,
+            None => add(&mut self.drops[MAX_DROP_KINDS - 1].count, count),
         }
     }
 
     /// Take over what another program summed up.
     pub fn on_totals(&mut self, totals: &FlowTotals) {
-        self.sent += totals.sent.0;
-        self.received += totals.received.0;
-        self.received_bytes += totals.received.1;
+        add(&mut self.sent, totals.sent.0);
+        add(&mut self.received, totals.received.0);
+        add(&mut self.received_bytes, totals.received.1);
         let missing = totals.sent.0.saturating_sub(totals.received.0);
         let lost = totals.lost.unwrap_or(missing);
-        self.lost += lost;
-        self.in_flight += missing.saturating_sub(lost);
+        add(&mut self.lost, lost);
+        add(&mut self.in_flight, missing.saturating_sub(lost));
         for &(layer, reason, count) in &totals.drops {
             self.on_drop(layer, reason, count);
-            self.dropped += count;
+            add(&mut self.dropped, count);
         }
         self.totals = Some(Box::new(totals.clone()));
     }
@@ -304,9 +304,35 @@ impl Deliveries {
     }
 }
 
+/// Add what a document says, which may be any number.
+fn add(sum: &mut u64, count: u64) {
+    *sum = sum.saturating_add(count);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn test_totals_of_a_document_may_be_any_numbers() {
+        const MOST: u64 = u64::MAX;
+        let drops = vec![(NodeLayer::Queue, Code::new(b"END"), MOST); 2];
+        let totals = FlowTotals {
+            sent: (MOST, MOST),
+            received: (1, MOST),
+            lost: Some(MOST),
+            drops,
+            ..FlowTotals::default()
+        };
+        let mut delivery = Delivery::default();
+        delivery.on_totals(&totals);
+        delivery.on_totals(&totals);
+        assert_eq!(
+            (delivery.sent, delivery.received, delivery.lost, delivery.dropped),
+            (MOST, 2, MOST, MOST)
+        );
+        assert_eq!(delivery.drops[0].count, MOST);
+    }
 
     #[test]
     fn test_jitter_follows_the_equation_of_rfc_3550() {

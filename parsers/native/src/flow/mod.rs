@@ -373,8 +373,8 @@ impl Flow {
             direction.start_ns = direction.start_ns.min(start_ns);
             direction.end_ns = direction.end_ns.max(end_ns);
         }
-        direction.packets += totals.sent.0;
-        direction.wire_bytes += totals.sent.1;
+        direction.packets = direction.packets.saturating_add(totals.sent.0);
+        direction.wire_bytes = direction.wire_bytes.saturating_add(totals.sent.1);
         // Totals do not tell payload from headers.
         let packets = u32::try_from(totals.sent.0).unwrap_or(u32::MAX);
         direction.cut_packets = direction.cut_packets.saturating_add(packets);
