@@ -48,8 +48,8 @@ TableName = Literal[
 ]
 """What one pass can collect; packets are read in batches instead (`packet_batches`)."""
 
-ROWS_AT_ONCE: Final = 256
-"""Rows that are Python objects at one time, a hundred kilobytes: a table of flows shows only a few."""
+ROWS_AT_ONCE: Final = 64
+"""Rows that are Python objects at one time, a megabyte: a table of flows shows only a few."""
 
 TEXT_ROWS: Final = 2_048
 """Rows that are text at one time, a few megabytes: more would not be faster."""
