@@ -160,7 +160,7 @@ fn check_sums(analysis: &Analysis) {
         for side in [flow.forward(), flow.forward().other()] {
             let direction = flow.direction(side);
             in_flows.0 += direction.packets;
-            copies += u64::from(direction.copies);
+            copies += u64::from(flow.rarities(side).copies);
             in_flows.1 += direction.wire_bytes;
             // A simulated connection is watched at one end, and its packets are counted at both.
             let captured = flow.tcp.as_ref().filter(|_| flow.deliveries.is_none());

@@ -62,24 +62,24 @@ fn repetitions(rows: &[FlowRow<'_>], columns: &mut Columns) {
         let value = |row: &FlowRow<'_>| row.half_unless(Vantage::Receiver).map(|half| value(half).into());
         columns.u64(name, rows.iter().map(value));
     };
-    reasons("fast_retransmissions", |half| half.tally().classes.of(Class::Fast));
-    reasons("sack_retransmissions", |half| half.tally().classes.of(Class::Sack));
-    reasons("rto_retransmissions", |half| half.tally().classes.of(Class::Rto));
-    reasons("tail_loss_probes", |half| half.tally().classes.of(Class::TailLossProbe));
-    reasons("unexplained_retransmissions", |half| half.tally().classes.of(Class::Unexplained));
+    reasons("fast_retransmissions", |half| half.classes().of(Class::Fast));
+    reasons("sack_retransmissions", |half| half.classes().of(Class::Sack));
+    reasons("rto_retransmissions", |half| half.classes().of(Class::Rto));
+    reasons("tail_loss_probes", |half| half.classes().of(Class::TailLossProbe));
+    reasons("unexplained_retransmissions", |half| half.classes().of(Class::Unexplained));
     reasons("timeouts", |half| half.oddities().timeouts);
     reasons("rto_backoff_max", |half| half.oddities().timeouts_in_a_row);
     let mut counts = |name: &str, value: fn(&Half) -> u32| {
         columns.u64(name, rows.iter().map(|row| row.half.map(|half| u64::from(value(half)))));
     };
-    counts("syn_retransmissions", |half| half.tally().classes.of(Class::Syn));
-    counts("fin_retransmissions", |half| half.tally().classes.of(Class::Fin));
+    counts("syn_retransmissions", |half| half.classes().of(Class::Syn));
+    counts("fin_retransmissions", |half| half.classes().of(Class::Fin));
     counts("spurious_retransmissions", |half| half.tally().spurious);
-    counts("keep_alives", |half| half.tally().classes.of(Class::KeepAlive));
-    counts("zero_window_probes", |half| half.tally().classes.of(Class::ZeroWindowProbe));
+    counts("keep_alives", |half| half.classes().of(Class::KeepAlive));
+    counts("zero_window_probes", |half| half.classes().of(Class::ZeroWindowProbe));
     let window_full = |row: &FlowRow<'_>| {
         let half = row.half.filter(|half| half.knows_window_ends())?;
-        Some(u64::from(half.oddities().window_full))
+        Some(u64::from(half.window_full()))
     };
     columns.u64("window_full", rows.iter().map(window_full));
 }
@@ -87,8 +87,7 @@ fn repetitions(rows: &[FlowRow<'_>], columns: &mut Columns) {
 /// What the path did to the packets.
 fn path(rows: &[FlowRow<'_>], columns: &mut Columns) {
     let seen = |row: &FlowRow<'_>| {
-        row.half_unless(Vantage::Sender)
-            .map(|half| (half.tally().classes.of(Class::Reordered), half.oddities()))
+        row.half_unless(Vantage::Sender).map(|half| (half.classes().of(Class::Reordered), half.oddities()))
     };
     let reordered = |row: &FlowRow<'_>| seen(row).map(|(reordered, _)| u64::from(reordered));
     columns.u64("reordered_packets", rows.iter().map(reordered));
@@ -99,14 +98,13 @@ fn path(rows: &[FlowRow<'_>], columns: &mut Columns) {
         Some(oddities.reordered_by_ns as f64 / 1e6)
     };
     columns.f64("reordering_max_ms", rows.iter().map(late_ms));
-    let doubled =
-        |row: &FlowRow<'_>| row.half.map(|half| half.tally().classes.of(Class::NetworkDuplicate).into());
+    let doubled = |row: &FlowRow<'_>| row.half.map(|half| half.classes().of(Class::NetworkDuplicate).into());
     columns.u64("network_duplicates", rows.iter().map(doubled));
     // What shows a packet at both ends of its way shows it again on purpose.
     let copies = |row: &FlowRow<'_>| {
         let shows_both_ends = row.flow.deliveries.is_some() && !row.flow.is_numbered();
         let is_known = row.half.is_some() || row.analysis.pairing.is_some() || !shows_both_ends;
-        is_known.then_some(u64::from(row.direction.copies))
+        is_known.then_some(u64::from(row.flow.rarities(row.side).copies))
     };
     columns.u64("capture_duplicates", rows.iter().map(copies));
 }

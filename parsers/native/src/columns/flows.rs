@@ -206,7 +206,7 @@ impl<'a> FlowRow<'a> {
     pub(super) fn handshake_rtt_ms(&self) -> Option<f64> {
         let handshake_rtt_ns = match self.dccp() {
             Some(dccp) => dccp.handshake_rtt_ns,
-            None => self.connection?.handshake_rtt_ns,
+            None => self.connection?.handshake_rtt_ns(),
         };
         Some(handshake_rtt_ns? as f64 / 1e6)
     }
@@ -247,8 +247,8 @@ impl<'a> FlowRow<'a> {
             notes
                 .push(format!("the transport header of {n} packets was cut off or damaged: payload unknown"));
         }
-        if direction.copies > 0 {
-            let n = direction.copies;
+        let n = self.flow.rarities(self.side).copies;
+        if n > 0 {
             notes.push(format!("{n} packets shown again at another interface, and counted once"));
         }
         // Where headers were cut the SYN may have been among them.
@@ -341,8 +341,8 @@ impl Rows for FlowRows {
         rounds::of_flows(&rows, &mut columns);
         delivery(&rows, &mut columns);
         tfrc::flow_columns(&rows, &mut columns);
-        columns.u64("ip_fragments", rows.iter().map(|row| u64::from(row.direction.fragments)));
-        columns.u64("icmp_errors", rows.iter().map(|row| u64::from(row.direction.icmp_errors)));
+        columns.u64("ip_fragments", rows.iter().map(|row| u64::from(row.flow.rarities(row.side).fragments)));
+        columns.u64("icmp_errors", rows.iter().map(|row| u64::from(row.flow.rarities(row.side).icmp_errors)));
         columns.text("notes", rows.iter().map(FlowRow::notes));
         columns.finish(rows.len())
     }

@@ -41,7 +41,7 @@ use tcp::{Carrier, Connection, Outcome, Segment};
 use tfrc::{TfrcFlow, TfrcSamples};
 use waiting::Waiting;
 
-/// Volume of one direction. What is rare is counted in 32 bits and stays at their maximum.
+/// Volume of one direction.
 #[derive(Clone, Copy, Debug)]
 pub struct Direction {
     /// Packets seen.
@@ -58,16 +58,21 @@ pub struct Direction {
     pub start_ns: i64,
     /// Latest time, likewise.
     pub end_ns: i64,
-    /// Packets whose payload is not known because a header was cut.
+    /// Packets whose payload is not known because a header was cut; at its maximum there may be more.
     pub cut_packets: u32,
+}
+
+/// What is counted of one direction and mostly is 0, in 32 bits that stay at their maximum.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rarities {
     /// Packets that were fragments.
     pub fragments: u32,
     /// ICMP errors that quote this direction.
     pub icmp_errors: u32,
     /// Frames with packets of this direction that 802.11 sent again although the capture had shown
-    /// them: not counted above.
+    /// them: not among its packets.
     pub repeated_frames: u32,
-    /// Packets of this direction that the capture shows again at another interface: not counted above.
+    /// Packets of this direction that the capture shows again at another interface: not among its packets.
     pub copies: u32,
 }
 
@@ -81,10 +86,6 @@ impl Direction {
         start_ns: i64::MAX,
         end_ns: i64::MIN,
         cut_packets: 0,
-        fragments: 0,
-        icmp_errors: 0,
-        repeated_frames: 0,
-        copies: 0,
     };
 
     #[inline(always)]
@@ -119,6 +120,8 @@ pub struct Flow {
     /// Index of the source it was first seen in.
     pub source: u32,
     directions: [Direction; 2],
+    /// None while all of them are 0.
+    rarities: Option<Box<[Rarities; 2]>>,
     /// The connection, if it is TCP.
     pub tcp: Option<Box<Connection>>,
     /// The connection, if it is DCCP.
@@ -145,6 +148,7 @@ impl Flow {
             dscp: [0; 2],
             source,
             directions: [Direction::UNSEEN; 2],
+            rarities: None,
             tcp: is_tcp.then(Box::default),
             dccp: None,
             tfrc: None,
@@ -203,6 +207,15 @@ impl Flow {
         &self.directions[side as usize]
     }
 
+    /// What is rare of what `side` sent.
+    pub fn rarities(&self, side: Side) -> Rarities {
+        self.rarities.as_ref().map_or_else(Rarities::default, |rarities| rarities[side as usize])
+    }
+
+    fn rarities_mut(&mut self, side: Side) -> &mut Rarities {
+        &mut self.rarities.get_or_insert_default()[side as usize]
+    }
+
     /// Take in a packet from `side` and say in `outcome`, which must be clear, what it was.
     #[inline(always)]
     pub fn on_packet(
@@ -241,17 +254,17 @@ impl Flow {
         if !is_counted {
             return self.on_copy(side);
         }
-        let direction = &mut self.directions[side as usize];
-        direction.count(packet.time_ns, packet.wire_bytes, network.payload_bytes);
+        self.directions[side as usize].count(packet.time_ns, packet.wire_bytes, network.payload_bytes);
         if network.fragment.is_some() {
-            direction.fragments = direction.fragments.saturating_add(1);
+            let count = &mut self.rarities_mut(side).fragments;
+            *count = count.saturating_add(1);
         }
     }
 
     /// The capture shows a packet of `side` again at another interface. It was on the wire once.
     #[cold]
     pub fn on_copy(&mut self, side: Side) {
-        let count = &mut self.directions[side as usize].copies;
+        let count = &mut self.rarities_mut(side).copies;
         *count = count.saturating_add(1);
     }
 
@@ -361,7 +374,7 @@ impl Flow {
 
     /// A frame of `side` came again that had been counted.
     pub fn on_repeated_frame(&mut self, side: Side) {
-        let count = &mut self.directions[side as usize].repeated_frames;
+        let count = &mut self.rarities_mut(side).repeated_frames;
         *count = count.saturating_add(1);
     }
 
@@ -527,8 +540,11 @@ impl Flow {
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
-        let is_counted =
-            self.tcp.as_mut().is_none_or(|connection| connection.on_segment(side, segment, pool, outcome));
+        // Not in a closure, which is not always in line.
+        let is_counted = match &mut self.tcp {
+            Some(connection) => connection.on_segment(side, segment, pool, outcome),
+            None => true,
+        };
         if is_counted {
             self.directions[side as usize].count(segment.time_ns, wire_bytes, Some(segment.payload));
         } else {
@@ -538,7 +554,7 @@ impl Flow {
 
     /// Take in an ICMP error that quotes a packet of `side`.
     pub fn on_icmp_error(&mut self, side: Side) {
-        let count = &mut self.directions[side as usize].icmp_errors;
+        let count = &mut self.rarities_mut(side).icmp_errors;
         *count = count.saturating_add(1);
     }
 

@@ -174,7 +174,13 @@ impl Sketch {
         }
         match self.buckets.binary_search_by_key(&bucket, |entry| entry.0) {
             Ok(at) => self.buckets[at].1 = self.buckets[at].1.saturating_add(count),
-            Err(at) => self.buckets.insert(at, (bucket, count)),
+            Err(at) => {
+                if self.buckets.len() == self.buckets.capacity() {
+                    // Most flows need a few, and a vector doubles.
+                    self.buckets.reserve_exact(self.buckets.len().max(6) / 2);
+                }
+                self.buckets.insert(at, (bucket, count));
+            }
         }
     }
 

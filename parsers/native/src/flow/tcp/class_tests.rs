@@ -48,7 +48,7 @@ impl Script {
     }
 
     fn count(&self, class: Class) -> u32 {
-        self.sender().tally().classes.of(class)
+        self.sender().classes().of(class)
     }
 }
 
@@ -255,15 +255,15 @@ fn test_a_full_window_is_counted_where_the_scale_is_known() {
     let mut script = Script::new();
     script.open();
     script.data(30, 1, 40);
-    assert_eq!(script.sender().oddities().window_full, 0);
+    assert_eq!(script.sender().window_full(), 0);
     script.data(31, 41, 60);
     assert!(script.sender().knows_window_ends());
-    assert_eq!(script.sender().oddities().window_full, 1);
+    assert_eq!(script.sender().window_full(), 1);
     // What is sent again meanwhile does not reach its end, the last segment does.
     script.data(400, 1, 40);
-    assert_eq!(script.sender().oddities().window_full, 1);
+    assert_eq!(script.sender().window_full(), 1);
     script.data(401, 41, 60);
-    assert_eq!(script.sender().oddities().window_full, 2);
+    assert_eq!(script.sender().window_full(), 2);
 }
 
 #[test]
@@ -419,8 +419,7 @@ proptest! {
         prop_assert_eq!(sum(|half| half.oddities().out_of_order_packets), late);
         for side in [Side::Low, Side::High] {
             let half = script.connection.half(side);
-            let tally = half.tally();
-            prop_assert!(half.lost_after().segments() <= tally.classes.sum(&Class::RETRANSMISSIONS));
+            prop_assert!(half.lost_after().segments() <= half.classes().sum(&Class::RETRANSMISSIONS));
             prop_assert!(script.connection.vantage(side).is_none_or(|found| (0.0..=1.0).contains(&found.1)));
         }
     }

@@ -9,7 +9,7 @@ use super::class::{Class, Evidence, Finding};
 use super::copies::Origin;
 use super::half::{Half, elapsed};
 use super::order::Age;
-use super::trouble::{Episode, Resent, Trouble};
+use super::trouble::{Episode, NEVER, Resent, Trouble};
 use super::unseen::Repaired;
 use crate::event::TcpFlags;
 use crate::flow::holes::Opening;
@@ -70,7 +70,7 @@ impl Half {
     pub(super) fn find_control(&mut self, segment: &Segment<'_>) -> Option<Finding> {
         let flags = segment.tcp.flags;
         let is_syn = flags.has(TcpFlags::SYN);
-        let syn_acks = u32::from(self.syn_acks);
+        let syn_acks = u16::from(self.syn_acks);
         let of_its_kind =
             if flags.has(TcpFlags::ACK) { syn_acks } else { self.syns.saturating_sub(syn_acks) };
         if is_syn && of_its_kind == 1 {
@@ -192,7 +192,7 @@ impl Half {
         let answer_ns = near_ns.saturating_add(near_ns / 2).saturating_add(ANSWER_NS);
         let is_answer = quiet_ns <= answer_ns;
         let is_head = placed.start <= acknowledged && acknowledged < placed.end;
-        let in_recovery = trouble.episode.is_some_and(|episode| match episode.ended_ns {
+        let in_recovery = trouble.episode.is_some_and(|episode| match episode.ended_ns() {
             None => true,
             // The sender hears of it later than the capture point.
             Some(ended_ns) => {
@@ -271,7 +271,7 @@ impl Half {
             segments,
             number,
             is_acknowledged,
-            arrived_ns: None,
+            arrived_ns: NEVER,
             doubled: 0,
             spurious: is_acknowledged.then_some(Evidence::Acknowledged),
         });
@@ -313,7 +313,7 @@ impl Trouble {
         oddities.timeouts = oddities.timeouts.saturating_add(1);
         oddities.timeouts_in_a_row = oddities.timeouts_in_a_row.max(in_a_row);
         // A further timeout does not move the end of the recovery.
-        let is_further = |episode: &&Episode| episode.is_timeout && episode.ended_ns.is_none();
+        let is_further = |episode: &&Episode| episode.is_timeout && episode.ended_ns().is_none();
         let until = self.episode.as_ref().filter(is_further).map_or(next, |episode| episode.until);
         self.episode = Some(Episode::new(until, true));
     }

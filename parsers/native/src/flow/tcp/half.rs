@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::num::NonZeroU32;
 
-use super::class::{Class, Evidence};
+use super::class::{Class, Counts, Evidence};
 use super::echoes::Echoes;
 use super::ecn::Ecn;
 use super::flight::Flight;
@@ -79,8 +79,10 @@ pub struct Half {
     pub(super) outstanding: Sendings,
     /// Timestamp values not yet echoed, each with the time of the first data that carried it.
     timestamps: Sendings,
-    /// The newest timestamp value of data, and the newest echo beside it.
-    pub(super) last_stamp: Option<(u32, u32)>,
+    /// The newest timestamp value of data, and the newest echo beside it; mean nothing before data had one.
+    newest_stamp: (u32, u32),
+    /// Whether they did.
+    is_stamped: bool,
     /// From the capture point to this side and back, and over the whole path, by the handshake.
     pub(super) handshake_us: (u32, u32),
     /// In which order this side sent its packets.
@@ -106,8 +108,9 @@ pub struct Half {
     pub window_scale: Option<u8>,
     /// Maximum segment size of this side's SYN.
     pub mss: Option<u16>,
-    pub(super) syns: u32,
-    /// Those of them that acknowledge, at its maximum there may be more.
+    /// SYNs of this side; at its maximum there may be more, as below.
+    pub(super) syns: u16,
+    /// Those of them that acknowledge.
     pub(super) syn_acks: u8,
     /// Whether the options of one of them were not captured whole.
     pub(super) has_cut_syn: bool,
@@ -191,9 +194,19 @@ impl Half {
         self.trouble.as_ref().map_or_else(Tally::default, |trouble| trouble.tally)
     }
 
+    /// Segments on the wire by class.
+    pub fn classes(&self) -> Counts {
+        self.trouble.as_ref().map_or_else(Counts::default, |trouble| trouble.classes())
+    }
+
     /// What was counted of trouble that is rare.
     pub fn oddities(&self) -> Oddities {
         self.trouble.as_ref().map_or_else(Oddities::default, |trouble| trouble.oddities())
+    }
+
+    /// Packets that filled the other side's window.
+    pub fn window_full(&self) -> u32 {
+        self.trouble.as_ref().map_or(0, |trouble| trouble.window_full)
     }
 
     /// What its packets say of congestion.
@@ -317,6 +330,12 @@ impl Half {
         }
     }
 
+    /// The newest timestamp value of data, and the newest echo beside it.
+    #[inline(always)]
+    pub(super) fn last_stamp(&self) -> Option<(u32, u32)> {
+        self.is_stamped.then_some(self.newest_stamp)
+    }
+
     #[inline(always)]
     pub(super) fn remember_timestamp(
         &mut self,
@@ -328,14 +347,14 @@ impl Half {
         let occupies = segment.payload > 0 || segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN);
         // What `stamp_order` says, with one comparison where the value has grown.
         let is_older = |last| SeqNumber(echo).since(SeqNumber(last)) < 0;
-        let (step, is_older) = self.last_stamp.map_or((1, false), |last| {
+        let (step, is_older) = self.last_stamp().map_or((1, false), |last| {
             let step = SeqNumber(value).since(SeqNumber(last.0));
             (step, step < 0 || (step == 0 && is_older(last.1)))
         });
         if !occupies || is_older {
             return;
         }
-        self.last_stamp = Some((value, echo));
+        (self.newest_stamp, self.is_stamped) = ((value, echo), true);
         if let Some(echoes) = self.asides.as_mut().and_then(|asides| asides.echoes.as_mut()) {
             let is_resent = self.trouble.as_deref().is_some_and(|trouble| trouble.resends(segment.time_ns));
             echoes.answer(echo, segment.time_ns, is_resent);
@@ -353,7 +372,7 @@ impl Half {
     /// has data: both the value and what it echoes only grow (RFC 7323 sections 4.1 and 4.3).
     #[inline]
     pub(super) fn stamp_order(&self, (value, echo): (u32, u32)) -> Option<Ordering> {
-        let last = self.last_stamp?;
+        let last = self.last_stamp()?;
         let steps = [(value, last.0), (echo, last.1)];
         let [by_value, by_echo] = steps.map(|(this, last)| SeqNumber(this).since(SeqNumber(last)).cmp(&0));
         Some(by_value.then(by_echo))

@@ -112,12 +112,15 @@ impl Half {
         let is_probe = is_full && payload == 1 && self.is_window_closed();
         let trouble = self.trouble_mut();
         if is_probe {
-            trouble.tally.classes.add(Class::ZeroWindowProbe, 1);
+            trouble.count_segments(Class::ZeroWindowProbe, 1);
+        } else if is_full {
+            trouble.window_full = trouble.window_full.saturating_add(1);
         }
-        let oddities = trouble.oddities_mut();
-        oddities.super_segments = oddities.super_segments.saturating_add(u32::from(packets > 1));
-        oddities.extra_segments = oddities.extra_segments.saturating_add(u64::from(packets - 1));
-        oddities.window_full = oddities.window_full.saturating_add(u32::from(is_full && !is_probe));
+        if packets > 1 {
+            let oddities = trouble.oddities_mut();
+            oddities.super_segments = oddities.super_segments.saturating_add(1);
+            oddities.extra_segments = oddities.extra_segments.saturating_add(u64::from(packets - 1));
+        }
     }
 }
 

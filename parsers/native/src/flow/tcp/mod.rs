@@ -55,6 +55,11 @@ pub use state::State;
 /// lifetimes, RFC 9293 section 3.4.1).
 const TWO_MSL_NS: i64 = 120_000_000_000;
 
+/// In [`Connection::handshake`].
+const UNSEEN: i64 = i64::MIN;
+/// In [`Connection::handshake_rtt_ns`].
+const UNTIMED: u64 = u64::MAX;
+
 /// A segment, and when it was seen.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment<'a> {
@@ -161,10 +166,10 @@ pub struct Connection {
     halves: [Half; 2],
     /// The side that sent the first SYN.
     opener: Option<Side>,
-    /// Time of the first SYN, of the SYN/ACK.
-    handshake: [Option<i64>; 2],
-    /// From SYN to the ACK that completes the handshake.
-    pub handshake_rtt_ns: Option<u64>,
+    /// Time of the first SYN, of the SYN/ACK, or [`UNSEEN`].
+    handshake: [i64; 2],
+    /// From SYN to the ACK that completes the handshake, or [`UNTIMED`].
+    handshake_rtt_ns: u64,
     handshake_done: bool,
     reset_by: Option<Side>,
     last_ns: i64,
@@ -176,8 +181,8 @@ impl Connection {
         Self {
             halves: [Half::default(), Half::default()],
             opener: None,
-            handshake: [None; 2],
-            handshake_rtt_ns: None,
+            handshake: [UNSEEN; 2],
+            handshake_rtt_ns: UNTIMED,
             handshake_done: false,
             reset_by: None,
             last_ns: i64::MIN,
@@ -236,12 +241,27 @@ impl Connection {
         self.last_ns
     }
 
+    /// From SYN to the ACK that completes the handshake.
+    pub fn handshake_rtt_ns(&self) -> Option<u64> {
+        Some(self.handshake_rtt_ns).filter(|&rtt_ns| rtt_ns != UNTIMED)
+    }
+
     /// From the SYN of `side` to its acknowledgement, which is between the place of the capture and
     /// the other side: both sides' together are the handshake's.
     pub fn syn_rtt_ns(&self, side: Side) -> Option<u64> {
-        let whole_ns = self.handshake_rtt_ns?;
-        let to_answer_ns = elapsed(self.handshake[0]?, self.handshake[1]?)?;
+        let whole_ns = self.handshake_rtt_ns()?;
+        let to_answer_ns = elapsed(self.syn_ns()?, self.syn_ack_ns()?)?;
         if self.opener? == side { Some(to_answer_ns) } else { whole_ns.checked_sub(to_answer_ns) }
+    }
+
+    /// Time of the first SYN.
+    fn syn_ns(&self) -> Option<i64> {
+        Some(self.handshake[0]).filter(|&time_ns| time_ns != UNSEEN)
+    }
+
+    /// Time of the first SYN/ACK.
+    fn syn_ack_ns(&self) -> Option<i64> {
+        Some(self.handshake[1]).filter(|&time_ns| time_ns != UNSEEN)
     }
 
     fn is_closed(&self) -> bool {
@@ -276,7 +296,7 @@ impl Connection {
             sender.note_ecn(&segment.apart());
         }
         if let Some(stamp) = segment.tcp.options.timestamp
-            && sender.last_stamp != Some(stamp)
+            && sender.last_stamp() != Some(stamp)
         {
             sender.remember_timestamp(stamp, segment, pool);
         }
@@ -328,7 +348,10 @@ impl Connection {
             half.permits_sack |= segment.tcp.options.sack.is_permitted();
             half.has_timestamps |= segment.tcp.options.timestamp.is_some();
             let answers = flags.has(TcpFlags::ACK);
-            self.handshake[usize::from(answers)].get_or_insert(segment.time_ns);
+            let first_ns = &mut self.handshake[usize::from(answers)];
+            if *first_ns == UNSEEN {
+                *first_ns = segment.time_ns;
+            }
             let opener = if answers { side.other() } else { side };
             self.opener.get_or_insert(opener);
             self.negotiate();
@@ -357,7 +380,7 @@ impl Connection {
     /// The opener's first segment that acknowledges the SYN/ACK.
     #[cold]
     fn complete_handshake(&mut self, side: Side, segment: &Segment<'_>) -> Option<u64> {
-        if self.opener != Some(side) || self.handshake[1].is_none() {
+        if self.opener != Some(side) || self.syn_ack_ns().is_none() {
             // Data or ACKs of a connection that was open already.
             self.handshake_done |= self.opener.is_none();
             return None;
@@ -368,14 +391,13 @@ impl Connection {
         }
         self.handshake_done = true;
         let once = self.halves.iter().all(|half| half.syns == 1);
-        let [syn_ns, answer_ns] = self.handshake;
-        let since = syn_ns.filter(|_| once)?;
-        self.handshake_rtt_ns = elapsed(since, segment.time_ns);
+        let since = self.syn_ns().filter(|_| once)?;
+        self.handshake_rtt_ns = elapsed(since, segment.time_ns).unwrap_or(UNTIMED);
         let us = |since: i64, until: i64| u32::try_from(until.saturating_sub(since) / 1_000).unwrap_or(0);
-        let (whole, answer_ns) = (us(since, segment.time_ns), answer_ns?);
+        let (whole, answer_ns) = (us(since, segment.time_ns), self.syn_ack_ns()?);
         self.halves[side as usize].handshake_us = (us(answer_ns, segment.time_ns), whole);
         self.halves[side.other() as usize].handshake_us = (us(since, answer_ns), whole);
-        self.handshake_rtt_ns
+        self.handshake_rtt_ns()
     }
 }
 

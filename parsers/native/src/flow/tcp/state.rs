@@ -47,13 +47,13 @@ impl Connection {
         match (self.reset_by, fins) {
             (_, 2) => State::Closed,
             (Some(by), _) => match self.opener {
-                Some(opener) if opener != by && self.handshake[1].is_none() && !data => State::Refused,
+                Some(opener) if opener != by && self.syn_ack_ns().is_none() && !data => State::Refused,
                 _ => State::Reset,
             },
             (None, 1) => State::HalfClosed,
             (None, _) if !syns => State::Midstream,
             (None, _) if self.handshake_done => State::Established,
-            (None, _) if self.handshake[1].is_some() => State::Opening,
+            (None, _) if self.syn_ack_ns().is_some() => State::Opening,
             (None, _) => State::Attempted,
         }
     }

@@ -148,7 +148,7 @@ fn test_the_stream_goes_on_across_the_wrap() {
 fn test_the_handshake_takes_from_syn_to_final_ack() {
     let mut script = Script::new();
     script.open();
-    assert_eq!(script.connection.handshake_rtt_ns, Some(20_000_000));
+    assert_eq!(script.connection.handshake_rtt_ns(), Some(20_000_000));
     assert_eq!(script.state(), State::Established);
     assert_eq!(script.connection.opener(), Some(Side::Low));
 }
@@ -160,7 +160,7 @@ fn test_a_repeated_syn_leaves_the_handshake_unknown() {
     script.flags(Side::Low, 1000, TcpFlags::SYN, 0, 0);
     script.flags(Side::High, 1010, TcpFlags::SYN | TcpFlags::ACK, 0, 1);
     script.flags(Side::Low, 1020, TcpFlags::ACK, 1, 1);
-    assert_eq!(script.connection.handshake_rtt_ns, None);
+    assert_eq!(script.connection.handshake_rtt_ns(), None);
     assert_eq!(script.state(), State::Established);
 }
 
@@ -248,4 +248,11 @@ fn test_a_window_of_acknowledgements_keeps_memory_for_one_window() {
         }
     }
     assert!(script.pool.size() <= 32);
+}
+
+/// Of a hundred thousand connections each byte is a tenth of a megabyte.
+#[test]
+fn test_a_connection_takes_little_memory() {
+    let of_trouble = (size_of::<super::trouble::Trouble>(), size_of::<super::trouble::Resent>());
+    assert_eq!((size_of::<Half>(), size_of::<Connection>(), of_trouble), (248, 536, (232, 72)));
 }

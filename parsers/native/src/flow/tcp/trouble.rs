@@ -27,14 +27,22 @@ pub struct Episode {
     pub sent: u32,
     /// Acknowledgements that moved on in it.
     pub(super) progressed: u32,
-    /// When it was over.
-    pub ended_ns: Option<i64>,
+    /// When it was over, or [`GOING_ON`].
+    ended_ns: i64,
 }
+
+/// In [`Episode::ended_ns`].
+const GOING_ON: i64 = i64::MAX;
 
 impl Episode {
     /// The one that begins while `until` is sent.
     pub fn new(until: i64, is_timeout: bool) -> Self {
-        Self { until, is_timeout, sent: 0, progressed: 0, ended_ns: None }
+        Self { until, is_timeout, sent: 0, progressed: 0, ended_ns: GOING_ON }
+    }
+
+    /// When it was over; None while it goes on.
+    pub fn ended_ns(&self) -> Option<i64> {
+        (self.ended_ns != GOING_ON).then_some(self.ended_ns)
     }
 }
 
@@ -51,6 +59,10 @@ pub struct Resent {
     pub previous_ns: i64,
     /// The round-trip time then; 0 if it is not known.
     pub rtt_ns: i64,
+    /// When an acknowledgement showed that it arrived before what it repeats, or [`NEVER`].
+    pub arrived_ns: i64,
+    /// Its bytes that the receiver said it had twice.
+    pub doubled: u32,
     /// Its timestamp value.
     pub timestamp: Option<u32>,
     /// Whether it was the first that was not acknowledged.
@@ -61,19 +73,18 @@ pub struct Resent {
     pub number: u32,
     /// Whether it was acknowledged since.
     pub is_acknowledged: bool,
-    /// When an acknowledgement showed that it arrived before what it repeats.
-    pub arrived_ns: Option<i64>,
-    /// Its bytes that the receiver said it had twice.
-    pub doubled: i64,
     /// By what it was found that it was not needed.
     pub spurious: Option<Evidence>,
 }
 
+/// In [`Resent::arrived_ns`].
+pub const NEVER: i64 = i64::MAX;
+
 /// What was counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// Segments on the wire by class.
-    pub classes: Counts,
+    /// Segments on the wire, of the classes in [`Class::RETRANSMISSIONS`].
+    retransmissions: [u32; Class::RETRANSMISSIONS.len()],
     /// Findings of all classes.
     pub findings: u32,
     /// Packets in the capture with data sent again.
@@ -97,8 +108,6 @@ pub struct Oddities {
     pub reordered_by_packets: u32,
     /// The longest that a segment came after the first that overtook it.
     pub reordered_by_ns: i64,
-    /// Packets that filled the other side's window.
-    pub window_full: u32,
     /// Packets longer than the wire carries.
     pub super_segments: u32,
     /// Packets on the wire that they stand for, beyond themselves.
@@ -107,6 +116,16 @@ pub struct Oddities {
     pub learning: Learning,
     /// Whether copies of packets had passed a router between two interfaces of the capture.
     pub is_forwarded: bool,
+}
+
+/// What most directions with trouble do not have.
+#[derive(Debug, Default)]
+struct Rarities {
+    oddities: Oddities,
+    /// Segments on the wire, of classes that are no retransmissions.
+    classes: Counts,
+    /// Findings that were not needed, and by what that was found.
+    verdicts: Vec<(u32, Evidence)>,
 }
 
 /// See the module.
@@ -121,8 +140,8 @@ pub struct Trouble {
     ambiguous: (i64, i64),
     /// Whether blocks were seen.
     pub has_sack: bool,
-    /// In a row.
-    pub duplicate_acks: u32,
+    /// In a row; at its maximum there may be more.
+    pub duplicate_acks: u16,
     /// When the last acknowledgement came.
     pub heard_ns: i64,
     /// The last one.
@@ -133,8 +152,9 @@ pub struct Trouble {
     pub has_probed: bool,
     pub(super) resent: VecDeque<Resent>,
     /// Of them, those not acknowledged yet.
-    pub(super) awaited: u32,
-    pub(super) verdicts: Vec<(u32, Evidence)>,
+    pub(super) awaited: u16,
+    /// Packets that filled the other side's window.
+    pub window_full: u32,
     /// When the segment was sent that was sent last of those sent again that arrived.
     pub delivered_ns: i64,
     /// Up to where something seemed to be missing when the last acknowledgement came, and when.
@@ -142,7 +162,7 @@ pub struct Trouble {
     after: LossEvents,
     /// What was counted.
     pub tally: Tally,
-    oddities: Option<Box<Oddities>>,
+    rarities: Option<Box<Rarities>>,
     /// Whether acknowledgements change nothing but `heard_ns`, as long as they have no SACK blocks: most
     /// come when all is repaired. Whoever changes anything else takes it back.
     pub is_over: bool,
@@ -162,12 +182,12 @@ impl Default for Trouble {
             has_probed: false,
             resent: VecDeque::new(),
             awaited: 0,
-            verdicts: Vec::new(),
+            window_full: 0,
             missed: (i64::MIN, i64::MIN),
             delivered_ns: i64::MIN,
             after: LossEvents::default(),
             tally: Tally::default(),
-            oddities: None,
+            rarities: None,
             is_over: false,
         }
     }
@@ -193,7 +213,7 @@ impl Trouble {
         if self.resent.len() == MAX_RESENT
             && let Some(oldest) = self.resent.pop_front()
         {
-            self.awaited -= u32::from(!oldest.is_acknowledged);
+            self.awaited -= u16::from(!oldest.is_acknowledged);
             if oldest.spurious.is_none() {
                 self.after.note(oldest.previous_ns, oldest.rtt_ns, oldest.segments);
             }
@@ -202,7 +222,7 @@ impl Trouble {
             // Most flows send one again, and a queue begins with room for four.
             self.resent.reserve_exact(1);
         }
-        self.awaited += u32::from(!resent.is_acknowledged);
+        self.awaited += u16::from(!resent.is_acknowledged);
         self.resent.push_back(resent);
         if let Some(evidence) = resent.spurious {
             self.record(&[Verdict { number: resent.number, segments: resent.segments, evidence }]);
@@ -211,12 +231,22 @@ impl Trouble {
 
     /// What was counted that is rare.
     pub fn oddities(&self) -> Oddities {
-        self.oddities.as_deref().copied().unwrap_or_default()
+        self.rarities.as_ref().map_or_else(Oddities::default, |rarities| rarities.oddities)
     }
 
     /// The same, to be changed.
     pub fn oddities_mut(&mut self) -> &mut Oddities {
-        self.oddities.get_or_insert_default()
+        &mut self.rarities.get_or_insert_default().oddities
+    }
+
+    /// What findings were not needed, and by what that was found.
+    pub(super) fn verdicts(&self) -> &[(u32, Evidence)] {
+        self.rarities.as_ref().map_or(&[], |rarities| &rarities.verdicts)
+    }
+
+    /// The same, to be changed.
+    pub(super) fn verdicts_mut(&mut self) -> &mut Vec<(u32, Evidence)> {
+        &mut self.rarities.get_or_insert_default().verdicts
     }
 
     /// What was lost before the capture point, which is made if there was nothing yet.
@@ -245,7 +275,7 @@ impl Trouble {
 
     /// See [`Trouble::is_over`].
     pub fn is_settled(&self) -> bool {
-        let is_repaired = self.episode.is_none_or(|episode| episode.ended_ns.is_some());
+        let is_repaired = self.episode.is_none_or(|episode| episode.ended_ns().is_some());
         let is_heard = self.duplicate_acks == 0 && self.timeouts_in_a_row == 0 && !self.has_probed;
         is_repaired && is_heard && self.awaited == 0 && self.sacked.is_empty() && self.unseen.is_none()
     }
@@ -294,14 +324,32 @@ impl Trouble {
         if let Some(episode) = &mut self.episode {
             episode.progressed = episode.progressed.saturating_add(1);
             if position >= episode.until {
-                episode.ended_ns.get_or_insert(time_ns);
+                episode.ended_ns = episode.ended_ns().unwrap_or(time_ns);
             }
+        }
+    }
+
+    /// Segments on the wire by class.
+    pub fn classes(&self) -> Counts {
+        let mut classes = self.rarities.as_ref().map_or_else(Counts::default, |rarities| rarities.classes);
+        for (class, segments) in Class::RETRANSMISSIONS.into_iter().zip(self.tally.retransmissions) {
+            classes.add(class, segments);
+        }
+        classes
+    }
+
+    /// Count `segments` of a class that are no finding.
+    pub fn count_segments(&mut self, class: Class, segments: u32) {
+        match Class::RETRANSMISSIONS.iter().zip(&mut self.tally.retransmissions).find(|(of, _)| **of == class)
+        {
+            Some((_, count)) => *count = count.saturating_add(segments),
+            None => self.rarities.get_or_insert_default().classes.add(class, segments),
         }
     }
 
     /// Count `segments` of a class; the number of the finding.
     pub fn count(&mut self, class: Class, segments: u32) -> u32 {
-        self.tally.classes.add(class, segments);
+        self.count_segments(class, segments);
         let number = self.tally.findings;
         self.tally.findings = number.saturating_add(1);
         number

@@ -169,7 +169,7 @@ impl Connection {
     fn add_losses(&self, side: Side, signs: &mut Signs) {
         let half: &Half = self.half(side);
         let tally = half.tally();
-        let before = tally.classes.of(Class::Unseen);
+        let before = half.classes().of(Class::Unseen);
         match (before >= MIN_LOSSES, tally.retransmitted_packets >= MIN_LOSSES) {
             (true, true) => signs.add(None, 1.0),
             (true, false) if tally.retransmitted_packets == 0 => signs.add(Some(side.other()), 1.0),

@@ -39,7 +39,7 @@ impl Answer {
 impl Trouble {
     /// By what finding `number` was recognised as not needed.
     pub fn verdict(&self, number: u32) -> Option<Evidence> {
-        self.verdicts.iter().find(|verdict| verdict.0 == number).map(|verdict| verdict.1)
+        self.verdicts().iter().find(|verdict| verdict.0 == number).map(|verdict| verdict.1)
     }
 
     /// The receiver said that it had `start..end` twice: what was sent again of it was sent for nothing,
@@ -50,19 +50,20 @@ impl Trouble {
         let mut found = Vec::new();
         for resent in self.resent.iter_mut().rev() {
             let length = resent.end - resent.start;
-            let overlap = (resent.end.min(end) - resent.start.max(start)).min(length - resent.doubled);
+            let overlap =
+                (resent.end.min(end) - resent.start.max(start)).min(length - i64::from(resent.doubled));
             if overlap <= 0 || left <= 0 {
                 continue;
             }
             left -= overlap;
-            resent.doubled += overlap;
+            // Not more than a payload.
+            resent.doubled += overlap as u32;
             // The retransmission came first, and this so soon behind it that it is rather a copy that
             // the network made (RFC 3708 section 2) than the original. No RFC says how soon; `docs/tcp.md`
             // says what an eighth of a round trip does.
-            let is_of_copy = resent.arrived_ns.is_some_and(|arrived_ns| {
-                arrived_ns < time_ns && time_ns.saturating_sub(arrived_ns) < soonest_ns / 4
-            });
-            if resent.doubled == length && resent.spurious.is_none() && !is_of_copy {
+            let is_of_copy =
+                resent.arrived_ns < time_ns && time_ns.saturating_sub(resent.arrived_ns) < soonest_ns / 4;
+            if i64::from(resent.doubled) == length && resent.spurious.is_none() && !is_of_copy {
                 found.push(resent.condemn(Evidence::DuplicateSack));
             }
         }
@@ -85,7 +86,7 @@ impl Trouble {
             let age =
                 answer.echo.zip(resent.timestamp).map(|(echo, sent)| SeqNumber(echo).since(SeqNumber(sent)));
             if age == Some(0) && (resent.is_head || answer.is_late_enough_for(resent)) {
-                resent.arrived_ns = Some(answer.time_ns);
+                resent.arrived_ns = answer.time_ns;
             }
             if resent.spurious.is_some() {
                 continue;
@@ -123,7 +124,7 @@ impl Trouble {
     /// row moves on, while nothing but the head was sent again.
     pub(super) fn judge_forward_rto(&mut self) {
         let Some(episode) = self.episode else { return };
-        let is_open = episode.is_timeout && episode.ended_ns.is_none();
+        let is_open = episode.is_timeout && episode.ended_ns().is_none();
         if !is_open || (episode.sent, episode.progressed) != (1, 1) {
             return;
         }
@@ -146,8 +147,8 @@ impl Trouble {
     pub(super) fn record(&mut self, verdicts: &[Verdict]) {
         for verdict in verdicts {
             self.tally.spurious = self.tally.spurious.saturating_add(verdict.segments);
-            if self.verdicts.len() < MAX_VERDICTS {
-                self.verdicts.push((verdict.number, verdict.evidence));
+            if self.verdicts().len() < MAX_VERDICTS {
+                self.verdicts_mut().push((verdict.number, verdict.evidence));
             }
         }
     }

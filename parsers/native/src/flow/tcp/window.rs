@@ -19,8 +19,8 @@ struct Closed {
 pub struct Windows {
     /// Of the last segment.
     last: Option<u16>,
-    /// Smallest and largest.
-    range: Option<(u16, u16)>,
+    /// Smallest and largest; mean nothing without a last one.
+    range: (u16, u16),
     closed: Option<Box<Closed>>,
 }
 
@@ -48,8 +48,8 @@ impl Windows {
         if let Some(closed) = &mut self.closed {
             closed.on_change(window, time_ns);
         }
-        let (low, high) = self.range.unwrap_or((window, window));
-        self.range = Some((low.min(window), high.max(window)));
+        let (low, high) = self.range().unwrap_or((window, window));
+        self.range = (low.min(window), high.max(window));
         self.last = Some(window);
     }
 
@@ -61,7 +61,7 @@ impl Windows {
 
     /// Smallest and largest.
     pub fn range(&self) -> Option<(u16, u16)> {
-        self.range
+        self.last.map(|_| self.range)
     }
 
     /// Packets that announce a window of 0, SYN included.
