@@ -80,7 +80,7 @@ fn as_lender(number: u32, flow: &Flow) -> Option<Lender> {
         let range = &measured.by_ack.range;
         Some((measured.sketch.percentile_ms(0.5, range)?, range.count()))
     });
-    let handshake_ms = connection.handshake_rtt_ns.map(|ns| ns as f64 / 1e6);
+    let handshake_ms = connection.handshake_rtt_ns().map(|ns| ns as f64 / 1e6);
     let medians_ms = medians.iter().flatten().map(|median| median.0);
     let rtt_ms = medians_ms.chain(handshake_ms).max_by(f64::total_cmp)?;
     let samples = medians.iter().flatten().map(|median| median.1).sum();
