@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tfrctrace.parsers._native import Problem
 
 _AGENTS: Final = (
-    "ns-2 calls the packets of every TCP agent `tcp`, Reno's as those of Vegas: `flow_id N` or `port N` tells "
-    "them apart"
+    "ns-2 calls the packets of every TCP agent `tcp`, Reno's as those of Vegas: `flow_id N` or `port N` "
+    "tells them apart"
 )
 
 CLASH: Final = "label"

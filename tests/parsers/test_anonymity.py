@@ -37,6 +37,8 @@ TOLD_AS_THEY_ARE = (
     | {"end", "rule", "clock_rate_by", "algorithm", "profile", "reports", "reason", "fate"}
     # what a user calls flows, what a program calls its variables, a simulation its agents
     | {"label", "name", "agent"}
+    # numbers of headers
+    | {"dccp"}
 )
 
 

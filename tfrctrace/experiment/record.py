@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 MAX_FLOWS: Final = 1_000
-"""Flows of a run that are measured, those with most data packets: its record has some 200 numbers of each, and
-those of all runs are in memory together."""
+"""Flows of a run that are measured, those with most data packets: its record has some 200 numbers of each,
+and those of all runs are in memory together."""
 
 _NUMBERS: Final = [column.name for column in FLOWS if column.type != "string"]
 
