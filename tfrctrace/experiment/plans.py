@@ -35,12 +35,15 @@ _NUMERIC: Final = {column.name for column in FLOWS if column.type != "string"}
 def quantity_of(table: Table, called: str) -> Quantity:
     """Return what a `[[quantity]]` says; `called` is how an error calls it."""
     refuse_unknown(
-        table, {"name", "metric", "column", "group", "over", "flows", "timescale"}, f"`[[quantity]]` {called}"
+        table,
+        {"name", "metric", "column", "replay", "group", "over", "flows", "timescale"},
+        f"`[[quantity]]` {called}",
     )
     metric = text(table["metric"], "metric") if "metric" in table else None
     column = text(table["column"], "column") if "column" in table else None
-    if (metric is None) == (column is None):
-        raise UsageError(f"{called} needs either a `metric` or a `column`")
+    replay = text(table["replay"], "replay") if "replay" in table else None
+    if sum(one is not None for one in (metric, column, replay)) != 1:
+        raise UsageError(f"{called} needs either a `metric` or a `column`, or a `replay`")
     if metric is not None:
         one_of(metric, BY_NAME, "metric")
     if column is not None and column not in _NUMERIC:
@@ -53,9 +56,10 @@ def quantity_of(table: Table, called: str) -> Quantity:
     if (metric == "cov") != (timescale_s is not None):
         raise UsageError(f"{called}: `cov`, and nothing else, needs a `timescale`, such as `1s`")
     quantity = Quantity(
-        name=file_name(table.get("name", metric or column), f"name of {called}"),
+        name=file_name(table.get("name", metric or column or replay), f"name of {called}"),
         metric=metric,
         column=column,
+        replay=replay,
         group=text(table["group"], "group") if "group" in table else None,
         over=text(table["over"], "over") if "over" in table else None,
         flows=cast("Reduction", one_of(table.get("flows", "mean"), get_args(Reduction), "flows")),

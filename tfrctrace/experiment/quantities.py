@@ -40,6 +40,8 @@ def unit_of(quantity: Quantity) -> str:
     """Return the unit of a quantity; empty for ratios and counts."""
     if quantity.over is not None:
         return ""
+    if quantity.replay is not None:
+        return "bit/s"
     return _COLUMN_UNITS[quantity.column] if quantity.column else BY_NAME[quantity.metric or ""].unit
 
 
@@ -75,9 +77,9 @@ class _Row:
 def _by_group(record: Record, quantity: Quantity) -> dict[str | None, list[_Row]]:
     """Return what the record says of a quantity, by group, in order of group and flow."""
     rows: dict[str | None, list[_Row]] = defaultdict(list)
-    if quantity.column is not None:
+    if quantity.metric is None:
         for flow in record["flows"]:
-            value = flow[quantity.column]
+            value = flow["replayed"].get(quantity.replay) if quantity.replay else flow[quantity.column]
             reason = None if value is not None else "not known of this flow"
             rows[flow["group"]].append(_Row(_finite(value), 1, flow["flow"], reason))
     else:

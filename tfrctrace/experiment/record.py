@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.durations import parse_duration_ns
 from tfrctrace.errors import InputError, TfrctraceError, TfrctraceWarning, input_problem
+from tfrctrace.experiment.replaying import mean_rates
 from tfrctrace.experiment.series import series_of, warn
 from tfrctrace.labels import CLASH, UNUSED
 from tfrctrace.measuring import UNUSED_WEIGHT, base_width_ns
@@ -116,6 +117,7 @@ def _measured(path: str, measuring: Measuring, series: Sequence[str]) -> Record:
             f"{measured.flows_beyond} flows beside the {MAX_FLOWS:,} with most data packets are left out",
             "a `filter`, `only_labelled` or more `least_packets` below `[measure]` chooses",
         )
+    replayed = mean_rates(trace, measuring.replay) if measuring.replay else {}
     chosen = max(measured.sets, key=_weight, default=None)
     number = None if chosen is None else chosen.number
     return {
@@ -127,7 +129,10 @@ def _measured(path: str, measuring: Measuring, series: Sequence[str]) -> Record:
             for one in measured.metrics
             if one.competing_set in {None, number}
         ],
-        "flows": measured.looked_at.select("group", *_NUMBERS).to_dicts(),
+        "flows": [
+            {**flow, "replayed": replayed.get(flow["flow"], {})}
+            for flow in measured.looked_at.select("group", *_NUMBERS).iter_rows(named=True)
+        ],
         "series": {name: list(series_of(trace, measured, measuring, name)) for name in series},
     }
 

@@ -11,6 +11,7 @@ from tfrctrace.errors import UsageError
 from tfrctrace.experiment.names import unknown
 from tfrctrace.experiment.pattern import parameter_names
 from tfrctrace.experiment.record import check_reading
+from tfrctrace.experiment.replaying import replaying
 from tfrctrace.experiment.runtable import table_parameters
 from tfrctrace.experiment.study import RESERVED, Measuring, RunRule
 from tfrctrace.labels import check_weights, parse_rule
@@ -19,6 +20,8 @@ from tfrctrace.parsers.tfrc import PROFILE, RTT
 from tfrctrace.tomlfile import flag, number, one_of, refuse_unknown, table_of, text, texts, whole
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tfrctrace.tomlfile import Table
 
 
@@ -66,14 +69,16 @@ def label_rules(table: Table) -> tuple[str, ...]:
 _MEASURED_TEXTS: Final = ("window", "warmup", "capacity", "step", "filter", "input_format", "layer")
 
 
-def measuring(table: Table, labels: tuple[str, ...], folder: str) -> Measuring:
-    """Return what `[measure]` says; files of layouts are relative to `folder`.
+def measuring(
+    table: Table, labels: tuple[str, ...], folder: str, parameters: Sequence[str] = ()
+) -> Measuring:
+    """Return what `[measure]` says; files of layouts are relative to `folder`, `parameters` are of the runs.
 
     Raises `UsageError` or `FilterError` for what cannot be.
     """
     refuse_unknown(
         table,
-        {*_MEASURED_TEXTS, "basis", "only_labelled", "least_packets", "dissect", "tfrc", "weight"},
+        {*_MEASURED_TEXTS, "basis", "only_labelled", "least_packets", "dissect", "tfrc", "weight", "replay"},
         "`[measure]`",
     )
     for name in ("window", "warmup", "step"):
@@ -101,6 +106,8 @@ def measuring(table: Table, labels: tuple[str, ...], folder: str) -> Measuring:
         given["tfrc"] = {
             name: text(value, name) if name in {PROFILE, RTT} else number(value, name) for name, value in told
         }
+    if "replay" in table:
+        given["replay"] = replaying(table_of(table["replay"], "`replay`"), parameters)
     found = Measuring(labels=labels, **given)
     check_reading(found)
     return found

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from tfrctrace.experiment.claims import Claim
     from tfrctrace.measuring import Basis
+    from tfrctrace.replay.tfrc import Profile
+    from tfrctrace.wlan.cell import Preset
 
 Value: TypeAlias = int | float | str
 """Of a parameter: a number if all runs have one, else a text."""
@@ -74,6 +76,20 @@ class RunRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Replaying:
+    """Rate algorithms that are replayed on the flows of runs; the options of `tfrctrace replay`."""
+
+    algorithms: tuple[str, ...]
+    profile: Profile = "rfc5348"
+    stations: tuple[str, ...] = ()
+    """Parameters of the run stand in braces, as in `{n}x11`."""
+    downloads: str = "0"
+    preset: Preset | None = None
+    where: Where = field(default_factory=dict)
+    """Runs on which they are; all if it is empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measuring:
     """How each run is read and measured; the options of `tfrctrace metrics` by the same names."""
 
@@ -92,6 +108,7 @@ class Measuring:
     layer: str | None = None
     dissect: tuple[str, ...] = ()
     tfrc: Mapping[str, float | str] = field(default_factory=dict)
+    replay: Replaying | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +117,11 @@ class Quantity:
 
     name: str
     metric: str | None = None
-    """As in the catalogue of metrics; else `column` is given."""
+    """As in the catalogue of metrics; else `column` or `replay` is given."""
     column: str | None = None
     """A column of numbers of the table of flows."""
+    replay: str | None = None
+    """An algorithm, whose mean rate it is."""
     group: str | None = None
     over: str | None = None
     """Group by whose value the one of `group` is divided."""

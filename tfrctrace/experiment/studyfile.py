@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.errors import FilterError, InputError, UsageError, input_problem
-from tfrctrace.experiment.names import refuse_twice
+from tfrctrace.experiment.names import refuse_twice, unknown
 from tfrctrace.experiment.plans import Plans, quantity_of
 from tfrctrace.experiment.settings import label_rules, measuring, run_rule
 from tfrctrace.experiment.study import Study
@@ -17,8 +17,9 @@ from tfrctrace.measuring import check_names
 from tfrctrace.tomlfile import listed, number, read_toml, refuse_unknown, table_of, text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from tfrctrace.experiment.study import Measuring, Quantity
     from tfrctrace.tomlfile import Table
 
 MAX_FILE_BYTES: Final = 1_000_000
@@ -45,9 +46,10 @@ def _study(path: str, content: Table) -> Study:
     runs = run_rule(table_of(content.get("runs", {}), "`[runs]`"), folder)
     quantities = tuple(_parts(content, "quantity", quantity_of))
     labels = label_rules(table_of(content.get("labels", {}), "`[labels]`"))
-    measure = measuring(table_of(content.get("measure", {}), "`[measure]`"), labels, folder)
+    measure = measuring(table_of(content.get("measure", {}), "`[measure]`"), labels, folder, runs.parameters)
     metrics = [quantity.metric for quantity in quantities if quantity.metric is not None]
     check_names(metrics, capacity=measure.capacity, weight=measure.weight, step=measure.step)
+    _check_replays(quantities, measure)
     plans = Plans(quantities, runs)
     return Study(
         path=path,
@@ -64,6 +66,13 @@ def _study(path: str, content: Table) -> Study:
         expectations=tuple(_parts(content, "expect", plans.expectation)),
         references=tuple(one for many in _parts(content, "reference", plans.references) for one in many),
     )
+
+
+def _check_replays(quantities: Iterable[Quantity], measure: Measuring) -> None:
+    known = measure.replay.algorithms if measure.replay else ()
+    for quantity in quantities:
+        if quantity.replay is not None and quantity.replay not in known:
+            raise unknown(f"quantity `{quantity.name}`: replayed algorithm", quantity.replay, known)
 
 
 def _parts(content: Table, kind: str, make: Callable[[Table, str], Any]) -> Iterator[Any]:

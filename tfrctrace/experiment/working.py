@@ -5,12 +5,13 @@ from __future__ import annotations
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from tfrctrace.errors import input_problem
 from tfrctrace.experiment.cache import key_of
 from tfrctrace.experiment.record import record_run
+from tfrctrace.experiment.replaying import for_run
 from tfrctrace.experiment.series import NO_SERIES
 from tfrctrace.labels import CLASH, CLASHES, UNUSED
 from tfrctrace.measuring import UNUSED_WEIGHT
@@ -98,9 +99,10 @@ def measure_runs(
     progress: Progress,
 ) -> Measured:
     """Return the record of each run; with `force` none is taken from the cache, but all are put there."""
-    tasks = [
-        Task(run, measuring, tuple(series), _key(run, measuring, series) if cache else None) for run in runs
-    ]
+    tasks = []
+    for run in runs:
+        own = replace(measuring, replay=for_run(measuring.replay, run.parameters))
+        tasks.append(Task(run, own, tuple(series), _key(run, own, series) if cache else None))
     records: dict[int, Record] = {}
     if cache is not None and not force:
         for place, task in enumerate(tasks):

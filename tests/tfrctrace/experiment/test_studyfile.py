@@ -44,6 +44,7 @@ def test_the_study_that_the_documentation_shows_can_be_read(study):
     assert found.title == "TFRC beside TCP"
     assert found.runs.scenario == ("queue", "flows")
     assert found.measure.labels == ("tfrc=transport tfrc", "tcp=transport tcp")
+    assert found.measure.replay.stations == ("{flows}x11",)
     assert [quantity.name for quantity in found.quantities] == ["rate", "rtt", "tcp_over_tfrc", "fairness"]
     assert found.figures[0].where == {"flows": (2, 4, 8)}
     assert [reference.where["flows"] for reference in found.references] == [(2,), (4,), (8,)]
@@ -131,6 +132,8 @@ def test_a_profile_and_a_round_trip_time_of_tfrc_are_texts(study):
         (SMALL + "[measure]\nweight = { tcp = 0 }", "the weight of `tcp` is not above 0"),
         (SMALL + "[[quantity]]\nmetric = 'link_utilisation'", "needs a `capacity`"),
         (SMALL + "[[quantity]]\nmetric = 'jain_weighted'", "needs a `weight`"),
+        (SMALL + "[[quantity]]\nreplay = 'tfrc'", "replayed algorithm: there is no `tfrc`"),
+        (SMALL + "[measure.replay]\nalgorithms = ['mtfrc']", "say who shares the medium"),
         (SMALL + "[measure]\nleast_packets = 0", "`least_packets` is not 1 or more"),
         (SMALL + "[measure]\nfilter = 'tcp and and'", "can't parse filter expression"),
         (SMALL + "[measure]\ninput_format = 'poem'", "poem"),

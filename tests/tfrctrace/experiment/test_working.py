@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
+from tfrctrace.errors import UsageError
 from tfrctrace.experiment.record import record_run
 from tfrctrace.experiment.runs import Run
 from tfrctrace.experiment.study import Measuring
@@ -63,6 +66,51 @@ def test_a_run_with_more_curves_than_a_figure_shows_says_which_are_kept(monkeypa
     assert len(groups) == len(set(groups))
     (problem,) = [one for one in record["problems"] if one["kind"] == "curves"]
     assert "kept of the 1 flows of each label with most data packets" in problem["message"]
+
+
+def test_algorithms_are_replayed_on_the_runs_that_are_meant():
+    from tfrctrace.experiment.replaying import for_run, replaying
+
+    zhang = Path(__file__).parents[3] / "sample_traces" / "studies" / "zhang" / "traces"
+    plan = replaying(
+        {
+            "algorithms": ["tfrc", "mtfrc"],
+            "profile": "ns2",
+            "stations": ["{setting}x11"],
+            "downloads": "{setting}",
+            "preset": "paper",
+            "where": {"scenario": "updown"},
+        },
+        ("scenario", "setting"),
+    )
+    assert for_run(plan, {"scenario": "up", "setting": 4}) is None
+    own = for_run(plan, {"scenario": "updown", "setting": 1})
+    assert (own.stations, own.downloads) == (("1x11",), "1")
+    record = record_run(str(zhang / "updown-1.tr.xz"), "run", Measuring(replay=own), [])
+    by_port = {flow["src_port"]: flow["replayed"] for flow in record["flows"]}
+    # docs/replay.md, kbit/s: one upload (port 10) and one download (port 40)
+    assert [round(by_port[port][name] / 1e3) for port in (10, 40) for name in ("tfrc", "mtfrc")] == [
+        pytest.approx(known, rel=0.02) for known in (2296, 2248, 2986, 2725)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"algorithms": ["mtfrc"]}, "`stations` say who shares the medium"),
+        ({"algorithms": ["tfrc"], "stations": ["11"]}, "`stations` say who shares the medium"),
+        ({"algorithms": ["mtfrc"], "stations": ["{n}x11"]}, "there is no `n`"),
+        ({"algorithms": ["nothing"]}, "nothing"),
+        ({"profile": "mine"}, "profile"),
+        ({"where": {"n": 1}}, "there is no `n`"),
+        ({"speed": 1}, "speed"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused_before_the_first_run(table, words):
+    from tfrctrace.experiment.replaying import replaying
+
+    with pytest.raises(UsageError, match=words):
+        replaying(table, ("setting",))
 
 
 def test_two_labels_for_one_flow_are_told_once_for_all_runs():
