@@ -155,7 +155,7 @@ impl Delivery {
 
     /// Whether any packet was counted.
     pub fn is_counted(&self) -> bool {
-        self.sent + self.received > 0
+        self.sent > 0 || self.received > 0
     }
 
     /// Count a drop that the trace shows.
@@ -255,11 +255,12 @@ impl Delivery {
 
 /// The upper edge of the bin that holds the sample of nearest rank.
 fn histogram_percentile_ms(bins: &[(i64, u64)], share: f64) -> Option<f64> {
-    let count: u64 = bins.iter().map(|bin| bin.1).sum();
-    let rank = ((share * count as f64).ceil() as u64).max(1);
+    // A document may say any number, of many bins.
+    let count: u128 = bins.iter().map(|bin| u128::from(bin.1)).sum();
+    let rank = ((share * count as f64).ceil() as u128).max(1);
     let mut seen = 0;
     for &(edge_ns, n) in bins {
-        seen += n;
+        seen += u128::from(n);
         if seen >= rank {
             return Some(edge_ns as f64 / 1e6);
         }
@@ -331,7 +332,10 @@ mod tests {
             (delivery.sent, delivery.received, delivery.lost, delivery.dropped),
             (MOST, 2, MOST, MOST)
         );
-        assert_eq!(delivery.drops[0].count, MOST);
+        assert_eq!((delivery.drops[0].count, delivery.is_counted()), (MOST, true));
+        let bins = [(1_000_000, 1), (2_000_000, MOST), (3_000_000, MOST)];
+        assert_eq!(histogram_percentile_ms(&bins, 0.25), Some(2.0));
+        assert_eq!(histogram_percentile_ms(&bins, 0.75), Some(3.0));
     }
 
     #[test]

@@ -105,6 +105,9 @@ impl Direction {
     }
 }
 
+/// What totals can come to: no number of packets that are counted one by one reaches as much again.
+const MOST_TOLD: u64 = u64::MAX / 2;
+
 /// In [`Flow`]: no packet shows its codepoint.
 const NO_DSCP: u8 = u8::MAX;
 
@@ -386,8 +389,10 @@ impl Flow {
             direction.start_ns = direction.start_ns.min(start_ns);
             direction.end_ns = direction.end_ns.max(end_ns);
         }
-        direction.packets = direction.packets.saturating_add(totals.sent.0);
-        direction.wire_bytes = direction.wire_bytes.saturating_add(totals.sent.1);
+        // A document may say any number; packets of another source may follow.
+        let sum = |known: u64, told: u64| known.saturating_add(told).min(MOST_TOLD);
+        direction.packets = sum(direction.packets, totals.sent.0);
+        direction.wire_bytes = sum(direction.wire_bytes, totals.sent.1);
         // Totals do not tell payload from headers.
         let packets = u32::try_from(totals.sent.0).unwrap_or(u32::MAX);
         direction.cut_packets = direction.cut_packets.saturating_add(packets);
@@ -570,4 +575,20 @@ impl Flow {
 /// The name of a direction, given the side that opened the flow.
 pub fn direction_name(side: Side, forward: Side) -> &'static str {
     if side == forward { "fwd" } else { "rev" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_packets_may_follow_totals_of_any_size() {
+        let side = Side::Low;
+        let mut flow = Flow::new(FlowKey::default(), side, 0);
+        let totals = FlowTotals { sent: (u64::MAX, u64::MAX), ..FlowTotals::default() };
+        flow.on_totals(side, &totals);
+        flow.on_totals(side, &totals);
+        flow.directions[side as usize].count(0, 60, Some(0));
+        assert_eq!(flow.direction(side).packets, MOST_TOLD + 1);
+    }
 }
