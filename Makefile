@@ -50,7 +50,7 @@ lint: $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks/run.py docs/generate.py sample_traces/make.py tests/data/witness.py
-	$(BIN)/mypy tests/corpus/matrix.py tests/corpus/make.py tests/corpus/ns2.py tests/corpus/ns3.py tests/corpus/relay.py tests/corpus/peer.py
+	$(BIN)/mypy tests/corpus/matrix.py tests/corpus/make.py tests/corpus/holdout.py tests/corpus/ns2.py tests/corpus/ns3.py tests/corpus/relay.py tests/corpus/peer.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	cargo fmt --check
 	cargo clippy --locked --all-targets --features python -- -D warnings
