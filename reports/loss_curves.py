@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 MOST_POINTS: Final = 1000
 """Of one curve: it only rises, so that what is between two of its points is between their counts."""
 
+_ABBREVIATIONS: Final = frozenset({"sack", "rto", "syn", "fin"})
+
 
 def loss_figure(trace: DrawnTrace, course: pl.DataFrame) -> Figure | None:
     """Return the figure of a trace; None if nothing was sent again, late or doubled.
@@ -50,9 +52,13 @@ def _curves(trace: DrawnTrace, course: pl.DataFrame) -> Iterator[Curve]:
     )
     named = totals.filter(pl.col("class") != OTHERS)
     for style, (name, total) in enumerate(named.select("class", "count").iter_rows(), start=1):
-        yield _curve(trace, f"{name.replace('_', ' ')}: {format_count(total)}", style, course, name)
+        yield _curve(trace, f"{_in_words(name)}: {format_count(total)}", style, course, name)
     for total in totals.filter(pl.col("class") == OTHERS)["count"].to_list():
         yield _curve(trace, f"all others: {format_count(total)}", OTHER, course, OTHERS)
+
+
+def _in_words(name: str) -> str:
+    return " ".join(word.upper() if word in _ABBREVIATIONS else word for word in name.split("_"))
 
 
 def _curve(trace: DrawnTrace, label: str, style: int, course: pl.DataFrame, name: str) -> Curve:
