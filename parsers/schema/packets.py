@@ -86,7 +86,8 @@ PACKETS: Final = (
         "what else a DCCP header says, and its options, as `name=value` with the numbers of the wire "
         "(times in 10 µs). `timestamp_echo` is `TIMESTAMP+ELAPSED`, `ack_vector_0` and `_1` (by the nonce) "
         "count `R`eceived, `M`arked and `N`ot received from the acknowledged packet down, `loss_intervals` "
-        "are `SKIP:LOSSLESS+LOSS/DATA/NONCE`, a feature is `change_l_FEATURE=VALUES`",
+        "are `SKIP:LOSSLESS+LOSS/DATA/NONCE`, a feature is `change_l_FEATURE=VALUES`; of very many options "
+        "the rest is `...`",
         "not DCCP",
     ),
     Column("flow_id", "uint32", "", "the simulator's own flow id", "the trace has none"),

@@ -8,8 +8,13 @@ use crate::dccp::Header;
 /// States of an Ack Vector (RFC 4340 section 11.4): received, marked, reserved, not received.
 const STATES: [char; 4] = ['R', 'M', '?', 'N'];
 
+/// Characters of a line after which no further option is told: real ones have a tenth, and one packet of
+/// options of a byte each would have ten thousand.
+const LONG_ENOUGH: usize = 1000;
+
 /// What is not in other columns, and the options in their order: `name=value` with a space between them,
-/// values as they are on the wire. As long as a few times the options, which have at most 1000 bytes.
+/// values as they are on the wire. Of a line of [`LONG_ENOUGH`] characters the rest is `...`; the option
+/// that reaches them is whole, and has at most four characters for each of its 255 bytes.
 pub fn notation(header: &Header, behind: &[u8]) -> String {
     let mut line = String::new();
     if header.is_short {
@@ -26,6 +31,10 @@ pub fn notation(header: &Header, behind: &[u8]) -> String {
         }
     }
     for option in options(behind) {
+        if line.len() >= LONG_ENOUGH {
+            say(&mut line, "...");
+            break;
+        }
         add(&mut line, option);
     }
     line
@@ -134,11 +143,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn test_a_long_line_ends_with_dots() {
+        let line = notation(&ACK, &[2; 1008]);
+        assert!(
+            line.ends_with(" slow_receiver ...") && (LONG_ENOUGH..LONG_ENOUGH + 20).contains(&line.len())
+        );
+    }
+
     proptest! {
         #[test]
         fn test_any_options_make_a_line_of_bounded_length(bytes in proptest::collection::vec(any::<u8>(), 0..1020)) {
             let line = notation(&ACK, &bytes);
             prop_assert!(line.len() <= 32 * bytes.len() && !line.contains('\n'));
+            prop_assert!(line.len() < 3 * LONG_ENOUGH);
         }
     }
 }
