@@ -33,6 +33,9 @@ MAX_ENTRY_BYTES: Final = 10**9
 
 _DIGEST_CHARACTERS: Final = 64
 
+_NOT_IN_RECORDS: Final = frozenset({"reports", "commands", "native", "__pycache__"})
+"""Folders of the program that have nothing to do with what is measured."""
+
 
 def default_folder() -> str:
     """Return where entries are kept: `$XDG_CACHE_HOME/tfrctrace`, or `~/.cache/tfrctrace`."""
@@ -84,15 +87,20 @@ def _program() -> str:
     """Return what tells this program from another version, or from another build of the same."""
     import tfrctrace
 
-    root = Path(tfrctrace.__file__).parent
-    files = sorted(
-        entry
-        for room in (root, *map(root.joinpath, ("parsers", "metrics", "experiment", "gate")))
-        for entry in room.iterdir()
-        if entry.is_file()
-    )
-    stats = [(entry.name, entry.stat().st_size, entry.stat().st_mtime_ns) for entry in files]
+    stats = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in program_files()]
     return hashlib.sha256(repr((tfrctrace.__version__, stats)).encode()).hexdigest()
+
+
+def program_files() -> list[Path]:
+    """Return the files of this program on which a record may depend: all but what shows it."""
+    import tfrctrace
+
+    files: list[Path] = []
+    # rooms may be links into a checkout
+    for folder, folders, names in os.walk(Path(tfrctrace.__file__).parent, followlinks=True):
+        folders[:] = set(folders) - _NOT_IN_RECORDS
+        files += (Path(folder, name) for name in names)
+    return sorted(files)
 
 
 class Cache:

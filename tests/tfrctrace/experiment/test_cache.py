@@ -6,11 +6,12 @@ import gzip
 import hashlib
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import tfrctrace
-from tfrctrace.experiment.cache import Cache, default_folder, key_of
+from tfrctrace.experiment.cache import Cache, default_folder, key_of, program_files
 from tfrctrace.experiment.runs import Run
 from tfrctrace.experiment.study import Measuring
 
@@ -124,6 +125,21 @@ def test_a_key_changes_with_what_measures_a_run(tmp_path, monkeypatch):
         (package / room / "new.py").write_text("")
         keys.append(key_of(run, Measuring(), []))
     assert len(set(keys)) == 5
+
+
+def test_a_record_depends_on_all_that_reads_replays_and_measures():
+    root = Path(tfrctrace.__file__).parent
+    files = {str(file.relative_to(root)) for file in program_files()}
+    for name in (
+        "trace.py",
+        "parsers/schema/flows.py",
+        "replay/tcp/timer.py",
+        "wlan/cell.py",
+        "metrics/ways.py",
+    ):
+        assert name in files
+    assert any(name.startswith("parsers/_native.") and name.endswith(".so") for name in files)
+    assert not any(name.startswith(("reports/", "parsers/native/")) for name in files)
 
 
 def test_an_entry_too_deep_for_python_counts_as_not_there(tmp_path, entry):
