@@ -64,11 +64,11 @@ _LOG_FROM: Final = 20.0
 _ROOM: Final = 0.08
 """Share of an axis above and below the values, if it does not begin with 0."""
 
-_SHARES_END: Final = 1.05
-"""A curve that lies at 1 is not cut in half."""
-
 _LEAST_ROOM: Final = 3.0
 """The same in the unit of the figure: noise of a decibel must not fill it."""
+
+_SHARES_END: Final = 1.05
+"""A curve that lies at 1 is not cut in half."""
 
 _MOST_DIVIDED: Final = 1e4
 """Ratio of the ends of a logarithmic axis up to which decades are divided."""

@@ -79,7 +79,7 @@ class DrawnTrace:
             unit=unit,
             value_label=value_label,
             curves=tuple(curves),
-            lasted_s=max(self.lasted_s, *(curve.x[-1] for curve in curves)),
+            lasted_s=max([self.lasted_s, *(curve.x[-1] for curve in curves if curve.x)]),
             linked=self.linked,
         )
 

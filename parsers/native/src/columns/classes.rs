@@ -102,8 +102,7 @@ fn path(rows: &[FlowRow<'_>], columns: &mut Columns) {
     columns.u64("network_duplicates", rows.iter().map(doubled));
     // What shows a packet at both ends of its way shows it again on purpose.
     let copies = |row: &FlowRow<'_>| {
-        let shows_both_ends = row.flow.deliveries.is_some() && !row.flow.is_numbered();
-        let is_known = row.half.is_some() || row.analysis.pairing.is_some() || !shows_both_ends;
+        let is_known = row.half.is_some() || row.analysis.pairing.is_some() || !row.flow.shows_both_ends();
         is_known.then_some(u64::from(row.flow.rarities(row.side).copies))
     };
     columns.u64("capture_duplicates", rows.iter().map(copies));
