@@ -47,7 +47,7 @@ fn node_layers() -> Vec<&'static str> {
 /// The parameters that `tfrc` may name.
 #[pyfunction]
 fn tfrc_parameters() -> Vec<&'static str> {
-    Parameters::NAMES.to_vec()
+    Parameters::names().collect()
 }
 
 /// Whether `tfrc` may have this.

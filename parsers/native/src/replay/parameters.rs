@@ -55,7 +55,7 @@ impl Profile {
     /// The parameters that [`ends`] may be given for it.
     pub fn parameters(self) -> Vec<&'static str> {
         match self {
-            Self::Ns2 => ns2::Parameters::NAMES.to_vec(),
+            Self::Ns2 => ns2::Parameters::names().collect(),
             _ => RFC_PARAMETERS.to_vec(),
         }
     }
@@ -203,7 +203,7 @@ pub fn ends(
 fn ns2_rules(parameters: &[(String, Value)]) -> Result<Rules, Refusal> {
     let mut chosen = ns2::Parameters::default();
     for (name, value) in parameters {
-        if !ns2::Parameters::NAMES.contains(&name.as_str()) {
+        if !ns2::Parameters::names().any(|known| known == name) {
             return Err(Refusal::Name(name.clone()));
         }
         let Value::Number(value) = value else { return Err(Refusal::Value(name.clone())) };

@@ -118,8 +118,8 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// What [`Parameters::set`] may name.
-    pub const NAMES: [&'static str; 29] = [
+    /// Those that the sender obeys.
+    pub const OF_SENDER: [&'static str; 18] = [
         "df",
         "tcp_tick",
         "minrto",
@@ -138,20 +138,9 @@ impl Parameters {
         "voip_max_pkt_rate",
         "fsize",
         "headersize",
-        "num_pkts",
-        "num_feedback",
-        "precise_loss",
-        "adjust_history_after_ss",
-        "algo",
-        "num_samples",
-        "smooth",
-        "discount",
-        "min_discount_ratio",
-        "history",
-        "minlc",
     ];
 
-    /// Those of them that the sink obeys.
+    /// Those that the sink obeys.
     pub const OF_SINK: [&'static str; 11] = [
         "num_pkts",
         "num_feedback",
@@ -165,6 +154,11 @@ impl Parameters {
         "history",
         "minlc",
     ];
+
+    /// What [`Parameters::set`] may name.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Self::OF_SENDER.into_iter().chain(Self::OF_SINK)
+    }
 
     /// Set one by its name; whether there is one that may have this value.
     pub fn set(&mut self, name: &str, value: f64) -> bool {
@@ -239,13 +233,14 @@ mod tests {
     #[test]
     fn test_parameters_are_set_by_name_and_within_their_range() {
         let mut parameters = Parameters::default();
-        for name in Parameters::NAMES {
+        for name in Parameters::names() {
             assert!(parameters.set(name, 1.0) || name == "df", "{name}");
             assert!(!parameters.set(name, f64::NAN) && !parameters.set(name, -1.0), "{name}");
             assert!(!parameters.set(name, f64::INFINITY), "{name}");
         }
         assert!(parameters.set("df", 0.9) && !parameters.set("rtt", 0.9) && !parameters.set("ca", 0.5));
         assert!(!parameters.set("algo", 5.0) && !parameters.set("num_pkts", 1.5));
-        assert!(Parameters::OF_SINK.iter().all(|name| Parameters::NAMES.contains(name)));
+        let names: std::collections::HashSet<_> = Parameters::names().collect();
+        assert_eq!(names.len(), Parameters::OF_SENDER.len() + Parameters::OF_SINK.len());
     }
 }
