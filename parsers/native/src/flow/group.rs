@@ -144,20 +144,23 @@ impl Group {
         self.full.len() + usize::from(self.filling.has_room())
     }
 
-    /// Give the packets that wait to their flows.
+    /// Give the packets that wait to their flows: to one flow after the other, so that the nearest cache holds
+    /// its state for all its packets.
     pub fn settle(&mut self) {
+        let Self { flows, pool, full, filling, sacks } = self;
         // Nothing is collected while packets are set aside, so nobody asks what they were.
         let mut outcome = Outcome::default();
-        let mut sacks = self.sacks.as_slice();
-        for buffer in self.full.iter_mut().chain([&mut self.filling]) {
-            for packet in &buffer.packets {
-                let (sack, rest) = sacks.split_at_checked(packet.sack_blocks()).unwrap_or_default();
-                sacks = rest;
-                if let Some(flow) = self.flows.get_mut(packet.place()) {
-                    let time_ns = buffer.since_ns.wrapping_add(packet.later_ns.into());
-                    flow.on_waiting(packet, time_ns, sack, &mut self.pool, &mut outcome);
-                }
+        for turn in turns(full, filling) {
+            let buffer = full.get(turn.buffer as usize).unwrap_or(filling);
+            let Some(packet) = buffer.packets.get(usize::from(turn.at)) else { continue };
+            let from = turn.sack as usize;
+            let sack = sacks.get(from..from + packet.sack_blocks()).unwrap_or_default();
+            if let Some(flow) = flows.get_mut(packet.place()) {
+                let time_ns = buffer.since_ns.wrapping_add(packet.later_ns.into());
+                flow.on_waiting(packet, time_ns, sack, pool, &mut outcome);
             }
+        }
+        for buffer in full.iter_mut().chain([filling]) {
             buffer.packets.clear();
         }
         self.sacks = Vec::new();
@@ -171,6 +174,46 @@ impl Group {
             spare.push(filling);
         }
     }
+}
+
+/// A packet that waits.
+#[derive(Clone, Copy, Default)]
+struct Turn {
+    /// The number of its buffer.
+    buffer: u32,
+    /// Where its SACK blocks begin.
+    sack: u32,
+    /// Its place in the buffer.
+    at: u16,
+}
+
+/// The packets of these buffers, those of one flow together and in their order.
+fn turns(full: &[Buffer], filling: &Buffer) -> Vec<Turn> {
+    let buffers = || full.iter().chain([filling]);
+    // A counting sort: how many each flow has, where its first one goes, and then all in their order.
+    let mut next = [0_u32; FLOWS];
+    let mut count = 0;
+    for packet in buffers().flat_map(|buffer| &buffer.packets) {
+        next[packet.place()] += 1;
+        count += 1;
+    }
+    let mut before = 0;
+    for place in &mut next {
+        before += std::mem::replace(place, before);
+    }
+    let mut turns = vec![Turn::default(); count];
+    let mut sack = 0;
+    for (number, buffer) in buffers().enumerate() {
+        for (at, packet) in buffer.packets.iter().enumerate() {
+            let place = &mut next[packet.place()];
+            if let Some(turn) = turns.get_mut(*place as usize) {
+                *turn = Turn { buffer: number as u32, sack, at: at as u16 };
+            }
+            *place += 1;
+            sack += packet.sack_blocks() as u32;
+        }
+    }
+    turns
 }
 
 #[cfg(test)]

@@ -232,8 +232,8 @@ impl FlowTable {
     /// The same for the first [`LOOK_UPS`] of many packets, one after the other into `found`; how many these
     /// are.
     ///
-    /// All hashes come first, and then all entries that are probably meant: what only fetches these waits for
-    /// many of them together.
+    /// All hashes come first, then where the entries are that are probably meant, and then these: what only
+    /// fetches them waits for many of them together.
     #[inline(always)]
     pub fn find_each<'a>(
         &self,
@@ -246,7 +246,9 @@ impl FlowTable {
                 *hash = self.hasher.hash_one(Sought::Plain(segment.ends.sorted().0));
             }
         }
-        let probable = hashes.map(|hash| self.plain.iter_hash(hash).next().copied());
+        // The first that may be it, not looked at.
+        let places = hashes.map(|hash| self.plain.find(hash, |_| true));
+        let probable = places.map(Option::<&PlainFlow>::copied);
         let mut count = 0;
         for (((found, hash), probable), item) in found.iter_mut().zip(hashes).zip(probable).zip(items) {
             count += 1;
