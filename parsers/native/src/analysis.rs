@@ -307,7 +307,7 @@ impl Analysis {
     /// Whether losses on the way of the data of `side` can be seen: not where it is captured when it
     /// is sent.
     pub fn shows_arrivals(&self, flow: &Flow, side: Side) -> bool {
-        if flow.rtp.as_deref().is_some_and(|rtp| rtp.direction(side).hides_losses()) {
+        if flow.rtp().is_some_and(|rtp| rtp.direction(side).hides_losses()) {
             return false;
         }
         flow.shows_both_ends()

@@ -131,7 +131,7 @@ pub fn check_tables(analysis: Analysis) {
         assert!(batch.is_ok_and(|batch| batch.num_rows() == table.len()));
     }
     let flows = (0..analysis.flows.len() as u32).map(|number| analysis.flows.get(number));
-    let deliveries: Vec<_> = flows.filter_map(|flow| flow.deliveries.as_deref()).collect();
+    let deliveries: Vec<_> = flows.filter_map(|flow| flow.deliveries()).collect();
     // A simulator's trace shows a packet several times.
     let is_capture = analysis.sources.iter().all(|source| source.lines == 0);
     if is_capture && deliveries.is_empty() {
@@ -163,7 +163,7 @@ fn check_sums(analysis: &Analysis) {
             copies += u64::from(flow.rarities(side).copies);
             in_flows.1 += direction.wire_bytes;
             // A simulated connection is watched at one end, and its packets are counted at both.
-            let captured = flow.tcp.as_ref().filter(|_| flow.deliveries.is_none());
+            let captured = flow.tcp.as_ref().filter(|_| flow.deliveries().is_none());
             if let Some(half) = captured.map(|tcp| tcp.half(side)) {
                 assert!(half.unique_bytes + half.tally().retransmitted_bytes <= direction.payload_bytes);
             }

@@ -66,12 +66,12 @@ impl Analysis {
     /// Take over what TFRC's ends still held back, and order it by time.
     pub(super) fn finish_tfrc(&mut self) {
         for (number, flow) in (0..).zip(self.flows.iter_mut()) {
-            if let Some(ends) = flow.tfrc.as_deref_mut() {
+            if let Some(ends) = flow.others_if_any().and_then(|others| others.tfrc.as_deref_mut()) {
                 ends.finish(number, &mut self.tfrc);
             }
         }
         let flows = &self.flows;
-        let is_of_tfrc = |flow: u32, side| flows.get(flow).tfrc.as_deref().is_some_and(|of| of.has(side));
+        let is_of_tfrc = |flow: u32, side| flows.get(flow).tfrc().is_some_and(|of| of.has(side));
         self.tfrc.loss_events.kept.retain(|sample| is_of_tfrc(sample.flow, sample.side));
         self.tfrc.loss_intervals.kept.retain(|sample| is_of_tfrc(sample.flow, sample.side));
         self.drop_other_losses();
@@ -97,7 +97,7 @@ impl Analysis {
     pub(super) fn warn_of_an_empty_layer(&mut self) {
         let Some(layer) = self.options.layer else { return };
         let numbers = 0..self.flows.len() as u32;
-        let mut deliveries = numbers.filter_map(|flow| self.flows.get(flow).deliveries.as_deref());
+        let mut deliveries = numbers.filter_map(|flow| self.flows.get(flow).deliveries());
         let counted = |of: &Deliveries| [Side::Low, Side::High].iter().any(|&side| of.of(side).is_counted());
         if !deliveries.any(counted) {
             let message = format!("no packet is seen at the layer `{}`, so none is counted", layer.name());

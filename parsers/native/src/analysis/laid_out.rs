@@ -3,13 +3,13 @@
 use super::Analysis;
 use crate::asides::Asides;
 use crate::event::{Endpoints, Packet};
-use crate::flow::Found;
 use crate::flow::laid_out::Echoed;
 use crate::flow::sequences::Arrival;
 use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tfrc::RttBy;
 use crate::flow::tfrc::carried::Reported;
 use crate::flow::tfrc::findings::{Finding, Kind};
+use crate::flow::{Found, Others};
 use crate::tfrc::DataPacket;
 use crate::wire::layout::{Content, DataSaid, Layout, ReportSaid, Way};
 use crate::wire::probe::ProbeLayout;
@@ -26,7 +26,8 @@ impl Analysis {
         let head = asides.head(packet.network.head);
         let Endpoints { src_port, dst_port, .. } = packet.network.endpoints;
         let way = Way { is_from_port: src_port == port, is_to_port: dst_port == port };
-        let half = self.flows.get_mut(found.flow).laid_out.get_or_insert_default().half_mut(found.side);
+        let half =
+            self.flows.get_mut(found.flow).others_mut().laid_out.get_or_insert_default().half_mut(found.side);
         half.on_datagram(packet.network.ttl);
         match layout.read(head.bytes(), way) {
             Content::Data(said) => self.take_laid_out_data(found, packet, asides, layout, &said),
@@ -52,11 +53,14 @@ impl Analysis {
         let head = asides.head(packet.network.head);
         flow.on_datagram(found.side, packet, head, numbers, |_, numbered| counted = Some(*numbered));
         let Some(numbered) = counted else { return };
-        let half = flow.laid_out.get_or_insert_default().half_mut(found.side);
+        let Others { laid_out, tfrc, .. } = flow.others_mut();
+        let half = laid_out.get_or_insert_default().half_mut(found.side);
         let bytes = numbered.payload_bytes;
         let has_begun = said.stamp.number <= 1 || said.rtt.is_none() && layout.data.rtt.is_some();
         let carrier = || follower.carrier(numbered.bits, bytes, has_begun);
-        let Some(ends) = flow.tfrc.get_or_insert_default().carried(found.side, carrier) else { return };
+        let Some(ends) = tfrc.get_or_insert_default().carried(found.side, carrier) else {
+            return;
+        };
         let at = follower.place(packet.time_ns, packet.number);
         if said.is_impossible {
             ends.on_finding(at, Finding::of(Kind::ImpossibleValue), &mut self.tfrc);
@@ -80,11 +84,14 @@ impl Analysis {
         let vantage = self.vantage(self.flows.get(of.flow), of.side).map(|(vantage, _)| vantage);
         let follower = self.follower(of);
         let flow = self.flows.get_mut(of.flow);
-        let half = flow.laid_out.get_or_insert_default().half_mut(of.side);
+        let Others { laid_out, tfrc, .. } = flow.others_mut();
+        let half = laid_out.get_or_insert_default().half_mut(of.side);
         let echoed = half.on_report(layout, said, packet.time_ns);
         let told = half.told_rtt().map(|rtt| (rtt, RttBy::Estimate));
         let carrier = || follower.carrier(layout.data.numbers.number.bits(), 0, false);
-        let Some(ends) = flow.tfrc.get_or_insert_default().carried(of.side, carrier) else { return };
+        let Some(ends) = tfrc.get_or_insert_default().carried(of.side, carrier) else {
+            return;
+        };
         let at = follower.place(packet.time_ns, packet.number);
         let Echoed { number, sample, is_unseen, is_impossible } = echoed;
         let oddities = [

@@ -35,12 +35,12 @@ impl Analysis {
 
     /// Whether losses of `side` belong to no event for want of a round-trip time.
     fn lacks_rtt(&self, flow: &Flow, side: Side) -> bool {
-        match flow.tfrc.as_deref() {
+        match flow.tfrc() {
             Some(ends) => ends.lacks_rtt(side),
             // Datagrams with numbers are not even followed then.
             None => {
                 let is_counted = flow.delivery(side).is_some_and(|delivery| delivery.counted.is_some());
-                is_counted && flow.dccp.is_none() && self.options.rtt_s.is_none()
+                is_counted && flow.dccp().is_none() && self.options.rtt_s.is_none()
             }
         }
     }

@@ -87,7 +87,7 @@ impl Analysis {
             Meaning::Nothing => return,
         };
         let Found { flow, side } = found;
-        let followed = self.flows.get_mut(flow).tfrc.get_or_insert_default();
+        let followed = self.flows.get_mut(flow).others_mut().tfrc.get_or_insert_default();
         followed.take_simulated((flow, side), happening, packet, &self.options.tfrc, &mut self.tfrc);
     }
 }

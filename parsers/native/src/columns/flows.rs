@@ -125,8 +125,8 @@ impl<'a> FlowRow<'a> {
             6 => "tcp",
             33 => "dccp",
             PROTOCOL_TFRC => "tfrc",
-            _ if self.flow.laid_out.as_deref().is_some_and(LaidOut::has_tfrc) => "tfrc",
-            _ => match self.flow.rtp.as_deref() {
+            _ if self.flow.laid_out().is_some_and(LaidOut::has_tfrc) => "tfrc",
+            _ => match self.flow.rtp() {
                 Some(rtp) if rtp.has_media() => "rtp",
                 Some(rtp) if rtp.is_only_rtcp() => "rtcp",
                 _ => "udp",
@@ -135,7 +135,7 @@ impl<'a> FlowRow<'a> {
     }
 
     pub(super) fn dccp(&self) -> Option<&'a DccpConnection> {
-        self.flow.dccp.as_deref()
+        self.flow.dccp()
     }
 
     pub(super) fn delivery(&self) -> Option<&'a Delivery> {
@@ -152,7 +152,7 @@ impl<'a> FlowRow<'a> {
 
     /// Sequence numbers that count packets say nothing of bytes.
     pub(super) fn counts_packets(&self) -> bool {
-        self.flow.deliveries.as_ref().is_some_and(|both| both.numbering == Numbering::Packets)
+        self.flow.deliveries().is_some_and(|both| both.numbering == Numbering::Packets)
     }
 
     pub(super) fn unique_bytes(&self) -> Option<u64> {
@@ -186,8 +186,8 @@ impl<'a> FlowRow<'a> {
                 Some((&half.rtt, &half.rtt_sketch))
             }
             (None, None) => {
-                let of_rtp = || self.flow.rtp.as_deref()?.direction(self.side).rtt.as_deref();
-                let of_layout = || self.flow.laid_out.as_deref()?.half(self.side).rtt.as_deref();
+                let of_rtp = || self.flow.rtp()?.direction(self.side).rtt.as_deref();
+                let of_layout = || self.flow.laid_out()?.half(self.side).rtt.as_deref();
                 of_layout().or_else(of_rtp).map(|(rtt, sketch)| (rtt, sketch))
             }
         }
@@ -217,7 +217,7 @@ impl<'a> FlowRow<'a> {
 
     /// TFRC's ends of this direction's data.
     pub(super) fn tfrc(&self) -> Option<Summary> {
-        self.flow.tfrc.as_deref()?.summary(self.side)
+        self.flow.tfrc()?.summary(self.side)
     }
 
     pub(super) fn shows_arrivals(&self) -> bool {
@@ -266,13 +266,13 @@ impl<'a> FlowRow<'a> {
         if let Some(dccp) = self.dccp() {
             notes.extend(dccp.half(self.side).findings());
         }
-        if let Some(rtp) = self.flow.rtp.as_deref() {
+        if let Some(rtp) = self.flow.rtp() {
             notes.extend(rtp.direction(self.side).notes());
         }
-        if let Some(laid_out) = self.flow.laid_out.as_deref() {
+        if let Some(laid_out) = self.flow.laid_out() {
             notes.extend(laid_out.half(self.side).notes());
         }
-        if let Some(ends) = self.flow.tfrc.as_deref() {
+        if let Some(ends) = self.flow.tfrc() {
             notes.extend(ends.notes(self.side));
             if self.tfrc().is_some() && self.vantage().is_none() && self.shows_arrivals() {
                 notes.push("the place of the capture is not known: p leaves out losses behind it".into());
@@ -458,7 +458,7 @@ fn delivery(rows: &[FlowRow<'_>], columns: &mut Columns) {
     values("delay_variation_ms", Delivery::delay_variation_ms);
     let reasons = |row: &FlowRow<'_>| row.delivery().and_then(Delivery::drop_words);
     columns.text("drop_reasons", rows.iter().map(reasons));
-    columns.u32("flow_id", rows.iter().map(|row| row.flow.deliveries.as_ref().and_then(|both| both.flow_id)));
-    columns.text("agent", rows.iter().map(|row| row.flow.deliveries.as_ref()?.agent(row.side)));
+    columns.u32("flow_id", rows.iter().map(|row| row.flow.deliveries().and_then(|both| both.flow_id)));
+    columns.text("agent", rows.iter().map(|row| row.flow.deliveries()?.agent(row.side)));
     columns.u32("dscp", rows.iter().map(|row| row.seen(u32::from(row.flow.dscp(row.side)?))));
 }

@@ -28,7 +28,7 @@ impl RtpSourceRows {
         let mut places = Vec::new();
         for number in 0..analysis.flows.len() as u32 {
             let flow = analysis.flows.get(number);
-            let Some(rtp) = flow.rtp.as_deref() else { continue };
+            let Some(rtp) = flow.rtp() else { continue };
             for side in [flow.forward(), flow.forward().other()] {
                 let sources = rtp.direction(side).sources().len();
                 places.extend((0..sources).map(|at| (number, side, at)));
@@ -38,7 +38,7 @@ impl RtpSourceRows {
     }
 
     fn source(&self, &(flow, side, at): &(u32, Side, usize)) -> Option<&Source> {
-        self.analysis.flows.get(flow).rtp.as_deref()?.direction(side).sources().get(at)
+        self.analysis.flows.get(flow).rtp()?.direction(side).sources().get(at)
     }
 }
 
@@ -97,7 +97,7 @@ pub(super) fn feedback_columns(analysis: &Analysis, rows: &[FeedbackSample], col
     columns.f64("fraction_lost", media().map(|media| media?.fraction_lost));
     columns.i64("cumulative_lost", media().map(|media| media?.cumulative_lost));
     let seconds = |row: &FeedbackSample, media: MediaReport| {
-        let rtp = analysis.flows.get(row.flow).rtp.as_deref()?;
+        let rtp = analysis.flows.get(row.flow).rtp()?;
         let mut sources = rtp.direction(row.side).sources().iter();
         sources.find(|source| source.ssrc == media.ssrc)?.clock.seconds(media.jitter_ticks?)
     };

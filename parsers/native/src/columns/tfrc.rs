@@ -31,7 +31,7 @@ pub(super) fn flow_columns(rows: &[FlowRow<'_>], columns: &mut Columns) {
         None => classes::loss_event_rate(row),
     };
     columns.f64("loss_event_rate", rows.iter().map(rate));
-    let reports = |row: &FlowRow<'_>| match (row.tfrc(), row.flow.rtp.as_deref()) {
+    let reports = |row: &FlowRow<'_>| match (row.tfrc(), row.flow.rtp()) {
         (_, Some(rtp)) if rtp.direction(row.side).has_media() => Some(rtp.direction(row.side).reports()),
         (ends, _) => ends.map(|ends| ends.feedback_packets),
     };

@@ -123,10 +123,16 @@ pub struct Flow {
     /// Index of the source it was first seen in.
     pub source: u32,
     directions: [Direction; 2],
-    /// None while all of them are 0.
-    rarities: Option<Box<[Rarities; 2]>>,
     /// The connection, if it is TCP.
     pub tcp: Option<Box<Connection>>,
+    /// None unless it has any of it.
+    others: Option<Box<Others>>,
+}
+
+/// What most flows do not have: TCP in a capture, which comes in the greatest numbers.
+#[derive(Debug, Default)]
+pub struct Others {
+    rarities: [Rarities; 2],
     /// The connection, if it is DCCP.
     pub dccp: Option<Box<dccp::Connection>>,
     /// TFRC's ends, if a simulator shows both.
@@ -151,20 +157,49 @@ impl Flow {
             dscp: [0; 2],
             source,
             directions: [Direction::UNSEEN; 2],
-            rarities: None,
             tcp: is_tcp.then(Box::default),
-            dccp: None,
-            tfrc: None,
-            rtp: None,
-            laid_out: None,
-            deliveries: None,
-            probing: None,
+            others: None,
         }
+    }
+
+    /// What most flows do not have, which is made if there is none yet.
+    pub fn others_mut(&mut self) -> &mut Others {
+        self.others.get_or_insert_default()
+    }
+
+    /// The same, if there is any.
+    pub fn others_if_any(&mut self) -> Option<&mut Others> {
+        self.others.as_deref_mut()
+    }
+
+    /// The connection, if it is DCCP.
+    pub fn dccp(&self) -> Option<&dccp::Connection> {
+        self.others.as_ref()?.dccp.as_deref()
+    }
+
+    /// TFRC's ends, if a simulator shows both.
+    pub fn tfrc(&self) -> Option<&TfrcFlow> {
+        self.others.as_ref()?.tfrc.as_deref()
+    }
+
+    /// RTP and RTCP, if any datagram may be that.
+    pub fn rtp(&self) -> Option<&RtpFlow> {
+        self.others.as_ref()?.rtp.as_deref()
+    }
+
+    /// TFRC by a layout of the user's.
+    pub fn laid_out(&self) -> Option<&LaidOut> {
+        self.others.as_ref()?.laid_out.as_deref()
+    }
+
+    /// What became of its packets, if the trace shows both ends.
+    pub fn deliveries(&self) -> Option<&Deliveries> {
+        self.others.as_ref()?.deliveries.as_deref()
     }
 
     /// The side that opened the conversation: it sent the SYN, else the first packet seen.
     pub fn forward(&self) -> Side {
-        let opener = match (&self.tcp, &self.dccp) {
+        let opener = match (&self.tcp, self.dccp()) {
             (Some(tcp), _) => tcp.opener(),
             (None, Some(dccp)) => dccp.opener(),
             (None, None) => None,
@@ -175,7 +210,7 @@ impl Flow {
     /// Where the data of `side` were captured, and how sure that is, from 0 to 1. None if nothing
     /// tells.
     pub fn vantage(&self, side: Side) -> Option<(Vantage, f64)> {
-        match (&self.tcp, &self.dccp, &self.laid_out) {
+        match (&self.tcp, self.dccp(), self.laid_out()) {
             (Some(tcp), _, _) => tcp.vantage(side),
             (None, Some(dccp), _) => dccp.vantage(side),
             (None, None, Some(laid_out)) => laid_out.vantage(side),
@@ -185,7 +220,7 @@ impl Flow {
 
     /// Whether it matters where it was captured.
     pub fn has_vantage(&self) -> bool {
-        self.tcp.is_some() || self.dccp.is_some() || self.laid_out.is_some()
+        self.tcp.is_some() || self.dccp().is_some() || self.laid_out().is_some()
     }
 
     /// The differentiated services codepoint of the first packet of `side` that has another than 0, else 0.
@@ -212,11 +247,11 @@ impl Flow {
 
     /// What is rare of what `side` sent.
     pub fn rarities(&self, side: Side) -> Rarities {
-        self.rarities.as_ref().map_or_else(Rarities::default, |rarities| rarities[side as usize])
+        self.others.as_ref().map_or_else(Rarities::default, |others| others.rarities[side as usize])
     }
 
     fn rarities_mut(&mut self, side: Side) -> &mut Rarities {
-        &mut self.rarities.get_or_insert_default()[side as usize]
+        &mut self.others_mut().rarities[side as usize]
     }
 
     /// Take in a packet from `side` and say in `outcome`, which must be clear, what it was.
@@ -281,10 +316,10 @@ impl Flow {
         forced: Option<ProbeLayout>,
         mut follow: impl FnMut(&mut Option<Box<TfrcFlow>>, &Numbered),
     ) {
-        if self.rtp.as_ref().is_some_and(|rtp| rtp.has_media()) {
+        if self.rtp().is_some_and(RtpFlow::has_media) {
             return;
         }
-        let Self { probing, tfrc, .. } = self;
+        let Others { probing, tfrc, .. } = self.others_mut();
         let mut follow = |numbered: &Numbered| follow(tfrc, numbered);
         probing.get_or_insert_default()[side as usize].take(packet, head, forced, &mut follow);
     }
@@ -300,7 +335,7 @@ impl Flow {
         outcome: &mut Outcome,
     ) {
         if let Some((header, options)) = packet.network.head.and_then(|aside| asides.dccp(aside)) {
-            let connection = self.dccp.get_or_insert_default();
+            let connection = self.others_mut().dccp.get_or_insert_default();
             outcome.ack_rtt_ns = connection.on_packet(side, packet, header, options, pool);
         }
     }
@@ -315,34 +350,35 @@ impl Flow {
         assumed: Assumed,
         samples: &mut TfrcSamples,
     ) -> Option<f64> {
-        let connection = self.dccp.as_deref_mut()?;
-        connection.follow_tfrc(place, packet, header, assumed, &mut self.tfrc, samples)
+        let Others { dccp, tfrc, .. } = self.others_if_any()?;
+        dccp.as_deref_mut()?.follow_tfrc(place, packet, header, assumed, tfrc, samples)
     }
 
     /// Conclude what numbers say. To be called once, after the last packet.
     pub fn finish(&mut self) {
         // Where another source has shown both ends, that is better than numbers.
-        if let Some(connection) = self.dccp.as_ref().filter(|_| self.deliveries.is_none()) {
+        if let Some(connection) = self.dccp().filter(|_| self.deliveries().is_none()) {
             let deliveries = [Side::Low, Side::High].map(|side| (side, connection.half(side).delivery()));
             for (side, delivery) in deliveries {
                 *self.deliveries_mut().of_mut(side) = delivery.unwrap_or_default();
             }
         }
-        if let Some(rtp) = self.rtp.as_ref().filter(|rtp| rtp.has_media() && self.deliveries.is_none()) {
+        if let Some(rtp) = self.rtp().filter(|rtp| rtp.has_media() && self.deliveries().is_none()) {
             let deliveries = [Side::Low, Side::High].map(|side| (side, rtp.delivery(side)));
             for (side, delivery) in deliveries {
                 *self.deliveries_mut().of_mut(side) = delivery.unwrap_or_default();
             }
             return;
         }
-        let Some(mut probing) = self.probing.take() else { return };
-        if self.deliveries.is_some() {
+        let Some(others) = self.others_if_any() else { return };
+        let Some(mut probing) = others.probing.take() else { return };
+        if others.deliveries.is_some() {
             // Another source has shown both ends, which is better.
             return;
         }
         for side in [Side::Low, Side::High] {
-            match (probing[side as usize].finish(), &mut self.tfrc) {
-                (Some(found), _) => *self.deliveries_mut().of_mut(side) = found,
+            match (probing[side as usize].finish(), &mut others.tfrc) {
+                (Some(found), _) => *others.deliveries.get_or_insert_default().of_mut(side) = found,
                 // What looked like numbers was none.
                 (None, Some(tfrc)) => tfrc.forget_heard(side),
                 (None, None) => {}
@@ -353,13 +389,13 @@ impl Flow {
     /// What became of the packets of `side`, if anything tells: numbers in payloads are of one
     /// direction, sightings and totals of both.
     pub fn delivery(&self, side: Side) -> Option<&Delivery> {
-        let delivery = self.deliveries.as_deref()?.of(side);
+        let delivery = self.deliveries()?.of(side);
         (delivery.counted.is_some() || !self.is_numbered()).then_some(delivery)
     }
 
     /// The number in the payload of a datagram of `side` that begins with `head`, if it has one.
     pub fn number_of(&self, side: Side, head: &Head) -> Option<u64> {
-        self.probing.as_deref()?[side as usize].number_of(head)
+        self.others.as_ref()?.probing.as_deref()?[side as usize].number_of(head)
     }
 
     /// Whether numbers in the payloads of either direction tell of deliveries.
@@ -367,12 +403,12 @@ impl Flow {
         let is_numbered = |deliveries: &Deliveries| {
             [Side::Low, Side::High].into_iter().any(|side| deliveries.of(side).counted.is_some())
         };
-        self.deliveries.as_deref().is_some_and(is_numbered)
+        self.deliveries().is_some_and(is_numbered)
     }
 
     /// Whether the trace shows packets where they are sent and where they arrive.
     pub fn shows_both_ends(&self) -> bool {
-        self.deliveries.is_some() && !self.is_numbered()
+        self.deliveries().is_some() && !self.is_numbered()
     }
 
     /// A frame of `side` came again that had been counted.
@@ -401,7 +437,7 @@ impl Flow {
 
     /// What became of its packets, to be changed.
     pub fn deliveries_mut(&mut self) -> &mut Deliveries {
-        self.deliveries.get_or_insert_default()
+        self.others_mut().deliveries.get_or_insert_default()
     }
 
     /// The side at whose node a simulated connection is watched: the one that sent first.
@@ -490,7 +526,7 @@ impl Flow {
             let bytes_of = |units: u32| if units > 0 { payload } else { 0 };
             outcome.new_bytes = bytes_of(outcome.new_bytes);
             outcome.repeated_bytes = bytes_of(outcome.repeated_bytes);
-            let delivery = self.deliveries.get_or_insert_default().of_mut(side);
+            let delivery = self.deliveries_mut().of_mut(side);
             delivery.unique_bytes += u64::from(outcome.new_bytes);
             delivery.repeated_bytes += u64::from(outcome.repeated_bytes);
         }

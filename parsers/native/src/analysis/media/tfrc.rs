@@ -7,7 +7,7 @@ use crate::flow::numbered::Numbered;
 use crate::flow::rtp::source::{Seen, Source};
 use crate::flow::tfrc::carried::{Carrier, Reported};
 use crate::flow::tfrc::{Place, RttBy, TfrcFlow, TfrcSamples};
-use crate::flow::{Flow, Found};
+use crate::flow::{Found, Others};
 use crate::tfrc::DataPacket;
 use crate::tfrc::profile::{Profile, ReceiverProfile};
 use crate::tfrc::round_trip::r_sample;
@@ -20,7 +20,7 @@ impl Analysis {
             self.counts(from.found).unknown_reports += 1;
             return;
         };
-        let Flow { rtp, tfrc, .. } = self.flows.get_mut(media.flow);
+        let Others { rtp, tfrc, .. } = self.flows.get_mut(media.flow).others_mut();
         let direction = rtp.get_or_insert_default().direction_mut(media.side);
         let Some(source) = direction.source_mut(report.media) else { return };
         source.reports += 1;

@@ -64,7 +64,11 @@ impl Analysis {
             self.give_up(&mut pairing, alone);
         }
         if !pairing.has_delays() {
-            for deliveries in self.flows.iter_mut().filter_map(|flow| flow.deliveries.as_deref_mut()) {
+            for deliveries in self
+                .flows
+                .iter_mut()
+                .filter_map(|flow| flow.others_if_any().and_then(|others| others.deliveries.as_deref_mut()))
+            {
                 deliveries.of_mut(Side::Low).forget_delays();
                 deliveries.of_mut(Side::High).forget_delays();
             }

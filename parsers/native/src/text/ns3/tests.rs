@@ -104,7 +104,7 @@ fn test_a_drop_at_the_source_is_of_a_packet_that_was_sent() {
     ];
     let analysis = analyse_bytes_as(lines.join("\n").into_bytes(), "ns3");
     let flow = analysis.flows.get(0);
-    let delivery = flow.deliveries.as_ref().unwrap().of(flow.forward());
+    let delivery = flow.deliveries().unwrap().of(flow.forward());
     assert_eq!((delivery.sent, delivery.received, delivery.dropped, delivery.lost), (3, 1, 2, 2));
     assert_eq!(delivery.drop_words().as_deref(), Some("link queue 2"));
 }
@@ -119,7 +119,7 @@ fn test_the_file_of_one_device_is_like_a_capture() {
     let lines = [line("+", 1), line("-", 1), line("d", 2), line("r", 3)].join("\n");
     let analysis = analyse_bytes_as(lines.into_bytes(), "ns3");
     let flow = analysis.flows.get(0);
-    assert!(flow.deliveries.is_none());
+    assert!(flow.deliveries().is_none());
     assert_eq!(flow.direction(flow.forward()).packets, 2);
     assert_eq!((analysis.sources[0].other_lines, analysis.sources[0].bad_lines), (2, 0));
     assert!(analysis.problems.iter().any(|problem| problem.error.message.contains("drops")));
