@@ -68,7 +68,8 @@ impl Analysis {
 }
 
 fn hosts_of(flow: &Flow) -> Hosts {
-    (flow.key.family(), flow.key.end(Side::Low).0, flow.key.end(Side::High).0)
+    let key = flow.key();
+    (key.family(), key.end(Side::Low).0, key.end(Side::High).0)
 }
 
 /// Away from the sender samples are of a part of the path, and only the handshake tells of the whole; at the

@@ -91,11 +91,11 @@ impl<'a> FlowRow<'a> {
     }
 
     pub(super) fn address(&self, side: Side) -> String {
-        address_text(self.flow.key.end(side).0, self.flow.key.family(), self.notation)
+        address_text(self.flow.key().end(side).0, self.flow.key().family(), self.notation)
     }
 
     pub(super) fn port(&self, side: Side) -> u32 {
-        u32::from(self.flow.key.end(side).1)
+        u32::from(self.flow.key().end(side).1)
     }
 
     pub(super) fn duration_s(&self) -> Option<f64> {
@@ -121,7 +121,7 @@ impl<'a> FlowRow<'a> {
     }
 
     pub(super) fn transport(&self) -> &'static str {
-        match self.flow.key.protocol() {
+        match self.flow.key().protocol() {
             6 => "tcp",
             33 => "dccp",
             PROTOCOL_TFRC => "tfrc",
@@ -236,7 +236,11 @@ impl<'a> FlowRow<'a> {
         if let Some(pairing) = &self.analysis.pairing
             && self.vantage().is_some()
         {
-            notes.extend(note_on_pair(pairing, &self.flow.key.endpoints(self.side), &self.analysis.sources));
+            notes.extend(note_on_pair(
+                pairing,
+                &self.flow.key().endpoints(self.side),
+                &self.analysis.sources,
+            ));
         }
         if self.delivery().is_some_and(|delivery| delivery.totals.is_some()) {
             notes.push("from totals, not from packets".into());
@@ -301,8 +305,8 @@ impl<'a> FlowRow<'a> {
         if half.lost_track_of_holes() {
             notes.push("too many gaps to remember: late packets may be taken for retransmissions".into());
         }
-        if half.unwatched > 0 {
-            notes.push(format!("too much in flight: {} segments gave no RTT", half.unwatched));
+        if half.unwatched() > 0 {
+            notes.push(format!("too much in flight: {} segments gave no RTT", half.unwatched()));
         }
     }
 }

@@ -49,10 +49,7 @@ impl FlowKey {
         } else {
             (dst, src, dst_port, src_port, Side::High)
         };
-        let rest = u64::from(low_port)
-            | u64::from(high_port) << 16
-            | u64::from(protocol) << 32
-            | (family as u64) << 40;
+        let rest = rest_of((low_port, high_port), protocol, family);
         (Self { low: halves(low), high: halves(high), rest }, side)
     }
 
@@ -105,6 +102,57 @@ impl FlowKey {
     }
 }
 
+/// A key in 16 bytes where that is enough, because every flow keeps its own: all addresses but IPv6's are of 32
+/// bits.
+#[derive(Debug)]
+pub enum KeptKey {
+    /// Addresses, ports and protocol of the lower end and the other.
+    Narrow {
+        /// Both addresses.
+        addresses: (u32, u32),
+        /// Both ports.
+        ports: (u16, u16),
+        /// IP protocol number.
+        protocol: u8,
+        /// Kind of the addresses.
+        family: Family,
+    },
+    /// Any other.
+    Wide(Box<FlowKey>),
+}
+
+impl From<FlowKey> for KeptKey {
+    fn from(key: FlowKey) -> Self {
+        let [(low, low_port), (high, high_port)] = [key.end(Side::Low), key.end(Side::High)];
+        match (u32::try_from(low), u32::try_from(high)) {
+            (Ok(low), Ok(high)) => Self::Narrow {
+                addresses: (low, high),
+                ports: (low_port, high_port),
+                protocol: key.protocol(),
+                family: key.family(),
+            },
+            _ => Self::Wide(Box::new(key)),
+        }
+    }
+}
+
+impl KeptKey {
+    /// The key as it was.
+    #[inline(always)]
+    pub fn whole(&self) -> FlowKey {
+        match *self {
+            Self::Narrow { addresses: (low, high), ports: (low_port, high_port), protocol, family } => {
+                FlowKey {
+                    low: [0, low.into()],
+                    high: [0, high.into()],
+                    rest: rest_of((low_port, high_port), protocol, family),
+                }
+            }
+            Self::Wide(ref key) => **key,
+        }
+    }
+}
+
 /// A key in the form that the table of flows has it: most flows are TCP over IPv4, of which 12 bytes tell all.
 #[derive(Clone, Copy, Debug)]
 pub enum Sought {
@@ -153,6 +201,12 @@ impl Hash for FlowKey {
     }
 }
 
+/// See [`FlowKey::rest`].
+#[inline(always)]
+fn rest_of((low_port, high_port): (u16, u16), protocol: u8, family: Family) -> u64 {
+    u64::from(low_port) | u64::from(high_port) << 16 | u64::from(protocol) << 32 | (family as u64) << 40
+}
+
 #[inline(always)]
 fn end_v4(address: Address, port: u16) -> u64 {
     (address as u64) << 16 | u64::from(port)
@@ -194,6 +248,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn test_most_keys_are_kept_in_little_memory() {
+        assert_eq!(size_of::<KeptKey>(), 16);
+        for family in [Family::V4, Family::Node, Family::Name] {
+            let (src, dst) = (u32::MAX.into(), 7);
+            let (src_port, dst_port) = (u16::MAX, 9);
+            let (key, _) = FlowKey::of(&Endpoints { family, protocol: 255, src, dst, src_port, dst_port });
+            let kept = KeptKey::from(key);
+            assert!(matches!(kept, KeptKey::Narrow { .. }) && kept.whole() == key);
+        }
+    }
+
     proptest! {
         #[test]
         fn test_both_directions_have_one_key_and_opposite_sides(
@@ -208,6 +274,7 @@ mod tests {
             prop_assert_eq!(key.end(side), (src, src_port));
             prop_assert_eq!(key.endpoints(side), forth);
             prop_assert_eq!(key.endpoints(side.other()), back);
+            prop_assert_eq!(KeptKey::from(key).whole(), key);
         }
     }
 }

@@ -30,7 +30,7 @@ pub use backlog::Backlog;
 use dccp::carrier::Assumed;
 use delivery::{Deliveries, Delivery};
 pub use fragments::Fragments;
-use key::{FlowKey, Side};
+use key::{FlowKey, KeptKey, Side};
 use laid_out::LaidOut;
 use numbered::{Numbered, Probing};
 use rtp::RtpFlow;
@@ -114,8 +114,7 @@ const NO_DSCP: u8 = u8::MAX;
 /// One conversation.
 #[derive(Debug)]
 pub struct Flow {
-    /// Its five-tuple.
-    pub key: FlowKey,
+    key: KeptKey,
     /// The side of the first packet seen.
     first: Side,
     /// What [`Flow::dscp`] says, or [`NO_DSCP`].
@@ -152,7 +151,7 @@ impl Flow {
     pub fn new(key: FlowKey, first: Side, source: u32) -> Self {
         let is_tcp = key.protocol() == 6;
         Self {
-            key,
+            key: key.into(),
             first,
             dscp: [0; 2],
             source,
@@ -160,6 +159,12 @@ impl Flow {
             tcp: is_tcp.then(Box::default),
             others: None,
         }
+    }
+
+    /// Its five-tuple.
+    #[inline(always)]
+    pub fn key(&self) -> FlowKey {
+        self.key.whole()
     }
 
     /// What most flows do not have, which is made if there is none yet.

@@ -168,7 +168,7 @@ impl FlowTable {
         let (key, side) = FlowKey::of(&network.endpoints);
         let slot = key.slot() % RECENT;
         let recent = self.recent[slot];
-        let is_recent = recent < self.length && self.get(recent).key == key;
+        let is_recent = recent < self.length && self.get(recent).key() == key;
         let known = if is_recent { Some(recent) } else { self.lookup(&key.sought()) };
         // Only a SYN can begin another connection between the same ports.
         let is_syn = network.transport == Transport::Tcp && network.tcp.flags.has(TcpFlags::SYN);
