@@ -35,6 +35,9 @@ pub struct Batch {
     asides: Asides,
 }
 
+/// Others whose memory is kept in any case, 14 kB.
+const FEW_OTHERS: usize = 64;
+
 /// The number that no packet has, because they count from 1.
 const PLACEHOLDER: u64 = 0;
 
@@ -52,6 +55,11 @@ impl Batch {
 
     /// Forget all packets.
     pub fn clear(&mut self) {
+        if self.others.len() / 4 > self.others_length + FEW_OTHERS {
+            // After a burst of them another's need for memory is greater.
+            self.others.truncate(self.others_length);
+            self.others.shrink_to_fit();
+        }
         (self.length, self.others_length) = (0, 0);
         self.asides.clear();
     }
