@@ -32,11 +32,16 @@ impl Unwrapper {
         self.base
     }
 
+    /// The number at `position`.
+    #[inline(always)]
+    pub fn number(self, position: i64) -> SeqNumber {
+        SeqNumber(self.base.0.wrapping_add(position as u32))
+    }
+
     /// Position of `number`, taking it to be within 2^31 of position `near`.
     #[inline(always)]
     pub fn position(self, number: SeqNumber, near: i64) -> i64 {
-        let near_number = SeqNumber(self.base.0.wrapping_add(near as u32));
-        near + i64::from(number.since(near_number))
+        near + i64::from(number.since(self.number(near)))
     }
 }
 

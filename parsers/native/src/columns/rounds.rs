@@ -102,7 +102,8 @@ pub(super) fn of_flows(rows: &[FlowRow<'_>], columns: &mut Columns) {
     share("network_limited_share", Limit::Network);
     columns.f64("idle_max_ms", rows.iter().map(|row| row.rounds().map(|rounds| ms(rounds.longest_idle_ns))));
     columns.f64("delayed_ack_ratio", rows.iter().map(FlowRow::delayed_ack_ratio));
-    let delayed_acks = |row: &FlowRow<'_>| row.rounds().map(|rounds| u64::from(rounds.delayed_acks));
+    let delayed_acks =
+        |row: &FlowRow<'_>| row.rounds().and(row.half).map(|half| u64::from(half.delayed_acks()));
     columns.u64("delayed_ack_samples", rows.iter().map(delayed_acks));
 }
 

@@ -68,7 +68,8 @@ impl RttRange {
 pub struct RttStatistics {
     /// Number, range and mean.
     pub range: RttRange,
-    sum_of_squares: u128,
+    /// Of 128 bits, the lower ones first: a number of this size wants to stand at a multiple of 16.
+    sum_of_squares: [u64; 2],
 }
 
 impl RttStatistics {
@@ -77,7 +78,14 @@ impl RttStatistics {
     pub fn add(&mut self, rtt_ns: u64) {
         self.range.add(rtt_ns);
         let square = u128::from(rtt_ns) * u128::from(rtt_ns);
-        self.sum_of_squares = self.sum_of_squares.saturating_add(square);
+        let sum = self.sum_of_squares().saturating_add(square);
+        self.sum_of_squares = [sum as u64, (sum >> 64) as u64];
+    }
+
+    #[inline(always)]
+    fn sum_of_squares(&self) -> u128 {
+        let [low, high] = self.sum_of_squares;
+        u128::from(high) << 64 | u128::from(low)
     }
 
     /// Population standard deviation in ms; None without samples.
@@ -89,7 +97,7 @@ impl RttStatistics {
         // n * sum(x^2) - sum(x)^2 in integers: no cancellation. Out of range only for samples of
         // hours, where floats do.
         let exact = n
-            .checked_mul(self.sum_of_squares)
+            .checked_mul(self.sum_of_squares())
             .zip(sum.checked_mul(sum))
             .and_then(|(squares, square)| squares.checked_sub(square));
         let n = n as f64;
@@ -97,7 +105,7 @@ impl RttStatistics {
             Some(difference) => difference as f64 / n / n,
             None => {
                 let mean = sum as f64 / n;
-                (self.sum_of_squares as f64 / n - mean * mean).max(0.0)
+                (self.sum_of_squares() as f64 / n - mean * mean).max(0.0)
             }
         };
         Some(ms(variance.sqrt()))

@@ -107,10 +107,10 @@ impl Flight {
         }
     }
 
-    /// An acknowledgement of this data waited for a timer.
-    pub fn note_delayed_ack(&mut self) {
+    /// The RTT of the newest data is not looked for.
+    pub fn note_unwatched(&mut self) {
         if let Some(rounds) = &mut self.rounds {
-            rounds.delayed_acks = rounds.delayed_acks.saturating_add(1);
+            rounds.unwatched = rounds.unwatched.saturating_add(1);
         }
     }
 

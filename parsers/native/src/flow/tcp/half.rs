@@ -45,6 +45,7 @@ pub(super) const TIMESTAMP_BYTES: u32 = 12;
 struct Asides {
     ecn: Ecn,
     echoes: Option<Box<Echoes>>,
+    delayed_acks: u32,
 }
 
 /// What one side sent, and what was said of it.
@@ -53,8 +54,6 @@ pub struct Half {
     pub(super) stream: Option<Unwrapper>,
     /// Position behind the highest seen (SND.NXT as the capture knows it).
     pub(super) next: i64,
-    /// The sequence number at `next`; means nothing without a stream.
-    pub(super) next_number: u32,
     /// Lowest position seen.
     pub(super) start: i64,
     /// Highest position that the other side acknowledged (SND.UNA).
@@ -72,7 +71,7 @@ pub struct Half {
     pub(super) longest: Option<NonZeroU32>,
     /// What only a direction with trouble has.
     pub(super) trouble: Option<Box<Trouble>>,
-    /// None unless ECN is used or there are many data.
+    /// None unless ECN is used, there are many data, or the receiver waits with acknowledgements.
     asides: Option<Box<Asides>>,
 
     /// New data not yet acknowledged, by the position where they end.
@@ -126,8 +125,6 @@ pub struct Half {
     pub round_trips: RoundTrips,
     /// Whether any segment carried a timestamp.
     pub has_timestamps: bool,
-    /// Segments whose RTT was not looked for because too many were outstanding.
-    pub unwatched: u32,
 }
 
 impl Half {
@@ -214,6 +211,16 @@ impl Half {
         self.asides.as_ref().map_or_else(Ecn::default, |asides| asides.ecn)
     }
 
+    /// Data segments whose RTT was not looked for because too many were outstanding.
+    pub fn unwatched(&self) -> u32 {
+        self.rounds().map_or(0, |rounds| rounds.unwatched)
+    }
+
+    /// RTT samples that seem to have waited for a delayed-acknowledgement timer.
+    pub fn delayed_acks(&self) -> u32 {
+        self.asides.as_ref().map_or(0, |asides| asides.delayed_acks)
+    }
+
     #[inline(never)]
     pub(super) fn note_ecn(&mut self, segment: &Segment<'_>) {
         self.asides.get_or_insert_default().ecn.note(segment);
@@ -291,7 +298,7 @@ impl Half {
     #[inline(always)]
     pub(super) fn place(&mut self, segment: &Segment<'_>, pool: &mut Pool, outcome: &mut Outcome) {
         let control = segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST);
-        let is_next = segment.tcp.seq == self.next_number && self.stream.is_some();
+        let is_next = self.stream.is_some_and(|stream| stream.number(self.next).0 == segment.tcp.seq);
         if !is_next || control {
             return self.place_unusual(&segment.apart(), pool, outcome);
         }
@@ -320,13 +327,12 @@ impl Half {
     pub(super) fn advance(&mut self, occupied: i64, segment: &Segment<'_>, pool: &mut Pool) {
         let time_ns = segment.time_ns;
         let bytes = occupied - self.next;
-        self.next_number = self.next_number.wrapping_add(bytes as u32);
         self.next = occupied;
         self.flight.on_sent(bytes, segment.payload, occupied, time_ns);
         let is_watched = self.outstanding.count() < MAX_OUTSTANDING
             && self.outstanding.push(occupied as u32, time_ns, pool);
         if !is_watched {
-            self.unwatched += 1;
+            self.flight.note_unwatched();
         }
     }
 
@@ -495,7 +501,8 @@ impl Half {
         let is_few = bytes < 2 * i64::from(self.full_size(acknowledger));
         let is_delayed = is_few && !is_control && segment.payload == 0;
         if is_delayed {
-            self.flight.note_delayed_ack();
+            let asides = self.asides.get_or_insert_default();
+            asides.delayed_acks = asides.delayed_acks.saturating_add(1);
         }
         is_delayed
     }

@@ -47,7 +47,6 @@ impl Half {
         outcome.position = position;
         self.start = position;
         self.next = position;
-        self.next_number = segment.tcp.seq;
         self.acknowledged = position;
         self.window_end = i64::MAX;
         self.progress_ns = segment.time_ns;

@@ -214,7 +214,7 @@ impl Repairs {
     }
 }
 
-/// The rounds of one direction so far, in 112 bytes: there are many flows.
+/// The rounds of one direction so far, in 104 bytes: there are many flows.
 #[derive(Debug)]
 pub struct Rounds {
     /// When the round began, or the silence.
@@ -233,16 +233,16 @@ pub struct Rounds {
     /// Flight and phase of the last round that only the network limited; none since the last episode
     /// if 0.
     last_flight: u32,
-    /// Payload of the newest data when the last round ended.
-    last_payload: u32,
     /// Rounds that are over.
     pub count: u32,
     /// Largest flight of them.
     pub max_flight: u32,
     /// Largest flight of those that only the network limited; 0 if there was none.
     max_cwnd: u32,
-    /// RTT samples that seem to have waited for a delayed-acknowledgement timer.
-    pub delayed_acks: u32,
+    /// Data segments whose RTT is not looked for; at its maximum there may be more.
+    pub unwatched: u32,
+    /// Payload of the newest data when the last round ended, or the largest number.
+    last_payload: u16,
     last_phase: Phase,
     /// Whether the receive window was closed when the silence began.
     is_closed: bool,
@@ -261,11 +261,11 @@ impl Rounds {
             repairs: None,
             since_position: 0,
             last_flight: 0,
-            last_payload: 0,
             count: 0,
             max_flight: 0,
             max_cwnd: 0,
-            delayed_acks: 0,
+            unwatched: 0,
+            last_payload: 0,
             last_phase: Phase::SlowStart,
             is_closed: false,
         }
@@ -320,7 +320,7 @@ impl Rounds {
     /// A round is over; silence follows if nothing is outstanding.
     pub fn end(&mut self, acknowledged: i64, is_empty: bool, sent: Sent, close: &Close) -> Round {
         let limit = self.limit(is_empty, sent, close);
-        self.last_payload = sent.last_payload;
+        self.last_payload = in_short(sent.last_payload);
         let phase = self.phase(limit, sent.flight);
         let is_repaired = self.end_of_repair().is_some_and(|until| acknowledged >= until);
         let round = Round {
@@ -364,7 +364,7 @@ impl Rounds {
     /// Whether segments are of this size again and again: a path may take only shorter ones than the
     /// MSS allows, and simulators announce none.
     fn is_usual(&self, payload: u32) -> bool {
-        payload >= SHORTEST_FULL_SIZE && payload == self.last_payload
+        payload >= SHORTEST_FULL_SIZE && in_short(payload) == self.last_payload
     }
 
     /// The phase of a round. What something else limited does not tell how the window grew.
@@ -428,6 +428,11 @@ impl Rounds {
             Repair::Timeout => Phase::SlowStart,
         };
     }
+}
+
+/// A payload in as many bits as IP has for it, jumbograms aside.
+fn in_short(payload: u32) -> u16 {
+    u16::try_from(payload).unwrap_or(u16::MAX)
 }
 
 /// Nanoseconds that went by; 0 if the capture's clock went backwards.

@@ -1,5 +1,7 @@
 //! What a receiver has beyond its acknowledgement, as its SACK blocks say (RFC 6675 section 3).
 
+use smallvec::SmallVec;
+
 /// Ranges kept; of a scattered window the lowest are forgotten first. A receiver that tells more
 /// than this many holes at once is not honest: four blocks come with each acknowledgement.
 const MAX_RANGES: usize = 256;
@@ -9,7 +11,8 @@ const MAX_RANGES: usize = 256;
 /// Invariants: ranges are not empty, in order, do not touch, and there are at most [`MAX_RANGES`].
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
-    ranges: Vec<(i64, i64)>,
+    /// Most losses come alone, and their range needs no other memory.
+    ranges: SmallVec<[(i64, i64); 1]>,
     /// Positions in all of them.
     bytes: u64,
 }
@@ -38,10 +41,6 @@ impl Scoreboard {
             if self.ranges.len() == MAX_RANGES {
                 self.bytes -= length(self.ranges.remove(0));
             }
-            if self.ranges.capacity() == 0 {
-                // Most losses come alone, and a vector begins with room for four.
-                self.ranges.reserve_exact(1);
-            }
             let at = self.ranges.partition_point(|range| range.1 < start);
             self.ranges.insert(at, merged);
         }
@@ -61,7 +60,7 @@ impl Scoreboard {
         }
         if self.ranges.is_empty() {
             // The recovery is over, and another flow may need the memory.
-            self.ranges = Vec::new();
+            self.ranges = SmallVec::new();
         }
     }
 

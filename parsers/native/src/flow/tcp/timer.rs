@@ -12,37 +12,43 @@ const DELAYED_ACK_NS: i64 = 200_000_000;
 /// The shortest probe timeout of Linux.
 const MIN_PROBE_NS: i64 = 2_000_000;
 
-/// Smoothed round-trip time and its variation.
+/// In what the timer counts, ns: a longest round trip of a minute fits into 32 bits then, and no clock of
+/// retransmissions is as fine.
+const TICK_NS: u64 = 16;
+
+/// Smoothed round-trip time and its variation, in 8 bytes: there are many flows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timer {
     /// 0 before the first sample.
-    smoothed_ns: i64,
-    variation_ns: i64,
+    smoothed: u32,
+    variation: u32,
 }
 
 impl Timer {
     /// Take in a round-trip time, by equations (2.2) and (2.3).
     #[inline(always)]
     pub fn note(&mut self, rtt_ns: u64) {
-        let rtt_ns = rtt_ns.clamp(1, 1 << 50) as i64;
-        if self.smoothed_ns == 0 {
-            (self.smoothed_ns, self.variation_ns) = (rtt_ns, rtt_ns / 2);
+        let rtt = (rtt_ns / TICK_NS).clamp(1, u32::MAX.into()) as i64;
+        if self.smoothed == 0 {
+            (self.smoothed, self.variation) = (rtt as u32, rtt as u32 / 2);
         } else {
-            let off = rtt_ns - self.smoothed_ns;
-            self.variation_ns += (off.abs() - self.variation_ns) / 4;
-            self.smoothed_ns += off / 8;
+            let (smoothed, variation) = (i64::from(self.smoothed), i64::from(self.variation));
+            let off = rtt - smoothed;
+            // Both stay between what they were and what is new.
+            self.variation = (variation + (off.abs() - variation) / 4) as u32;
+            self.smoothed = (smoothed + off / 8) as u32;
         }
     }
 
     /// The smoothed round-trip time.
     pub fn smoothed_ns(&self) -> Option<i64> {
-        (self.smoothed_ns > 0).then_some(self.smoothed_ns)
+        (self.smoothed > 0).then(|| in_ns(self.smoothed))
     }
 
     /// The retransmission timeout without backoff.
     pub fn timeout_ns(&self) -> i64 {
         match self.smoothed_ns() {
-            Some(smoothed_ns) => smoothed_ns + MIN_VARIATION_NS.max(4 * self.variation_ns),
+            Some(smoothed_ns) => smoothed_ns + MIN_VARIATION_NS.max(4 * in_ns(self.variation)),
             None => INITIAL_NS,
         }
     }
@@ -56,6 +62,10 @@ impl Timer {
             None => MIN_PROBE_NS,
         }
     }
+}
+
+fn in_ns(ticks: u32) -> i64 {
+    i64::from(ticks) * TICK_NS as i64
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! Its memory is bounded: 256 ranges of SACK, 256 retransmissions whose verdict is open and 4,096
 //! verdicts (`verdicts.rs`), and in `unseen.rs` 256 holes and 64 repairs, below 100 kB in all.
 
-use std::collections::VecDeque;
+use smallvec::SmallVec;
 
 use super::class::{Class, Counts, Evidence};
 use super::lengths::Learning;
@@ -23,10 +23,10 @@ pub struct Episode {
     pub until: i64,
     /// Whether a timeout began it.
     pub is_timeout: bool,
-    /// Segments sent again in it.
-    pub sent: u32,
+    /// Segments sent again in it; at its maximum there may be more, as below.
+    pub sent: u16,
     /// Acknowledgements that moved on in it.
-    pub(super) progressed: u32,
+    pub(super) progressed: u16,
     /// When it was over, or [`GOING_ON`].
     ended_ns: i64,
 }
@@ -150,7 +150,8 @@ pub struct Trouble {
     pub timeouts_in_a_row: u32,
     /// Whether a tail loss probe was sent since then.
     pub has_probed: bool,
-    pub(super) resent: VecDeque<Resent>,
+    /// Most flows send one again, which needs no other memory.
+    pub(super) resent: SmallVec<[Resent; 1]>,
     /// Of them, those not acknowledged yet.
     pub(super) awaited: u16,
     /// Packets that filled the other side's window.
@@ -180,7 +181,7 @@ impl Default for Trouble {
             episode: None,
             timeouts_in_a_row: 0,
             has_probed: false,
-            resent: VecDeque::new(),
+            resent: SmallVec::new(),
             awaited: 0,
             window_full: 0,
             missed: (i64::MIN, i64::MIN),
@@ -210,20 +211,15 @@ impl Trouble {
 
     /// Keep a retransmission until it is known whether it was needed.
     pub fn remember(&mut self, resent: Resent) {
-        if self.resent.len() == MAX_RESENT
-            && let Some(oldest) = self.resent.pop_front()
-        {
+        if self.resent.len() == MAX_RESENT {
+            let oldest = self.resent.remove(0);
             self.awaited -= u16::from(!oldest.is_acknowledged);
             if oldest.spurious.is_none() {
                 self.after.note(oldest.previous_ns, oldest.rtt_ns, oldest.segments);
             }
         }
-        if self.resent.capacity() == 0 {
-            // Most flows send one again, and a queue begins with room for four.
-            self.resent.reserve_exact(1);
-        }
         self.awaited += u16::from(!resent.is_acknowledged);
-        self.resent.push_back(resent);
+        self.resent.push(resent);
         if let Some(evidence) = resent.spurious {
             self.record(&[Verdict { number: resent.number, segments: resent.segments, evidence }]);
         }
@@ -282,7 +278,7 @@ impl Trouble {
 
     /// Whether something was sent again at this time.
     pub fn resends(&self, time_ns: i64) -> bool {
-        self.resent.back().is_some_and(|resent| resent.time_ns == time_ns)
+        self.resent.last().is_some_and(|resent| resent.time_ns == time_ns)
     }
 
     /// When what lies at `position` was sent again last.

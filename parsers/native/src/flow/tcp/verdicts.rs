@@ -128,7 +128,7 @@ impl Trouble {
         if !is_open || (episode.sent, episode.progressed) != (1, 1) {
             return;
         }
-        if let Some(head) = self.resent.back_mut()
+        if let Some(head) = self.resent.last_mut()
             && head.is_head
             && head.spurious.is_none()
         {
