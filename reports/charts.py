@@ -78,6 +78,8 @@ class Chart:
     unit: str
     series: tuple[Series, ...]
     categories: tuple[str, ...] = ()
+    is_stepped: bool = False
+    """Of a time series: whether a value holds until the next one, as a window does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,6 +317,7 @@ def _draw_times(axes: Axes, chart: Chart, look: Look, scale: float) -> None:
             color=_colour(place, look),
             linestyle=_DASHES[place % len(_DASHES)],
             linewidth=look.line_pt,
+            drawstyle="steps-post" if chart.is_stepped else "default",
         )
 
 

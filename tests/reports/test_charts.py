@@ -160,3 +160,8 @@ def test_any_name_of_a_study_can_be_drawn_and_stands_in_the_legend():
     root = ElementTree.fromstring(chart_svg(chart, width_px=500, height_px=300, key="k"))
     shown = "".join(root.itertext())
     assert all(name in shown for name in (r"_a\x01<b>", r"x\x02", r"\x1b", r"\ufffe"))
+
+
+def test_what_holds_until_it_changes_is_drawn_in_steps():
+    assert {line.get_drawstyle() for line in drawn(replace(TIMES, is_stepped=True)).lines} == {"steps-post"}
+    assert {line.get_drawstyle() for line in drawn(TIMES).lines} == {"default"}

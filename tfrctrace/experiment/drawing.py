@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.experiment.cells import in_order, is_same
 from tfrctrace.experiment.pivot import pivoted
-from tfrctrace.experiment.study import GROUP
+from tfrctrace.experiment.study import GROUP, RATE
 from tfrctrace.reports.charts import MAX_SERIES, Chart, Series
 from tfrctrace.reports.grids import Column, Estimate, Grid
 
@@ -103,6 +103,8 @@ def chart_of(results: Results, plan: FigurePlan) -> Chart | None:
         unit=unit,
         series=tuple(series[:MAX_SERIES]),
         categories=tuple(map(str, categories)),
+        # rates are means of windows; what a sender or a report says holds until it says otherwise
+        is_stepped=plan.kind == "time series" and plan.y != RATE,
     )
 
 
