@@ -135,17 +135,16 @@ def measure(
     from tfrctrace.metrics.evaluation import evaluate
 
     base_ns = base_width_ns(window_ns)
-    flows = flows.with_columns(begin_ns().alias("begin_ns"))
-    every = _data_directions(flows.filter(pl.col("label").is_not_null()) if only_labelled else flows)
+    every = _data_directions(flows, only_labelled=only_labelled)
     stretches = _stretches(bins)
     origins_ns = _origins_ns(flows, stretches)
-    looked_at = every.filter(
-        (pl.coalesce("data_packets", "packets") >= least_packets) & pl.col("source").is_in(list(origins_ns))
-    )
-    of_enough = looked_at.height
+    chosen = every.filter((pl.col("size") >= least_packets) & pl.col("source").is_in(list(origins_ns)))
+    of_enough = chosen.height
     if most_flows is not None and of_enough > most_flows:
-        size = pl.coalesce("data_packets", "packets").rank("ordinal", descending=True)
-        looked_at = looked_at.filter(size <= most_flows)
+        chosen = chosen.filter(pl.col("size").rank("ordinal", descending=True) <= most_flows)
+    looked_at = flows[chosen["row"]].with_columns(
+        begin_ns().alias("begin_ns"), pl.coalesce("label", "transport").alias("group")
+    )
     own_bins = _of_directions(bins, stretches, looked_at)
     sets, sets_left_out = competing_sets(
         _lives(looked_at), origins_ns, base_ns, window_ns, warmup_ns=warmup_ns
@@ -186,21 +185,26 @@ def doubts(measured: Measured, given: Given) -> Iterator[Problem]:
             yield input_problem(source, "capacity", message, severity="warning", hint=hint)
 
 
-def _data_directions(flows: pl.DataFrame) -> pl.DataFrame:
-    """Return the row of each flow that carried more payload (or more bytes), with its group."""
+def _data_directions(flows: pl.DataFrame, *, only_labelled: bool) -> pl.DataFrame:
+    """Return the row of each flow that carried more payload (or more bytes): its number, and data packets.
+
+    A row has some two hundred columns: those of a hundred thousand flows are sorted by few of them.
+    """
     import polars as pl
 
+    narrow = flows.select(
+        "flow",
+        "source",
+        pl.int_range(pl.len(), dtype=pl.UInt32).alias("row"),
+        pl.coalesce("data_packets", "packets").alias("size"),
+        pl.col("payload_bytes").fill_null(0),
+        "wire_bytes",
+        ((pl.col("packets") > 0) & (pl.col("label").is_not_null() | (not only_labelled))).alias("is_asked"),
+    )
     return (
-        flows.filter(pl.col("packets") > 0)
-        .sort(
-            "flow",
-            pl.col("payload_bytes").fill_null(0),
-            "wire_bytes",
-            descending=[False, True, True],
-            maintain_order=True,
-        )
+        narrow.filter("is_asked")
+        .sort("flow", "payload_bytes", "wire_bytes", descending=[False, True, True], maintain_order=True)
         .unique("flow", keep="first", maintain_order=True)
-        .with_columns(pl.coalesce("label", "transport").alias("group"))
     )
 
 
