@@ -52,8 +52,9 @@ def pivoted(
         at = tuple(_value(cell, axis) for axis in axes)
         parts.setdefault((at, cell.group if splits else None), []).append(cell)
     orders = [in_order(at[place] for at, _ in parts) for place in range(len(axes))]
+    every = [cell for cell in cells if cell.quantity == quantity and cell.has_flows]
     placed = [
-        Placed(at, rest, merged(members, level), _reported(members, references, quantity))
+        Placed(at, rest, merged(members, level), _reported(members, references, quantity, every))
         for (at, rest), members in parts.items()
     ]
     return sorted(
@@ -94,13 +95,17 @@ def merged(cells: Sequence[Cell], level: float) -> Cell:
     )
 
 
-def _reported(cells: Sequence[Cell], references: Sequence[Reference], quantity: str) -> Reference | None:
-    """Return what is reported for a place, if it is one scenario and group."""
-    if len(cells) != 1:
-        return None
-    (cell,) = cells
-    found = [one for one in references if one.quantity == quantity and _is_about(one, cell)]
-    return found[0] if found else None
+def _reported(
+    members: Sequence[Cell], references: Sequence[Reference], quantity: str, every: Sequence[Cell]
+) -> Reference | None:
+    """Return what is reported for a place: about all of its scenarios, and about no other of `every`."""
+    own = set(map(id, members))
+    for reference in references:
+        if reference.quantity == quantity and own == {
+            id(cell) for cell in every if _is_about(reference, cell)
+        }:
+            return reference
+    return None
 
 
 def _is_about(reference: Reference, cell: Cell) -> bool:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from tfrctrace.experiment.record import Record
     from tfrctrace.experiment.study import Quantity, Reduction
 
+_NONE_COMPETED: Final = "no flows that competed"
+"""The reason where flows are shorter than the windows, or do not overlap."""
+
 _COLUMN_UNITS: Final = {column.name: column.unit for column in FLOWS}
 
 
@@ -75,7 +78,10 @@ class _Row:
 
 
 def _by_group(record: Record, quantity: Quantity) -> dict[str | None, list[_Row]]:
-    """Return what the record says of a quantity, by group, in order of group and flow."""
+    """Return what the record says of a quantity, by group, in order of group and flow.
+
+    A group whose flows have no such metric has no rows; one that is missing has no flow.
+    """
     rows: dict[str | None, list[_Row]] = defaultdict(list)
     if quantity.metric is None:
         for flow in record["flows"]:
@@ -89,6 +95,9 @@ def _by_group(record: Record, quantity: Quantity) -> dict[str | None, list[_Row]
                 rows[metric["group"]].append(
                     _Row(_finite(metric["value"]), metric["n"], flow, metric["reason"])
                 )
+        if BY_NAME[quantity.metric].subject not in {"set", "pair"}:
+            for flow in record["flows"]:
+                rows.setdefault(flow["group"], [])
     return dict(sorted(rows.items(), key=lambda item: item[0] or ""))
 
 
@@ -117,17 +126,17 @@ def _alone(row: _Row, group: str | None, quantity: Quantity) -> Told:
 def _of_group(by_group: Mapping[str | None, Sequence[_Row]], quantity: Quantity, group: str | None) -> Told:
     """Return one value of all flows of a group."""
     rows = by_group.get(group, ())
+    has_flow = group is None or group in by_group
     known = [row for row in rows if row.value is not None]
     value = _REDUCED[quantity.flows](known) if known else None
     reasons = dict.fromkeys(row.reason for row in rows if row.reason)
-    no_row = NO_FLOW if group is not None else "no flows that competed"
     return Told(
         quantity=quantity.name,
         group=group,
         value=value,
         unit=unit_of(quantity),
         made_of=sum(row.n for row in known),
-        reason=None if value is not None else "; ".join(reasons) or no_row,
+        reason=None if value is not None else "; ".join(reasons) or (_NONE_COMPETED if has_flow else NO_FLOW),
     )
 
 

@@ -14,7 +14,7 @@ from tfrctrace.experiment.differences import differences_between
 from tfrctrace.experiment.pivot import pivoted
 from tfrctrace.experiment.quantities import Told, told_of
 from tfrctrace.experiment.runs import Run
-from tfrctrace.experiment.study import NO_FLOW, ComparisonPlan, Expectation, Quantity
+from tfrctrace.experiment.study import NO_FLOW, ComparisonPlan, Expectation, Quantity, Reference
 from tfrctrace.experiment.verdicts import judged
 
 SCENARIO = ("queue", "n")
@@ -266,3 +266,23 @@ def test_each_flow_may_keep_its_value():
 def test_a_run_without_flows_says_so():
     (one,) = told_of({"flows": [], "metrics": []}, Quantity(name="q", metric="jain"), [])
     assert (one.value, one.reason) == (None, "no flows that competed")
+
+
+def test_a_group_whose_flows_did_not_compete_is_told_from_one_without_flows():
+    record = {"metrics": [], "flows": [{"flow": 1, "group": "tcp"}]}
+    rate = Quantity(name="rate", metric="rate_bps")
+    found = {one.group: one.reason for one in told_of(record, rate, ["tcp", "tfrc"])}
+    assert found == {"tcp": "no flows that competed", "tfrc": NO_FLOW}
+
+
+def test_a_reference_stands_at_the_place_of_all_scenarios_that_it_is_about():
+    def shown(axes, **where):
+        about = Reference(quantity="rate", source="", where=where, group="tcp", value=1.0)
+        places = pivoted(FOUR, "rate", axes, where={}, references=[about], level=0.95)
+        return [(*one.at, one.rest) for one in places if one.reference]
+
+    assert shown(["queue", "n"], queue=("red",), n=(2,)) == [("red", 2, "tcp")]
+    assert shown(["queue"], queue=("red",)) == [("red", "tcp")]
+    # not at each of the scenarios that it is about together, nor where others are among them
+    assert shown(["queue", "n"], queue=("red",)) == []
+    assert shown(["group"], queue=("red",)) == []
