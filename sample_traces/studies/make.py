@@ -44,6 +44,12 @@ def flow(kind: str, number: int, source: object, target: object, **more: object)
     } | more
 
 
+def bounded(flows: list[dict[str, Any]], bounds_kbps: dict[int, str]) -> list[dict[str, Any]]:
+    """Return flows of TFRC that send no more than these bounds, each from its time (s) on: those of MTFRC."""
+    words = " ".join(f"{from_s} {bound}kb" for from_s, bound in bounds_kbps.items())
+    return [one | {"bounds": f"{{{words}}}"} for one in flows]
+
+
 def casoni_merani() -> list[Run]:
     """Put TCP and TFRC on stations of 802.11b whose way leads over slow wired hops."""
     shared = {"duration": 35, "bandwidth": "1Mb", "queue": 50}
@@ -99,6 +105,14 @@ def rao_janani_reddy() -> list[Run]:
     return runs
 
 
+# What MTFRC's bounds are in these cells, payload in kbit/s, as `tfrctrace capacity --basic-rate 1` has it:
+# X_fair (--station Nx11 --downloads N) of so many uploads beside as many downloads, ...
+X_FAIR_KBPS = {1: "2785.0", 2: "1376.6", 3: "900.7"}
+# ... and X_t from its time (s) on (--station 2x11 --station 2x5.5, then --station 4x11).
+NEARER_AT_S = 12
+X_T_KBPS = {0: "989.4", NEARER_AT_S: "1288.8"}
+
+
 def zhang() -> list[Run]:
     """Crowd a cell of 802.11b: with TFRC, with more and more load, and with flows both ways."""
     shared = {"duration": 21, "ifqueue": 50}
@@ -114,7 +128,17 @@ def zhang() -> list[Run]:
         flows += [
             flow("tfrc", i + 1, i, "down", size=1024, stop=20, port=40) for i in range(count, 2 * count)
         ]
-        runs.append(Run(f"updown-{count}", "stations", flows, shared | _stations(2 * count, hops=1)))
+        cell = shared | _stations(2 * count, hops=1)
+        runs.append(Run(f"updown-{count}", "stations", flows, cell))
+        # The same with uploads of MTFRC, which its bounds by the cell hold within the loop.
+        uploads = bounded(flows[:count], {0: X_FAIR_KBPS[count]})
+        runs.append(Run(f"mtfrc_updown-{count}", "stations", uploads + flows[count:], cell))
+    # Two of four stations at 5.5 Mbit/s come nearer, and have 11 Mbit/s from then on.
+    flows = [flow("tfrc", i + 1, i, "up", size=1024, stop=24) for i in range(4)]
+    change = {"change_at": NEARER_AT_S, "changed_rates": " ".join(["11Mb"] * 5)}
+    cell = shared | slow | {"duration": 25} | change
+    runs.append(Run("nearer-4", "stations", flows, cell))
+    runs.append(Run("mtfrc_nearer-4", "stations", bounded(flows, X_T_KBPS), cell))
     # More than a cell of so many stations carries, which `tfrctrace capacity` foretells.
     for count in (1, 2, 4, 8):
         flows = [
@@ -150,9 +174,12 @@ def de_cicco_mascolo() -> list[Run]:
     }
     runs = []
     mixes = {"tcp": ["newreno"], "tfrc": ["tfrc"], "both": ["newreno", "tfrc"]}
-    for (path, options), (mix, kinds), back, seed in product(
-        paths.items(), mixes.items(), ("quiet", "reverse"), (1, 2, 3)
-    ):
+    threes = {"three_tcp": ["newreno"] * 3, "three_tfrc": ["tfrc"] * 3}
+    tests = [
+        *product(paths.items(), mixes.items(), ("quiet", "reverse"), (1, 2, 3)),
+        *product(paths.items(), threes.items(), ("quiet",), (1, 2, 3)),
+    ]
+    for (path, options), (mix, kinds), back, seed in tests:
         flows = [flow(kind, i + 1, i, "right", stop=22) for i, kind in enumerate(kinds)]
         # Other people's traffic, which makes each repetition another.
         flows.append(flow("pareto", 8, 8, "right", size=500, rate="100kb", start=0.1, stop=22))

@@ -52,6 +52,9 @@ proc add_flow {flow source target} {
             $application set packetSize_ $f(size)
             $application set rate_ $f(rate)
             $application attach-agent $agent
+        } elseif {[dict exists $flow bounds]} {
+            $agent set SndrType_ 1
+            set application [bounded_application $agent $f(size) $f(bounds)]
         }
     } elseif {[info exists tcp_classes($f(kind))]} {
         foreach {sender receiver algorithm} $tcp_classes($f(kind)) break
@@ -83,6 +86,33 @@ proc add_flow {flow source target} {
     $ns at $f(stop) "$application stop"
     if {$f(variables)} { trace_variables $agent $f(id) }
     lappend agents [list $f(id) $f(kind) $agent $sink]
+}
+
+# An application that offers TFRC no more than `bounds`: times and rates, each from its time on. One packet waits at most, so that nothing
+# is made up for later: what is sent is the least of TFRC's own rate and the bound, as MTFRC's X_send = min(X_tfrc, X_t, X_fair).
+Class Bounded
+Bounded instproc start {} {
+    global ns
+    $self instvar agent size bounds offered stopped
+    if {$stopped} return
+    foreach {time rate} $bounds {
+        if {$time <= [$ns now]} { set bound [bw_parse $rate] }
+    }
+    if {$offered - [$agent set ndatapack_] < 2} {
+        incr offered
+        $agent advanceby 1
+    }
+    $ns at [expr {[$ns now] + 8.0 * $size / $bound}] "$self start"
+}
+Bounded instproc stop {} {
+    $self instvar agent stopped
+    set stopped 1
+    $agent stop
+}
+proc bounded_application {agent size bounds} {
+    set application [new Bounded]
+    foreach {name value} [list agent $agent size $size bounds $bounds offered 0 stopped 0] { $application set $name $value }
+    return $application
 }
 
 # The sender's own variables, one line for each change, beside the packet trace.

@@ -2,10 +2,12 @@
 #
 # Options: stations; rates, the 802.11b rate of the access point and of each station; hops, bandwidth, delay and queue (packets)
 # of the wired hops; ifqueue, packets that each wireless interface holds; mac, ON if the trace shows the MAC layer too.
+# With `change_at` stations have the rates `changed_rates` from that time on, one for each as in `rates`.
 # A flow goes `from` a station (its number) `to up`, to a host of its own behind the last hop, or `to down`, the other way;
 # `to N` leads it to a host behind the Nth hop.
 
-defaults {stations 3 rates {11Mb 11Mb 11Mb 11Mb} hops 1 bandwidth 10Mb delay 10ms queue 20 ifqueue 20 mac OFF}
+defaults {stations 3 rates {11Mb 11Mb 11Mb 11Mb} hops 1 bandwidth 10Mb delay 10ms queue 20 ifqueue 20 mac OFF change_at -1
+    changed_rates {}}
 $ns trace-all $trace
 ns-random $opt(seed)
 Mac/802_11 set basicRate_ 1Mb
@@ -40,6 +42,15 @@ for {set i 0} {$i < $opt(stations)} {incr i} {
     $station($i) base-station [AddrParams addr2id [$access_point node-addr]]
     set angle [expr {2 * acos(-1) * $i / $opt(stations)}]
     place $station($i) [expr {50 + 20 * cos($angle)}] [expr {50 + 20 * sin($angle)}]
+}
+
+proc change_rates {nodes rates} {
+    foreach node $nodes rate $rates { [$node set mac_(0)] set dataRate_ $rate }
+}
+if {$opt(change_at) >= 0} {
+    set radios [list $access_point]
+    for {set i 0} {$i < $opt(stations)} {incr i} { lappend radios $station($i) }
+    $ns at $opt(change_at) [list change_rates $radios $opt(changed_rates)]
 }
 
 proc hop {a b} {
