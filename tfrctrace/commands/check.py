@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from contextlib import contextmanager
-from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from tfrctrace import __version__
+from tfrctrace.commands.checked_runs import Asked, Listening, measured_runs, measured_with
 from tfrctrace.commands.measuring_options import MeasuringOptions
 from tfrctrace.commands.options import Jobs, Traces, check_places
 from tfrctrace.commands.reading_options import ReadingOptions
-from tfrctrace.console import CHECK_FAILED, Console, drop_standard_output
-from tfrctrace.errors import InputError, UsageError
+from tfrctrace.console import CHECK_FAILED, drop_standard_output
+from tfrctrace.errors import UsageError
 from tfrctrace.gate.regression import TestName
 from tfrctrace.reports.gate import GateFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from concurrent.futures import ThreadPoolExecutor
+    from collections.abc import Mapping, Sequence
 
-    from tfrctrace.experiment.cache import Cache
-    from tfrctrace.gate.quantity import Quantity
     from tfrctrace.gate.values import Run
-    from tfrctrace.parsers._native import Problem
-    from tfrctrace.parsers.reading import TableName
-
-_BOUNDS: Final = ("max_flows", "max_decompressed_bytes", "strict")
-"""Options that decide how much of an input is read, and how grave it is if not all of it can be."""
 
 Annotations = Literal["none", "github"]
 Unknown = Literal["fail", "warn", "pass"]
@@ -155,19 +146,12 @@ def check(
         significance=significance,
         test=test or "welch",
         unknown=unknown,
-        measured_with=_measured_with(measuring, reading),
+        measured_with=measured_with(measuring, reading),
     )
     check_places((output, junit, summary, write_baseline), traces)
-    console = _Listening(quiet=reading.quiet, strict=reading.strict)
-    runs = _measured(
-        _inputs(traces, reading),
-        measuring,
-        reading,
-        plan.quantities,
-        console=console,
-        jobs=jobs,
-        kept=None if cache is None else Cache(cache),
-    )
+    console = Listening(quiet=reading.quiet, strict=reading.strict)
+    asked = Asked(measuring, reading, tuple(plan.quantities), None if cache is None else Cache(cache))
+    runs = measured_runs(traces, asked, console, jobs=jobs)
     verdicts = [asdict(one) for one in plan.judge(runs)]
     head = _head(runs, baseline)
     if write_baseline is not None:
@@ -191,141 +175,11 @@ def check(
     return CHECK_FAILED if gate_status(verdicts) == "fail" else console.exit_status
 
 
-class _Listening(Console):
-    """A console that keeps what it is told, for those who read files instead of a terminal."""
-
-    def __init__(self, *, quiet: bool, strict: bool, is_silent: bool = False) -> None:
-        """With `is_silent` what is told is only kept."""
-        super().__init__(quiet=quiet, strict=strict)
-        self.problems: list[Problem] = []
-        self._is_silent = is_silent
-
-    def tell(self, problems: Iterable[Problem]) -> None:
-        told = list(problems)
-        for problem in told:
-            is_error = self.strict and problem["severity"] == "warning"
-            self.problems.append({**problem, "severity": "error"} if is_error else problem)
-        if not self._is_silent:
-            super().tell(told)
-
-
 def _check_shaping(baseline: str | None, shaping: Mapping[str, str | None]) -> None:
     """Raise for options that would change nothing."""
     idle = [name for name, value in shaping.items() if value is not None]
     if baseline is None and idle:
         raise UsageError(f"`{idle[0]}` is about a baseline", hint="name one with `--baseline`")
-
-
-def _measured_with(measuring: MeasuringOptions, reading: ReadingOptions) -> dict[str, Any]:
-    """Return what changes numbers, by the names of the options."""
-    return {
-        **measuring.arguments(),
-        **{
-            one.name: getattr(reading, one.name)
-            for one in fields(reading)
-            if one.name not in {*_BOUNDS, "quiet"}
-        },
-    }
-
-
-def _bounds(reading: ReadingOptions) -> dict[str, Any]:
-    return {name: getattr(reading, name) for name in _BOUNDS}
-
-
-def _inputs(traces: list[str], reading: ReadingOptions) -> list[list[str]]:
-    """Return the inputs of each run."""
-    if reading.pair:
-        if len(traces) % 2:
-            raise UsageError(
-                f"with `--pair` each two captures are a run, and there are {len(traces)}",
-                hint="name the capture near the sender and that near the receiver of each run",
-            )
-        return [traces[place : place + 2] for place in range(0, len(traces), 2)]
-    return [[name] for name in traces]
-
-
-def _measured(
-    inputs: list[list[str]],
-    measuring: MeasuringOptions,
-    reading: ReadingOptions,
-    quantities: Sequence[Quantity],
-    *,
-    console: _Listening,
-    jobs: int | None,
-    kept: Cache | None,
-) -> list[Run]:
-    """Return the runs that can be read, measured side by side; raises `InputError` if none can.
-
-    Those that are `kept` are not measured again.
-    """
-    from concurrent.futures import ThreadPoolExecutor
-
-    from tfrctrace.gate.kept import gate_key, record_of, run_of
-    from tfrctrace.gate.values import needs_samples, take_all
-    from tfrctrace.parsers.sources import find_inputs
-    from tfrctrace.patience import as_finished
-
-    unread: list[Problem] = []
-    if not (reading.join or reading.pair):
-        found = find_inputs([name for names in inputs for name in names])
-        inputs, unread = [[name] for name in found.names], list(found.problems)
-    tables: tuple[TableName, ...] = ("flows", "bins", *(("rtt",) if needs_samples(quantities) else ()))
-    workers = min(jobs or os.cpu_count() or 1, max(len(inputs), 1))
-
-    asked = {**_measured_with(measuring, reading), **_bounds(reading)}
-
-    def measure(names: list[str]) -> tuple[Run | None, list[Problem]]:
-        key = None if kept is None else gate_key(names, quantities, asked)
-        if kept is None or key is None:
-            return measure_anew(names)
-        record = kept.get(key)
-        if record is not None:
-            return run_of(record)
-        run, problems = measure_anew(names)
-        # a run that could not be read may be there the next time
-        if run is not None:
-            kept.put(key, record_of(run, problems))
-        return run, problems
-
-    def measure_anew(names: list[str]) -> tuple[Run | None, list[Problem]]:
-        # several bars of progress would be drawn over each other
-        own = _Listening(quiet=reading.quiet or workers > 1, strict=reading.strict, is_silent=True)
-        try:
-            trace = reading.open(names, own, bin_ns=measuring.bin_ns)
-            # all of it from one pass, which is all that standard input has
-            trace.read(*tables)
-            measured = trace.measure(**measuring.arguments())
-            return take_all(" and ".join(names), trace, measured, quantities), own.problems
-        except InputError as error:
-            return None, [*own.problems, *error.problems]
-
-    runs: list[Run] = []
-    with _stopping(ThreadPoolExecutor(workers)) as pool:
-        measured = [pool.submit(measure, names) for names in inputs]
-        for one in as_finished(measured):
-            one.result()  # an error of any run ends them all
-    for one in measured:
-        run, problems = one.result()
-        if run is None:
-            unread += problems
-        else:
-            console.tell(problems)
-            runs.append(run)
-    if kept is not None:
-        kept.trim()
-    if not runs:
-        raise InputError(unread)
-    console.tell(unread)
-    return runs
-
-
-@contextmanager
-def _stopping(pool: ThreadPoolExecutor) -> Iterator[ThreadPoolExecutor]:
-    """Give a pool whose waiting work is forgotten when something goes wrong."""
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _head(runs: Sequence[Run], baseline: str | None) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def test_metrics_are_taken_as_the_options_say(run):
     assert value("--warmup", "5s") != plain
     assert value("--window", "4s") != plain
     assert value("--filter", "tcp port 5201") < plain
-    assert value("--only-labelled", "--label", "one=port 5201") < plain
+    assert value("--only-labelled", "--label", "a=port 5201") < plain
     count = ("check", TWO_FLOWS, "-r", "count(flow) == 4")
     assert (run(*count).status, run(*count, "--least-packets", "1").status) == (1, 0)
 
@@ -164,7 +164,7 @@ def test_metrics_that_need_to_be_told_something_are(run):
     # as `tfrctrace metrics` has them
     for name, more in (
         ("link_utilisation", ("--capacity", "3M")),
-        ("jain_weighted", ("--label", "one=port 5201", "--weight", "one=2")),
+        ("jain_weighted", ("--label", "a=port 5201", "--weight", "one=2")),
         ("responsiveness_s", ("--step", "9s")),
     ):
         told = json.loads(run("metrics", TWO_FLOWS, "-m", name, *more, "--format", "json").out)["metrics"]
@@ -444,3 +444,18 @@ def test_the_workflows_of_the_documentation_run(tmp_path, name, status):
     assert ("::error" in done.stderr.decode()) == bool(status)
     assert (tmp_path / "summary.md").read_text().startswith("### ")
     assert ET.parse(tmp_path / "check.xml").getroot().get("errors") == "0"
+
+
+def test_what_is_wrong_with_a_rule_is_told_once_and_of_how_many_runs(run):
+    rules = ("--label", "gone=port 9", "--label", "a=port 5201", "--label", "b=port 5201")
+    check = ("-r", "count(flow) > 0", *rules, "--weight", "gone=2")
+    done = run("check", TWO_FLOWS, ONE_RUN, of("before")[1], *check)
+    assert done.err.splitlines() == [
+        "warning: `gone=port 9`: fits no flow, in 3 of 3 runs",
+        "warning: `b=port 5201`: fits flows that have a label already (1, 2), which keep it, in 1 of 3 runs",
+        "warning: `gone=2`: fits no flow, in 3 of 3 runs",
+        "warning: `a=port 5201`: fits no flow, in 2 of 3 runs",
+        "warning: `b=port 5201`: fits no flow, in 2 of 3 runs",
+    ]
+    # of one run it needs no count
+    assert "warning: `gone=port 9`: fits no flow\n" in run("check", TWO_FLOWS, *check).err
