@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.metrics.bins import bin_width_for
+from tfrctrace.parsers.schema import polars_type
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from tfrctrace.parsers.schema import ColumnType
 
 _LINK: Final = ("transmitter", "receiver")
 
@@ -19,7 +22,7 @@ _FRAMES_IN_BIN: Final = 20
 
 _FEWEST_BINS: Final = 40
 
-LINK_BINS: Final = {
+LINK_BINS: Final[dict[str, ColumnType]] = {
     "transmitter": "string",
     "receiver": "string",
     "time_ns": "int64",
@@ -55,7 +58,7 @@ def link_bins(samples: pl.DataFrame, links: int, most_bins: int) -> pl.DataFrame
     )
     own = to_one.join(chosen.select(_LINK), on=_LINK, how="semi")
     if own.is_empty():
-        return pl.DataFrame(schema={name: _type(kind) for name, kind in LINK_BINS.items()})
+        return pl.DataFrame(schema={name: polars_type(kind) for name, kind in LINK_BINS.items()})
     first_ns, last_ns = own.select(pl.col("time_ns").min(), pl.col("time_ns").max().alias("last")).row(0)
     fitting = min(max(int(chosen["number"][0]) // _FRAMES_IN_BIN, _FEWEST_BINS), most_bins)
     width_ns = bin_width_for(last_ns - first_ns + 1, NARROWEST_NS, fitting)
@@ -73,17 +76,5 @@ def link_bins(samples: pl.DataFrame, links: int, most_bins: int) -> pl.DataFrame
         )
         .join(chosen, on=_LINK)
         .sort("number", *_LINK, "time_ns", descending=[True, False, False, False])
-        .select(pl.col(name).cast(_type(kind)) for name, kind in LINK_BINS.items())
+        .select(pl.col(name).cast(polars_type(kind)) for name, kind in LINK_BINS.items())
     )
-
-
-def _type(kind: str) -> type[pl.DataType]:
-    import polars as pl
-
-    types: dict[str, type[pl.DataType]] = {
-        "string": pl.String,
-        "int64": pl.Int64,
-        "uint32": pl.UInt32,
-        "float64": pl.Float64,
-    }
-    return types[kind]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.parsers.schema.column import Column, ColumnType
+from tfrctrace.parsers.schema.column import Column, ColumnType, polars_type
 from tfrctrace.parsers.schema.flows import FLOWS
 from tfrctrace.parsers.schema.links import LINK_SAMPLES, LINKS
 from tfrctrace.parsers.schema.packets import PACKETS, TRANSITS
@@ -51,6 +51,7 @@ __all__ = [
     "Column",
     "ColumnType",
     "polars_schema",
+    "polars_type",
 ]
 
 SCHEMA_VERSION: Final = 1
@@ -82,13 +83,4 @@ TABLES: Final = {
 
 def polars_schema(table: str) -> dict[str, pl.DataType]:
     """Return the Polars schema of `table` (one of `TABLES`)."""
-    import polars as pl
-
-    types: dict[str, pl.DataType] = {
-        "uint32": pl.UInt32(),
-        "uint64": pl.UInt64(),
-        "int64": pl.Int64(),
-        "float64": pl.Float64(),
-        "string": pl.String(),
-    }
-    return {column.name: types[column.type] for column in TABLES[table]}
+    return {column.name: polars_type(column.type) for column in TABLES[table]}
