@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def test_packets_are_those_that_the_agents_counted(
 
 
 @pytest.mark.parametrize("trace", PROBED)
-def test_delays_are_those_that_the_probes_carried(analysed: dict[str, dict[str, Any]], trace: str) -> None:
+def test_delays_and_jitter_are_those_of_the_probes(analysed: dict[str, dict[str, Any]], trace: str) -> None:
     [flow] = TRUTH[trace]
     delays = flow["delays_ms"]
     row = row_of(analysed[trace], flow)
@@ -79,6 +80,13 @@ def test_delays_are_those_that_the_probes_carried(analysed: dict[str, dict[str, 
     assert row["delay_mean_ms"] == pytest.approx(sum(delays) / len(delays), abs=tolerance)
     assert row["delay_min_ms"] == pytest.approx(min(delays), abs=tolerance)
     assert row["delay_max_ms"] == pytest.approx(max(delays), abs=tolerance)
+    changes = [abs(later - earlier) for earlier, later in pairwise(delays)]
+    jitter_ms = 0.0
+    for change in changes:
+        # RFC 3550 section 6.4.1
+        jitter_ms += (change - jitter_ms) / 16
+    assert row["jitter_ms"] == pytest.approx(jitter_ms, abs=2 * tolerance)
+    assert row["delay_variation_ms"] == pytest.approx(sum(changes) / len(changes), abs=2 * tolerance)
 
 
 @pytest.mark.parametrize("trace", PROBED)
