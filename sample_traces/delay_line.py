@@ -1,13 +1,15 @@
 """Carry Ethernet frames between two interfaces and hold each for a fixed time.
 
 Stands in for a long link where the kernel has no network emulator (netem). Run inside a network
-namespace: `python3 delay_line.py IF_A IF_B DELAY_MS`; it ends on SIGTERM.
+namespace: `python3 delay_line.py IF_A IF_B DELAY_MS [LOSS]`; it ends on SIGTERM. LOSS is the
+share of frames from A to B that are lost at random, as on a bad radio link.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import random
 import select
 import signal
 import socket
@@ -29,10 +31,12 @@ NAP_S = 0.0001
 class Line:
     """One direction: frames in the order they came in, each with the time it may leave."""
 
-    def __init__(self, entry: socket.socket, leave: socket.socket, delay_s: float) -> None:
+    def __init__(self, entry: socket.socket, leave: socket.socket, delay_s: float, loss: float) -> None:
         self.entry = entry
         self.leave = leave
         self.delay_s = delay_s
+        self.loss = loss
+        self.chance = random.Random(1)
         self.waiting: deque[tuple[float, bytes]] = deque()
 
     def take(self) -> None:
@@ -43,7 +47,7 @@ class Line:
             except BlockingIOError:
                 return
             # A packet socket also sees what this program itself sends out of the interface.
-            if address[2] != PACKET_OUTGOING:
+            if address[2] != PACKET_OUTGOING and self.chance.random() >= self.loss:
                 self.waiting.append((time.monotonic() + self.delay_s, frame))
 
     def give(self) -> None:
@@ -82,11 +86,11 @@ def open_interface(interface: str) -> socket.socket:
     return opened
 
 
-def main(first: str, second: str, delay_ms: float) -> None:
+def main(first: str, second: str, delay_ms: float, loss: float) -> None:
     """Carry frames both ways until told to stop."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     a, b = open_interface(first), open_interface(second)
-    lines = (Line(a, b, delay_ms / 1e3), Line(b, a, delay_ms / 1e3))
+    lines = (Line(a, b, delay_ms / 1e3, loss), Line(b, a, delay_ms / 1e3, 0.0))
     while True:
         busy = any(line.waiting for line in lines)
         select.select([a, b], [], [], NAP_S if busy else 0.2)
@@ -99,4 +103,4 @@ if __name__ == "__main__":
     if len(sys.argv) == 3 and sys.argv[1] == "--software-checksums":
         checksums_in_software(sys.argv[2])
     else:
-        main(sys.argv[1], sys.argv[2], float(sys.argv[3]))
+        main(sys.argv[1], sys.argv[2], float(sys.argv[3]), float(sys.argv[4]) if len(sys.argv) > 4 else 0.0)

@@ -75,8 +75,11 @@ def background(namespace: str, *command: str) -> Iterator[subprocess.Popen[bytes
 
 
 @contextmanager
-def network() -> Iterator[None]:
-    """Build the three namespaces, their links and addresses, and take them away at the end."""
+def network(loss: float = 0.0) -> Iterator[None]:
+    """Build the three namespaces, their links and addresses, and take them away at the end.
+
+    `loss` is the share of frames towards the receiver that the long link loses.
+    """
     names = (SENDER, MIDDLE, RECEIVER)
     try:
         for name in names:
@@ -87,9 +90,8 @@ def network() -> Iterator[None]:
         _addresses(SENDER, "s0", SENDER_4, SENDER_6)
         _addresses(RECEIVER, "d0", RECEIVER_4, RECEIVER_6)
         run(*inside(MIDDLE, "tc", "qdisc", "add", "dev", "m1", "root", *BOTTLENECK.split()))
-        with background(
-            MIDDLE, sys.executable, str(HERE / "delay_line.py"), "m0", "m1", str(ONE_WAY_DELAY_MS)
-        ):
+        line = ("m0", "m1", str(ONE_WAY_DELAY_MS), str(loss))
+        with background(MIDDLE, sys.executable, str(HERE / "delay_line.py"), *line):
             yield
     finally:
         for name in names:

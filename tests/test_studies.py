@@ -51,7 +51,9 @@ def test_the_readme_tells_of_every_table_and_figure(study):
 @pytest.mark.parametrize("study", FILES)
 def test_every_claim_of_a_study_is_as_it_says(study, tmp_path):
     results = perform_study(STUDIES / study, cache=tmp_path)
-    traces = LINUX.glob("*.pcap.xz") if study.endswith("linux.toml") else traces_of(Path(study).parent.name)
+    folder = Path(study).parent
+    is_linux = study.endswith("linux.toml")
+    traces = (STUDIES / folder).glob("linux/**/*.pcap.xz") if is_linux else traces_of(folder.name)
     assert len(results.runs) == len(list(traces))
     assert results.problems == []
     assert results.verdicts
@@ -134,3 +136,17 @@ def test_goodput_at_the_receiver_is_what_iperf3_received():
             data = row["unique_bytes"] - COOKIE_BYTES
             assert stream["bytes_received"] <= data <= stream["bytes"]
             assert (data - stream["bytes_received"]) % SEGMENT_BYTES == 0
+
+
+def test_what_a_sender_repeats_is_what_its_kernel_says():
+    folder = STUDIES / "lillis" / "linux"
+    truth = json.loads((folder / "truth.json").read_text())
+    for path in folder.glob("*/*.pcap.xz"):
+        (stream,) = truth[path.name.removesuffix(".pcap.xz")]
+        ports = (pl.col("src_port") == stream["client_port"]) & (pl.col("dst_port") == stream["server_port"])
+        trace = tfrctrace.open(path)
+        (row,) = trace.flows.filter(ports).iter_rows(named=True)
+        # iperf3 asks the kernel when its time is over; what waits in the socket is sent after that
+        end_ns = row["start_ns"] + int(stream["seconds"] * 1e9)
+        repeated = trace.losses.filter((pl.col("flow") == row["flow"]) & (pl.col("time_ns") < end_ns))
+        assert repeated.height <= stream["retransmits"] <= row["retransmitted_packets"], path.name
