@@ -370,13 +370,15 @@ def replay(
     p: Array,
     x_recv: Array,
     is_data_limited: Array,
+    lost_packets: Array,
     sent_ns: Array,
     sent_bytes: Array,
 ) -> Table:
     """Drive a sender through reports and packets, all in order of time, and return its steps.
 
-    Times and `sent_bytes` are int64 and uint32; the others float64 in s and bytes/s, where NaN is not
-    known, and flags uint8, where 2 is not known. Wrong names, values or lengths raise ValueError.
+    Times are int64, `lost_packets` uint64 and `sent_bytes` uint32; the others float64 in s and bytes/s,
+    where NaN is not known, and flags uint8, where 2 is not known. Wrong names, values or lengths raise
+    ValueError.
     """
 
 def simulate_reports(
@@ -392,7 +394,7 @@ def simulate_reports(
     """Return the reports that the receiver of such a sender would make of packets, as they reach it.
 
     Arrays are uint64, int64, int64 with -2^63 for never, uint32 and uint8; the table has `time_ns`, `rtt_ms`,
-    `p` and `x_recv_bps`.
+    `p`, `x_recv_bps` and `lost_packets`.
     """
 
 def round_reports(
@@ -425,7 +427,13 @@ class TfrcSender:
     def __init__(self, chosen: ChosenSender) -> None: ...
     def on_sent(self, time_s: float, payload_bytes: int) -> None: ...
     def on_report(
-        self, time_s: float, rtt_s: float | None, p: float, x_recv: float, is_data_limited: bool
+        self,
+        time_s: float,
+        rtt_s: float | None,
+        p: float,
+        x_recv: float,
+        is_data_limited: bool,
+        lost_packets: int,
     ) -> ToldDecision: ...
     def on_no_feedback(self, is_idle: bool) -> ToldDecision: ...
 

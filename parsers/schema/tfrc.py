@@ -90,6 +90,13 @@ FEEDBACK: Final = (
         "time that the receiver says it held the packet it acknowledges",
         "the report names none",
     ),
+    Column(
+        "lost_packets",
+        "uint64",
+        "",
+        "packets lost or marked since the report before, which ns-2's sink tells its sender",
+        "other reports do not tell",
+    ),
     Column("rtt_ms", "float64", "ms", "round-trip time that the report gave the sender", "as received_ns"),
     Column("r_ms", "float64", "ms", "R: smoothed round-trip time after it", "as received_ns"),
     Column(

@@ -39,9 +39,9 @@ def received_reports(
         (rtt_ms * rtt_scale).alias("rtt_ms"),
         "p",
         "x_recv_bps",
-        # a rate that rises is all that a report tells of an event
+        # a rate that rises is all that a report tells of an event, and most tell no more of losses
         event.cast(pl.UInt32).alias("loss_events"),
-        event.cast(pl.UInt32).alias("lost_packets"),
+        pl.coalesce("lost_packets", event.cast(pl.UInt64)).alias("lost_packets"),
         pl.lit(0, dtype=pl.UInt32).alias("timeouts"),
         _data_limited(packets, known).alias("is_data_limited"),
     )

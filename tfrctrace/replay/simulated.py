@@ -83,7 +83,7 @@ def _reports(packets: pl.DataFrame, segment_bytes: float, chosen: Chosen, revers
     event = (pl.col("p") > pl.col("p").shift(1, fill_value=0.0)).cast(pl.UInt32)
     return made.with_columns(
         event.alias("loss_events"),
-        event.alias("lost_packets"),
+        pl.max_horizontal("lost_packets", event.cast(pl.UInt64)).alias("lost_packets"),
         pl.lit(0, dtype=pl.UInt32).alias("timeouts"),
         pl.lit(None, dtype=pl.Boolean).alias("is_data_limited"),
     )

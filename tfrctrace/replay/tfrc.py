@@ -120,6 +120,7 @@ def run(chosen: Chosen, recording: Recording) -> pl.DataFrame:
             p=floats(reports["p"]),
             x_recv=floats(reports["x_recv_bps"], 8),
             is_data_limited=wholes(limited),
+            lost_packets=wholes(reports["lost_packets"].cast(pl.UInt64)),
             sent_ns=wholes(recording.sends["time_ns"]),
             sent_bytes=wholes(recording.sends["payload_bytes"]),
         )
@@ -144,7 +145,12 @@ class Tfrc:
         """Take in a report (RFC 5348 section 4.3)."""
         return _allowed(
             self._sender.on_report(
-                report.time_s, report.rtt_s, report.p, report.x_recv, report.is_data_limited
+                report.time_s,
+                report.rtt_s,
+                report.p,
+                report.x_recv,
+                report.is_data_limited,
+                report.lost_packets,
             )
         )
 

@@ -143,8 +143,17 @@ AGENTS = {
     "ewma": {"algo": 2, "history": 0.5},
     "rbph": {"algo": 3, "minlc": 3},
     "ebph": {"algo": 4, "minlc": 3},
+    "conservative": {"conservative": 1, "scmult": 1.2},
+    "old": {"old_code": 1},
+    "short-lost": {"short_intervals": 1, "short_rtts": 4},
+    "short-large": {"short_intervals": 2, "short_rtts": 6},
+    "short-rounds": {"short_intervals": 3, "short_rtts": 3, "precise_loss": 0, "voip": 1},
 }
 """Runs of agents.tcl with other parameters than ns-2's defaults."""
+
+IDLE = ("idle", "old")
+"""Those whose application rests. The others never run dry, but a link that gets slow would look like that at
+one report."""
 
 
 def errors(name: str, told: dict[str, float]) -> tuple[list[float], list[float]]:
@@ -164,17 +173,24 @@ def errors(name: str, told: dict[str, float]) -> tuple[list[float], list[float]]
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_every_parameter_of_the_agents_is_an_option_with_which_x_is_theirs(name: str) -> None:
-    # the sender never runs dry but in `idle`; a link that gets slow would look like that at one report
-    told = AGENTS[name] if name == "idle" else {**AGENTS[name], "sndr_type": 0}
-    slow, after = errors(name, told)
+    always_sends = {} if name in IDLE else {"sndr_type": 0}
+    slow, after = errors(name, {**AGENTS[name], **always_sends})
     assert len(after) > 30
     assert max(after) < 1e-5
-    of_default = errors(name, {})
     # as defaults would have it X is wrong, of an idle sender in slow start
+    of_default = errors(name, always_sends)
     wrong = [sum(error > 0.01 for error in some) for some in of_default]
-    assert wrong[0 if name == "idle" else 1] > 20
-    if name == "idle":
+    assert wrong[0 if name in IDLE else 1] > (4 if name == "old" else 20)
+    if name in IDLE:
         assert max(slow) < 1e-5
+
+
+def test_what_a_report_says_of_losses_is_in_the_table_and_counts_where_it_was_not_seen() -> None:
+    trace = tfrctrace.open(DATA / "agents-conservative.tr.xz", tfrc=AGENTS["conservative"])
+    reports, events = trace.feedback, trace.loss_events
+    assert reports["lost_packets"].sum() == events["packets"].sum() > 0
+    simulated = trace.replays("tfrc", profile="ns2", simulate=True).recordings[0].reports
+    assert simulated["lost_packets"].sum() == pytest.approx(reports["lost_packets"].sum(), rel=0.05)
 
 
 def test_a_sink_that_reports_twice_in_a_round_trip_time_is_simulated_as_such() -> None:

@@ -22,10 +22,12 @@ def feedback(*rows: dict[str, Any]) -> pl.DataFrame:
         "reported_x_recv_bps": None,
         "x_bps": None,
         "x_inst_bps": None,
+        "lost_packets": None,
     }
     made = [{**usual, "received_ns": 100_000_000 * place, **row} for place, row in enumerate(rows, start=1)]
     names = ("rtt_ms", "p", "reported_p", "x_recv_bps", "reported_x_recv_bps", "x_bps", "x_inst_bps")
-    return pl.DataFrame(made, schema_overrides=dict.fromkeys(names, pl.Float64))
+    types = {**dict.fromkeys(names, pl.Float64), "lost_packets": pl.UInt64}
+    return pl.DataFrame(made, schema_overrides=types)
 
 
 def frame(
@@ -41,6 +43,14 @@ def notes(reports: pl.DataFrame) -> tuple[str, ...]:
 
 
 PACKETS = pl.DataFrame({"time_ns": [0], "payload_bytes": [1000]})
+
+
+def test_losses_are_those_that_a_report_tells_and_else_one_where_p_rises() -> None:
+    told = frame(
+        feedback({"p": 0.0, "lost_packets": 0}, {"lost_packets": 3}, {"lost_packets": 2}, {"p": 0.02})
+    )
+    assert told["lost_packets"].to_list() == [0, 3, 2, 1]
+    assert told["loss_events"].to_list() == [0, 1, 0, 1]
 
 
 def test_reports_are_taken_in_the_order_in_which_they_arrive() -> None:

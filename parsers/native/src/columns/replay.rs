@@ -53,6 +53,7 @@ impl Rows for ReportRows {
         columns.f64("rtt_ms", rows.iter().map(|(_, report)| report.r_sample.map(|r_sample| r_sample * 1e3)));
         columns.f64("p", rows.iter().map(|(_, report)| report.p));
         columns.f64("x_recv_bps", rows.iter().map(|(_, report)| report.x_recv * 8.0));
+        columns.u64("lost_packets", rows.iter().map(|(_, report)| report.losses));
         columns.finish(rows.len())
     }
 }

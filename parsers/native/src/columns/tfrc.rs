@@ -95,6 +95,7 @@ impl Rows for FeedbackRows {
         let difference = |at, row: &FeedbackSample| Some(reported(row)? - x_recv(at, row)?);
         columns.f64("x_recv_difference_bps", numbered().map(|(at, row)| difference(at, row)));
         columns.f64("elapsed_ms", rows.iter().map(|row| row.elapsed.map(|elapsed| elapsed * 1e3)));
+        columns.u64("lost_packets", rows.iter().map(|row| row.losses));
         sender_columns(rows, &mut columns);
         rtp::feedback_columns(&self.analysis, rows, &mut columns);
         columns.finish(rows.len())

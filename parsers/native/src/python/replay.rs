@@ -111,7 +111,7 @@ fn replay_variants() -> Vec<&'static str> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (chosen, *, start_ns, end_ns, time_ns, rtt_s, p, x_recv, is_data_limited, sent_ns, sent_bytes))]
+#[pyo3(signature = (chosen, *, start_ns, end_ns, time_ns, rtt_s, p, x_recv, is_data_limited, lost_packets, sent_ns, sent_bytes))]
 #[allow(clippy::too_many_arguments)]
 fn replay(
     py: Python<'_>,
@@ -123,6 +123,7 @@ fn replay(
     p: &Bound<'_, PyAny>,
     x_recv: &Bound<'_, PyAny>,
     is_data_limited: &Bound<'_, PyAny>,
+    lost_packets: &Bound<'_, PyAny>,
     sent_ns: &Bound<'_, PyAny>,
     sent_bytes: &Bound<'_, PyAny>,
 ) -> PyResult<Table> {
@@ -130,16 +131,18 @@ fn replay(
     let mut arrays = Arrays::new(py);
     let (time_ns, rtt_s, p) = (arrays.take(time_ns)?, arrays.take::<f64>(rtt_s)?, arrays.take::<f64>(p)?);
     let (x_recv, limited) = (arrays.take::<f64>(x_recv)?, arrays.take::<u8>(is_data_limited)?);
+    let losses = arrays.take::<u64>(lost_packets)?;
     let mut sends = Arrays::new(py);
     let (sent_ns, sent_bytes) = (sends.take::<i64>(sent_ns)?, sends.take::<u32>(sent_bytes)?);
     let rows = py.detach(|| {
-        let reports = time_ns.into_iter().zip(rtt_s).zip(p).zip(x_recv).zip(limited);
-        let reports = reports.map(|((((time_ns, r_sample), p), x_recv), limited)| RecordedReport {
+        let reports = time_ns.into_iter().zip(rtt_s).zip(p).zip(x_recv).zip(limited).zip(losses);
+        let reports = reports.map(|(((((time_ns, r_sample), p), x_recv), limited), losses)| RecordedReport {
             time_ns,
             r_sample,
             p,
             x_recv,
             is_data_limited: (limited != UNKNOWN_FLAG).then_some(limited == 1),
+            losses,
         });
         let sends = sent_ns.into_iter().zip(sent_bytes).collect();
         run(&rules, &Recording { start_ns, end_ns, reports: reports.collect(), sends })
@@ -253,9 +256,11 @@ impl TfrcSender {
         p: f64,
         x_recv: f64,
         is_data_limited: bool,
+        lost_packets: u64,
     ) -> Told {
         let (machine, p_before) = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let report = Report { time: time_s, r_sample: rtt_s, x_recv, p, is_data_limited };
+        let report =
+            Report { time: time_s, r_sample: rtt_s, x_recv, p, is_data_limited, losses: lost_packets };
         let decision = machine.on_report(&report, *p_before);
         *p_before = p;
         told(&decision)

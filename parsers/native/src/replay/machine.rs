@@ -188,6 +188,7 @@ impl Machine {
                         hold: 0.0,
                         p: report.p,
                         x_recv_pps,
+                        losses: report.losses,
                     };
                     sender.on_report(report.time, &echo);
                     approaches = sender.mode == Ns2Mode::Increase;
@@ -274,11 +275,10 @@ impl Machine {
 
     /// What the limit is made of.
     fn x_recv(&self) -> Option<f64> {
-        let x_recv = match self {
-            Self::Rfc(sender, _) => sender.highest_x_recv(),
-            Self::Ns2(sender) => sender.recv_limit() / 2.0,
-        };
-        Some(x_recv).filter(|x_recv| x_recv.is_finite())
+        match self {
+            Self::Rfc(sender, _) => Some(sender.highest_x_recv()).filter(|x_recv| x_recv.is_finite()),
+            Self::Ns2(sender) => Some(sender.x_recv).filter(|x_recv| *x_recv > 0.0),
+        }
     }
 
     /// What governs x after a report.

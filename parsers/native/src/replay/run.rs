@@ -25,6 +25,8 @@ pub struct RecordedReport {
     pub x_recv: f64,
     /// Whether the sender was data-limited; None is to be told from what was sent.
     pub is_data_limited: Option<bool>,
+    /// Packets lost or marked since the report before.
+    pub losses: u64,
 }
 
 /// One direction of a flow.
@@ -107,6 +109,7 @@ impl Replay<'_> {
             x_recv,
             p,
             is_data_limited: recorded.is_data_limited.unwrap_or_else(|| self.looks_data_limited(time)),
+            losses: recorded.losses,
         };
         let decision = self.machine.on_report(&report, self.p);
         (self.timer_set, self.last_report, self.bytes, self.p) = (time, time, 0, p);
@@ -176,7 +179,7 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     fn report(time_ns: i64, p: f64, x_recv: f64) -> RecordedReport {
-        RecordedReport { time_ns, r_sample: 0.1, p, x_recv, is_data_limited: Some(false) }
+        RecordedReport { time_ns, r_sample: 0.1, p, x_recv, is_data_limited: Some(false), losses: 0 }
     }
 
     fn replayed(
@@ -255,13 +258,17 @@ mod tests {
         #[test]
         fn test_any_recording_is_taken_within_bounds(
             reports in proptest::collection::vec(
-                (any::<i64>(), any::<f64>(), any::<f64>(), any::<f64>(), proptest::option::of(any::<bool>())), 0..30,
+                (
+                    any::<i64>(), any::<f64>(), any::<f64>(), any::<f64>(), proptest::option::of(any::<bool>()),
+                    any::<u64>(),
+                ),
+                0..30,
             ),
             sends in proptest::collection::vec((any::<i64>(), any::<u32>()), 0..30),
             end_ns: i64, at in 0_usize..4,
         ) {
-            let reports = reports.into_iter().map(|(time_ns, r_sample, p, x_recv, is_data_limited)| {
-                RecordedReport { time_ns, r_sample, p, x_recv, is_data_limited }
+            let reports = reports.into_iter().map(|(time_ns, r_sample, p, x_recv, is_data_limited, losses)| {
+                RecordedReport { time_ns, r_sample, p, x_recv, is_data_limited, losses }
             });
             let (reports, mut sends): (Vec<_>, Vec<_>) = (reports.collect(), sends);
             sends.sort_unstable();

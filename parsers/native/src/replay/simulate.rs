@@ -10,6 +10,9 @@ use crate::tfrc::ns2;
 use crate::tfrc::receiver::{Feedback, Receiver};
 use crate::tfrc::{DataPacket, Report};
 
+/// Bytes of a report of ns-2's sink, unless a script says otherwise (`packetSize_`).
+const REPORT_BYTES: u32 = 40;
+
 /// A data packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
@@ -122,8 +125,8 @@ impl Flow {
         let reverse = self.reverse;
         let under_way = &mut self.under_way;
         self.receiver.take(packet, time, &carried, |made: Made| {
-            let Made { time, p, x_recv } = made;
-            let report = Report { time: time + reverse, r_sample, x_recv, p, is_data_limited: false };
+            let Made { time, p, x_recv, losses } = made;
+            let report = Report { time: time + reverse, r_sample, x_recv, p, is_data_limited: false, losses };
             under_way.push_back(UnderWay { time: time + reverse, report });
         });
     }
@@ -155,6 +158,8 @@ struct Made {
     time: f64,
     p: f64,
     x_recv: f64,
+    /// Only ns-2's says it.
+    losses: u64,
 }
 
 /// A receiver of any kind.
@@ -192,7 +197,7 @@ impl End {
                 };
                 receiver.on_data(&data, due);
                 due.drain(..)
-                    .for_each(|made| report(Made { time: made.time, p: made.p, x_recv: made.x_recv }));
+                    .for_each(|Feedback { time, p, x_recv, .. }| report(Made { time, p, x_recv, losses: 0 }));
             }
             Self::Ns2(end) => end.take(packet, time, carried, report),
         }
@@ -231,12 +236,13 @@ impl Ns2End {
     }
 
     fn report(&mut self, time: f64, bytes: u32) -> Made {
-        let feedback = self.receiver.on_report(time);
+        let feedback = self.receiver.on_report(time, REPORT_BYTES);
         self.last_report = time;
         self.has_data = false;
         // One and a half of the time between reports after the last attempt.
         self.timer = time + 1.5 * self.receiver.rtt() / self.per_round;
-        Made { time, p: feedback.p, x_recv: feedback.x_recv_pps * f64::from(bytes) }
+        let ns2::Feedback { p, x_recv_pps, losses, .. } = feedback;
+        Made { time, p, x_recv: x_recv_pps * f64::from(bytes), losses }
     }
 }
 

@@ -65,4 +65,6 @@ pub struct Report {
     pub p: f64,
     /// Whether the sender was data-limited over all of the interval that the report covers.
     pub is_data_limited: bool,
+    /// Packets that were found lost, or marked, since the report before: ns-2's agents tell and ask for it.
+    pub losses: u64,
 }

@@ -204,6 +204,7 @@ fn replay(row: &Value, mut sender: Sender) -> Vec<(f64, Option<Step>, Sender)> {
             x_recv: number(&feedback["x_recv"]),
             p: number(&feedback["p"]),
             is_data_limited: feedback["data_limited"] == true,
+            losses: 0,
         });
         timer_set = time;
         states.push((time, None, sender.clone()));

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     fn report(r_sample: f64, p: f64) -> Report {
-        Report { time: 0.0, r_sample: Some(r_sample), x_recv: 1e6, p, is_data_limited: false }
+        Report { time: 0.0, r_sample: Some(r_sample), x_recv: 1e6, p, ..Report::default() }
     }
 
     #[test]

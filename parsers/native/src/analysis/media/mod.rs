@@ -224,6 +224,7 @@ impl Analysis {
             reported_p: None,
             reported_x_recv: None,
             elapsed: row.held,
+            losses: None,
             taken: None,
             media: Some(report),
         });

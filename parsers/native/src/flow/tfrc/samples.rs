@@ -61,6 +61,8 @@ pub struct FeedbackSample {
     pub reported_x_recv: Option<f64>,
     /// How long the receiver says that it held the packet it echoes, seconds.
     pub elapsed: Option<f64>,
+    /// Packets lost or marked since the report before, where reports say so.
+    pub losses: Option<u64>,
     /// What the sender made of it; None if it never arrived.
     pub taken: Option<TakenReport>,
     /// What a report on media says.

@@ -179,7 +179,7 @@ impl Simulated {
         if !self.is_whole {
             return;
         }
-        let feedback = self.receiver.on_report(seconds(packet.time_ns));
+        let feedback = self.receiver.on_report(seconds(packet.time_ns), packet.wire_bytes);
         let Place { flow, side, time_ns, packet: number } = at;
         let sample = FeedbackSample {
             flow,
@@ -193,6 +193,7 @@ impl Simulated {
             reported_p: None,
             reported_x_recv: None,
             elapsed: None,
+            losses: Some(feedback.losses),
             taken: None,
             media: None,
         };

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::loss_interval::LossInterval;
 use super::{Header, Parameters, p_of};
 use crate::tfrc::ns2::parameters::Algorithm;
 
@@ -15,8 +16,10 @@ const MAX_EVENTS: usize = 1000;
 #[derive(Clone, Debug)]
 pub struct History {
     parameters: Parameters,
+    /// The interval that no loss event has ended.
+    open: LossInterval,
     /// Closed intervals, the newest first.
-    closed: VecDeque<f64>,
+    closed: VecDeque<LossInterval>,
     /// What discounting has left of each.
     kept: VecDeque<f64>,
     /// What the open interval takes from all of them until it is closed.
@@ -32,6 +35,7 @@ impl History {
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             parameters: *parameters,
+            open: LossInterval::made_up(0.0),
             closed: VecDeque::new(),
             kept: VecDeque::new(),
             factor: 1.0,
@@ -40,14 +44,32 @@ impl History {
         }
     }
 
-    /// Closed intervals, the newest first.
-    pub fn closed(&self) -> impl Iterator<Item = f64> {
-        self.closed.iter().copied()
+    /// Packets in the open interval, then in the closed ones, the newest first; nothing before the first loss
+    /// event.
+    pub fn packets(&self) -> impl Iterator<Item = f64> {
+        let is_known = !self.closed.is_empty();
+        let open = is_known.then_some(self.open.packets);
+        open.into_iter().chain(self.closed.iter().map(|interval| interval.packets))
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.closed.is_empty()
+    /// So many packets of the open interval were lost or marked.
+    pub fn on_lost(&mut self, packets: u64) {
+        self.open.lost += packets as f64;
+    }
+
+    /// A loss event began, that many seconds after the one before.
+    pub fn on_event(&mut self, seconds: f64, rtt: f64) {
+        self.open.end(seconds, rtt, &self.parameters);
+    }
+
+    /// So many packets belong to the open interval.
+    pub fn extend(&mut self, packets: f64) {
+        self.open.packets += packets;
+    }
+
+    /// A report is made, that many seconds after the latest loss event.
+    pub fn on_report(&mut self, seconds: f64, rtt: f64) {
+        self.open.look(seconds, rtt, &self.parameters);
     }
 
     /// Entries of the array of intervals beside the open one (`numsamples`).
@@ -66,13 +88,16 @@ impl History {
     }
 
     /// The first loss interval, which no event ended but was made up.
-    pub fn begin(&mut self, length: f64) {
-        self.push(length);
+    pub fn begin(&mut self, packets: f64) {
+        self.push(LossInterval::made_up(packets));
+        self.open = LossInterval::after_slow_start();
     }
 
-    /// The packet `start` began a loss event and ended an interval of this length.
-    pub fn close(&mut self, length: f64, start: i64) {
-        self.push(length);
+    /// The packet `start` began a loss event and ended the open interval.
+    pub fn close(&mut self, start: i64) {
+        let length = self.open.packets;
+        self.push(self.open);
+        self.open = LossInterval::begun();
         let history = self.parameters.history;
         let mean = self.average.map_or(length, |average| history * average + (1.0 - history) * length);
         self.average = Some(mean);
@@ -80,9 +105,9 @@ impl History {
         self.events.truncate(MAX_EVENTS);
     }
 
-    fn push(&mut self, length: f64) {
+    fn push(&mut self, interval: LossInterval) {
         self.kept.iter_mut().for_each(|kept| *kept *= self.factor);
-        self.closed.push_front(length);
+        self.closed.push_front(interval);
         self.kept.push_front(1.0);
         self.factor = 1.0;
         let slots = self.slots();
@@ -90,49 +115,58 @@ impl History {
         self.kept.truncate(slots);
     }
 
-    /// p, while the open interval has `open` packets and `highest` is the last of them. `header` is of the
-    /// newest packet.
-    pub fn p(&mut self, open: f64, highest: i64, header: &Header) -> f64 {
+    /// p, while `highest` is the last packet. `header` is of the newest one, and `report_bytes` has the report
+    /// that tells it.
+    pub fn p(&mut self, highest: i64, header: &Header, report_bytes: u32) -> f64 {
         match self.parameters.algo {
-            Algorithm::Weighted => self.weighted(open),
-            Algorithm::Exponential => self.exponential(open),
+            // ns-2 asks for the size of the sink's own packets where that of the sender's would tell.
+            Algorithm::Weighted => self.weighted((header.fsize / f64::from(report_bytes.max(1))).trunc()),
+            Algorithm::Exponential => self.exponential(),
             Algorithm::RateWindow => self.in_rate_window(highest, header),
             Algorithm::EventWindow => self.in_window(0.0, highest),
         }
     }
 
-    fn weighted(&mut self, open: f64) -> f64 {
+    fn weighted(&mut self, of_large: f64) -> f64 {
         if self.closed.is_empty() {
             return 0.0;
         }
+        let open = self.open.packets;
         if self.parameters.discount && open > 0.0 {
             let ratio = 2.0 * self.mean_of_closed() / open;
             if ratio < 1.0 {
                 self.factor = ratio.max(self.parameters.min_discount_ratio);
             }
         }
-        let mean = self.mean_of_closed().max(self.mean_with_open(open));
+        let is_left_out = self.open.is_short && self.parameters.short_intervals.leaves_out_open;
+        let with_open = if is_left_out { f64::NEG_INFINITY } else { self.mean_with_open(of_large) };
+        let mean = self.mean_of_closed().max(with_open);
         // A mean below one packet would be a rate above one event a packet.
         if mean > 1.0 { 1.0 / mean } else { 1.0 }
     }
 
     fn mean_of_closed(&self) -> f64 {
         let weights = (1..).map(|i| self.weight(i));
-        mean(self.closed().zip(weights.zip(&self.kept).map(|(weight, kept)| weight * kept)))
+        let lengths = self.closed.iter().map(|interval| interval.length(&self.parameters, None));
+        mean(lengths.zip(weights.zip(&self.kept).map(|(weight, kept)| weight * kept)))
     }
 
     /// With `smooth_` the open interval stands before the others, of which the oldest of a full array goes.
-    fn mean_with_open(&self, open: f64) -> f64 {
+    fn mean_with_open(&self, of_large: f64) -> f64 {
+        let of_large = Some(of_large).filter(|_| self.parameters.smooth);
+        let length = |interval: &LossInterval| interval.length(&self.parameters, of_large);
         let first = usize::from(self.parameters.smooth);
         let is_full = self.closed.len() == self.slots();
         let count = self.closed.len().saturating_sub(usize::from(self.parameters.smooth && is_full));
         let weights = (first + 1..).map(|i| self.weight(i) * self.factor);
-        let closed = self.closed().zip(weights.zip(&self.kept).map(|(weight, kept)| weight * kept));
-        mean(std::iter::once((open, self.weight(first))).chain(closed.take(count)))
+        let closed =
+            self.closed.iter().map(length).zip(weights.zip(&self.kept).map(|(weight, kept)| weight * kept));
+        mean(std::iter::once((length(&self.open), self.weight(first))).chain(closed.take(count)))
     }
 
-    fn exponential(&self, open: f64) -> f64 {
+    fn exponential(&self) -> f64 {
         let Some(average) = self.average else { return 0.0 };
+        let open = self.open.packets;
         let history = self.parameters.history;
         let with_open = if open > 0.0 { history * average + (1.0 - history) * open } else { average };
         1.0 / average.max(with_open).max(1.0)
@@ -186,13 +220,15 @@ mod tests {
         let mut at = 0.0;
         for &length in closed {
             at += length;
-            history.close(length, at as i64 - 1);
+            history.open.packets = length;
+            history.close(at as i64 - 1);
         }
         history
     }
 
     fn p(history: &mut History, open: f64, highest: i64) -> f64 {
-        history.p(open, highest, &Header { rtt: 0.1, tzero: 0.3, size: 1000, ..Header::default() })
+        history.open.packets = open;
+        history.p(highest, &Header { rtt: 0.1, tzero: 0.3, size: 1000, ..Header::default() }, 40)
     }
 
     #[test]
@@ -215,7 +251,7 @@ mod tests {
     fn test_a_discount_becomes_permanent_at_the_next_loss_event() {
         let mut history = history(&[], &[100.0]);
         assert_eq!(p(&mut history, 400.0, 499), 1.0 / 300.0);
-        history.close(400.0, 500);
+        history.close(500);
         assert_eq!(history.kept, [1.0, 0.5]);
     }
 
@@ -235,18 +271,37 @@ mod tests {
         assert_eq!(p(&mut few, 10.0, 110), 1.0 / 110.0);
     }
 
+    #[test]
+    fn test_losses_of_short_intervals_count() {
+        let mut history = history(&[("short_intervals", 1.0)], &[100.0, 60.0]);
+        // Two round-trip times with three losses, the last of which began the next interval.
+        history.on_lost(2);
+        history.extend(90.0);
+        history.on_event(0.15, 0.1);
+        history.close(250);
+        history.on_report(0.1, 0.1);
+        // Both intervals made before are short, too: no report looked while they were open.
+        assert_eq!(p(&mut history, 1.0, 251), 1.0 / ((30.0 + 60.0 + 100.0) / 3.0));
+    }
+
     proptest! {
         #[test]
         fn test_p_is_a_share_whatever_the_intervals(
             lengths in proptest::collection::vec(1.0..1e9_f64, 0..40), open in 0.0..1e12_f64,
             algo in 1_u8..5, samples in 1_u8..65, smooth in 0_u8..2, highest: i64,
+            (short, lost, rounds) in (0_u8..4, 0_u8..200, 0_u8..200),
         ) {
             let settings = [
                 ("algo", f64::from(algo)),
                 ("num_samples", f64::from(samples)),
                 ("smooth", f64::from(smooth)),
+                ("short_intervals", f64::from(short)),
             ];
-            let found = p(&mut history(&settings, &lengths), open, highest);
+            let mut history = history(&settings, &lengths);
+            for interval in &mut history.closed {
+                (interval.lost, interval.rounds) = (lost.into(), rounds.into());
+            }
+            let found = p(&mut history, open, highest);
             prop_assert!((0.0..=1.0).contains(&found), "{found}");
         }
     }

@@ -11,6 +11,7 @@
 
 mod gaps;
 mod history;
+mod loss_interval;
 mod parameters;
 mod receive_rate;
 mod receiver;
@@ -55,6 +56,8 @@ pub struct Feedback {
     pub p: f64,
     /// Packets per second that arrived.
     pub x_recv_pps: f64,
+    /// Packets that were found lost, or marked, since the last report.
+    pub losses: u64,
 }
 
 /// The highest rate that ns-2's equation gives, in bytes per second; also where there is no loss.

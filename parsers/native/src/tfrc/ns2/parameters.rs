@@ -18,6 +18,40 @@ pub enum Algorithm {
     EventWindow,
 }
 
+/// By what the packets of a short loss interval are divided (`ShortIntervals_`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShortLosses {
+    /// 1: the packets lost in it.
+    Lost,
+    /// 2: no more of these than small packets make one of `fsize_`.
+    AsLargePackets,
+    /// 3: the fewer of these, the more round-trip times it lasted.
+    ByRoundTrips,
+}
+
+/// How short loss intervals count (`ShortIntervals_`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShortIntervals {
+    /// None if they count as all others.
+    pub losses: Option<ShortLosses>,
+    /// Whether the open interval does not count as long as it is short.
+    pub leaves_out_open: bool,
+}
+
+impl ShortIntervals {
+    /// That of ns-2's number: 1 to 3, and 10 more than these for its older rule of the open interval.
+    fn numbered(value: f64) -> Option<Self> {
+        let losses = match value {
+            0.0 => None,
+            1.0 | 11.0 => Some(ShortLosses::Lost),
+            2.0 | 12.0 => Some(ShortLosses::AsLargePackets),
+            3.0 | 13.0 => Some(ShortLosses::ByRoundTrips),
+            _ => return None,
+        };
+        Some(Self { losses, leaves_out_open: value == 2.0 || value == 3.0 })
+    }
+}
+
 /// The agents' parameters that change what a trace means, with their defaults.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
@@ -57,6 +91,13 @@ pub struct Parameters {
     pub fsize: f64,
     /// Bytes of a header, with `voip`.
     pub headersize: f64,
+    /// Whether a report without losses allows `scmult` times what arrived and one with losses no more than that,
+    /// once slow start is over.
+    pub conservative: bool,
+    /// That factor.
+    pub scmult: f64,
+    /// Whether data that come to a sender without any wait for its timer, which always halves without reports.
+    pub old_code: bool,
     /// Packets beyond a gap that make it a loss.
     pub num_pkts: f64,
     /// Reports per round-trip time.
@@ -79,6 +120,10 @@ pub struct Parameters {
     pub history: f64,
     /// Loss events in the windows of `algo` 3 and 4.
     pub minlc: f64,
+    /// How a short loss interval counts.
+    pub short_intervals: ShortIntervals,
+    /// Round-trip times that such an interval lasts at most.
+    pub short_rtts: f64,
 }
 
 impl Default for Parameters {
@@ -102,6 +147,9 @@ impl Default for Parameters {
             voip_max_pkt_rate: 100.0,
             fsize: 1460.0,
             headersize: 32.0,
+            conservative: false,
+            scmult: 1.5,
+            old_code: false,
             num_pkts: 1.0,
             num_feedback: 1.0,
             precise_loss: true,
@@ -113,13 +161,15 @@ impl Default for Parameters {
             min_discount_ratio: 0.5,
             history: 0.75,
             minlc: 4.0,
+            short_intervals: ShortIntervals::default(),
+            short_rtts: 2.0,
         }
     }
 }
 
 impl Parameters {
     /// Those that the sender obeys.
-    pub const OF_SENDER: [&'static str; 18] = [
+    pub const OF_SENDER: [&'static str; 21] = [
         "df",
         "tcp_tick",
         "minrto",
@@ -138,10 +188,13 @@ impl Parameters {
         "voip_max_pkt_rate",
         "fsize",
         "headersize",
+        "conservative",
+        "scmult",
+        "old_code",
     ];
 
     /// Those that the sink obeys.
-    pub const OF_SINK: [&'static str; 11] = [
+    pub const OF_SINK: [&'static str; 13] = [
         "num_pkts",
         "num_feedback",
         "precise_loss",
@@ -153,6 +206,8 @@ impl Parameters {
         "min_discount_ratio",
         "history",
         "minlc",
+        "short_intervals",
+        "short_rtts",
     ];
 
     /// What [`Parameters::set`] may name.
@@ -177,12 +232,15 @@ impl Parameters {
             "voip_max_pkt_rate" => (&mut self.voip_max_pkt_rate, value > 0.0),
             "fsize" => (&mut self.fsize, value > 0.0),
             "headersize" => (&mut self.headersize, value >= 0.0),
+            "scmult" => (&mut self.scmult, value > 0.0),
             "num_pkts" => (&mut self.num_pkts, is_count),
             "num_feedback" => (&mut self.num_feedback, is_count),
             "num_samples" => (&mut self.num_samples, is_count && value <= MAX_N as f64),
             "min_discount_ratio" => (&mut self.min_discount_ratio, (0.0..=1.0).contains(&value)),
             "history" => (&mut self.history, (0.0..=1.0).contains(&value)),
             "minlc" => (&mut self.minlc, is_count),
+            "short_rtts" => (&mut self.short_rtts, is_count || value == 0.0),
+            "short_intervals" => return self.set_short_intervals(value),
             "algo" => return self.set_algorithm(value),
             _ => return self.set_switch(name, value),
         };
@@ -204,6 +262,12 @@ impl Parameters {
         true
     }
 
+    fn set_short_intervals(&mut self, value: f64) -> bool {
+        let found = ShortIntervals::numbered(value);
+        self.short_intervals = found.unwrap_or(self.short_intervals);
+        found.is_some()
+    }
+
     /// The same for those that are 0 or 1.
     fn set_switch(&mut self, name: &str, value: f64) -> bool {
         let at = match name {
@@ -212,6 +276,8 @@ impl Parameters {
             "slow_increase" => &mut self.slow_increase,
             "idle_fix" => &mut self.idle_fix,
             "voip" => &mut self.voip,
+            "conservative" => &mut self.conservative,
+            "old_code" => &mut self.old_code,
             "precise_loss" => &mut self.precise_loss,
             "adjust_history_after_ss" => &mut self.adjust_history_after_ss,
             "smooth" => &mut self.smooth,
@@ -239,6 +305,8 @@ mod tests {
             assert!(!parameters.set(name, f64::INFINITY), "{name}");
         }
         assert!(parameters.set("df", 0.9) && !parameters.set("rtt", 0.9) && !parameters.set("ca", 0.5));
+        assert!(!parameters.set("short_intervals", 4.0) && !parameters.set("short_intervals", 10.0));
+        assert!(parameters.set("short_intervals", 13.0) && !parameters.short_intervals.leaves_out_open);
         assert!(!parameters.set("algo", 5.0) && !parameters.set("num_pkts", 1.5));
         let names: std::collections::HashSet<_> = Parameters::names().collect();
         assert_eq!(names.len(), Parameters::OF_SENDER.len() + Parameters::OF_SINK.len());

@@ -43,7 +43,8 @@ pub struct Receiver {
     /// The first packet not counted into an interval.
     uncounted: i64,
     history: History,
-    open: f64,
+    /// Packets found lost or marked since the last report.
+    unreported: u64,
     /// Loss events so far.
     pub loss_events: u64,
     /// Kept for its memory.
@@ -68,7 +69,7 @@ impl Receiver {
             begun: VecDeque::new(),
             uncounted: 0,
             history: History::new(parameters),
-            open: 0.0,
+            unreported: 0,
             loss_events: 0,
             losses: Vec::new(),
         }
@@ -81,8 +82,7 @@ impl Receiver {
 
     /// Intervals as of the last report: the open one, then the closed ones, the newest first.
     pub fn intervals(&self) -> impl Iterator<Item = f64> {
-        let is_known = !self.history.is_empty();
-        is_known.then_some(self.open).into_iter().chain(self.history.closed())
+        self.history.packets()
     }
 
     /// A data packet arrives. Losses are those of the record; what is ns-2's own is when one begins
@@ -116,12 +116,14 @@ impl Receiver {
                 self.on_first_loss(time);
             }
         }
+        self.unreported = self.unreported.saturating_add(arrived.lost);
         arrived
     }
 
     fn on_mark(&mut self, number: i64, header: &Header, arrived: &mut Arrived) {
         arrived.lost += 1;
         self.begin_event(number, header.timestamp, arrived);
+        self.history.on_lost(1);
     }
 
     fn on_loss(&mut self, loss: &Loss, arrived: &mut Arrived) {
@@ -134,6 +136,7 @@ impl Receiver {
         {
             number = start.saturating_add(1);
         }
+        self.history.on_lost(loss.packets());
     }
 
     /// Begin a loss event if `time` is more than R after the last one began and, with
@@ -141,9 +144,11 @@ impl Receiver {
     fn begin_event(&mut self, number: i64, time: f64, arrived: &mut Arrived) -> bool {
         let round = self.header.round_id;
         let is_new_round = self.last_loss_round.is_none_or(|last| round > last);
-        if time - self.last_loss <= self.header.rtt || (self.parameters.precise_loss && !is_new_round) {
+        let since = time - self.last_loss;
+        if since <= self.header.rtt || (self.parameters.precise_loss && !is_new_round) {
             return false;
         }
+        self.history.on_event(since, self.header.rtt);
         self.last_loss = time;
         self.last_loss_round = Some(round);
         self.loss_events += 1;
@@ -167,7 +172,6 @@ impl Receiver {
         let Header { rtt, tzero, size, fsize, .. } = self.header;
         let p = p_of(self.x_recv_pps(time) * f64::from(size), rtt, tzero, fsize);
         self.history.begin((1.0 / p).trunc());
-        self.open = 0.0;
         self.first_p = Some(p);
     }
 
@@ -175,25 +179,27 @@ impl Receiver {
         self.rate.packets_per_second(time - self.last_report, self.header.rtt, self.newest)
     }
 
-    /// A report is sent, as the trace shows.
-    pub fn on_report(&mut self, time: f64) -> Feedback {
+    /// A report of `bytes` is sent, as the trace shows.
+    pub fn on_report(&mut self, time: f64, bytes: u32) -> Feedback {
         let p = match self.first_p.take() {
             Some(p) => p,
-            None => self.loss_event_rate(),
+            None => self.loss_event_rate(time, bytes),
         };
         let feedback = Feedback {
             timestamp_echo: self.header.timestamp,
             hold: time - self.last_arrival,
             p,
             x_recv_pps: self.x_recv_pps(time),
+            losses: self.unreported,
         };
         self.last_report = time;
+        self.unreported = 0;
         self.rate.on_report();
         feedback
     }
 
     /// Count the packets since the last report into intervals: each includes the packet that ends it.
-    fn loss_event_rate(&mut self) -> f64 {
+    fn loss_event_rate(&mut self, time: f64, report_bytes: u32) -> f64 {
         let highest = self.gaps.highest();
         let next = highest.saturating_add(1);
         for start in self.begun.drain(..) {
@@ -201,14 +207,14 @@ impl Receiver {
             if start < self.uncounted {
                 continue;
             }
-            let length = self.open + (start.saturating_sub(self.uncounted) as f64 + 1.0);
-            self.history.close(length, start);
-            self.open = 0.0;
+            self.history.extend(start.saturating_sub(self.uncounted) as f64 + 1.0);
+            self.history.close(start);
             self.uncounted = start.saturating_add(1);
         }
-        self.open += next.saturating_sub(self.uncounted).max(0) as f64;
+        self.history.extend(next.saturating_sub(self.uncounted).max(0) as f64);
         self.uncounted = next.max(self.uncounted);
-        self.history.p(self.open, highest, &self.header)
+        self.history.on_report(time - self.last_loss, self.header.rtt);
+        self.history.p(highest, &self.header, report_bytes)
     }
 }
 
@@ -236,10 +242,10 @@ mod tests {
     #[test]
     fn test_the_first_loss_is_reported_with_a_p_made_of_the_receive_rate() {
         let mut receiver = received(0..50);
-        receiver.on_report(1.6);
+        receiver.on_report(1.6, 40);
         let arrived = take(&mut receiver, 51, 1, false);
         assert_eq!((arrived.lost, arrived.event.map(|(start, _)| start)), (1, Some(50)));
-        let first = receiver.on_report(1.61).p;
+        let first = receiver.on_report(1.61, 40).p;
         // Whole packets, as ns-2 counts, and an open interval that has not begun.
         assert_eq!(receiver.intervals().collect::<Vec<_>>(), [0.0, (1.0 / first).trunc()]);
     }
@@ -247,10 +253,10 @@ mod tests {
     #[test]
     fn test_a_loss_event_needs_a_new_round_and_closes_an_interval_with_its_packet() {
         let mut receiver = received((0..60).filter(|&number| number != 50));
-        receiver.on_report(1.66);
+        receiver.on_report(1.66, 40);
         assert_eq!(take(&mut receiver, 80, 1, false).event, None);
         assert_eq!(take(&mut receiver, 100, 2, false).event.map(|(start, _)| start), Some(81));
-        receiver.on_report(2.1);
+        receiver.on_report(2.1, 40);
         let intervals: Vec<f64> = receiver.intervals().collect();
         // From the report after packet 59 to packet 81, and from there to packet 100.
         assert_eq!(intervals[..2], [19.0, 82.0]);
@@ -263,10 +269,10 @@ mod tests {
         for number in (0..82).filter(|number| ![50, 80].contains(number)) {
             take(&mut receiver, number, if number < 54 { 1 } else { 2 }, false);
         }
-        receiver.on_report(1.87);
+        receiver.on_report(1.87, 40);
         take(&mut receiver, 82, 2, false);
         assert_eq!(take(&mut receiver, 83, 2, false).event.map(|(start, _)| start), Some(80));
-        receiver.on_report(1.89);
+        receiver.on_report(1.89, 40);
         // The first one, which was made up, and the open one.
         assert_eq!(receiver.intervals().count(), 2);
     }

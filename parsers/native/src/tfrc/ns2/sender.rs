@@ -56,8 +56,10 @@ pub struct Sender {
     /// Reports in slow start at which times or rates were equal as far as the trace tells, while for
     /// the agent one was larger: its rate may have been another until slow start ended.
     pub ties: u64,
-    /// Twice the receive rate of the latest report.
-    max_rate: f64,
+    /// The receive rate of the latest report; 0 if it gave none.
+    pub x_recv: f64,
+    /// How often that the rate may be after slow start.
+    most_of_x_recv: f64,
     /// What the equation gives.
     x_calc: f64,
     /// Reports in a row that found the equation's rate above that.
@@ -79,6 +81,8 @@ struct Pacing {
     delta: f64,
     /// Whether the timer ran out and nothing was sent.
     is_data_limited: bool,
+    /// The last turn at which it did.
+    missed: f64,
     /// When that last ended.
     last_limited: f64,
     /// Whether it was so for all of a nofeedback period.
@@ -101,7 +105,8 @@ impl Sender {
             round_id: 0,
             timeouts: 0,
             ties: 0,
-            max_rate: 0.0,
+            x_recv: 0.0,
+            most_of_x_recv: SLOW_START_FACTOR,
             x_calc: 0.0,
             heavy_rounds: 0.0,
             last_change: 0.0,
@@ -111,6 +116,7 @@ impl Sender {
                 old_rate: rate,
                 delta: 0.0,
                 is_data_limited: false,
+                missed: 0.0,
                 last_limited: 0.0,
                 is_all_idle: false,
                 extra: f64::NEG_INFINITY,
@@ -169,13 +175,20 @@ impl Sender {
 
     /// A packet was sent: in the timer's turn, out of it, or because there was something at last.
     fn pace(&mut self, time: f64) {
-        if (time - self.pacing.extra).abs() <= PRINTED {
-            self.pacing.extra = f64::NEG_INFINITY;
-        } else if self.pacing.is_data_limited && (time - self.pacing.timer).abs() > PRINTED {
+        let is_extra = (time - self.pacing.extra).abs() <= PRINTED;
+        let is_on_time = is_extra || (time - self.pacing.timer).abs() <= PRINTED;
+        let waits = self.parameters.old_code;
+        let leaves_at_once = self.pacing.is_data_limited && !waits && !is_on_time;
+        if leaves_at_once || (self.pacing.is_data_limited && waits) {
             self.pacing.is_data_limited = false;
-            self.pacing.last_limited = time;
+            // With the old code data that come to an idle sender wait for the timer's turn. When they came
+            // does not show, but that it was after the turn before.
+            self.pacing.last_limited = if waits { (self.pacing.missed + time) / 2.0 } else { time };
             self.pacing.is_all_idle = false;
-        } else {
+        }
+        if is_extra {
+            self.pacing.extra = f64::NEG_INFINITY;
+        } else if !leaves_at_once {
             self.next_packet(time);
         }
     }
@@ -192,7 +205,16 @@ impl Sender {
 
     /// The limit that the latest receive rate sets; infinite if there was none.
     pub fn recv_limit(&self) -> f64 {
-        if self.max_rate > 0.0 { self.max_rate } else { f64::INFINITY }
+        let limit = if self.mode == Mode::SlowStart { self.slow_start_limit() } else { self.max_rate() };
+        if limit > 0.0 { limit } else { f64::INFINITY }
+    }
+
+    fn slow_start_limit(&self) -> f64 {
+        SLOW_START_FACTOR * self.x_recv
+    }
+
+    fn max_rate(&self) -> f64 {
+        self.most_of_x_recv * self.x_recv
     }
 
     /// Let the nofeedback timer run out if it does before `time`; when it did. Data and reports do this by
@@ -221,17 +243,23 @@ impl Sender {
     /// Turns of the send timer before `time` at which nothing was sent.
     fn miss_packets(&mut self, time: f64) {
         if self.pacing.extra.is_finite() && self.pacing.extra < time - PRINTED {
-            self.pacing.is_data_limited = self.parameters.sndr_type;
+            self.miss(self.pacing.extra);
             self.pacing.extra = f64::NEG_INFINITY;
         }
         for _ in 0..MOST_TURNS {
             if self.pacing.timer >= time - PRINTED {
                 return;
             }
-            self.pacing.is_data_limited = self.parameters.sndr_type;
+            self.miss(self.pacing.timer);
             self.next_packet(self.pacing.timer);
         }
         self.pacing.timer = time;
+    }
+
+    /// A packet was due at `time` and was not sent.
+    fn miss(&mut self, time: f64) {
+        self.pacing.is_data_limited = self.parameters.sndr_type;
+        self.pacing.missed = time;
     }
 
     /// Set the send timer (`nextpkt`).
@@ -261,7 +289,12 @@ impl Sender {
         self.round_id += 1;
         // Of the first report's receive rate the agent makes no use.
         let has_rate = self.round_id > 1 && feedback.x_recv_pps > 0.0;
-        self.max_rate = if has_rate { 2.0 * feedback.x_recv_pps * self.size } else { 0.0 };
+        self.x_recv = if has_rate { feedback.x_recv_pps * self.size } else { 0.0 };
+        self.most_of_x_recv = match self.parameters.conservative {
+            true if feedback.losses > 0 => 1.0,
+            true => self.parameters.scmult,
+            false => SLOW_START_FACTOR,
+        };
         let is_first = self.round_trip.is_none();
         let df = self.parameters.df;
         self.round_trip = Some(RoundTrip::after(self.round_trip, sample, df, df));
@@ -326,7 +359,7 @@ impl Sender {
     fn slow_start(&mut self, time: f64) {
         let least = self.size / self.rtt();
         let initial = self.initial_rate();
-        let limit = self.max_rate;
+        let limit = self.slow_start_limit();
         let is_early = self.round_id <= 1 || (self.round_id == 2 && self.initial_window() > 1.0);
         let is_excused = self.parameters.idle_fix && self.was_data_limited(time);
         if is_early || (limit > 0.0 && limit < initial && is_excused) {
@@ -367,7 +400,7 @@ impl Sender {
         let rtt = self.rtt();
         let rounds = ((time - self.last_change) / rtt).min(2.0);
         let least = if self.was_data_limited(time) { self.initial_rate() } else { self.size / rtt };
-        let limit = self.max_rate.max(least).min(self.x_calc);
+        let limit = self.max_rate().max(least).min(self.x_calc);
         self.rate = (self.rate + self.size / rtt * rounds).min(limit);
         self.heavy_rounds = 0.0;
         self.mode = Mode::Increase;
@@ -375,7 +408,7 @@ impl Sender {
     }
 
     fn decrease(&mut self, time: f64) {
-        let limit = self.max_rate.max(self.size / self.rtt());
+        let limit = self.max_rate().max(self.size / self.rtt());
         self.heavy_rounds = if self.x_calc > limit { self.heavy_rounds + 1.0 } else { 0.0 };
         let is_bound = self.heavy_rounds > self.parameters.max_heavy_rounds;
         self.rate = if is_bound { self.x_calc.min(limit) } else { self.x_calc };
@@ -388,7 +421,8 @@ impl Sender {
         if self.mode != Mode::SlowStart {
             self.mode = Mode::Decrease;
         }
-        if !self.pacing.is_data_limited && !self.pacing.is_all_idle {
+        let is_limited = self.pacing.is_data_limited || self.pacing.is_all_idle;
+        if self.parameters.old_code || !is_limited {
             self.rate *= 0.5;
         } else if self.round_trip.is_some() {
             // An idle sender keeps the rate of its initial window; with `rate_init_` it is halved or kept.
@@ -408,6 +442,8 @@ impl Sender {
     }
 }
 
+/// In slow start, and after it unless `conservative_`, the rate may be so often that of the receiver.
+const SLOW_START_FACTOR: f64 = 2.0;
 /// Rates and times below this are none.
 const LEAST: f64 = 1e-7;
 /// Rates that differ by less than this share were made of times that the trace rounds.

@@ -189,7 +189,7 @@ mod tests {
                 while sender.timer() < time {
                     sender.on_no_feedback(is_data_limited);
                 }
-                sender.on_report(&Report { time, r_sample, x_recv, p, is_data_limited });
+                sender.on_report(&Report { time, r_sample, x_recv, p, is_data_limited, losses: 0 });
                 prop_assert!(sender.x() >= 1000.0 / 64.0 && sender.x().is_finite());
                 prop_assert!(sender.timer() > time);
             }
@@ -206,7 +206,7 @@ mod tests {
             let profile = if is_new { SenderProfile::rfc5348(1000.0) } else { SenderProfile::rfc3448(1000.0) };
             let mut sender = Sender::new(&profile, 0.0);
             for (time, r_sample, x_recv, p, is_data_limited) in reports {
-                sender.on_report(&Report { time, r_sample, x_recv, p, is_data_limited });
+                sender.on_report(&Report { time, r_sample, x_recv, p, is_data_limited, losses: 0 });
                 sender.on_no_feedback(is_data_limited);
             }
         }

@@ -236,6 +236,7 @@ impl Carried {
             x_recv: reported.x_recv.or(x_recv).unwrap_or(0.0),
             p: reported.p.or(p).unwrap_or(0.0),
             is_data_limited: false,
+            losses: 0,
         };
         let taken = self.sending.on_report(at.time_ns, taken, r_sample, reported.shows_sending);
         let Place { flow, side, time_ns, packet } = at;
@@ -251,6 +252,7 @@ impl Carried {
             reported_p: reported.p,
             reported_x_recv: reported.x_recv,
             elapsed: reported.elapsed,
+            losses: None,
             taken,
             media: None,
         });
