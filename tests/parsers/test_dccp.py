@@ -119,8 +119,8 @@ def test_impossible_values_are_counted_and_not_believed(write_capture: Callable[
     ]
     forward, back = tfrctrace.open(write_capture("odd.pcap", frames(packets))).flows.to_dicts()
     assert forward["rtt_samples"] == 1
-    assert "1 acknowledgements were held for longer" in forward["notes"]
-    assert "1 options with impossible lengths" in back["notes"]
+    assert "1 acknowledgement was held for longer" in forward["notes"]
+    assert "1 option with impossible lengths" in back["notes"]
     assert (forward["sent_packets"], forward["lost_packets"]) == (3, 0)
 
 

@@ -290,8 +290,8 @@ def test_what_cannot_be_is_a_finding_and_a_null(tmp_path: Path) -> None:
     ]
     assert trace.feedback["reported_p"].null_count() == 1
     backward = trace.flows["notes"][1]
-    assert "1 datagrams are too short for their layout" in backward
-    assert "1 datagrams are neither data nor reports" in backward
+    assert "1 datagram is too short for its layout" in backward
+    assert "1 datagram is neither data nor report by" in backward
     assert trace.flows["loss_events"][0] == 1
 
 

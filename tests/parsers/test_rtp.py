@@ -350,7 +350,7 @@ def test_transport_wide_numbers_are_found_in_the_extension(opened: Callable[...,
     size = 172 + 4 + 8
     elapsed = (256 + 184 + 360 - 400) / 4000
     assert second["x_recv_bps"] == pytest.approx(9 * size * 8 / elapsed)
-    assert "1 transport-wide reports are missing" in trace.flows["notes"][0]
+    assert "1 transport-wide report is missing" in trace.flows["notes"][0]
 
 
 @pytest.mark.parametrize("per_ms", [1, 1000])

@@ -49,3 +49,4 @@ pub mod tfrc;
 #[cfg(test)]
 mod vectors;
 pub mod wire;
+pub mod words;

@@ -2,6 +2,7 @@
 //! program wrote down: congestion window, thresholds, round-trip times of the sender itself.
 
 use crate::event::Endpoints;
+use crate::words::counted;
 
 /// Samples of one kind, up to a bound.
 #[derive(Debug)]
@@ -112,7 +113,7 @@ impl SampleList {
     /// What is to be said if there was no room for some.
     pub fn remark(&self) -> Option<String> {
         let left_out = self.left_out;
-        (left_out > 0)
-            .then(|| format!("{left_out} samples left out: only the first {MAX_SAMPLES} of a log are kept"))
+        let said = || counted(left_out, "sample[s] left out");
+        (left_out > 0).then(|| format!("{}: only the first {MAX_SAMPLES} of a log are kept", said()))
     }
 }

@@ -21,6 +21,7 @@ use crate::flow::tcp::{Connection, Half};
 use crate::flow::tfrc::Summary;
 use crate::flow::{Direction, Flow, direction_name};
 use crate::summary::SourceSummary;
+use crate::words;
 
 /// The table of flows: two rows each, `fwd` then `rev`. Flows are numbered from `first_flow`.
 pub struct FlowRows {
@@ -247,13 +248,12 @@ impl<'a> FlowRow<'a> {
         } else if let Some(counted) = self.delivery().and_then(|delivery| delivery.counted) {
             notes.push(note_on_numbers(&counted));
         } else if direction.cut_packets > 0 {
-            let n = direction.cut_packets;
-            notes
-                .push(format!("the transport header of {n} packets was cut off or damaged: payload unknown"));
+            let packets = words::counted(direction.cut_packets, "packet[s]");
+            notes.push(format!("the transport header of {packets} was cut off or damaged: payload unknown"));
         }
         let n = self.flow.rarities(self.side).copies;
         if n > 0 {
-            notes.push(format!("{n} packets shown again at another interface, and counted once"));
+            notes.push(words::counted(n, "packet[s] shown again at another interface, and counted once"));
         }
         // Where headers were cut the SYN may have been among them.
         let all_read = direction.cut_packets == 0 && other.cut_packets == 0;
@@ -306,7 +306,10 @@ impl<'a> FlowRow<'a> {
             notes.push("too many gaps to remember: late packets may be taken for retransmissions".into());
         }
         if half.unwatched() > 0 {
-            notes.push(format!("too much in flight: {} segments gave no RTT", half.unwatched()));
+            notes.push(format!(
+                "too much in flight: {} gave no RTT",
+                words::counted(half.unwatched(), "segment[s]")
+            ));
         }
     }
 }
@@ -320,7 +323,7 @@ fn note_on_numbers(counted: &Counted) -> String {
     };
     let mut note = format!("sent, received and lost by {whose}, where the capture was taken");
     if counted.restarts > 0 {
-        note.push_str(&format!("; the numbers began anew {} times", counted.restarts));
+        note.push_str(&format!("; the numbers began anew {}", words::counted(counted.restarts, "time[s]")));
     }
     if !counted.has_delays && matches!(counted.by, Numbers::Payload(_)) {
         note.push_str("; no delay, because the sender's clock is not the capture's");

@@ -8,6 +8,7 @@ use super::tcp::vantage::{Signs, Vantage};
 use super::tfrc::RttBy;
 use crate::tfrc::round_trip::r_sample;
 use crate::wire::layout::{DataSaid, Layout, ReportSaid};
+use crate::words::all_counted;
 
 /// Packets that wait for their echo, 24 bytes each; the oldest beyond give no RTT. A report comes about
 /// once per round-trip time, so this is the longest flight that is measured.
@@ -155,11 +156,13 @@ impl Half {
     /// What is to be said of it in words.
     pub fn notes(&self) -> Vec<String> {
         let counts = [
-            (self.misfits, "datagrams are too short for their layout, or their time is beyond all times"),
-            (self.others, "datagrams are neither data nor reports by the layout"),
+            (
+                self.misfits,
+                "datagram[s] [is|are] too short for [its|their] layout, or [its|their] time is beyond all times",
+            ),
+            (self.others, "datagram[s] [is|are] neither data nor report[s] by the layout"),
         ];
-        let said = counts.iter().filter(|(count, _)| *count > 0);
-        let mut notes: Vec<_> = said.map(|(count, what)| format!("{count} {what}")).collect();
+        let mut notes: Vec<_> = all_counted(counts).collect();
         if self.has_data && self.told_rtt.is_none() {
             notes.push(
                 "the data tell no round-trip time: losses are grouped by `--tfrc rtt=TIME`, else by what \

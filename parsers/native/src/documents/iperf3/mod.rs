@@ -15,6 +15,7 @@ use super::Document;
 use super::json::Guarded;
 use crate::error::{ProblemKind, ReadError};
 use crate::input::Input;
+use crate::words::counted;
 use run::{Findings, Run};
 use visitors::TestSeed;
 
@@ -64,8 +65,8 @@ fn remarks(findings: &Findings, is_empty: bool) -> Vec<String> {
         );
     }
     if findings.unknown_intervals > 0 {
-        let n = findings.unknown_intervals;
-        remarks.push(format!("{n} intervals left out whose stream or time is not known"));
+        let what = "interval[s] left out whose stream or time is not known";
+        remarks.push(counted(findings.unknown_intervals, what));
     }
     remarks.extend(findings.samples.remark());
     remarks

@@ -162,7 +162,7 @@ fn test_intervals_of_unknown_streams_are_counted() {
     let text = whole().replacen("{\"streams\": [{\"socket\": 6", "{\"streams\": [{\"socket\": 7", 1);
     let (document, outcome) = read_bytes(text.as_bytes());
     assert_eq!((outcome, document.samples.len()), (Ok(()), 5));
-    assert!(document.remarks.iter().any(|words| words.starts_with("1 intervals left out")));
+    assert!(document.remarks.iter().any(|words| words.starts_with("1 interval left out")));
 }
 
 #[test]

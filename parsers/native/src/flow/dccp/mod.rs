@@ -20,6 +20,7 @@ use crate::dccp::{Header, Kind};
 use crate::event::Packet;
 use crate::seq::distance;
 use crate::wire::dccp::options::{DccpOption, Feature, options};
+use crate::words::all_counted;
 
 /// Packets of one direction that wait for their acknowledgement. CCID 3 acknowledges once per RTT,
 /// so this is a window of 4,096 packets; the oldest beyond give no RTT.
@@ -247,15 +248,14 @@ fn agree_on_ccid(sender: &mut Half, receiver: &mut Half, feature: Feature<'_>) {
 impl Half {
     /// What is wrong with it, in words.
     pub fn findings(&self) -> impl Iterator<Item = String> {
-        let counts = [
-            (self.bad_options, "options with impossible lengths"),
-            (self.acks_of_unseen, "of its packets were acknowledged that the capture does not show"),
+        all_counted([
+            (self.bad_options, "option[s] with impossible lengths"),
+            (self.acks_of_unseen, "of its packets [was|were] acknowledged that the capture does not show"),
             (
                 self.impossible_elapsed_times,
-                "acknowledgements were held for longer than their packets were away",
+                "acknowledgement[s] [was|were] held for longer than [its packet was|their packets were] away",
             ),
-        ];
-        counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"))
+        ])
     }
 
     /// What became of its packets at the place of the capture.

@@ -18,6 +18,7 @@ use super::rtt::{RttStatistics, Sketch};
 use crate::event::Packet;
 use crate::seq::distance;
 use crate::wire::rtp;
+use crate::words::all_counted;
 pub use clock::RateBy;
 use source::{Seen, Source};
 use wide::Wide;
@@ -250,17 +251,19 @@ impl Direction {
         }
         let strange = if self.has_media() { self.strange } else { 0 };
         let counts = [
-            (strange, "datagrams look like RTP and belong to no source that is followed"),
-            (self.malformed, "RTCP packets or blocks with impossible lengths"),
-            (self.unknown_reports, "reports on RTP sources that the capture does not show"),
-            (self.impossible_delays, "reports were held for longer than what they echo was away"),
-            (self.missing_reports, "transport-wide reports are missing"),
-            (self.unknown_echoes, "reports of TFRC echo a time that no packet had lately"),
-            (self.cut_compounds, "RTCP datagrams were cut by the snap length"),
-            (self.nacks, "packets were asked for again"),
+            (strange, "datagram[s] look[s|] like RTP and belong[s|] to no source that is followed"),
+            (self.malformed, "RTCP packet[s] or block[s] with impossible lengths"),
+            (self.unknown_reports, "report[s] on RTP sources that the capture does not show"),
+            (
+                self.impossible_delays,
+                "report[s] [was|were] held for longer than what [it echoes|they echo] was away",
+            ),
+            (self.missing_reports, "transport-wide report[s] [is|are] missing"),
+            (self.unknown_echoes, "report[s] of TFRC echo[es|] a time that no packet had lately"),
+            (self.cut_compounds, "RTCP datagram[s] [was|were] cut by the snap length"),
+            (self.nacks, "packet[s] [was|were] asked for again"),
         ];
-        let said = counts.iter().filter(|(count, _)| *count > 0);
-        notes.extend(said.map(|(count, what)| format!("{count} {what}")));
+        notes.extend(all_counted(counts));
         notes
     }
 }

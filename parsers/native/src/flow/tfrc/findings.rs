@@ -1,6 +1,7 @@
 //! What is wrong with the packets of a TFRC flow, or with what its ends do.
 
 use super::Place;
+use crate::words::all_counted;
 
 /// Kinds of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +39,7 @@ struct Facts {
     end: &'static str,
     rule: &'static str,
     unit: &'static str,
-    /// Behind a count of them.
+    /// Behind a count of them, in the notation of [`crate::words`].
     words: &'static str,
 }
 
@@ -67,80 +68,80 @@ impl Kind {
                 "receiver",
                 "RFC 5348 section 6.2",
                 "s",
-                "reports came much later than a round-trip time after the one before",
+                "report[s] came much later than a round-trip time after the one before",
             ),
             Self::AboveAllowedRate => facts(
                 "above_allowed_rate",
                 "sender",
                 "RFC 5348 section 4.3",
                 "bit/s",
-                "times more was sent than X allows",
+                "time[s] more was sent than X allows",
             ),
             Self::HalvingMissed => facts(
                 "halving_missed",
                 "sender",
                 "RFC 5348 section 4.4",
                 "bit/s",
-                "times more was sent than X allows after a nofeedback timeout",
+                "time[s] more was sent than X allows after a nofeedback timeout",
             ),
             Self::NofeedbackTimeout => {
-                facts("nofeedback_timeout", "path", "RFC 5348 section 4.4", "bit/s", "nofeedback timeouts")
+                facts("nofeedback_timeout", "path", "RFC 5348 section 4.4", "bit/s", "nofeedback timeout[s]")
             }
             Self::BadOption => facts(
                 "bad_option",
                 "receiver",
                 "RFC 4340 section 5.8",
                 "",
-                "reports with options of impossible lengths",
+                "report[s] with options of impossible lengths",
             ),
             Self::UnseenAcknowledged => facts(
                 "unseen_acknowledged",
                 "path",
                 "RFC 4340 section 7",
                 "",
-                "reports about packets that the capture does not show",
+                "report[s] about packets that the capture does not show",
             ),
             Self::ImpossibleElapsedTime => facts(
                 "impossible_elapsed_time",
                 "receiver",
                 "RFC 4340 section 13.2",
                 "",
-                "reports held for longer than their packets were away",
+                "report[s] held for longer than [its packet was|their packets were] away",
             ),
             Self::ZeroLossEventRate => facts(
                 "zero_loss_event_rate",
                 "receiver",
                 "RFC 4342 section 8.5",
                 "",
-                "reports whose inverse loss event rate is 0",
+                "report[s] whose inverse loss event rate is 0",
             ),
             Self::SequenceJump => facts(
                 "sequence_jump",
                 "sender",
                 "RFC 4340 section 7.5",
                 "",
-                "sequence numbers far from all others, which were left out",
+                "sequence number[s] far from all others, which [was|were] left out",
             ),
             Self::CounterJump => facts(
                 "counter_jump",
                 "sender",
                 "RFC 4342 section 8.1",
                 "quarters of a round-trip time",
-                "window counters that advanced by more than 5",
+                "window counter[s] that advanced by more than 5",
             ),
             Self::DataDropped => facts(
                 "data_dropped",
                 "receiver",
                 "RFC 4340 section 11.7",
                 "",
-                "reports of data that the receiver's application did not get",
+                "report[s] of data that the receiver's application did not get",
             ),
             Self::ImpossibleValue => facts(
                 "impossible_value",
                 "path",
                 "RFC 5348 section 3.2",
                 "",
-                "packets with a value that cannot be, such as p above 1",
+                "packet[s] with a value that cannot be, such as p above 1",
             ),
         }
     }
@@ -203,8 +204,8 @@ impl Counts {
 
     /// All of them in words.
     pub fn words(&self) -> impl Iterator<Item = String> {
-        let counted = Kind::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0);
-        counted.map(|(kind, count)| format!("{count} {}", kind.facts().words))
+        let counts = Kind::ALL.into_iter().zip(self.0);
+        all_counted(counts.map(|(kind, count)| (count, kind.facts().words)))
     }
 }
 

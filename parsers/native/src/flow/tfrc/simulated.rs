@@ -8,6 +8,7 @@ use super::{
 use crate::event::{Network, Packet, Transport};
 use crate::flow::key::Side;
 use crate::tfrc::ns2::{Feedback, Header, Parameters, Receiver, Sender};
+use crate::words::all_counted;
 
 /// Data packets whose headers are remembered until they arrive.
 const IN_FLIGHT: usize = 1 << 14;
@@ -99,14 +100,13 @@ impl Simulated {
             return vec!["no report about this TFRC flow in the trace, so its ends cannot be rebuilt".into()];
         }
         let Sender { timeouts, ties, .. } = self.sender;
-        let findings = [
-            (timeouts, "nofeedback timeouts"),
-            (ties, "reports in slow start whose rate the trace's resolution does not decide"),
-            (self.unknown_arrivals, "arrivals of data that the trace does not show being sent"),
-            (self.unknown_reports, "arrivals of reports that the trace does not show being sent"),
-        ];
-        let said = findings.iter().filter(|(count, _)| *count > 0);
-        said.map(|(count, what)| format!("{count} {what}")).collect()
+        all_counted([
+            (timeouts, "nofeedback timeout[s]"),
+            (ties, "report[s] in slow start whose rate the trace's resolution does not decide"),
+            (self.unknown_arrivals, "arrival[s] of data that the trace does not show being sent"),
+            (self.unknown_reports, "arrival[s] of reports that the trace does not show being sent"),
+        ])
+        .collect()
     }
 
     /// Take in a packet that is about the data of `at`.
@@ -337,7 +337,7 @@ mod tests {
         let samples_ms: Vec<_> = found.feedback.kept.iter().filter_map(|row| row.taken).collect();
         assert!(samples_ms.iter().all(|taken| (taken.r_sample.unwrap().0 - 0.05).abs() < 1e-9));
         assert_eq!(flow.summary(Side::Low).unwrap().feedback_packets, 3);
-        assert!(flow.notes(Side::Low).iter().any(|words| words.starts_with("1 arrivals of reports")));
+        assert!(flow.notes(Side::Low).iter().any(|words| words.starts_with("1 arrival of reports")));
     }
 
     proptest! {

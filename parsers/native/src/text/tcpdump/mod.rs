@@ -26,6 +26,7 @@ use super::{LineFormat, Names, Outcome, PassingCounts, Usual};
 use crate::asides::SackBlocks;
 use crate::batch::Batch;
 use crate::event::{Endpoints, Family, Packet, Sack};
+use crate::words::counted;
 use assembly::Start;
 use backlog::{Backlog, Meaning};
 use conversations::Conversations;
@@ -189,8 +190,8 @@ impl LineFormat for Tcpdump {
              taken for sent again, and nothing is known of congestion marks",
         );
         if seen.halves > 0 {
-            remarks
-                .push(format!("{} packets left out: the line with their addresses is missing", seen.halves));
+            let what = "packet[s] left out: the line with [its|their] addresses is missing";
+            remarks.push(counted(seen.halves, what));
         }
         remarks
     }

@@ -9,6 +9,7 @@ use crate::flow::key::Side;
 use crate::tfrc::DataPacket;
 use crate::tfrc::profile::ReceiverProfile;
 use crate::tfrc::sequence::Unwrapper;
+use crate::words::counted;
 
 const NO_RTT: &str =
     "no loss events, because the whole path's round-trip time is not known: `--tfrc rtt=TIME`";
@@ -151,7 +152,7 @@ impl Heard {
         let early = self.too_early;
         let is_told = early > 0 && !self.tells_of_losses_behind();
         let told = is_told
-            .then(|| format!("{early} packets are in no loss event: no round-trip time was known yet"));
+            .then(|| counted(early, "packet[s] [is|are] in no loss event: no round-trip time was known yet"));
         told.into_iter().collect()
     }
 

@@ -20,6 +20,7 @@ use crate::tfrc::losses;
 use crate::tfrc::profile::{ReceiverProfile, SenderProfile};
 use crate::tfrc::small_packets::HEADER_CCID4;
 use crate::tfrc::{DataPacket, EPS_T, Report};
+use crate::words::counted;
 use behind::{Behind, Told};
 use fates::Fates;
 pub use heard::Heard;
@@ -163,9 +164,9 @@ impl Carried {
         }
         if self.without_rtt > 0 {
             let (packets, fallback) = (self.without_rtt, self.carrier.receiver.fallback_rtt);
+            let came = counted(packets, "data packet[s] came before any round-trip time was known");
             notes.push(format!(
-                "{packets} data packets came before any round-trip time was known: losses among them are \
-                 grouped by {fallback} s (RFC 4340 section 3.4)"
+                "{came}: losses among them are grouped by {fallback} s (RFC 4340 section 3.4)"
             ));
         }
         notes.extend(self.findings.words());
