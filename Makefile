@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BENCH  ?=
+MODELS ?=
 
 BIN    := $(VENV)/bin
 SHIPPED := $(VENV)/shipped
@@ -26,7 +27,7 @@ QUICK_BUILD := CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS
 # The requirements of one extra, read from pyproject.toml.
 extra = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"], sep="\n")'
 
-.PHONY: help setup demo test test-rust lint format corpus bench docs screenshot clean
+.PHONY: help setup demo test test-rust lint format corpus models bench docs screenshot clean
 .DELETE_ON_ERROR:
 
 help: ## show this list
@@ -50,6 +51,7 @@ lint: $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks/run.py docs/generate.py sample_traces/make.py tests/data/witness.py
+	$(BIN)/mypy tests/dumbbells/measure.py
 	$(BIN)/mypy tests/corpus/matrix.py tests/corpus/make.py tests/corpus/holdout.py tests/corpus/ns2.py tests/corpus/ns3.py tests/corpus/relay.py tests/corpus/peer.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	cargo fmt --check
@@ -62,6 +64,9 @@ format: $(STAMPS)/lint ## format Python and Rust
 
 corpus: $(STAMPS)/tfrctrace ## ask us, tshark and tcptrace about the labelled corpus, and write docs/classes-measured.md
 	$(BIN)/python tests/corpus/matrix.py --write
+
+models: $(STAMPS)/tfrctrace ## run ns-2 on dumbbells, and write the tables of docs/models.md (options: make models MODELS='--references FOLDER')
+	$(BIN)/python tests/dumbbells/measure.py --write $(MODELS)
 
 bench: $(STAMPS)/shipped ## measure against other programs (options: make bench BENCH='--packets 1000000')
 	$(SHIPPED)/bin/python benchmarks/run.py $(BENCH)

@@ -411,8 +411,8 @@ def test_what_lies_is_counted_and_not_believed(opened: Callable[..., tfrctrace.T
     trace = opened(frames)
     forward, back = trace.flows.to_dicts()
     assert "3 RTCP packets or blocks with impossible lengths" in back["notes"]
-    assert "1 reports were held for longer than what they echo was away" in back["notes"]
-    assert "1 reports of TFRC echo a time that no packet had lately" in forward["notes"]
+    assert "1 report was held for longer than what it echoes was away" in back["notes"]
+    assert "1 report of TFRC echoes a time that no packet had lately" in forward["notes"]
     assert (forward["sent_packets"], forward["received_packets"]) == (14, 12)
     assert forward["rtt_samples"] is None
     assert trace.rtp_sources.height == 1

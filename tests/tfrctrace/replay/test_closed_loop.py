@@ -15,9 +15,10 @@ from tfrctrace.replay.closed.path import Background, Path
 from tfrctrace.replay.closed.queue import Queue
 from tfrctrace.replay.controller import Allowed, Start
 from tfrctrace.replay.tcp.steady import aimd_pps, newreno_fluid_pps
-from tfrctrace.replay.tcp.vegas import Vegas
 from tfrctrace.replay.tfrc import Chosen, Tfrc
 
+HERE = File(__file__).resolve()
+PAGE = HERE.parents[3] / "docs" / "models.md"
 RUNS = json.loads((File(__file__).parents[2] / "data" / "ns2" / "dumbbells.json").read_text())
 SEGMENT = 1000
 START = Start(segment_bytes=SEGMENT)
@@ -42,34 +43,23 @@ def arrived(rounds):
     return sum(one.arrived_bytes for one in rounds)
 
 
-def ns2_path(entry):
-    """Return the path as the script of the run has it."""
-    wire_bytes = SEGMENT + entry["header_bytes"]
-    payload_share = SEGMENT / wire_bytes / 8
-    # two access links of 5 ms and 10 Mbit/s at each end
-    on_the_way_s = 2 * (entry["delay_ms"] + 10) / 1000 + 2 * wire_bytes * 8 / 10e6
-    return a_path(
-        capacity=entry["bottleneck_bps"] * payload_share,
-        base_rtt_s=on_the_way_s + wire_bytes * 8 / entry["bottleneck_bps"],
-        # ns-2's DropTail drops what would fill its last place
-        buffer_bytes=(entry["buffer_packets"] - 1) * SEGMENT,
-        random_loss=entry["random_loss"],
-        background=Background((0.0,), (entry["cbr_bps"] * payload_share,)),
-    )
+@pytest.fixture(scope="module")
+def dumbbells(load_script):
+    for name in ("runs", "model"):
+        load_script(HERE.parents[2] / "dumbbells" / f"{name}.py")
+    return load_script(HERE.parents[2] / "dumbbells" / "measure.py")
 
 
-def ns2_control(entry):
-    if entry["algorithm"] == "vegas":
-        return Vegas(START, alpha=1, beta=3)  # as ns-2's agent has them
-    return control_named(entry["algorithm"])
+def test_a_minute_s_throughput_is_that_of_ns2_within_15_percent_and_as_the_page_says(dumbbells):
+    table = dumbbells.alone(RUNS)
+    assert table.count("\n") == 2 + 6
+    assert "**" not in table
+    assert table in PAGE.read_text(), "run `make models`"
 
 
-@pytest.mark.parametrize("entry", RUNS, ids=lambda entry: f"{entry['dumbbell']}-{entry['algorithm']}")
-def test_a_minute_s_throughput_is_that_of_ns2_within_15_percent(entry):
-    [rounds] = simulate(
-        ns2_path(entry), [ns2_control(entry)], segment_bytes=SEGMENT, duration_s=entry["duration_s"]
-    )
-    assert arrived(rounds) / SEGMENT == pytest.approx(entry["received_packets"], rel=0.15)
+@pytest.mark.parametrize("name", ["inferred", "replaced", "open loop", "references"])
+def test_each_table_has_its_place_on_the_page(dumbbells, name):
+    assert "| new |" in dumbbells.with_table(PAGE.read_text(), name, "| new |")
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

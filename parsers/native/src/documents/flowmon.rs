@@ -12,6 +12,7 @@ use super::{Document, FlowTotals};
 use crate::error::{ProblemKind, ReadError};
 use crate::event::{Address, Code, Endpoints, Family, NodeLayer};
 use crate::input::Input;
+use crate::words::all_counted;
 
 /// Flows that are kept.
 const MAX_FLOWS: usize = 1 << 20;
@@ -186,13 +187,12 @@ impl Monitor {
             document.flows.push(totals);
         }
         let counted = [
-            (nameless, "flows without addresses were left out"),
-            (self.left_out_flows, "flows beyond the first 1,048,576 were left out"),
-            (self.left_out_bins, "bins of histograms were left out"),
-            (self.shared, "numbers mean a flow of IPv4 and one of IPv6: FlowMonitor counts both as one"),
+            (nameless, "flow[s] without addresses [was|were] left out"),
+            (self.left_out_flows, "flow[s] beyond the first 1,048,576 [was|were] left out"),
+            (self.left_out_bins, "bin[s] of histograms [was|were] left out"),
+            (self.shared, "number[s] mean[s|] a flow of IPv4 and one of IPv6: FlowMonitor counts both as one"),
         ];
-        let remarks = counted.into_iter().filter(|(n, _)| *n > 0).map(|(n, words)| format!("{n} {words}"));
-        document.remarks.extend(remarks);
+        document.remarks.extend(all_counted(counted));
     }
 }
 
@@ -386,7 +386,7 @@ mod tests {
         let end = EXAMPLE.find("<Ipv6FlowClassifier>").unwrap();
         let (document, outcome) = document_of(&EXAMPLE.as_bytes()[..end]);
         assert_eq!(document.flows.len(), 1);
-        assert_eq!(document.remarks, ["1 flows without addresses were left out"]);
+        assert_eq!(document.remarks, ["1 flow without addresses was left out"]);
         assert_eq!(outcome.unwrap_err().kind, ProblemKind::Truncated);
     }
 

@@ -1,6 +1,7 @@
 //! Lines that could not be read: counted, and the first few kept with their numbers.
 
 use crate::error::{ProblemKind, ReadError};
+use crate::words::counted;
 
 /// Lines that are named.
 const NAMED: usize = 3;
@@ -34,8 +35,8 @@ impl Complaints {
             self.first.iter().map(|(line, expected)| format!("line {line}: {expected}")).collect();
         let rest = self.count - self.first.len() as u64;
         let tail = if rest > 0 { format!("; and {rest} more") } else { String::new() };
-        let lines = if self.count == 1 { "1 line was".into() } else { format!("{} lines were", self.count) };
-        let message = format!("{lines} left out ({}{tail})", named.join("; "));
+        let lines = counted(self.count, "line[s] [was|were] left out");
+        let message = format!("{lines} ({}{tail})", named.join("; "));
         let mut error = ReadError::whole(ProblemKind::BadLines, message)
             .hint("the other lines were analysed; `--strict` makes this an error");
         error.line = Some(*line);
