@@ -190,7 +190,10 @@ impl Monitor {
             (nameless, "flow[s] without addresses [was|were] left out"),
             (self.left_out_flows, "flow[s] beyond the first 1,048,576 [was|were] left out"),
             (self.left_out_bins, "bin[s] of histograms [was|were] left out"),
-            (self.shared, "number[s] mean[s|] a flow of IPv4 and one of IPv6: FlowMonitor counts both as one"),
+            (
+                self.shared,
+                "number[s] mean[s|] a flow of IPv4 and one of IPv6: FlowMonitor counts both as one",
+            ),
         ];
         document.remarks.extend(all_counted(counted));
     }

@@ -19,7 +19,7 @@ const TICK_NS: u64 = 16;
 /// Smoothed round-trip time and its variation, in 8 bytes: there are many flows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timer {
-    /// 0 before the first sample.
+    /// 0 before the first sample that is not 0.
     smoothed: u32,
     variation: u32,
 }
@@ -28,8 +28,9 @@ impl Timer {
     /// Take in a round-trip time, by equations (2.2) and (2.3).
     #[inline(always)]
     pub fn note(&mut self, rtt_ns: u64) {
-        let rtt = (rtt_ns / TICK_NS).clamp(1, u32::MAX.into()) as i64;
+        let rtt = (rtt_ns / TICK_NS).min(u32::MAX.into()) as i64;
         if self.smoothed == 0 {
+            // None of a capture without a clock is a beginning.
             (self.smoothed, self.variation) = (rtt as u32, rtt as u32 / 2);
         } else {
             let (smoothed, variation) = (i64::from(self.smoothed), i64::from(self.variation));
@@ -78,6 +79,8 @@ mod tests {
     fn test_the_first_samples_go_in_as_rfc_6298_says() {
         let mut timer = Timer::default();
         assert_eq!((timer.timeout_ns(), timer.smoothed_ns()), (1_000 * MS, None));
+        timer.note(0);
+        assert_eq!(timer.smoothed_ns(), None);
         timer.note(800_000_000);
         // SRTT 800, RTTVAR 400
         assert_eq!(timer.timeout_ns(), 2_400 * MS);
