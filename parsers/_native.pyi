@@ -385,6 +385,7 @@ def simulate_reports(
     chosen: ChosenSender,
     *,
     reverse_s: float,
+    is_theirs: bool,
     number: Array,
     sent_ns: Array,
     arrived_ns: Array,
@@ -393,7 +394,8 @@ def simulate_reports(
 ) -> Table:
     """Return the reports that the receiver of such a sender would make of packets, as they reach it.
 
-    Arrays are uint64, int64, int64 with -2^63 for never, uint32 and uint8; the table has `time_ns`, `rtt_ms`,
+    If the flow `is_theirs`, packets of ns-2's agent tell when reports reached it in slow start. Arrays are
+    uint64, int64, int64 with -2^63 for never, uint32 and uint8; the table has `time_ns`, `rtt_ms`,
     `p`, `x_recv_bps` and `lost_packets`.
     """
 

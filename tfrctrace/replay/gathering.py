@@ -139,7 +139,12 @@ class Gathered:
             )
             return flow.made("tcp", made, choice)
         simulated = simulated_reports(
-            flow.packets, flow.segment_bytes(choice), chosen, self._rtt_ms(flow, choice), choice.rtt_scale
+            flow.packets,
+            flow.segment_bytes(choice),
+            chosen,
+            self._rtt_ms(flow, choice),
+            choice.rtt_scale,
+            is_tfrc=flow.transport == "tfrc",
         )
         if flow.transport == "tcp" and simulated.reports is not None:
             known = with_losses(simulated.reports, self._tcp.repairs(flow.facts), flow.packets)

@@ -22,12 +22,15 @@ def simulated_reports(
     chosen: Chosen,
     rtt_ms: tuple[float, str] | None,
     rtt_scale: float,
+    *,
+    is_tfrc: bool,
 ) -> Made:
     """Return the reports of a receiver that gets `packets`, one direction of a flow.
 
     Where a trace shows both ends, the way back is taken to last as long as the fastest packet took there,
-    without the time in queues that the trace shows: a flow may begin while they are full.
-    elsewhere `rtt_ms` (and where it is from) is the whole round-trip time.
+    without the time in queues that the trace shows: a flow may begin while they are full. The packets of
+    ns-2's TFRC tell more of it, as long as nobody says otherwise: in slow start one answers each report.
+    Elsewhere `rtt_ms` (and where it is from) is the whole round-trip time.
     """
     is_two_ended = bool(packets["is_two_ended"][0])
     numbered = packets if is_two_ended else packets.drop_nulls("sequence")
@@ -55,13 +58,18 @@ def simulated_reports(
     whole_s = rtt_ms[0] / 1e3 if rtt_ms else 2 * fastest_s
     whose = rtt_ms[1] if rtt_ms else "twice the fastest way there"
     reverse_s = max(whole_s * rtt_scale - fastest_s, 0.0)
+    is_theirs = is_tfrc and chosen.profile == "ns2" and rtt_ms is None and rtt_scale == 1
+    until = ", until packets that answer reports tell more" if is_theirs else ""
+    least_ms = 1e3 * whole_s
     return Made(
-        reports=_reports(numbered, segment_bytes, chosen, reverse_s),
-        notes=(f"reports are simulated, with a least round-trip time of {1e3 * whole_s:.4g} ms ({whose})",),
+        reports=_reports(numbered, segment_bytes, chosen, reverse_s, is_theirs=is_theirs),
+        notes=(f"reports are simulated, with a least round-trip time of {least_ms:.4g} ms ({whose}){until}",),
     )
 
 
-def _reports(packets: pl.DataFrame, segment_bytes: float, chosen: Chosen, reverse_s: float) -> pl.DataFrame:
+def _reports(
+    packets: pl.DataFrame, segment_bytes: float, chosen: Chosen, reverse_s: float, *, is_theirs: bool
+) -> pl.DataFrame:
     import polars as pl
 
     from tfrctrace.parsers._native import simulate_reports
@@ -73,6 +81,7 @@ def _reports(packets: pl.DataFrame, segment_bytes: float, chosen: Chosen, revers
         simulate_reports(
             chosen.for_core(segment_bytes, None),
             reverse_s=reverse_s,
+            is_theirs=is_theirs,
             number=wholes(number.cast(pl.UInt64)),
             sent_ns=wholes(packets["time_ns"]),
             arrived_ns=wholes(arrived),

@@ -102,6 +102,29 @@ def test_a_flow_that_begins_behind_a_full_queue_is_not_taken_for_one_with_a_long
     assert np.median(np.abs(ours / recorded - 1)) < 0.05
 
 
+def test_in_slow_start_packets_tell_when_reports_arrived() -> None:
+    # four nodes that lose frames: the way back takes 2 to 134 ms, and slow start never ends
+    trace = tfrctrace.open(DATA.parent / "wireless-old.tr.gz")
+    flow = trace.feedback["flow"][:1].to_list()
+    recorded, ours = (
+        trace.replay("tfrc", profile="ns2", simulate=simulate, flows=flow)
+        .filter(pl.col("event") == "report")
+        .select("time_ns", "x_bps")
+        for simulate in (False, True)
+    )
+    assert recorded.height > 30
+    assert ours["time_ns"].to_list() == recorded["time_ns"].to_list()
+    assert (ours["x_bps"] / recorded["x_bps"] - 1).abs().max() < 1e-6
+
+
+def test_a_round_trip_time_that_is_given_is_that_of_simulated_reports() -> None:
+    trace = tfrctrace.open(DATA.parent / "wireless-old.tr.gz")
+    flow = trace.feedback["flow"][:1].to_list()
+    steps = trace.replay("tfrc", profile="ns2", simulate=True, flows=flow, rtt="500ms")
+    # the least of all packets, not all of which are reported upon
+    assert 500 <= steps["rtt_ms"].min() < 515
+
+
 def test_the_timer_has_rows_of_its_own() -> None:
     steps = opened("outage").replay("tfrc", profile="ns2")
     silent = steps.filter(pl.col("event") == "no_feedback")

@@ -151,12 +151,13 @@ fn replay(
 }
 
 #[pyfunction]
-#[pyo3(signature = (chosen, *, reverse_s, number, sent_ns, arrived_ns, payload_bytes, is_marked))]
+#[pyo3(signature = (chosen, *, reverse_s, is_theirs, number, sent_ns, arrived_ns, payload_bytes, is_marked))]
 #[allow(clippy::too_many_arguments)]
 fn simulate_reports(
     py: Python<'_>,
     chosen: Chosen,
     reverse_s: f64,
+    is_theirs: bool,
     number: &Bound<'_, PyAny>,
     sent_ns: &Bound<'_, PyAny>,
     arrived_ns: &Bound<'_, PyAny>,
@@ -181,7 +182,7 @@ fn simulate_reports(
             is_marked: marked == 1,
         });
         let packets: Vec<Packet> = packets.collect();
-        simulate(&ends, &packets, reverse_s)
+        simulate(&ends, &packets, reverse_s, is_theirs)
     });
     Ok(Table::of(ReportRows(reports)))
 }

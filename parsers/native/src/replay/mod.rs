@@ -10,6 +10,7 @@ pub mod machine;
 pub mod parameters;
 pub mod run;
 pub mod simulate;
+mod way_back;
 
 /// Seconds of a time in ns, counted from `origin_ns`: small enough that a float keeps every ns.
 pub fn seconds(time_ns: i64, origin_ns: i64) -> f64 {

@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::machine::{Machine, Rules};
 use super::parameters::Ends;
+use super::way_back::WayBack;
 use super::{nanoseconds, seconds};
 use crate::tfrc::ns2;
 use crate::tfrc::receiver::{Feedback, Receiver};
@@ -40,7 +41,10 @@ struct Event {
 /// A report on its way.
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
-    time: f64,
+    made: f64,
+    /// How long the packet took that it answers.
+    forward: f64,
+    /// What it says.
     report: Report,
 }
 
@@ -53,8 +57,9 @@ struct Carried {
 }
 
 /// The reports of a receiver that gets `packets` (in order of sending, the first one at time 0), as
-/// `reverse` seconds later they reach a sender with these rules.
-pub fn simulate(ends: &Ends, packets: &[Packet], reverse: f64) -> Vec<(i64, Report)> {
+/// `reverse` seconds later they reach a sender with these rules. If the flow `is_theirs`, its packets tell more
+/// of ns-2's agent: in slow start it sends one at each report.
+pub fn simulate(ends: &Ends, packets: &[Packet], reverse: f64, is_theirs: bool) -> Vec<(i64, Report)> {
     let Some(start_ns) = packets.first().map(|packet| packet.sent_ns) else { return Vec::new() };
     let mut events = Vec::with_capacity(2 * packets.len());
     for (packet, at) in packets.iter().zip(0..) {
@@ -64,11 +69,14 @@ pub fn simulate(ends: &Ends, packets: &[Packet], reverse: f64) -> Vec<(i64, Repo
     events.sort_by_key(|event| (event.time_ns, !event.is_sent));
     let mut flow = Flow {
         start_ns,
-        reverse,
+        is_theirs,
+        way_back: WayBack::new(reverse),
         machine: Machine::new(&ends.rules, 0.0),
         receiver: End::new(ends),
         carried: HashMap::new(),
+        forward: 0.0,
         under_way: VecDeque::new(),
+        made: Vec::new(),
         delivered: Vec::new(),
         timer_set: 0.0,
         p: 0.0,
@@ -76,6 +84,7 @@ pub fn simulate(ends: &Ends, packets: &[Packet], reverse: f64) -> Vec<(i64, Repo
     };
     for event in &events {
         let time = seconds(event.time_ns, start_ns);
+        flow.report_until(time);
         flow.deliver_until(time);
         flow.expire(time);
         if let Some(packet) = packets.get(event.packet) {
@@ -92,12 +101,17 @@ pub fn simulate(ends: &Ends, packets: &[Packet], reverse: f64) -> Vec<(i64, Repo
 /// The flow as it goes on: data to the receiver, reports back.
 struct Flow {
     start_ns: i64,
-    reverse: f64,
+    is_theirs: bool,
+    way_back: WayBack,
     machine: Machine,
     receiver: End,
     /// Of packets that were sent and did not arrive yet; those lost stay to the end.
     carried: HashMap<usize, Carried>,
+    /// How long the newest packet took that arrived.
+    forward: f64,
     under_way: VecDeque<UnderWay>,
+    /// Kept for its memory.
+    made: Vec<Made>,
     /// Reports with the time at which they reached the sender, in ns.
     delivered: Vec<(i64, Report)>,
     timer_set: f64,
@@ -108,6 +122,7 @@ struct Flow {
 
 impl Flow {
     fn send(&mut self, at: usize, packet: &Packet, time: f64) {
+        self.hear(time);
         let header = match &mut self.machine {
             Machine::Ns2(sender) => sender.on_data(time, packet.bytes),
             Machine::Rfc(..) => ns2::Header::default(),
@@ -120,27 +135,74 @@ impl Flow {
 
     fn arrive(&mut self, at: usize, packet: &Packet, time: f64) {
         let Some(carried) = self.carried.remove(&at) else { return };
-        let forward = time - seconds(packet.sent_ns, self.start_ns);
-        let r_sample = Some(forward + self.reverse).filter(|sample| *sample > 0.0);
-        let reverse = self.reverse;
-        let under_way = &mut self.under_way;
-        self.receiver.take(packet, time, &carried, |made: Made| {
-            let Made { time, p, x_recv, losses } = made;
-            let report = Report { time: time + reverse, r_sample, x_recv, p, is_data_limited: false, losses };
-            under_way.push_back(UnderWay { time: time + reverse, report });
-        });
+        self.forward = time - seconds(packet.sent_ns, self.start_ns);
+        let mut made = std::mem::take(&mut self.made);
+        self.receiver.take(packet, time, &carried, &mut made);
+        made.drain(..).for_each(|made| self.send_back(made));
+        self.made = made;
     }
 
-    /// Reports that reach the sender before `time`.
-    fn deliver_until(&mut self, time: f64) {
-        while let Some(next) = self.under_way.front().copied().filter(|next| next.time <= time) {
-            self.under_way.pop_front();
-            self.expire(next.time);
-            self.machine.on_report(&next.report, self.p);
-            (self.timer_set, self.p, self.has_reported) = (next.time, next.report.p, true);
-            let time_ns = nanoseconds(next.time, self.start_ns);
-            self.delivered.push((time_ns, next.report));
+    /// The receiver's timer may have run out before `time`.
+    fn report_until(&mut self, time: f64) {
+        while let Some(made) = self.receiver.on_time(time) {
+            self.send_back(made);
         }
+    }
+
+    fn send_back(&mut self, Made { time, p, x_recv, losses }: Made) {
+        let report = Report { x_recv, p, losses, ..Report::default() };
+        self.under_way.push_back(UnderWay { made: time, forward: self.forward, report });
+    }
+
+    /// Reports that reach the sender before `time`, as long as no packets tell when.
+    fn deliver_until(&mut self, time: f64) {
+        while let Some(next) = self.under_way.front().copied() {
+            let took = self.way_back.usual();
+            let due = next.made + took;
+            if due > time || self.is_answered(&next, due) {
+                return;
+            }
+            self.under_way.pop_front();
+            self.deliver(&next, took);
+        }
+    }
+
+    /// A packet that is sent before its turn answers a report that just arrived.
+    fn hear(&mut self, time: f64) {
+        let is_answer = match &mut self.machine {
+            Machine::Ns2(sender) => self.is_theirs && sender.is_out_of_turn(time),
+            Machine::Rfc(..) => false,
+        };
+        while let Some(next) = self.under_way.front().copied().filter(|next| is_answer && next.made < time) {
+            if !self.is_answered(&next, time) {
+                return;
+            }
+            self.under_way.pop_front();
+            let is_last = self.under_way.front().is_none_or(|later| later.made >= time);
+            if is_last || !self.way_back.is_too_long(time - next.made) {
+                self.way_back.tell(time - next.made);
+                return self.deliver(&next, time - next.made);
+            }
+        }
+    }
+
+    /// Whether a packet tells when this report arrives.
+    fn is_answered(&self, report: &UnderWay, time: f64) -> bool {
+        match &self.machine {
+            Machine::Ns2(sender) => self.is_theirs && report.report.p <= 0.0 && sender.answers_reports(time),
+            Machine::Rfc(..) => false,
+        }
+    }
+
+    /// It arrives after it took so long.
+    fn deliver(&mut self, report: &UnderWay, took: f64) {
+        let time = report.made + took;
+        self.expire(time);
+        let r_sample = Some(report.forward + took).filter(|sample| *sample > 0.0);
+        let report = Report { time, r_sample, ..report.report };
+        self.machine.on_report(&report, self.p);
+        (self.timer_set, self.p, self.has_reported) = (time, report.p, true);
+        self.delivered.push((nanoseconds(time, self.start_ns), report));
     }
 
     /// The sender's timer matters to the receiver: ns-2's asks for a report after it.
@@ -162,6 +224,12 @@ struct Made {
     losses: u64,
 }
 
+impl From<Feedback> for Made {
+    fn from(Feedback { time, p, x_recv, .. }: Feedback) -> Self {
+        Self { time, p, x_recv, losses: 0 }
+    }
+}
+
 /// A receiver of any kind.
 enum End {
     Rfc(Box<Receiver>, Vec<Feedback>),
@@ -178,11 +246,13 @@ impl End {
                 last_report: 0.0,
                 timer: f64::INFINITY,
                 has_data: false,
+                bytes: 0,
             })),
         }
     }
 
-    fn take(&mut self, packet: &Packet, time: f64, carried: &Carried, mut report: impl FnMut(Made)) {
+    /// A packet arrives, after [`End::on_time`] was asked for all before; the reports that it causes go to `made`.
+    fn take(&mut self, packet: &Packet, time: f64, carried: &Carried, made: &mut Vec<Made>) {
         match self {
             Self::Rfc(receiver, due) => {
                 let data = DataPacket {
@@ -196,10 +266,18 @@ impl End {
                     ndp: 0,
                 };
                 receiver.on_data(&data, due);
-                due.drain(..)
-                    .for_each(|Feedback { time, p, x_recv, .. }| report(Made { time, p, x_recv, losses: 0 }));
+                made.extend(due.drain(..).map(Made::from));
             }
-            Self::Ns2(end) => end.take(packet, time, carried, report),
+            Self::Ns2(end) => made.extend(end.take(packet, time, carried)),
+        }
+    }
+
+    /// The report that was due before `time`, if no packet asked for it.
+    fn on_time(&mut self, time: f64) -> Option<Made> {
+        match self {
+            // The next packet makes it, whose round-trip time it gives.
+            Self::Rfc(..) => None,
+            Self::Ns2(end) => end.on_time(time),
         }
     }
 }
@@ -212,37 +290,51 @@ struct Ns2End {
     last_report: f64,
     /// When it reports even if no packet asks it to.
     timer: f64,
+    /// Whether a packet has come since its timer made a report. One that made a report itself counts, too: ns-2
+    /// asks whether the last arrival was before the last report.
     has_data: bool,
+    /// Payload of the newest packet.
+    bytes: u32,
 }
 
 impl Ns2End {
-    fn take(&mut self, packet: &Packet, time: f64, carried: &Carried, mut report: impl FnMut(Made)) {
-        if self.timer < time {
-            let due = self.timer;
-            if self.has_data {
-                report(self.report(due, packet.bytes));
-            }
-            self.timer = f64::INFINITY;
+    /// One and a half of the time between reports after the last attempt, whether there were data or not.
+    fn on_time(&mut self, time: f64) -> Option<Made> {
+        let due = self.timer;
+        if due >= time {
+            return None;
         }
+        if std::mem::take(&mut self.has_data) {
+            return Some(self.report(due));
+        }
+        let period = self.period();
+        self.timer = due + ((time - due) / period).ceil() * period;
+        None
+    }
+
+    /// Infinite as long as no packet has told a round-trip time.
+    fn period(&self) -> f64 {
+        let rtt = self.receiver.rtt();
+        if rtt > 0.0 { 1.5 * rtt / self.per_round } else { f64::INFINITY }
+    }
+
+    fn take(&mut self, packet: &Packet, time: f64, carried: &Carried) -> Option<Made> {
         let number = i64::try_from(packet.number).unwrap_or(i64::MAX);
         let had_losses = self.receiver.loss_events > 0;
         let arrived = self.receiver.on_data(number, time, &carried.header, packet.is_marked);
-        self.has_data = true;
+        (self.has_data, self.bytes) = (true, packet.bytes);
         let rtt = self.receiver.rtt();
         let begins = arrived.event.is_some() || (arrived.lost > 0 && !had_losses);
-        if carried.wants_report || begins || time - self.last_report >= rtt / self.per_round {
-            report(self.report(time, packet.bytes));
-        }
+        let is_due = time - self.last_report >= rtt / self.per_round;
+        (carried.wants_report || begins || is_due).then(|| self.report(time))
     }
 
-    fn report(&mut self, time: f64, bytes: u32) -> Made {
+    fn report(&mut self, time: f64) -> Made {
         let feedback = self.receiver.on_report(time, REPORT_BYTES);
         self.last_report = time;
-        self.has_data = false;
-        // One and a half of the time between reports after the last attempt.
-        self.timer = time + 1.5 * self.receiver.rtt() / self.per_round;
+        self.timer = time + self.period();
         let ns2::Feedback { p, x_recv_pps, losses, .. } = feedback;
-        Made { time, p, x_recv: x_recv_pps * f64::from(bytes), losses }
+        Made { time, p, x_recv: x_recv_pps * f64::from(self.bytes), losses }
     }
 }
 
@@ -256,7 +348,7 @@ mod tests {
 
     fn reports(profile: Profile, packets: &[Packet], reverse: f64) -> Vec<(i64, Report)> {
         let ends = ends(profile, Variant::Tfrc, 1000.0, None, &[]).unwrap();
-        simulate(&ends, packets, reverse)
+        simulate(&ends, packets, reverse, false)
     }
 
     /// A packet each 10 ms for 2 s that takes 30 ms, but for those that are lost.
@@ -314,13 +406,14 @@ mod tests {
             packets in proptest::collection::vec(
                 (any::<u64>(), any::<i64>(), proptest::option::of(any::<i64>()), any::<u32>(), any::<bool>()), 0..40,
             ),
-            reverse in 0.0..10.0_f64, at in 0_usize..4,
+            reverse in 0.0..10.0_f64, at in 0_usize..4, is_theirs: bool,
         ) {
             let mut packets: Vec<Packet> = packets.into_iter().map(|(number, sent_ns, arrived_ns, bytes, is_marked)| {
                 Packet { number, sent_ns, arrived_ns, bytes, is_marked }
             }).collect();
             packets.sort_by_key(|packet| packet.sent_ns);
-            for (_, report) in reports(Profile::ALL[at], &packets, reverse) {
+            let ends = ends(Profile::ALL[at], Variant::Tfrc, 1000.0, None, &[]).unwrap();
+            for (_, report) in simulate(&ends, &packets, reverse, is_theirs) {
                 prop_assert!((0.0..=1.0).contains(&report.p));
             }
         }

@@ -193,6 +193,21 @@ impl Sender {
         }
     }
 
+    /// Whether a packet that is sent at `time` is before its turn, and not by the nofeedback timer.
+    pub fn is_out_of_turn(&mut self, time: f64) -> bool {
+        if !self.started {
+            return false;
+        }
+        self.advance(time);
+        self.pacing.timer > time + PRINTED && (self.pacing.extra - time).abs() > PRINTED
+    }
+
+    /// Whether it sends a packet at each report that arrives at `time`: in slow start, unless it has nothing to
+    /// send.
+    pub fn answers_reports(&self, time: f64) -> bool {
+        self.mode == Mode::SlowStart && !self.was_data_limited(time)
+    }
+
     /// When the nofeedback timer runs out; infinite before the first packet.
     pub fn nofeedback_timer(&self) -> f64 {
         self.nofeedback_timer
