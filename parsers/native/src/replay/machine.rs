@@ -169,6 +169,22 @@ impl Machine {
         }
     }
 
+    /// What the last report did, if the packets after it told that a tie fell otherwise than `said`; the rate
+    /// before it was `x_before`.
+    pub fn revised(&mut self, said: &Decision, x_before: f64) -> Option<Decision> {
+        let Self::Ns2(sender) = self else { return None };
+        if !std::mem::take(&mut sender.is_revised) {
+            return None;
+        }
+        let reason = match () {
+            () if self.mode() == Mode::ReceiveLimited => Reason::ReceiveRate,
+            () if self.x() > x_before => Reason::Doubled,
+            () if self.x() < x_before => Reason::ReceiveRate,
+            () => Reason::Held,
+        };
+        Some(Decision { timer: said.timer, ..self.decision(self.mode(), reason) })
+    }
+
     /// A report arrives, after one that said `p_before`.
     pub fn on_report(&mut self, report: &Report, p_before: f64) -> Decision {
         let before = Before {

@@ -55,6 +55,8 @@ pub struct Simulated {
     unknown_arrivals: u64,
     /// Arrivals of reports, likewise, or before what they report on.
     unknown_reports: u64,
+    /// The last report that arrived, until packets tell what it did where the trace's times do not.
+    latest: Option<FeedbackSample>,
 }
 
 impl Simulated {
@@ -72,6 +74,7 @@ impl Simulated {
             r: None,
             unknown_arrivals: 0,
             unknown_reports: 0,
+            latest: None,
         }
     }
 
@@ -113,20 +116,26 @@ impl Simulated {
     pub fn take(&mut self, at: Place, happening: Happening, packet: &Packet, samples: &mut TfrcSamples) {
         let network = &packet.network;
         match (network.transport == Transport::Tfrc, happening) {
-            (true, Happening::Sent) => self.on_data_sent(packet, network),
+            (true, Happening::Sent) => self.on_data_sent(packet, network, samples),
             (true, Happening::Arrived) => self.on_data_arrived(at, packet, network, samples),
             (false, Happening::Sent) => self.on_report_sent(at, packet, network, samples),
             (false, Happening::Arrived) => self.on_report_arrived(packet, samples),
         }
     }
 
-    fn on_data_sent(&mut self, packet: &Packet, network: &Network) {
+    fn on_data_sent(&mut self, packet: &Packet, network: &Network, samples: &mut TfrcSamples) {
         let Some(sequence) = network.sequence else { return };
         self.is_whole |= sequence == 0;
         if !self.is_whole {
             return;
         }
         let header = self.sender.on_data(seconds(packet.time_ns), network.payload_bytes.unwrap_or(0));
+        if std::mem::take(&mut self.sender.is_revised) {
+            self.mend();
+        }
+        if !self.sender.is_undecided() {
+            self.hand_out_latest(samples);
+        }
         if self.in_flight.len() == IN_FLIGHT {
             self.in_flight.pop_front();
         }
@@ -250,12 +259,27 @@ impl Simulated {
             mode: self.sender.mode.name(),
             rfc: None,
         };
-        samples.feedback.offer(FeedbackSample { taken: Some(taken), ..sample });
+        self.hand_out_latest(samples);
+        self.latest = Some(FeedbackSample { taken: Some(taken), ..sample });
+    }
+
+    fn hand_out_latest(&mut self, samples: &mut TfrcSamples) {
+        if let Some(report) = self.latest.take() {
+            samples.feedback.offer(report);
+        }
+    }
+
+    /// What the latest report did is another thing than was thought.
+    fn mend(&mut self) {
+        if let Some(taken) = self.latest.as_mut().and_then(|report| report.taken.as_mut()) {
+            (taken.x, taken.mode) = (self.sender.rate, self.sender.mode.name());
+        }
     }
 
     /// Hand out what still waited.
     pub fn finish(&mut self, samples: &mut TfrcSamples) {
         self.end_event(samples);
+        self.hand_out_latest(samples);
         while !self.reports.is_empty() {
             self.forget_report(samples);
         }

@@ -3,6 +3,9 @@
 //! Beside reports the nofeedback timer moves it on, and so does its send timer: that a packet was
 //! due and none was sent is how a trace shows that the application had nothing to send.
 
+mod pacing;
+mod slow_start;
+
 use super::rto::Rto;
 use super::{Feedback, Header, MAX_RATE, PRINTED, Parameters, rate_of};
 use crate::tfrc::round_trip::{RoundTrip, r_sample};
@@ -53,9 +56,13 @@ pub struct Sender {
     round_id: u64,
     /// Nofeedback timeouts so far.
     pub timeouts: u64,
-    /// Reports in slow start at which times or rates were equal as far as the trace tells, while for
-    /// the agent one was larger: its rate may have been another until slow start ended.
+    /// Reports in slow start at which times or rates were equal as far as the trace tells, while for the agent
+    /// one was larger, and no packet told since: its rate may have been another until slow start ended.
     pub ties: u64,
+    /// What it would be, had a tie fallen otherwise.
+    others: Vec<Sender>,
+    /// Whether the packets after the last report told that a tie fell otherwise.
+    pub is_revised: bool,
     /// The receive rate of the latest report; 0 if it gave none.
     pub x_recv: f64,
     /// How often that the rate may be after slow start.
@@ -105,6 +112,8 @@ impl Sender {
             round_id: 0,
             timeouts: 0,
             ties: 0,
+            others: Vec::new(),
+            is_revised: false,
             x_recv: 0.0,
             most_of_x_recv: SLOW_START_FACTOR,
             x_calc: 0.0,
@@ -143,6 +152,19 @@ impl Sender {
 
     /// A data packet is sent with `size` bytes of payload; what its header says.
     pub fn on_data(&mut self, time: f64, size: u32) -> Header {
+        self.settle(time);
+        for other in &mut self.others {
+            other.send(time, size);
+        }
+        self.send(time, size)
+    }
+
+    /// Whether packets may yet tell how a tie fell.
+    pub fn is_undecided(&self) -> bool {
+        !self.others.is_empty()
+    }
+
+    fn send(&mut self, time: f64, size: u32) -> Header {
         if self.started {
             self.advance(time);
             self.pace(time);
@@ -173,31 +195,12 @@ impl Sender {
         self.nofeedback_timer = time + 2.0 * size / self.rate;
     }
 
-    /// A packet was sent: in the timer's turn, out of it, or because there was something at last.
-    fn pace(&mut self, time: f64) {
-        let is_extra = (time - self.pacing.extra).abs() <= PRINTED;
-        let is_on_time = is_extra || (time - self.pacing.timer).abs() <= PRINTED;
-        let waits = self.parameters.old_code;
-        let leaves_at_once = self.pacing.is_data_limited && !waits && !is_on_time;
-        if leaves_at_once || (self.pacing.is_data_limited && waits) {
-            self.pacing.is_data_limited = false;
-            // With the old code data that come to an idle sender wait for the timer's turn. When they came
-            // does not show, but that it was after the turn before.
-            self.pacing.last_limited = if waits { (self.pacing.missed + time) / 2.0 } else { time };
-            self.pacing.is_all_idle = false;
-        }
-        if is_extra {
-            self.pacing.extra = f64::NEG_INFINITY;
-        } else if !leaves_at_once {
-            self.next_packet(time);
-        }
-    }
-
     /// Whether a packet that is sent at `time` is before its turn, and not by the nofeedback timer.
     pub fn is_out_of_turn(&mut self, time: f64) -> bool {
         if !self.started {
             return false;
         }
+        self.settle(time);
         self.advance(time);
         self.pacing.timer > time + PRINTED && (self.pacing.extra - time).abs() > PRINTED
     }
@@ -255,51 +258,26 @@ impl Sender {
         self.miss_packets(time);
     }
 
-    /// Turns of the send timer before `time` at which nothing was sent.
-    fn miss_packets(&mut self, time: f64) {
-        if self.pacing.extra.is_finite() && self.pacing.extra < time - PRINTED {
-            self.miss(self.pacing.extra);
-            self.pacing.extra = f64::NEG_INFINITY;
-        }
-        for _ in 0..MOST_TURNS {
-            if self.pacing.timer >= time - PRINTED {
-                return;
-            }
-            self.miss(self.pacing.timer);
-            self.next_packet(self.pacing.timer);
-        }
-        self.pacing.timer = time;
-    }
-
-    /// A packet was due at `time` and was not sent.
-    fn miss(&mut self, time: f64) {
-        self.pacing.is_data_limited = self.parameters.sndr_type;
-        self.pacing.missed = time;
-    }
-
-    /// Set the send timer (`nextpkt`).
-    fn next_packet(&mut self, time: f64) {
-        let slow = self.parameters.slow_increase && self.round_id > 2 && self.mode == Mode::SlowStart;
-        let rate = if slow && self.pacing.old_rate + LEAST < self.rate {
-            self.pacing.old_rate += self.pacing.delta;
-            self.pacing.old_rate
-        } else if self.parameters.ca {
-            self.rate * self.round_trip.map_or(1.0, |round_trip| round_trip.damping())
-        } else {
-            self.rate
-        };
-        if rate > LEAST {
-            let least = if self.parameters.voip { 1.0 / self.parameters.voip_max_pkt_rate } else { LEAST };
-            // A packet that `overhead_` made late by chance is not one that was missing.
-            let longest = (self.size / rate).max(least) * (1.0 + self.parameters.overhead);
-            self.pacing.timer = time + longest.max(LEAST);
-        }
-    }
-
     /// A report arrives; the RTT sample that it gives. One from the future, which no simulation
     /// makes, is left alone.
     pub fn on_report(&mut self, time: f64, feedback: &Feedback) -> Option<f64> {
         let sample = r_sample(time, feedback.timestamp_echo, feedback.hold)?;
+        let known = std::mem::take(&mut self.others);
+        self.is_revised = false;
+        let mut others = self.take(time, feedback, sample);
+        for mut other in known {
+            let more = other.take(time, feedback, sample);
+            others.push(other);
+            others.extend(more);
+        }
+        // From the first loss event on all are alike.
+        others.truncate(if self.mode == Mode::SlowStart { MOST_OTHERS } else { 0 });
+        self.others = others;
+        Some(sample)
+    }
+
+    /// The same for one of what it may be; what it may be otherwise after it.
+    fn take(&mut self, time: f64, feedback: &Feedback, sample: f64) -> Vec<Self> {
         self.advance(time);
         self.round_id += 1;
         // Of the first report's receive rate the agent makes no use.
@@ -327,9 +305,11 @@ impl Sender {
         // Armed with the rate of before.
         self.nofeedback_timer = time + self.nofeedback_period();
         if is_first || (self.mode == Mode::SlowStart && feedback.p <= 0.0) {
-            self.slow_start(time);
+            let mut others = self.slow_start(time);
             // Slow start sends a packet at each report.
             self.send_extra(time);
+            others.iter_mut().for_each(|other| other.send_extra(time));
+            return others;
         } else if self.mode == Mode::SlowStart {
             self.mode = Mode::LeavingSlowStart;
             self.rate = self.x_calc;
@@ -339,12 +319,7 @@ impl Sender {
         } else {
             self.decrease(time);
         }
-        Some(sample)
-    }
-
-    fn send_extra(&mut self, time: f64) {
-        self.next_packet(time);
-        self.pacing.extra = time;
+        Vec::new()
     }
 
     fn nofeedback_period(&self) -> f64 {
@@ -369,46 +344,6 @@ impl Sender {
     /// Whether the application had nothing to send lately.
     fn was_data_limited(&self, time: f64) -> bool {
         self.pacing.is_data_limited || self.pacing.last_limited > time - 1.5 * self.rtt()
-    }
-
-    fn slow_start(&mut self, time: f64) {
-        let least = self.size / self.rtt();
-        let initial = self.initial_rate();
-        let limit = self.slow_start_limit();
-        let is_early = self.round_id <= 1 || (self.round_id == 2 && self.initial_window() > 1.0);
-        let is_excused = self.parameters.idle_fix && self.was_data_limited(time);
-        if is_early || (limit > 0.0 && limit < initial && is_excused) {
-            self.ramp_to(self.rate.max(initial), time);
-        } else if limit <= 0.0 {
-            self.pacing.old_rate = self.rate;
-            (self.rate, self.pacing.delta, self.last_change) = (least, 0.0, time);
-        } else {
-            self.approach(limit, least, time);
-        }
-    }
-
-    /// Multiply the rate once per round-trip time as long as it is below `limit`, and fall back to
-    /// half of that above it.
-    fn approach(&mut self, limit: f64, least: f64, time: f64) {
-        let elapsed = time - self.last_change;
-        let is_late_or_early = (elapsed - self.rtt()).abs() <= PRINTED;
-        let is_at_limit = (self.rate - limit).abs() <= SAME_RATE * limit;
-        self.ties += u64::from(is_late_or_early || is_at_limit);
-        // Reports in slow start come exactly one round-trip time apart, which is not more than one.
-        if self.rate < limit && elapsed > self.rtt() + PRINTED {
-            self.ramp_to((self.parameters.ssmult * self.rate).min(limit).max(least), time);
-        } else if self.rate > limit {
-            self.rate = limit / 2.0;
-            (self.pacing.old_rate, self.pacing.delta, self.last_change) = (self.rate, 0.0, time);
-        }
-    }
-
-    /// Go to `rate` in equal steps over a round-trip time.
-    fn ramp_to(&mut self, rate: f64, time: f64) {
-        self.pacing.old_rate = self.rate;
-        self.rate = rate;
-        self.pacing.delta = (rate - self.pacing.old_rate) / (rate * self.rtt() / self.size);
-        self.last_change = time;
     }
 
     fn increase(&mut self, time: f64) {
@@ -457,13 +392,13 @@ impl Sender {
     }
 }
 
+/// What an agent may be beside what is likely: ties are rare, and the next packet tells.
+const MOST_OTHERS: usize = 4;
+
 /// In slow start, and after it unless `conservative_`, the rate may be so often that of the receiver.
 const SLOW_START_FACTOR: f64 = 2.0;
 /// Rates and times below this are none.
 const LEAST: f64 = 1e-7;
-/// Rates that differ by less than this share were made of times that the trace rounds.
-const SAME_RATE: f64 = 1e-5;
-
 #[cfg(test)]
 mod tests {
     use super::*;
