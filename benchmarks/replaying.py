@@ -44,6 +44,7 @@ def made(reports: int) -> Recording:
                 "rtt_ms": 50 + 10 * swing,
                 "p": np.where(number < 100, 0.0, 0.01 + 0.002 * (number % 40) / 40),
                 "x_recv_bps": 1.6e6 + 2e5 * swing,
+                "lost_packets": np.zeros(reports, dtype=np.uint64),
                 "is_data_limited": np.zeros(reports, dtype=bool),
             }
         ),
