@@ -149,7 +149,8 @@ FLOWS: Final = (
         "median RTT between the place of the capture and this side: from an acknowledgement of the other "
         "side to the first data that echo its timestamp (RFC 7323); rtt_p50_ms is the way to the other side",
         "no timestamps, fewer than 65 data segments, no acknowledgement while more data was on its way "
-        "behind the capture (as at a receiver that misses nothing), or as retransmitted_packets",
+        "behind the capture (as at a receiver that misses nothing) but such as waited for a timer or the "
+        "application, or as retransmitted_packets",
     ),
     *CLASSES,
     Column(

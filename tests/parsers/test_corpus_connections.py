@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import polars
@@ -150,6 +151,34 @@ def test_what_the_sender_waits_for_its_timer_is_no_round_trip(
     assert row["sender_rtt_p50_ms"] == pytest.approx(20, rel=0.3)
 
 
+def median_at_both(frames: ModuleType, middle: Path, sender: Path) -> float:
+    """Median of what each packet took from the middle to the sender, and of the way back, in ms."""
+    at_sender = {header.key: time for _, time, header in frames.packets(sender)}
+    times: dict[bool, list[float]] = {True: [], False: []}
+    for _, time, header in frames.packets(middle):
+        if header.key in at_sender:
+            times[header.sport == SERVER_PORT].append(abs(at_sender[header.key] - time))
+    return 1e3 * sum(map(median, times.values()))
+
+
+@pytest.mark.parametrize("case", ["short-path", "queue-cubic", "random-heavy", "storm-cubic", "routed"])
+def test_the_way_to_the_sender_is_as_long_as_both_captures_show(
+    case: str, unpack: Callable[[str, str], Path], load_script: Callable[[Path], ModuleType]
+) -> None:
+    """What stood in the way for a moment (of `short-path` for up to 24 ms) is not the median."""
+    frames = load_script(Path(__file__).resolve().parent.parent / "corpus" / "frames.py")
+    middle = unpack(case, "mid")
+    (row,) = flows_of(middle, from_server=False)
+    truth_ms = median_at_both(frames, middle, unpack(case, "snd"))
+    assert row["sender_rtt_p50_ms"] == pytest.approx(truth_ms, rel=0.1)
+
+
+def test_a_sender_that_waits_for_its_application_tells_nothing(unpack: Callable[[str, str], Path]) -> None:
+    """Bursts every 600 ms: where an acknowledgement was lost, the next burst echoes the one before it."""
+    (row,) = flows_of(unpack("bursts-ack-loss", "mid"), from_server=False)
+    assert row["sender_rtt_p50_ms"] is None
+
+
 @pytest.mark.parametrize("case", ["ns3-queue", "ns3-queue-cubic", "ns3-random"])
 def test_behind_ns_3s_slow_link_both_halves_are_the_whole(
     case: str, unpack: Callable[[str, str], Path]
@@ -162,7 +191,7 @@ def test_behind_ns_3s_slow_link_both_halves_are_the_whole(
     middle, sender = rows["mid"], rows["snd"]
     assert 2.0 < middle["rtt_p50_ms"] < 2.5
     assert middle["sender_rtt_p50_ms"] > 32.0
-    # one median is of the time, the other of acknowledgements
+    # one median is of segments, the other of acknowledgements
     both_ms = middle["rtt_p50_ms"] + middle["sender_rtt_p50_ms"]
     assert both_ms == pytest.approx(sender["rtt_p50_ms"], rel=0.1)
 

@@ -361,9 +361,8 @@ impl Half {
             return;
         }
         (self.newest_stamp, self.is_stamped) = ((value, echo), true);
-        if let Some(echoes) = self.asides.as_mut().and_then(|asides| asides.echoes.as_mut()) {
-            let is_resent = self.trouble.as_deref().is_some_and(|trouble| trouble.resends(segment.time_ns));
-            echoes.answer(echo, segment.time_ns, is_resent);
+        if self.echoes_mut().is_some_and(|echoes| echoes.is_awaited(echo)) {
+            self.answer_echo(echo, segment.time_ns);
         }
         if step != 0 {
             if self.timestamps.count() == MAX_TIMESTAMPS {
@@ -372,6 +371,12 @@ impl Half {
             // Without room the value has no RTT, as if its echo had been lost.
             let _ = self.timestamps.push(value, segment.time_ns, pool);
         }
+    }
+
+    /// What is known of the way to this side, if anything is looked for.
+    #[inline(always)]
+    pub(super) fn echoes_mut(&mut self) -> Option<&mut Echoes> {
+        self.asides.as_mut()?.echoes.as_deref_mut()
     }
 
     /// Whether a packet with this timestamp option was sent before or after the newest of its side that
@@ -432,7 +437,7 @@ impl Half {
         {
             let is_busy = segment.payload == 0 && self.acknowledged < self.next;
             let echoes = self.asides.get_or_insert_default().echoes.get_or_insert_default();
-            echoes.ask(value, segment.time_ns, is_busy);
+            echoes.ask(value, segment.time_ns, self.segments, is_busy);
         }
         self.note_trouble((before, position), acknowledger, segment);
         let left = in_flight - self.outstanding_bytes();

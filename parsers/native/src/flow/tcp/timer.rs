@@ -2,7 +2,7 @@
 
 /// Smallest variation that Linux counts with, which makes its smallest timeout a round trip longer.
 /// Others wait for a second (RFC 6298 section 2.4): what waited that long waited this long too.
-const MIN_VARIATION_NS: i64 = 200_000_000;
+pub const MIN_VARIATION_NS: i64 = 200_000_000;
 /// The timeout before the first round trip (RFC 6298 section 2.1).
 const INITIAL_NS: i64 = 1_000_000_000;
 /// What a receiver may wait with the acknowledgement of a single segment, in the probe timeout of
