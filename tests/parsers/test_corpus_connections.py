@@ -151,6 +151,33 @@ def test_what_the_sender_waits_for_its_timer_is_no_round_trip(
     assert row["sender_rtt_p50_ms"] == pytest.approx(20, rel=0.3)
 
 
+TIMED_OUT = sorted(
+    path.parent.name
+    for path in CORPUS.glob("*/about.json")
+    if json.loads(path.read_text())["counters"].get("snd", {}).get("TcpExtTCPTimeouts")
+    # those are of a SYN
+    and not path.parent.name.startswith("syn-")
+    # without probes its first timeout looks like one
+    and path.parent.name != "thin-stream-no-tlp"
+)
+
+
+@pytest.mark.parametrize("tap", ["snd", "mid"])
+@pytest.mark.parametrize("case", TIMED_OUT)
+def test_timeouts_are_as_many_as_the_kernel_counts(
+    case: str, tap: str, unpack: Callable[[str, str], Path]
+) -> None:
+    (row,) = flows_of(unpack(case, tap), from_server=False)
+    assert row["timeouts"] == counted(case)["snd"]["TcpExtTCPTimeouts"]
+
+
+def test_a_timeout_counts_where_its_segment_was_lost_before(unpack: Callable[[str, str], Path]) -> None:
+    """ns-2's Reno says that it had one; what it sent again first was lost on both its ways to the capture."""
+    found = tfrctrace.open(unpack("ns2-reno", "mid"), vantage="middle").flows.to_dicts()
+    row = next(row for row in found if row["dst_port"] == 5001)
+    assert row["timeouts"] == counted("ns2-reno")["simulator"]["timeouts"]
+
+
 def median_at_both(frames: ModuleType, middle: Path, sender: Path) -> float:
     """Median of what each packet took from the middle to the sender, and of the way back, in ms."""
     at_sender = {header.key: time for _, time, header in frames.packets(sender)}

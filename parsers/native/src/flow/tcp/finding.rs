@@ -7,10 +7,9 @@
 use super::Segment;
 use super::class::{Class, Evidence, Finding};
 use super::copies::Origin;
-use super::half::{Half, elapsed};
+use super::half::Half;
 use super::order::Age;
 use super::trouble::{Episode, NEVER, Resent, Trouble};
-use super::unseen::Repaired;
 use crate::event::TcpFlags;
 use crate::flow::holes::Opening;
 use crate::flow::sendings::Pool;
@@ -53,7 +52,10 @@ impl Half {
         let number = self.trouble_mut().count(class, segments);
         match class {
             Class::Reordered => self.note_reordering(placed.opening, segment),
-            Class::Unseen => self.note_lost_before(placed, segment, (number, segments)),
+            Class::Unseen => {
+                self.note_unseen_recovery(placed, segment.time_ns, pool);
+                self.note_lost_before(placed, segment, (number, segments));
+            }
             _ if class.is_retransmission() => {
                 self.note_retransmission(class, placed, segment, pool, (number, segments));
             }
@@ -105,8 +107,16 @@ impl Half {
         self.window_end <= self.acknowledged
     }
 
-    fn kind_of_probe(&self) -> Class {
-        if self.is_window_closed() { Class::ZeroWindowProbe } else { Class::KeepAlive }
+    /// A sender that asked for room has something to send. If it asks again instead, it has not heard of the room
+    /// that it has by now.
+    fn kind_of_probe(&mut self) -> Class {
+        let asked_at = self.oddities().asked_at;
+        if !self.is_window_closed() && asked_at != Some(self.next) {
+            return Class::KeepAlive;
+        }
+        let next = self.next;
+        self.trouble_mut().oddities_mut().asked_at = Some(next);
+        Class::ZeroWindowProbe
     }
 
     fn class_of_repeated(
@@ -184,6 +194,7 @@ impl Half {
         let timer = self.round_trips.timer();
         let Self { next, acknowledged, progress_ns, refuses_sack, ref outstanding, .. } = *self;
         let timeout_ns = self.soonest_timeout_ns(near_ns);
+        let unheard_timeout_ns = self.soonest_unseen_timeout_ns();
         let newest_ns = outstanding.newest_ns(pool);
         let oldest_ns = outstanding.oldest_ns(pool);
         let trouble = self.trouble.get_or_insert_default();
@@ -202,23 +213,28 @@ impl Half {
         // Nothing was heard since the tail was sent.
         let tail_ns =
             newest_ns.max(trouble.resent_ns(next - 1)).map_or(0, |sent| since(sent.max(progress_ns)));
+        let head_ns =
+            trouble.resent_ns(acknowledged).or(oldest_ns).map_or(0, |sent| since(sent.max(progress_ns)));
+        // Due is the probe at the latest when the timer of the head is (RFC 8985 section 7.2).
         let is_probe = placed.is_last
             && !refuses_sack
             && !in_recovery
             && !trouble.has_probed
             && trouble.duplicate_acks == 0
             && trouble.sacked.is_empty()
-            && tail_ns >= timer.probe_ns(false) / 4 * 3
+            && (tail_ns >= timer.probe_ns(false) / 4 * 3 || (!is_head && head_ns >= timeout_ns))
             && !(is_head && tail_ns > timer.probe_ns(true).max(timer.timeout_ns()) / 2 * 3);
         if is_probe && acknowledged < placed.end {
             trouble.has_probed = true;
             return (Class::TailLossProbe, Evidence::Timer);
         }
-        let head_ns =
-            trouble.resent_ns(acknowledged).or(oldest_ns).map_or(0, |sent| since(sent.max(progress_ns)));
         if is_head && !is_answer && head_ns >= timeout_ns {
             trouble.on_timeout(next);
             return (Class::Rto, Evidence::Timer);
+        }
+        if placed.end <= acknowledged && unheard_timeout_ns.is_some_and(|timeout_ns| quiet_ns >= timeout_ns) {
+            // The acknowledgement was lost behind the capture.
+            return (trouble.on_unheard(placed.is_last && !refuses_sack, next), Evidence::Timer);
         }
         if in_recovery && let Some(episode) = trouble.episode {
             let class = match (episode.is_timeout, trouble.has_sack) {
@@ -292,21 +308,20 @@ impl Half {
         let late_ns = segment.time_ns.saturating_sub(opening.time_ns);
         oddities.reordered_by_ns = oddities.reordered_by_ns.max(late_ns);
     }
-
-    fn note_lost_before(&mut self, placed: &Placed, segment: &Segment<'_>, (number, segments): (u32, u32)) {
-        let lost_ns = placed.opening.map_or(segment.time_ns, |opening| opening.time_ns);
-        if let Some(repair_ns) = elapsed(lost_ns, segment.time_ns) {
-            self.trouble_mut().unseen_mut().repair.note(repair_ns);
-        }
-        let rtt_ns = self.path_ns().unwrap_or(0);
-        let unseen = self.trouble_mut().unseen_mut();
-        unseen.events.note(lost_ns, rtt_ns, segments);
-        unseen.remember(Repaired { start: placed.start, end: placed.end, segments, number });
-    }
 }
 
 impl Trouble {
-    fn on_timeout(&mut self, next: i64) {
+    /// A timer repeats what is acknowledged: of the last segment the first is that of the probe.
+    fn on_unheard(&mut self, may_be_probe: bool, next: i64) -> Class {
+        if may_be_probe && !self.has_probed {
+            self.has_probed = true;
+            return Class::TailLossProbe;
+        }
+        self.on_timeout(next);
+        Class::Rto
+    }
+
+    pub(super) fn on_timeout(&mut self, next: i64) {
         self.timeouts_in_a_row = self.timeouts_in_a_row.saturating_add(1);
         let in_a_row = self.timeouts_in_a_row;
         let oddities = self.oddities_mut();

@@ -34,6 +34,8 @@ mod tests;
 mod timer;
 mod trouble;
 mod unseen;
+#[cfg(test)]
+mod unseen_tests;
 pub mod vantage;
 mod verdicts;
 mod window;

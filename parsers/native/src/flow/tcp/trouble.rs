@@ -40,6 +40,11 @@ impl Episode {
         Self { until, is_timeout, sent: 0, progressed: 0, ended_ns: GOING_ON }
     }
 
+    /// The same, where F-RTO (RFC 5682) has nothing to judge: what the timer repeated was lost.
+    pub fn beyond_doubt(self) -> Self {
+        Self { progressed: 1, ..self }
+    }
+
     /// When it was over; None while it goes on.
     pub fn ended_ns(&self) -> Option<i64> {
         (self.ended_ns != GOING_ON).then_some(self.ended_ns)
@@ -112,6 +117,8 @@ pub struct Oddities {
     pub super_segments: u32,
     /// Packets on the wire that they stand for, beyond themselves.
     pub extra_segments: u64,
+    /// Behind what the last zero-window probe was sent.
+    pub asked_at: Option<i64>,
     /// What long segments have told of the length of packets.
     pub learning: Learning,
     /// Whether copies of packets had passed a router between two interfaces of the capture.

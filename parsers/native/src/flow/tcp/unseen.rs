@@ -4,9 +4,14 @@
 
 use std::collections::VecDeque;
 
+use super::Segment;
+use super::finding::Placed;
+use super::half::{Half, elapsed};
 use super::loss_events::LossEvents;
-use super::timer::Timer;
+use super::timer::{MIN_VARIATION_NS, Timer};
+use super::trouble::Episode;
 use crate::flow::holes::Holes;
+use crate::flow::sendings::Pool;
 
 /// Late segments that may turn out to have overtaken their originals.
 const MAX_REPAIRED: usize = 64;
@@ -53,5 +58,55 @@ impl Unseen {
         let found = self.repaired.remove(at)?;
         self.events.forgive(found.segments);
         Some(found)
+    }
+}
+
+impl Half {
+    /// What is sent again because it was lost before the capture may begin a recovery as well as what is seen
+    /// twice: by the timer if the sender was silent for so long, else by acknowledgements.
+    pub(super) fn note_unseen_recovery(&mut self, placed: &Placed, now_ns: i64, pool: &Pool) {
+        let is_head = placed.start <= self.acknowledged;
+        let newest_ns = self.outstanding.newest_ns(pool).unwrap_or(self.progress_ns);
+        let timeout_ns = self.soonest_unseen_timeout_ns();
+        let (next, progress_ns) = (self.next, self.progress_ns);
+        let trouble = self.trouble_mut();
+        let quiet_ns = now_ns.saturating_sub(trouble.heard_ns.max(progress_ns).max(newest_ns));
+        if is_head && timeout_ns.is_some_and(|timeout_ns| quiet_ns >= timeout_ns) {
+            trouble.on_timeout(next);
+            trouble.episode = trouble.episode.map(Episode::beyond_doubt);
+        } else if trouble.episode.is_none_or(|episode| episode.ended_ns().is_some()) {
+            trouble.episode = Some(Episode::new(next, false));
+        }
+    }
+
+    /// After this much silence a timer repeats what was lost before the capture: the way to the sender and
+    /// back, and 0.7 of its smallest timeout. None if nothing tells how long that is.
+    pub(super) fn soonest_unseen_timeout_ns(&self) -> Option<i64> {
+        let path_ns = self.path_ns()?;
+        let near_ns = match self.handshake_us.0 {
+            0 => path_ns,
+            near_us => i64::from(near_us) * 1_000,
+        };
+        // A queue is no silence, so the ways are as short as they ever were.
+        let far_ns = i64::try_from(self.round_trips.min_ns()).unwrap_or(i64::MAX);
+        let timeout_ns = near_ns.saturating_add(far_ns).min(path_ns).saturating_add(MIN_VARIATION_NS);
+        Some(near_ns.saturating_add(timeout_ns / 10 * 7))
+    }
+
+    /// Count a loss, and keep it until the original may come.
+    pub(super) fn note_lost_before(
+        &mut self,
+        placed: &Placed,
+        segment: &Segment<'_>,
+        (number, segments): (u32, u32),
+    ) {
+        let lost_ns = placed.opening.map_or(segment.time_ns, |opening| opening.time_ns);
+        if let Some(repair_ns) = elapsed(lost_ns, segment.time_ns) {
+            self.trouble_mut().unseen_mut().repair.note(repair_ns);
+        }
+        let rtt_ns = self.path_ns().unwrap_or(0);
+        let unseen = self.trouble_mut().unseen_mut();
+        unseen.events.note(lost_ns, rtt_ns, segments);
+        unseen.remember(Repaired { start: placed.start, end: placed.end, segments, number });
     }
 }
