@@ -178,6 +178,12 @@ impl Half {
         (longest_ns > 0).then_some(longest_ns)
     }
 
+    /// What comes within this after an acknowledgement may answer it.
+    pub(super) fn latest_answer_ns(&self) -> i64 {
+        let near_ns = i64::from(self.handshake_us.0) * 1_000;
+        near_ns.saturating_add(near_ns / 2).saturating_add(ANSWER_NS)
+    }
+
     /// After this much silence a timer repeats the first unacknowledged segment: 0.7 of the timeout. Without
     /// SACK nothing else does it that is not an answer, and no timeout is below a round trip (RFC 6298
     /// equation 2.3), so that this is enough where the capture sees the sender's silence.
@@ -194,13 +200,13 @@ impl Half {
         let timer = self.round_trips.timer();
         let Self { next, acknowledged, progress_ns, refuses_sack, ref outstanding, .. } = *self;
         let timeout_ns = self.soonest_timeout_ns(near_ns);
+        let answer_ns = self.latest_answer_ns();
         let unheard_timeout_ns = self.soonest_unseen_timeout_ns();
         let newest_ns = outstanding.newest_ns(pool);
         let oldest_ns = outstanding.oldest_ns(pool);
         let trouble = self.trouble.get_or_insert_default();
         let since = |event_ns: i64| now_ns.saturating_sub(event_ns);
         let quiet_ns = since(trouble.heard_ns.max(progress_ns));
-        let answer_ns = near_ns.saturating_add(near_ns / 2).saturating_add(ANSWER_NS);
         let is_answer = quiet_ns <= answer_ns;
         let is_head = placed.start <= acknowledged && acknowledged < placed.end;
         let in_recovery = trouble.episode.is_some_and(|episode| match episode.ended_ns() {

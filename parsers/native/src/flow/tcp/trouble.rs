@@ -45,6 +45,11 @@ impl Episode {
         Self { progressed: 1, ..self }
     }
 
+    /// It is over, if it was not before.
+    pub fn end(&mut self, time_ns: i64) {
+        self.ended_ns = self.ended_ns.min(time_ns);
+    }
+
     /// When it was over; None while it goes on.
     pub fn ended_ns(&self) -> Option<i64> {
         (self.ended_ns != GOING_ON).then_some(self.ended_ns)
@@ -327,7 +332,7 @@ impl Trouble {
         if let Some(episode) = &mut self.episode {
             episode.progressed = episode.progressed.saturating_add(1);
             if position >= episode.until {
-                episode.ended_ns = episode.ended_ns().unwrap_or(time_ns);
+                episode.end(time_ns);
             }
         }
     }

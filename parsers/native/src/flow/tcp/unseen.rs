@@ -68,10 +68,14 @@ impl Half {
         let is_head = placed.start <= self.acknowledged;
         let newest_ns = self.outstanding.newest_ns(pool).unwrap_or(self.progress_ns);
         let timeout_ns = self.soonest_unseen_timeout_ns();
+        let answer_ns = self.latest_answer_ns();
         let (next, progress_ns) = (self.next, self.progress_ns);
         let trouble = self.trouble_mut();
-        let quiet_ns = now_ns.saturating_sub(trouble.heard_ns.max(progress_ns).max(newest_ns));
-        if is_head && timeout_ns.is_some_and(|timeout_ns| quiet_ns >= timeout_ns) {
+        let since = |event_ns: i64| now_ns.saturating_sub(event_ns);
+        let is_answer = since(trouble.heard_ns.max(progress_ns).max(newest_ns)) <= answer_ns;
+        // Duplicate acknowledgements do not set the timer anew (RFC 6298 section 5.3).
+        let is_due = timeout_ns.is_some_and(|timeout_ns| since(progress_ns) >= timeout_ns);
+        if is_head && !is_answer && is_due {
             trouble.on_timeout(next);
             trouble.episode = trouble.episode.map(Episode::beyond_doubt);
         } else if trouble.episode.is_none_or(|episode| episode.ended_ns().is_some()) {

@@ -68,6 +68,7 @@ impl Trouble {
             }
         }
         self.record(&found);
+        self.end_if_needless(time_ns);
     }
 
     /// Whether the first acknowledgement of a retransmission was for the original, because it echoes
@@ -135,6 +136,17 @@ impl Trouble {
             let verdict = head.condemn(Evidence::ForwardRto);
             self.record(&[verdict]);
             self.undo();
+        }
+    }
+
+    /// A sender that hears of each that it sent again in a recovery that it had come twice, ends the recovery
+    /// (RFC 3708 section 3, which Linux follows whether or not a network doubled them).
+    fn end_if_needless(&mut self, time_ns: i64) {
+        let Some(episode) = &mut self.episode else { return };
+        let mut of_episode = self.resent.iter().rev().take(episode.sent.into());
+        if episode.sent > 0 && of_episode.all(|resent| i64::from(resent.doubled) >= resent.end - resent.start)
+        {
+            episode.end(time_ns);
         }
     }
 
