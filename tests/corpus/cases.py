@@ -255,6 +255,16 @@ def storm(share: float, **more: Any) -> tuple[Rule, ...]:
     )
 
 
+def storm_of_copies(tap: str, seconds: float) -> tuple[Rule, ...]:
+    """Return rules that double and hold segments as they are sent first, and drop others."""
+    return (
+        harm("drop", share=0.02, tap=tap),
+        harm("hold", *range(20, 250, 15), seconds=0.025, tap=tap),
+        harm("copy", *range(5, 250, 10), seconds=seconds, tap=tap),
+        harm("drop", share=0.05, way="back", only="ack"),
+    )
+
+
 BURSTS: Steps = [NO_DELAY, ["open"], *trickle(20, 4 * MSS, 0.35), *END]
 MESSAGES: Steps = [NO_DELAY, ["open"], *trickle(40, 300, 0.12), *END]
 
@@ -268,6 +278,10 @@ STORMS = (
          sysctl=(NO_TIMESTAMPS,), seed=14),
     Case("storm-ipv6", "the same by IPv6, without IP identifications", bulk(200), harm=storm(0.03),
          ipv6=True, seed=15),
+    Case("storm-ipv6-copies", "by IPv6, copies up to half a round trip behind, before the middle", bulk(250),
+         harm=storm_of_copies("before", 0.018), ipv6=True, seed=26),
+    Case("storm-ipv6-no-sack", "the same behind the middle, to Reno without SACK", bulk(250, "reno"),
+         harm=storm_of_copies("after", 0.01), ipv6=True, sysctl=(NO_SACK,), seed=27),
     Case("storm-before", "reordered, doubled and dropped before the middle, and dropped after it", bulk(250),
          harm=(harm("hold", share=0.05, seconds=0.01, tap="before"),
                harm("copy", share=0.05, seconds=0.002, tap="before"),

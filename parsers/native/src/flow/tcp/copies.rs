@@ -113,4 +113,30 @@ impl Half {
         !is_after_timeout
             && since_ns.zip(self.path_ns()).is_some_and(|(since_ns, path_ns)| since_ns < path_ns / 2)
     }
+
+    /// Whether a segment has the timestamp and the echo with which the same data were sent last, and that so lately
+    /// that nobody can have repeated them since: the clocks behind timestamps may tick slowly (RFC 7323 section 5.4).
+    pub(super) fn is_with_same_stamp(&mut self, placed: &Placed, segment: &Segment<'_>, pool: &Pool) -> bool {
+        let Some(stamp) = segment.tcp.options.timestamp.filter(|&stamp| self.last_stamp() == Some(stamp))
+        else {
+            return false;
+        };
+        let Some(path_ns) = self.path_ns() else { return false };
+        let original_ns = self.outstanding.sent_ns(placed.end as u32, pool);
+        let (acknowledged, progress_ns, next) = (self.acknowledged, self.progress_ns, self.next);
+        let trouble = self.trouble_mut();
+        let from = trouble.stamped_from(next);
+        let again = trouble.last_resent(placed.start);
+        let is_same = match again {
+            Some(resent) => resent.timestamp == Some(stamp.0),
+            None => placed.start >= from,
+        };
+        // Of what is acknowledged it is not known any more when it was sent.
+        let (sent_ns, longest_ns) = match again.map(|resent| resent.time_ns).or(original_ns) {
+            Some(sent_ns) => (sent_ns, path_ns),
+            None if placed.end <= acknowledged => (progress_ns, path_ns / 2),
+            None => return false,
+        };
+        is_same && segment.time_ns.saturating_sub(sent_ns) < longest_ns
+    }
 }

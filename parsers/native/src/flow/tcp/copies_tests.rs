@@ -153,3 +153,45 @@ fn test_without_identifications_echo_and_time_tell_a_copy() {
     let again = script.data_with(156, 2001, 1000, stamped(151, 9)).finding.unwrap();
     assert!(again.class.is_retransmission());
 }
+
+#[test]
+fn test_the_newest_stamp_tells_a_copy_of_what_was_sent_with_it() {
+    let mut script = Script::new();
+    script.data_with(0, 1, 1000, stamped(100, 5));
+    script.ack_with(50, 1001, stamped(9, 100));
+    script.data_with(51, 1001, 1000, stamped(151, 5));
+    // From here on it is followed what was sent with the newest.
+    script.data_with(52, 1001, 1000, stamped(151, 5));
+    script.data_with(60, 2001, 1000, stamped(160, 5));
+    script.data_with(60, 3001, 1000, stamped(160, 5));
+    script.ack_with(61, 4001, stamped(20, 160));
+    // They are acknowledged, and the sender cannot know it yet.
+    for (time_ms, seq) in [(75, 2001), (76, 3001)] {
+        let copy = script.data_with(time_ms, seq, 1000, stamped(160, 5));
+        assert_eq!(class_of(copy), Some((Class::NetworkDuplicate, Evidence::Timestamp)), "{seq}");
+    }
+    // What was sent before them had another stamp.
+    let again = script.data_with(77, 1001, 1000, stamped(160, 5)).finding.unwrap();
+    assert!(again.class.is_retransmission());
+    let copy = script.data_with(79, 1001, 1000, stamped(160, 5));
+    assert_eq!(class_of(copy), Some((Class::NetworkDuplicate, Evidence::Timestamp)));
+    // A clock that ticks slowly.
+    let again = script.data_with(110, 3001, 1000, stamped(160, 5)).finding.unwrap();
+    assert!(again.class.is_retransmission());
+}
+
+#[test]
+fn test_of_the_same_tick_and_within_a_round_trip_is_overtaken() {
+    for (late_ms, stamp, expected) in [
+        (99, (151, 9), (Class::Reordered, Evidence::Time)),
+        (102, (151, 9), (Class::Unseen, Evidence::Time)),
+        (52, (152, 9), (Class::Unseen, Evidence::Timestamp)),
+    ] {
+        let mut script = Script::new();
+        script.data_with(0, 1, 1000, stamped(100, 5));
+        script.ack_with(50, 1001, stamped(9, 100));
+        script.data_with(51, 2001, 1000, stamped(151, 9));
+        let late = script.data_with(late_ms, 1001, 1000, stamped(stamp.0, stamp.1));
+        assert_eq!(class_of(late), Some(expected), "{late_ms} ms");
+    }
+}

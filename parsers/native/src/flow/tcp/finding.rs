@@ -134,6 +134,9 @@ impl Half {
                 return (Class::Reordered, evidence);
             }
             Origin::Older(evidence) => return (Class::NetworkDuplicate, evidence),
+            Origin::Unknown if self.is_with_same_stamp(placed, segment, pool) => {
+                return (Class::NetworkDuplicate, Evidence::Timestamp);
+            }
             Origin::Unknown if self.is_too_soon_for_another(placed, segment, pool) => {
                 return (Class::NetworkDuplicate, Evidence::Time);
             }
@@ -164,7 +167,9 @@ impl Half {
         if later != 0 {
             return (class(later > 0), Evidence::Timestamp);
         }
-        let within = self.path_ns().map_or(OVERTAKEN_NS, |rtt_ns| rtt_ns / 2);
+        // A host repeats nothing within a round trip; if the timestamps do not tell more, its clock ticks slowly.
+        let shares = if times.is_some() { 1 } else { 2 };
+        let within = self.path_ns().map_or(OVERTAKEN_NS, |rtt_ns| rtt_ns / shares);
         (class(segment.time_ns.saturating_sub(opened.time_ns) > within), Evidence::Time)
     }
 

@@ -361,6 +361,11 @@ impl Half {
             return;
         }
         (self.newest_stamp, self.is_stamped) = ((value, echo), true);
+        if let Some(trouble) = &mut self.trouble {
+            let behind = SeqNumber(segment.tcp.seq.wrapping_add(segment.payload));
+            let is_last = self.stream.is_some_and(|stream| stream.number(self.next) == behind);
+            trouble.note_stamp(if is_last { self.next - i64::from(segment.payload) } else { self.next });
+        }
         if self.echoes_mut().is_some_and(|echoes| echoes.is_awaited(echo)) {
             self.answer_echo(echo, segment.time_ns);
         }

@@ -134,6 +134,8 @@ pub struct Oddities {
 #[derive(Debug, Default)]
 struct Rarities {
     oddities: Oddities,
+    /// See [`Trouble::stamped_from`].
+    stamped_from: Option<i64>,
     /// Segments on the wire, of classes that are no retransmissions.
     classes: Counts,
     /// Findings that were not needed, and by what that was found.
@@ -247,6 +249,20 @@ impl Trouble {
         &mut self.rarities.get_or_insert_default().oddities
     }
 
+    /// Data from this position on were first sent with the newest timestamp and echo of their side. Followed from the
+    /// first time on that somebody asks, when the next position is `next`.
+    pub fn stamped_from(&mut self, next: i64) -> i64 {
+        *self.rarities.get_or_insert_default().stamped_from.get_or_insert(next)
+    }
+
+    /// Data from `position` on have a newer timestamp or echo.
+    #[inline]
+    pub fn note_stamp(&mut self, position: i64) {
+        if let Some(from) = self.rarities.as_mut().and_then(|rarities| rarities.stamped_from.as_mut()) {
+            *from = position;
+        }
+    }
+
     /// What findings were not needed, and by what that was found.
     pub(super) fn verdicts(&self) -> &[(u32, Evidence)] {
         self.rarities.as_ref().map_or(&[], |rarities| &rarities.verdicts)
@@ -295,8 +311,13 @@ impl Trouble {
 
     /// When what lies at `position` was sent again last.
     pub fn resent_ns(&self, position: i64) -> Option<i64> {
+        self.last_resent(position).map(|resent| resent.time_ns)
+    }
+
+    /// The last time that what lies at `position` was sent again.
+    pub fn last_resent(&self, position: i64) -> Option<&Resent> {
         let covers = |resent: &&Resent| resent.start <= position && position < resent.end;
-        self.resent.iter().rev().find(covers).map(|resent| resent.time_ns)
+        self.resent.iter().rev().find(covers)
     }
 
     /// Losses behind the capture point: what was sent again and was needed, as far as is known.
