@@ -91,6 +91,8 @@ pub struct Carried {
     /// The receiver as if it stood at the capture.
     receiving: Receiving,
     behind: Behind,
+    /// Loss events that either had found when the sender's numbers began anew.
+    found_before: (Option<u64>, Option<u64>),
     sending: Sending,
     pauses: Pauses,
     last_report: Option<f64>,
@@ -131,6 +133,7 @@ impl Carried {
             origin_ns: None,
             receiving: Receiving::new(&carrier.receiver, false),
             behind: Behind::new(&carrier.receiver),
+            found_before: (None, None),
             sending: Sending::new(&carrier.sender, carrier.is_whole),
             pauses: Pauses::default(),
             last_report: None,
@@ -144,12 +147,18 @@ impl Carried {
     /// What the table of flows tells. The receiver's part is what the reports say, and only without
     /// that what is rebuilt.
     pub fn summary(&self) -> Summary {
-        Summary {
-            loss_events: self.receiving.loss_events(),
-            inferred_loss_events: self.behind.loss_events(),
-            feedback_packets: self.feedback_packets,
-            ..self.summary
-        }
+        let (loss_events, inferred_loss_events) = self.found();
+        Summary { loss_events, inferred_loss_events, feedback_packets: self.feedback_packets, ..self.summary }
+    }
+
+    /// Loss events that the receiver found, at the capture and behind it; None where nothing tells.
+    fn found(&self) -> (Option<u64>, Option<u64>) {
+        let sum = |before: Option<u64>, now: Option<u64>| match (before, now) {
+            (Some(before), Some(now)) => Some(before.saturating_add(now)),
+            (before, now) => before.or(now),
+        };
+        let (seen, inferred) = self.found_before;
+        (sum(seen, self.receiving.loss_events()), sum(inferred, self.behind.loss_events()))
     }
 
     /// What is to be said of the flow in words.
@@ -189,6 +198,7 @@ impl Carried {
     pub fn restart(&mut self, at: Place, samples: &mut TfrcSamples) {
         self.receiving.finish(at, samples);
         self.behind.finish(at, samples);
+        self.found_before = self.found();
         self.receiving = Receiving::new(&self.carrier.receiver, false);
         self.behind = Behind::new(&self.carrier.receiver);
     }

@@ -95,6 +95,18 @@ fn test_a_receiver_counts_what_is_missing() {
 }
 
 #[test]
+fn test_loss_events_from_before_the_numbers_began_anew_still_count() {
+    let mut script = at_the_receiver(&[101, 203]);
+    let at = script.at(4_000 * MS);
+    script.ends.restart(at, &mut script.samples);
+    assert_eq!(script.ends.summary().loss_events, Some(2));
+    for number in (0..100).filter(|number| *number != 50) {
+        script.data(4_000 + 10 * number as i64, 1_000_000 + number);
+    }
+    assert_eq!(script.ends.summary().loss_events, Some(3));
+}
+
+#[test]
 fn test_a_sender_that_yields_to_a_growing_queue_is_not_data_limited() {
     let taken_at = |sent_ms: usize| {
         let mut script = Script::new(Profile::Rfc5348);
