@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 from dccp_packets import Kind, handshake, packet
-from scapy.layers.inet import IP, UDP
+from scapy.layers.inet import ICMP, IP, UDP
 
 import tfrctrace
 
@@ -62,6 +62,18 @@ def test_dccp_counts_once_and_nothing_is_a_duplicate(write_capture: Callable[...
     assert (back["packets"], back["capture_duplicates"]) == (1, 1)
     assert forward["duplicate_packets"] == 0
     assert "22 packets shown again at another interface" in forward["notes"]
+
+
+def test_an_icmp_error_counts_once_for_the_flow_that_it_quotes(write_capture: Callable[..., Path]) -> None:
+    datagram = IP(src="192.0.2.1", dst="198.51.100.1", id=7, ttl=62) / UDP(sport=5, dport=6) / b"abc"
+    rejections = [IP(src="198.51.100.1", dst="192.0.2.1", id=number) / ICMP(type=3, code=3) / datagram
+                  for number in (40, 41)]  # fmt: skip
+    dropped = packet(Kind.Data, seq=9, payload=bytes(40))
+    rejections.append(IP(src="198.51.100.1", dst="192.0.2.1", id=42) / ICMP(type=3, code=2) / dropped)
+    frames = shown_twice([datagram, dropped, *rejections])
+    flows = tfrctrace.open(write_capture("router.pcap", frames, link_type=COOKED)).flows
+    errors = flows.filter(pl.col("direction") == "fwd").sort("transport")
+    assert errors.select("transport", "packets", "icmp_errors").rows() == [("dccp", 1, 1), ("udp", 1, 2)]
 
 
 def test_among_many_flows_each_datagram_counts_once(write_capture: Callable[..., Path]) -> None:

@@ -388,7 +388,7 @@ impl Analysis {
                 Some(found)
             }
             Transport::LaterFragment | Transport::IcmpError => {
-                self.take_by_reference(packet, network, summary)
+                self.take_by_reference(packet, network, asides, summary)
             }
             _ => {
                 summary.portless_packets += u64::from(has_flows(network));
@@ -481,11 +481,14 @@ impl Analysis {
         &mut self,
         packet: &Packet,
         network: &Network,
+        asides: &Asides,
         summary: &mut SourceSummary,
     ) -> Option<Found> {
         if matches!(network.transport, Transport::IcmpError) {
             let found = self.flows.find(network).filter(|_| network.has_ports)?;
-            self.flows.get_mut(found.flow).on_icmp_error(found.side);
+            if !self.shown_again.is_copy(packet, network, asides) {
+                self.flows.get_mut(found.flow).on_icmp_error(found.side);
+            }
             return None;
         }
         let mut network = *network;

@@ -474,7 +474,8 @@ pub struct Network {
     pub transport: Transport,
     /// The TCP header; means nothing unless `transport` says so.
     pub tcp: Tcp,
-    /// Of UDP how the payload begins, of DCCP the whole header; means nothing for others.
+    /// Of UDP how the payload begins, of DCCP the whole header, of an ICMP error how the transport header begins that
+    /// it quotes; means nothing for others.
     pub head: Option<Aside>,
     /// Bytes of the transport header.
     pub header_bytes: u8,

@@ -1,4 +1,4 @@
-//! Datagrams that a capture of several interfaces shows more than once, as `-i any` on a router does.
+//! Datagrams, and ICMP errors, that a capture of several interfaces shows more than once, as `-i any` on a router does.
 //!
 //! A segment of TCP is known again by what its connection expects ([`crate::flow::tcp`]). A datagram is
 //! known by itself: a copy has the identity of one that was seen lately, at another place. At the same
@@ -13,7 +13,7 @@ use crate::asides::Asides;
 use crate::event::{Network, Packet, Transport};
 use crate::flow::Found;
 use crate::flow::tcp::Carrier;
-use crate::pair::identity::{identity, payload_head};
+use crate::pair::identity::{error_identity, identity, payload_head};
 
 /// How long after a packet its copy may be shown: the longest that it waits in a router's queue.
 const LONGEST_NS: i64 = 4_000_000_000;
@@ -21,14 +21,14 @@ const LONGEST_NS: i64 = 4_000_000_000;
 const REMEMBERED: usize = 1 << 14;
 /// Packets that are remembered before it is known whether there are several. Afterwards a capture of one
 /// place costs nothing.
-const FIRST: u32 = 256;
+const FIRST: usize = 256;
 
 /// Where a packet was shown first.
 #[derive(Clone, Copy, Debug)]
 struct Shown {
     place: u16,
     time_ns: i64,
-    /// Of all that are remembered, to tell it from one that had the same identity before.
+    /// Number of the packet, to tell it from one that had the same identity before.
     number: u64,
 }
 
@@ -38,30 +38,39 @@ pub(super) struct ShownAgain {
     /// Of the first packet.
     place: Option<u16>,
     has_several: bool,
-    number: u64,
     shown: HashMap<u64, Shown>,
     /// Identities and numbers, the oldest first.
     order: VecDeque<(u64, u64)>,
 }
 
 impl ShownAgain {
-    /// Whether a packet was shown at another place before.
+    /// Whether a packet was shown at another place before. It may be asked twice of a packet.
     #[inline]
     pub fn is_copy(&mut self, packet: &Packet, network: &Network, asides: &Asides) -> bool {
         let place = Carrier::place_of(packet.interface, packet.event);
         self.has_several |= *self.place.get_or_insert(place) != place;
-        (self.has_several || self.number < u64::from(FIRST))
-            && identity(network, payload_head(network, asides))
-                .is_some_and(|identity| self.see(identity, place, packet.time_ns))
+        if !self.has_several && self.order.len() >= FIRST {
+            return false;
+        }
+        let head = payload_head(network, asides);
+        let identity = match network.transport {
+            Transport::IcmpError => Some(error_identity(network, head)),
+            _ => identity(network, head),
+        };
+        let shown = Shown { place, time_ns: packet.time_ns, number: packet.number };
+        identity.is_some_and(|identity| self.see(identity, shown))
     }
 
     #[inline(never)]
-    fn see(&mut self, identity: u64, place: u16, time_ns: i64) -> bool {
-        if let Some(shown) = self.shown.get(&identity)
-            && shown.place != place
-            && time_ns.saturating_sub(shown.time_ns) <= LONGEST_NS
-        {
-            return true;
+    fn see(&mut self, identity: u64, packet: Shown) -> bool {
+        if let Some(shown) = self.shown.get(&identity) {
+            let is_at_once = packet.time_ns.saturating_sub(shown.time_ns) <= LONGEST_NS;
+            if shown.place != packet.place && is_at_once {
+                return true;
+            }
+            if shown.number == packet.number {
+                return false;
+            }
         }
         if self.order.len() == REMEMBERED
             && let Some((oldest, number)) = self.order.pop_front()
@@ -69,9 +78,8 @@ impl ShownAgain {
         {
             self.shown.remove(&oldest);
         }
-        self.number += 1;
-        self.shown.insert(identity, Shown { place, time_ns, number: self.number });
-        self.order.push_back((identity, self.number));
+        self.shown.insert(identity, packet);
+        self.order.push_back((identity, packet.number));
         false
     }
 }
@@ -101,25 +109,43 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    impl ShownAgain {
+        /// See the next packet.
+        fn next(&mut self, identity: u64, place: u16, time_ns: i64) -> bool {
+            let number = self.order.back().map_or(0, |last| last.1 + 1);
+            self.see(identity, Shown { place, time_ns, number })
+        }
+    }
+
     #[test]
     fn test_a_copy_is_alike_at_another_place_and_soon() {
         let mut shown = ShownAgain::default();
-        assert!(!shown.see(1, 0, 0));
-        assert!(!shown.see(1, 0, 1));
-        assert!(shown.see(1, 2, 2) && shown.see(1, 2, 3) && shown.see(1, 4, 3));
-        assert!(!shown.see(2, 2, 3));
-        assert!(!shown.see(1, 2, 2 + LONGEST_NS));
+        assert!(!shown.next(1, 0, 0));
+        assert!(!shown.next(1, 0, 1));
+        assert!(shown.next(1, 2, 2) && shown.next(1, 2, 3) && shown.next(1, 4, 3));
+        assert!(!shown.next(2, 2, 3));
+        assert!(!shown.next(1, 2, 2 + LONGEST_NS));
     }
 
     #[test]
     fn test_what_is_remembered_is_bounded() {
         let mut shown = ShownAgain::default();
         for identity in 0..3 * REMEMBERED as u64 {
-            assert!(!shown.see(identity % (2 * REMEMBERED as u64), 0, 0));
+            assert!(!shown.next(identity % (2 * REMEMBERED as u64), 0, 0));
         }
         assert_eq!((shown.shown.len(), shown.order.len()), (REMEMBERED, REMEMBERED));
-        assert!(shown.see(REMEMBERED as u64 - 1, 1, 0));
-        assert!(!shown.see(REMEMBERED as u64, 1, 0));
+        assert!(shown.next(REMEMBERED as u64 - 1, 1, 0));
+        assert!(!shown.next(REMEMBERED as u64, 1, 0));
+    }
+
+    #[test]
+    fn test_a_packet_that_is_asked_of_twice_is_remembered_once() {
+        let mut shown = ShownAgain::default();
+        for number in 0..10 {
+            let packet = Shown { place: 0, time_ns: 0, number };
+            assert!(!shown.see(number, packet) && !shown.see(number, packet));
+        }
+        assert_eq!(shown.order.len(), 10);
     }
 
     proptest! {
@@ -135,7 +161,7 @@ mod tests {
                     let identity = alike.get(step.checked_sub(lags * usize::from(place))?)?;
                     Some((*identity, place, step as i64))
                 })
-                .filter(|&(identity, place, time_ns)| !shown.see(identity, place, time_ns))
+                .filter(|&(identity, place, time_ns)| !shown.next(identity, place, time_ns))
                 .count();
             prop_assert_eq!(counted, alike.len());
         }

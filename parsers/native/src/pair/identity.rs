@@ -21,10 +21,18 @@ pub fn identity(network: &Network, head: Head) -> Option<u64> {
     piece_identity(network, head, 0, 0)
 }
 
-/// How the payload of a datagram begins; empty for other packets.
+/// The same for an ICMP error, which belongs to the flow of the packet that it quotes, but goes another way. `head` is
+/// how the transport header begins that it quotes.
+pub fn error_identity(network: &Network, head: Head) -> u64 {
+    let mut hasher = Mixer::default();
+    (FlowKey::of(&network.endpoints), network.ip_id, head.bytes()).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// How the payload of a datagram begins, or the transport header that an ICMP error quotes; empty for other packets.
 pub fn payload_head(network: &Network, asides: &Asides) -> Head {
     match network.transport {
-        Transport::Udp => asides.head(network.head),
+        Transport::Udp | Transport::IcmpError => asides.head(network.head),
         _ => Head::default(),
     }
 }

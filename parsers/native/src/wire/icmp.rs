@@ -1,6 +1,7 @@
 //! ICMP errors (RFC 792, RFC 4443): they quote the packet that they are about.
 
 use super::{Bytes, ip, u16_at};
+use crate::asides::{Asides, Head};
 use crate::event::{Family, Layer, Network, Reason, Stop, Transport};
 use crate::wire::link::{IPV4, IPV6};
 
@@ -8,7 +9,7 @@ const HEADER: usize = 8;
 
 /// Decode an ICMP error: `network` gets the five-tuple of the quoted packet. Other messages stop
 /// as protocols that are not decoded.
-pub fn decode(bytes: Bytes<'_>, network: &mut Network) -> Option<Stop> {
+pub fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut Asides) -> Option<Stop> {
     let Some(header) = bytes.captured.first_chunk::<HEADER>() else {
         return Some(bytes.shortage(HEADER, Layer::Icmp));
     };
@@ -29,9 +30,11 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network) -> Option<Stop> {
     };
     network.endpoints = quoted.endpoints;
     network.transport = Transport::IcmpError;
+    let quoted_transport = quote.behind(header).captured;
+    network.head = asides.add_head(Head::new(quoted_transport));
     // RFC 792 promises eight bytes of the transport header: enough for the ports, not for more.
-    if let Some(ports) = quote.behind(header).captured.first_chunk::<4>()
-        && matches!(quoted.endpoints.protocol, ip::TCP | ip::UDP)
+    if let Some(ports) = quoted_transport.first_chunk::<4>()
+        && matches!(quoted.endpoints.protocol, ip::TCP | ip::UDP | ip::DCCP)
     {
         network.endpoints.src_port = u16_at(ports, 0);
         network.endpoints.dst_port = u16_at(ports, 2);

@@ -158,7 +158,7 @@ fn transport(bytes: Bytes<'_>, payload: u32, network: &mut Network, asides: &mut
         TCP => tcp::decode(bytes, network, asides),
         UDP => udp::decode(bytes, network, asides),
         DCCP => dccp::decode(bytes, network, asides),
-        ICMP | ICMPV6 => icmp::decode(bytes, network),
+        ICMP | ICMPV6 => icmp::decode(bytes, network, asides),
         other => Some(Stop {
             layer: match network.endpoints.family {
                 Family::V4 => Layer::Ipv4,
