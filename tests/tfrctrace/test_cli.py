@@ -381,5 +381,5 @@ def test_help_costs_at_most_three_times_the_import_of_typer(tmp_path):
 def test_every_module_of_a_command_is_registered():
     folder = Path(sys.modules["tfrctrace.cli"].__file__).parent / "commands"
     modules = {path.stem for path in folder.glob("*.py")}
-    parts = {"__init__", "pages"}  # of the package, and of `report`
+    parts = {"__init__", "pages", "checked_runs"}  # of the package, of `report`, and of `check`
     assert {name for name in modules if not name.endswith("options")} - parts == set(COMMANDS)

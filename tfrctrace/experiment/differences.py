@@ -85,6 +85,9 @@ def compared(
     )
     if len(groups) < 2:
         return replace(bare, reason="nothing to compare it with")
+    if len(groups) == 2 and not any(cell.values for cell in ordered):
+        (why, *others) = dict.fromkeys(cell.reason for cell in ordered)
+        return replace(bare, reason="neither has a value" if others else why)
     return _two(bare, groups[0], groups[1], level) if len(groups) == 2 else _many(bare, groups)
 
 

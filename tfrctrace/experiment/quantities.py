@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tfrctrace.experiment.record import Record
     from tfrctrace.experiment.study import Quantity, Reduction
 
-_NONE_COMPETED: Final = "no flows that competed"
-"""The reason where flows are shorter than the windows, or do not overlap."""
+_NOT_SHOWN: Final = "the flows do not show it: too short, never together, or an option is missing"
+"""The reason where a metric has no row although there are flows."""
 
 _COLUMN_UNITS: Final = {column.name: column.unit for column in FLOWS}
 
@@ -136,7 +136,7 @@ def _of_group(by_group: Mapping[str | None, Sequence[_Row]], quantity: Quantity,
         value=value,
         unit=unit_of(quantity),
         made_of=sum(row.n for row in known),
-        reason=None if value is not None else "; ".join(reasons) or (_NONE_COMPETED if has_flow else NO_FLOW),
+        reason=None if value is not None else "; ".join(reasons) or (_NOT_SHOWN if has_flow else NO_FLOW),
     )
 
 

@@ -265,14 +265,20 @@ def test_each_flow_may_keep_its_value():
 
 def test_a_run_without_flows_says_so():
     (one,) = told_of({"flows": [], "metrics": []}, Quantity(name="q", metric="jain"), [])
-    assert (one.value, one.reason) == (None, "no flows that competed")
+    assert (one.value, one.reason) == (
+        None,
+        "the flows do not show it: too short, never together, or an option is missing",
+    )
 
 
 def test_a_group_whose_flows_did_not_compete_is_told_from_one_without_flows():
     record = {"metrics": [], "flows": [{"flow": 1, "group": "tcp"}]}
     rate = Quantity(name="rate", metric="rate_bps")
     found = {one.group: one.reason for one in told_of(record, rate, ["tcp", "tfrc"])}
-    assert found == {"tcp": "no flows that competed", "tfrc": NO_FLOW}
+    assert found == {
+        "tcp": "the flows do not show it: too short, never together, or an option is missing",
+        "tfrc": NO_FLOW,
+    }
 
 
 def test_a_reference_stands_at_the_place_of_all_scenarios_that_it_is_about():
