@@ -361,10 +361,8 @@ impl Half {
             return;
         }
         (self.newest_stamp, self.is_stamped) = ((value, echo), true);
-        if let Some(trouble) = &mut self.trouble {
-            let behind = SeqNumber(segment.tcp.seq.wrapping_add(segment.payload));
-            let is_last = self.stream.is_some_and(|stream| stream.number(self.next) == behind);
-            trouble.note_stamp(if is_last { self.next - i64::from(segment.payload) } else { self.next });
+        if self.trouble.as_ref().is_some_and(|trouble| trouble.follows_stamps()) {
+            self.note_newest_stamp(&segment.apart());
         }
         if self.echoes_mut().is_some_and(|echoes| echoes.is_awaited(echo)) {
             self.answer_echo(echo, segment.time_ns);
@@ -375,6 +373,16 @@ impl Half {
             }
             // Without room the value has no RTT, as if its echo had been lost.
             let _ = self.timestamps.push(value, segment.time_ns, pool);
+        }
+    }
+
+    #[cold]
+    fn note_newest_stamp(&mut self, segment: &Segment<'_>) {
+        let behind = SeqNumber(segment.tcp.seq.wrapping_add(segment.payload));
+        let is_last = self.stream.is_some_and(|stream| stream.number(self.next) == behind);
+        let position = if is_last { self.next - i64::from(segment.payload) } else { self.next };
+        if let Some(trouble) = &mut self.trouble {
+            trouble.note_stamp(position);
         }
     }
 

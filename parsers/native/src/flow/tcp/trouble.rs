@@ -255,8 +255,13 @@ impl Trouble {
         *self.rarities.get_or_insert_default().stamped_from.get_or_insert(next)
     }
 
+    /// Whether anybody has asked.
+    #[inline(always)]
+    pub fn follows_stamps(&self) -> bool {
+        self.rarities.as_ref().is_some_and(|rarities| rarities.stamped_from.is_some())
+    }
+
     /// Data from `position` on have a newer timestamp or echo.
-    #[inline]
     pub fn note_stamp(&mut self, position: i64) {
         if let Some(from) = self.rarities.as_mut().and_then(|rarities| rarities.stamped_from.as_mut()) {
             *from = position;
