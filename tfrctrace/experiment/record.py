@@ -114,7 +114,7 @@ def _measured(path: str, measuring: Measuring, series: Sequence[str]) -> Record:
     if measured.flows_beyond:
         warn(
             "flows",
-            f"{measured.flows_beyond} flows beside the {MAX_FLOWS:,} with most data packets are left out",
+            f"flows left out beside the {MAX_FLOWS:,} with most data packets: {measured.flows_beyond:,}",
             "a `filter`, `only_labelled` or more `least_packets` below `[measure]` chooses",
         )
     replayed = mean_rates(trace, measuring.replay) if measuring.replay else {}

@@ -54,7 +54,7 @@ def test_a_run_with_more_flows_than_a_record_holds_has_those_with_most_data(monk
     assert len(packets) == 2
     assert sorted((flow["data_packets"] for flow in record["flows"]), reverse=True) == packets[:1]
     (problem,) = record["problems"]
-    assert "1 flows beside the 1 with most data packets are left out" in problem["message"]
+    assert "flows left out beside the 1 with most data packets: 1" in problem["message"]
     assert problem["source"] == "run"
     assert len({flow for metric in record["metrics"] for flow in metric["flows"]}) == 1
 
