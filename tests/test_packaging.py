@@ -95,6 +95,10 @@ def wheel(sdist, tmp_path_factory):
     if not shutil.which("cargo"):
         pytest.skip("building the core needs cargo")
     folder = tmp_path_factory.mktemp("wheel")
+    # What is in a wheel is the same without optimisation, which takes long.
+    settings = sdist.parent / ".cargo" / "config.toml"
+    settings.parent.mkdir()
+    settings.write_text("[profile.release.package.tfrctrace-native]\nopt-level = 0\n")
     build("--wheel", sdist, folder)
     (path,) = folder.glob("*.whl")
     return path
@@ -113,12 +117,12 @@ def build(what, source, folder):
             folder,
             source,
         ],
-        # What is in a wheel is the same without optimisation, which takes long; and dependencies of
-        # the crate that were compiled before need not be compiled again.
+        # As `make` builds: the crates that it depends on are compiled then, and need not be again.
         env={
             **os.environ,
             "CARGO_TARGET_DIR": str(ROOT / "target"),
-            "SETUPTOOLS_RUST_CARGO_PROFILE": "dev",
+            "CARGO_PROFILE_RELEASE_LTO": "off",
+            "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16",
         },
         capture_output=True,
         text=True,
