@@ -13,12 +13,14 @@ pub struct WayBack {
     given: f64,
     /// The latest ones that were told, seconds.
     told: VecDeque<f64>,
+    /// See [`WayBack::usual`]: asked for at each packet, and changed by few.
+    usual: f64,
 }
 
 impl WayBack {
     /// Nothing told yet; seconds.
     pub fn new(given: f64) -> Self {
-        Self { given, told: VecDeque::with_capacity(REMEMBERED) }
+        Self { given, told: VecDeque::with_capacity(REMEMBERED), usual: given }
     }
 
     /// A report took so long.
@@ -27,13 +29,14 @@ impl WayBack {
             self.told.pop_front();
         }
         self.told.push_back(took);
+        let mut told: Vec<f64> = self.told.iter().copied().collect();
+        told.sort_by(f64::total_cmp);
+        self.usual = told.get(told.len() / 2).copied().unwrap_or(self.given);
     }
 
     /// How long a report takes of which nothing tells: the median of those told.
     pub fn usual(&self) -> f64 {
-        let mut told: Vec<f64> = self.told.iter().copied().collect();
-        told.sort_by(f64::total_cmp);
-        told.get(told.len() / 2).copied().unwrap_or(self.given)
+        self.usual
     }
 
     /// Whether a report that is away for so long will not come any more.
