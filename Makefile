@@ -24,8 +24,14 @@ unexport PYTHONPATH
 # Whole-program optimisation takes longer than all else of the build; tests and a first look do without it.
 QUICK_BUILD := CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 
-# The requirements of one extra, read from pyproject.toml.
-extra = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"], sep="\n")'
+# A list of requirements in pyproject.toml, one in a line.
+listed = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))$(1), sep="\n")'
+
+# Modules are compiled when they are imported first, which few of them ever are.
+FIRST_INSTALL = $(BIN)/pip install --quiet --no-compile
+
+# The compiler works while pip fetches and unpacks: most of a minute on a fresh machine.
+MAKEFLAGS += --jobs=2
 
 .PHONY: help setup demo test test-rust lint format corpus models bench docs screenshot clean
 .DELETE_ON_ERROR:
@@ -93,10 +99,24 @@ $(STAMPS)/venv:
 	@mkdir -p $(STAMPS)
 	@touch $@
 
-$(STAMPS)/tfrctrace: $(STAMPS)/venv constraints.txt $(CORE)
+$(STAMPS)/build: $(STAMPS)/venv constraints.txt pyproject.toml
+	@$(call listed,["build-system"]["requires"]) > $(STAMPS)/build.txt
+	@$(FIRST_INSTALL) --requirement $(STAMPS)/build.txt
+	@touch $@
+
+$(STAMPS)/core: $(STAMPS)/build $(CORE)
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust from https://rustup.rs" >&2; exit 1; }
 	@echo "building and installing tfrctrace (minutes the first time)"
-	@$(QUICK_BUILD) $(BIN)/pip install --quiet --editable .
+	@$(QUICK_BUILD) $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(STAMPS)/libraries: $(STAMPS)/build constraints.txt pyproject.toml
+	@echo "installing what tfrctrace needs"
+	@$(call listed,["project"]["dependencies"]) > $(STAMPS)/libraries.txt
+	@$(FIRST_INSTALL) --requirement $(STAMPS)/libraries.txt
+	@touch $@
+
+$(STAMPS)/tfrctrace: $(STAMPS)/core $(STAMPS)/libraries
 	@touch $@
 
 # What is measured is what is shipped: built as a wheel is, and not found by way of this folder.
@@ -106,8 +126,11 @@ $(STAMPS)/shipped: $(STAMPS)/venv constraints.txt $(CORE) $(shell find tfrctrace
 	@$(SHIPPED)/bin/pip install --quiet '.[bench]'
 	@touch $@
 
-$(STAMPS)/%: $(STAMPS)/venv constraints.txt pyproject.toml
+$(STAMPS)/%: $(STAMPS)/libraries constraints.txt pyproject.toml
 	@echo "installing what $* needs"
-	@$(call extra,$*) > $(STAMPS)/$*.txt
-	@$(BIN)/pip install --quiet --requirement $(STAMPS)/$*.txt
+	@$(call listed,["project"]["optional-dependencies"]["$*"]) > $(STAMPS)/$*.txt
+	@$(FIRST_INSTALL) --requirement $(STAMPS)/$*.txt
 	@touch $@
+
+# Two pips at a time may not install the same package.
+$(STAMPS)/lint: | $(STAMPS)/test
