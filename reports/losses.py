@@ -13,7 +13,7 @@ from tfrctrace.reports.conversations import ends, flow_anchor, largest_direction
 from tfrctrace.reports.flowtable import MOST_FLOWS
 from tfrctrace.reports.loss_curves import loss_figure
 from tfrctrace.reports.parts import Cell, Heading, Row, Section, TableView, Term, Words
-from tfrctrace.reports.units import MISSING, counted, format_count, format_share
+from tfrctrace.reports.units import MISSING, counted, enumerated, format_count, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
@@ -250,7 +250,7 @@ def _of_all(total: int, named: Sequence[tuple[int, str]]) -> str:
         return f"{_everyone(total)} {first[1]}"
     parts = [f"{format_count(first[0])} {_were(first[0])} {first[1]}"]
     parts += [f"{format_count(count)} {words}" for count, words in others]
-    return f"Of {format_count(total)} retransmissions {', '.join(parts[:-1])} and {parts[-1]}"
+    return f"Of {format_count(total)} retransmissions {enumerated(parts)}"
 
 
 def _everyone(total: int) -> str:

@@ -12,6 +12,7 @@ from tfrctrace.reports.parts import Fact, Name, Section, Words
 from tfrctrace.reports.units import (
     MISSING,
     counted,
+    enumerated,
     format_bytes,
     format_count,
     format_duration_s,
@@ -132,7 +133,7 @@ def _by_transport(flows: pl.DataFrame) -> str:
         f"{format_count(count)} {str(transport).upper()}"
         for transport, count in counts.select("transport", "flows").iter_rows()
     ]
-    return f": {' and '.join(parts)}" if parts else ""
+    return f": {enumerated(parts)}" if parts else ""
 
 
 def _facts(

@@ -9,6 +9,7 @@ from tfrctrace.reports.conversations import ends, is_near_receiver
 from tfrctrace.reports.inputs import has_packets
 from tfrctrace.reports.units import (
     counted,
+    enumerated,
     format_bytes,
     format_count,
     format_duration_s,
@@ -78,7 +79,7 @@ def _facts(source: Mapping[str, Any]) -> Iterator[str]:
             filter(None, (source["format"], source["compression"] and f"in {source['compression']}"))
         )
     if source["link_types"]:
-        yield " and ".join(source["link_types"])
+        yield enumerated(source["link_types"])
     if source["lines"]:
         yield counted(source["lines"], "line")
     if has_packets(source):

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MISSING: Final = "–"
 """Stands for a value that cannot be known."""
@@ -26,6 +29,12 @@ def format_count(value: int | None) -> str:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: `1 flow`, `2 flows`."""
     return f"{format_count(number)} {noun}" if number == 1 else f"{format_count(number)} {noun}s"
+
+
+def enumerated(parts: Sequence[str]) -> str:
+    """Return parts of a sentence in a row: `2 TCP`, `2 TCP and 1 UDP`, `3 TCP, 2 UDP and 1 DCCP`."""
+    *others, last = parts
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def format_bytes(value: float | None) -> str:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tfrctrace.reports.units import (
     counted,
+    enumerated,
     format_bytes,
     format_count,
     format_duration_s,
@@ -110,6 +111,12 @@ def test_counts_have_groups_of_three_digits():
 
 def test_one_is_singular():
     assert [counted(n, "flow") for n in (0, 1, 2000)] == ["0 flows", "1 flow", "2,000 flows"]
+
+
+def test_only_the_last_of_several_parts_has_an_and():
+    parts = ["39 TCP", "3 UDP", "1 DCCP"]
+    told = [enumerated(parts[:count]) for count in (1, 2, 3)]
+    assert told == ["39 TCP", "39 TCP and 3 UDP", "39 TCP, 3 UDP and 1 DCCP"]
 
 
 @pytest.mark.parametrize(
