@@ -87,12 +87,14 @@ def program(commands: Iterable[str] = COMMANDS) -> typer.Typer:
 
 
 def _called(arguments: Sequence[str]) -> Iterable[str]:
-    """Return the command that is called, or all of them where they must be listed.
+    """Return the command that is called, none for the version, or all of them where they must be listed.
 
     Typer looks at every option of every command it has before it looks at the arguments, which took longer
     than a small capture takes to read.
     """
     first = arguments[0] if arguments else ""
+    if first == "--version":
+        return ()
     return (first,) if first in COMMANDS else COMMANDS
 
 
