@@ -1,8 +1,4 @@
-"""Figures as SVG for a page: drawn by matplotlib, coloured by the page's style sheet.
-
-Matplotlib draws in fixed colours that stand for roles (`_ROLES`). Afterwards each is replaced by a class of
-`style.css` (`s-` for strokes, `f-` for fills), so that one drawing serves light, dark and print, and no
-style attribute is left that a strict content security policy would have to allow. Text stays text.
+"""Figures as SVG for a page, drawn by matplotlib in the colours of `svg.py`.
 
 The same figure gives the same bytes: no date, no random identifiers, no settings of the user.
 """
@@ -11,45 +7,26 @@ from __future__ import annotations
 
 import io
 import math
-import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
-from xml.etree import ElementTree
 
-from tfrctrace.reports.charts import Look, draw
-from tfrctrace.reports.parts import OTHER, STYLES, TIME
-from tfrctrace.reports.plain import plain_text
+from tfrctrace.reports.charts import draw
+from tfrctrace.reports.parts import OTHER, TIME
+from tfrctrace.reports.svg import PAGE, ROLES, page_element
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable, Iterator
 
     from matplotlib.axes import Axes
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure as Canvas
     from matplotlib.typing import RcKeyType
 
-    from tfrctrace.reports.charts import Chart
+    from tfrctrace.reports.charts import Chart, Look
     from tfrctrace.reports.parts import Curve, Figure, Span
+    from tfrctrace.reports.svg import Place
 
 _POINTS_PER_PIXEL: Final = 0.75
-_SVG: Final = "{http://www.w3.org/2000/svg}"
-_HREF: Final = "{http://www.w3.org/1999/xlink}href"
-
-# Colours only mark roles here; what they look like stands in style.css.
-_INK: Final = "#000001"
-_GRID: Final = "#000002"
-_PAPER: Final = "#000003"
-_OTHER: Final = "#000010"
-_CURVES: Final = tuple(f"#00001{style}" for style in range(1, STYLES + 1))
-_ROLES: Final = {
-    _INK: "ink",
-    _GRID: "grid",
-    _PAPER: "paper",
-    _OTHER: "other",
-    **{colour: f"c{style}" for style, colour in enumerate(_CURVES, start=1)},
-}
-
-_PAGE: Final = Look(
-    ink=_INK, grid=_GRID, paper=_PAPER, colours=_CURVES, rest=_OTHER, text_pt=8.5, line_pt=1.4
-)
 
 DASHES: Final = {OTHER: (1.5, 2), 4: (6, 2), 5: (4, 1.5, 1, 1.5), 6: (2.5, 1.5)}
 """A second way, beside colour, to tell curves apart: the first three are solid."""
@@ -86,50 +63,38 @@ _SETTINGS: Final[dict[RcKeyType, Any]] = {
     "axes.unicode_minus": True,
     "path.simplify": False,
     "axes.formatter.useoffset": False,
-    "hatch.color": _PAPER,
+    "hatch.color": PAGE.paper,
     "hatch.linewidth": 0.8,
 }
 
 
-def figure_svg(figure: Figure, *, width_px: int, height_px: int, key: str, css: str = "") -> str:
-    """Return `figure` as one `<svg>` element of the classes `css`.
+def figure_svgs(figure: Figure, places: Iterable[Place]) -> list[str]:
+    """Return `figure` as one `<svg>` element for each of `places`."""
+    with _page() as page:
+        # made once: axes and what is in them take as long as writing them
+        axes = page.figure.add_axes((0.0, 0.0, 1.0, 1.0))
+        draw_figure(axes, figure, PAGE)
+        elements = []
+        for place in places:
+            _resize(page.figure, place)
+            _fit(axes, figure, place)
+            elements.append(page_element(_document(page), figure, place))
+        return elements
 
-    `key` is unique in the page and prefixes the identifiers. The size sets the proportions and how large the
-    text is beside the drawing; how wide the element is drawn is up to the page.
-    """
-    size_px = width_px, height_px
-    written = _drawn(lambda canvas: draw_figure(_axes(canvas, size_px, figure), figure, _PAGE), size_px)
-    return _page_svg(written, figure, key, css)
 
-
-def chart_svg(chart: Chart, *, width_px: int, height_px: int, key: str, css: str = "") -> str:
-    """Return `chart` as one `<svg>` element, as `figure_svg` does."""
-
-    def fill(canvas: Canvas) -> None:
+def chart_svg(chart: Chart, place: Place) -> str:
+    """Return `chart` as one `<svg>` element."""
+    with _page() as page:
+        _resize(page.figure, place)
         # names of categories may be long, and stand aslant
-        canvas.set_layout_engine("constrained")
-        draw(canvas.add_subplot(), chart, _PAGE)
-
-    return _page_svg(_drawn(fill, (width_px, height_px)), chart, key, css)
-
-
-def _axes(canvas: Canvas, size_px: tuple[int, int], figure: Figure) -> Axes:
-    """Return axes in margins that are always the same, so that those of all figures stand below each other.
-
-    Measuring the words around each drawing would take longer than drawing it.
-    """
-    width_px, height_px = size_px
-    left, right, top, bottom = _CURVE_MARGINS_PX if figure.curves else _SPAN_MARGINS_PX
-    wide, high = width_px - left - right, height_px - top - bottom
-    axes = canvas.add_axes((left / width_px, bottom / height_px, wide / width_px, high / height_px))
-    middle_of_text = _PAGE.text_pt / _POINTS_PER_PIXEL / 2
-    axes.xaxis.set_label_coords(0.5, (2 * middle_of_text - bottom) / high)
-    axes.yaxis.set_label_coords((2 * middle_of_text - left) / wide, 0.5)
-    return axes
+        page.figure.set_layout_engine("constrained")
+        draw(page.figure.add_subplot(), chart, PAGE)
+        return page_element(_document(page), chart, place)
 
 
-def _drawn(fill: Callable[[Canvas], None], size_px: tuple[int, int]) -> bytes:
-    """Return an SVG document of what `fill` draws."""
+@contextmanager
+def _page() -> Iterator[FigureCanvasSVG]:
+    """Give an empty page, and for as long as it is drawn on the settings of all pages."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure as Canvas
@@ -137,22 +102,41 @@ def _drawn(fill: Callable[[Canvas], None], size_px: tuple[int, int]) -> bytes:
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_SETTINGS)
-        width_in, height_in = (px * _POINTS_PER_PIXEL / 72 for px in size_px)
-        canvas = Canvas(figsize=(width_in, height_in), facecolor="none")
-        page = FigureCanvasSVG(canvas)
-        fill(canvas)
-        for axes in canvas.axes:
-            axes.patch.set_visible(False)
-        written = io.BytesIO()
-        # not `savefig`, which draws all of it once before, to nowhere
-        page.print_svg(written, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
+        yield FigureCanvasSVG(Canvas(facecolor="none"))
+
+
+def _document(page: FigureCanvasSVG) -> bytes:
+    for axes in page.figure.axes:
+        axes.patch.set_visible(False)
+    written = io.BytesIO()
+    # not `savefig`, which draws all of it once before, to nowhere
+    page.print_svg(written, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
     return written.getvalue()
+
+
+def _resize(canvas: Canvas, place: Place) -> None:
+    canvas.set_size_inches(place.width_px * _POINTS_PER_PIXEL / 72, place.height_px * _POINTS_PER_PIXEL / 72)
+
+
+def _fit(axes: Axes, figure: Figure, place: Place) -> None:
+    """Give axes margins that are always the same, so that those of all figures stand below each other.
+
+    Measuring the words around each drawing would take longer than drawing it.
+    """
+    left, right, top, bottom = _CURVE_MARGINS_PX if figure.curves else _SPAN_MARGINS_PX
+    wide, high = place.width_px - left - right, place.height_px - top - bottom
+    axes.set_position(
+        (left / place.width_px, bottom / place.height_px, wide / place.width_px, high / place.height_px)
+    )
+    middle_of_text = PAGE.text_pt / _POINTS_PER_PIXEL / 2
+    axes.xaxis.set_label_coords(0.5, (2 * middle_of_text - bottom) / high)
+    axes.yaxis.set_label_coords((2 * middle_of_text - left) / wide, 0.5)
 
 
 def swatch_svg(style: int) -> str:
     """Return a piece of the line that is drawn in `style`, for a legend."""
     dashes = f' stroke-dasharray="{" ".join(map(str, DASHES[style]))}"' if style in DASHES else ""
-    role = _ROLES[colour_of(style, _PAGE)]
+    role = ROLES[colour_of(style, PAGE)]
     return (
         '<svg viewBox="0 0 24 10" aria-hidden="true">'
         f'<path class="s-{role}" d="M0 5H24" stroke-width="3"{dashes}></path></svg>'
@@ -243,7 +227,7 @@ def _draw_curve(axes: Axes, curve: Curve, scale: float, band_alpha: float, look:
         if curve.style in DASHES:
             line.set_dashes(DASHES[curve.style])
     lone = _lone_points(curve)
-    marks = look.line_pt / _PAGE.line_pt
+    marks = look.line_pt / PAGE.line_pt
     for points, size, face in (
         (lone, 2.6 if curve.form == "dots" else 3.4, colour),
         (curve.marked, 4.4, look.paper),
@@ -347,91 +331,3 @@ def _scaled(values: tuple[float | None, ...], scale: float) -> list[float]:
 def colour_of(style: int, look: Look) -> str:
     """Return the colour of a curve or a span of this style."""
     return look.rest if style == OTHER else look.colours[style - 1]
-
-
-def _page_svg(document: bytes, figure: Figure | Chart, key: str, css: str) -> str:
-    """Return matplotlib's document as an element for a page: named, without styles, identifiers unique."""
-    root = ElementTree.fromstring(document)
-    for tag in ("metadata", "defs/style"):
-        _remove(root, tag)
-    _own_identifiers(root, key)
-    for element in root.iter():
-        _classes_for_styles(element)
-        element.tag = element.tag.removeprefix(_SVG)
-    _describe(root, figure, key)
-    if css:
-        root.set("class", css)
-    _trim(root)
-    return ElementTree.tostring(root, encoding="unicode", short_empty_elements=False)
-
-
-def _remove(root: ElementTree.Element, path: str) -> None:
-    """Remove the elements at `path` wherever the first of its tags occurs."""
-    *above, last = (f"{_SVG}{tag}" for tag in path.split("/"))
-    for parent in list(root.iter(above[0])) if above else [root]:
-        for child in parent.findall(last):
-            parent.remove(child)
-
-
-_LEFT_TO_THE_PAGE: Final = frozenset({"font-family"})
-
-_REFERENCE: Final = re.compile(r"url\(#([^)]+)\)")
-
-
-def _own_identifiers(root: ElementTree.Element, key: str) -> None:
-    """Keep identifiers that are referred to, with `key` before them; two figures may use the same ones."""
-    referred: set[str] = set()
-    for element in root.iter():
-        if _HREF in element.attrib:
-            target = element.attrib.pop(_HREF).removeprefix("#")
-            referred.add(target)
-            element.set("href", f"#{key}-{target}")
-        for name, value in element.attrib.items():
-            referred.update(_REFERENCE.findall(value))
-            element.set(name, _REFERENCE.sub(rf"url(#{key}-\1)", value))
-    for element in root.iter():
-        identifier = element.attrib.pop("id", None)
-        if identifier in referred:
-            element.set("id", f"{key}-{identifier}")
-
-
-def _classes_for_styles(element: ElementTree.Element) -> None:
-    """Replace the style attribute by classes for colours and by presentation attributes for the rest."""
-    classes: list[str] = []
-    for declaration in filter(None, element.attrib.pop("style", "").split(";")):
-        name, value = (part.strip() for part in declaration.split(":", 1))
-        if value.lower() in _ROLES:
-            classes.append(f"{name[0]}-{_ROLES[value.lower()]}")
-        elif name == "font":
-            # `8.5px 'DejaVu Sans', ...`: the page has its own font
-            element.set("font-size", value.split(maxsplit=1)[0])
-        elif name not in _LEFT_TO_THE_PAGE:
-            element.set(name, value)
-    for name in ("fill", "stroke"):
-        if (value := element.get(name, "")) in _ROLES:
-            classes.append(f"{name[0]}-{_ROLES[value]}")
-            del element.attrib[name]
-    if classes:
-        element.set("class", " ".join(classes))
-
-
-def _describe(root: ElementTree.Element, figure: Figure | Chart, key: str) -> None:
-    """Give the drawing a name and a description for those who do not see it; its size is up to the page."""
-    for name in ("width", "height", "version"):
-        root.attrib.pop(name, None)
-    root.set("role", "img")
-    root.set("aria-labelledby", f"{key}-title {key}-desc")
-    for place, (tag, text) in enumerate((("title", figure.title), ("desc", figure.description))):
-        described = ElementTree.Element(tag, {"id": f"{key}-{tag}"})
-        described.text = plain_text(text)
-        root.insert(place, described)
-
-
-def _trim(root: ElementTree.Element) -> None:
-    """Drop the line breaks between elements, which only cost bytes."""
-    for element in root.iter():
-        if element.text is not None and not element.text.strip():
-            element.text = None
-        element.tail = None
-        if "d" in element.attrib:
-            element.set("d", " ".join(element.attrib["d"].split()))

@@ -11,16 +11,18 @@ import base64
 import hashlib
 import html
 import re
+from functools import partial
 from importlib import resources
 from string import Template
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import quote
 
-from tfrctrace.reports.figures import chart_svg, figure_svg, swatch_svg
+from tfrctrace.reports.figures import chart_svg, figure_svgs, swatch_svg
 from tfrctrace.reports.output import open_output
 from tfrctrace.reports.parts import Name
 from tfrctrace.reports.plain import plain_text
 from tfrctrace.reports.plots import library, packed, plot_data
+from tfrctrace.reports.svg import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -234,9 +236,9 @@ def _term(term: Term) -> str:
 
 
 def _figure(figure: Figure) -> str:
-    drawn = "".join(
-        _chart(figure, width_px, css) for width_px, css in ((_WIDE_PX, "wide"), (_NARROW_PX, "narrow"))
-    )
+    spans_px = _SPANS_HEIGHT_PX + _SPAN_HEIGHT_PX * len(figure.spans)
+    heights_px = _CURVES_HEIGHT_PX if figure.curves else dict.fromkeys(_CURVES_HEIGHT_PX, spans_px)
+    drawn = "".join(figure_svgs(figure, _places(figure.key, heights_px)))
     entries = "".join(
         f"<li>{swatch_svg(part.style)}<bdi>{_text(part.label)}</bdi></li>"
         for part in figure.curves or figure.spans
@@ -260,28 +262,14 @@ def _plot(figure: Figure) -> str:
     )
 
 
-def _chart(figure: Figure, width_px: int, css: str) -> str:
-    """Return the drawing for one width; the style sheet shows the one that fits the screen."""
-    height_px = (
-        _CURVES_HEIGHT_PX[width_px]
-        if figure.curves
-        else _SPANS_HEIGHT_PX + _SPAN_HEIGHT_PX * len(figure.spans)
-    )
-    key = f"{figure.key}-{css}"
-    return figure_svg(figure, width_px=width_px, height_px=height_px, key=key, css=f"chart {css}")
+def _places(key: str, heights_px: Mapping[int, int]) -> Iterator[Place]:
+    """Give both drawings of a figure, whose heights go by their widths; the style sheet shows what fits."""
+    for width_px, css in ((_WIDE_PX, "wide"), (_NARROW_PX, "narrow")):
+        yield Place(width_px=width_px, height_px=heights_px[width_px], key=f"{key}-{css}", css=f"chart {css}")
 
 
 def _study_chart(chart: Chart) -> str:
-    drawn = "".join(
-        chart_svg(
-            chart,
-            width_px=width_px,
-            height_px=_CURVES_HEIGHT_PX[width_px],
-            key=f"{chart.key}-{css}",
-            css=f"chart {css}",
-        )
-        for width_px, css in ((_WIDE_PX, "wide"), (_NARROW_PX, "narrow"))
-    )
+    drawn = _joined(partial(chart_svg, chart), _places(chart.key, _CURVES_HEIGHT_PX))
     return (
         f'<figure id="{_text(chart.key)}"><h3><bdi>{_text(chart.title)}</bdi></h3>'
         f"{drawn}<figcaption>{_prose(chart.caption)}</figcaption></figure>"

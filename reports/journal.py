@@ -179,17 +179,21 @@ def _file(
 ) -> bytes:
     """Return the file of what `fill` draws."""
     import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backend_bases import get_registered_canvas_class
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update({**_SETTINGS, **(settings or {})})
-        figure = Figure(figsize=size_in, layout="constrained")
-        FigureCanvasAgg(figure)
+        figure = Figure(figsize=size_in, dpi=_PNG_DOTS_PER_IN)
+        # words are measured by what writes them
+        get_registered_canvas_class(form)(figure)
         fill(figure.add_subplot())
+        # an engine of the figure's own would make `savefig` draw all of it once before, to nowhere
+        ConstrainedLayoutEngine().execute(figure)
         written = io.BytesIO()
-        figure.savefig(written, format=form, dpi=_PNG_DOTS_PER_IN, metadata=_NO_DATE[form])
+        figure.savefig(written, format=form, metadata=_NO_DATE[form])
     return written.getvalue()
 
 

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from tfrctrace.reports.charts import Chart, Look, Series, draw
 from tfrctrace.reports.figures import chart_svg
 from tfrctrace.reports.journal import COLUMN_IN, chart_file
+from tfrctrace.reports.svg import Place
 
 LOOK = Look(
     ink="#111111",
@@ -147,7 +148,7 @@ def test_fonts_in_a_pdf_are_no_type_3():
 
 @pytest.mark.parametrize("chart", ALL, ids=lambda chart: chart.kind)
 def test_on_a_page_every_colour_is_a_class(chart):
-    svg = chart_svg(chart, width_px=1000, height_px=320, key="k", css="chart")
+    svg = chart_svg(chart, Place(width_px=1000, height_px=320, key="k", css="chart"))
     assert "#0000" not in svg
     assert "style=" not in svg
     assert "Rates &lt;of&gt; flows" in svg
@@ -157,7 +158,7 @@ def test_on_a_page_every_colour_is_a_class(chart):
 def test_any_name_of_a_study_can_be_drawn_and_stands_in_the_legend():
     series = (Series(label="_a\x01<b>", x=(0.0,), values=(1.0,)), Series(label="b", x=(0.0,), values=(2.0,)))
     chart = replace(BARS, x_label="x\x02", y_label="\x1b", series=series, categories=("\ufffe",))
-    root = ElementTree.fromstring(chart_svg(chart, width_px=500, height_px=300, key="k"))
+    root = ElementTree.fromstring(chart_svg(chart, Place(width_px=500, height_px=300, key="k")))
     shown = "".join(root.itertext())
     assert all(name in shown for name in (r"_a\x01<b>", r"x\x02", r"\x1b", r"\ufffe"))
 

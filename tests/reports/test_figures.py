@@ -12,9 +12,10 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 import pytest
 
-from tfrctrace.reports.figures import figure_svg, swatch_svg, value_range
+from tfrctrace.reports.figures import figure_svgs, swatch_svg, value_range
 from tfrctrace.reports.parts import OTHER, STYLES, Curve, Figure, Span
 from tfrctrace.reports.plots import plot_data
+from tfrctrace.reports.svg import Place
 
 RATES = Curve("1", 1, (0.5, 1.5, 2.5, 3.5), (2e6, 8e6, 4e6, 0.0), marked=(2,))
 RTTS = Curve("1", 1, (0.0, 1.0, 2.0), (20.0, 30.0, 25.0), (18.0, 20.0, 19.0), (22.0, 40.0, 31.0))
@@ -36,8 +37,13 @@ def of_spans(*spans: Span) -> Figure:
 FIGURES = [of_rates(), of_rtts(), of_spans()]
 
 
+def svg_of(figure: Figure, key: str = "k") -> str:
+    (svg,) = figure_svgs(figure, [Place(width_px=800, height_px=300, key=key)])
+    return svg
+
+
 def drawn(figure: Figure, key: str = "k") -> ElementTree.Element:
-    return ElementTree.fromstring(figure_svg(figure, width_px=800, height_px=300, key=key))
+    return ElementTree.fromstring(svg_of(figure, key))
 
 
 def lines(root: ElementTree.Element, css: str) -> list[list[tuple[float, float]]]:
@@ -116,21 +122,21 @@ def test_a_spread_is_drawn_to_scale():
 
 @pytest.mark.parametrize("figure", FIGURES)
 def test_the_same_figure_gives_the_same_bytes(figure):
-    first = figure_svg(figure, width_px=800, height_px=300, key="k")
-    assert figure_svg(figure, width_px=800, height_px=300, key="k") == first
+    first = svg_of(figure)
+    assert svg_of(figure) == first
 
 
 def test_settings_of_the_user_neither_show_nor_change():
-    before = figure_svg(of_rates(), width_px=800, height_px=300, key="k")
+    before = svg_of(of_rates())
     with mpl.rc_context({"lines.linewidth": 9, "font.size": 30, "axes.grid": True, "svg.fonttype": "path"}):
-        assert figure_svg(of_rates(), width_px=800, height_px=300, key="k") == before
+        assert svg_of(of_rates()) == before
         assert mpl.rcParams["lines.linewidth"] == 9
         assert mpl.rcParams["svg.fonttype"] == "path"
 
 
 @pytest.mark.parametrize("figure", FIGURES)
 def test_colours_are_left_to_the_style_sheet(figure):
-    text = figure_svg(figure, width_px=800, height_px=300, key="k")
+    text = svg_of(figure)
     assert "#000" not in text
     assert "style" not in text
     assert set(re.findall(r'(?:fill|stroke)="([^"]+)"', text)) <= {"none"}
@@ -161,7 +167,7 @@ def test_identifiers_of_two_figures_do_not_meet():
 
 @pytest.mark.parametrize("figure", FIGURES)
 def test_every_reference_points_into_the_figure(figure):
-    text = figure_svg(figure, width_px=800, height_px=300, key="k")
+    text = svg_of(figure)
     referred = set(re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', text))
     identifiers = set(re.findall(r' id="([^"]+)"', text))
     assert {a or b for a, b in referred} <= identifiers
@@ -177,7 +183,7 @@ def test_control_characters_in_a_title_do_not_break_the_drawing():
     "figure", [of_rates(Curve("1", 1, (0.05,), (1e6,))), of_spans(Span("1", 1, 5, 5, 5, 5))]
 )
 def test_a_single_value_can_be_drawn(figure):
-    text = figure_svg(figure, width_px=800, height_px=300, key="k")
+    text = svg_of(figure)
     assert "nan" not in text.lower()
     assert "inf" not in text.lower()
 
@@ -202,11 +208,12 @@ def test_more_points_than_pixels_stay_inside_the_axes():
 def test_drawing_needs_no_pyplot_and_no_display():
     program = (
         "import sys\n"
-        "from tfrctrace.reports.figures import figure_svg\n"
+        "from tfrctrace.reports.figures import figure_svgs\n"
         "from tfrctrace.reports.parts import Figure, Span\n"
+        "from tfrctrace.reports.svg import Place\n"
         "assert 'matplotlib' not in sys.modules\n"
-        "figure_svg(Figure('f', 't', 'd', 'c', 'ms', spans=(Span('1', 1, 1, 2, 3, 4),)),"
-        " width_px=300, height_px=100, key='k')\n"
+        "figure_svgs(Figure('f', 't', 'd', 'c', 'ms', spans=(Span('1', 1, 1, 2, 3, 4),)),"
+        " [Place(width_px=300, height_px=100, key='k')])\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
