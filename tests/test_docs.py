@@ -3,12 +3,12 @@
 import json
 import re
 import shlex
-import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -73,12 +73,14 @@ def test_every_option_is_documented_with_help(generate: ModuleType) -> None:
             assert all(f"`{name}`" in section for name in option.names)
 
 
-def test_help_of_the_program_names_the_documented_commands_and_options(generate: ModuleType) -> None:
+def test_help_of_the_program_names_the_documented_commands_and_options(
+    generate: ModuleType, run: Callable[..., Any]
+) -> None:
     for command in generate.commands():
-        run = [sys.executable, "-m", "tfrctrace", command.name, "--help"]
-        help_text = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+        done = run(command.name, "--help")
+        assert done.status == 0
         for option in command.options:
-            assert any(name in help_text for name in option.names), option.names
+            assert any(name in done.out for name in option.names), option.names
 
 
 def test_every_column_is_documented() -> None:
@@ -128,18 +130,23 @@ def test_the_readme_shows_every_command(generate: ModuleType) -> None:
     assert {command.name for command in generate.commands()} <= shown
 
 
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder in which the documentation's commands find what they name, and may write."""
+    for name in ("sample_traces", "tests"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    return tmp_path
+
+
 @pytest.mark.parametrize("line", readme_commands())
-def test_commands_of_the_readme_run(line: str, tmp_path: Path) -> None:
-    (tmp_path / "sample_traces").symlink_to(ROOT / "sample_traces")
-    (tmp_path / "tests").symlink_to(ROOT / "tests")
-    script = line.replace("tfrctrace ", f"'{sys.executable}' -m tfrctrace ", 1)
-    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    if " -o " in line:
-        written = line.split(" -o ")[1].split(maxsplit=1)[0]
-        assert (tmp_path / written).stat().st_size > 0
+def test_commands_of_the_readme_run(line: str, checkout: Path, run: Callable[..., Any]) -> None:
+    _, *arguments = shlex.split(line)
+    done = run(*arguments)
+    assert done.status == 0, done.err
+    if "-o" in arguments:
+        assert (checkout / arguments[arguments.index("-o") + 1]).stat().st_size > 0
     else:
-        assert done.stdout
+        assert done.out
 
 
 def shown_runs() -> list[tuple[str, str]]:
@@ -153,10 +160,12 @@ def shown_runs() -> list[tuple[str, str]]:
     return [(line, output) for line, _, output in (block.partition("\n") for block in blocks)]
 
 
+@pytest.mark.usefixtures("checkout")
 @pytest.mark.parametrize(("line", "output"), shown_runs(), ids=lambda part: part[:60])
-def test_commands_print_what_the_documentation_shows(line: str, output: str) -> None:
-    run = [sys.executable, "-m", *shlex.split(line)]
-    assert subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True).stdout == output
+def test_commands_print_what_the_documentation_shows(line: str, output: str, run: Callable[..., Any]) -> None:
+    _, *arguments = shlex.split(line)
+    done = run(*arguments)
+    assert (done.status, done.out) == (0, output)
 
 
 def test_the_scenario_that_the_documentation_shows_is_the_one_that_ships() -> None:
@@ -171,14 +180,11 @@ PAGES_WITH_PYTHON = (
 
 
 @pytest.mark.parametrize("page", PAGES_WITH_PYTHON)
-def test_python_in_the_documentation_runs(page: str, tmp_path: Path) -> None:
+def test_python_in_the_documentation_runs(page: str, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
     assert blocks
-    (tmp_path / "sample_traces").symlink_to(ROOT / "sample_traces")
-    (tmp_path / "tests").symlink_to(ROOT / "tests")
-    run = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(checkout)
+    exec(compile("\n".join(blocks), page, "exec"), {"__name__": "__main__"})
 
 
 NOTEBOOK = json.loads((DOCS / "notebook.ipynb").read_text())

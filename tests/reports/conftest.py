@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 from tfrctrace.parsers.schema import TABLES, polars_schema
+from tfrctrace.reports.html import render
+from tfrctrace.reports.model import build_report
 from tfrctrace.reports.results import Results
 
 if TYPE_CHECKING:
@@ -153,6 +155,16 @@ def small_trace() -> Callable[[], SmallTrace]:
 @pytest.fixture
 def two_flows() -> SmallTrace:
     """Two TCP flows with RTT and a retransmission, and one UDP flow, over one second."""
+    return _two_flows()
+
+
+@pytest.fixture(scope="session")
+def page_of_two_flows() -> str:
+    """The page of `two_flows`."""
+    return render(build_report(_two_flows().results(), title="a trace"))
+
+
+def _two_flows() -> SmallTrace:
     trace = SmallTrace().source(packets=50, wire_bytes=61_000, captured_bytes=4_800)
     rtts = {"rtt_samples": 20, "rtt_min_ms": 40.0, "rtt_p50_ms": 42.0, "rtt_p95_ms": 55.0, "rtt_max_ms": 60.0}
     back = {"direction": "rev", "src": "10.0.0.2", "src_port": 80, "dst": "10.0.0.1", "dst_port": 40000}

@@ -70,12 +70,16 @@ def page_of(trace, title: str = "a trace") -> str:
     return render(build_report(trace.results(), title=title))
 
 
-def test_elements_are_nested_and_closed(two_flows):
-    assert Page(page_of(two_flows)).open == []
+@pytest.fixture(scope="module")
+def page(page_of_two_flows) -> Page:
+    return Page(page_of_two_flows)
 
 
-def test_nothing_is_loaded_from_anywhere(two_flows):
-    page = Page(page_of(two_flows))
+def test_elements_are_nested_and_closed(page):
+    assert page.open == []
+
+
+def test_nothing_is_loaded_from_anywhere(page):
     assert {tag for tag, _ in page.elements} & {
         "link",
         "img",
@@ -117,8 +121,7 @@ def strings_of(page: Page) -> Iterator[str]:
             yield from inside(json.loads(gzip.decompress(base64.b64decode(text, validate=True))))
 
 
-def test_the_policy_lets_in_these_styles_and_these_scripts_and_nothing_else(two_flows):
-    page = Page(page_of(two_flows))
+def test_the_policy_lets_in_these_styles_and_these_scripts_and_nothing_else(page):
     (policy,) = (
         meta["content"] for meta in page.of("meta") if meta.get("http-equiv") == "Content-Security-Policy"
     )
@@ -130,8 +133,7 @@ def test_the_policy_lets_in_these_styles_and_these_scripts_and_nothing_else(two_
     assert set(directives.values()) == {"'none'"}
 
 
-def test_every_link_leads_to_something_and_identifiers_are_unique(two_flows):
-    page = Page(page_of(two_flows))
+def test_every_link_leads_to_something_and_identifiers_are_unique(page):
     identifiers = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(identifiers) == len(set(identifiers))
     referred = {attributes["href"][1:] for _, attributes in page.elements if "href" in attributes}
@@ -140,15 +142,14 @@ def test_every_link_leads_to_something_and_identifiers_are_unique(two_flows):
     assert referred <= set(identifiers)
 
 
-def test_headings_go_down_one_level_at_a_time(two_flows):
-    levels = [int(tag[1]) for tag, _ in Page(page_of(two_flows)).elements if re.fullmatch("h[1-6]", tag)]
+def test_headings_go_down_one_level_at_a_time(page):
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
-def test_the_page_has_landmarks_and_its_tables_have_captions(two_flows):
-    page = Page(page_of(two_flows))
+def test_the_page_has_landmarks_and_its_tables_have_captions(page):
     assert [len(page.of(tag)) for tag in ("header", "nav", "main", "footer", "h1")] == [1] * 5
     assert len(page.of("caption")) == len(page.of("table"))
     assert {th.get("scope") for th in page.of("th")} == {"col", "row"}
@@ -242,12 +243,11 @@ def test_contrast_is_that_of_wcag_aa(small_trace, scheme):
                 assert (light + 0.05) / (dark + 0.05) >= least, f"{name} on {ground}"
 
 
-def test_the_same_trace_gives_the_same_bytes(two_flows):
-    assert page_of(two_flows) == page_of(two_flows)
+def test_the_same_trace_gives_the_same_bytes(two_flows, page_of_two_flows):
+    assert page_of(two_flows) == page_of_two_flows
 
 
-def test_the_table_of_the_page_is_the_table_of_flows(two_flows):
-    page = Page(page_of(two_flows))
+def test_the_table_of_the_page_is_the_table_of_flows(page):
     rows = [text for text in page.texts["tr"] if "10.0.0.1:40000 → 10.0.0.2:80" in text]
     assert len(rows) == 3
     assert all(

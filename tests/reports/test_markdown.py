@@ -59,23 +59,30 @@ def test_tables_have_the_cells_of_the_page(report):
         assert value in page
 
 
-def test_every_figure_is_a_file_beside_it_that_needs_nothing_else(report, tmp_path):
-    write_report(str(tmp_path / "link a.md"), report)
-    text = (tmp_path / "link a.md").read_text()
+@pytest.fixture(scope="module")
+def written(report, tmp_path_factory):
+    """The folder of a report `link a.md`."""
+    folder = tmp_path_factory.mktemp("written")
+    write_report(str(folder / "link a.md"), report)
+    return folder
+
+
+def test_every_figure_is_a_file_beside_it_that_needs_nothing_else(report, written):
+    text = (written / "link a.md").read_text()
     named = {place.replace("%20", " ") for place in re.findall(r"!\[.*?\]\((.*?)\)", text)}
-    written = {str(path.relative_to(tmp_path)) for path in (tmp_path / "link a-figures").iterdir()}
-    assert named == written
-    assert len(written) == sum(len(section.figures) for section in report.sections) > 5
-    for path in (tmp_path / "link a-figures").iterdir():
+    figures = list((written / "link a-figures").iterdir())
+    assert named == {str(path.relative_to(written)) for path in figures}
+    assert len(figures) == sum(len(section.figures) for section in report.sections) > 5
+    for path in figures:
         assert "class=" not in path.read_text()
 
 
-def test_the_same_report_gives_the_same_bytes(report, tmp_path):
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        write_markdown(str(tmp_path / name / "r.md"), report)
-    for path in (tmp_path / "a").rglob("*.*"):
-        assert path.read_bytes() == (tmp_path / "b" / path.relative_to(tmp_path / "a")).read_bytes()
+def test_the_same_report_gives_the_same_bytes(report, written, tmp_path):
+    write_markdown(str(tmp_path / "link a.md"), report)
+    files = list(written.rglob("*.*"))
+    assert len(files) > 5
+    for path in files:
+        assert path.read_bytes() == (tmp_path / path.relative_to(written)).read_bytes()
 
 
 @pytest.mark.parametrize("name", HOSTILE)

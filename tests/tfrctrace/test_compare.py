@@ -17,7 +17,8 @@ TWO_FLOWS = Path(__file__).parents[2] / "sample_traces" / "two-flows.pcapng.gz"
 @pytest.fixture
 def compare(run, tmp_path):
     def compare_sides(*arguments, **more):
-        return run("compare", *arguments, "--cache", tmp_path / "cache", **more)
+        # other processes start for longer than these small runs take
+        return run("compare", *arguments, "--cache", tmp_path / "cache", "--jobs", "1", **more)
 
     return compare_sides
 

@@ -14,10 +14,10 @@ SAMPLES = Path(__file__).parents[2] / "sample_traces"
 
 @pytest.fixture
 def captures(write_capture, conversation, tmp_path):
-    """Captures of 20 and of 30 data packets, two of them of one name, and a file that is none."""
-    write_capture("in/a/link.pcap", conversation(data_packets=20))
-    write_capture("in/b/link.pcap", conversation(data_packets=30))
-    write_capture("in/b/50% <b> #1.pcap", conversation(data_packets=30))
+    """Captures of 2 and of 3 data packets, two of them of one name, and a file that is none."""
+    write_capture("in/a/link.pcap", conversation(data_packets=2))
+    write_capture("in/b/link.pcap", conversation(data_packets=3))
+    write_capture("in/b/50% <b> #1.pcap", conversation(data_packets=3))
     (tmp_path / "in" / "broken.pcap").write_text("no capture, whatever its name says")
     return tmp_path / "in"
 
@@ -41,7 +41,7 @@ def test_every_capture_has_a_page_and_the_index_leads_there_and_back(run, captur
     assert len(rows) == 4
     # what tells captures of one name apart
     assert sum("/a/link.pcap" in row for row in rows) == sum("/b/link.pcap" in row for row in rows) == 1
-    assert sum(f'data-sort="{len(conversation(data_packets=30))}"' in row for row in rows) == 2
+    assert sum(f'data-sort="{len(conversation(data_packets=3))}"' in row for row in rows) == 2
 
 
 def test_pages_twice_are_the_same_bytes(run, captures, tmp_path):

@@ -40,15 +40,15 @@ def test_every_kind_is_drawn_from_a_sample(traces, tmp_path, kind):
     assert {*CAPTURE_KINDS, *SIMULATION_KINDS, *RADIO_KINDS} == {*get_args(PlotKind)} == set(KINDS)
     sample = RADIO if kind in RADIO_KINDS else DUMBBELL if kind in SIMULATION_KINDS else TWO_FLOWS
     trace = traces[sample]
-    first = trace.plot(kind, tmp_path / "a.svg").figures[0]
+    drawing = trace.plot(kind, tmp_path / "a.svg")
+    first = drawing.figures[0]
     assert first.curves or first.spans
     document = (tmp_path / "a.svg").read_bytes()
     root = ElementTree.fromstring(document)
     # text is outlines: no font is needed to see it
     assert not list(root.iter("{http://www.w3.org/2000/svg}text"))
     assert root.get("width") == "252pt"
-    trace.plot(kind, tmp_path / "b.svg")
-    assert (tmp_path / "b.svg").read_bytes() == document
+    assert drawing.content("svg") == document
 
 
 def test_the_delay_between_two_captures_is_drawn(run):
@@ -63,31 +63,32 @@ def test_the_delay_between_two_captures_is_drawn(run):
 
 @pytest.mark.parametrize("style", get_args(PaperStyle))
 @pytest.mark.parametrize("width", ["single", "double"])
-def test_files_are_as_wide_as_the_columns_of_the_style(traces, tmp_path, style, width):
+def test_files_are_as_wide_as_the_columns_of_the_style(traces, style, width):
     wide_in = WIDTHS_IN[style][width == "double"]
-
-    def drawn(name):
-        traces[TWO_FLOWS].plot("rtt", tmp_path / name, style=style, width=width)
-        return (tmp_path / name).read_bytes()
-
-    content = drawn("a.png")
+    drawing = traces[TWO_FLOWS].plot("rtt", style=style, width=width)
+    content = drawing.content("png")
     assert content.startswith(b"\x89PNG")
     assert struct.unpack(">I", content[16:20])[0] == pytest.approx(wide_in * 300, abs=1)
-    document = drawn("a.pdf")
+    document = drawing.content("pdf")
     box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ", document)
     assert float(box[1]) == pytest.approx(wide_in * 72, abs=0.1)
     # fonts are embedded as TrueType, and nothing says when it was made
     assert b"/FontFile2" in document
     assert b"/Type3" not in document
     assert b"CreationDate" not in document
-    assert drawn("b.pdf") == document
+    assert drawing.content("pdf") == document
 
 
-def test_the_command_takes_style_and_width(run, tmp_path, traces):
-    arguments = ("plot", TWO_FLOWS, "--kind", "rtt", "--style", "acm", "--width", "double")
+@pytest.fixture
+def short(write_capture, conversation):
+    return write_capture("short.pcap", conversation())
+
+
+def test_the_command_takes_style_and_width(run, tmp_path, short):
+    arguments = ("plot", short, "--kind", "rtt", "--style", "acm", "--width", "double")
     assert run(*arguments, "-o", "a.pdf").err == "figure written to `a.pdf`: RTT over time\n"
     assert run(*arguments, "-o", "b.pdf", "-q").err == ""
-    traces[TWO_FLOWS].plot("rtt", tmp_path / "c.pdf", style="acm", width="double")
+    tfrctrace.open(short).plot("rtt", tmp_path / "c.pdf", style="acm", width="double")
     assert {(tmp_path / name).read_bytes() for name in ("a.pdf", "b.pdf")} == {
         (tmp_path / "c.pdf").read_bytes()
     }
@@ -156,15 +157,15 @@ def test_a_window_is_what_each_point_sums_up(traces):
     assert trace.plot("throughput").figures[0].curves != figure.curves  # the report's own are as they were
 
 
-def test_others_of_the_kind_are_named(run, tmp_path):
-    done = run("plot", TWO_FLOWS, DUMBBELL, "-k", "throughput", "-o", "a.svg")
+def test_others_of_the_kind_are_named(run, short, write_capture, conversation):
+    other = write_capture("other.pcap", conversation(port=40_001))
+    done = run("plot", short, other, "-k", "throughput", "-o", "a.svg")
     first, second = done.err.splitlines()
     assert first.startswith("figure written to `a.svg`: Throughput over time: ")
     assert second.startswith("there is also: Throughput over time: ")
 
 
-def test_what_a_trace_lacks_is_said_with_what_would_supply_it(run, tmp_path, write_capture, conversation):
-    short = write_capture("short.pcap", conversation())
+def test_what_a_trace_lacks_is_said_with_what_would_supply_it(run, tmp_path, short):
     trace = tfrctrace.open(short)
     for kind in set(KINDS) - {"throughput", "rtt", "cdf", "cwnd"}:
         with pytest.raises(UsageError, match=f"nothing to draw of kind `{kind}`") as raised:

@@ -12,7 +12,7 @@ SAMPLES = Path(__file__).parents[2] / "sample_traces"
 
 @pytest.fixture
 def capture(write_capture, conversation):
-    return write_capture("captures/link.v2.pcap.gz.pcap", conversation(data_packets=20))
+    return write_capture("captures/link.v2.pcap.gz.pcap", conversation())
 
 
 def test_the_report_of_one_capture_is_named_after_it(run, capture, tmp_path):
@@ -55,7 +55,9 @@ def test_a_report_says_what_was_wrong_with_a_capture(run, write_capture, convers
     assert "the file ends inside a record" in outcome.out
 
 
-def test_saved_results_give_the_same_report_without_the_trace(run, capture, tmp_path):
+def test_saved_results_give_the_same_report_without_the_trace(run, write_capture, conversation, tmp_path):
+    # long enough for every figure of a connection
+    capture = write_capture("long.pcap", conversation(data_packets=20))
     first = run("report", capture, "-o", "one.html", "--results", "results")
     assert (first.status, first.err) == (0, "report written to `one.html`\n")
     capture.unlink()
