@@ -83,6 +83,7 @@ class Readings:
         self._on_problems = on_problems
         self._readings: list[tuple[frozenset[TableName], Reading]] = []
         self._bins: dict[int, pl.DataFrame] = {}
+        self._arrived: dict[int, pl.DataFrame] = {}
         self._was_streamed = False
         self._was_told = False
         self._told_once: set[tuple[str, str]] = set()

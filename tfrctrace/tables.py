@@ -156,13 +156,14 @@ class Tables(Readings):
 
         if self._settings.join:
             raise UsageError("what was received is taken from packets, which `join` does not number through")
-        arrivals = arrival_bins(self.packets(), width_ns, self._settings.layer)
-        if arrivals.is_empty():
+        if width_ns not in self._arrived:
+            self._arrived[width_ns] = arrival_bins(self.packets(), width_ns, self._settings.layer)
+        if self._arrived[width_ns].is_empty():
             raise UsageError(
                 "no packet of the trace is shown at its destination, so what was received is not known",
                 hint="the basis `goodput` counts payload that was seen first",
             )
-        return arrivals
+        return self._arrived[width_ns]
 
     def _joined_bins(self, width_ns: int) -> pl.DataFrame:
         from tfrctrace.metrics.bins import coarser_bins

@@ -216,3 +216,10 @@ def test_a_trace_without_flows_has_no_metrics(run, write_capture):
     empty = write_capture("empty.pcap", [])
     document = told(run, empty)
     assert (document["flows"], document["competing_sets"], document["metrics"]) == (0, [], [])
+
+
+def test_what_arrived_is_counted_once(monkeypatch):
+    trace = tfrctrace.open(DUMBBELL)
+    counted = trace.counted("received", 10**8)
+    monkeypatch.setattr(tfrctrace.Trace, "packets", None)
+    assert trace.counted("received", 10**8) is counted
