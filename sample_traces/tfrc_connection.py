@@ -1,7 +1,7 @@
 """Make the DCCP sample: one CCID 3 connection over a bottleneck that is simulated here.
 
 A sender and a receiver obey RFC 5348 and RFC 4342; between them lie a link of 800 kbit/s with a short queue
-and now and then a loss. Every packet is a real one, made with scapy. The capture is what the receiver's host
+and now and then a loss. Every packet is a real one. The capture is what the receiver's host
 sees (`dccp-ccid3.pcap.gz`), or with `--at sender` the sender's. What both ends computed is in
 `dccp-ccid3.truth.json`. Reports name losses as Loss Intervals, or with `--losses` otherwise.
 
@@ -36,15 +36,13 @@ from dccp_packets import (
     RTT_ESTIMATE,
     SERVICE,
     Kind,
+    Packet,
     handshake,
     option,
-    packet,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from scapy.packet import Packet
 
 SECOND: Final = 1_000_000_000
 START_NS: Final = 1_767_268_800 * SECOND
@@ -295,7 +293,7 @@ class Connection:
         number, r_us = self.next, round(sender.r_s * 1e6)
         self.next += 1
         self.sent_ns[number] = now_ns
-        what = packet(
+        what = Packet(
             Kind.Data,
             seq=(FIRST + number) % WRAP,
             ccval=self.counter % 16,
@@ -359,7 +357,7 @@ class Connection:
         options = option(ELAPSED_TIME, elapsed, bytes_of=4) + option(LOSS_EVENT_RATE, inverse)
         options += option(RECEIVE_RATE, round(x_recv)) + self._losses_option()
         seq, self.reports = self.reports, self.reports + 1
-        what = packet(Kind.Ack, back=True, seq=seq, ack=(FIRST + number) % WRAP, options=options)
+        what = Packet(Kind.Ack, back=True, seq=seq, ack=(FIRST + number) % WRAP, options=options)
         self.capture(now_ns, now_ns + ONE_WAY_NS, what, back=True)
         row = {"seq": seq, "p": p, "x_recv": x_recv, "events": len(receiver.events)}
         self.truth.append(row)
@@ -403,8 +401,8 @@ class Connection:
         """Add Close and Reset."""
         end_ns = END_NS + SECOND
         last = (FIRST + self.next) % WRAP
-        close = packet(Kind.Close, seq=last, ack=self.reports - 1)
-        reset = packet(Kind.Reset, back=True, seq=self.reports, ack=last, code=1 << 24)
+        close = Packet(Kind.Close, seq=last, ack=self.reports - 1)
+        reset = Packet(Kind.Reset, back=True, seq=self.reports, ack=last, code=1 << 24)
         self.capture(end_ns, end_ns + ONE_WAY_NS, close)
         self.capture(end_ns + ONE_WAY_NS, end_ns + 2 * ONE_WAY_NS, reset, back=True)
         self.captured.sort(key=lambda entry: entry[0])

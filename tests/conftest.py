@@ -8,7 +8,7 @@ import struct
 import sys
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -67,38 +67,28 @@ def load_script() -> Callable[[Path], ModuleType]:
 @pytest.fixture(scope="session")
 def conversation() -> Callable[..., list[bytes]]:
     """Return a function that makes the frames of a short, closed TCP connection."""
-    from scapy.layers.inet import IP, TCP
-    from scapy.layers.l2 import Ether
+    from ip_packets import ethernet, maximum_segment_size, tcp
 
     def frames(port: int = 40_000, *, data_packets: int = 3, link_layer: bool = True) -> list[bytes]:
-        def there(**tcp: object) -> bytes:
-            return frame(CLIENT, SERVER, sport=port, dport=80, **tcp)
+        client, server = (CLIENT, port), (SERVER, 80)
 
-        def back(**tcp: object) -> bytes:
-            return frame(SERVER, CLIENT, sport=80, dport=port, **tcp)
+        def there(flags: str, seq: int, **more: Any) -> bytes:
+            packet = tcp(client, server, flags, seq=seq, **more)
+            return ethernet(packet, src=CLIENT_MAC, dst=SERVER_MAC) if link_layer else packet
 
-        def frame(src: str, dst: str, payload: bytes = b"", **tcp: object) -> bytes:
-            packet = IP(src=src, dst=dst) / TCP(**tcp) / payload
-            macs = (CLIENT_MAC, SERVER_MAC) if src == CLIENT else (SERVER_MAC, CLIENT_MAC)
-            return bytes(Ether(src=macs[0], dst=macs[1]) / packet if link_layer else packet)
+        def back(flags: str, seq: int, ack: int, **more: Any) -> bytes:
+            packet = tcp(server, client, flags, seq=seq, ack=ack, **more)
+            return ethernet(packet, src=SERVER_MAC, dst=CLIENT_MAC) if link_layer else packet
 
         end = 1001 + 100 * data_packets
         made = [
-            there(flags="S", seq=1000, options=[("MSS", 1460)]),
-            back(flags="SA", seq=5000, ack=1001, options=[("MSS", 1400)]),
-            there(flags="A", seq=1001, ack=5001),
+            there("S", 1000, options=maximum_segment_size(1460)),
+            back("SA", 5000, 1001, options=maximum_segment_size(1400)),
+            there("A", 1001, ack=5001),
         ]
         for seq in range(1001, end, 100):
-            made += [
-                there(flags="PA", seq=seq, ack=5001, payload=b"x" * 100),
-                back(flags="A", seq=5001, ack=seq + 100),
-            ]
-        return [
-            *made,
-            there(flags="FA", seq=end, ack=5001),
-            back(flags="FA", seq=5001, ack=end + 1),
-            there(flags="A", seq=end + 1, ack=5002),
-        ]
+            made += [there("PA", seq, ack=5001, payload=b"x" * 100), back("A", 5001, seq + 100)]
+        return [*made, there("FA", end, ack=5001), back("FA", 5001, end + 1), there("A", end + 1, ack=5002)]
 
     return frames
 

@@ -1,22 +1,13 @@
-"""DCCP packets for the tests, built with scapy, which knows the protocol's number and nothing more of it."""
+"""DCCP packets for the tests: headers as RFC 4340 section 5.1 draws them, options as bytes."""
 
 from __future__ import annotations
 
 import struct
+from dataclasses import KW_ONLY, dataclass
 from enum import IntEnum
-from typing import Any, Final
+from typing import Final
 
-from scapy.fields import (
-    BitEnumField,
-    BitField,
-    ConditionalField,
-    IntField,
-    ShortField,
-    StrLenField,
-    XShortField,
-)
-from scapy.layers.inet import IP
-from scapy.packet import Packet, bind_layers
+from ip_packets import ipv4, transport_checksum
 
 
 class Kind(IntEnum):
@@ -34,62 +25,8 @@ class Kind(IntEnum):
     SyncAck = 9
 
 
-def _has_ack(packet: Packet) -> bool:
-    return packet.kind not in {Kind.Request, Kind.Data}
-
-
-def _options_bytes(packet: Packet) -> int:
-    ack = (8 if packet.x else 4) if _has_ack(packet) else 0
-    code = 4 if packet.kind in {Kind.Request, Kind.Response, Kind.Reset} else 0
-    return packet.offset * 4 - (16 if packet.x else 12) - ack - code
-
-
-class DCCP(Packet):  # type: ignore[misc] # scapy has no types
-    """A DCCP header with its options as bytes, see `option`."""
-
-    name = "DCCP"
-    fields_desc: Final = [
-        ShortField("sport", 0),
-        ShortField("dport", 0),
-        BitField("offset", None, 8),
-        BitField("ccval", 0, 4),
-        BitField("cscov", 0, 4),
-        XShortField("checksum", None),
-        BitField("reserved", 0, 3),
-        BitEnumField("kind", Kind.Data, 4, {kind.value: kind.name for kind in Kind}),
-        BitField("x", 1, 1),
-        ConditionalField(BitField("seq_reserved", 0, 8), lambda packet: packet.x),
-        ConditionalField(BitField("seq", 0, 48), lambda packet: packet.x),
-        ConditionalField(BitField("short_seq", 0, 24), lambda packet: not packet.x),
-        ConditionalField(BitField("ack_reserved", 0, 16), lambda packet: packet.x and _has_ack(packet)),
-        ConditionalField(BitField("ack", 0, 48), lambda packet: packet.x and _has_ack(packet)),
-        ConditionalField(
-            BitField("short_ack_reserved", 0, 8), lambda packet: not packet.x and _has_ack(packet)
-        ),
-        ConditionalField(BitField("short_ack", 0, 24), lambda packet: not packet.x and _has_ack(packet)),
-        ConditionalField(IntField("service", 0), lambda packet: packet.kind in {Kind.Request, Kind.Response}),
-        ConditionalField(IntField("code", 0), lambda packet: packet.kind == Kind.Reset),
-        StrLenField("options", b"", length_from=_options_bytes),
-    ]
-
-    def post_build(self, header: bytes, payload: bytes) -> bytes:
-        """Pad the options to whole words, and fill in where they end and the checksum."""
-        header += bytes(-len(header) % 4)
-        if self.offset is None:
-            header = header[:4] + bytes([len(header) // 4]) + header[5:]
-        if self.checksum is None and isinstance(self.underlayer, IP):
-            header = header[:6] + struct.pack("!H", self._checksum(header + payload)) + header[8:]
-        return header + payload
-
-    def _checksum(self, content: bytes) -> int:
-        from scapy.utils import checksum, inet_aton
-
-        ends = inet_aton(self.underlayer.src) + inet_aton(self.underlayer.dst)
-        pseudo = ends + struct.pack("!BBH", 0, 33, len(content))
-        return int(checksum(pseudo + content))
-
-
-bind_layers(IP, DCCP, proto=33)
+DCCP: Final = 33
+"""The protocol's number."""
 
 
 def option(kind: int, value: int | bytes = b"", *, bytes_of: int = 4) -> bytes:
@@ -119,19 +56,64 @@ FIRST: Final = 0xFFFF_FFFF_FFF0
 """The client's first sequence number: it wraps after sixteen packets."""
 
 
-def packet(kind: Kind, *, back: bool = False, ecn: int = 2, payload: bytes = b"", **fields: Any) -> IP:
-    """Return a packet of the conversation between `CLIENT` and `SERVER`, from the latter if `back`."""
-    (src, sport), (dst, dport) = (SERVER, CLIENT) if back else (CLIENT, SERVER)
-    header = DCCP(sport=sport, dport=dport, kind=kind, **fields)
-    return IP(src=src, dst=dst, tos=ecn, id=1) / header / payload
+@dataclass(frozen=True)
+class Packet:
+    """A packet of the conversation between `CLIENT` and `SERVER`, from the latter if `back`."""
+
+    kind: Kind
+    _: KW_ONLY
+    back: bool = False
+    seq: int = 0
+    ack: int = 0
+    short: bool = False
+    """Whether its sequence number has 24 bits; only packets without an acknowledgement do here."""
+    ccval: int = 0
+    cscov: int = 0
+    service: int = 0
+    code: int = 0
+    options: bytes = b""
+    payload: bytes = b""
+    ecn: int = 2
+
+    def __bytes__(self) -> bytes:
+        """Return the IP packet."""
+        (src, _), (dst, _) = self._ends()
+        return ipv4(DCCP, src, dst, self.datagram(), tos=self.ecn)
+
+    def datagram(self) -> bytes:
+        """Return header and payload."""
+        (src, sport), (dst, dport) = self._ends()
+        rest = self._numbers() + self.options
+        rest += bytes(-len(rest) % 4)
+        words = 2 + len(rest) // 4
+        start = struct.pack("!HHBB", sport, dport, words, self.ccval << 4 | self.cscov)
+        rest += self.payload
+        found = transport_checksum(DCCP, src, dst, start + bytes(2) + rest)
+        return start + struct.pack("!H", found) + rest
+
+    def _ends(self) -> tuple[tuple[str, int], tuple[str, int]]:
+        return (SERVER, CLIENT) if self.back else (CLIENT, SERVER)
+
+    def _numbers(self) -> bytes:
+        """Return the header from its type on, without options."""
+        if self.short:
+            return bytes([self.kind << 1]) + self.seq.to_bytes(3, "big")
+        numbers = bytes([self.kind << 1 | 1, 0]) + self.seq.to_bytes(6, "big")
+        if self.kind not in {Kind.Request, Kind.Data}:
+            numbers += bytes(2) + self.ack.to_bytes(6, "big")
+        if self.kind in {Kind.Request, Kind.Response}:
+            numbers += struct.pack("!I", self.service)
+        if self.kind == Kind.Reset:
+            numbers += struct.pack("!I", self.code)
+        return numbers
 
 
-def handshake() -> list[IP]:
+def handshake() -> list[Packet]:
     """Return Request, Response and Ack, which agree on CCID 3 both ways."""
     change = option(CHANGE_L, b"\x01\x03") + option(CHANGE_R, b"\x01\x03")
     confirm = option(CONFIRM_L, b"\x01\x03\x03\x02") + option(CONFIRM_R, b"\x01\x03\x03\x02")
     return [
-        packet(Kind.Request, seq=FIRST, service=SERVICE, options=change),
-        packet(Kind.Response, back=True, seq=100, ack=FIRST, service=SERVICE, options=confirm),
-        packet(Kind.Ack, seq=FIRST + 1, ack=100, options=confirm),
+        Packet(Kind.Request, seq=FIRST, service=SERVICE, options=change),
+        Packet(Kind.Response, back=True, seq=100, ack=FIRST, service=SERVICE, options=confirm),
+        Packet(Kind.Ack, seq=FIRST + 1, ack=100, options=confirm),
     ]

@@ -1,12 +1,11 @@
-"""RTP and RTCP for the tests: headers by scapy, what scapy does not know byte by byte from the RFCs."""
+"""RTP and RTCP for the tests: RTP's headers by scapy, what it does not know byte by byte from the RFCs."""
 
 from __future__ import annotations
 
 import struct
 from typing import Any, Final
 
-from scapy.layers.inet import IP, UDP
-from scapy.layers.l2 import Ether
+from ip_packets import ethernet, udp
 from scapy.layers.rtp import RTP
 
 SENDER: Final = ("192.0.2.1", 5004)
@@ -18,9 +17,7 @@ REPORTER: Final = 0x55667788
 def frame(payload: bytes, *, back: bool = False, ports: int = 0, ecn: int = 0) -> bytes:
     """Return a frame from `SENDER` to `RECEIVER` or back, `ports` above theirs."""
     (src, sport), (dst, dport) = (RECEIVER, SENDER) if back else (SENDER, RECEIVER)
-    datagram = UDP(sport=sport + ports, dport=dport + ports) / payload
-    ether = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
-    return bytes(ether / IP(src=src, dst=dst, tos=ecn, id=1) / datagram)
+    return ethernet(udp((src, sport + ports), (dst, dport + ports), payload, tos=ecn))
 
 
 def one_byte(**elements: bytes) -> bytes:

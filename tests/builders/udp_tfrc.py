@@ -1,4 +1,4 @@
-"""TFRC over UDP for the tests: datagrams by scapy, and the connection of the DCCP sample in them."""
+"""TFRC over UDP for the tests: datagrams, and the connection of the DCCP sample in them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dccp_packets import DCCP, ELAPSED_TIME, LOSS_EVENT_RATE, RECEIVE_RATE, RTT_ESTIMATE, Kind
-from scapy.layers.inet import IP, UDP
+from dccp_packets import ELAPSED_TIME, LOSS_EVENT_RATE, RECEIVE_RATE, RTT_ESTIMATE, Kind, Packet
+from ip_packets import udp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "sample_traces"))
 
@@ -16,8 +16,6 @@ from tfrc_connection import END_NS, SIZE, START_NS, Connection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from scapy.packet import Packet
 
 PORT: Final = 9000
 SENDER: Final = ("192.0.2.1", 40_000)
@@ -44,8 +42,8 @@ loss_event_rate = { offset = 20, width = 4, form = "inverse" }
 
 def datagram(payload: bytes, *, back: bool = False, ttl: int = 64, ecn: int = 0) -> bytes:
     """Return an IP packet from `SENDER` to `RECEIVER` or back."""
-    (src, sport), (dst, dport) = (RECEIVER, SENDER) if back else (SENDER, RECEIVER)
-    return bytes(IP(src=src, dst=dst, ttl=ttl, tos=ecn, id=1) / UDP(sport=sport, dport=dport) / payload)
+    src, dst = (RECEIVER, SENDER) if back else (SENDER, RECEIVER)
+    return udp(src, dst, payload, ttl=ttl, tos=ecn)
 
 
 def data(number: int, sent_us: int, rtt_us: int, size: int = SIZE) -> bytes:
@@ -64,7 +62,7 @@ def report(number: int, echo_us: int, elapsed_10us: int, x_recv: int, inverse_p:
 
 def options(of: Packet) -> dict[int, int]:
     """Return the options of a DCCP packet as numbers."""
-    found, rest = {}, bytes(of[DCCP].options)
+    found, rest = {}, of.options
     while rest and rest[0] >= 32:
         found[rest[0]] = int.from_bytes(rest[2 : rest[1]], "big")
         rest = rest[rest[1] :]
@@ -81,7 +79,7 @@ class UdpConnection(Connection):
 
     def capture(self, sent_ns: int, arrived_ns: int | None, what: Packet, *, back: bool = False) -> None:
         """Keep a datagram instead of a DCCP packet, if it is data or a report."""
-        payload = self.payload_of(what[DCCP], options(what), sent_ns)
+        payload = self.payload_of(what, options(what), sent_ns)
         time_ns = sent_ns if self.at_sender != back else arrived_ns
         if payload is not None and time_ns is not None:
             self.datagrams.append((time_ns, datagram(payload, back=back)))

@@ -29,11 +29,11 @@ from dccp_packets import (
     TIMESTAMP,
     TIMESTAMP_ECHO,
     Kind,
+    Packet,
     handshake,
     option,
-    packet,
 )
-from scapy.layers.l2 import Ether
+from ip_packets import ethernet
 
 import tfrctrace
 
@@ -122,12 +122,12 @@ def each_option() -> list[bytes]:
         option(RTT_ESTIMATE, 40_000, bytes_of=3) + option(DATA_DROPPED, b"\x10"),
     ]
     reports = (
-        packet(Kind.Ack, back=True, seq=200 + number, ack=1, ccval=number % 16, cscov=number % 3, options=one)
+        Packet(Kind.Ack, back=True, seq=200 + number, ack=1, ccval=number % 16, cscov=number % 3, options=one)
         for number, one in enumerate(options)
     )
-    short = packet(Kind.Data, seq=0, x=0, short_seq=77, ccval=9, payload=bytes(20))
-    reset = packet(Kind.Reset, back=True, seq=300, ack=1, code=6 << 24)
-    return [bytes(Ether() / one) for one in [*handshake(), *reports, short, reset]]
+    short = Packet(Kind.Data, short=True, seq=77, ccval=9, payload=bytes(20))
+    reset = Packet(Kind.Reset, back=True, seq=300, ack=1, code=6 << 24)
+    return [ethernet(bytes(one)) for one in [*handshake(), *reports, short, reset]]
 
 
 def items(notation: str) -> list[tuple[str, str]]:

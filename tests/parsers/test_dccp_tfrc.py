@@ -12,7 +12,7 @@ import statistics
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsBytes
 
 import polars as pl
 import pytest
@@ -26,20 +26,17 @@ from dccp_packets import (
     TIMESTAMP,
     TIMESTAMP_ECHO,
     Kind,
+    Packet,
     handshake,
     option,
-    packet,
 )
-from scapy.layers.inet import IP, UDP
-from scapy.layers.l2 import Ether
+from ip_packets import ethernet, udp
 
 import tfrctrace
 from tfrctrace.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from scapy.packet import Packet
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 PUBLIC = Path(os.environ.get("TFRCTRACE_DCCP_CAPTURES", "none"))
@@ -240,16 +237,16 @@ def test_linux_is_understood_from_its_own_capture() -> None:
 
 def report(ack: int, *, seq: int = 101, rate: int = 50_000, inverse: int = 100, more: bytes = b"") -> Packet:
     options = option(LOSS_EVENT_RATE, inverse) + option(RECEIVE_RATE, rate) + more
-    return packet(Kind.Ack, back=True, seq=seq, ack=ack, options=options)
+    return Packet(Kind.Ack, back=True, seq=seq, ack=ack, options=options)
 
 
 def data(seq: int, *, ecn: int = 2, ccval: int | None = None) -> Packet:
     counter = seq // 2 % 16 if ccval is None else ccval
-    return packet(Kind.Data, seq=seq, ccval=counter, ecn=ecn, payload=bytes(500))
+    return Packet(Kind.Data, seq=seq % (1 << 48), ccval=counter, ecn=ecn, payload=bytes(500))
 
 
-def frames(packets: Iterable[Packet]) -> list[bytes]:
-    return [bytes(Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / one) for one in packets]
+def frames(packets: Iterable[SupportsBytes]) -> list[bytes]:
+    return [ethernet(bytes(one)) for one in packets]
 
 
 @pytest.fixture
@@ -286,7 +283,7 @@ def test_a_missing_packet_without_data_is_no_loss(
 ) -> None:
     # 30 and 31 are missing; the next packet says how many before it had no data (RFC 4340 section 7.7.1)
     told = option(NDP_COUNT, count, bytes_of=1) if count else b""
-    after = packet(Kind.Data, seq=32, ccval=0, payload=bytes(500), options=told)
+    after = Packet(Kind.Data, seq=32, ccval=0, payload=bytes(500), options=told)
     before, behind = map(data, range(1, 30)), map(data, range(33, 60))
     trace = opened([*before, after, *behind, report(59)])
     assert trace.flows["loss_events"].to_list() == [events, None]
@@ -357,14 +354,14 @@ def test_loss_intervals_alone_give_the_rate(opened: Callable[..., Any]) -> None:
     # an open interval of 50 packets and two of 100: skip, then lossless, lost and data lengths of 24 bits
     rows = [(50, 0, 50), (99, 1, 100), (98, 2, 100)]
     body = b"\0" + b"".join(part.to_bytes(3, "big") for row in rows for part in row)
-    only = packet(Kind.Ack, back=True, seq=7, ack=8, options=option(LOSS_INTERVALS, body))
+    only = Packet(Kind.Ack, back=True, seq=7, ack=8, options=option(LOSS_INTERVALS, body))
     trace = opened([*(data(seq) for seq in range(1, 9)), only])
     assert trace.feedback["reported_p"].to_list() == [0.01]
     assert trace.loss_intervals["reported_packets"].to_list() == [50, 100, 100]
 
 
 def test_a_timestamp_echo_gives_the_round_trip_time(opened: Callable[..., Any]) -> None:
-    first = packet(Kind.Data, seq=1, ccval=1, payload=bytes(500), options=option(TIMESTAMP, 77))
+    first = Packet(Kind.Data, seq=1, ccval=1, payload=bytes(500), options=option(TIMESTAMP, 77))
     # 20 ms later, of which the receiver held it for 5; what it acknowledges is not in the capture
     echo = option(TIMESTAMP_ECHO, (77).to_bytes(4, "big") + (500).to_bytes(2, "big"))
     (row,) = opened([first, data(2, ccval=1), report(900, more=echo)], vantage="sender").feedback.to_dicts()
@@ -372,7 +369,7 @@ def test_a_timestamp_echo_gives_the_round_trip_time(opened: Callable[..., Any]) 
 
 
 def test_ccid_4_allows_packets_no_closer_than_10_ms(opened: Callable[..., Any]) -> None:
-    confirm = packet(Kind.Ack, back=True, seq=5, ack=1, options=option(CONFIRM_R, b"\x01\x04\x04"))
+    confirm = Packet(Kind.Ack, back=True, seq=5, ack=1, options=option(CONFIRM_R, b"\x01\x04\x04"))
     packets = [data(1), confirm, *(data(seq) for seq in range(2, 60))]
     dropped = option(LOSS_INTERVALS, b"\0" + bytes([0, 0, 9, 0, 0, 1, 0, 0, 10])) + option(195, b"\0\0\1")
     trace = opened([*packets, report(59, seq=6, rate=10**6, inverse=10_000, more=dropped)], vantage="sender")
@@ -384,8 +381,10 @@ def test_ccid_4_allows_packets_no_closer_than_10_ms(opened: Callable[..., Any]) 
 
 
 def test_dccp_inside_udp_is_the_same_connection(opened: Callable[..., Any]) -> None:
-    def wrapped(one: Packet) -> Packet:
-        return IP(src=one.src, dst=one.dst, tos=one.tos) / UDP(sport=6511, dport=6511) / one.payload
+    def wrapped(one: Packet) -> bytes:
+        ends = ("192.0.2.1", 6511), ("198.51.100.7", 6511)
+        src, dst = reversed(ends) if one.back else ends
+        return udp(src, dst, one.datagram(), tos=one.ecn)
 
     packets = [*handshake(), *(data((1 << 48) - 14 + n) for n in range(12))]
     plain = opened(packets).flows.to_dicts()

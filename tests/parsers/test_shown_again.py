@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsBytes
 
 import polars as pl
 import pytest
-from dccp_packets import Kind, handshake, packet
+from dccp_packets import Kind, Packet, handshake
 from scapy.layers.inet import ICMP, IP, UDP
 
 import tfrctrace
@@ -17,19 +17,17 @@ import tfrctrace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from scapy.packet import Packet
-
 INTERFACES = Path(__file__).resolve().parent.parent / "data" / "interfaces"
 COOKED = 113
 """Linux cooked capture, version 1."""
 RECEIVED, SENT = 0, 4
 
 
-def cooked(what: Packet, kind: int) -> bytes:
+def cooked(what: SupportsBytes, kind: int) -> bytes:
     return struct.pack("!HHH8xH", kind, 1, 6, 0x0800) + bytes(what)
 
 
-def shown_twice(packets: Iterable[Packet]) -> list[bytes]:
+def shown_twice(packets: Iterable[SupportsBytes]) -> list[bytes]:
     """Return each packet as it comes to a router, and as it leaves a little later."""
     return [cooked(one, kind) for one in packets for kind in (RECEIVED, SENT)]
 
@@ -55,7 +53,7 @@ def test_a_router_counts_what_the_ends_sent(name: str, flow: dict[str, int]) -> 
 
 
 def test_dccp_counts_once_and_nothing_is_a_duplicate(write_capture: Callable[..., Path]) -> None:
-    packets = [*handshake(), *(packet(Kind.Data, seq=2 + n, payload=bytes(100)) for n in range(20))]
+    packets = [*handshake(), *(Packet(Kind.Data, seq=2 + n, payload=bytes(100)) for n in range(20))]
     trace = tfrctrace.open(write_capture("router.pcap", shown_twice(packets), link_type=COOKED))
     forward, back = trace.flows.to_dicts()
     assert (forward["packets"], forward["capture_duplicates"]) == (22, 22)
@@ -68,8 +66,8 @@ def test_an_icmp_error_counts_once_for_the_flow_that_it_quotes(write_capture: Ca
     datagram = IP(src="192.0.2.1", dst="198.51.100.1", id=7, ttl=62) / UDP(sport=5, dport=6) / b"abc"
     rejections = [IP(src="198.51.100.1", dst="192.0.2.1", id=number) / ICMP(type=3, code=3) / datagram
                   for number in (40, 41)]  # fmt: skip
-    dropped = packet(Kind.Data, seq=9, payload=bytes(40))
-    rejections.append(IP(src="198.51.100.1", dst="192.0.2.1", id=42) / ICMP(type=3, code=2) / dropped)
+    dropped = Packet(Kind.Data, seq=9, payload=bytes(40))
+    rejections.append(IP(src="198.51.100.1", dst="192.0.2.1", id=42) / ICMP(type=3, code=2) / bytes(dropped))
     frames = shown_twice([datagram, dropped, *rejections])
     flows = tfrctrace.open(write_capture("router.pcap", frames, link_type=COOKED)).flows
     errors = flows.filter(pl.col("direction") == "fwd").sort("transport")

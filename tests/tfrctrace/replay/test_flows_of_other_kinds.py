@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
+from ip_packets import ethernet, udp
 
 import tfrctrace
 from tfrctrace.replay.summary import facts
@@ -155,10 +156,7 @@ class TestWhatIsMissing:
     def test_datagrams_without_numbers_have_no_losses_that_could_be_known(
         self, write_capture: Callable[..., Path]
     ) -> None:
-        from scapy.layers.inet import IP, UDP
-        from scapy.layers.l2 import Ether
-
-        packet = bytes(Ether() / IP(src="192.0.2.1", dst="192.0.2.2") / UDP(sport=1, dport=9) / (b"x" * 90))
+        packet = ethernet(udp(("192.0.2.1", 1), ("192.0.2.2", 9), b"x" * 90))
         (lacking,) = tfrctrace.open(write_capture("a.pcap", [packet] * 30)).replays().lacking
         assert "no sequence numbers" in words(lacking)
         assert "--dissect" in words(lacking)
