@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -95,29 +94,16 @@ def wheel(sdist, tmp_path_factory):
     if not shutil.which("cargo"):
         pytest.skip("building the core needs cargo")
     folder = tmp_path_factory.mktemp("wheel")
-    # What is in a wheel is the same without optimisation, which takes long.
-    settings = sdist.parent / ".cargo" / "config.toml"
-    settings.parent.mkdir()
-    settings.write_text("[profile.release.package.tfrctrace-native]\nopt-level = 0\n")
     build("--wheel", sdist, folder)
     (path,) = folder.glob("*.whl")
     return path
 
 
 def build(what, source, folder):
-    has_backend = importlib.util.find_spec("setuptools_rust") and importlib.util.find_spec("setuptools")
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "build",
-            what,
-            *(["--no-isolation"] if has_backend else []),
-            "-o",
-            folder,
-            source,
-        ],
-        # As `make` builds: the crates that it depends on are compiled then, and need not be again.
+        [sys.executable, "-m", "build", "--no-isolation", what, "-o", folder, source],
+        # As `make` builds. Cargo knows the core by its place in the workspace, so that what `make` compiled
+        # is still good as long as every file of it is here too, and no younger: else it is compiled again.
         env={
             **os.environ,
             "CARGO_TARGET_DIR": str(ROOT / "target"),
