@@ -7,6 +7,7 @@ M. Abramowitz and I. Stegun, 26.5.8, 6.5.29 and 6.5.31; relative errors are belo
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def t_tail(t: float, degrees: float) -> float:
     return _incomplete_beta(x, degrees / 2, 0.5)
 
 
+@lru_cache(maxsize=1024)  # a search, and every cell of a study asks for the same few
 def t_quantile(share: float, degrees: float) -> float:
     """Return t with P(T <= t) = `share`, which is between 0.5 and 1."""
     tail = 2 * (1 - share)

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Final
 from tfrctrace.metrics.distributions import chi_squared_tail, t_quantile, t_tail
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 
 RESAMPLES: Final = 10_000
 _DRAWS_AT_ONCE: Final = 1 << 20
@@ -68,20 +70,24 @@ def bootstrap_interval(
     mean, variance = mean_and_variance(runs)
     if variance is None:
         return Interval(1, mean, None, None, None)
-    means = sorted(_resampled_means(runs, resamples, seed))
+    means = _resampled_means(runs, resamples, seed)
     cut = max(math.ceil((1 - level) / 2 * resamples), 1)
-    return Interval(len(runs), mean, math.sqrt(variance), means[cut - 1], means[resamples - cut])
+    low, high = means[[cut - 1, resamples - cut]].tolist()
+    return Interval(len(runs), mean, math.sqrt(variance), low, high)
 
 
-def _resampled_means(runs: Sequence[float], resamples: int, seed: int) -> Iterator[float]:
-    """Give the means of `resamples` draws of as many values with replacement, in blocks of bounded size."""
+def _resampled_means(runs: Sequence[float], resamples: int, seed: int) -> NDArray[np.float64]:
+    """Return the means of draws of as many values with replacement, rising, in blocks of bounded size."""
     import numpy as np
 
     draw, values = np.random.default_rng(seed), np.array(runs)
     block = max(_DRAWS_AT_ONCE // len(runs), 1)
+    means = np.empty(resamples)
     for start in range(0, resamples, block):
-        picked = draw.integers(0, len(runs), size=(min(block, resamples - start), len(runs)))
-        yield from values[picked].mean(axis=1).tolist()
+        end = min(start + block, resamples)
+        means[start:end] = values[draw.integers(0, len(runs), size=(end - start, len(runs)))].mean(axis=1)
+    means.sort()
+    return means
 
 
 def welch_test(a: pl.Series, b: pl.Series) -> Difference | None:
@@ -143,7 +149,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def finite(values: pl.Series) -> list[float]:
     """Return the values that are not null. Raises `ValueError` for NaN and infinities."""
-    runs = [float(value) for value in values.drop_nulls().to_list()]
+    runs = [float(value) for value in values.to_list() if value is not None]
     if not all(map(math.isfinite, runs)):
         raise ValueError("a run without a finite value has none: give null")
     return runs
