@@ -8,6 +8,7 @@ import struct
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -113,19 +114,21 @@ def write_capture(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-@pytest.fixture
-def run(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcome]:
-    """Return a function that runs the program in a process of its own, in `tmp_path`."""
+@pytest.fixture(scope="session")
+def run_in(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcome]:
+    """Return a function that runs the program in a process of its own, in the folder that it is given."""
     from warm import run_warm
 
+    streams = tmp_path_factory.mktemp("streams")
+
     def run_program(
-        *arguments: str | Path, stdin: bytes = b"", environment: dict[str, str] | None = None
+        folder: Path, *arguments: str | Path, stdin: bytes = b"", environment: dict[str, str] | None = None
     ) -> Outcome:
-        streams = tmp_path_factory.mktemp("streams")
-        (streams / "in").write_bytes(stdin)
+        for name, content in (("in", stdin), ("out", b""), ("err", b"")):
+            (streams / name).write_bytes(content)
         status = run_warm(
             [str(argument) for argument in arguments],
-            tmp_path,
+            folder,
             {**os.environ, "COLUMNS": "80", **(environment or {})},
             streams,
             60,
@@ -135,3 +138,9 @@ def run(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..
         return outcome
 
     return run_program
+
+
+@pytest.fixture
+def run(run_in: Callable[..., Outcome], tmp_path: Path) -> Callable[..., Outcome]:
+    """Return a function that runs the program in a process of its own, in `tmp_path`."""
+    return partial(run_in, tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,18 @@ def study_folder(tmp_path):
     return folder
 
 
-@pytest.fixture
-def perform_study(run, tmp_path):
-    """Return a function that runs `tfrctrace experiment` with a cache of its own."""
+@pytest.fixture(scope="session")
+def perform_study_in(run_in):
+    """Return a function that runs `tfrctrace experiment` in a folder, with a cache there."""
 
-    def perform(study, *arguments, **more):
+    def perform(folder, study, *arguments):
         # other processes start for longer than these small runs take; who wants them says so
-        return run("experiment", study, "--cache", tmp_path / "cache", "--jobs", "1", *arguments, **more)
+        return run_in(folder, "experiment", study, "--cache", folder / "cache", "--jobs", "1", *arguments)
 
     return perform
+
+
+@pytest.fixture
+def perform_study(perform_study_in, tmp_path):
+    """Return a function that runs `tfrctrace experiment` in `tmp_path`, with a cache of its own."""
+    return partial(perform_study_in, tmp_path)

@@ -131,24 +131,31 @@ def test_a_flow_that_lasts_for_ever_needs_no_memory_for_it(monkeypatch):
     assert "has more than 100 windows, too many to be drawn" in found["problems"][0]["message"]
 
 
-def test_one_command_makes_tables_figures_and_the_page(perform_study, tmp_path):
-    done = perform_study(STUDY / "study.toml", "-o", "results")
+@pytest.fixture(scope="module")
+def performed_study(perform_study_in, tmp_path_factory):
+    """Return how the study ended, and the folder with its `results`."""
+    folder = tmp_path_factory.mktemp("study")
+    return perform_study_in(folder, STUDY / "study.toml", "-o", "results", "--jobs", "2"), folder
+
+
+def test_one_command_makes_tables_figures_and_the_page(performed_study):
+    done, folder = performed_study
     assert (done.status, done.err) == (0, "12 runs, 0 of them known from before; written to `results`\n")
     assert done.out.splitlines() == [
         "holds: delay[sack, queue=red] < delay[sack, queue=droptail]",
         "holds: rate falling in flows",
     ]
-    assert written(tmp_path / "results") == FILES
+    assert written(folder / "results") == FILES
     # the documentation shows this table
     shown = (STUDY.parents[2] / "docs" / "experiments.md").read_text()
-    for line in (tmp_path / "results" / "tables" / "rates.md").read_text().splitlines()[2:]:
+    for line in (folder / "results" / "tables" / "rates.md").read_text().splitlines()[2:]:
         assert line in shown
-    summary = pl.read_csv(tmp_path / "results" / "summary.csv")
+    summary = pl.read_csv(folder / "results" / "summary.csv")
     # two queues, two numbers of flows; three quantities of two groups each, and two of all flows
     assert summary.height == 4 * (3 * 2 + 2)
     assert set(summary["runs"]) == {3}
     assert set(summary["missing"]) == {0}
-    values = pl.read_parquet(tmp_path / "results" / "values.parquet")
+    values = pl.read_parquet(folder / "results" / "values.parquet")
     own = values.filter(
         (pl.col("queue") == "red") & (pl.col("flows") == 4) & (pl.col("quantity") == "fairness")
     )["value"]
@@ -161,13 +168,13 @@ def test_one_command_makes_tables_figures_and_the_page(perform_study, tmp_path):
     assert row["high"] - row["mean"] == pytest.approx(4.302653 * own.std() / 3**0.5, rel=1e-6)
 
 
-def test_a_repeated_call_measures_nothing_and_writes_the_same(perform_study, tmp_path):
-    perform_study(STUDY / "study.toml", "-o", "one", "--jobs", "2")
-    done = perform_study(STUDY / "study.toml", "-o", "two", "--jobs", "1")
+def test_a_repeated_call_measures_nothing_and_writes_the_same(performed_study, perform_study_in):
+    _, folder = performed_study
+    done = perform_study_in(folder, STUDY / "study.toml", "-o", "two")
     assert done.err == "12 runs, 12 of them known from before; written to `two`\n"
     for name in sorted(FILES):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
-    again = perform_study(STUDY / "study.toml", "-o", "two", "--force", "--format", "csv")
+        assert (folder / "results" / name).read_bytes() == (folder / "two" / name).read_bytes(), name
+    again = perform_study_in(folder, STUDY / "study.toml", "-o", "two", "--force", "--format", "csv")
     assert again.err == "12 runs, 0 of them known from before; written to `two`\n"
 
 

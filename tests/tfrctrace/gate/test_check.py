@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -31,12 +32,11 @@ def of(name):
 
 
 @pytest.fixture(scope="module")
-def baseline(tmp_path_factory):
-    path = tmp_path_factory.mktemp("baseline") / "baseline.json"
-    command = [sys.executable, "-m", "tfrctrace", "check", *of("before"), "--write-baseline", path, "-q"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert done.stdout == "nothing to check in 10 runs\n"
-    return path
+def baseline(run_in, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("baseline")
+    done = run_in(folder, "check", *of("before"), "--write-baseline", "baseline.json", "-q")
+    assert (done.status, done.out) == (0, "nothing to check in 10 runs\n")
+    return folder / "baseline.json"
 
 
 def checks(done):
@@ -415,35 +415,54 @@ def test_what_cannot_be_is_said_before_anything_is_read(run, tmp_path, arguments
 
 
 PAGE = (ROOT / "docs" / "check.md").read_text()
+SHELL = re.findall(r"```bash\n(.*?)\n(.*?)\n```", PAGE)[0]
+"""Two commands: of the runs that are good, and of those that are new."""
 
 
-@pytest.mark.parametrize(("name", "status"), [("again", 0), ("half", 1), ("lossy", 1)])
-def test_the_workflows_of_the_documentation_run(tmp_path, name, status):
+@pytest.fixture(scope="module")
+def workflow(tmp_path_factory):
+    """Return the folder of the page's example after the first command, and what runs a script in it."""
+    folder = tmp_path_factory.mktemp("workflow")
     (limits,) = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
-    (shell,) = re.findall(r"```bash\n(.*?)```", PAGE, flags=re.DOTALL)
-    (step,) = re.findall(r"run: \|\n((?: {10}.*\n)+)", PAGE)
-    (tmp_path / "limits.toml").write_text(limits)
-    for folder, runs in (("good", "before"), ("new", name)):
-        (tmp_path / folder).mkdir()
-        for path in of(runs):
-            (tmp_path / folder / path.name).symlink_to(path)
-    program = tmp_path / "bin" / "tfrctrace"
+    (folder / "limits.toml").write_text(limits)
+    (folder / "good").mkdir()
+    for path in of("before"):
+        (folder / "good" / path.name).symlink_to(path)
+    program = folder / "bin" / "tfrctrace"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tfrctrace "$@"\n')
     program.chmod(0o755)
     environment = {
         **os.environ,
         "PATH": f"{program.parent}:{os.environ['PATH']}",
-        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
     }
-    for script in (shell, step):
-        done = subprocess.run(
-            ["bash", "-e", "-c", script], cwd=tmp_path, env=environment, capture_output=True, check=False
-        )
+
+    def script(text):
+        command = ["bash", "-e", "-c", text]
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
+
+    done = script(SHELL[0])
+    assert done.returncode == 0, done.stderr.decode()
+    return folder, script
+
+
+@pytest.mark.parametrize(("name", "status"), [("again", 0), ("half", 1), ("lossy", 1)])
+def test_the_workflows_of_the_documentation_run(workflow, name, status):
+    folder, script = workflow
+    shutil.rmtree(folder / "new", ignore_errors=True)
+    (folder / "new").mkdir()
+    for path in of(name):
+        (folder / "new" / path.name).symlink_to(path)
+    (step,) = re.findall(r"run: \|\n((?: {10}.*\n)+)", PAGE)
+    for text in (SHELL[1], step):
+        for written in ("check.xml", "summary.md"):
+            (folder / written).unlink(missing_ok=True)
+        done = script(text)
         assert done.returncode == status, done.stderr.decode()
+        assert ET.parse(folder / "check.xml").getroot().get("errors") == "0"
     assert ("::error" in done.stderr.decode()) == bool(status)
-    assert (tmp_path / "summary.md").read_text().startswith("### ")
-    assert ET.parse(tmp_path / "check.xml").getroot().get("errors") == "0"
+    assert (folder / "summary.md").read_text().startswith("### ")
 
 
 def test_what_is_wrong_with_a_rule_is_told_once_and_of_how_many_runs(run):
