@@ -65,6 +65,8 @@ class Anonymizer:
         self._key = blake2b(os.urandom(32) if key is None else key, digest_size=32).digest()
         self._sources: dict[str, str] = {}
         self.host: Callable[[str], str] = lru_cache(_KEPT_NAMES)(self._host)
+        # the first bytes of addresses are those of few networks
+        self._byte: Callable[[bytes, int, int], int] = lru_cache(_KEPT_NAMES)(self._byte_behind)
         self._columns: Mapping[str, Callable[[str], str]] = {
             **dict.fromkeys(("src", "dst", "transmitter", "receiver", "bssid"), self.host),
             "source": self.source,
@@ -99,23 +101,26 @@ class Anonymizer:
     def _with_prefix_kept(self, address: bytes, kind: bytes, *, kept_bits: int = 0) -> bytes:
         """Return `address` with each bit turned over or not, as the key and all bits before it say.
 
-        `kept_bits` of the first byte stay. One hash decides for a byte: below its prefix there are 255
-        possible ways to one of its bits, and the hash has a bit for each.
+        `kept_bits` of the first byte stay.
         """
-        replaced = bytearray()
-        for place, byte in enumerate(address):
-            turns = self._number(kind + bytes((len(address), place)) + address[:place])
-            kept = 0 if place else kept_bits
-            way, bits = 1, 0
-            for shift in range(7, -1, -1):
-                bit = byte >> shift & 1
-                turned = turns >> way & 1 if not kept >> shift & 1 else 0
-                way, bits = way << 1 | bit, bits << 1 | (bit ^ turned)
-            replaced.append(bits)
-        return bytes(replaced)
+        return bytes(
+            self._byte(kind + bytes((len(address), place)) + address[:place], byte, 0 if place else kept_bits)
+            for place, byte in enumerate(address)
+        )
 
-    def _number(self, of: bytes) -> int:
-        return int.from_bytes(blake2b(of, key=self._key, digest_size=32).digest(), "big")
+    def _byte_behind(self, prefix: bytes, byte: int, kept_bits: int) -> int:
+        """Return what stands for a byte behind others.
+
+        One hash decides for it: below its prefix there are 255 possible ways to one of its bits, and the hash
+        has a bit for each.
+        """
+        turns = int.from_bytes(blake2b(prefix, key=self._key, digest_size=32).digest(), "big")
+        way, bits = 1, 0
+        for shift in range(7, -1, -1):
+            bit = byte >> shift & 1
+            turned = turns >> way & 1 if not kept_bits >> shift & 1 else 0
+            way, bits = way << 1 | bit, bits << 1 | (bit ^ turned)
+        return bits
 
     def _called(self, what: str, name: str) -> str:
         """Return a name such as `host-1f2e3d4c5b6a7980`, which is always that of `name`."""

@@ -1,6 +1,7 @@
 """Imports go one way: parsers, metrics, reports, and the tool on top of them."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -43,13 +44,20 @@ def imported_names(nodes):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+@cache
+def parsed(path):
+    return ast.parse(path.read_text())
+
+
+@cache
 def everywhere(path):
-    return ast.walk(ast.parse(path.read_text()))
+    """Return all statements that import something."""
+    return [node for node in ast.walk(parsed(path)) if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 def at_import_time(path):
     """Give the statements that run on import: not those in functions or under TYPE_CHECKING."""
-    waiting = list(ast.parse(path.read_text()).body)
+    waiting = list(parsed(path).body)
     while waiting:
         node = waiting.pop()
         yield node

@@ -269,9 +269,9 @@ def test_a_key_that_is_none_is_said_before_anything_is_written(run, request, tmp
     assert sorted(path.name for path in tmp_path.iterdir()) == ["short"]
 
 
-def test_a_report_is_not_called_by_the_name_of_its_capture(run, request, tmp_path):
-    path = request.config.rootpath / CAPTURES["named interfaces"]
-    assert run("report", path, "--anonymize", "-q").status == 0
+def test_a_report_is_not_called_by_the_name_of_its_capture(run, write_capture, conversation, tmp_path):
+    write_capture("secret.pcap", conversation())
+    assert run("report", "secret.pcap", "--anonymize", "-q").status == 0
     page = (tmp_path / "report.html").read_text()
     assert "<title>trace-1</title>" in page
     assert "replaced by others" in page
