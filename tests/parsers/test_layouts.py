@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from udp_tfrc import LAYOUT, PORT, SIZE, UdpConnection, data, datagram, report, write
 
 import tfrctrace
+from tfrctrace import cli
 from tfrctrace.errors import UsageError
 from tfrctrace.parsers.dissect import parse_dissect
 from tfrctrace.parsers.layouts import KNOWN, PAYLOAD_BYTES, known_layouts, layout_of_table, read_layout
@@ -499,22 +500,28 @@ def test_the_layout_of_the_documentation_works(run: Callable[..., Any], tmp_path
     assert flow["x_recv_bps"] == 51_200 * 8
 
 
-@pytest.mark.parametrize("given", [("--vantage", "receiver"), ("--dissect", "udp:9000=layout.toml")])
+@pytest.mark.parametrize(("option", "value"), [("vantage", "receiver"), ("dissect", "udp:9000=layout.toml")])
 def test_convert_refuses_an_option_only_for_tables_that_it_does_not_change(
-    run: Callable[..., Any], tmp_path: Path, given: tuple[str, str]
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    option: str,
+    value: str,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     connection = UdpConnection(at_sender=True).run()
-    name, value = given[0].removeprefix("--"), given[1]
     known = opened(tmp_path, connection)
-    other = opened(tmp_path, connection, **({"vantage": value} if name == "vantage" else {}))
-    if name == "dissect":
+    other = opened(tmp_path, connection, **({"vantage": value} if option == "vantage" else {}))
+    if option == "dissect":
         known = tfrctrace.open(tmp_path / "link.pcap")
     for table in get_args(TableName):
         if table == "transits":  # of two captures
             continue
-        done = run("convert", "link.pcap", "--what", table, "-o", f"{table}.csv", *given, "-q")
-        if done.status == 2:
-            assert f"`{given[0]}` is for `--what" in done.err
+        command = ["convert", "link.pcap", "--what", table, "-o", f"{table}.csv", f"--{option}", value, "-q"]
+        status = cli.run(command)
+        said = capsys.readouterr().err
+        if status == 2:
+            assert f"`--{option}` is for `--what" in said
             assert known.table(table).frame().equals(other.table(table).frame()), table
         else:
-            assert done.status == 0, done.err
+            assert status == 0, said
