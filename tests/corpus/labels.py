@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import lzma
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,9 @@ CLASSES = (
 
 @dataclass(frozen=True)
 class Labelled:
-    """A packet of a capture, and what is true of it."""
+    """A packet of a capture, and what is true of it; two of which the same is true are equal."""
 
-    number: int
+    number: int = field(compare=False)
     place: str
     kind: str
     spurious: bool
@@ -81,7 +81,9 @@ class Case:
             if packet.spurious and packet.place == "sender"
         }
         signs = shown(seen, needless)
-        return [replace(packet, shows_spurious=packet.number in signs) for packet in labelled]
+        return [
+            replace(packet, shows_spurious=True) if packet.number in signs else packet for packet in labelled
+        ]
 
 
 def place_of(tap: str, *, from_server: bool) -> str:

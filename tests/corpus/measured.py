@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,7 @@ class Measured:
     programs: list[str]
     """We are the first."""
     counts: Counter[tuple[Labelled, str, Answer]] = field(default_factory=Counter)
-    """Packets by label (its number left out), program and answer."""
+    """Packets by label, program and answer."""
     wrong: list[list[object]] = field(default_factory=list)
     """Packets that we call by a wrong name: case, capture, number, truth, and what each program says."""
     resent: list[list[object]] = field(default_factory=list)
@@ -44,8 +44,7 @@ class Measured:
             self._count_resent(case, tap, capture, labelled, answers)
         for packet in labelled:
             said = {program: answers[program].get(packet.number, NOTHING) for program in self.programs}
-            like = replace(packet, number=0)
-            self.counts.update((like, program, answer) for program, answer in said.items())
+            self.counts.update((packet, program, answer) for program, answer in said.items())
             if not words.names(OURS, packet, said[OURS].name):
                 truth = packet.kind + " (spurious)" * packet.spurious
                 names = (answer.name for answer in said.values())
