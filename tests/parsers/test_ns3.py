@@ -9,6 +9,7 @@ import json
 import lzma
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ LINES_OF_PIECES = 800
 OLD_FORMS = ["3.10", "3.12", "3.14", "3.22", "3.30"]
 
 
+@cache  # many tests look at one trace
 def analyse(trace: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tfrctrace", "flows", "--format", "json", str(trace)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -159,13 +161,18 @@ def test_retransmissions_are_the_sockets(trace: str, case: str) -> None:
         assert row["packets"] == sender["tx_segments"] + 1
 
 
+@pytest.fixture(scope="module")
+def newest_form(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return what was kept of older forms, in the newest one."""
+    path = tmp_path_factory.mktemp("ns3") / "new.tr"
+    path.write_bytes(b"".join(text_of("p2p-newreno.tr.xz").splitlines(keepends=True)[:LINES_OF_PIECES]))
+    return path
+
+
 @pytest.mark.parametrize("release", OLD_FORMS)
-def test_older_releases_print_the_same(release: str, tmp_path: Path) -> None:
+def test_older_releases_print_the_same(release: str, newest_form: Path) -> None:
     """All but the options, which releases up to 3.21 do not print."""
-    lines = text_of("p2p-newreno.tr.xz").splitlines(keepends=True)
-    new = tmp_path / "new.tr"
-    new.write_bytes(b"".join(lines[:LINES_OF_PIECES]))
-    ours, expected = rows_of(DATA / f"p2p-newreno-{release}-style.tr.xz"), rows_of(new)
+    ours, expected = rows_of(DATA / f"p2p-newreno-{release}-style.tr.xz"), rows_of(newest_form)
     assert ours.keys() == expected.keys()
     has_options = release in ("3.22", "3.30")
     of_options = {"source", "ts_rtt_samples", "ts_rtt_min_ms", "ts_rtt_mean_ms", "ts_rtt_max_ms"}
