@@ -20,6 +20,8 @@ export PIP_CONSTRAINT := constraints.txt
 export PIP_BUILD_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH
+# Every process would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Whole-program optimisation takes longer than all else of the build; tests and a first look do without it.
 QUICK_BUILD := CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
