@@ -55,8 +55,8 @@ def test_the_report_of_saved_results_is_that_of_the_trace(saved, paths):
     assert report_of(results) == report_of(trace.results())
 
 
-def test_the_page_of_saved_results_is_that_of_the_trace_to_the_byte(saved):
-    trace, folder = saved(TRACES["802.11"])
+def test_the_page_of_saved_results_is_that_of_the_trace_to_the_byte(saved, write_capture, conversation):
+    trace, folder = saved(write_capture("a.pcap", conversation()))
     results, title = load(str(folder))
     assert render(build_report(results, title=title)) == trace.report_html(title="a title")
 
