@@ -232,16 +232,17 @@ def _draw_curve(axes: Axes, curve: Curve, scale: float, band_alpha: float, look:
         (lone, 2.6 if curve.form == "dots" else 3.4, colour),
         (curve.marked, 4.4, look.paper),
     ):
-        axes.plot(
-            [curve.x[i] for i in points],
-            [values[i] for i in points],
-            color=colour,
-            marker="o",
-            markersize=size * marks,
-            markerfacecolor=face,
-            markeredgewidth=1.1 * marks,
-            linestyle="none",
-        )
+        if points:
+            axes.plot(
+                [curve.x[i] for i in points],
+                [values[i] for i in points],
+                color=colour,
+                marker="o",
+                markersize=size * marks,
+                markerfacecolor=face,
+                markeredgewidth=1.1 * marks,
+                linestyle="none",
+            )
 
 
 def _lone_points(curve: Curve) -> list[int]:
