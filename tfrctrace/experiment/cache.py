@@ -87,19 +87,20 @@ def _program() -> str:
     """Return what tells this program from another version, or from another build of the same."""
     import tfrctrace
 
-    stats = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in program_files()]
-    return hashlib.sha256(repr((tfrctrace.__version__, stats)).encode()).hexdigest()
+    stats = [(file, os.stat(file)) for file in program_files()]
+    told = [(file, stat.st_size, stat.st_mtime_ns) for file, stat in stats]
+    return hashlib.sha256(repr((tfrctrace.__version__, told)).encode()).hexdigest()
 
 
-def program_files() -> list[Path]:
+def program_files() -> list[str]:
     """Return the files of this program on which a record may depend: all but what shows it."""
     import tfrctrace
 
-    files: list[Path] = []
+    files: list[str] = []
     # rooms may be links into a checkout
-    for folder, folders, names in os.walk(Path(tfrctrace.__file__).parent, followlinks=True):
+    for folder, folders, names in os.walk(os.path.dirname(tfrctrace.__file__), followlinks=True):
         folders[:] = set(folders) - _NOT_IN_RECORDS
-        files += (Path(folder, name) for name in names)
+        files += (os.path.join(folder, name) for name in names)
     return sorted(files)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import asdict
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.durations import parse_duration_ns
@@ -17,6 +17,7 @@ from tfrctrace.experiment.replaying import mean_rates
 from tfrctrace.experiment.series import series_of, warn
 from tfrctrace.labels import CLASH, UNUSED
 from tfrctrace.measuring import UNUSED_WEIGHT, base_width_ns
+from tfrctrace.metrics.model import Metric
 from tfrctrace.parsers.schema import FLOWS
 from tfrctrace.tomlfile import one_of
 
@@ -34,6 +35,7 @@ MAX_FLOWS: Final = 1_000
 and those of all runs are in memory together."""
 
 _NUMBERS: Final = [column.name for column in FLOWS if column.type != "string"]
+_OF_METRIC: Final = [field.name for field in fields(Metric)]
 
 
 def check_reading(measuring: Measuring) -> None:
@@ -125,7 +127,7 @@ def _measured(path: str, measuring: Measuring, series: Sequence[str]) -> Record:
         "set": None if chosen is None else _set_facts(chosen),
         "flows_left_out": measured.flows_left_out,
         "metrics": [
-            {**asdict(one), "flows": list(one.flows)}
+            {**{name: getattr(one, name) for name in _OF_METRIC}, "flows": list(one.flows)}
             for one in measured.metrics
             if one.competing_set in {None, number}
         ],
