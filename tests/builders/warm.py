@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-_LIBRARIES = ["typer", "rich.table", "polars", "pandas", "pyarrow.parquet", "matplotlib.backends.backend_svg"]
+_LIBRARIES = [
+    "typer",
+    "rich.table",
+    "polars",
+    "pandas",
+    "pyarrow.parquet",
+    "matplotlib.figure",
+    "matplotlib.style",
+    *(f"matplotlib.backends.backend_{form}" for form in ("svg", "pdf", "agg")),
+]
 
 _OWN = [module.name for module in pkgutil.walk_packages(tfrctrace.__path__, "tfrctrace.")]
 
