@@ -26,14 +26,16 @@ def figures(trace: Trace, kind: PlotKind, flow: int | None, window: str | None) 
             f"a figure of kind `{kind}` has no windows", hint=f"those of {', '.join(sorted(WINDOWED))} have"
         )
     window_ns = None if window is None else parse_duration_ns(window)
-    is_whole = flow is None and window_ns is None
-    results = trace.results() if is_whole else gather(trace, flow, window_ns)
+    is_of_report = flow is None and window_ns is None
+    results = trace.results() if is_of_report else gather(trace, flow, window_ns)
     if flow is not None and results.flows.is_empty():
         raise UsageError(f"the trace has no flow {flow}", hint="`tfrctrace flows` numbers them")
     if kind == "losses" and results.loss_course is None:
         # of very many packets a report leaves it out; who asks for it waits
         is_one = results.joined or results.clock is not None
         results = replace(results, loss_course=loss_course_of(results.flows, trace.losses, is_one))
-    found = figures_of(build_report(results, title=trace.name), kind)
+        is_of_report = False
+    report = trace.report_parts() if is_of_report else build_report(results, title=trace.name)
+    found = figures_of(report, kind)
     check_found(found, kind)
     return found

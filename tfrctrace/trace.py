@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tfrctrace.replay.replayed import Replayed
     from tfrctrace.replay.tfrc import Profile
     from tfrctrace.reports.journal import Drawing, PaperStyle, Width
+    from tfrctrace.reports.parts import Report
     from tfrctrace.reports.results import Results
     from tfrctrace.reports.single import PlotKind
     from tfrctrace.wlan.scenario import Scenario
@@ -48,6 +49,7 @@ class Trace(Tables):
     """One or more captures, and everything that can be asked of them."""
 
     _results: Results | None = None
+    _report: Report | None = None
     _gathered: Gathered | None = None
 
     def __repr__(self) -> str:
@@ -325,17 +327,25 @@ class Trace(Tables):
         from pathlib import Path
 
         from tfrctrace.reports.forms import write_report
-        from tfrctrace.reports.model import build_report
 
-        write_report(os.fspath(path), build_report(self.results(), title=title or self.name))
+        write_report(os.fspath(path), self.report_parts(title=title))
         return Path(path)
 
     def report_html(self, *, title: str | None = None) -> str:
         """Return the report as text."""
         from tfrctrace.reports.html import render
+
+        return render(self.report_parts(title=title))
+
+    def report_parts(self, *, title: str | None = None) -> Report:
+        """Return what a report says, before it is written: its sections, with figures and tables."""
+        from dataclasses import replace
+
         from tfrctrace.reports.model import build_report
 
-        return render(build_report(self.results(), title=title or self.name))
+        if self._report is None:
+            self._report = build_report(self.results(), title="")
+        return replace(self._report, title=title or self.name)
 
     def results(self) -> Results:
         """Return all that a report tells: flows, bins, samples in few, metrics, facts about the inputs."""
