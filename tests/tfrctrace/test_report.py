@@ -126,3 +126,11 @@ def test_a_page_without_metrics_says_so(monkeypatch):
     page = words_of_page()
     assert 'id="fairness"' in page
     assert "not in this report" not in page
+
+
+def test_a_report_is_built_once_whatever_it_is_called(capture):
+    trace = tfrctrace.open(capture)
+    one = trace.report_parts(title="one")
+    own = trace.report_parts()
+    assert (one.title, own.title) == ("one", "link.v2.pcap.gz.pcap")
+    assert own.sections is one.sections
