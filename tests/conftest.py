@@ -144,3 +144,25 @@ def run_in(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcome]:
 def run(run_in: Callable[..., Outcome], tmp_path: Path) -> Callable[..., Outcome]:
     """Return a function that runs the program in a process of its own, in `tmp_path`."""
     return partial(run_in, tmp_path)
+
+
+@pytest.fixture
+def run_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Outcome]:
+    """Return a function that runs the program in `tmp_path`, but in this process.
+
+    That is enough where arguments are looked at, and takes a fraction of what a process takes.
+    """
+    from tfrctrace import cli
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run_program(*arguments: str | Path) -> Outcome:
+        status = cli.run([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        assert "internal error" not in said.err
+        return Outcome(status, said.out, said.err)
+
+    return run_program

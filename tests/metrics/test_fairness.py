@@ -63,7 +63,7 @@ def test_indices_do_not_change_with_the_unit(values, exponent):
     assert max_min_ratio(scaled) == max_min_ratio(series(values))
 
 
-@given(rates, st.randoms(use_true_random=False))
+@given(rates, st.randoms(use_true_random=True))
 def test_indices_do_not_change_with_the_order(values, random):
     shuffled = random.sample(values, len(values))
     for index in (jain_index, max_min_ratio, mean_rate):

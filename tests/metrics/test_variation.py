@@ -95,7 +95,7 @@ def test_burstiness_does_not_change_with_the_unit(own, factor):
     assert one["burstiness"].to_list() == pytest.approx(other["burstiness"].to_list(), rel=1e-12)
 
 
-@given(st.lists(sizes, min_size=1, max_size=4), st.randoms(use_true_random=False))
+@given(st.lists(sizes, min_size=1, max_size=4), st.randoms(use_true_random=True))
 def test_the_order_of_rows_changes_nothing(flows, random):
     count = max(map(len, flows))
     bins = frame_of(*flows).rename({"window": "time_ns", "bytes": "unique_bytes"})

@@ -166,7 +166,7 @@ def test_a_group_without_flows_has_a_place_only_where_no_run_has_any():
     st.lists(
         st.tuples(st.sampled_from(["red", "fifo"]), st.integers(1, 3), st.floats(-1e6, 1e6)), min_size=1
     ),
-    st.randoms(),
+    st.randoms(use_true_random=True),
 )
 def test_shards_of_runs_put_together_are_the_whole(rows, random):
     parts = [told(queue, n, "tcp", value) for queue, n, value in rows]
