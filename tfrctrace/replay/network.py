@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.errors import UsageError
 from tfrctrace.wlan.cell import Settings, make_cell
@@ -11,6 +13,8 @@ from tfrctrace.wlan.rates import DSSS_MBPS, OFDM_MBPS
 from tfrctrace.wlan.scenario import MAX_STEPS, Scenario, Step
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import polars as pl
 
     from tfrctrace.trace import Trace
@@ -99,8 +103,8 @@ def _steps(cell: Cell, seen: pl.DataFrame, width_s: float, downloads: int | None
     `downloads` is None in a network without an access point.
     """
     populations: list[tuple[float, Population]] = []
-    for (window,), stations in seen.group_by("window", maintain_order=True):
-        assert isinstance(window, int)
+    # rows are in the order of windows, and a frame for each window would take longer than all of them
+    for window, stations in groupby(seen.iter_rows(named=True), key=itemgetter("window")):
         population = _population(cell, stations, downloads)
         if not populations or populations[-1][1] != population:
             populations.append((window * width_s, population))
@@ -111,11 +115,11 @@ def _steps(cell: Cell, seen: pl.DataFrame, width_s: float, downloads: int | None
     ]
 
 
-def _population(cell: Cell, stations: pl.DataFrame, downloads: int | None) -> Population:
+def _population(cell: Cell, stations: Iterable[dict[str, Any]], downloads: int | None) -> Population:
     greedy: list[Rate] = []
     sparing: list[Sparing] = []
     own: list[Rate] = []
-    for row in stations.iter_rows(named=True):
+    for row in stations:
         rate = cell.phy.rate(f"{row['rate_mbps']:g}")
         if row["is_access_point"]:
             own.append(rate)
