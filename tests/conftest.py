@@ -29,8 +29,12 @@ START_S = 1_700_000_000
 STEP_MS = 10
 
 
-TAKE_LONG = {"test_packaging.py", "test_studies.py", "test_classes_measured.py"}
-"""Files of a minute and more that have few tests."""
+TAKE_LONG = {
+    *("test_docs.py", "test_studies.py", "test_experiment.py", "test_check.py", "test_cli.py"),
+    *("test_plot.py", "test_report.py", "test_saved.py", "test_compare.py", "test_html.py"),
+    *("test_pages.py", "test_markdown.py", "test_charts.py", "test_packaging.py"),
+}
+"""Files that take five seconds and more, most of them with few tests."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
