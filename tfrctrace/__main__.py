@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import gc
 import os
 import sys
 from typing import NoReturn
@@ -9,6 +10,8 @@ from typing import NoReturn
 
 def main() -> NoReturn:
     """Run the command line and leave with its exit status."""
+    # of a life of seconds, to look for cycles as often as in a long one takes a tenth
+    gc.set_threshold(50_000, 10, 10)
     try:
         from tfrctrace.cli import run
 
