@@ -8,6 +8,7 @@ import lzma
 import re
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -55,6 +56,7 @@ def keep(folder, *names):
 RUNS = sorted(path.name for path in (STUDY / "runs").iterdir())
 
 
+@cache
 def record(name):
     study = read_study(str(STUDY / "study.toml"))
     return record_run(str(STUDY / "runs" / name), name, study.measure, ["rate"])
