@@ -24,7 +24,8 @@ unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
 # Whole-program optimisation takes longer than all else of the build; tests and a first look do without it.
-QUICK_BUILD := CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+# More units would repeat more of each other's work.
+QUICK_BUILD := CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=4
 
 # A list of requirements in pyproject.toml, one in a line.
 listed = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))$(1), sep="\n")'

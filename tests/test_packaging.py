@@ -108,7 +108,7 @@ def build(what, source, folder):
             **os.environ,
             "CARGO_TARGET_DIR": str(ROOT / "target"),
             "CARGO_PROFILE_RELEASE_LTO": "off",
-            "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16",
+            "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "4",
         },
         capture_output=True,
         text=True,
