@@ -135,9 +135,9 @@ def test_a_flow_that_lasts_for_ever_needs_no_memory_for_it(monkeypatch):
 
 @pytest.fixture(scope="module")
 def performed_study(perform_study_in, tmp_path_factory):
-    """Return how the study ended, and the folder with its `results`."""
+    """Return how the study ended, measured by two processes, and the folder with its `results`."""
     folder = tmp_path_factory.mktemp("study")
-    return perform_study_in(folder, STUDY / "study.toml", "-o", "results"), folder
+    return perform_study_in(folder, STUDY / "study.toml", "-o", "results", "--jobs", "2"), folder
 
 
 def test_one_command_makes_tables_figures_and_the_page(performed_study):
