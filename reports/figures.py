@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from matplotlib.axes import Axes
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure as Canvas
     from matplotlib.typing import RcKeyType
 
@@ -72,11 +71,11 @@ def figure_svgs(figure: Figure, places: Iterable[Place]) -> list[str]:
     """Return `figure` as one `<svg>` element for each of `places`."""
     with _page() as page:
         # made once: axes and what is in them take as long as writing them
-        axes = page.figure.add_axes((0.0, 0.0, 1.0, 1.0))
+        axes = page.add_axes((0.0, 0.0, 1.0, 1.0))
         draw_figure(axes, figure, PAGE)
         elements = []
         for place in places:
-            _resize(page.figure, place)
+            _resize(page, place)
             _fit(axes, figure, place)
             elements.append(page_element(_document(page), figure, place))
         return elements
@@ -84,16 +83,18 @@ def figure_svgs(figure: Figure, places: Iterable[Place]) -> list[str]:
 
 def chart_svg(chart: Chart, place: Place) -> str:
     """Return `chart` as one `<svg>` element."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     with _page() as page:
-        _resize(page.figure, place)
+        _resize(page, place)
+        draw(page.add_subplot(), chart, PAGE)
         # names of categories may be long, and stand aslant
-        page.figure.set_layout_engine("constrained")
-        draw(page.figure.add_subplot(), chart, PAGE)
+        ConstrainedLayoutEngine().execute(page)
         return page_element(_document(page), chart, place)
 
 
 @contextmanager
-def _page() -> Iterator[FigureCanvasSVG]:
+def _page() -> Iterator[Canvas]:
     """Give an empty page, and for as long as it is drawn on the settings of all pages."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -102,15 +103,18 @@ def _page() -> Iterator[FigureCanvasSVG]:
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_SETTINGS)
-        yield FigureCanvasSVG(Canvas(facecolor="none"))
+        page = Canvas(facecolor="none")
+        # words are measured by what writes them
+        FigureCanvasSVG(page)
+        yield page
 
 
-def _document(page: FigureCanvasSVG) -> bytes:
-    for axes in page.figure.axes:
+def _document(page: Canvas) -> bytes:
+    for axes in page.axes:
         axes.patch.set_visible(False)
     written = io.BytesIO()
-    # not `savefig`, which draws all of it once before, to nowhere
-    page.print_svg(written, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
+    # of a page with a layout engine this would draw all of it once before, to nowhere
+    page.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
     return written.getvalue()
 
 
