@@ -11,13 +11,11 @@ that is of no known format. What a reader gives is packets, so everything else w
 
 from __future__ import annotations
 
-import csv
 import io
 import sys
 from typing import TYPE_CHECKING, BinaryIO, Final, Protocol, runtime_checkable
 
 from tfrctrace.errors import STANDARD_INPUT, UsageError
-from tfrctrace.parsers.schema import PACKETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -118,6 +116,11 @@ class PacketStream:
     """The packets of a reader as a file of the core's format, made while it is read."""
 
     def __init__(self, reader: Reader, file: BinaryIO) -> None:
+        import csv
+
+        # every start of a command imports this module, and few need these
+        from tfrctrace.parsers.schema import PACKETS
+
         self._names = [column.name for column in PACKETS]
         self._packets = iter(reader.packets(file))
         self._text = io.StringIO(newline="")

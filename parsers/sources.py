@@ -21,7 +21,7 @@ COMPRESSION_SUFFIXES: Final = (".gz", ".zst", ".lz4", ".xz")
 
 _NAMES_SHOWN: Final = 3
 # Without a prefix the name starts with the node.
-_NS3_NAME: Final = re.compile(
+_NS3_NAME: Final = (
     r"(?:^|-)(?:(?P<node>[0-9]{1,9})-(?P<device>[0-9]{1,9})|n(?P<ip_node>[0-9]{1,9})-i(?P<interface>[0-9]{1,9}))$"
 )
 
@@ -96,7 +96,7 @@ def ns3_place(name: str) -> str | None:
     `run-3-1.pcap` is of node 3, device 1, and `run-n3-i1.pcap` of an interface of its IP layer. None for
     names of another form; that a name has this form does not prove that ns-3 gave it.
     """
-    found = _NS3_NAME.search(without_suffixes(name).removesuffix(".tr"))
+    found = re.search(_NS3_NAME, without_suffixes(name).removesuffix(".tr"))
     if found is None:
         return None
     if found["ip_node"]:

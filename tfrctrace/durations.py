@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from typing import Final
 
 from tfrctrace.errors import UsageError
@@ -17,14 +16,16 @@ _NS_OF_UNIT: Final = {
     "min": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
-_NOTHING: Final = re.compile(r"\s*0+(?:\.0+)?\s*[a-zµ]*\s*", re.ASCII)
-_DURATION: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zµ]+)\s*", re.ASCII)
+_NOTHING: Final = r"\s*0+(?:\.0+)?\s*[a-zµ]*\s*"
+_DURATION: Final = r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zµ]+)\s*"
 _LONGEST_NS: Final = 2**63 - 1
 
 
 def parse_duration_ns(text: str) -> int:
     """Return a duration in ns. It must be positive and a whole number of ns."""
-    match = _DURATION.fullmatch(text)
+    from decimal import Decimal
+
+    match = re.fullmatch(_DURATION, text, re.ASCII)
     if not match or match[2] not in _NS_OF_UNIT:
         raise UsageError(
             f"`{text}` is not a duration", hint="write a number and a unit, such as `500ms` or `1s`"
@@ -40,5 +41,5 @@ def parse_duration_ns(text: str) -> int:
 def parse_offset_ns(text: str) -> int:
     """Return a duration in ns that may have a sign or be nothing: `-2.5s`, `0s`."""
     duration = text.strip().removeprefix("+").removeprefix("-")
-    nanoseconds = 0 if _NOTHING.fullmatch(duration) else parse_duration_ns(duration)
+    nanoseconds = 0 if re.fullmatch(_NOTHING, duration, re.ASCII) else parse_duration_ns(duration)
     return -nanoseconds if text.strip().startswith("-") else nanoseconds

@@ -33,7 +33,7 @@ STANDARD_INPUT: Final = "-"
 
 # Controls (also those of 8 bits, which some terminals obey), marks that turn the direction of writing,
 # invisible characters, and the halves of characters that stand for undecodable bytes of file names.
-_UNPRINTABLE: Final = re.compile(
+_UNPRINTABLE: Final = (
     "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 )
 
@@ -201,4 +201,6 @@ def _done_nevertheless(problem: Problem) -> str | None:
 
 def printable(text: str) -> str:
     r"""Return `text` with every character that could disturb a terminal written as `\x1b` or `\u202e`."""
-    return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    if text.isprintable():
+        return text
+    return re.sub(_UNPRINTABLE, lambda match: match[0].encode("unicode_escape").decode(), text)
