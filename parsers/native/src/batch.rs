@@ -14,6 +14,15 @@ pub enum Item<'a> {
 }
 
 impl Item<'_> {
+    /// When it was seen.
+    #[inline(always)]
+    pub fn time_ns(self) -> i64 {
+        match self {
+            Self::Plain(segment) => segment.time_ns,
+            Self::Other(packet) => packet.time_ns,
+        }
+    }
+
     /// The packet, with room for all that it may be.
     pub fn to_packet(self) -> Packet {
         match self {

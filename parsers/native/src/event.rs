@@ -136,7 +136,8 @@ impl Sack {
     /// Where the blocks are, if there are any.
     #[inline(always)]
     pub fn blocks(self) -> Option<Aside> {
-        if self.is_mark() { None } else { Aside::new(u32::from(self.0)) }
+        // Most have none.
+        if self == Self::NONE || self.is_mark() { None } else { Aside::new(u32::from(self.0)) }
     }
 
     fn is_mark(self) -> bool {

@@ -91,8 +91,14 @@ impl SourceSummary {
         // Sums stay in registers for the length of a batch.
         let (mut wire_bytes, mut captured_bytes, mut plain_segments) = (0, 0, 0);
         let (mut start_ns, mut end_ns, mut previous_ns) = (self.start_ns, self.end_ns, self.previous_ns);
+        if let Some(first) = batch.items().next() {
+            // Those that are not before their predecessor are not before the first either.
+            start_ns = start_ns.min(first.time_ns());
+        }
+        // Of the interface that the last packets came from.
+        let (mut interface, mut in_a_row) = (0, 0);
         for item in batch.items() {
-            let (time_ns, interface) = match item {
+            let (time_ns, came_from) = match item {
                 Item::Plain(segment) => {
                     plain_segments += 1;
                     wire_bytes += u64::from(segment.wire_bytes);
@@ -109,12 +115,19 @@ impl SourceSummary {
                     (packet.time_ns, packet.interface)
                 }
             };
-            self.out_of_order_times += u64::from(time_ns < previous_ns);
+            if time_ns < previous_ns {
+                self.out_of_order_times += 1;
+                start_ns = start_ns.min(time_ns);
+            }
             previous_ns = time_ns;
-            start_ns = start_ns.min(time_ns);
             end_ns = end_ns.max(time_ns);
-            self.count_interface(interface as usize);
+            if came_from != interface {
+                self.count_interface(interface, std::mem::take(&mut in_a_row));
+                interface = came_from;
+            }
+            in_a_row += 1;
         }
+        self.count_interface(interface, in_a_row);
         (self.start_ns, self.end_ns, self.previous_ns) = (start_ns, end_ns, previous_ns);
         self.packets += batch.len() as u64;
         self.wire_bytes += wire_bytes;
@@ -132,12 +145,16 @@ impl SourceSummary {
         };
     }
 
-    #[inline(always)]
-    fn count_interface(&mut self, interface: usize) {
-        match self.interface_packets.get_mut(interface) {
-            Some(count) => *count += 1,
-            None => self.first_of_interface(interface),
+    #[inline(never)]
+    fn count_interface(&mut self, interface: u32, packets: u64) {
+        if packets == 0 {
+            return;
         }
+        let interface = interface as usize;
+        if interface >= self.interface_packets.len() {
+            self.interface_packets.resize(interface + 1, 0);
+        }
+        self.interface_packets[interface] += packets;
     }
 
     fn count_kind(&mut self, packet: &Packet) {
@@ -153,12 +170,6 @@ impl SourceSummary {
             (Transport::Tfrc | Transport::TfrcFeedback, _) => self.tfrc_packets += 1,
             _ => self.other_ip_packets += 1,
         }
-    }
-
-    #[cold]
-    fn first_of_interface(&mut self, interface: usize) {
-        self.interface_packets.resize(interface + 1, 0);
-        self.interface_packets[interface] = 1;
     }
 
     #[cold]

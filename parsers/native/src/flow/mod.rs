@@ -90,15 +90,22 @@ impl Direction {
 
     #[inline(always)]
     fn count(&mut self, time_ns: i64, wire_bytes: u32, payload: Option<u32>) {
-        self.start_ns = self.start_ns.min(time_ns);
-        self.end_ns = self.end_ns.max(time_ns);
+        // Not by `min` and `max`, which store what is there already.
+        if time_ns < self.start_ns {
+            self.start_ns = time_ns;
+        }
+        if time_ns > self.end_ns {
+            self.end_ns = time_ns;
+        }
         self.packets += 1;
         self.wire_bytes += u64::from(wire_bytes);
         match payload {
             Some(payload) => {
                 self.payload_bytes += u64::from(payload);
                 self.data_packets += u64::from(payload > 0);
-                self.largest_payload = self.largest_payload.max(payload);
+                if payload > self.largest_payload {
+                    self.largest_payload = payload;
+                }
             }
             None => self.cut_packets = self.cut_packets.saturating_add(1),
         }

@@ -26,8 +26,13 @@ impl RttRange {
     #[inline(always)]
     pub fn add(&mut self, rtt_ns: u64) {
         self.count += 1;
-        self.min_ns = self.min_ns.min(rtt_ns);
-        self.max_ns = self.max_ns.max(rtt_ns);
+        // Not by `min` and `max`, which store what is there already.
+        if rtt_ns < self.min_ns {
+            self.min_ns = rtt_ns;
+        }
+        if rtt_ns > self.max_ns {
+            self.max_ns = rtt_ns;
+        }
         self.sum_ns = self.sum_ns.saturating_add(rtt_ns);
     }
 

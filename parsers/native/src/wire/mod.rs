@@ -73,13 +73,14 @@ pub fn decode_plain(
     let Some(tcp_header) = tcp_header.first_chunk::<20>() else {
         return false;
     };
+    // Version, ECN, total length, identification and fragment offset.
+    let word = u64_at(ip_header, 0);
     let is_plain = record.link_type == LinkType::Ethernet
         && u16_at(ethernet, 12) == link::IPV4
-        // Version 4, no options; a packet that is marked is none of the many either.
-        && u16_at(ip_header, 0) & 0xfffc == 0x4500
-        && ip_header[9] == ip::TCP
-        && u16_at(ip_header, 6) & 0x3fff == 0;
-    let total = u32::from(u16_at(ip_header, 2));
+        // Version 4, no options, no fragment; a packet that is marked is none of the many either.
+        && word & 0xfffc_0000_0000_3fff == 0x4500_0000_0000_0000
+        && ip_header[9] == ip::TCP;
+    let total = (word >> 32) as u32 & 0xffff;
     let header_bytes = (tcp_header[12] >> 4) * 4;
     let headers = 20 + u32::from(header_bytes);
     if !is_plain || header_bytes < 20 || total < headers || total > wire_bytes.saturating_sub(14) {
@@ -104,9 +105,9 @@ pub fn decode_plain(
     segment.header_bytes = header_bytes;
     segment.payload = total - headers;
     segment.carrier = Carrier {
-        ip_id: Some(u16_at(ip_header, 4)),
+        ip_id: Some((word >> 16) as u16),
         ttl: ip_header[8],
-        ecn: ip_header[1] & 3,
+        ecn: (word >> 48) as u8 & 3,
         place: Carrier::place_of(u32::from(interface), None),
         is_cut: false,
     };

@@ -53,7 +53,9 @@ fn ports_only(bytes: Bytes<'_>, network: &mut Network) -> Stop {
 /// or has other options than a timestamp and SACK blocks.
 #[inline(always)]
 pub fn decode_plain(header: &[u8; HEADER], options: &[u8], tcp: &mut Tcp, asides: &mut Asides) -> bool {
-    tcp.flags = TcpFlags(u16_at(header, 12) & 0x01ff);
+    // Its length, flags and window.
+    let word = u32_at(header, 12);
+    tcp.flags = TcpFlags((word >> 16) as u16 & 0x01ff);
     if tcp.flags.has(TcpFlags::SYN) {
         return false;
     }
@@ -71,7 +73,7 @@ pub fn decode_plain(header: &[u8; HEADER], options: &[u8], tcp: &mut Tcp, asides
     }
     tcp.seq = u32_at(header, 4);
     tcp.ack = u32_at(header, 8);
-    tcp.window = u16_at(header, 14);
+    tcp.window = word as u16;
     true
 }
 

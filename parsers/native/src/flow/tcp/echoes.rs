@@ -31,19 +31,23 @@ struct Asked {
     segments: u32,
 }
 
-/// Data with a timestamp option, where they are the newest.
+/// What was timed: of the sender, or of its application.
 #[derive(Clone, Copy, Debug)]
-pub struct Echo {
-    /// The timestamp that they echo.
-    pub timestamp: u32,
-    /// When they passed.
-    pub time_ns: i64,
-    /// Data segments that have passed, with them.
-    pub segments: u32,
-    /// Whether they were sent again. Then nobody knows what the sender waited for: it may have been a timer.
-    pub is_resent: bool,
-    /// A sender with something to send is not silent for as long as this: its timer runs out before.
-    pub longest_silence_ns: i64,
+pub struct Answer {
+    /// From an acknowledgement to the data that echo it.
+    rtt_ns: u64,
+    /// Data segments that passed meanwhile, with them.
+    segments: u32,
+}
+
+impl Answer {
+    /// Whether the application may have been waited for: nothing else passed, and a sender with something to
+    /// send is not silent for so much longer than `path_ns`, because its timer runs out before.
+    #[inline(always)]
+    fn waits_for_application(self, path_ns: impl FnOnce() -> i64) -> bool {
+        let beyond_ns = self.rtt_ns.saturating_sub(MIN_VARIATION_NS as u64);
+        beyond_ns > 0 && self.segments == 1 && beyond_ns > path_ns() as u64
+    }
 }
 
 impl Echoes {
@@ -67,22 +71,29 @@ impl Echoes {
         self.asked.is_some_and(|asked| SeqNumber(timestamp).since(SeqNumber(asked.timestamp)) >= 0)
     }
 
-    /// Data passed with an echo that is awaited.
-    pub fn answer(&mut self, echo: &Echo) {
-        let Some(asked) = self.asked.take() else { return };
+    /// Data passed with an echo that is awaited: so many segments with them, and whether they were sent again.
+    /// Then nobody knows what the sender waited for: it may have been a timer.
+    #[inline]
+    pub fn answer(
+        &mut self,
+        timestamp: u32,
+        time_ns: i64,
+        (segments, is_resent): (u32, bool),
+    ) -> Option<Answer> {
+        let asked = self.asked.take()?;
         // A newer echo tells of an acknowledgement that came later.
-        if echo.timestamp != asked.timestamp || echo.is_resent {
-            return;
+        if timestamp != asked.timestamp || is_resent {
+            return None;
         }
-        let elapsed_ns = echo.time_ns.saturating_sub(asked.time_ns);
-        let segments = echo.segments.saturating_sub(asked.segments).max(1);
-        let waits_for_application = segments == 1 && elapsed_ns > echo.longest_silence_ns;
-        if let Ok(rtt_ns) = u64::try_from(elapsed_ns)
-            && !waits_for_application
-        {
-            self.rtt.add(rtt_ns);
-            self.sketch.add_times(rtt_ns, segments);
-        }
+        let rtt_ns = u64::try_from(time_ns.saturating_sub(asked.time_ns)).ok()?;
+        Some(Answer { rtt_ns, segments: segments.saturating_sub(asked.segments).max(1) })
+    }
+
+    /// It was the sender that was timed.
+    #[inline]
+    pub fn add(&mut self, answer: Answer) {
+        self.rtt.add(answer.rtt_ns);
+        self.sketch.add_times(answer.rtt_ns, answer.segments);
     }
 
     /// Median in ms; None if nothing was timed.
@@ -95,15 +106,14 @@ impl Half {
     /// Data of this side echo a `timestamp` that is awaited.
     #[inline(never)]
     pub(super) fn answer_echo(&mut self, timestamp: u32, time_ns: i64) {
-        let echo = Echo {
-            timestamp,
-            time_ns,
-            segments: self.segments,
-            is_resent: self.trouble.as_deref().is_some_and(|trouble| trouble.resends(time_ns)),
-            longest_silence_ns: self.path_ns().unwrap_or(0).saturating_add(MIN_VARIATION_NS),
-        };
-        if let Some(echoes) = self.echoes_mut() {
-            echoes.answer(&echo);
+        let is_resent = self.trouble.as_deref().is_some_and(|trouble| trouble.resends(time_ns));
+        let told = (self.segments, is_resent);
+        let answer = self.echoes_mut().and_then(|echoes| echoes.answer(timestamp, time_ns, told));
+        if let Some(answer) = answer
+            && !answer.waits_for_application(|| self.path_ns().unwrap_or(0))
+            && let Some(echoes) = self.echoes_mut()
+        {
+            echoes.add(answer);
         }
     }
 }
@@ -114,8 +124,12 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    fn echo(timestamp: u32, time_ns: i64, segments: u32) -> Echo {
-        Echo { timestamp, time_ns, segments, is_resent: false, longest_silence_ns: 250 * MS }
+    /// Data that echo `timestamp` pass, after a path of 50 ms.
+    fn pass(echoes: &mut Echoes, timestamp: u32, time_ns: i64, segments: u32) {
+        let answer = echoes.answer(timestamp, time_ns, (segments, false));
+        if let Some(answer) = answer.filter(|answer| !answer.waits_for_application(|| 50 * MS)) {
+            echoes.add(answer);
+        }
     }
 
     #[test]
@@ -124,8 +138,8 @@ mod tests {
         echoes.ask(100, 0, 1, true);
         echoes.ask(103, 3 * MS, 1, true);
         assert!(!echoes.is_awaited(99));
-        echoes.answer(&echo(100, 20 * MS, 3));
-        echoes.answer(&echo(103, 23 * MS, 4));
+        pass(&mut echoes, 100, 20 * MS, 3);
+        pass(&mut echoes, 103, 23 * MS, 4);
         assert_eq!(echoes.median_ms(), Some(20.0));
     }
 
@@ -138,7 +152,7 @@ mod tests {
             echoes.ask(step as u32, now_ns, segments, true);
             now_ns += rtt_ms * MS;
             segments += sent;
-            echoes.answer(&echo(step as u32, now_ns, segments));
+            pass(&mut echoes, step as u32, now_ns, segments);
         }
         assert!((19.8..20.2).contains(&echoes.median_ms().unwrap()));
         // A link of constant rate has more on its way in a longer round trip.
@@ -146,7 +160,7 @@ mod tests {
             echoes.ask(10 + step as u32, now_ns, segments, true);
             now_ns += rtt_ms * MS;
             segments += sent;
-            echoes.answer(&echo(10 + step as u32, now_ns, segments));
+            pass(&mut echoes, 10 + step as u32, now_ns, segments);
         }
         assert!((59.5..60.5).contains(&echoes.median_ms().unwrap()));
     }
@@ -157,17 +171,17 @@ mod tests {
         echoes.ask(100, 0, 0, false);
         // Of the same tick, and the sender has nothing to send; its acknowledgement was lost; the clock was set back.
         echoes.ask(100, 0, 0, true);
-        echoes.answer(&echo(100, 20 * MS, 1));
+        pass(&mut echoes, 100, 20 * MS, 1);
         echoes.ask(130, 30 * MS, 1, true);
-        echoes.answer(&echo(140, 50 * MS, 2));
+        pass(&mut echoes, 140, 50 * MS, 2);
         echoes.ask(160, 60 * MS, 2, true);
-        echoes.answer(&echo(160, 10 * MS, 3));
+        pass(&mut echoes, 160, 10 * MS, 3);
         // A timer ran out.
         echoes.ask(170, 70 * MS, 3, true);
-        echoes.answer(&Echo { is_resent: true, ..echo(170, 270 * MS, 4) });
+        assert!(echoes.answer(170, 270 * MS, (4, true)).is_none());
         // The application had nothing to send.
         echoes.ask(180, 300 * MS, 4, true);
-        echoes.answer(&echo(180, 551 * MS, 5));
+        pass(&mut echoes, 180, 551 * MS, 5);
         assert_eq!(echoes.median_ms(), None);
     }
 }

@@ -294,22 +294,45 @@ impl Half {
         self.flight.mean_bytes(self.outstanding_bytes(), end_ns)
     }
 
+    /// Whether a segment of this side is its next data and, as most are, otherwise like the one before: header
+    /// prediction (V. Jacobson, "4BSD Header Prediction", Computer Communication Review 20(2), 1990).
+    #[inline(always)]
+    pub(super) fn expects(&self, segment: &Segment<'_>, last_ack: u32) -> bool {
+        let Segment { tcp, carrier, payload, .. } = *segment;
+        tcp.flags.0 & !TcpFlags::PSH == TcpFlags::ACK
+            && payload > 0
+            && self.is_next(tcp.seq)
+            && tcp.ack == last_ack
+            && self.windows.repeats(tcp.window)
+            && carrier.place == self.place
+            && carrier.ecn == 0
+    }
+
+    #[inline(always)]
+    fn is_next(&self, seq: u32) -> bool {
+        self.stream.is_some_and(|stream| stream.number(self.next).0 == seq)
+    }
+
     /// Find where a segment belongs in this side's stream, and what of it is new.
     #[inline(always)]
     pub(super) fn place(&mut self, segment: &Segment<'_>, pool: &mut Pool, outcome: &mut Outcome) {
         let control = segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST);
-        let is_next = self.stream.is_some_and(|stream| stream.number(self.next).0 == segment.tcp.seq);
-        if !is_next || control {
-            return self.place_unusual(&segment.apart(), pool, outcome);
+        if control || !self.is_next(segment.tcp.seq) {
+            self.place_unusual(segment, pool, outcome);
+        } else if segment.payload > 0 {
+            self.place_next(segment, pool, outcome);
         }
-        if segment.payload > 0 {
-            outcome.position = self.next;
-            outcome.new_bytes = segment.payload;
-            self.unique_bytes += u64::from(segment.payload);
-            self.segments = self.segments.saturating_add(1);
-            self.advance(self.next + i64::from(segment.payload), segment, pool);
-            self.note_size(segment.payload, self.next);
-        }
+    }
+
+    /// The same for the next data.
+    #[inline(always)]
+    pub(super) fn place_next(&mut self, segment: &Segment<'_>, pool: &mut Pool, outcome: &mut Outcome) {
+        outcome.position = self.next;
+        outcome.new_bytes = segment.payload;
+        self.unique_bytes += u64::from(segment.payload);
+        self.segments = self.segments.saturating_add(1);
+        self.advance(self.next + i64::from(segment.payload), segment, pool);
+        self.note_size(segment.payload, self.next);
     }
 
     /// Count what is longer than a packet can be, and what fills the other side's window, of a payload that
@@ -342,22 +365,29 @@ impl Half {
         self.is_stamped.then_some(self.newest_stamp)
     }
 
+    /// Take in what a segment's timestamp option says, if it has one and that is news.
     #[inline(always)]
-    pub(super) fn remember_timestamp(
-        &mut self,
-        (value, echo): (u32, u32),
-        segment: &Segment<'_>,
-        pool: &mut Pool,
-    ) {
+    pub(super) fn note_timestamp(&mut self, segment: &Segment<'_>, pool: &mut Pool) {
+        if let Some(stamp) = segment.tcp.options.timestamp
+            && self.last_stamp() != Some(stamp)
+        {
+            self.remember_timestamp(stamp, segment, pool);
+        }
+    }
+
+    #[inline(always)]
+    fn remember_timestamp(&mut self, (value, echo): (u32, u32), segment: &Segment<'_>, pool: &mut Pool) {
         self.has_timestamps = true;
-        let occupies = segment.payload > 0 || segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN);
+        if segment.payload == 0 && !segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN) {
+            return;
+        }
         // What `stamp_order` says, with one comparison where the value has grown.
         let is_older = |last| SeqNumber(echo).since(SeqNumber(last)) < 0;
         let (step, is_older) = self.last_stamp().map_or((1, false), |last| {
             let step = SeqNumber(value).since(SeqNumber(last.0));
             (step, step < 0 || (step == 0 && is_older(last.1)))
         });
-        if !occupies || is_older {
+        if is_older {
             return;
         }
         (self.newest_stamp, self.is_stamped) = ((value, echo), true);

@@ -194,11 +194,7 @@ impl Connection {
     /// What one side sent.
     #[inline(always)]
     pub fn half(&self, side: Side) -> &Half {
-        let [low, high] = &self.halves;
-        match side {
-            Side::Low => low,
-            Side::High => high,
-        }
+        &self.halves[side as usize]
     }
 
     /// Whether any of its segments could be read.
@@ -284,36 +280,60 @@ impl Connection {
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) -> bool {
+        let (sender, receiver) = self.split(side);
+        if !sender.expects(segment, receiver.last_ack) {
+            return self.on_other_segment(side, &segment.apart(), pool, outcome);
+        }
+        sender.place_next(segment, pool, outcome);
+        sender.note_timestamp(segment, pool);
+        sender.order.note(segment.carrier.ip_id);
+        self.note_time(segment.time_ns);
+        true
+    }
+
+    /// The same for a segment that is not simply the next data.
+    #[inline(never)]
+    fn on_other_segment(
+        &mut self,
+        side: Side,
+        segment: &Segment<'_>,
+        pool: &mut Pool,
+        outcome: &mut Outcome,
+    ) -> bool {
         let flags = segment.tcp.flags;
-        if segment.carrier.place != self.half(side).place && self.is_copy(side, &segment.apart()) {
-            outcome.finding = Some(self.halves[side as usize].find_copy(&segment.apart()));
+        let (sender, _) = self.split(side);
+        if segment.carrier.place != sender.place && self.is_copy(side, segment) {
+            outcome.finding = Some(self.halves[side as usize].find_copy(segment));
             return false;
         }
         if flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST) {
-            self.on_control(side, &segment.apart());
+            self.on_control(side, segment);
         }
         let (sender, receiver) = self.split(side);
         sender.place(segment, pool, outcome);
         if Ecn::concerns(segment) {
-            sender.note_ecn(&segment.apart());
+            sender.note_ecn(segment);
         }
-        if let Some(stamp) = segment.tcp.options.timestamp
-            && sender.last_stamp() != Some(stamp)
-        {
-            sender.remember_timestamp(stamp, segment, pool);
-        }
+        sender.note_timestamp(segment, pool);
         // Most data packets repeat the last acknowledgement on their way.
         if flags.has(TcpFlags::ACK) && (segment.payload == 0 || segment.tcp.ack != receiver.last_ack) {
             receiver.on_acknowledgement(sender, segment, pool, outcome);
             if !self.handshake_done {
-                outcome.handshake_rtt_ns = self.complete_handshake(side, &segment.apart());
+                outcome.handshake_rtt_ns = self.complete_handshake(side, segment);
             }
         }
         let (sender, _) = self.split(side);
-        sender.windows.on_segment(segment.tcp.flags, segment.tcp.window, segment.time_ns);
+        sender.windows.on_segment(flags, segment.tcp.window, segment.time_ns);
         sender.order.note(segment.carrier.ip_id);
-        self.last_ns = self.last_ns.max(segment.time_ns);
+        self.note_time(segment.time_ns);
         true
+    }
+
+    #[inline(always)]
+    fn note_time(&mut self, time_ns: i64) {
+        if time_ns > self.last_ns {
+            self.last_ns = time_ns;
+        }
     }
 
     #[cold]

@@ -39,13 +39,12 @@ impl Order {
     #[inline(always)]
     pub fn note(&mut self, ip_id: Option<u16>) {
         let Some(ip_id) = ip_id else { return };
-        let step = ip_id.wrapping_sub(self.newest) as i16;
-        if step > 0 && ip_id != 0 && self.ups < u16::MAX {
-            self.ups += 1;
-            self.newest = ip_id;
-            self.seen = self.seen.checked_shl(step as u32).unwrap_or(0) | 1;
+        let step = ip_id.wrapping_sub(self.newest);
+        // Between most packets few are sent to others.
+        if (1..64).contains(&step) && ip_id != 0 && self.ups < u16::MAX {
+            self.move_up(ip_id, self.seen << step);
         } else {
-            self.note_unusual(ip_id, step);
+            self.note_unusual(ip_id, step as i16);
         }
     }
 
@@ -59,7 +58,7 @@ impl Order {
             (self.ups, self.downs, self.repeats) = (self.ups / 2, self.downs / 2, self.repeats / 2);
         }
         if step > 0 {
-            return self.note(Some(ip_id));
+            return self.move_up(ip_id, self.seen.checked_shl(step as u32).unwrap_or(0));
         }
         if self.ups == 0 && self.downs == 0 {
             self.ups = 1;
@@ -74,6 +73,13 @@ impl Order {
                 self.seen |= bit(step).unwrap_or(0);
             }
         }
+    }
+
+    /// `ip_id` is the newest, and those before it are at other bits now.
+    #[inline(always)]
+    fn move_up(&mut self, ip_id: u16, seen: u64) {
+        self.ups += 1;
+        (self.newest, self.seen) = (ip_id, seen | 1);
     }
 
     fn restart(&mut self, ip_id: u16) {

@@ -3,6 +3,7 @@
 use super::half::MAX_OUTSTANDING;
 use super::*;
 use crate::event::TcpOptions;
+use proptest::prelude::*;
 
 pub(super) const MS: i64 = 1_000_000;
 
@@ -255,4 +256,100 @@ fn test_a_window_of_acknowledgements_keeps_memory_for_one_window() {
 fn test_a_connection_takes_little_memory() {
     let of_trouble = (size_of::<super::trouble::Trouble>(), size_of::<super::trouble::Resent>());
     assert_eq!((size_of::<Half>(), size_of::<Connection>(), of_trouble), (240, 520, (272, 72)));
+}
+
+/// A segment that goes on from those before it of its side, or does not.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    side: Side,
+    later_ns: i64,
+    /// Beyond the next sequence number of the side.
+    jump: i32,
+    payload: u32,
+    flags: u16,
+    /// How much more of the other side is acknowledged.
+    acknowledged: u32,
+    window: u16,
+    /// Ticks since its last timestamp; None leaves the option out.
+    ticks: Option<u32>,
+    /// Since its last identification; None leaves it out.
+    ids: Option<u16>,
+    place: u16,
+    ecn: u8,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    // Mostly what is predicted.
+    let usual =
+        |usual: u32, others: Vec<u32>| prop_oneof![12 => Just(usual), 1 => prop::sample::select(others)];
+    let flags = [TcpFlags::ACK | TcpFlags::PSH, TcpFlags::ACK | TcpFlags::ECE, TcpFlags::FIN | TcpFlags::ACK];
+    let flags =
+        [flags.as_slice(), &[TcpFlags::SYN, TcpFlags::RST, TcpFlags::SYN | TcpFlags::ACK, 0]].concat();
+    let stream = (
+        prop::sample::select(vec![Side::Low, Side::Low, Side::High]),
+        prop::sample::select(vec![1_000_i64, 40_000_000, 300_000_000, 0, -5_000]),
+        usual(0, vec![1_000, 3_000, (-1_000_i32) as u32, (-3_000_i32) as u32]),
+        prop::sample::select(vec![1_000_u32, 1_000, 0, 300]),
+        prop_oneof![9 => Just(TcpFlags::ACK), 1 => prop::sample::select(flags)],
+        usual(0, vec![1_000, 2_000, 5_000]),
+    );
+    let around = (
+        usual(100, vec![0, 90]),
+        prop_oneof![9 => (0..2_u32).prop_map(Some), 1 => Just(None)],
+        prop_oneof![9 => Just(Some(1_u16)), 1 => prop::sample::select(vec![None, Some(0), Some(70), Some(9_000)])],
+        usual(0, vec![4]),
+        usual(0, vec![3, 2]),
+    );
+    (stream, around).prop_map(|(stream, around)| {
+        let (side, later_ns, jump, payload, flags, acknowledged) = stream;
+        let (window, ticks, ids, place, ecn) = around;
+        let (window, place, ecn) = (window as u16, place as u16, ecn as u8);
+        Step {
+            side,
+            later_ns,
+            jump: jump as i32,
+            payload,
+            flags,
+            acknowledged,
+            window,
+            ticks,
+            ids,
+            place,
+            ecn,
+        }
+    })
+}
+
+proptest! {
+    /// As if no header had been predicted.
+    #[test]
+    fn test_what_is_predicted_is_as_if_it_were_not(steps in proptest::collection::vec(step(), 1..120)) {
+        let mut scripts = [Script::new(), Script::new()];
+        let (mut now_ns, mut next) = (0, [u32::MAX - 9_000, 77]);
+        let (mut ticks, mut ids) = ([500_u32, 900], [65_500_u16, 7]);
+        let mut acks = [next[1], next[0]];
+        for step in steps {
+            let (this, other) = (step.side as usize, step.side.other() as usize);
+            now_ns += step.later_ns;
+            ticks[this] += step.ticks.unwrap_or(0);
+            ids[this] = ids[this].wrapping_add(step.ids.unwrap_or(0));
+            acks[this] = acks[this].wrapping_add(step.acknowledged);
+            let seq = next[this].wrapping_add(step.jump as u32);
+            if step.jump >= 0 {
+                next[this] = seq.wrapping_add(step.payload);
+            }
+            let options = TcpOptions { timestamp: step.ticks.map(|_| (ticks[this], ticks[other])), ..TcpOptions::default() };
+            let tcp = Tcp { seq, ack: acks[this], flags: TcpFlags(step.flags), window: step.window, options };
+            let ip_id = step.ids.map(|_| ids[this]);
+            let carrier = Carrier { ip_id, ttl: 64, ecn: step.ecn, place: step.place, is_cut: false };
+            let segment = Segment { time_ns: now_ns, tcp: &tcp, payload: step.payload, sack: &[], carrier: &carrier };
+            let [predicted, general] = &mut scripts;
+            let mut outcomes = [Outcome::default(), Outcome::default()];
+            predicted.take(step.side, &segment, &mut outcomes[0]);
+            general.connection.on_other_segment(step.side, &segment, &mut general.pool, &mut outcomes[1]);
+            prop_assert_eq!(outcomes[0], outcomes[1]);
+        }
+        let [predicted, general] = scripts.map(|script| format!("{:?} {:?}", script.connection, script.pool));
+        prop_assert_eq!(predicted, general);
+    }
 }

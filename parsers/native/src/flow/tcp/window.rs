@@ -28,9 +28,15 @@ impl Windows {
     /// A segment of this side, after all else was made of it.
     #[inline(always)]
     pub fn on_segment(&mut self, flags: TcpFlags, window: u16, time_ns: i64) {
-        if Some(window) != self.last || window == 0 {
+        if !self.repeats(window) {
             self.on_change(flags, window, time_ns);
         }
+    }
+
+    /// Whether a segment with this window would tell nothing: it is open, and as it was.
+    #[inline(always)]
+    pub fn repeats(&self, window: u16) -> bool {
+        Some(window) == self.last && window != 0
     }
 
     #[inline(never)]
