@@ -60,7 +60,9 @@ impl Flight {
     /// has grown since the last one, or stayed.
     #[inline(always)]
     pub fn note(&mut self, bytes: i64) {
-        self.highest = self.highest.max(saturated(bytes));
+        if bytes > i64::from(self.highest) {
+            self.highest = saturated(bytes);
+        }
     }
 
     /// `bytes` arrived and are not acknowledged yet.

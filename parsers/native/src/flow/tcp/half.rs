@@ -294,15 +294,13 @@ impl Half {
         self.flight.mean_bytes(self.outstanding_bytes(), end_ns)
     }
 
-    /// Whether a segment of this side is its next data and, as most are, otherwise like the one before: header
+    /// Whether a segment of this side is the next and, as most are, otherwise like the one before: header
     /// prediction (V. Jacobson, "4BSD Header Prediction", Computer Communication Review 20(2), 1990).
     #[inline(always)]
-    pub(super) fn expects(&self, segment: &Segment<'_>, last_ack: u32) -> bool {
-        let Segment { tcp, carrier, payload, .. } = *segment;
+    pub(super) fn expects(&self, segment: &Segment<'_>) -> bool {
+        let Segment { tcp, carrier, .. } = *segment;
         tcp.flags.0 & !TcpFlags::PSH == TcpFlags::ACK
-            && payload > 0
             && self.is_next(tcp.seq)
-            && tcp.ack == last_ack
             && self.windows.repeats(tcp.window)
             && carrier.place == self.place
             && carrier.ecn == 0

@@ -281,14 +281,37 @@ impl Connection {
         outcome: &mut Outcome,
     ) -> bool {
         let (sender, receiver) = self.split(side);
-        if !sender.expects(segment, receiver.last_ack) {
+        if !sender.expects(segment) {
             return self.on_other_segment(side, &segment.apart(), pool, outcome);
         }
-        sender.place_next(segment, pool, outcome);
-        sender.note_timestamp(segment, pool);
-        sender.order.note(segment.carrier.ip_id);
+        if segment.payload == 0 {
+            self.on_bare_acknowledgement(side, &segment.apart(), pool, outcome);
+        } else if segment.tcp.ack == receiver.last_ack {
+            sender.place_next(segment, pool, outcome);
+            sender.note_timestamp(segment, pool);
+            sender.order.note(segment.carrier.ip_id);
+        } else {
+            return self.on_other_segment(side, &segment.apart(), pool, outcome);
+        }
         self.note_time(segment.time_ns);
         true
+    }
+
+    #[inline(never)]
+    fn on_bare_acknowledgement(
+        &mut self,
+        side: Side,
+        segment: &Segment<'_>,
+        pool: &mut Pool,
+        outcome: &mut Outcome,
+    ) {
+        let (sender, receiver) = self.split(side);
+        sender.has_timestamps |= segment.tcp.options.timestamp.is_some();
+        receiver.on_acknowledgement(sender, segment, pool, outcome);
+        sender.order.note(segment.carrier.ip_id);
+        if !self.handshake_done {
+            outcome.handshake_rtt_ns = self.complete_handshake(side, segment);
+        }
     }
 
     /// The same for a segment that is not simply the next data.
