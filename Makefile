@@ -23,10 +23,6 @@ unexport PYTHONPATH
 # Every process would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Whole-program optimisation takes longer than all else of the build; tests and a first look do without it.
-# More units would repeat more of each other's work.
-QUICK_BUILD := CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=4
-
 # A list of requirements in pyproject.toml, one in a line.
 listed = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))$(1), sep="\n")'
 
@@ -110,7 +106,7 @@ $(STAMPS)/build: $(STAMPS)/venv constraints.txt pyproject.toml
 $(STAMPS)/core: $(STAMPS)/build $(CORE)
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust from https://rustup.rs" >&2; exit 1; }
 	@echo "building and installing tfrctrace (minutes the first time)"
-	@$(QUICK_BUILD) $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@SETUPTOOLS_RUST_CARGO_PROFILE=quick $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(STAMPS)/libraries: $(STAMPS)/build constraints.txt pyproject.toml

@@ -107,8 +107,7 @@ def build(what, source, folder):
         env={
             **os.environ,
             "CARGO_TARGET_DIR": str(ROOT / "target"),
-            "CARGO_PROFILE_RELEASE_LTO": "off",
-            "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "4",
+            "SETUPTOOLS_RUST_CARGO_PROFILE": "quick",
         },
         capture_output=True,
         text=True,
