@@ -103,8 +103,14 @@ $(STAMPS)/build: $(STAMPS)/venv constraints.txt pyproject.toml
 	@$(FIRST_INSTALL) --requirement $(STAMPS)/build.txt
 	@touch $@
 
-$(STAMPS)/core: $(STAMPS)/build $(CORE)
+# A part of what the core is made from that is the same whether or not there is a Python yet.
+$(STAMPS)/crates: Cargo.toml Cargo.lock
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust from https://rustup.rs" >&2; exit 1; }
+	@cargo build --quiet --locked --profile quick --package arrow-data
+	@mkdir -p $(STAMPS)
+	@touch $@
+
+$(STAMPS)/core: $(STAMPS)/crates $(STAMPS)/build $(CORE)
 	@echo "building and installing tfrctrace (minutes the first time)"
 	@SETUPTOOLS_RUST_CARGO_PROFILE=quick $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
