@@ -23,6 +23,9 @@ unexport PYTHONPATH
 # Every process would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
+# What drives a browser is larger than all else that tests need, and of use where there is one.
+BROWSER := $(if $(shell command -v chromium || command -v chromium-browser || command -v google-chrome),$(STAMPS)/browser)
+
 # A list of requirements in pyproject.toml, one in a line.
 listed = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))$(1), sep="\n")'
 
@@ -38,14 +41,14 @@ MAKEFLAGS += --jobs=2
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## make .venv and install the package and the tools of development
+setup: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) $(STAMPS)/lint ## make .venv and install the package and the tools of development
 
 demo: $(STAMPS)/tfrctrace ## write a report on the sample traces and say where it is
 	@mkdir -p demo
 	$(BIN)/tfrctrace report $(SAMPLES) -o demo/report.html
 	@echo "the report: file://$(CURDIR)/demo/report.html"
 
-test: $(STAMPS)/tfrctrace $(STAMPS)/test ## run the Python test suite
+test: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run the Python test suite
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test-rust: ## run the tests of the core
@@ -138,4 +141,5 @@ $(STAMPS)/%: $(STAMPS)/libraries constraints.txt pyproject.toml
 	@touch $@
 
 # Two pips at a time may not install the same package.
-$(STAMPS)/lint: | $(STAMPS)/test
+$(STAMPS)/browser: | $(STAMPS)/test
+$(STAMPS)/lint: | $(STAMPS)/test $(BROWSER)
