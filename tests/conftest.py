@@ -41,6 +41,20 @@ TAKE_LONG = {
 """Files that take five seconds and more, most of them with few tests."""
 
 
+class _FromTheEnd(pytest.Dir):
+    """A folder whose last file is collected first."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """Return the files and folders, last first."""
+        return reversed(list(super().collect()))
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Let every other worker begin at the end: what has been compiled by one the others only read."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    return _FromTheEnd.from_parent(parent, path=path) if int(worker[2:]) % 2 else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put long files first: a file is one worker's, and the others must not wait for it in the end."""
     tests = Counter(item.path for item in items)
