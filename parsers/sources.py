@@ -22,7 +22,8 @@ COMPRESSION_SUFFIXES: Final = (".gz", ".zst", ".lz4", ".xz")
 _NAMES_SHOWN: Final = 3
 # Without a prefix the name starts with the node.
 _NS3_NAME: Final = (
-    r"(?:^|-)(?:(?P<node>[0-9]{1,9})-(?P<device>[0-9]{1,9})|n(?P<ip_node>[0-9]{1,9})-i(?P<interface>[0-9]{1,9}))$"
+    r"(?:^|-)(?:(?P<node>[0-9]{1,9})-(?P<device>[0-9]{1,9})"
+    r"|n(?P<ip_node>[0-9]{1,9})-i(?P<interface>[0-9]{1,9}))$"
 )
 
 

@@ -33,9 +33,7 @@ STANDARD_INPUT: Final = "-"
 
 # Controls (also those of 8 bits, which some terminals obey), marks that turn the direction of writing,
 # invisible characters, and the halves of characters that stand for undecodable bytes of file names.
-_UNPRINTABLE: Final = (
-    "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
-)
+_UNPRINTABLE: Final = "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 
 
 @dataclass(frozen=True, slots=True)
