@@ -297,6 +297,7 @@ impl Connection {
         true
     }
 
+    /// The same for an acknowledgement that was expected and has no data with it.
     #[inline(never)]
     fn on_bare_acknowledgement(
         &mut self,
@@ -314,7 +315,7 @@ impl Connection {
         }
     }
 
-    /// The same for a segment that is not simply the next data.
+    /// The same for any segment.
     #[inline(never)]
     fn on_other_segment(
         &mut self,
