@@ -281,17 +281,18 @@ impl Connection {
         outcome: &mut Outcome,
     ) -> bool {
         let (sender, receiver) = self.split(side);
-        if !sender.expects(segment) {
+        let is_bare = segment.payload == 0;
+        // Most data packets repeat the last acknowledgement on their way.
+        let is_expected = sender.expects(segment) && (is_bare || segment.tcp.ack == receiver.last_ack);
+        if !is_expected {
             return self.on_other_segment(side, &segment.apart(), pool, outcome);
         }
-        if segment.payload == 0 {
+        if is_bare {
             self.on_bare_acknowledgement(side, &segment.apart(), pool, outcome);
-        } else if segment.tcp.ack == receiver.last_ack {
+        } else {
             sender.place_next(segment, pool, outcome);
             sender.note_timestamp(segment, pool);
             sender.order.note(segment.carrier.ip_id);
-        } else {
-            return self.on_other_segment(side, &segment.apart(), pool, outcome);
         }
         self.note_time(segment.time_ns);
         true
@@ -339,7 +340,6 @@ impl Connection {
             sender.note_ecn(segment);
         }
         sender.note_timestamp(segment, pool);
-        // Most data packets repeat the last acknowledgement on their way.
         if flags.has(TcpFlags::ACK) && (segment.payload == 0 || segment.tcp.ack != receiver.last_ack) {
             receiver.on_acknowledgement(sender, segment, pool, outcome);
             if !self.handshake_done {
