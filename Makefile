@@ -49,7 +49,7 @@ demo: $(STAMPS)/tfrctrace ## write a report on the sample traces and say where i
 	@echo "the report: file://$(CURDIR)/demo/report.html"
 
 test: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run the Python test suite
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n auto --dist worksteal
 
 test-rust: ## run the tests of the core
 	cargo test --locked

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.util
 import os
 import struct
 import subprocess
 import sys
-from collections import Counter
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,9 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-# A session makes many objects that stay: to look for cycles as often as usual takes a tenth of its time.
-gc.set_threshold(50_000, 10, 10)
-
 # A busy machine is slow, not wrong.
 settings.register_profile("tfrctrace", deadline=None)
 settings.load_profile("tfrctrace")
@@ -35,39 +30,6 @@ CLIENT, SERVER = "192.0.2.1", "198.51.100.7"
 CLIENT_MAC, SERVER_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
 START_S = 1_700_000_000
 STEP_MS = 10
-
-
-TAKE_LONG = {
-    *("test_docs.py", "test_studies.py", "test_experiment.py", "test_check.py", "test_cli.py"),
-    *("test_plot.py", "test_report.py", "test_saved.py", "test_compare.py", "test_html.py"),
-    *("test_pages.py", "test_markdown.py", "test_charts.py", "test_packaging.py"),
-}
-"""Files that take five seconds and more, most of them with few tests."""
-
-
-class _FromTheEnd(pytest.Dir):
-    """A folder whose last file is collected first."""
-
-    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        """Return the files and folders, last first."""
-        return reversed(list(super().collect()))
-
-
-def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Let every other worker begin at the end: what has been compiled by one the others only read."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
-    return _FromTheEnd.from_parent(parent, path=path) if int(worker[2:]) % 2 else None
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put long files first: a file is one worker's, and the others must not wait for it in the end."""
-    tests = Counter(item.path for item in items)
-    items.sort(key=lambda item: (item.path.name not in TAKE_LONG, -tests[item.path], item.path))
-
-
-def pytest_collection_finish() -> None:
-    """Look for cycles no more among what was collected: it is there to the end."""
-    gc.freeze()
 
 
 @dataclass(frozen=True)
