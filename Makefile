@@ -49,7 +49,7 @@ demo: $(STAMPS)/tfrctrace ## write a report on the sample traces and say where i
 	@echo "the report: file://$(CURDIR)/demo/report.html"
 
 test: $(STAMPS)/tfrctrace $(STAMPS)/test $(BROWSER) ## run the Python test suite
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n auto --dist worksteal
 
 test-rust: ## run the tests of the core
 	cargo test --locked
@@ -60,7 +60,7 @@ lint: $(STAMPS)/tfrctrace $(STAMPS)/test $(STAMPS)/lint ## check style and types
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks/run.py docs/generate.py sample_traces/make.py tests/data/witness.py
 	$(BIN)/mypy tests/dumbbells/measure.py
-	$(BIN)/mypy tests/corpus/matrix.py tests/corpus/make.py tests/corpus/holdout.py tests/corpus/ns2.py tests/corpus/ns3.py tests/corpus/relay.py tests/corpus/peer.py
+	$(BIN)/mypy tests/corpus/confusion_matrix.py tests/corpus/make.py tests/corpus/holdout.py tests/corpus/ns2.py tests/corpus/ns3.py tests/corpus/relay.py tests/corpus/endpoint.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	cargo fmt --check
 	cargo clippy --locked --all-targets --features python -- -D warnings
@@ -71,7 +71,7 @@ format: $(STAMPS)/lint ## format Python and Rust
 	cargo fmt
 
 corpus: $(STAMPS)/tfrctrace ## ask us, tshark and tcptrace about the labelled corpus, and write docs/classes-measured.md
-	$(BIN)/python tests/corpus/matrix.py --write
+	$(BIN)/python tests/corpus/confusion_matrix.py --write
 
 models: $(STAMPS)/tfrctrace ## run ns-2 on dumbbells, and write the tables of docs/models.md (options: make models MODELS='--references FOLDER')
 	$(BIN)/python tests/dumbbells/measure.py --write $(MODELS)

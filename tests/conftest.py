@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.util
 import os
 import struct
+import subprocess
 import sys
-from collections import Counter
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
     from types import ModuleType
-
-# A session makes many objects that stay: to look for cycles as often as usual takes a tenth of its time.
-gc.set_threshold(50_000, 10, 10)
 
 # A busy machine is slow, not wrong.
 settings.register_profile("tfrctrace", deadline=None)
@@ -31,39 +30,6 @@ CLIENT, SERVER = "192.0.2.1", "198.51.100.7"
 CLIENT_MAC, SERVER_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
 START_S = 1_700_000_000
 STEP_MS = 10
-
-
-TAKE_LONG = {
-    *("test_docs.py", "test_studies.py", "test_experiment.py", "test_check.py", "test_cli.py"),
-    *("test_plot.py", "test_report.py", "test_saved.py", "test_compare.py", "test_html.py"),
-    *("test_pages.py", "test_markdown.py", "test_charts.py", "test_packaging.py"),
-}
-"""Files that take five seconds and more, most of them with few tests."""
-
-
-class _FromTheEnd(pytest.Dir):
-    """A folder whose last file is collected first."""
-
-    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        """Return the files and folders, last first."""
-        return reversed(list(super().collect()))
-
-
-def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Let every other worker begin at the end: what has been compiled by one the others only read."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
-    return _FromTheEnd.from_parent(parent, path=path) if int(worker[2:]) % 2 else None
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put long files first: a file is one worker's, and the others must not wait for it in the end."""
-    tests = Counter(item.path for item in items)
-    items.sort(key=lambda item: (item.path.name not in TAKE_LONG, -tests[item.path], item.path))
-
-
-def pytest_collection_finish() -> None:
-    """Look for cycles no more among what was collected: it is there to the end."""
-    gc.freeze()
 
 
 @dataclass(frozen=True)
@@ -141,27 +107,68 @@ def write_capture(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-@pytest.fixture(scope="session")
-def run_in(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcome]:
-    """Return a function that runs the program in a process of its own, in the folder that it is given."""
-    from warm import run_warm
+@contextmanager
+def _standard_stream(name: str, number: int, content: bytes = b"") -> Iterator[IO[str]]:
+    """Replace a standard stream by a file, for Python and for the core."""
+    own = os.dup(number)
+    try:
+        with TemporaryFile("w+", errors="backslashreplace") as file, mock.patch.object(sys, name, file):
+            file.buffer.write(content)
+            file.seek(0)
+            os.dup2(file.fileno(), number)
+            yield file
+    finally:
+        os.dup2(own, number)
+        os.close(own)
 
-    streams = tmp_path_factory.mktemp("streams")
+
+def _run_here(folder: Path, arguments: list[str], stdin: bytes) -> Outcome:
+    from tfrctrace import cli
+
+    with (
+        chdir(folder),
+        mock.patch.dict(os.environ, COLUMNS="80"),
+        _standard_stream("stdin", 0, stdin),
+        _standard_stream("stdout", 1) as out,
+        _standard_stream("stderr", 2) as err,
+    ):
+        status = cli.run(arguments)
+        for stream in (out, err):
+            stream.seek(0)
+        return Outcome(status, out.read(), err.read())
+
+
+def _run_process(folder: Path, arguments: list[str], stdin: bytes, environment: dict[str, str]) -> Outcome:
+    done = subprocess.run(
+        [sys.executable, "-m", "tfrctrace", *arguments],
+        cwd=folder,
+        input=stdin,
+        env={**os.environ, "COLUMNS": "80", **environment},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.fixture(scope="session")
+def run_in() -> Callable[..., Outcome]:
+    """Return a function that runs the program in the folder that it is given.
+
+    It runs in this process, which takes a fraction of what a new one takes; but an environment that the
+    interpreter or a plugin reads as it starts needs a process of its own.
+    """
 
     def run_program(
         folder: Path, *arguments: str | Path, stdin: bytes = b"", environment: dict[str, str] | None = None
     ) -> Outcome:
-        for name, content in (("in", stdin), ("out", b""), ("err", b"")):
-            (streams / name).write_bytes(content)
-        status = run_warm(
-            [str(argument) for argument in arguments],
-            folder,
-            {**os.environ, "COLUMNS": "80", **(environment or {})},
-            streams,
-            60,
-        )
-        outcome = Outcome(status, (streams / "out").read_text(), (streams / "err").read_text())
+        words = [str(argument) for argument in arguments]
+        if environment is None:
+            outcome = _run_here(folder, words, stdin)
+        else:
+            outcome = _run_process(folder, words, stdin, environment)
         assert "Traceback" not in outcome.err
+        assert "internal error" not in outcome.err
         return outcome
 
     return run_program
@@ -169,27 +176,5 @@ def run_in(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcome]:
 
 @pytest.fixture
 def run(run_in: Callable[..., Outcome], tmp_path: Path) -> Callable[..., Outcome]:
-    """Return a function that runs the program in a process of its own, in `tmp_path`."""
+    """Return a function that runs the program in `tmp_path`."""
     return partial(run_in, tmp_path)
-
-
-@pytest.fixture
-def run_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Outcome]:
-    """Return a function that runs the program in `tmp_path`, but in this process.
-
-    That is enough where arguments are looked at, and takes a fraction of what a process takes.
-    """
-    from tfrctrace import cli
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def run_program(*arguments: str | Path) -> Outcome:
-        status = cli.run([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        assert "internal error" not in said.err
-        return Outcome(status, said.out, said.err)
-
-    return run_program

@@ -1,22 +1,17 @@
 """`docs/classes-measured.md` says what we make of the corpus today, and we are not behind our peers there."""
 
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from confusion_matrix import false_losses, sections
+from corpus_case import all_cases
+from evaluation import evaluate
+from program_terms import OURS
 
 HERE = Path(__file__).resolve().parent
 PLACES = ("sender", "middle", "receiver")
 PAGE = HERE.parent / "docs" / "classes-measured.md"
-
-
-@pytest.fixture(scope="module")
-def matrix(load_script: Callable[[Path], ModuleType]) -> ModuleType:
-    for name in ("frames", "signs", "labels", "words", "peers", "totals", "measured"):
-        load_script(HERE / "corpus" / f"{name}.py")
-    return load_script(HERE / "corpus" / "matrix.py")
 
 
 def rows_of(title: str) -> list[list[str]]:
@@ -26,10 +21,10 @@ def rows_of(title: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
-def test_the_page_shows_what_we_say_today(matrix: ModuleType) -> None:
+def test_the_page_shows_what_we_say_today() -> None:
     shown = PAGE.read_text().splitlines()
-    measured = matrix.measure(matrix.cases([]), [matrix.OURS])
-    lines = [line for _, body in matrix.sections(measured) for line in body.splitlines()]
+    evaluation = evaluate(all_cases(), [OURS])
+    lines = [line for _, body in sections(evaluation) for line in body.splitlines()]
     # our column is the first; where peers were asked, theirs follow
     missing = [line for line in lines if not any(there.startswith(line) for there in shown)]
     assert not missing, "run `make corpus`"
@@ -50,7 +45,7 @@ def test_we_know_the_kind_of_each_class_at_least_as_well_as_each_peer(place: str
 def test_no_retransmission_that_was_needed_is_called_spurious() -> None:
     (_, shown, found, *_), (_, hidden, guessed, *_), (_, needed, wrong, *_) = rows_of("## Called spurious")
     assert int(wrong) == 0 < int(needed)
-    # each that leaves a sign is found, and none without (tests/corpus/signs.py)
+    # each that leaves a sign is found, and none without (tests/corpus/spurious_signs.py)
     assert int(found) == int(shown) >= 0.75 * (int(shown) + int(hidden))
     assert int(guessed) == 0
 
@@ -61,11 +56,11 @@ def test_we_take_no_more_packets_for_retransmissions_than_a_peer(place: str) -> 
     assert all(int(ours) <= int(their) for their in theirs)
 
 
-def test_where_nothing_was_lost_no_packet_is_taken_for_a_retransmission(matrix: ModuleType) -> None:
-    whole = [case for case in matrix.cases([]) if nothing_was_lost(case.about["counters"])]
+def test_where_nothing_was_lost_no_packet_is_taken_for_a_retransmission() -> None:
+    whole = [case for case in all_cases() if nothing_was_lost(case.counters)]
     assert len(whole) > 15
-    measured = matrix.measure(whole, [matrix.OURS])
-    assert [matrix.false_losses(measured, matrix.OURS, place) for place in PLACES] == [0, 0, 0]
+    evaluation = evaluate(whole, [OURS])
+    assert [false_losses(evaluation, OURS, place) for place in PLACES] == [0, 0, 0]
 
 
 def nothing_was_lost(counters: dict[str, Any]) -> bool:

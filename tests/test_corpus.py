@@ -3,31 +3,25 @@
 `tests/corpus` makes the corpus; `docs/classes-measured.md` shows what programs make of it.
 """
 
-import csv
-import json
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
+from corpus_case import all_cases
 
-CORPUS = Path(__file__).resolve().parent / "data" / "corpus"
 MSS = 1460
 SERVER_PORT = 42424
 HOSTS = ("snd", "rcv")
 
-COUNTERS = {
-    name: json.loads((CORPUS / name / "about.json").read_text())["counters"]
-    for name in sorted(path.name for path in CORPUS.iterdir())
-}
+CASES = {case.name: case for case in all_cases()}
+COUNTERS = {name: case.counters for name, case in CASES.items()}
 LINUX = [name for name, counted in COUNTERS.items() if "snd" in counted]
 RELAYED = [name for name in LINUX if "relay" in COUNTERS[name]]
 
 
 def sent_by(name: str, host: str) -> list[dict[str, Any]]:
     """Rows of what a host sent, from the capture at it."""
-    with (CORPUS / name / "truth.tsv").open() as file:
-        rows = [row for row in csv.DictReader(file, delimiter="\t") if row["tap"] == host]
+    rows = [row for row in CASES[name].truth if row["tap"] == host]
     return [row for row in rows if (int(row["sport"]) == SERVER_PORT) == (host == "rcv")]
 
 

@@ -14,15 +14,15 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-from unittest import mock
 
-import truth
 from cases import NO_SACK, NO_TIMESTAMPS, SERVER_PORT, Case, bulk, harm
+from corpus_case import CorpusCase, write_case
 from frames import packets
 from kernel import name_repetitions
-from labels import Case as Made
+from labels import labelled
 from make import run
-from peers import ask_tfrctrace
+from programs import ask_tfrctrace
+from truth import Namer, write_truth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,22 +60,22 @@ def drawn(seed: int) -> Iterator[Case]:
 
 def measured(case: Case) -> Counter[tuple[bool, bool, bool]]:
     """Play a connection; count retransmissions: needless, with a sign of that, and called spurious."""
-    with tempfile.TemporaryDirectory() as scratch, mock.patch.object(truth, "CORPUS", Path(scratch) / "kept"):
+    with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         said, traced = run(case, folder)
         sports = {header.sport for _, _, header in packets(folder / "snd.pcap")}
-        namers: dict[int, truth.Namer] = {
+        namers: dict[int, Namer] = {
             sport: partial(name_repetitions, [event for event in traced if event.sport == sport])
             for sport in sorted(sports)
         }
-        said["lost"] = truth.write_truth(folder, namers, SERVER_PORT, "network_duplicate")
-        about = {"source": "", "what": case.what, "server_port": SERVER_PORT}
-        truth.keep(case.name, folder, about, said)
-        made = Made(folder / "kept" / case.name)
+        said["lost"] = write_truth(folder, namers, SERVER_PORT, "network_duplicate")
+        about = {"what": case.what, "server_port": SERVER_PORT, "counters": said}
+        write_case(case.name, folder, about, corpus=folder)
+        made = CorpusCase(case.name, folder)
         capture = made.unpack("snd", folder)
         answers = ask_tfrctrace(capture)
         counts: Counter[tuple[bool, bool, bool]] = Counter()
-        for packet in made.labelled("snd", capture):
+        for packet in labelled(made, "snd", capture):
             if packet.place == "sender" and packet.kind.endswith(("retransmission", "probe")):
                 called = packet.number in answers and answers[packet.number].spurious
                 counts[packet.spurious, packet.shows_spurious, called] += 1

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import lzma
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from frames import packets
-from signs import shown
+from spurious_signs import find_signs
 
-CORPUS = Path(__file__).resolve().parent.parent / "data" / "corpus"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from corpus_case import CorpusCase
 
 PLACES = ("sender", "middle", "receiver")
 """Where on the way of a packet a capture stood."""
@@ -41,49 +40,24 @@ class Labelled:
     """Whether the capture, at the sender, shows that it was not needed."""
 
 
-@dataclass(frozen=True)
-class Case:
-    """A folder of the corpus."""
-
-    folder: Path
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """Where it comes from, and what was counted there."""
-        return dict(json.loads((self.folder / "about.json").read_text()))
-
-    @property
-    def taps(self) -> list[str]:
-        """Its captures."""
-        return sorted(path.name.removesuffix(".pcap.xz") for path in self.folder.glob("*.pcap.xz"))
-
-    def unpack(self, tap: str, folder: Path) -> Path:
-        """Write a capture as every program can read it."""
-        path = folder / f"{self.folder.name}-{tap}.pcap"
-        path.write_bytes(lzma.decompress((self.folder / f"{tap}.pcap.xz").read_bytes()))
-        return path
-
-    def labelled(self, tap: str, capture: Path) -> list[Labelled]:
-        """Give each packet of an unpacked capture its true class."""
-        with (self.folder / "truth.tsv").open() as file:
-            rows = {(row["tap"], int(row["frame"])): row for row in csv.DictReader(file, delimiter="\t")}
-        server = self.about["server_port"]
-        seen = list(packets(capture))
-        labelled = []
-        for number, _, header in seen:
-            row = rows.get((tap, number), {})
-            place = place_of(tap, from_server=header.sport == server)
-            shows_cause = place != "receiver" and not tap.endswith("one-way")
-            labelled.append(Labelled(number, place, _kind(row), row.get("spurious") == "1", shows_cause))
-        needless = {
-            packet.number: rows[tap, packet.number]["cause"]
-            for packet in labelled
-            if packet.spurious and packet.place == "sender"
-        }
-        signs = shown(seen, needless)
-        return [
-            replace(packet, shows_spurious=True) if packet.number in signs else packet for packet in labelled
-        ]
+def labelled(case: CorpusCase, tap: str, capture: Path) -> list[Labelled]:
+    """Give each packet of an unpacked capture its true class."""
+    rows = {(row["tap"], int(row["frame"])): row for row in case.truth}
+    server = case.about["server_port"]
+    seen = list(packets(capture))
+    found = []
+    for number, _, header in seen:
+        row = rows.get((tap, number), {})
+        place = place_of(tap, from_server=header.sport == server)
+        shows_cause = place != "receiver" and not tap.endswith("one-way")
+        found.append(Labelled(number, place, _kind(row), row.get("spurious") == "1", shows_cause))
+    needless = {
+        packet.number: rows[tap, packet.number]["cause"]
+        for packet in found
+        if packet.spurious and packet.place == "sender"
+    }
+    signs = find_signs(seen, needless)
+    return [replace(packet, shows_spurious=True) if packet.number in signs else packet for packet in found]
 
 
 def place_of(tap: str, *, from_server: bool) -> str:
@@ -100,8 +74,3 @@ def _kind(row: dict[str, str]) -> str:
         # what it repeats never came here; if nothing overtook it, it is simply the next
         return UNSEEN if row["late"] == "1" else ORDINARY
     return row["kind"]
-
-
-def cases(names: list[str]) -> list[Case]:
-    """Return the cases named, or all."""
-    return [Case(folder) for folder in sorted(CORPUS.iterdir()) if not names or folder.name in names]

@@ -1,7 +1,7 @@
 """Make the Linux part of the corpus: `python tests/corpus/make.py [NAME...]` (root on Linux).
 
-Each case becomes a folder of `tests/data/corpus` with captures at the sender, in the middle and at the
-receiver, and `truth.tsv`: why the kernel sent each packet, and what became of it.
+Each case becomes an archive in `tests/data/corpus` (`corpus_case.py`) with captures at the sender, in the
+middle and at the receiver, and `truth.tsv`: why the kernel sent each packet, and what became of it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cases import CASES, SERVER_PORT, Case
+from corpus_case import write_case
 from frames import Header, packets, pcap_start, records
 from kernel import Retransmission, Tracing, counters, name_repetitions
 from network import Network
-from truth import Namer, keep, write_truth
+from truth import Namer, write_truth
 
 if TYPE_CHECKING:
     import subprocess
@@ -48,12 +49,12 @@ def capture(network: Network, case: Case, folder: Path) -> list[subprocess.Popen
 
 def play(network: Network, case: Case, folder: Path) -> dict[str, dict[str, int]]:
     """Let both ends follow their scripts; return what they and their kernels counted."""
-    peer = (sys.executable, str(HERE / "peer.py"))
+    endpoint = (sys.executable, str(HERE / "endpoint.py"))
     both_ready = str(time.time() + 2.0)
     ends = {}
     for host, kind, steps in (("rcv", "listen", case.listen), ("snd", "connect", case.connect)):
         output = folder / f"{host}.json"
-        command = (*peer, kind, network.far, str(SERVER_PORT), json.dumps(steps), both_ready)
+        command = (*endpoint, kind, network.far, str(SERVER_PORT), json.dumps(steps), both_ready)
         ends[host] = (network.start(host, *command, output=output), output)
         time.sleep(0.4)
     try:
@@ -115,7 +116,8 @@ def main() -> None:
             }
             said["lost"] = write_truth(folder, namers, SERVER_PORT, copies_by)
             source = f"Linux {os.uname().release}"
-            keep(case.name, folder, {"source": source, "what": case.what, "server_port": SERVER_PORT}, said)
+            about = {"source": source, "what": case.what, "server_port": SERVER_PORT, "counters": said}
+            write_case(case.name, folder, about)
         print(case.name, flush=True)
 
 

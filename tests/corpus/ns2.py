@@ -15,8 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from corpus_case import write_case
 from frames import ETHERNET_IPV4, SYN, pcap_record, pcap_start
-from truth import Namer, Sending, keep, name_timeouts, write_truth
+from truth import Namer, Sending, name_timeouts, write_truth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -189,8 +190,14 @@ def main() -> None:
             lost = write_truth(folder, namers, PORTS[RECEIVER], "network_duplicate")
             counted = json.loads((folder / "sim.json").read_text())
             counted["dropped"] = sum(packet.event[0] == "d" for packet in packets)
-            about = {"source": "ns-2.35", "what": arguments, "server_port": PORTS[RECEIVER]}
-            keep(name, folder, about, {"simulator": counted, "lost": lost})
+            counters = {"simulator": counted, "lost": lost}
+            about = {
+                "source": "ns-2.35",
+                "what": arguments,
+                "server_port": PORTS[RECEIVER],
+                "counters": counters,
+            }
+            write_case(name, folder, about)
             print(name)
 
 

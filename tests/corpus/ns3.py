@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from corpus_case import write_case
 from frames import ETHERNET_IPV4, LINK_BYTES, PCAP_HEADER, pcap_start, records
-from truth import Namer, Sending, keep, name_timeouts, write_truth
+from truth import Namer, Sending, name_timeouts, write_truth
 
 if TYPE_CHECKING:
     from truth import Key
@@ -96,8 +97,9 @@ def main() -> None:
             counted = json.loads((folder / "sim.json").read_text())
             namers: dict[int, Namer] = {CLIENT_PORT: partial(name_by_state, sent), SERVER_PORT: name_timeouts}
             lost = write_truth(folder, namers, SERVER_PORT, "network_duplicate")
+            counters = {"simulator": counted, "lost": lost}
             about = {"source": "ns-3.37", "what": arguments, "server_port": SERVER_PORT}
-            keep(name, folder, about, {"simulator": counted, "lost": lost})
+            write_case(name, folder, {**about, "counters": counters})
             print(name)
 
 

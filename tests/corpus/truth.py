@@ -8,21 +8,17 @@ from the captures at both ends, by what tells a packet from all others (`Header.
 from __future__ import annotations
 
 import csv
-import json
-import lzma
-import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from frames import ACK, RST, SYN, Header, packets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-CORPUS = Path(__file__).resolve().parent.parent / "data" / "corpus"
 Key = tuple[int, ...]
 Namer = Callable[["list[Sending]", dict[Key, float]], None]
 """Finds out which sendings repeat, and why; it is told when each was seen."""
@@ -211,14 +207,3 @@ def write_truth(folder: Path, namers: dict[int, Namer], port: int, copies_by: st
         writer.writerow(Row._fields)
         writer.writerows(sorted(rows))
     return lost
-
-
-def keep(name: str, folder: Path, about: Mapping[str, object], counters: Mapping[str, object]) -> None:
-    """Put the captures and the truth of a case into the corpus."""
-    kept = CORPUS / name
-    shutil.rmtree(kept, ignore_errors=True)
-    kept.mkdir(parents=True)
-    for pcap in sorted(folder.glob("*.pcap")):
-        (kept / f"{pcap.name}.xz").write_bytes(lzma.compress(pcap.read_bytes(), preset=9))
-    shutil.copy(folder / "truth.tsv", kept / "truth.tsv")
-    (kept / "about.json").write_text(json.dumps({**about, "counters": counters}, indent=1) + "\n")

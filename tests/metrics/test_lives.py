@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import lzma
 import math
 import statistics
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from corpus_case import CorpusCase
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,19 +31,18 @@ def told(path, name):
 @pytest.mark.parametrize(
     "case", ["outage", "outage-no-sack", "ack-outage", "last-ack-lost", "drop-retransmission-twice"]
 )
-def test_time_after_timeouts_begins_and_ends_with_the_kernels_timer(case):
+def test_time_after_timeouts_begins_and_ends_with_the_kernels_timer(case, tmp_path):
     """The kernel's tracepoint said which retransmissions its timer sent, all in one episode.
 
     What was outstanding is then acknowledged within some round-trip times.
     """
-    folder = DATA / "corpus" / case
-    with (folder / "truth.tsv").open() as file:
-        rows = [row for row in csv.DictReader(file, delimiter="\t") if row["tap"] == "snd"]
+    rows = [row for row in CorpusCase(case).truth if row["tap"] == "snd"]
+    capture = CorpusCase(case).unpack("snd", tmp_path)
     frames = [int(row["frame"]) for row in rows if row["cause"] == "timer"]
-    packets = pl.concat(tfrctrace.open(folder / "snd.pcap.xz").packets())
+    packets = pl.concat(tfrctrace.open(capture).packets())
     times_ns = packets.filter(pl.col("packet").is_in(frames))["time_ns"]
     assert len(times_ns) == len(frames)
-    share, flow = told(folder / "snd.pcap.xz", "timeout_share")
+    share, flow = told(capture, "timeout_share")
     after_timeouts_ms = 1000 * share.value * flow["duration_s"]
     until_last_ms = (times_ns.max() - times_ns.min()) / 1e6
     assert until_last_ms < after_timeouts_ms < until_last_ms + 3 * flow["rtt_max_ms"]
@@ -56,8 +55,8 @@ def test_without_a_timeout_the_share_is_0_and_not_unknown():
     assert (share.value, share.n) == (0, 0)
 
 
-def test_a_receiver_s_capture_does_not_tell_the_share():
-    share, _ = told(DATA / "corpus" / "outage" / "rcv.pcap.xz", "timeout_share")
+def test_a_receiver_s_capture_does_not_tell_the_share(tmp_path):
+    share, _ = told(CorpusCase("outage").unpack("rcv", tmp_path), "timeout_share")
     assert share.value is None
     assert share.reason.startswith("not TCP, or not captured")
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import lzma
 import shutil
 import subprocess
 from itertools import pairwise
-from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import polars
 import pytest
+from corpus_case import CorpusCase, all_cases
+from frames import packets
 
 import tfrctrace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
+    from pathlib import Path
 
-CORPUS = Path(__file__).resolve().parent.parent / "data" / "corpus"
 SERVER_PORT = 42424
 TAPS = ("snd", "mid", "rcv")
 CLOSED = (
@@ -31,7 +28,8 @@ CLOSED = (
     "slow-reader",
     "window-full-and-drop",
 )
-NS2 = sorted(path.name for path in CORPUS.glob("ns2-*"))
+CASES = all_cases()
+NS2 = [case.name for case in CASES if case.name.startswith("ns2-")]
 
 Row = dict[str, Any]
 
@@ -41,16 +39,13 @@ def unpack(tmp_path: Path) -> Callable[[str, str], Path]:
     """Return a function that writes a capture of the corpus as every program can read it."""
 
     def unpack(case: str, tap: str) -> Path:
-        path = tmp_path / f"{case}-{tap}.pcap"
-        path.write_bytes(lzma.decompress((CORPUS / case / f"{tap}.pcap.xz").read_bytes()))
-        return path
+        return CorpusCase(case).unpack(tap, tmp_path)
 
     return unpack
 
 
 def counted(case: str) -> Row:
-    counters: Row = json.loads((CORPUS / case / "about.json").read_text())["counters"]
-    return counters
+    return CorpusCase(case).counters
 
 
 def flows_of(capture: Path, *, from_server: bool) -> list[Row]:
@@ -94,12 +89,9 @@ def test_a_side_that_has_ended_still_reads(tap: str, unpack: Callable[[str, str]
 
 
 @pytest.mark.parametrize("tap", TAPS)
-def test_what_a_capture_missed_was_not_lost(
-    tap: str, unpack: Callable[[str, str], Path], load_script: Callable[[Path], ModuleType]
-) -> None:
-    frames = load_script(CORPUS.parents[1] / "corpus" / "frames.py")
+def test_what_a_capture_missed_was_not_lost(tap: str, unpack: Callable[[str, str], Path]) -> None:
     whole, rest = (
-        {header.key: header for _, _, header in frames.packets(unpack("gaps", name)) if header.payload}
+        {header.key: header for _, _, header in packets(unpack("gaps", name)) if header.payload}
         for name in (tap, f"{tap}-gaps")
     )
     (row,) = flows_of(unpack("gaps", f"{tap}-gaps"), from_server=False)
@@ -151,15 +143,15 @@ def test_what_the_sender_waits_for_its_timer_is_no_round_trip(
     assert row["sender_rtt_p50_ms"] == pytest.approx(20, rel=0.3)
 
 
-TIMED_OUT = sorted(
-    path.parent.name
-    for path in CORPUS.glob("*/about.json")
-    if json.loads(path.read_text())["counters"].get("snd", {}).get("TcpExtTCPTimeouts")
+TIMED_OUT = [
+    case.name
+    for case in CASES
+    if case.counters.get("snd", {}).get("TcpExtTCPTimeouts")
     # those are of a SYN
-    and not path.parent.name.startswith("syn-")
+    and not case.name.startswith("syn-")
     # without probes its first timeout looks like one
-    and path.parent.name != "thin-stream-no-tlp"
-)
+    and case.name != "thin-stream-no-tlp"
+]
 
 
 @pytest.mark.parametrize("tap", ["snd", "mid"])
@@ -178,11 +170,11 @@ def test_a_timeout_counts_where_its_segment_was_lost_before(unpack: Callable[[st
     assert row["timeouts"] == counted("ns2-reno")["simulator"]["timeouts"]
 
 
-def median_at_both(frames: ModuleType, middle: Path, sender: Path) -> float:
+def median_at_both(middle: Path, sender: Path) -> float:
     """Median of what each packet took from the middle to the sender, and of the way back, in ms."""
-    at_sender = {header.key: time for _, time, header in frames.packets(sender)}
+    at_sender = {header.key: time for _, time, header in packets(sender)}
     times: dict[bool, list[float]] = {True: [], False: []}
-    for _, time, header in frames.packets(middle):
+    for _, time, header in packets(middle):
         if header.key in at_sender:
             times[header.sport == SERVER_PORT].append(abs(at_sender[header.key] - time))
     return 1e3 * sum(map(median, times.values()))
@@ -190,13 +182,12 @@ def median_at_both(frames: ModuleType, middle: Path, sender: Path) -> float:
 
 @pytest.mark.parametrize("case", ["short-path", "queue-cubic", "random-heavy", "storm-cubic", "routed"])
 def test_the_way_to_the_sender_is_as_long_as_both_captures_show(
-    case: str, unpack: Callable[[str, str], Path], load_script: Callable[[Path], ModuleType]
+    case: str, unpack: Callable[[str, str], Path]
 ) -> None:
     """What stood in the way for a moment (of `short-path` for up to 24 ms) is not the median."""
-    frames = load_script(Path(__file__).resolve().parent.parent / "corpus" / "frames.py")
     middle = unpack(case, "mid")
     (row,) = flows_of(middle, from_server=False)
-    truth_ms = median_at_both(frames, middle, unpack(case, "snd"))
+    truth_ms = median_at_both(middle, unpack(case, "snd"))
     assert row["sender_rtt_p50_ms"] == pytest.approx(truth_ms, rel=0.1)
 
 
@@ -254,8 +245,7 @@ def test_ns_2_sent_and_repeated_what_we_say(case: str, unpack: Callable[[str, st
 @pytest.mark.parametrize("case", NS2)
 def test_the_labels_of_ns_2_are_its_own_counts(case: str) -> None:
     told = counted(case)["simulator"]
-    with (CORPUS / case / "truth.tsv").open() as file:
-        rows = [row for row in csv.DictReader(file, delimiter="\t") if row["tap"] == "snd"]
+    rows = [row for row in CorpusCase(case).truth if row["tap"] == "snd"]
     again = [row for row in rows if row["sport"] == "49153"]
     assert sum(row["payload"] != "0" for row in again) == told["data_packets"] - 300
     assert sum(row["cause"] == "timer" for row in again) == told["timeouts"]

@@ -5,10 +5,8 @@ the relay that delayed and dropped each packet. The clocks of these captures are
 times of the second capture.
 """
 
-import csv
 import gzip
 import json
-import lzma
 import os
 import socket
 import struct
@@ -18,6 +16,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from corpus_case import CorpusCase
 
 import tfrctrace
 from tfrctrace.errors import InputError, UsageError
@@ -378,18 +377,15 @@ def test_details_of_a_pair_are_those_of_the_senders_capture() -> None:
 
 
 def test_a_capture_of_all_interfaces_shows_each_packet_once(tmp_path: Path) -> None:
-    case = DATA / "corpus" / "any-interface"
-    counters = json.loads((case / "about.json").read_text())["counters"]
-    for name in ("snd", "mid", "rcv"):
-        (tmp_path / f"{name}.pcap").write_bytes(lzma.decompress((case / f"{name}.pcap.xz").read_bytes()))
-    whole = tfrctrace.open([tmp_path / "snd.pcap", tmp_path / "rcv.pcap"], pair=True).flows
-    router = tfrctrace.open([tmp_path / "mid.pcap", tmp_path / "rcv.pcap"], pair=True).flows
+    case = CorpusCase("any-interface")
+    sender, middle, receiver = (case.unpack(name, tmp_path) for name in ("snd", "mid", "rcv"))
+    whole = tfrctrace.open([sender, receiver], pair=True).flows
+    router = tfrctrace.open([middle, receiver], pair=True).flows
     # what the router's queue dropped, as the kernel's retransmissions tell
-    assert router["lost_packets"].to_list() == [counters["snd"]["TcpRetransSegs"], 0]
+    assert router["lost_packets"].to_list() == [case.counters["snd"]["TcpRetransSegs"], 0]
     columns = ["packets", "payload_bytes", "sent_packets", "lost_packets", "duplicate_packets", "pdr"]
     assert router.select(columns).equals(whole.select(columns))
-    with (case / "truth.tsv").open() as file:
-        copies = sum(row["kind"] == "capture_duplicate" for row in csv.DictReader(file, delimiter="\t"))
+    copies = sum(row["kind"] == "capture_duplicate" for row in case.truth)
     assert router["capture_duplicates"].sum() == copies
 
 

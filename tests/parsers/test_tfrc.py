@@ -1,7 +1,5 @@
 """TFRC's two ends as rebuilt from ns-2's traces agree with what the agents printed of themselves."""
 
-import csv
-import gzip
 import itertools
 import lzma
 from dataclasses import dataclass, field
@@ -10,6 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from ns2_tfrc_agents import agent_rows
 
 import tfrctrace
 
@@ -44,8 +43,7 @@ CASES = (
 
 
 def truth(case: Case, end: str) -> list[Row]:
-    with gzip.open(DATA / f"{case.name}.{end}.csv.gz", "rt") as file:
-        return list(csv.DictReader(file))
+    return list(agent_rows(case.name, end))
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: case.name)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from corpus_case import CorpusCase
 
 import tfrctrace
 from tfrctrace.reports.flowtable import MOST_FLOWS
@@ -195,10 +195,9 @@ def test_real_captures_are_told_as_the_relay_logged_them(name, words):
 
 
 @pytest.mark.parametrize("case", ["window-lost", "random-heavy", "routed", "tail-three", "outage"])
-def test_as_many_retransmissions_are_told_as_the_kernel_made(case):
-    corpus = CAPTURES.parent / "corpus" / case
-    made = json.loads((corpus / "about.json").read_text())["counters"]["snd"]["TcpRetransSegs"]
-    (words,) = causes(tfrctrace.open(corpus / "snd.pcap.xz").flows)
+def test_as_many_retransmissions_are_told_as_the_kernel_made(case, tmp_path):
+    made = CorpusCase(case).counters["snd"]["TcpRetransSegs"]
+    (words,) = causes(tfrctrace.open(CorpusCase(case).unpack("snd", tmp_path)).flows)
     assert str(words).startswith(f"Of {made} retransmissions ")
 
 

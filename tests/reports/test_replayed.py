@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
+from ns2_tfrc_agents import agent_rows
 
 import tfrctrace
 from tfrctrace.gathering import gather
@@ -36,7 +36,7 @@ def value_at(curve, time_s):
 
 
 def test_x_is_what_the_agent_of_ns_2_had_and_its_colour_says_why(outage):
-    told = pl.read_csv(gzip.decompress((NS2 / "outage.sender.csv.gz").read_bytes()))
+    told = pl.DataFrame(agent_rows("outage", "sender")).cast({"time": float, "rate_Bps": float})
     late = told.filter(pl.col("time").is_between(2, 8), pl.col("branch") != "SLOW_START")
     assert late.height > 10
     (rates, *_) = outage.figures

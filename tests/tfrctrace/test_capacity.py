@@ -15,28 +15,28 @@ PAPER = [
 ]
 
 
-def model(run_here, *arguments):
-    done = run_here("capacity", *arguments, "--format", "json")
+def model(run, *arguments):
+    done = run("capacity", *arguments, "--format", "json")
     assert (done.status, done.err) == (0, "")
     return json.loads(done.out)
 
 
 @pytest.mark.parametrize(("arguments", "symbol", "value"), PAPER)
-def test_the_numbers_of_the_paper_are_printed(run_here, arguments, symbol, value):
-    done = run_here("capacity", "--preset", "paper", *arguments)
+def test_the_numbers_of_the_paper_are_printed(run, arguments, symbol, value):
+    done = run("capacity", "--preset", "paper", *arguments)
     assert done.status == 0
     (line,) = [line for line in done.out.splitlines() if line.startswith(f"{symbol} ")]
     assert line.split(maxsplit=1)[1].startswith(f"{value} ")
     assert "the paper prints S/T" in done.out
 
 
-def test_without_the_preset_the_numbers_are_not_those_of_the_paper_and_the_help_says_so(run_here):
-    assert round(model(run_here, *STATIONS)["x_m_bps"] / 1e6, 2) == 1.09
-    assert "need `paper`" in " ".join(run_here("capacity", "--help").out.replace("│", "").split())
+def test_without_the_preset_the_numbers_are_not_those_of_the_paper_and_the_help_says_so(run):
+    assert round(model(run, *STATIONS)["x_m_bps"] / 1e6, 2) == 1.09
+    assert "need `paper`" in " ".join(run("capacity", "--help").out.replace("│", "").split())
 
 
-def test_json_has_the_three_rates_and_every_term(run_here):
-    document = model(run_here, *STATIONS, "--payload", "1024", "--preset", "paper")
+def test_json_has_the_three_rates_and_every_term(run):
+    document = model(run, *STATIONS, "--payload", "1024", "--preset", "paper")
     assert document["schema_version"] == 1
     assert document["x_m_bps"] == pytest.approx(1135943.99871)
     assert document["x_t_bps"] == pytest.approx(1080294.08376)
@@ -51,8 +51,8 @@ def test_json_has_the_three_rates_and_every_term(run_here):
     assert shares + document["collision_share"] == pytest.approx(1)
 
 
-def test_the_standard_s_constants_are_the_default(run_here):
-    network = model(run_here, "--station", "11")["network"]
+def test_the_standard_s_constants_are_the_default(run):
+    network = model(run, "--station", "11")["network"]
     assert (network["preset"], network["cw_min"], network["jam"]) == ("standard", 31, "pairwise")
     assert network["s_bits"] == 8 * (1024 + 28 + 8 + 28)
     assert network["basic_mbps"] == [1, 2]
@@ -66,22 +66,22 @@ def test_the_standard_s_constants_are_the_default(run_here):
         ("standard", "2M", ("payload", "x_fair", None)),
     ],
 )
-def test_what_mtfrc_sends_names_its_bound(run_here, preset, rate, expected):
+def test_what_mtfrc_sends_names_its_bound(run, preset, rate, expected):
     layer, bound, x_send_bps = expected
     cell = ["--preset", preset, "--station", "11", "--station", "2", "--ap-rate", "5.5", "--downloads", "3"]
-    document = model(run_here, *cell, "--tfrc-rate", rate)
+    document = model(run, *cell, "--tfrc-rate", rate)
     bounds = document["bounds"]
     assert (bounds["layer"], bounds["bound"]) == (layer, bound)
     if x_send_bps is None:
         network = document["network"]
         x_send_bps = document["x_fair_bps"] * network["s_t_bits"] / network["s_bits"]
     assert bounds["x_send_bps"] == pytest.approx(x_send_bps)
-    text = run_here("capacity", *cell, "--tfrc-rate", rate).out
+    text = run("capacity", *cell, "--tfrc-rate", rate).out
     assert f"bound by {bound.replace('x_', 'X_')}: the least of" in text
 
 
-def test_sparing_stations_and_feedback_take_their_time(run_here):
-    document = model(run_here, "--station", "2x11", "--sparing", "5.5:200k", "--ap-frames", "11:20:76")
+def test_sparing_stations_and_feedback_take_their_time(run):
+    document = model(run, "--station", "2x11", "--sparing", "5.5:200k", "--ap-frames", "11:20:76")
     assert document["u"] > 0
     (sparing,) = [one for one in document["contenders"] if one["load_bps"] is not None]
     assert (sparing["load_bps"], sparing["is_greedy"]) == (200_000, False)
@@ -91,8 +91,8 @@ def test_sparing_stations_and_feedback_take_their_time(run_here):
     assert frames_share == pytest.approx(expected)
 
 
-def test_a_station_that_offers_too_much_is_said_to_be_greedy(run_here):
-    done = run_here("capacity", "--station", "11", "--sparing", "11:9M")
+def test_a_station_that_offers_too_much_is_said_to_be_greedy(run):
+    done = run("capacity", "--station", "11", "--sparing", "11:9M")
     assert "note: a station that spares rate offers X_m or more, and counts as greedy" in done.out
 
 
@@ -108,30 +108,30 @@ def test_a_station_that_offers_too_much_is_said_to_be_greedy(run_here):
         (["--station", "11", "--ack-rate", "1", "--jam", "mean", "--jam-backoff"], "t_jam mean with backoff"),
     ],
 )
-def test_the_first_line_says_which_network_it_is(run_here, arguments, title):
-    done = run_here("capacity", *arguments)
+def test_the_first_line_says_which_network_it_is(run, arguments, title):
+    done = run("capacity", *arguments)
     assert (done.status, done.err) == (0, "")
     assert title in done.out.splitlines()[0]
 
 
-def test_a_mcs_shows_its_rate_and_the_lack_of_aggregation(run_here):
-    out = run_here("capacity", "--phy", "n", "--station", "mcs7").out
+def test_a_mcs_shows_its_rate_and_the_lack_of_aggregation(run):
+    out = run("capacity", "--phy", "n", "--station", "mcs7").out
     assert "mcs7, 65 Mb/s" in out
     assert "no aggregation" in out
 
 
-def test_a_scenario_has_a_line_for_each_step(run_here, tmp_path):
+def test_a_scenario_has_a_line_for_each_step(run, tmp_path):
     (tmp_path / "cell.toml").write_text("[[station]]\nrate = [[0, 5.5], [80, 11]]\n[[station]]\nrate = 5.5\n")
-    done = run_here("capacity", "--scenario", "cell.toml", "--tfrc-rate", "3M")
+    done = run("capacity", "--scenario", "cell.toml", "--tfrc-rate", "3M")
     assert done.status == 0
     assert [line.split()[:2] for line in done.out.splitlines()[3:5]] == [["0", "s"], ["80", "s"]]
-    steps = model(run_here, "--scenario", "cell.toml")["steps"]
+    steps = model(run, "--scenario", "cell.toml")["steps"]
     assert [(step["from_s"], step["until_s"]) for step in steps] == [(0, 80), (80, None)]
     assert steps[0]["x_m_bps"] < steps[1]["x_m_bps"]
 
 
-def test_output_goes_to_a_file(run_here, tmp_path):
-    assert run_here("capacity", "--station", "11", "--format", "json", "-o", "cell.json").out == ""
+def test_output_goes_to_a_file(run, tmp_path):
+    assert run("capacity", "--station", "11", "--format", "json", "-o", "cell.json").out == ""
     assert json.loads((tmp_path / "cell.json").read_text())["x_m_bps"] > 0
 
 
@@ -154,20 +154,20 @@ def test_output_goes_to_a_file(run_here, tmp_path):
         (["--station", "3000x11"], "`3000x11` is no station"),
     ],
 )
-def test_what_cannot_be_is_said(run_here, arguments, error):
-    done = run_here("capacity", *arguments)
+def test_what_cannot_be_is_said(run, arguments, error):
+    done = run("capacity", *arguments)
     assert (done.status, done.out) == (2, "")
     assert error in done.err
 
 
-def test_a_scenario_that_cannot_be_read_is_status_3(run_here):
-    done = run_here("capacity", "--scenario", "none.toml")
+def test_a_scenario_that_cannot_be_read_is_status_3(run):
+    done = run("capacity", "--scenario", "none.toml")
     assert done.status == 3
     assert done.err == "error: `none.toml`: no such file or directory\n"
 
 
-def test_an_empty_step_is_named(run_here, tmp_path):
+def test_an_empty_step_is_named(run, tmp_path):
     (tmp_path / "cell.toml").write_text('[[station]]\nrate = [[0, 11], [80, "away"]]\n')
-    done = run_here("capacity", "--scenario", "cell.toml")
+    done = run("capacity", "--scenario", "cell.toml")
     assert done.status == 2
     assert "from 80 s on: there is no greedy station" in done.err

@@ -34,8 +34,8 @@ def test_without_arguments_the_help_is_shown(run):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_help_of_a_command_ends_with_an_example(run_here, command):
-    outcome = run_here(command, "-h")
+def test_the_help_of_a_command_ends_with_an_example(run, command):
+    outcome = run(command, "-h")
     assert outcome.status == DONE
     assert re.search(rf"Example: tfrctrace {command} .*\n\Z", outcome.out)
 
@@ -107,9 +107,9 @@ def test_a_read_capture_is_status_0_with_nothing_on_stderr(run, write_capture, c
         (["check", "a.pcap", "--limits", "a.pcap"], "`a.pcap`: not TOML: no text in UTF-8 at byte 0"),
     ],
 )
-def test_wrong_usage_is_status_2_with_one_message(run_here, write_capture, conversation, arguments, words):
+def test_wrong_usage_is_status_2_with_one_message(run, write_capture, conversation, arguments, words):
     write_capture("a.pcap", conversation())
-    outcome = run_here(*arguments)
+    outcome = run(*arguments)
     assert (outcome.status, outcome.out) == (WRONG_USAGE, "")
     first, *rest = outcome.err.splitlines()
     assert first.startswith("error: ")

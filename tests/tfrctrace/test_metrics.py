@@ -200,8 +200,8 @@ def test_standard_input_gives_the_same_as_the_file(run):
         (["--weight", "cubic=0"], "the weight of `cubic` is not above 0"),
     ],
 )
-def test_what_cannot_be_is_said(run_here, arguments, error):
-    done = run_here("metrics", TWO_FLOWS, *arguments)
+def test_what_cannot_be_is_said(run, arguments, error):
+    done = run("metrics", TWO_FLOWS, *arguments)
     assert (done.status, done.out) == (2, "")
     assert error in done.err
 

@@ -392,7 +392,7 @@ def test_a_summary_of_many_checks_stays_below_what_github_takes(tmp_path):
         (("-r", "jain > 1", "--junit", "-"), "two results cannot go to `-`"),
     ],
 )
-def test_what_cannot_be_is_said_before_anything_is_read(run_here, tmp_path, arguments, error):
+def test_what_cannot_be_is_said_before_anything_is_read(run, tmp_path, arguments, error):
     document = {"schema_version": 1, "quantities": [{"quantity": "mean(plr)", "values": [1]}]}
     for name, more in (
         ("version", {"schema_version": 99}),
@@ -409,7 +409,7 @@ def test_what_cannot_be_is_said_before_anything_is_read(run_here, tmp_path, argu
     (tmp_path / "typo.toml").write_text('[[limit]]\nrequires = "jain > 1"\n')
     (tmp_path / "level.toml").write_text('[[limit]]\nrequire = "jain > 1"\nlevel = "panic"\n')
     (tmp_path / "tolerance.toml").write_text('[[compare]]\nquantity = "mean(plr)"\ntolerance = "much"\n')
-    done = run_here("check", "not-there.pcap", *arguments)
+    done = run("check", "not-there.pcap", *arguments)
     assert (done.status, done.out) == (2, "")
     assert error in done.err
 

@@ -16,8 +16,8 @@ CLOSED = ["--loop", "closed"]
 COLUMNS = [column.name for column in TABLES["closed_loop"]]
 
 
-def test_the_screen_says_what_the_bottleneck_is_told_from_and_which_loop_it_is(run_here):
-    done = run_here("replay", *CLOSED, "-a", "newreno,tfrc", DUMBBELL)
+def test_the_screen_says_what_the_bottleneck_is_told_from_and_which_loop_it_is(run):
+    done = run("replay", *CLOSED, "-a", "newreno,tfrc", DUMBBELL)
     assert (done.status, done.err) == (0, "")
     lines = {line.split("  ")[1]: line for line in done.out.splitlines() if line.startswith("  ")}
     assert "s in closed loop" in done.out
@@ -28,15 +28,15 @@ def test_the_screen_says_what_the_bottleneck_is_told_from_and_which_loop_it_is(r
     assert "does not react" in done.out
 
 
-def test_open_loop_says_so_too(run_here):
-    done = run_here("replay", "-a", "newreno", DUMBBELL)
+def test_open_loop_says_so_too(run):
+    done = run("replay", "-a", "newreno", DUMBBELL)
     assert done.status == 0
     assert "note: open loop" in done.out
     assert "congestion avoidance" in done.out
 
 
-def test_json_has_the_bottleneck_with_its_evidence_and_every_round(run_here):
-    done = run_here("replay", *CLOSED, "-a", "cubic", "--bottleneck", "loss=0", "--format", "json", DUMBBELL)
+def test_json_has_the_bottleneck_with_its_evidence_and_every_round(run):
+    done = run("replay", *CLOSED, "-a", "cubic", "--bottleneck", "loss=0", "--format", "json", DUMBBELL)
     document = json.loads(done.out)
     assert document["loop"] == "closed"
     [flow] = document["flows"]
@@ -46,8 +46,8 @@ def test_json_has_the_bottleneck_with_its_evidence_and_every_round(run_here):
     assert cubic["received_mean_bps"] <= flow["bottleneck"]["capacity_bps"]["value"] * 1.05
 
 
-def test_csv_has_the_columns_of_the_table(run_here):
-    done = run_here("replay", *CLOSED, "-a", "vegas", "--format", "csv", DUMBBELL)
+def test_csv_has_the_columns_of_the_table(run):
+    done = run("replay", *CLOSED, "-a", "vegas", "--format", "csv", DUMBBELL)
     rows = list(csv.DictReader(io.StringIO(done.out)))
     assert list(rows[0]) == COLUMNS
     frame = tfrctrace.open(DUMBBELL).closed_loop("vegas")
@@ -85,26 +85,24 @@ def test_ns2_s_rules_run_in_closed_loop_too():
         (["-a", "tfrc", "--bottleneck", "loss=0"], "`--bottleneck` has no effect with `--loop open`"),
     ],
 )
-def test_what_has_no_effect_is_refused(run_here, arguments, message):
-    done = run_here("replay", *arguments, DUMBBELL)
+def test_what_has_no_effect_is_refused(run, arguments, message):
+    done = run("replay", *arguments, DUMBBELL)
     assert done.status == 2
     assert message in done.err
 
 
-def test_a_flow_that_shows_no_bottleneck_is_named_with_what_would_supply_it(
-    run_here, write_capture, conversation
-):
+def test_a_flow_that_shows_no_bottleneck_is_named_with_what_would_supply_it(run, write_capture, conversation):
     write_capture("a.pcap", conversation())
-    done = run_here("replay", *CLOSED, "-a", "newreno", "--least-packets", "2", "a.pcap")
+    done = run("replay", *CLOSED, "-a", "newreno", "--least-packets", "2", "a.pcap")
     assert done.status == 0
     assert "cannot be replayed" in done.out
     assert "hint:" in done.out
 
 
-def test_what_is_given_needs_no_queue_in_the_trace(run_here):
+def test_what_is_given_needs_no_queue_in_the_trace(run):
     given = ["capacity=3M", "base_rtt=40ms", "buffer=30000", "loss=0"]
     options = [part for text in given for part in ("--bottleneck", text)]
-    done = run_here("replay", *CLOSED, "-a", "vegas", *options, "--format", "json", DUMBBELL)
+    done = run("replay", *CLOSED, "-a", "vegas", *options, "--format", "json", DUMBBELL)
     [vegas] = json.loads(done.out)["replays"]
     assert vegas["received_mean_bps"] == pytest.approx(3e6, rel=0.05)
     assert vegas["losses"] == sum(vegas["lost_packets"]) == 0

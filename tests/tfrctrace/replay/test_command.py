@@ -93,10 +93,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("options", "words"), REFUSED.items())
-def test_what_cannot_be_is_refused(
-    run_here: Callable[..., Any], options: tuple[str, ...], words: str
-) -> None:
-    done = run_here("replay", "-q", *options, TCP)
+def test_what_cannot_be_is_refused(run: Callable[..., Any], options: tuple[str, ...], words: str) -> None:
+    done = run("replay", "-q", *options, TCP)
     assert done.status == 2
     assert words in done.err
     assert done.out == ""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from ns2_tfrc_agents import agent_rows
 
 import tfrctrace
 
@@ -39,8 +38,7 @@ def opened(name: str) -> tfrctrace.Trace:
 
 def printed(name: str) -> list[dict[str, Any]]:
     """Return what the sender printed at each report until it was stopped."""
-    with gzip.open(DATA / f"{name}.sender.csv.gz", "rt") as file:
-        rows = [{**row, "time": float(row["time"])} for row in csv.DictReader(file)]
+    rows = [{**row, "time": float(row["time"])} for row in agent_rows(name, "sender")]
     return [row for row in rows if row["time"] <= STOPS_S[name]]
 
 
@@ -180,8 +178,7 @@ one report."""
 
 def errors(name: str, told: dict[str, float]) -> tuple[list[float], list[float]]:
     """Return how far X is from the agent's rate at each report, in slow start and after it."""
-    with gzip.open(DATA / f"agents-{name}.rate.csv.gz", "rt") as file:
-        rates = [float(row["rate_Bps"]) for row in csv.DictReader(file)]
+    rates = [float(row["rate_Bps"]) for row in agent_rows(f"agents-{name}", "rate")]
     trace = tfrctrace.open(DATA / f"agents-{name}.tr.xz", tfrc=told)
     steps = trace.replay("tfrc", profile="ns2").filter(pl.col("event") == "report")
     assert len(rates) - 3 <= steps.height <= len(rates)
