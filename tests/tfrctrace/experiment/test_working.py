@@ -88,7 +88,7 @@ def test_algorithms_are_replayed_on_the_runs_that_are_meant():
     assert (own.stations, own.downloads) == (("1x11",), "1")
     record = record_run(str(zhang / "updown-1.tr.xz"), "run", Measuring(replay=own), [])
     by_port = {flow["src_port"]: flow["replayed"] for flow in record["flows"]}
-    # docs/replay.md, kbit/s: one upload (port 10) and one download (port 40)
+    # docs/validation.md, kbit/s: one upload (port 10) and one download (port 40)
     assert [round(by_port[port][name] / 1e3) for port in (10, 40) for name in ("tfrc", "mtfrc")] == [
         pytest.approx(known, rel=0.02) for known in (2296, 2248, 2986, 2725)
     ]
