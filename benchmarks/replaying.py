@@ -15,7 +15,7 @@ from typing import Final, get_args
 import numpy as np
 import polars as pl
 
-from tfrctrace.replay.recording import Recording
+from tfrctrace.replay.recordings.recording import Recording
 from tfrctrace.replay.tfrc import VARIANTS, Chosen, Profile, run
 
 INTERVAL_NS: Final = 50_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from tfrctrace.metrics.model import Metric
+from tfrctrace.metrics.metric import Metric
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

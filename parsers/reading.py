@@ -11,11 +11,11 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from tfrctrace.errors import STANDARD_INPUT, FilterError, input_problem
+from tfrctrace.base.errors import STANDARD_INPUT, FilterError, input_problem
+from tfrctrace.base.interruptible import in_thread
 from tfrctrace.parsers._native import PacketReader, Progress, analyse, analyse_pair
 from tfrctrace.parsers.sources import size_in_bytes
 from tfrctrace.parsers.tfrc import NOTHING_TOLD, TfrcParameters
-from tfrctrace.patience import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from tfrctrace.parsers._native import Analysis, Clock, Layout, Problem, Source, SourceSummary, Table
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.parsers._native import Analysis, Clock, Layout, Source, SourceSummary, Table
     from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.parsers.filters import CompiledFilter
     from tfrctrace.parsers.pairing import Pair

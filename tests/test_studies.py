@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 import tfrctrace
-from tfrctrace.experiment import perform_study
-from tfrctrace.experiment.cells import fits
-from tfrctrace.experiment.study import TablePlan
+from tfrctrace.study import perform_study
+from tfrctrace.study.definition import TablePlan
+from tfrctrace.study.results.cells import fits
 
 STUDIES = Path(__file__).parents[1] / "sample_traces" / "studies"
 NAMES = sorted(path.parent.name for path in STUDIES.glob("*/study.toml"))

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 import typer
 
 from tfrctrace import __version__
-from tfrctrace.commands.options import flattened
-from tfrctrace.console import (
+from tfrctrace.base.errors import InputError, Message, TfrctraceError
+from tfrctrace.commands.console import (
     DONE,
     INTERNAL_ERROR,
     INTERRUPTED,
@@ -25,7 +25,7 @@ from tfrctrace.console import (
     drop_standard_output,
     say,
 )
-from tfrctrace.errors import InputError, Message, TfrctraceError
+from tfrctrace.commands.options.common import flattened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -32,12 +32,12 @@ from runs import (
 )
 
 import tfrctrace
-from tfrctrace.replay.summary import facts
+from tfrctrace.replay.open_loop_facts import facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tfrctrace.replay.closed.run import ClosedLoops
+    from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = ROOT / "docs" / "models.md"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.replay.catalogue import algorithm_named
-from tfrctrace.replay.closed.fluid import simulate
-from tfrctrace.replay.closed.path import Background, Path
+from tfrctrace.replay.algorithms import algorithm_named
+from tfrctrace.replay.closed_loop.fluid import simulate
+from tfrctrace.replay.closed_loop.path import Background, Path
 from tfrctrace.replay.controller import Start
 from tfrctrace.replay.tcp.vegas import Vegas
 from tfrctrace.replay.tfrc import Chosen, Profile, Tfrc

@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 
 import tfrctrace
-from tfrctrace.metrics.arrivals import arrival_bins
 from tfrctrace.metrics.catalogue import BY_NAME, CATALOGUE
-from tfrctrace.metrics.competing import CompetingSet
 from tfrctrace.metrics.evaluation import evaluate
-from tfrctrace.metrics.model import NOTHING_GIVEN, Given
-from tfrctrace.metrics.ways import ways_of
+from tfrctrace.metrics.flow.arrivals import arrival_bins
+from tfrctrace.metrics.metric import NOTHING_GIVEN, Given
+from tfrctrace.metrics.sets.competing import CompetingSet
+from tfrctrace.metrics.sets.up_down import ways_of
 from tfrctrace.metrics.windows import Windows
 
 NS2 = Path(__file__).parents[1] / "data" / "ns2"

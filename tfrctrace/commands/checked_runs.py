@@ -7,22 +7,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.console import Console
-from tfrctrace.errors import InputError, UsageError
-from tfrctrace.labels import CLASH, CLASHES, UNUSED
-from tfrctrace.measuring import UNUSED_WEIGHT
+from tfrctrace.base.errors import InputError, UsageError
+from tfrctrace.commands.console import Console
+from tfrctrace.trace.labels import CLASH, CLASHES, UNUSED
+from tfrctrace.trace.measuring import UNUSED_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from concurrent.futures import ThreadPoolExecutor
 
-    from tfrctrace.commands.measuring_options import MeasuringOptions
-    from tfrctrace.commands.reading_options import ReadingOptions
-    from tfrctrace.experiment.cache import Cache
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.commands.options.measuring_options import MeasuringOptions
+    from tfrctrace.commands.options.reading_options import ReadingOptions
     from tfrctrace.gate.quantity import Quantity
     from tfrctrace.gate.values import Run
-    from tfrctrace.parsers._native import Problem
     from tfrctrace.parsers.reading import TableName
+    from tfrctrace.study.cache import Cache
 
 _BOUNDS: Final = ("max_flows", "max_decompressed_bytes", "strict")
 """Options that decide how much of an input is read, and how grave it is if not all of it can be."""
@@ -69,7 +69,7 @@ class Asked:
 
     def done(self, names: list[str], *, is_quiet: bool) -> _Done:
         """Return the run of the inputs `names`, measured now if it is not kept."""
-        from tfrctrace.gate.kept import gate_key, record_of, run_of
+        from tfrctrace.gate.cached_runs import gate_key, record_of, run_of
 
         if self.kept is None:
             return self._measured(names, is_quiet=is_quiet)
@@ -145,7 +145,7 @@ def _side_by_side(inputs: list[list[str]], asked: Asked, workers: int) -> list[_
     """Return what became of each run, in their order."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from tfrctrace.patience import as_finished
+    from tfrctrace.base.interruptible import as_finished
 
     # several bars of progress would be drawn over each other
     is_quiet = asked.reading.quiet or workers > 1

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tfrctrace.commands.measuring_options import MeasuringOptions
-from tfrctrace.commands.options import (
+from tfrctrace.commands.console import Console
+from tfrctrace.commands.options.common import (
     Filter,
     Format,
     Jobs,
@@ -18,13 +18,13 @@ from tfrctrace.commands.options import (
     Strict,
     check_place,
 )
-from tfrctrace.console import Console
-from tfrctrace.experiment.progress import watched
-from tfrctrace.reports.comparison import ComparisonFormat
+from tfrctrace.commands.options.measuring_options import MeasuringOptions
+from tfrctrace.commands.run_progress import watched
+from tfrctrace.reports.printers.comparison import ComparisonFormat
 
 if TYPE_CHECKING:
-    from tfrctrace.experiment.differences import Tested
-    from tfrctrace.experiment.study import Measuring
+    from tfrctrace.study.definition import Measuring
+    from tfrctrace.study.results.differences import Tested
 
 LEVEL = 0.95
 
@@ -71,11 +71,11 @@ def compare(
     With two runs or more on each side a difference has an interval, the size of its effect (Hedges' g) and
     Welch's test; of one run there is the difference alone. Runs that are known from before are not measured.
     """
-    from tfrctrace.experiment.cache import chosen_cache
-    from tfrctrace.experiment.sides import differences, parse_groups
-    from tfrctrace.experiment.study import Measuring
-    from tfrctrace.reports.comparison import write_comparison
     from tfrctrace.reports.output import open_text_output
+    from tfrctrace.reports.printers.comparison import write_comparison
+    from tfrctrace.study.cache import chosen_cache
+    from tfrctrace.study.compare_runs import differences, parse_groups
+    from tfrctrace.study.definition import Measuring
 
     measuring.check(metric or [])
     check_place(output, [first, second])

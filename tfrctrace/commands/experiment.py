@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfrctrace.commands.options import Jobs, Quiet, RunCache, Strict
-from tfrctrace.console import CHECK_FAILED, DONE, Console
-from tfrctrace.errors import UsageError, input_problem
-from tfrctrace.experiment.formats import FORMATS, check_formats
-from tfrctrace.experiment.progress import watched
+from tfrctrace.base.errors import UsageError, input_problem
+from tfrctrace.commands.console import CHECK_FAILED, DONE, Console
+from tfrctrace.commands.options.common import Jobs, Quiet, RunCache, Strict
+from tfrctrace.commands.run_progress import watched
+from tfrctrace.study.page.output_formats import FORMATS, check_formats
 
 if TYPE_CHECKING:
-    from tfrctrace.experiment.performing import Results
+    from tfrctrace.study.run_study import Results
 
 
 def experiment(
@@ -54,10 +54,10 @@ def experiment(
     Runs that were measured before are not measured again. The exit status is 1 if a claim of the study is not
     as expected, 3 if a run cannot be read; the rest is done.
     """
-    from tfrctrace.experiment.cache import chosen_cache
-    from tfrctrace.experiment.files import write_results
-    from tfrctrace.experiment.performing import perform
-    from tfrctrace.experiment.studyfile import read_study
+    from tfrctrace.study.cache import chosen_cache
+    from tfrctrace.study.file.study_file import read_study
+    from tfrctrace.study.page.write_results import write_results
+    from tfrctrace.study.run_study import perform
 
     forms = check_formats(form or FORMATS)
     plan = read_study(study)
@@ -92,8 +92,8 @@ def experiment(
 
 def _say(results: Results) -> None:
     """Print what became of the claims."""
-    from tfrctrace.errors import printable
-    from tfrctrace.experiment.page import failing
+    from tfrctrace.base.errors import printable
+    from tfrctrace.study.page.study_page import failing
 
     for verdict in results.verdicts:
         expected = "" if verdict.is_as_expected else " (unexpected)"

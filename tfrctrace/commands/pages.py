@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from tfrctrace.commands.options import check_place
-from tfrctrace.errors import InputError
+from tfrctrace.base.errors import InputError
+from tfrctrace.commands.options.common import check_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tfrctrace.console import Console
-    from tfrctrace.parsers._native import Problem
-    from tfrctrace.reports.index import Entry
-    from tfrctrace.trace import Trace
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.commands.console import Console
+    from tfrctrace.reports.page.captures_index import Entry
+    from tfrctrace.trace.trace import Trace
 
 
 def write_pages(
@@ -26,10 +26,10 @@ def write_pages(
     Raises `InputError` if nothing can be.
     """
     from tfrctrace.parsers.sources import find_inputs
-    from tfrctrace.reports.html import write_page
-    from tfrctrace.reports.index import INDEX_NAME, Entry, entry_of, index_report
-    from tfrctrace.reports.model import build_report
+    from tfrctrace.reports.build_report import build_report
     from tfrctrace.reports.output import make_folder
+    from tfrctrace.reports.page.captures_index import INDEX_NAME, Entry, entry_of, index_report
+    from tfrctrace.reports.page.html import write_page
 
     inputs = find_inputs(traces)
     console.tell(inputs.problems)

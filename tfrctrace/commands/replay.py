@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tfrctrace import __version__
-from tfrctrace.commands.options import (
+from tfrctrace.base.errors import UsageError
+from tfrctrace.commands.console import Console
+from tfrctrace.commands.options.common import (
     Dissect,
     Filter,
     Format,
@@ -20,21 +22,19 @@ from tfrctrace.commands.options import (
     Traces,
     Vantage,
 )
-from tfrctrace.commands.output_options import OutputOptions
-from tfrctrace.commands.reading_options import ReadingOptions
-from tfrctrace.console import Console
-from tfrctrace.errors import UsageError
+from tfrctrace.commands.options.output_options import OutputOptions
+from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.replay.tfrc import Profile
-from tfrctrace.trace import LEAST_PACKETS, MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
+from tfrctrace.trace.trace import LEAST_PACKETS, MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.wlan.cell import Preset, Settings
 from tfrctrace.wlan.phy import Standard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tfrctrace.replay.closed.run import ClosedLoops
-    from tfrctrace.replay.replayed import Replayed
-    from tfrctrace.trace import Trace
+    from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
+    from tfrctrace.replay.open_loop import Replayed
+    from tfrctrace.trace.trace import Trace
     from tfrctrace.wlan.scenario import Scenario
 
 Loop = Literal["open", "closed"]
@@ -173,9 +173,9 @@ def replay(
     can and cannot tell is said in docs/replay.md.
     """
     from tfrctrace.parsers.tfrc import parse_parameter
-    from tfrctrace.replay.closed.given import parse_given
-    from tfrctrace.replay.replayed import wanted
-    from tfrctrace.replay.settings import parse_settings
+    from tfrctrace.replay.closed_loop.overrides import parse_given
+    from tfrctrace.replay.open_loop import wanted
+    from tfrctrace.replay.parameters import parse_settings
 
     names = [name.strip() for name in algorithm.split(",") if name.strip()]
     told = [parse_parameter(text) for text in tfrc or ()]
@@ -281,7 +281,7 @@ def _network(
     settings: Settings,
 ) -> Scenario | None:
     """Return who shares the medium, said in one of three ways; None if nothing is said."""
-    from tfrctrace.replay.network import described, frames_seen, observed
+    from tfrctrace.replay.medium import described, frames_seen, observed
     from tfrctrace.wlan.population import Description
     from tfrctrace.wlan.scenario import read_scenario
 
@@ -310,9 +310,9 @@ def _network(
 
 
 def _write_closed(loops: ClosedLoops, result: OutputOptions) -> None:
-    from tfrctrace.replay.closed.summary import facts
-    from tfrctrace.reports.closed_loop import write_closed_loop_text
-    from tfrctrace.reports.replay import write_replay_json, write_replay_table
+    from tfrctrace.replay.closed_loop.closed_loop_facts import facts
+    from tfrctrace.reports.printers.closed_loop import write_closed_loop_text
+    from tfrctrace.reports.printers.replay import write_replay_json, write_replay_table
 
     result.write(
         table=lambda file: write_closed_loop_text(file, facts(loops)),
@@ -322,8 +322,8 @@ def _write_closed(loops: ClosedLoops, result: OutputOptions) -> None:
 
 
 def _write(replayed: Replayed, result: OutputOptions) -> None:
-    from tfrctrace.replay.summary import facts
-    from tfrctrace.reports.replay import write_replay_json, write_replay_table, write_replay_text
+    from tfrctrace.replay.open_loop_facts import facts
+    from tfrctrace.reports.printers.replay import write_replay_json, write_replay_table, write_replay_text
 
     result.write(
         table=lambda file: write_replay_text(file, facts(replayed)),

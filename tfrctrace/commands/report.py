@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfrctrace import __version__
-from tfrctrace.commands.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options import OptionalTraces, check_place
+from tfrctrace.base.errors import UsageError
+from tfrctrace.base.memory import give_back
+from tfrctrace.commands.console import Console
+from tfrctrace.commands.options.anonymity_options import AnonymityOptions
+from tfrctrace.commands.options.common import OptionalTraces, check_place
+from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.commands.pages import write_pages
-from tfrctrace.commands.reading_options import ReadingOptions
-from tfrctrace.console import Console
-from tfrctrace.errors import UsageError
-from tfrctrace.memory import give_back
 from tfrctrace.reports.output import STANDARD_OUTPUT, make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tfrctrace.reports.results import Results
-    from tfrctrace.trace import Trace
+    from tfrctrace.trace.trace import Trace
 
 Saved = Annotated[
     str | None,
@@ -82,7 +82,7 @@ def report(
     it is Markdown, and its figures are SVG files in link-figures. With --from it is made of results that were
     saved before, and is the same to the byte. With --pages each capture has its own page.
     """
-    from tfrctrace.reports.saved import load, save
+    from tfrctrace.reports.files.saved_results import load, save
 
     traces = traces or []
     if csv and save_to is None:
@@ -160,15 +160,15 @@ def _say_where(path: str, console: Console) -> None:
 
 
 def _write(results: Results, path: str, title: str) -> None:
-    from tfrctrace.reports.forms import write_report
-    from tfrctrace.reports.model import build_report
+    from tfrctrace.reports.build_report import build_report
+    from tfrctrace.reports.formats import write_report
 
     write_report(path, build_report(results, title=title))
 
 
 def default_name(traces: list[str]) -> str:
     """Return the name of the report of `traces`: the capture's own, if there is one and it is a file."""
-    from tfrctrace.errors import STANDARD_INPUT
+    from tfrctrace.base.errors import STANDARD_INPUT
     from tfrctrace.parsers.sources import without_suffixes
 
     if len(traces) != 1 or traces[0] == STANDARD_INPUT or os.path.isdir(traces[0]):

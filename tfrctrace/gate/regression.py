@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tfrctrace.gate.requirement import Comparison
     from tfrctrace.gate.values import Run
     from tfrctrace.gate.verdict import Effect, Outcome
-    from tfrctrace.metrics.statistics import Difference
+    from tfrctrace.metrics.statistics.significance import Difference
 
 TestName = Literal["welch", "rank"]
 
@@ -81,7 +81,7 @@ def _tested(pair: _Pair, test: TestName) -> _Pair:
     """Return `pair` with a p value, if runs were repeated and vary."""
     import polars as pl
 
-    from tfrctrace.metrics.statistics import kruskal_wallis, student_test, welch_test
+    from tfrctrace.metrics.statistics.significance import kruskal_wallis, student_test, welch_test
 
     if pair.reason is not None:
         return pair
@@ -97,7 +97,7 @@ def _tested(pair: _Pair, test: TestName) -> _Pair:
 
 
 def _corrected(pairs: Sequence[_Pair]) -> Iterator[_Pair]:
-    from tfrctrace.metrics.statistics import holm
+    from tfrctrace.metrics.statistics.significance import holm
 
     p_values = iter(holm([pair.p_value for pair in pairs if pair.p_value is not None]))
     for pair in pairs:

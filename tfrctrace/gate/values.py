@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.gate.quantity import Quantity, Term
-    from tfrctrace.measuring import Measured
-    from tfrctrace.trace import Trace
+    from tfrctrace.trace.measuring import Measured
+    from tfrctrace.trace.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class _Source:
         return replace(own, values=(own.values[0] / other.values[0],))
 
     def _chosen(self, quantity: Quantity) -> pl.DataFrame:
-        from tfrctrace.labels import fitting
+        from tfrctrace.trace.labels import fitting
 
         flows = self._measured.looked_at
         return flows.filter(fitting(flows, quantity.conditions)) if quantity.conditions else flows

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from tfrctrace.errors import UsageError
-from tfrctrace.replay.arrays import floats, wholes
+from tfrctrace.base.errors import UsageError
+from tfrctrace.replay.column_arrays import floats, wholes
 from tfrctrace.replay.controller import Allowed
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.parsers._native import ChosenSender, ToldDecision
     from tfrctrace.replay.controller import Report, Start
-    from tfrctrace.replay.recording import Recording
+    from tfrctrace.replay.recordings.recording import Recording
 
 Profile = Literal["rfc5348", "rfc3448", "ns2", "linux"]
 

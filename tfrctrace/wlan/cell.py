@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
 from tfrctrace.wlan.phy import CW_MIN, MAC_BYTES, make_phy
 from tfrctrace.wlan.rates import Dsss, Ht, Ofdm
 

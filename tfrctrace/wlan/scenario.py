@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, get_args
 
-from tfrctrace.bitrates import parse_bitrate_bps
-from tfrctrace.errors import InputError, UsageError, input_problem
-from tfrctrace.tomlfile import flag, listed, number, read_toml, refuse_unknown, table_of, whole
+from tfrctrace.base.bitrates import parse_bitrate_bps
+from tfrctrace.base.errors import InputError, UsageError, input_problem
+from tfrctrace.base.toml import flag, listed, number, read_toml, refuse_unknown, table_of, whole
 from tfrctrace.wlan.cell import Preset, Settings, make_cell
 from tfrctrace.wlan.contention import JamMode
 from tfrctrace.wlan.phy import Band, Standard, Width
@@ -25,7 +25,7 @@ from tfrctrace.wlan.rates import Preamble
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from tfrctrace.tomlfile import Table
+    from tfrctrace.base.toml import Table
     from tfrctrace.wlan.cell import Cell
     from tfrctrace.wlan.rates import Rate
 

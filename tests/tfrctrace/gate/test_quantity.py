@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tfrctrace
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
 from tfrctrace.gate.quantity import COLUMNS, parse_quantity
 from tfrctrace.gate.requirement import parse_comparison, parse_requirement, parse_share
 from tfrctrace.gate.values import take_all

@@ -12,7 +12,7 @@ from tfrctrace.gate.regression import Rules, judge_baseline
 from tfrctrace.gate.requirement import parse_comparison, parse_requirement
 from tfrctrace.gate.values import Run, Taken
 from tfrctrace.gate.verdict import effect_of, judge_limit
-from tfrctrace.metrics.statistics import student_test, welch_test
+from tfrctrace.metrics.statistics.significance import student_test, welch_test
 
 RATE, LOSS, SIZE = "mean(goodput_bps)", "mean(plr)", "mean(mss)"
 

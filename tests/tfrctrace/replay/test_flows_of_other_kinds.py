@@ -13,12 +13,12 @@ import pytest
 from ip_packets import ethernet, udp
 
 import tfrctrace
-from tfrctrace.replay.summary import facts
+from tfrctrace.replay.open_loop_facts import facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tfrctrace.replay.replayed import Replayed
+    from tfrctrace.replay.open_loop import Replayed
 
 ROOT = Path(__file__).resolve().parents[3]
 CAPTURES = ROOT / "tests" / "data" / "captures"

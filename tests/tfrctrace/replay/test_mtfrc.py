@@ -10,10 +10,10 @@ import pytest
 from replay_recordings import recording
 
 import tfrctrace
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
 from tfrctrace.replay.airtime import frames_in_the_air
+from tfrctrace.replay.medium import described, frames_seen, observed
 from tfrctrace.replay.mtfrc import Bounds, bounded, bounds_of
-from tfrctrace.replay.network import described, frames_seen, observed
 from tfrctrace.replay.tfrc import Chosen, run
 from tfrctrace.wlan.cell import Settings
 from tfrctrace.wlan.mtfrc import send_rate_bps

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from replay_recordings import NS, recording
 
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
 from tfrctrace.replay.controller import Controller, Start
-from tfrctrace.replay.loop import drive
+from tfrctrace.replay.drive import drive
 from tfrctrace.replay.tfrc import VARIANTS, Chosen, Tfrc, choose, run
 
 if TYPE_CHECKING:
-    from tfrctrace.replay.recording import Recording
+    from tfrctrace.replay.recordings.recording import Recording
 
 VECTORS = Path(__file__).resolve().parents[2] / "data" / "vectors"
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
 from tfrctrace.wlan.capacity import capacity
 from tfrctrace.wlan.cell import Settings, make_cell
 from tfrctrace.wlan.contention import JAM_MODES, jam_time_us

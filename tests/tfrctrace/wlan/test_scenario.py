@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfrctrace.errors import InputError
+from tfrctrace.base.errors import InputError
 from tfrctrace.wlan.capacity import capacity
 from tfrctrace.wlan.cell import Settings
 from tfrctrace.wlan.scenario import read_scenario
