@@ -35,7 +35,7 @@ class Metric:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class Assumptions:
     """What a user says of the path and the flows, as a trace does not; metrics that need it are told then."""
 
     capacity_bps: float | None = None
@@ -46,4 +46,4 @@ class Given:
     """When the path changed, from 0 s of each trace on."""
 
 
-NOTHING_GIVEN: Final = Given()
+NO_ASSUMPTIONS: Final = Assumptions()

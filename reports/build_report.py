@@ -1,6 +1,6 @@
 """What a report says, whatever its form: the sections, their order, and what is left out.
 
-The parts are in `parts`, the words in `summary` and `reservations`, the series behind the figures in
+The parts are in `parts`, the words in `summary` and `caveats`, the series behind the figures in
 `curves`, the tables in `flowtable`; other sections have a file each. Writing it down is the work of `html`.
 """
 
@@ -13,16 +13,16 @@ from tfrctrace.reports.conversations import largest_conversations
 from tfrctrace.reports.drawn_traces import drawn_traces, left_out
 from tfrctrace.reports.elements import Figure, Report, Section, Term
 from tfrctrace.reports.figures.flight import flight_figure
-from tfrctrace.reports.figures.rtt_distribution import cdf_figure
+from tfrctrace.reports.figures.rtt_distribution import rtt_distribution_figure
 from tfrctrace.reports.figures.throughput_and_rtt import rtt_figure, spread_figure, throughput_figure
-from tfrctrace.reports.sections.burstiness import variation_section
-from tfrctrace.reports.sections.caveats import reservations
+from tfrctrace.reports.sections.burstiness import burstiness_section
+from tfrctrace.reports.sections.caveats import caveats
 from tfrctrace.reports.sections.delivery import delivery_section
 from tfrctrace.reports.sections.fairness import fairness_section
 from tfrctrace.reports.sections.flow_details import flow_details
 from tfrctrace.reports.sections.flow_table import MOST_FLOWS, flow_table, source_table
 from tfrctrace.reports.sections.losses import LOSS_TERMS, losses_section
-from tfrctrace.reports.sections.pair import between_section
+from tfrctrace.reports.sections.pair import pair_section
 from tfrctrace.reports.sections.replay import replay_section
 from tfrctrace.reports.sections.sequence import sequence_section
 from tfrctrace.reports.sections.summary import summary
@@ -59,9 +59,9 @@ def build_report(results: Results, *, title: str, index: str = "") -> Report:
     table = flow_table(conversations, flows=flows["flow"].n_unique(), starts_ns=starts_ns)
     sections = (
         summary(flows, sources, conversations, joined=joined),
-        reservations(flows, conversations, sources, problems, traces),
+        caveats(flows, conversations, sources, problems, traces),
         Section("flows", "Flows", tables=(table,) if table.rows else ()),
-        between_section(traces, clock),
+        pair_section(traces, clock),
         _throughput_section(traces, sources),
         sequence_section(traces, results, flows),
         _rtt_section(traces, results.rtt_quantiles),
@@ -75,7 +75,7 @@ def build_report(results: Results, *, title: str, index: str = "") -> Report:
         tfrc_section(traces, results, flows),
         replay_section(traces, results.table("replay"), flows),
         fairness_section(results.measured, flows, results.bins, traces),
-        variation_section(results.measured, flows),
+        burstiness_section(results.measured, flows),
         # two captures have a section of their own for that
         delivery_section(traces, flows.clear() if clock else flows),
         stations_section(results.table("links"), results.link_bins, traces),
@@ -147,7 +147,7 @@ def _rtt_section(traces: Sequence[DrawnTrace], quantiles: pl.DataFrame | None) -
     """Return the RTT over time and its distribution, or only its spread where not all samples are at hand."""
     figures: list[Figure | None] = []
     for trace in traces:
-        whole = None if quantiles is None else cdf_figure(trace, quantiles)
+        whole = None if quantiles is None else rtt_distribution_figure(trace, quantiles)
         figures += [rtt_figure(trace), whole or spread_figure(trace)]
     return Section("rtt", "Round-trip time", figures=tuple(figure for figure in figures if figure))
 

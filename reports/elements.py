@@ -166,7 +166,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class FlowProperty:
     """One value that is known of something, in each of its directions."""
 
     name: str
@@ -175,12 +175,12 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Details:
+class FlowDetails:
     """What a row of a table shows when it is opened; `key` is that of the row, `ways` heads the values."""
 
     key: str
     ways: tuple[str, ...]
-    known: tuple[Known, ...]
+    known: tuple[FlowProperty, ...]
     figures: tuple[Figure, ...]
 
 
@@ -214,7 +214,7 @@ class Report:
 
     title: str
     sections: tuple[Section, ...]
-    details: tuple[Details, ...] = ()
+    details: tuple[FlowDetails, ...] = ()
     kind: str = "Trace report"
     """What stands above the title."""
     index: str = ""

@@ -8,13 +8,15 @@ if TYPE_CHECKING:
     import polars as pl
 
 LOSS_COURSE: Final = {"flow": "uint32", "class": "string", "time_ns": "int64", "count": "int64"}
-"""Columns of `loss_course`: `flow` is the first flow of a trace and stands for all of them."""
+"""Columns of `cumulative_losses`: `flow` is the first flow of a trace and stands for all of them."""
 
 OTHERS: Final = ""
 """Stands for all classes that are not counted alone."""
 
 
-def loss_course(losses: pl.DataFrame, first_flows: pl.DataFrame, classes: int, most: int) -> pl.DataFrame:
+def cumulative_losses(
+    losses: pl.DataFrame, first_flows: pl.DataFrame, classes: int, most: int
+) -> pl.DataFrame:
     """Return how many packets of each class a trace had up to some times, at most `most` of them for each.
 
     `losses` has the columns of `tfrctrace.parsers.schema.LOSSES`, `first_flows` says for each `flow` of which

@@ -13,7 +13,7 @@ SHARES: Final = (*(place / 200 for place in range(200)), 0.996, 0.997, 0.998, 0.
 """Steps of half a percent, and closer ones in the tail."""
 
 
-def quantiles(frame: pl.DataFrame, value: str) -> pl.DataFrame:
+def sample_quantiles(frame: pl.DataFrame, value: str) -> pl.DataFrame:
     """Return the quantiles of the column `value` of each flow and direction, one row for each of `SHARES`.
 
     Nearest rank: each is a sample, and `share` of all samples are at or below it; the first is the smallest.
@@ -34,7 +34,7 @@ def quantiles(frame: pl.DataFrame, value: str) -> pl.DataFrame:
     )
 
 
-def of_buckets(
+def bucket_quantiles(
     buckets: pl.DataFrame, shares: Sequence[float], by: Sequence[str] = ("flow", "direction")
 ) -> pl.DataFrame:
     """Return the percentiles of `rtt_buckets`: `rtt_ns` for each of `shares` (0 to 1) and each of `by`.
@@ -55,7 +55,7 @@ def of_buckets(
     return pl.concat(found).select(*by, "share", "rtt_ns").drop_nulls("rtt_ns")
 
 
-def outline(frame: pl.DataFrame, by: tuple[str, ...], value: str, most: int) -> pl.DataFrame:
+def envelope(frame: pl.DataFrame, by: tuple[str, ...], value: str, most: int) -> pl.DataFrame:
     """Return at most `most` rows for each combination of the columns `by`, in the order that they have.
 
     Of each stretch of rows those with the smallest and the largest `value` stay, so no spike disappears.

@@ -51,8 +51,8 @@ def windowed_throughput(
         return pl.DataFrame(
             schema={"time_ns": pl.Int64(), "bytes": pl.UInt64(), "throughput_bps": pl.Float64()}
         )
-    first_ns = _or_else(start_ns, counted["time_ns"][0])
-    last_ns = _or_else(end_ns, counted["time_ns"][-1])
+    first_ns = _default(start_ns, counted["time_ns"][0])
+    last_ns = _default(end_ns, counted["time_ns"][-1])
     ends = pl.int_range(first_ns + step_ns, last_ns + 1, step_ns, dtype=pl.Int64, eager=True).alias("time_ns")
     reaches_start = ends - window_ns <= first_ns
     sums = _bytes_until(counted, ends) - _bytes_until(counted, ends - window_ns).set(reaches_start, 0)
@@ -85,8 +85,8 @@ def mean_throughput(
     counted = _observed(events, start_ns, end_ns)
     if counted.height < 2:
         return None
-    first_ns = _or_else(start_ns, counted["time_ns"][0]) + warmup_ns
-    last_ns = _or_else(end_ns, counted["time_ns"][-1])
+    first_ns = _default(start_ns, counted["time_ns"][0]) + warmup_ns
+    last_ns = _default(end_ns, counted["time_ns"][-1])
     if last_ns <= first_ns:
         return None
     if warmup_ns:
@@ -153,5 +153,5 @@ def _rate_bps(byte_count: pl.Expr, elapsed_ns: pl.Expr) -> pl.Expr:
     return byte_count * BITS_PER_BYTE * float(NS_PER_S) / elapsed_ns
 
 
-def _or_else(value: int | None, otherwise: int) -> int:
+def _default(value: int | None, otherwise: int) -> int:
     return otherwise if value is None else value

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from tfrctrace.metrics.metric import Given, Metric
+    from tfrctrace.metrics.metric import Assumptions, Metric
     from tfrctrace.metrics.windows import FlowBins, Windows
 
 MAX_LIFE_WINDOWS: Final = 10_000_000
@@ -33,15 +33,15 @@ _RTTS: Final = ("rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_ma
 _DELAYS: Final = ("delay_mean_ms", "delay_p95_ms", "jitter_ms", "delay_variation_ms")
 
 
-def life_metrics(
-    flows: pl.DataFrame, bins: FlowBins, column: str, window_ns: int, given: Given
+def whole_flow_metrics(
+    flows: pl.DataFrame, bins: FlowBins, column: str, window_ns: int, given: Assumptions
 ) -> Iterator[Metric]:
     """Give what is known of each flow over its whole life, in windows of `window_ns` where rates count.
 
     If a step is given, `flows` has a column `begin_ns`: what 0 s of the trace is.
     """
     for row in flows.iter_rows(named=True):
-        windows = _life_windows(row, bins, window_ns)
+        windows = _flow_windows(row, bins, window_ns)
         yield from _shape(row, windows, bins, column, given.step_ns)
         yield from _delivery(row)
 
@@ -105,7 +105,7 @@ def _timeout_share(row: Mapping[str, Any]) -> float | None:
     return timeout_share(row["rto_ms"], row["duration_s"])
 
 
-def _life_windows(row: Mapping[str, Any], bins: FlowBins, window_ns: int) -> Windows:
+def _flow_windows(row: Mapping[str, Any], bins: FlowBins, window_ns: int) -> Windows:
     """Return the whole windows of a flow from its first bin on."""
     width_ns = bins.width_ns or window_ns
     first_ns = bins.first_ns(row["flow"])

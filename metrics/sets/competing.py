@@ -25,7 +25,7 @@ LEAST_WINDOWS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class FlowLifetime:
     """When a flow was active in a trace; times in ns."""
 
     flow: int
@@ -62,7 +62,7 @@ class Overlap:
 
 
 def competing_sets(
-    lives: Sequence[Life],
+    lives: Sequence[FlowLifetime],
     origins_ns: Mapping[str, int],
     base_ns: int,
     window_ns: int,
@@ -74,7 +74,7 @@ def competing_sets(
     Windows of `window_ns` begin on the grid of `base_ns` from the trace's entry in `origins_ns`, `warmup_ns`
     after the start of each flow or later.
     """
-    by_source: dict[str, list[Life]] = {source: [] for source in origins_ns}
+    by_source: dict[str, list[FlowLifetime]] = {source: [] for source in origins_ns}
     for life in lives:
         by_source[life.source].append(replace(life, start_ns=life.start_ns + warmup_ns))
     sets: list[CompetingSet] = []
@@ -100,7 +100,7 @@ def competing_sets(
     return sets, left_out
 
 
-def _overlaps(lives: Iterable[Life], needed_ns: int) -> Iterator[Overlap]:
+def _overlaps(lives: Iterable[FlowLifetime], needed_ns: int) -> Iterator[Overlap]:
     """Give a moment in each largest set of flows that have `needed_ns` in common.
 
     Whoever is active at a moment and for `needed_ns` after it has that in common with the others. A set is

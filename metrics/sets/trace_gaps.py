@@ -17,7 +17,7 @@ is one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Hole:
+class TraceGap:
     """A stretch without a packet, in ns, and how many flows have packets on both sides of it."""
 
     start_ns: int
@@ -25,7 +25,7 @@ class Hole:
     flows: int
 
 
-def time_holes(bins: pl.DataFrame) -> list[Hole]:
+def trace_gaps(bins: pl.DataFrame) -> list[TraceGap]:
     """Return the holes of one trace, the longest first, to within a bin.
 
     `bins` has the columns of `tfrctrace.parsers.schema.BINS`. What lies between flows is none: nobody
@@ -49,7 +49,7 @@ def time_holes(bins: pl.DataFrame) -> list[Hole]:
         return []
     lives = bins.group_by("flow").agg(pl.col("time_ns").min().alias("first"), ends.max().alias("last"))
     holes = [
-        Hole(start_ns, end_ns, int(((lives["first"] < start_ns) & (lives["last"] > end_ns)).sum()))
+        TraceGap(start_ns, end_ns, int(((lives["first"] < start_ns) & (lives["last"] > end_ns)).sum()))
         for start_ns, end_ns in silent.iter_rows()
     ]
     return sorted(

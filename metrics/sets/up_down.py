@@ -25,7 +25,7 @@ VANTAGES: Final[Mapping[str, Way]] = {"sender": "up", "receiver": "down"}
 """What a host sends is up, as it was captured there, and what it receives is down."""
 
 
-def ways_of(flows: pl.DataFrame) -> dict[int, Way]:
+def up_down_groups(flows: pl.DataFrame) -> dict[int, Way]:
     """Return which of `flows` (columns `flow`, `group`, `source` and, if it is known, `vantage`) go where.
 
     Labels say it, for all flows if for any. Without them a capture does that was taken at a host which sent

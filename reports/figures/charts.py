@@ -1,7 +1,7 @@
 """Charts of repeated runs: lines with intervals, bars, boxes, cumulative shares, and curves over time.
 
-A chart is drawn by `draw` in the colours that it is given: those of a page (`figures.py`) or of a journal
-(`journal.py`). Every series differs from the others in more than colour.
+A chart is drawn by `draw` in the colours that it is given: those of a page (`drawing.py`) or of a journal
+(`publication.py`). Every series differs from the others in more than colour.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class ChartStyle:
     """Colours and sizes (pt) of a drawing; `colours` of series, which begin again after the last.
 
     `rest` is that of a curve that sums up what has no curve of its own.
@@ -98,11 +98,11 @@ class Look:
     line_pt: float
 
 
-def draw(axes: Axes, chart: Chart, look: Look) -> None:
+def draw(axes: Axes, chart: Chart, look: ChartStyle) -> None:
     """Draw a chart on empty axes."""
     chart = _with_plain_texts(chart)
     scale, unit = _scale(chart)
-    _calm(axes, look)
+    _style_axes(axes, look)
     _DRAWN[chart.kind](axes, chart, look, scale)
     label = f"{chart.y_label} ({unit})" if unit else chart.y_label
     is_share = chart.kind == "cdf"
@@ -128,7 +128,7 @@ def draw(axes: Axes, chart: Chart, look: Look) -> None:
         _name_series(axes, look)
 
 
-def _name_series(axes: Axes, look: Look) -> None:
+def _name_series(axes: Axes, look: ChartStyle) -> None:
     """Put the legend above the axes, where it lies on no curve, in as many columns as have room."""
     handles, labels = axes.get_legend_handles_labels()
     room = _characters(axes, look) / _AXIS_SHARE
@@ -162,14 +162,14 @@ def _in_legend(label: str) -> str:
     return f" {shown}" if shown.startswith("_") else shown
 
 
-def _characters(axes: Axes, look: Look) -> float:
+def _characters(axes: Axes, look: ChartStyle) -> float:
     """Return how many characters fit below the x axis, each half as wide as it is high."""
     figure = axes.get_figure(root=True)
     width_in = 0.0 if figure is None else figure.get_figwidth()
     return _AXIS_SHARE * width_in * 72 / (look.text_pt * 0.55)
 
 
-def _calm(axes: Axes, look: Look) -> None:
+def _style_axes(axes: Axes, look: ChartStyle) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):
@@ -179,7 +179,7 @@ def _calm(axes: Axes, look: Look) -> None:
     axes.set_axisbelow(True)
 
 
-def _draw_lines(axes: Axes, chart: Chart, look: Look, scale: float) -> None:
+def _draw_lines(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> None:
     for place, series in enumerate(chart.series):
         values, errors = _scaled(series.values, scale), _errors(series, scale)
         is_reference = series.reference_of is not None
@@ -205,7 +205,7 @@ def _offset(place: int, of: int) -> float:
     return (place - (of - 1) / 2) * _GROUP_SHARE / of
 
 
-def _draw_bars(axes: Axes, chart: Chart, look: Look, scale: float) -> None:
+def _draw_bars(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> None:
     bars = [series for series in chart.series if series.reference_of is None]
     width = _GROUP_SHARE / max(len(bars), 1)
     for place, series in enumerate(bars):
@@ -227,7 +227,7 @@ def _draw_bars(axes: Axes, chart: Chart, look: Look, scale: float) -> None:
     _mark_references(axes, chart, look, scale)
 
 
-def _mark_references(axes: Axes, chart: Chart, look: Look, scale: float) -> None:
+def _mark_references(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> None:
     """Draw what somebody else reports as hollow marks over the bars and boxes that it is about."""
     drawn = sum(series.reference_of is None for series in chart.series)
     for series in chart.series:
@@ -246,7 +246,7 @@ def _mark_references(axes: Axes, chart: Chart, look: Look, scale: float) -> None
             )
 
 
-def _draw_boxes(axes: Axes, chart: Chart, look: Look, scale: float) -> None:
+def _draw_boxes(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> None:
     boxes = [series for series in chart.series if series.reference_of is None]
     width = _GROUP_SHARE / max(len(boxes), 1)
     for place, series in enumerate(boxes):
@@ -294,7 +294,7 @@ def _box(samples: Sequence[float], scale: float) -> dict[str, Any]:
     }
 
 
-def _draw_shares(axes: Axes, chart: Chart, look: Look, scale: float) -> None:
+def _draw_shares(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> None:
     for place, series in enumerate(chart.series):
         ordered = sorted(series.x)
         axes.step(
@@ -308,7 +308,7 @@ def _draw_shares(axes: Axes, chart: Chart, look: Look, scale: float) -> None:
         )
 
 
-def _draw_times(axes: Axes, chart: Chart, look: Look, scale: float) -> None:
+def _draw_times(axes: Axes, chart: Chart, look: ChartStyle, scale: float) -> None:
     for place, series in enumerate(chart.series):
         axes.plot(
             series.x,
@@ -330,7 +330,7 @@ _DRAWN: Final = {
 }
 
 
-def _colour(place: int, look: Look) -> str:
+def _colour(place: int, look: ChartStyle) -> str:
     return look.colours[place % len(look.colours)]
 
 

@@ -9,8 +9,8 @@ from tfrctrace.reports.conversations import direction_label, largest_directions
 from tfrctrace.reports.elements import STYLES, Curve, Figure
 from tfrctrace.reports.figures.throughput_and_rtt import (
     DELAYS,
+    bin_middles_s,
     drawn_bins,
-    middles_s,
     of_direction,
     sample_curve,
 )
@@ -113,7 +113,7 @@ def _delivered(label: str, style: int, bins: pl.DataFrame, origin_ns: int) -> Cu
 
     sent = pl.col("delay_samples") + pl.col("lost_packets")
     shares = bins.select(pl.when(sent > 0).then(pl.col("delay_samples") / sent))
-    return Curve(label, style, middles_s(bins, origin_ns), tuple(shares.to_series().to_list()))
+    return Curve(label, style, bin_middles_s(bins, origin_ns), tuple(shares.to_series().to_list()))
 
 
 def _in_all(row: dict[str, Any]) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
 
     from tfrctrace.reports.elements import Curve, Figure, Span
-    from tfrctrace.reports.figures.charts import Chart, Look
+    from tfrctrace.reports.figures.charts import Chart, ChartStyle
     from tfrctrace.reports.figures.svg import Place
 
 _POINTS_PER_PIXEL: Final = 0.75
@@ -147,16 +147,16 @@ def swatch_svg(style: int) -> str:
     )
 
 
-def draw_figure(axes: Axes, figure: Figure, look: Look) -> None:
+def draw_figure(axes: Axes, figure: Figure, look: ChartStyle) -> None:
     """Draw a figure on empty axes; curves and their marks are as wide as `look` says."""
-    _calm(axes, look)
+    _style_axes(axes, look)
     if figure.curves:
         _draw_curves(axes, figure, look)
     else:
         _draw_spans(axes, figure.spans, look)
 
 
-def _calm(axes: Axes, look: Look) -> None:
+def _style_axes(axes: Axes, look: ChartStyle) -> None:
     """Leave of the frame only what is needed to read a value."""
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
@@ -166,7 +166,7 @@ def _calm(axes: Axes, look: Look) -> None:
     axes.set_axisbelow(True)
 
 
-def _draw_curves(axes: Axes, figure: Figure, look: Look) -> None:
+def _draw_curves(axes: Axes, figure: Figure, look: ChartStyle) -> None:
     scale, unit = value_scale(figure)
     # many bands lie on one another
     band_alpha = max(0.3 / len(figure.curves), 0.07)
@@ -217,7 +217,7 @@ def value_range(figure: Figure) -> tuple[float, float] | None:
     return low - room, high + room
 
 
-def _draw_curve(axes: Axes, curve: Curve, scale: float, band_alpha: float, look: Look) -> None:
+def _draw_curve(axes: Axes, curve: Curve, scale: float, band_alpha: float, look: ChartStyle) -> None:
     colour = colour_of(curve.style, look)
     values = _scaled(curve.values, scale)
     if curve.low:
@@ -261,7 +261,7 @@ def _lone_points(curve: Curve) -> list[int]:
     ]
 
 
-def _draw_spans(axes: Axes, spans: tuple[Span, ...], look: Look) -> None:
+def _draw_spans(axes: Axes, spans: tuple[Span, ...], look: ChartStyle) -> None:
     for place, span in enumerate(spans):
         colour = colour_of(span.style, look)
         axes.plot([span.low, span.top], [place, place], color=colour, linewidth=1.2)
@@ -333,6 +333,6 @@ def _scaled(values: tuple[float | None, ...], scale: float) -> list[float]:
     return [math.nan if value is None else value / scale for value in values]
 
 
-def colour_of(style: int, look: Look) -> str:
+def colour_of(style: int, look: ChartStyle) -> str:
     """Return the colour of a curve or a span of this style."""
     return look.rest if style == OTHER else look.colours[style - 1]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.reports.figures.charts import Look, draw
+from tfrctrace.reports.figures.charts import ChartStyle, draw
 from tfrctrace.reports.output import open_output
 from tfrctrace.reports.safe_text import plain_text
 
@@ -34,7 +34,7 @@ COLUMN_IN: Final = 3.5
 HEIGHT_IN: Final = 2.3
 _PNG_DOTS_PER_IN: Final = 300
 
-_LOOK: Final = Look(
+_LOOK: Final = ChartStyle(
     ink="#000000",
     grid="#d9d9d9",
     paper="#ffffff",
@@ -138,7 +138,7 @@ def figure_file(
     return _file(fill, size, form, {"font.family": paper.family, "font.size": paper.text_pt})
 
 
-def _name_curves(axes: Axes, figure: Figure, look: Look) -> None:
+def _name_curves(axes: Axes, figure: Figure, look: ChartStyle) -> None:
     """Name curves above the axes, and spans at theirs: a page has its legend beside the drawing."""
     from matplotlib.lines import Line2D
 

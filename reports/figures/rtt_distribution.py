@@ -20,7 +20,7 @@ _NS_PER_MS: Final = 1e6
 _LABEL: Final = "RTT in ms"
 
 
-def cdf_figure(trace: DrawnTrace, quantiles: pl.DataFrame) -> Figure | None:
+def rtt_distribution_figure(trace: DrawnTrace, quantiles: pl.DataFrame) -> Figure | None:
     """Return the share of RTT samples at or below each value; None without samples.
 
     `quantiles` has `flow`, `direction`, `share` and `rtt_ns` (`tfrctrace.metrics.flow.quantiles`).

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree
 
 from tfrctrace.reports.elements import STYLES
-from tfrctrace.reports.figures.charts import Look
+from tfrctrace.reports.figures.charts import ChartStyle
 from tfrctrace.reports.safe_text import plain_text
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ ROLES: Final = {
     **{colour: f"c{style}" for style, colour in enumerate(_CURVES, start=1)},
 }
 
-PAGE: Final = Look(ink=_INK, grid=_GRID, paper=_PAPER, colours=_CURVES, rest=_OTHER, text_pt=8.5, line_pt=1.4)
+PAGE: Final = ChartStyle(
+    ink=_INK, grid=_GRID, paper=_PAPER, colours=_CURVES, rest=_OTHER, text_pt=8.5, line_pt=1.4
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

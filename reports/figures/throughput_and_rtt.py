@@ -81,7 +81,7 @@ def throughput_figure(trace: DrawnTrace) -> Figure | None:
         description=f"Line chart, {counted(len(curves), 'curve')}; highest bin {format_rate_bps(peak)}.",
         caption=(
             f"Whole frames on the wire, per flow and direction, in bins of {_width(wide)} "
-            f"({counted(int(bins['packets'].sum()), 'packet')}){_closer(fine)}. The highest bin"
+            f"({counted(int(bins['packets'].sum()), 'packet')}){_band_words(fine)}. The highest bin"
             f"{'' if fine is None else f' of {_width(fine)}'} is {format_rate_bps(peak)}. The first and the "
             f"last bin of a flow are filled only in part."
             f"{_RINGS if any(curve.marked for curve in curves) else ''}"
@@ -96,12 +96,12 @@ def throughput_figure(trace: DrawnTrace) -> Figure | None:
 def _rate_curves(bins: pl.DataFrame, drawn: list[dict[str, Any]], origin_ns: int) -> tuple[Curve, ...]:
     """Return the rates of the directions `drawn` in `bins` of one width, and that of all others together."""
     keys = [(row["flow"], row["direction"]) for row in drawn]
-    series = throughput_series(_of(bins, keys))
+    series = throughput_series(_rows_of(bins, keys))
     curves = [
         _rate_curve(direction_label(row), style, of_direction(series, row), origin_ns)
         for style, row in enumerate(drawn, start=1)
     ]
-    rest = _not_of(bins, keys)
+    rest = _rows_not_of(bins, keys)
     left_out = rest.unique(["flow", "direction"]).height
     if left_out:
         label = "the other direction" if left_out == 1 else f"the other {left_out:,} directions together"
@@ -128,7 +128,7 @@ def _width(bins: pl.DataFrame) -> str:
     return format_duration_s(int(bins["width_ns"][0]) / 1e9)
 
 
-def _closer(fine: pl.DataFrame | None) -> str:
+def _band_words(fine: pl.DataFrame | None) -> str:
     """Return what the band of a rate is: zooming in shows the bins it is made of."""
     if fine is None:
         return ""
@@ -152,7 +152,7 @@ def rtt_figure(trace: DrawnTrace) -> Figure | None:
     first_ns, end_ns = time_span_ns(wide)
     origin_ns = first_ns if trace.start_ns is None else trace.start_ns
     curves = _rtt_curves(wide, drawn, origin_ns)
-    shown = _of(sampled, [(row["flow"], row["direction"]) for row in drawn])
+    shown = _rows_of(sampled, [(row["flow"], row["direction"]) for row in drawn])
     samples = int(shown["rtt_samples"].sum())
     left_out = sampled.unique(["flow", "direction"]).height - len(drawn)
     rest = f" Not drawn: {counted(left_out, 'direction')} with fewer samples." if left_out else ""
@@ -269,11 +269,11 @@ def most_sampled(flows: pl.DataFrame) -> list[dict[str, Any]]:
     return [row for row in rows if row["rtt_samples"] >= _SMALLEST_SHARE * rows[0]["rtt_samples"]]
 
 
-def _of(bins: pl.DataFrame, keys: list[Key]) -> pl.DataFrame:
+def _rows_of(bins: pl.DataFrame, keys: list[Key]) -> pl.DataFrame:
     return bins.join(_key_frame(bins, keys), on=["flow", "direction"], how="semi")
 
 
-def _not_of(bins: pl.DataFrame, keys: list[Key]) -> pl.DataFrame:
+def _rows_not_of(bins: pl.DataFrame, keys: list[Key]) -> pl.DataFrame:
     return bins.join(_key_frame(bins, keys), on=["flow", "direction"], how="anti")
 
 
@@ -314,7 +314,7 @@ def _rate_curve(label: str, style: int, series: pl.DataFrame, origin_ns: int) ->
     return Curve(
         label,
         style,
-        middles_s(series, origin_ns),
+        bin_middles_s(series, origin_ns),
         tuple(series["throughput_bps"].to_list()),
         marked=_with_rings(again) if style != OTHER else (),
     )
@@ -326,7 +326,7 @@ def _with_rings(again: list[int]) -> tuple[int, ...]:
     return marked if len(marked) <= _MOST_RINGS * len(again) else ()
 
 
-def middles_s(series: pl.DataFrame, origin_ns: int) -> tuple[float, ...]:
+def bin_middles_s(series: pl.DataFrame, origin_ns: int) -> tuple[float, ...]:
     """Return the middle of each bin in seconds since `origin_ns`."""
     widths = series["width_ns"].to_list()
     return tuple(

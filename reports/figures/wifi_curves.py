@@ -23,7 +23,7 @@ _BITS_PER_MBIT: Final = 1e6
 _SIGNALS: Final = ("signal_mean_dbm", "signal_min_dbm", "signal_max_dbm")
 
 
-def radio_figures(trace: DrawnTrace, bins: pl.DataFrame) -> Iterator[Figure]:
+def wifi_figures(trace: DrawnTrace, bins: pl.DataFrame) -> Iterator[Figure]:
     """Give the figures of `bins` (see `tfrctrace.metrics.flow.wifi_links`) that have something to show."""
     links = _links(bins)
     if not links:

@@ -10,7 +10,7 @@ from tfrctrace.reports.elements import Cell, Fact, Heading, Report, Row, Section
 from tfrctrace.reports.input_volume import volume
 from tfrctrace.reports.sections.caveats import problem_note
 from tfrctrace.reports.sections.flow_table import span_s
-from tfrctrace.reports.sections.summary import first_with_rtt, sent_again
+from tfrctrace.reports.sections.summary import first_with_rtt, retransmitted_packets
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -46,7 +46,7 @@ _HEADINGS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class CaptureEntry:
     """What the index tells of one capture; `page` is empty if there is none."""
 
     name: str
@@ -58,19 +58,19 @@ class Entry:
     packets: int = 0
     wire_bytes: int = 0
     flows: int = 0
-    again_share: float | None = None
+    retransmitted_share: float | None = None
     rtt_p50_ms: float | None = None
     problems: tuple[Mapping[str, Any], ...] = ()
 
 
-def entry_of(results: Results, *, name: str, page: str) -> Entry:
+def capture_entry(results: Results, *, name: str, page: str) -> CaptureEntry:
     """Return the entry of a capture whose page has these results."""
     starts = [source["start_ns"] for source in results.sources if source["start_ns"] is not None]
     ends = [source["end_ns"] for source in results.sources if source["end_ns"] is not None]
     packets, wire_bytes = volume(results.flows, results.sources)
-    again, data = sent_again(results.flows)
+    again, data = retransmitted_packets(results.flows)
     sampled = first_with_rtt(largest_conversations(results.flows, _LARGEST))
-    return Entry(
+    return CaptureEntry(
         name=name,
         page=page,
         path=results.sources[0]["source"] if results.sources else "",
@@ -79,13 +79,13 @@ def entry_of(results: Results, *, name: str, page: str) -> Entry:
         packets=packets,
         wire_bytes=wire_bytes,
         flows=results.flows["flow"].n_unique(),
-        again_share=again / data if data else None,
+        retransmitted_share=again / data if data else None,
         rtt_p50_ms=None if sampled is None else sampled["rtt_p50_ms"],
         problems=tuple(problem for problem in results.problems if problem["severity"] != "note"),
     )
 
 
-def index_report(entries: Sequence[Entry], *, title: str) -> Report:
+def index_report(entries: Sequence[CaptureEntry], *, title: str) -> Report:
     """Return the index of captures in the order in which they were read."""
     table = TableView(
         "captures-table",
@@ -113,7 +113,7 @@ def index_report(entries: Sequence[Entry], *, title: str) -> Report:
     return Report(title, sections)
 
 
-def _row(number: int, entry: Entry) -> Row:
+def _row(number: int, entry: CaptureEntry) -> Row:
     return Row(
         f"capture-{number}",
         (
@@ -121,14 +121,14 @@ def _row(number: int, entry: Entry) -> Row:
             Cell(format_time_ns(entry.start_ns), sort=entry.start_ns),
             Cell(format_duration_s(entry.duration_s), sort=entry.duration_s),
             *_counts(entry),
-            Cell(format_share(entry.again_share), sort=entry.again_share),
+            Cell(format_share(entry.retransmitted_share), sort=entry.retransmitted_share),
             Cell(format_ms(entry.rtt_p50_ms), sort=entry.rtt_p50_ms),
             Cell(format_count(len(entry.problems)), sort=len(entry.problems)),
         ),
     )
 
 
-def _counts(entry: Entry) -> tuple[Cell, ...]:
+def _counts(entry: CaptureEntry) -> tuple[Cell, ...]:
     """Return the counts of a capture, which are not known if it could not be read."""
     if not entry.page:
         return (Cell(MISSING),) * 3

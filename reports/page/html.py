@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from tfrctrace.reports.elements import (
         Cell,
-        Details,
         Fact,
         Figure,
+        FlowDetails,
         Heading,
         Note,
         Report,
@@ -113,7 +113,7 @@ def _block_key(place: int) -> str:
     return f"details-{place // _FLOWS_IN_BLOCK}"
 
 
-def _details(details: Details) -> dict[str, object]:
+def _details(details: FlowDetails) -> dict[str, object]:
     """Return details as the script `details.js` reads them."""
     return {
         "ways": [plain_text(way) for way in details.ways],

@@ -74,7 +74,7 @@ _STYLES: Final[list[CSSDict]] = [
 ]
 
 
-def told_first(flows: pl.DataFrame, limit: int | None) -> pl.DataFrame:
+def leading_columns(flows: pl.DataFrame, limit: int | None) -> pl.DataFrame:
     """Return the `limit` flows with most bytes (None for all), and of `FLOW_COLUMNS` what is known of any."""
     import polars as pl
 

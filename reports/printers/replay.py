@@ -89,7 +89,7 @@ def _block(flow: Mapping[str, Any], replays: Sequence[Mapping[str, Any]]) -> Ite
     source = _SOURCES[flow["reports_from"]]
     yield (
         f"flow {flow['flow']} {flow['direction']}, {flow['transport']}: {counted(flow['reports'], 'step')} "
-        f"from {source}, s = {flow['segment_bytes']:.0f} bytes{_really(replays)}"
+        f"from {source}, s = {flow['segment_bytes']:.0f} bytes{_measured_rates(replays)}"
     )
     if replays:
         yield from aligned([_COLUMNS, *map(_cells, replays)], left=_LEFT)
@@ -98,7 +98,7 @@ def _block(flow: Mapping[str, Any], replays: Sequence[Mapping[str, Any]]) -> Ite
     yield from (f"  note: {note}" for note in flow["notes"])
 
 
-def _really(replays: Sequence[Mapping[str, Any]]) -> str:
+def _measured_rates(replays: Sequence[Mapping[str, Any]]) -> str:
     """Return what was sent and received while the algorithms decided."""
     if not replays:
         return ""

@@ -18,7 +18,7 @@ _FEWEST_TIMESCALES: Final = 3
 _TIMESCALE: Final = Axis("width of the windows in seconds", logarithmic=True)
 
 
-def variation_section(measured: Mapping[str, Any] | None, flows: pl.DataFrame) -> Section:
+def burstiness_section(measured: Mapping[str, Any] | None, flows: pl.DataFrame) -> Section:
     """Return the variation of the rate by timescale of the flows with most bytes; empty if none is known."""
     key, title = "burstiness", "Burstiness"
     if measured is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.metrics.sets.trace_gaps import time_holes
+from tfrctrace.metrics.sets.trace_gaps import trace_gaps
 from tfrctrace.reports.conversations import is_near_receiver
 from tfrctrace.reports.elements import Name, Note, Section, Severity
 from tfrctrace.reports.input_volume import has_packets
@@ -30,7 +30,7 @@ _CUT: Final = "Sizes and counts come from the headers and are not affected."
 _SEVERITIES: Final[dict[str, Severity]] = {"error": "error", "warning": "warning"}
 
 
-def reservations(
+def caveats(
     flows: pl.DataFrame,
     conversations: Sequence[Conversation],
     sources: Sequence[Mapping[str, Any]],
@@ -41,7 +41,7 @@ def reservations(
     notes = [problem_note(problem) for problem in problems]
     notes.extend(_merged((source["source"], note) for source in sources for note in _source_notes(source)))
     notes.extend(_unseen(flows))
-    notes.extend(_hole_notes(traces, sources))
+    notes.extend(_gap_notes(traces, sources))
     notes.extend(_flow_notes(flows))
     notes.extend(_vantage_notes(conversations))
     notes.sort(key=lambda note: ("error", "warning", "info").index(note.severity))
@@ -151,11 +151,11 @@ def _unseen(flows: pl.DataFrame) -> Iterator[Note]:
     )
 
 
-def _hole_notes(traces: Sequence[DrawnTrace], sources: Sequence[Mapping[str, Any]]) -> Iterator[Note]:
+def _gap_notes(traces: Sequence[DrawnTrace], sources: Sequence[Mapping[str, Any]]) -> Iterator[Note]:
     """Yield the longest hole in the time of each capture; a simulator leaves out nothing."""
     captures = {source["source"] for source in sources if has_packets(source)}
     for trace in traces:
-        holes = time_holes(trace.bins) if captures.issuperset(trace.flows["source"].unique()) else []
+        holes = trace_gaps(trace.bins) if captures.issuperset(trace.flows["source"].unique()) else []
         if not holes:
             continue
         hole, others = holes[0], len(holes) - 1

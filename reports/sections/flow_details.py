@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tfrctrace.metrics.flow.bins import bin_width_for
 from tfrctrace.parsers.schema import FLOWS
 from tfrctrace.reports.conversations import direction_label, ends, flow_anchor
-from tfrctrace.reports.elements import Curve, Details, Figure, Known
+from tfrctrace.reports.elements import Curve, Figure, FlowDetails, FlowProperty
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -50,33 +50,33 @@ _WRITTEN: Final[Mapping[str, Callable[[Any], str]]] = {
 
 def flow_details(
     conversations: Sequence[Conversation], bins: pl.DataFrame, starts_ns: Mapping[str, int]
-) -> tuple[Details, ...]:
+) -> tuple[FlowDetails, ...]:
     """Return the details of `conversations`, each under the key of its row in the table of flows."""
-    wide = _life_bins(conversations, bins)
+    wide = _flow_bins(conversations, bins)
     courses: dict[tuple[int, str], list[dict[str, Any]]] = {}
     for key, rows in groupby(wide.iter_rows(named=True), key=lambda row: (row["flow"], row["direction"])):
         courses[key] = list(rows)
     return tuple(
-        Details(
+        FlowDetails(
             key=flow_anchor(pair.lead["flow"]),
-            ways=tuple(ends(row) for row in _ways(pair)),
-            known=tuple(_known(pair)),
+            ways=tuple(ends(row) for row in _direction_labels(pair)),
+            known=tuple(_properties(pair)),
             figures=tuple(_figures(pair, courses, starts_ns)),
         )
         for pair in conversations
     )
 
 
-def _ways(pair: Conversation) -> tuple[dict[str, Any], ...]:
+def _direction_labels(pair: Conversation) -> tuple[dict[str, Any], ...]:
     return (pair.lead,) if pair.back is None else (pair.lead, pair.back)
 
 
-def _known(pair: Conversation) -> Iterator[Known]:
+def _properties(pair: Conversation) -> Iterator[FlowProperty]:
     """Give what is known of a flow: columns without a value, or with 0 both ways, say nothing about it."""
     for column in FLOWS:
-        values = [row[column.name] for row in _ways(pair)]
+        values = [row[column.name] for row in _direction_labels(pair)]
         if column.name not in _IN_THE_TABLE and any(values):
-            yield Known(column.name, column.meaning, tuple(_value(column, value) for value in values))
+            yield FlowProperty(column.name, column.meaning, tuple(_value(column, value) for value in values))
 
 
 def _value(column: Column, value: object) -> str:
@@ -89,7 +89,7 @@ def _value(column: Column, value: object) -> str:
     return f"{format_count(value)} {column.unit}".strip() if isinstance(value, int) else str(value)
 
 
-def _life_bins(conversations: Sequence[Conversation], bins: pl.DataFrame) -> pl.DataFrame:
+def _flow_bins(conversations: Sequence[Conversation], bins: pl.DataFrame) -> pl.DataFrame:
     """Return the bins of the flows joined to a width that fits the life of each."""
     import polars as pl
 
@@ -128,7 +128,7 @@ def _figures(
     lead = pair.lead
     told = [
         (row, style, bins)
-        for style, row in enumerate(_ways(pair), start=1)
+        for style, row in enumerate(_direction_labels(pair), start=1)
         if (bins := courses.get((row["flow"], row["direction"])))
     ]
     if not told:

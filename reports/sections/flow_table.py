@@ -101,27 +101,27 @@ def _flow_cells(pair: Conversation, starts_ns: Mapping[str, int]) -> tuple[Cell,
         Cell(ends(lead), _transport(lead)),
         Cell(_state(lead)),
         Cell(MISSING if started_s is None else format_duration_s(started_s), sort=started_s),
-        _both_ways(pair, "duration_s", format_duration_s),
-        _both_ways(pair, "packets", format_count),
-        _both_ways(pair, "wire_bytes", format_bytes),
-        _both_ways(pair, "throughput_bps", format_rate_bps),
-        _both_ways(pair, "goodput_bps", format_rate_bps),
-        Cell(_sent_again(lead), _sent_again(pair.back), _number(lead["retransmitted_packets"])),
-        _both_ways(pair, "rtt_p50_ms", format_ms),
-        _both_ways(pair, "rtt_p95_ms", format_ms),
+        _both_directions(pair, "duration_s", format_duration_s),
+        _both_directions(pair, "packets", format_count),
+        _both_directions(pair, "wire_bytes", format_bytes),
+        _both_directions(pair, "throughput_bps", format_rate_bps),
+        _both_directions(pair, "goodput_bps", format_rate_bps),
+        Cell(_retransmitted(lead), _retransmitted(pair.back), _number(lead["retransmitted_packets"])),
+        _both_directions(pair, "rtt_p50_ms", format_ms),
+        _both_directions(pair, "rtt_p95_ms", format_ms),
     )
 
 
 def _delivery_cells(pair: Conversation) -> tuple[Cell, ...]:
     return (
-        _both_ways(pair, "lost_packets", format_count),
-        _both_ways(pair, "pdr", format_share),
-        _both_ways(pair, "delay_mean_ms", format_ms),
-        _both_ways(pair, "delay_p95_ms", format_ms),
+        _both_directions(pair, "lost_packets", format_count),
+        _both_directions(pair, "pdr", format_share),
+        _both_directions(pair, "delay_mean_ms", format_ms),
+        _both_directions(pair, "delay_p95_ms", format_ms),
     )
 
 
-def _both_ways(pair: Conversation, column: str, written: Callable[[Any], str]) -> Cell:
+def _both_directions(pair: Conversation, column: str, written: Callable[[Any], str]) -> Cell:
     """Return a cell with `column` of the leading direction and, below, of the way back."""
     back = "" if pair.back is None else written(pair.back[column])
     return Cell(written(pair.lead[column]), back, _number(pair.lead[column]))
@@ -136,7 +136,7 @@ def _state(row: dict[str, Any]) -> str:
     return str(row["state"]).replace("_", "-") if row["state"] else MISSING
 
 
-def _sent_again(row: dict[str, Any] | None) -> str:
+def _retransmitted(row: dict[str, Any] | None) -> str:
     """Return retransmitted packets and their share of all data packets: `345 (1.20 %)`."""
     if row is None:
         return ""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Count:
+class _CountColumn:
     """A column of the table: the sum of `columns`. A `rare` one is shown if a direction has any."""
 
     heading: Heading
@@ -38,60 +38,60 @@ class _Count:
 
 
 _COUNTS: Final = (
-    _Count(
+    _CountColumn(
         Heading("Fast", meaning="sent again because of acknowledgements: the first of each recovery"),
         ("fast_retransmissions",),
     ),
-    _Count(
+    _CountColumn(
         Heading("SACK", meaning="sent again in the same recovery, as SACK showed what was missing"),
         ("sack_retransmissions",),
     ),
-    _Count(
+    _CountColumn(
         Heading("Timeout", meaning="sent again by the retransmission timer and in the recovery after it"),
         ("rto_retransmissions",),
     ),
-    _Count(
+    _CountColumn(
         Heading("Probe", meaning="last segment sent again to provoke an acknowledgement (tail loss probe)"),
         ("tail_loss_probes",),
         rare=True,
     ),
-    _Count(
+    _CountColumn(
         Heading("Unexplained", meaning="sent again for a reason that the capture does not show"),
         ("unexplained_retransmissions",),
         rare=True,
     ),
-    _Count(
+    _CountColumn(
         Heading("SYN, FIN", meaning="sent again without data"),
         ("syn_retransmissions", "fin_retransmissions"),
         rare=True,
     ),
-    _Count(
+    _CountColumn(
         Heading("Not needed", meaning="of all that was sent again, what the receiver had or was to get"),
         ("spurious_retransmissions",),
     ),
-    _Count(
+    _CountColumn(
         Heading("Overtaken", meaning="packets that others overtook on the way to the capture"),
         ("reordered_packets",),
     ),
-    _Count(
+    _CountColumn(
         Heading("Doubled", meaning="packets that the network doubled and nobody sent again"),
         ("network_duplicates",),
         rare=True,
     ),
-    _Count(
+    _CountColumn(
         Heading("Copies", meaning="packets that the capture shows again at another interface"),
         ("capture_duplicates",),
         rare=True,
     ),
-    _Count(
+    _CountColumn(
         Heading("Lost before", meaning="lost before they came to the capture"),
         ("lost_before_tap",),
     ),
-    _Count(
+    _CountColumn(
         Heading("Lost after", meaning="seen in the capture and sent again because they were lost"),
         ("lost_after_tap",),
     ),
-    _Count(
+    _CountColumn(
         Heading("Loss events", meaning="losses within a round-trip time are one; below, their rate"),
         ("loss_events",),
     ),
@@ -171,7 +171,7 @@ def _caption(shown: int, directions: int) -> str:
     )
 
 
-def _row(row: Mapping[str, Any], counts: Sequence[_Count], with_rows: Set[int]) -> Row:
+def _row(row: Mapping[str, Any], counts: Sequence[_CountColumn], with_rows: Set[int]) -> Row:
     return Row(
         f"losses-{row['flow']}-{row['direction']}",
         (
@@ -181,13 +181,13 @@ def _row(row: Mapping[str, Any], counts: Sequence[_Count], with_rows: Set[int]) 
                 anchor=flow_anchor(row["flow"]) if row["flow"] in with_rows else "",
             ),
             Cell(ends(row), str(row["transport"]).upper()),
-            *(Cell(format_count(count.of(row)), _below(row, count), count.of(row)) for count in counts),
-            _place(row),
+            *(Cell(format_count(count.of(row)), _second_line(row, count), count.of(row)) for count in counts),
+            _vantage(row),
         ),
     )
 
 
-def _below(row: Mapping[str, Any], count: _Count) -> str:
+def _second_line(row: Mapping[str, Any], count: _CountColumn) -> str:
     """Return the second line of a cell: what more is known of a count that is not 0."""
     if not count.of(row):
         return ""
@@ -202,7 +202,7 @@ def _below(row: Mapping[str, Any], count: _Count) -> str:
             return ""
 
 
-def _place(row: Mapping[str, Any]) -> Cell:
+def _vantage(row: Mapping[str, Any]) -> Cell:
     """Return where the data was captured, and how sure that is unless the trace shows both ends anyway."""
     confidence = None if row["vantage"] == "both" else row["vantage_confidence"]
     sure = "" if confidence is None else f"{confidence * 100:.0f} % sure"
@@ -219,7 +219,7 @@ _CAUSES: Final = (
 """Every class of data sent again, as one and as several are called."""
 
 
-def causes(flows: pl.DataFrame) -> Words:
+def retransmission_causes(flows: pl.DataFrame) -> Words:
     """Return why data was sent again, of the directions in which the capture shows it."""
     import polars as pl
 
@@ -236,38 +236,38 @@ def causes(flows: pl.DataFrame) -> Words:
         if counts[column]
     ]
     needless = int(known["spurious_retransmissions"].sum())
-    words = f"{_of_all(total, named)}{_not_needed(needless, total)}."
+    words = f"{_breakdown(total, named)}{_spurious_words(needless, total)}."
     # of these directions only the places of the losses are seen, and they were repaired as well
     if not flows.select((~shown & (pl.col("lost_before_tap") > 0)).any()).item():
         return (words,)
     return (f"Where the capture shows why data was sent again: {words[:1].lower()}{words[1:]}",)
 
 
-def _of_all(total: int, named: Sequence[tuple[int, str]]) -> str:
+def _breakdown(total: int, named: Sequence[tuple[int, str]]) -> str:
     """Return how `total` retransmissions are made up of `named` counts."""
     first, *others = named
     if not others:
-        return f"{_everyone(total)} {first[1]}"
-    parts = [f"{format_count(first[0])} {_were(first[0])} {first[1]}"]
+        return f"{_all_words(total)} {first[1]}"
+    parts = [f"{format_count(first[0])} {_was(first[0])} {first[1]}"]
     parts += [f"{format_count(count)} {words}" for count, words in others]
     return f"Of {format_count(total)} retransmissions {enumerated(parts)}"
 
 
-def _everyone(total: int) -> str:
+def _all_words(total: int) -> str:
     if total <= 2:
         return "The only retransmission was" if total == 1 else "Both retransmissions were"
     return f"All {format_count(total)} retransmissions were"
 
 
-def _not_needed(needless: int, total: int) -> str:
+def _spurious_words(needless: int, total: int) -> str:
     if not needless:
         return ""
     if needless >= total:
         return "; none was needed" if total > 1 else "; it was not needed"
-    return f"; {format_count(needless)} {_were(needless)} not needed"
+    return f"; {format_count(needless)} {_was(needless)} not needed"
 
 
-def on_the_way(flows: pl.DataFrame) -> Words:
+def upstream_losses(flows: pl.DataFrame) -> Words:
     """Return what was lost or overtaken on the way to the capture, where the capture can see that.
 
     A loss at the end of a flight may come again as data that was never seen, so losses are a lower bound.
@@ -277,7 +277,7 @@ def on_the_way(flows: pl.DataFrame) -> Words:
     if lost:
         beside = f", and {format_count(overtaken)} came out of order" if overtaken else ""
         return (
-            f"At least {counted(lost, 'TCP packet')} {_were(lost)} lost on the way to the capture{beside}.",
+            f"At least {counted(lost, 'TCP packet')} {_was(lost)} lost on the way to the capture{beside}.",
         )
     if overtaken:
         came = f"{counted(overtaken, 'packet')} came out of order"
@@ -285,7 +285,7 @@ def on_the_way(flows: pl.DataFrame) -> Words:
     return ()
 
 
-def _were(number: int) -> str:
+def _was(number: int) -> str:
     return "was" if number == 1 else "were"
 
 

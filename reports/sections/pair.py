@@ -44,7 +44,7 @@ _HEADINGS: Final = (
 )
 
 
-def between_section(traces: Sequence[DrawnTrace], clock: Clock | None) -> Section:
+def pair_section(traces: Sequence[DrawnTrace], clock: Clock | None) -> Section:
     """Return the section on a pair of captures, which is one trace; it is empty without a `clock`."""
     key, title = "between", "Between the two captures"
     if clock is None:

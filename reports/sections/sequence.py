@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from tfrctrace.metrics.flow.quantiles import outline
+from tfrctrace.metrics.flow.quantiles import envelope
 from tfrctrace.reports.conversations import direction_label
 from tfrctrace.reports.elements import OTHER, Curve, Figure, Section, Words
 from tfrctrace.reports.units import counted, format_bytes, format_count
@@ -65,7 +65,7 @@ def _figure(trace: DrawnTrace, own: pl.DataFrame) -> Figure | None:
         return None
     flow, direction = own.select("flow", "direction").row(0)
     row = trace.flows.filter(pl.col("flow") == flow, pl.col("direction") == direction).row(0, named=True)
-    few = outline(own, ("kind",), "bytes", _MOST_POINTS)
+    few = envelope(own, ("kind",), "bytes", _MOST_POINTS)
     return Figure(
         key=trace.key("sequence"),
         title=trace.titled("Bytes over time"),

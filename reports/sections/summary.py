@@ -8,7 +8,7 @@ from tfrctrace.reports.conversations import ends, flow_name, is_near_receiver
 from tfrctrace.reports.elements import Fact, Name, Section, Words
 from tfrctrace.reports.input_volume import volume
 from tfrctrace.reports.sections.flow_table import span_s
-from tfrctrace.reports.sections.losses import causes, on_the_way
+from tfrctrace.reports.sections.losses import retransmission_causes, upstream_losses
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -54,8 +54,8 @@ def summary(
         _no_flow(flows, sources),
         _largest_flow(flows, conversations),
         _retransmissions(flows),
-        causes(flows),
-        on_the_way(flows),
+        retransmission_causes(flows),
+        upstream_losses(flows),
         _round_trips(conversations),
         _unsuccessful(flows),
         _closed_windows(flows),
@@ -153,7 +153,7 @@ def _facts(
         Fact("On the wire", format_bytes(wire_bytes), f"{_mean_rate(wire_bytes, lasted_s)} on average"),
         Fact("Flows", format_count(flows["flow"].n_unique()), _by_transport(flows).removeprefix(": ")),
     ]
-    again, data = sent_again(flows)
+    again, data = retransmitted_packets(flows)
     if data:
         seen = ", as seen here" if _hides_repairs(flows) else ""
         detail = f"{counted(again, 'packet')}{seen}"
@@ -231,7 +231,7 @@ def _largest_flow(flows: pl.DataFrame, conversations: Sequence[Conversation]) ->
     )
 
 
-def sent_again(flows: pl.DataFrame) -> tuple[int, int]:
+def retransmitted_packets(flows: pl.DataFrame) -> tuple[int, int]:
     """Return retransmitted and all data packets of the TCP flows in which they could be told apart."""
     known = flows.select("retransmitted_packets", "data_packets").drop_nulls()
     return int(known["retransmitted_packets"].sum()), int(known["data_packets"].sum())
@@ -245,7 +245,7 @@ def _hides_repairs(flows: pl.DataFrame) -> bool:
 def _retransmissions(flows: pl.DataFrame) -> Words:
     import polars as pl
 
-    again, data = sent_again(flows)
+    again, data = retransmitted_packets(flows)
     if not data:
         return ()
     if not again:

@@ -105,7 +105,7 @@ def _reports_of(table: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
     )
 
 
-def _arrived(reports: pl.DataFrame, column: str) -> pl.DataFrame:
+def _changes_on_arrival(reports: pl.DataFrame, column: str) -> pl.DataFrame:
     """Return the reports that changed what the sender knew of `column`, by the time they arrived."""
     import polars as pl
 
@@ -115,7 +115,7 @@ def _arrived(reports: pl.DataFrame, column: str) -> pl.DataFrame:
 
 
 def _rates(trace: DrawnTrace, row: dict[str, Any], reports: pl.DataFrame, events: pl.DataFrame) -> Figure:
-    allowed = _arrived(reports, "x_bps")
+    allowed = _changes_on_arrival(reports, "x_bps")
     curves = []
     if allowed.height:
         times = allowed["received_ns"].to_list()
@@ -161,7 +161,7 @@ def _round_trips(trace: DrawnTrace, told: Sequence[tuple[dict[str, Any], pl.Data
     curves = [
         trace.steps(direction_label(row), style, arrived["received_ns"].to_list(), arrived["r_ms"])
         for style, (row, reports) in enumerate(told, start=1)
-        if (arrived := _arrived(reports, "r_ms")).height
+        if (arrived := _changes_on_arrival(reports, "r_ms")).height
     ]
     return trace.over_time(
         "tfrc-r",

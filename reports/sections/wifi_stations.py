@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.reports.elements import Cell, Fact, Heading, Row, Section, TableView
-from tfrctrace.reports.figures.wifi_curves import radio_figures
+from tfrctrace.reports.figures.wifi_curves import wifi_figures
 from tfrctrace.reports.units import MISSING, counted, format_bytes, format_count, format_share
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def stations_section(links: pl.DataFrame, bins: pl.DataFrame | None, traces: Seq
         "stations",
         "Stations",
         paragraphs=((_reading(links),),),
-        figures=() if bins is None else tuple(radio_figures(traces[0], bins)),
+        figures=() if bins is None else tuple(wifi_figures(traces[0], bins)),
         facts=(
             Fact("Frames", format_count(frames), f"on {counted(len(links), 'link')}"),
             Fact(

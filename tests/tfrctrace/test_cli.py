@@ -330,7 +330,7 @@ def test_an_interrupt_that_a_thread_was_given_ends_the_other_runs(tmp_path, monk
         was_ended.append(is_over.wait(60))
 
     is_over, was_ended = threading.Event(), []
-    monkeypatch.setattr("tfrctrace.gate.values.take_all", measured)
+    monkeypatch.setattr("tfrctrace.gate.values.measure_quantities", measured)
     shutil.copy(TWO_FLOWS, tmp_path / "first.pcapng.gz")
     command = ["check", str(tmp_path / "first.pcapng.gz"), str(TWO_FLOWS), "-r", "count(flow) > 0", "-j", "2"]
     assert cli.run(command) == INTERRUPTED

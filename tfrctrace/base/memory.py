@@ -6,7 +6,7 @@ import ctypes
 import sys
 
 
-def give_back() -> None:
+def trim_heap() -> None:
     """Return freed memory to the system, where the C library is glibc and can; else do nothing.
 
     Of a hundred thousand flows the core frees a hundred megabytes in small pieces, which glibc keeps, while

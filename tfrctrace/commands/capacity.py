@@ -8,7 +8,7 @@ import typer
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import DONE
-from tfrctrace.wlan.cell import Preset, Settings
+from tfrctrace.wlan.cell import CellSettings, Preset
 from tfrctrace.wlan.contention import JamMode
 from tfrctrace.wlan.phy import Band, Standard, Width
 from tfrctrace.wlan.rates import Preamble
@@ -159,7 +159,7 @@ def capacity(
     from tfrctrace.wlan.population import Description
     from tfrctrace.wlan.scenario import read_scenario
 
-    settings = Settings(
+    settings = CellSettings(
         preset=preset,
         phy=phy,
         preamble=preamble,

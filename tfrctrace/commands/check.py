@@ -10,9 +10,9 @@ import typer
 
 from tfrctrace import __version__
 from tfrctrace.base.errors import UsageError
-from tfrctrace.commands.checked_runs import Asked, Listening, measured_runs, measured_with
+from tfrctrace.commands.checked_runs import CheckRequest, RecordingConsole, measure_runs, measuring_facts
 from tfrctrace.commands.console import CHECK_FAILED, drop_standard_output
-from tfrctrace.commands.options.common import Jobs, Traces, check_places
+from tfrctrace.commands.options.common import Jobs, Traces, check_output_places
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.gate.regression import TestName
@@ -146,12 +146,12 @@ def check(
         significance=significance,
         test=test or "welch",
         unknown=unknown,
-        measured_with=measured_with(measuring, reading),
+        measured_with=measuring_facts(measuring, reading),
     )
-    check_places((output, junit, summary, write_baseline), traces)
-    console = Listening(quiet=reading.quiet, strict=reading.strict)
-    asked = Asked(measuring, reading, tuple(plan.quantities), None if cache is None else Cache(cache))
-    runs = measured_runs(traces, asked, console, jobs=jobs)
+    check_output_places((output, junit, summary, write_baseline), traces)
+    console = RecordingConsole(quiet=reading.quiet, strict=reading.strict)
+    asked = CheckRequest(measuring, reading, tuple(plan.quantities), None if cache is None else Cache(cache))
+    runs = measure_runs(traces, asked, console, jobs=jobs)
     verdicts = [asdict(one) for one in plan.judge(runs)]
     head = _head(runs, baseline)
     if write_baseline is not None:

@@ -16,15 +16,15 @@ from tfrctrace.commands.options.common import (
     Quiet,
     RunCache,
     Strict,
-    check_place,
+    check_output_place,
 )
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
-from tfrctrace.commands.run_progress import watched
+from tfrctrace.commands.run_progress import run_progress
 from tfrctrace.reports.printers.comparison import ComparisonFormat
 
 if TYPE_CHECKING:
-    from tfrctrace.study.definition import Measuring
-    from tfrctrace.study.results.differences import Tested
+    from tfrctrace.study.definition import MeasuringPlan
+    from tfrctrace.study.results.differences import TestResult
 
 LEVEL = 0.95
 
@@ -75,18 +75,18 @@ def compare(
     from tfrctrace.reports.printers.comparison import write_comparison
     from tfrctrace.study.cache import chosen_cache
     from tfrctrace.study.compare_runs import differences, parse_groups
-    from tfrctrace.study.definition import Measuring
+    from tfrctrace.study.definition import MeasuringPlan
 
     measuring.check(metric or [])
-    check_place(output, [first, second])
+    check_output_place(output, [first, second])
     console = Console(quiet=quiet, strict=strict)
-    plan = Measuring(
+    plan = MeasuringPlan(
         **measuring.arguments(),
         filter=filter,
         input_format=input_format,
         layer=layer,
     )
-    with watched(console) as progress:
+    with run_progress(console) as progress:
         found, problems = differences(
             first,
             second,
@@ -105,7 +105,7 @@ def compare(
     return console.exit_status
 
 
-def _head(first: str, second: str, plan: Measuring) -> dict[str, Any]:
+def _head(first: str, second: str, plan: MeasuringPlan) -> dict[str, Any]:
     from tfrctrace import __version__
 
     return {
@@ -119,7 +119,7 @@ def _head(first: str, second: str, plan: Measuring) -> dict[str, Any]:
     }
 
 
-def _row(one: Tested) -> dict[str, Any]:
+def _row(one: TestResult) -> dict[str, Any]:
     """Return what is told of one metric; the first level of a test is B."""
     by_level = dict(zip(one.levels, zip(one.runs, one.means, strict=True), strict=True))
     runs_a, mean_a = by_level.get("A", (0, None))

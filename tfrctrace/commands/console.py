@@ -33,7 +33,7 @@ _COLOURS: Final = {"error": "1;31", "warning": "1;33", "note": "1;36", "hint": "
 Item_co = TypeVar("Item_co", covariant=True)
 
 
-class Readable(Protocol):
+class Watched(Protocol):
     """Something that is being read: a pass, or the table of packets."""
 
     @property
@@ -52,7 +52,7 @@ class Readable(Protocol):
         ...
 
 
-class Running(Readable, Protocol):
+class WatchedThread(Watched, Protocol):
     """Something that is being read by threads of its own."""
 
     def wait(self, seconds: float) -> bool:
@@ -64,7 +64,7 @@ class Running(Readable, Protocol):
         ...
 
 
-class ReadableItems(Readable, Protocol[Item_co]):
+class WatchedItems(Watched, Protocol[Item_co]):
     """Something that is being read while its items are taken."""
 
     def __iter__(self) -> Iterator[Item_co]:
@@ -90,14 +90,14 @@ class Console:
             if message.severity == "error":
                 self.exit_status = NOT_READ
             if message.severity == "error" or not self.quiet:
-                say(message)
+                print_message(message)
 
     def note(self, text: str) -> None:
         """Say where something is, unless the user wants it quiet."""
         if not self.quiet:
             _write(text)
 
-    def watch(self, running: Running) -> None:
+    def watch(self, running: WatchedThread) -> None:
         """Wait for the end of `running`, showing progress if somebody looks; an interrupt stops it."""
         try:
             if not self.shows_progress or running.wait(_SHOW_AFTER_S):
@@ -111,7 +111,7 @@ class Console:
             running.cancel()
             raise
 
-    def watch_items(self, items: ReadableItems[Item_co]) -> Iterator[Item_co]:
+    def watch_items(self, items: WatchedItems[Item_co]) -> Iterator[Item_co]:
         """Give the items of what is read while they are taken, showing progress if somebody looks."""
         if not self.shows_progress:
             yield from items
@@ -127,7 +127,7 @@ class Console:
         return not self.quiet and sys.stderr.isatty()
 
 
-def say(message: Message) -> None:
+def print_message(message: Message) -> None:
     """Write a message to stderr, in colour if that is a terminal and NO_COLOR is not set."""
     for line in message.lines():
         _write(line)
@@ -150,7 +150,7 @@ def _wants_colour() -> bool:
 
 
 @contextmanager
-def progress_bar(running: Readable) -> Iterator[Callable[[], None]]:
+def progress_bar(running: Watched) -> Iterator[Callable[[], None]]:
     """Show bytes read, packets a second and the time that is left; gives the function that redraws."""
     from rich.console import Console as RichConsole
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn

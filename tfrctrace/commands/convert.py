@@ -11,7 +11,7 @@ import typer
 from tfrctrace.base.errors import InputError, UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import MaxSamples, Traces, check_place
+from tfrctrace.commands.options.common import MaxSamples, Traces, check_output_place
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.files.table_files import FORMAT_OF_SUFFIX, TableFormat
 from tfrctrace.reports.output import STANDARD_OUTPUT
@@ -95,7 +95,7 @@ def convert(
 
     chosen = _form(form, output)
     _refuse_contradictions(what, chosen, output, reading, bin_width=bin_width, max_samples=max_samples)
-    check_place(output, traces)
+    check_output_place(output, traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(
         traces,
@@ -166,7 +166,7 @@ def _write_packets(trace: Trace, console: Console, output: str, form: TableForma
     packets = trace.packet_batches()
     with open_output(output) as file:
         write_table(file, form, console.watch_items(packets), arrow_schema("packets"))
-        if packets.is_empty_handed:
+        if packets.read_nothing:
             raise InputError(packets.problems)
     console.tell(packets.problems)
 

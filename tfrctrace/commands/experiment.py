@@ -10,11 +10,11 @@ import typer
 from tfrctrace.base.errors import UsageError, input_problem
 from tfrctrace.commands.console import CHECK_FAILED, DONE, Console
 from tfrctrace.commands.options.common import Jobs, Quiet, RunCache, Strict
-from tfrctrace.commands.run_progress import watched
+from tfrctrace.commands.run_progress import run_progress
 from tfrctrace.study.page.output_formats import FORMATS, check_formats
 
 if TYPE_CHECKING:
-    from tfrctrace.study.run_study import Results
+    from tfrctrace.study.run_study import StudyResults
 
 
 def experiment(
@@ -65,7 +65,7 @@ def experiment(
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise UsageError(f"`{folder}` is a file, not a folder", hint="choose another name with `-o`")
     console = Console(quiet=quiet, strict=strict)
-    with watched(console) as progress:
+    with run_progress(console) as progress:
         results = perform(
             plan, jobs=jobs or os.cpu_count() or 1, cache=chosen_cache(cache), force=force, progress=progress
         )
@@ -90,7 +90,7 @@ def experiment(
     return DONE if all(verdict.is_as_expected for verdict in results.verdicts) else CHECK_FAILED
 
 
-def _say(results: Results) -> None:
+def _say(results: StudyResults) -> None:
     """Print what became of the claims."""
     from tfrctrace.base.errors import printable
     from tfrctrace.study.page.study_page import failing

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from typing import BinaryIO, TextIO
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.parsers.reading import Reading
+    from tfrctrace.parsers.reading import PassResult
 
 Flow = list[dict[str, Any]]
 """The rows of the directions of one flow."""
 
 DEFAULT_LIMIT: Final = 25
 
-_last: Final[list[Reading]] = []
+_last: Final[list[PassResult]] = []
 """What was read last. The process ends with it: to free the state of many flows piece by piece before that
 takes a twentieth of the whole time."""
 
@@ -97,7 +97,7 @@ def _load_table() -> None:
         import rich.table  # noqa: F401
 
 
-def _write_text(file: TextIO, reading: Reading, sort: SortKey, limit: int) -> None:
+def _write_text(file: TextIO, reading: PassResult, sort: SortKey, limit: int) -> None:
     from shutil import get_terminal_size
 
     from tfrctrace.reports.printers.flows import write_flows
@@ -112,7 +112,7 @@ def _write_text(file: TextIO, reading: Reading, sort: SortKey, limit: int) -> No
     )
 
 
-def _write_json(file: TextIO, reading: Reading, problems: list[Problem]) -> None:
+def _write_json(file: TextIO, reading: PassResult, problems: list[Problem]) -> None:
     from tfrctrace import __version__
     from tfrctrace.parsers.schema import SCHEMA_VERSION
     from tfrctrace.reports.files.table_files import write_flows_json
@@ -127,7 +127,7 @@ def _write_json(file: TextIO, reading: Reading, problems: list[Problem]) -> None
     )
 
 
-def _write_rows(file: BinaryIO, reading: Reading, form: Literal["csv", "parquet"]) -> None:
+def _write_rows(file: BinaryIO, reading: PassResult, form: Literal["csv", "parquet"]) -> None:
     from tfrctrace.parsers.reading import arrow_schema
     from tfrctrace.parsers.schema import FLOWS
     from tfrctrace.reports.files.table_files import write_csv, write_table

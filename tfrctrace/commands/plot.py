@@ -8,7 +8,7 @@ import typer
 
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import Traces, check_place
+from tfrctrace.commands.options.common import Traces, check_output_place
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.figures.kinds import PlotKind
 from tfrctrace.reports.figures.publication import PaperStyle, Width, image_form
@@ -52,7 +52,7 @@ def plot(
     same bytes. Where there are several figures of a kind, the first is drawn, and the others are named.
     """
     image_form(output)
-    check_place(output, traces)
+    check_output_place(output, traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
     drawn, *others = trace.plot(kind, output, flow=flow, window=window, style=style, width=width).figures

@@ -10,10 +10,10 @@ import typer
 
 from tfrctrace import __version__
 from tfrctrace.base.errors import UsageError
-from tfrctrace.base.memory import give_back
+from tfrctrace.base.memory import trim_heap
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import OptionalTraces, check_place
+from tfrctrace.commands.options.common import OptionalTraces, check_output_place
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.commands.pages import write_pages
 from tfrctrace.reports.output import STANDARD_OUTPUT, make_folder
@@ -95,10 +95,14 @@ def report(
             "leave it out, or `--pages`",
         )
     path = output or default_name([] if anonymity.is_wanted else traces)
-    check_place(path, traces)
+    check_output_place(path, traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     if saved is not None:
-        others = {"--results": save_to, **_given(reading), "--anonymize": anonymity.is_wanted}
+        others = {
+            "--results": save_to,
+            **_changed_reading_options(reading),
+            "--anonymize": anonymity.is_wanted,
+        }
         _refuse_beside(
             {"TRACE": traces, **others},
             "saved results",
@@ -106,7 +110,7 @@ def report(
         )
         results, saved_title = load(saved)
         _write(results, path, title or saved_title)
-        _say_where(path, console)
+        _print_location(path, console)
         return console.exit_status
     if not traces:
         raise UsageError("no trace is named", hint="name one, or results of a report with `--from`")
@@ -123,21 +127,21 @@ def report(
         )
         console.note(f"pages written to `{pages}`")
         return console.exit_status
-    results, name = _gathered(reading.open(traces, console, anonymizer=anonymizer))
-    give_back()
+    results, name = _results_and_name(reading.open(traces, console, anonymizer=anonymizer))
+    trim_heap()
     _write(results, path, title or name)
     if save_to is not None:
         save(results, save_to, title=title or name, version=__version__, csv=csv)
-    _say_where(path, console)
+    _print_location(path, console)
     return console.exit_status
 
 
-def _gathered(trace: Trace) -> tuple[Results, str]:
+def _results_and_name(trace: Trace) -> tuple[Results, str]:
     """Return what is told of a trace, and its name; the trace itself may be large, and is not needed."""
     return trace.results(), trace.name
 
 
-def _given(reading: ReadingOptions) -> dict[str, bool]:
+def _changed_reading_options(reading: ReadingOptions) -> dict[str, bool]:
     """Return which options say how to read, and are not what they are by themselves."""
     usual = ReadingOptions(strict=reading.strict, quiet=reading.quiet)
     return {
@@ -154,7 +158,7 @@ def _refuse_beside(others: Mapping[str, object], what: str, hint: str) -> None:
         raise UsageError(f"`{given[0]}` is of no use to {what}", hint=hint)
 
 
-def _say_where(path: str, console: Console) -> None:
+def _print_location(path: str, console: Console) -> None:
     if path != STANDARD_OUTPUT:
         console.note(f"report written to `{path}`")
 

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def watched(console: Console) -> Iterator[Watcher]:
+def run_progress(console: Console) -> Iterator[Watcher]:
     """Show how many runs are done and the time that is left, if somebody looks."""
-    from tfrctrace.study.pool import Silent
+    from tfrctrace.study.pool import NoProgress
 
     if not console.shows_progress:
-        yield Silent()
+        yield NoProgress()
         return
     from rich.console import Console as RichConsole
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -33,10 +33,10 @@ def watched(console: Console) -> Iterator[Watcher]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=RichConsole(stderr=True), transient=True) as bar:
-        yield _Shown(bar, bar.add_task("runs", total=None, cached=""))
+        yield _ProgressBar(bar, bar.add_task("runs", total=None, cached=""))
 
 
-class _Shown:
+class _ProgressBar:
     def __init__(self, bar: Progress, task: TaskID) -> None:
         self._bar, self._task = bar, task
 

@@ -6,7 +6,7 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from tfrctrace.gate.values import Run, Taken
+from tfrctrace.gate.values import QuantityValues, Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,16 +38,16 @@ def gate_key(
         return None  # reading it will say why
 
 
-def record_of(run: Run, problems: Sequence[Problem]) -> dict[str, Any]:
+def run_to_record(run: Run, problems: Sequence[Problem]) -> dict[str, Any]:
     """Return what is kept of a run, and of what was wrong with it."""
     taken = {text: asdict(one) for text, one in run.taken.items()}
     return {"name": run.name, "taken": taken, "problems": list(problems)}
 
 
-def run_of(record: Mapping[str, Any]) -> tuple[Run, list[Problem]]:
+def run_from_record(record: Mapping[str, Any]) -> tuple[Run, list[Problem]]:
     """Return the run that was kept as `record`, and what was wrong with it."""
     taken = {
-        text: Taken(tuple(one["values"]), one["known"], one["of"], one["reason"])
+        text: QuantityValues(tuple(one["values"]), one["known"], one["of"], one["reason"])
         for text, one in record["taken"].items()
     }
     return Run(record["name"], taken), list(record["problems"])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class GatePlan:
     """What is asked of runs; `is_usual` if nobody said which quantities a new baseline should have."""
 
     limits: list[Limit]
@@ -66,7 +66,7 @@ def make_plan(
     test: TestName,
     unknown: Effect,
     measured_with: Mapping[str, Any],
-) -> Plan:
+) -> GatePlan:
     """Return the plan that the options and the file `limits` describe.
 
     Raises `UsageError` for what is none, and where something is said that would not be looked at.
@@ -94,7 +94,7 @@ def make_plan(
     if not asked and known is None and not is_written:
         raise UsageError("there is nothing to check", hint="give `--require`, `--limits` or `--baseline`")
     usual = known.values if known is not None else baselines.USUAL if is_written else ()
-    return Plan(
+    return GatePlan(
         limits=asked,
         comparisons=comparisons or [parse_comparison(text) for text in usual],
         baseline=known,

@@ -9,7 +9,7 @@ from tfrctrace.replay.recordings import tcp_reports
 from tfrctrace.replay.recordings.data_packets import data_packets
 from tfrctrace.replay.recordings.rebuilt_receiver import simulated_reports
 from tfrctrace.replay.recordings.receiver_reports import counted_reports, is_usable, received_reports
-from tfrctrace.replay.recordings.recording import Made, Recording, Source
+from tfrctrace.replay.recordings.recording import Recording, ReportSeries, Source
 from tfrctrace.replay.recordings.sender_losses import with_losses
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.parsers.reading import TableName
-    from tfrctrace.replay.tfrc import Chosen
+    from tfrctrace.replay.tfrc import TfrcVariant
     from tfrctrace.trace.trace import Trace
 
 NS_PER_MS: Final = 1_000_000
@@ -36,7 +36,7 @@ UNEVEN_SHARE: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lacking:
+class NotReplayable:
     """A direction of a flow that cannot be replayed."""
 
     flow: int
@@ -49,7 +49,7 @@ class Lacking:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class RecordingOptions:
     """What a user says of the flows, beside what the trace shows."""
 
     rtt_ms: float | None = None
@@ -66,7 +66,7 @@ class Choice:
     """Only these; None is all."""
 
 
-class Gathered:
+class FlowRecordings:
     """The flows of a trace, read once and recorded as often as somebody asks with other settings."""
 
     def __init__(self, trace: Trace) -> None:
@@ -92,8 +92,8 @@ class Gathered:
         )
 
     def recordings(
-        self, choice: Choice, receivers: Sequence[Chosen]
-    ) -> Iterator[Mapping[Chosen, Recording] | Lacking]:
+        self, choice: RecordingOptions, receivers: Sequence[TfrcVariant]
+    ) -> Iterator[Mapping[TfrcVariant, Recording] | NotReplayable]:
         """Give each direction that carries data, recorded once for each of `receivers`, or what it lacks.
 
         These are senders whose receivers make the reports that the trace does not show; where it shows them
@@ -104,9 +104,9 @@ class Gathered:
             packets = self._packets.get(key)
             if packets is None or (choice.flows is not None and row["flow"] not in choice.flows):
                 continue
-            flow = _Flow(row, packets)
+            flow = _DataFlow(row, packets)
             first = self._recorded(flow, choice, receivers[0])
-            if isinstance(first, Lacking):
+            if isinstance(first, NotReplayable):
                 yield first
             elif first.source == "reports":
                 noted = replace(first, notes=(*first.notes, *self._notes_on(receivers)))
@@ -117,7 +117,9 @@ class Gathered:
                 made = {one: found for one, found in others if isinstance(found, Recording)}
                 yield {receivers[0]: first, **made}
 
-    def _recorded(self, flow: _Flow, choice: Choice, chosen: Chosen) -> Recording | Lacking:
+    def _recorded(
+        self, flow: _DataFlow, choice: RecordingOptions, chosen: TfrcVariant
+    ) -> Recording | NotReplayable:
         least = max(choice.least_packets, 2)
         if flow.packets.height < least:
             return flow.lacks(
@@ -151,7 +153,7 @@ class Gathered:
             simulated = replace(simulated, reports=known)
         return flow.made("simulated_reports", simulated, choice)
 
-    def _notes_on(self, receivers: Sequence[Chosen]) -> tuple[str, ...]:
+    def _notes_on(self, receivers: Sequence[TfrcVariant]) -> tuple[str, ...]:
         """Return which parameters change nothing, as they are not those of the receiver that reported."""
         told = (pair for one in receivers for pair in one.receiver_parameters.items())
         idle = dict.fromkeys(name for name, value in told if self._agents.get(name) != value)
@@ -162,7 +164,7 @@ class Gathered:
             f"p is what its receiver reported, which {names} cannot change; `--simulate` makes reports anew",
         )
 
-    def _rtt_ms(self, flow: _Flow, choice: Choice) -> tuple[float, str] | None:
+    def _rtt_ms(self, flow: _DataFlow, choice: RecordingOptions) -> tuple[float, str] | None:
         """Return the round-trip time of a flow that does not tell its own, and where it is from."""
         if choice.rtt_ms is not None:
             return choice.rtt_ms, "as given"
@@ -174,7 +176,7 @@ class Gathered:
         return self._tcp.borrowed_rtt_ms(self._flows, flow.facts)
 
 
-class _Flow:
+class _DataFlow:
     """One direction of a flow with its packets."""
 
     def __init__(self, facts: Mapping[str, object], packets: pl.DataFrame) -> None:
@@ -184,12 +186,14 @@ class _Flow:
         self.transport = str(facts["transport"])
         self.is_two_ended = bool(packets["is_two_ended"][0])
 
-    def lacks(self, what: str, hint: str) -> Lacking:
+    def lacks(self, what: str, hint: str) -> NotReplayable:
         flow, direction = self.key
         assert isinstance(flow, int)
-        return Lacking(flow=flow, direction=str(direction), transport=self.transport, what=what, hint=hint)
+        return NotReplayable(
+            flow=flow, direction=str(direction), transport=self.transport, what=what, hint=hint
+        )
 
-    def segment_bytes(self, choice: Choice) -> float:
+    def segment_bytes(self, choice: RecordingOptions) -> float:
         """Return s: what the user says, the MSS of TCP, else the mean payload (one size is its own mean)."""
         mss = self.facts["mss"]
         if choice.segment_bytes is not None:
@@ -199,13 +203,13 @@ class _Flow:
         sizes = self.packets["payload_bytes"]
         return float(sizes.sum()) / sizes.len()
 
-    def made(self, source: Source, made: Made, choice: Choice) -> Recording | Lacking:
+    def made(self, source: Source, made: ReportSeries, choice: RecordingOptions) -> Recording | NotReplayable:
         if made.reports is None:
             return self.lacks(*(made.lacks or ("it gives no reports", "")))
         return self.recording(source, made.reports, choice, made.notes)
 
     def recording(
-        self, source: Source, reports: pl.DataFrame, choice: Choice, notes: tuple[str, ...]
+        self, source: Source, reports: pl.DataFrame, choice: RecordingOptions, notes: tuple[str, ...]
     ) -> Recording:
         import polars as pl
 
@@ -230,7 +234,7 @@ class _Flow:
             notes=(*notes, *self._notes_on_size(choice), *_notes_on_end(reports.height - usable.height)),
         )
 
-    def _notes_on_size(self, choice: Choice) -> tuple[str, ...]:
+    def _notes_on_size(self, choice: RecordingOptions) -> tuple[str, ...]:
         s = self.segment_bytes(choice)
         far = (self.packets["payload_bytes"].cast(float) / s - 1).abs() > UNEVEN_SHARE
         share = far.sum() / far.len()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Range = tuple[float, float]
 
 
-class Expected(NamedTuple):
+class LongRunRate(NamedTuple):
     """What a formula gives, in packets/s; both ends are the same where it gives one number."""
 
     formula: str
@@ -26,7 +26,7 @@ class Expected(NamedTuple):
     high_pps: float
 
 
-class Measured(NamedTuple):
+class PathConditions(NamedTuple):
     """What a flow met: loss event rate, mean and least round-trip time in seconds."""
 
     p: float
@@ -34,7 +34,7 @@ class Measured(NamedTuple):
     base_rtt_s: float
 
 
-def expected(algorithm: str, settings: Settings, measured: Measured) -> Expected | None:
+def long_run_rate(algorithm: str, settings: Settings, measured: PathConditions) -> LongRunRate | None:
     """Return what an algorithm with these settings sends in the long run; None where no formula says it."""
     known = _FORMULAS.get(algorithm)
     if known is None or measured.rtt_s <= 0:
@@ -42,31 +42,33 @@ def expected(algorithm: str, settings: Settings, measured: Measured) -> Expected
     formula, evaluate = known
     numbers = {name: value for name, value in settings.items() if not isinstance(value, str)}
     found = evaluate(measured, numbers)
-    return None if found is None else Expected(formula, *found)
+    return None if found is None else LongRunRate(formula, *found)
 
 
-def _one(rate_pps: float | None) -> Range | None:
+def _single_rate(rate_pps: float | None) -> Range | None:
     return None if rate_pps is None else (rate_pps, rate_pps)
 
 
-def _reno(measured: Measured, own: Mapping[str, float]) -> Range | None:
+def _reno(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
     if own.keys() & {"increase", "gamma"}:
         increase, gamma = own.get("increase", 1.0), own.get("gamma", 0.5)
         if increase <= 0:
             return None
-        return _one(steady.aimd_pps(measured.p, measured.rtt_s, increase=increase, gamma=gamma))
-    return _one(steady.pftk_pps(measured.p, measured.rtt_s, 4 * measured.rtt_s))
+        return _single_rate(steady.aimd_pps(measured.p, measured.rtt_s, increase=increase, gamma=gamma))
+    return _single_rate(steady.pftk_pps(measured.p, measured.rtt_s, 4 * measured.rtt_s))
 
 
-def _vegas(measured: Measured, own: Mapping[str, float]) -> Range | None:
+def _vegas(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
     alpha, beta = own.get("alpha", 2.0), own.get("beta", 4.0)
     return steady.vegas_bounds_pps(measured.rtt_s, measured.base_rtt_s, alpha=alpha, beta=beta)
 
 
-def _aimd_between(increase: float, gammas: Range) -> Callable[[Measured, Mapping[str, float]], Range | None]:
+def _aimd_between(
+    increase: float, gammas: Range
+) -> Callable[[PathConditions, Mapping[str, float]], Range | None]:
     """Return the formula of a window that keeps one share after congestion, another after other losses."""
 
-    def evaluate(measured: Measured, own: Mapping[str, float]) -> Range | None:
+    def evaluate(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
         step = 1 / own["stride"] if "stride" in own else increase
         low, high = (
             steady.aimd_pps(measured.p, measured.rtt_s, increase=step, gamma=gamma) for gamma in gammas
@@ -76,18 +78,18 @@ def _aimd_between(increase: float, gammas: Range) -> Callable[[Measured, Mapping
     return evaluate
 
 
-def _westwood(measured: Measured, own: Mapping[str, float]) -> Range | None:
+def _westwood(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
     del own
-    return _one(steady.westwood_pps(*measured))
+    return _single_rate(steady.westwood_pps(*measured))
 
 
-def _cubic(measured: Measured, own: Mapping[str, float]) -> Range | None:
+def _cubic(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
     c, beta = own.get("c", steady.CUBIC_C), own.get("beta", steady.CUBIC_BETA)
     window = steady.cubic_mean_window(measured.p, measured.rtt_s, c=c, beta=beta)
-    return _one(None if window is None else window / measured.rtt_s)
+    return _single_rate(None if window is None else window / measured.rtt_s)
 
 
-_FORMULAS: Mapping[str, tuple[str, Callable[[Measured, Mapping[str, float]], Range | None]]] = {
+_FORMULAS: Mapping[str, tuple[str, Callable[[PathConditions, Mapping[str, float]], Range | None]]] = {
     "newreno": ("Padhye", _reno),
     "sack": ("Padhye", _reno),
     "vegas": ("Vegas' rest", _vegas),

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.wlan.cell import Settings, make_cell
+from tfrctrace.wlan.cell import CellSettings, make_cell
 from tfrctrace.wlan.population import AccessPoint, Population, Sparing, fastest
 from tfrctrace.wlan.rates import DSSS_MBPS, OFDM_MBPS
 from tfrctrace.wlan.scenario import MAX_STEPS, Scenario, Step
@@ -31,13 +31,13 @@ SPARING_SHARE: Final = 0.7
 gives all that have something to send as many, but for chance."""
 
 
-def described(description: Description, settings: Settings) -> Scenario:
+def medium_from_options(description: Description, settings: CellSettings) -> Scenario:
     """Return the network that options describe, the same at all times."""
     cell = make_cell(settings)
     return Scenario(cell, (Step(0.0, None, description.population(cell.phy)),))
 
 
-def frames_seen(trace: Trace) -> pl.DataFrame:
+def medium_frames(trace: Trace) -> pl.DataFrame:
     """Return the frames that tell who sends and how fast: those of a capture, or of ns-2's MAC lines."""
     from tfrctrace.replay.airtime import frames_in_the_air
 
@@ -45,8 +45,10 @@ def frames_seen(trace: Trace) -> pl.DataFrame:
     return frames_in_the_air(trace.packets()) if captured.is_empty() else captured
 
 
-def observed(frames: pl.DataFrame, settings: Settings, zero_ns: int, *, downloads: int = 0) -> Scenario:
-    """Return the network that 802.11 frames show (`frames_seen`), second by second from `zero_ns` on.
+def medium_from_frames(
+    frames: pl.DataFrame, settings: CellSettings, zero_ns: int, *, downloads: int = 0
+) -> Scenario:
+    """Return the network that 802.11 frames show (`medium_frames`), second by second from `zero_ns` on.
 
     A station that sends about as many frames as the busiest is taken as greedy, any other as one that spares
     rate, with its frames as its load (each counts as one of S bits, as in the model). Who sends from the
@@ -68,7 +70,7 @@ def observed(frames: pl.DataFrame, settings: Settings, zero_ns: int, *, download
     if settings.phy is None:
         # only 802.11b has no other rates than these
         is_b = set(data["rate_mbps"].unique()) <= set(DSSS_MBPS)
-        settings = Settings(phy="b" if is_b else "g").or_else(settings)
+        settings = CellSettings(phy="b" if is_b else "g").or_else(settings)
     cell = make_cell(settings)
     has_access_point = data["bssid"].null_count() < data.height
     if "repeated" in data.columns:

@@ -10,17 +10,17 @@ from tfrctrace.replay.algorithms import Algorithm, algorithm_named, algorithm_na
 from tfrctrace.replay.column_arrays import sent_between
 from tfrctrace.replay.controller import refuse_impossible
 from tfrctrace.replay.drive import drive
-from tfrctrace.replay.from_trace import Choice, Gathered, Lacking
-from tfrctrace.replay.parameters import by_algorithm, checked
+from tfrctrace.replay.from_trace import FlowRecordings, NotReplayable, RecordingOptions
+from tfrctrace.replay.parameters import by_algorithm, check_parameters
 from tfrctrace.replay.tfrc import (
     VARIANTS,
     VENO,
     VENO_PARAMETER,
-    Chosen,
     Profile,
-    choose,
+    TfrcVariant,
     parameter_names,
     run,
+    tfrc_variant,
 )
 
 if TYPE_CHECKING:
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from tfrctrace.replay.recordings.recording import Recording
     from tfrctrace.wlan.scenario import Scenario
 
-One = TypeVar("One", "Recording", "Lacking")
+One = TypeVar("One", "Recording", "NotReplayable")
 
 MTFRC: Final = "mtfrc"
 WIDE_GAMMA: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Selection:
     """What is to be replayed, each algorithm with its parameters."""
 
-    tfrc: tuple[Chosen, ...]
+    tfrc: tuple[TfrcVariant, ...]
     """Kinds of TFRC, in the core."""
-    mtfrc: Chosen | None
+    mtfrc: TfrcVariant | None
     """The TFRC that MTFRC bounds; None without MTFRC."""
     controllers: tuple[Algorithm, ...]
     """Those in Python."""
@@ -53,36 +53,36 @@ class Wanted:
     rtt_scales: tuple[float, ...] = (1.0,)
 
     @property
-    def receivers(self) -> list[Chosen]:
+    def receivers(self) -> list[TfrcVariant]:
         """The senders whose receivers make reports where a trace shows none.
 
         Each kind of TFRC has its own; those of controllers in Python come from the first.
         """
         kinds = (*self.tfrc, *([self.mtfrc] if self.mtfrc else []))
-        return list(dict.fromkeys(kinds)) or [Chosen(profile=self.profile)]
+        return list(dict.fromkeys(kinds)) or [TfrcVariant(profile=self.profile)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replayed:
+class OpenLoopReplay:
     """All steps of all algorithms, and what is to be said of the flows."""
 
     frame: pl.DataFrame
     """With the columns of `tfrctrace.parsers.schema.REPLAY`."""
     recordings: tuple[Recording, ...]
-    lacking: tuple[Lacking, ...]
+    lacking: tuple[NotReplayable, ...]
     notes: tuple[str, ...]
     """What is to be said of the algorithms."""
     settings: Mapping[str, Mapping[str, float | str]]
     """Parameters of controllers in Python that are not the defaults, by their names."""
 
 
-def wanted(
+def select_algorithms(
     algorithms: Sequence[str],
     profile: Profile,
     parameters: Iterable[tuple[str, float]],
     rtt_scales: Sequence[float] = (1.0,),
     settings: Mapping[str, float | str] | None = None,
-) -> Wanted:
+) -> Selection:
     """Return the algorithms of these names; raises `UsageError` for what there is not.
 
     `parameters` are of all kinds of TFRC, `settings` of one algorithm each, such as `vegas.alpha`.
@@ -103,11 +103,11 @@ def wanted(
 
     def controller(name: str) -> Algorithm:
         found = algorithm_named(name, others=(*VARIANTS, MTFRC))
-        return replace(found, settings=checked(name, found.make, own[name]))
+        return replace(found, settings=check_parameters(name, found.make, own[name]))
 
-    return Wanted(
-        tfrc=tuple(choose(name, profile, parameters, own[name]) for name in names if name in VARIANTS),
-        mtfrc=choose("tfrc", profile, parameters, own[MTFRC]) if MTFRC in names else None,
+    return Selection(
+        tfrc=tuple(tfrc_variant(name, profile, parameters, own[name]) for name in names if name in VARIANTS),
+        mtfrc=tfrc_variant("tfrc", profile, parameters, own[MTFRC]) if MTFRC in names else None,
         controllers=tuple(controller(name) for name in names if name not in (*VARIANTS, MTFRC)),
         profile=profile,
         rtt_scales=tuple(dict.fromkeys(rtt_scales)),
@@ -142,44 +142,46 @@ def _refuse_idle_parameters(
             )
 
 
-def replay(gathered: Gathered, wanted: Wanted, choice: Choice, bounds: list[Bounds]) -> Replayed:
+def replay(
+    gathered: FlowRecordings, selection: Selection, choice: RecordingOptions, bounds: list[Bounds]
+) -> OpenLoopReplay:
     """Run the algorithms over the flows. `bounds` are those of the MAC, which MTFRC needs."""
     import polars as pl
 
     frames: list[pl.DataFrame] = []
     recordings: list[Recording] = []
-    lacking: list[Lacking] = []
-    for scale in wanted.rtt_scales:
-        for found in gathered.recordings(replace(choice, rtt_scale=scale), wanted.receivers):
-            if isinstance(found, Lacking):
+    lacking: list[NotReplayable] = []
+    for scale in selection.rtt_scales:
+        for found in gathered.recordings(replace(choice, rtt_scale=scale), selection.receivers):
+            if isinstance(found, NotReplayable):
                 lacking.append(found)
                 continue
             recordings.append(next(iter(found.values())))
             frames += [
-                _completed(name, frame, recording, wanted, scale)
-                for name, frame, recording in _of_flow(found, wanted, bounds)
+                _with_all_columns(name, frame, recording, selection, scale)
+                for name, frame, recording in _of_flow(found, selection, bounds)
             ]
     none = _schema()
     frame = pl.concat([pl.DataFrame(schema=none), *frames]) if frames else pl.DataFrame(schema=none)
-    return Replayed(
+    return OpenLoopReplay(
         frame=frame,
         recordings=_first_of_each(recordings),
         lacking=_first_of_each(lacking),
-        notes=tuple(_notes(wanted)),
-        settings={one.name: one.settings for one in wanted.controllers},
+        notes=tuple(_notes(selection)),
+        settings={one.name: one.settings for one in selection.controllers},
     )
 
 
-def mac_bounds(wanted: Wanted, network: Scenario | None, zero_ns: int) -> list[Bounds]:
+def mac_bounds(selection: Selection, network: Scenario | None, zero_ns: int) -> list[Bounds]:
     """Return the bounds of MTFRC. `network` is who shares the medium, and its 0 s is `zero_ns`."""
-    if network is None and wanted.mtfrc:
+    if network is None and selection.mtfrc:
         raise UsageError(
             "MTFRC needs to know who shares the medium",
             hint="`--station 11 --station 5.5` or `--scenario FILE` says who is there, or `--stations-seen`",
         )
     if network is None:
         return []
-    if not wanted.mtfrc:
+    if not selection.mtfrc:
         raise UsageError("who shares the medium matters to `mtfrc` alone")
     from tfrctrace.replay.mtfrc import bounds_of
 
@@ -187,22 +189,22 @@ def mac_bounds(wanted: Wanted, network: Scenario | None, zero_ns: int) -> list[B
 
 
 def _of_flow(
-    recordings: Mapping[Chosen, Recording], wanted: Wanted, bounds: list[Bounds]
+    recordings: Mapping[TfrcVariant, Recording], selection: Selection, bounds: list[Bounds]
 ) -> Iterator[tuple[str, pl.DataFrame, Recording]]:
     """Give the steps of each algorithm, and the recording with the reports that drove it."""
-    for chosen in wanted.tfrc:
+    for chosen in selection.tfrc:
         yield chosen.variant, run(chosen, recordings[chosen]), recordings[chosen]
-    if wanted.mtfrc:
+    if selection.mtfrc:
         from tfrctrace.replay.mtfrc import bounded
 
-        recording = recordings[wanted.mtfrc]
-        yield MTFRC, bounded(run(wanted.mtfrc, recording), bounds, recording), recording
+        recording = recordings[selection.mtfrc]
+        yield MTFRC, bounded(run(selection.mtfrc, recording), bounds, recording), recording
     first = next(iter(recordings.values()))
-    for one in wanted.controllers:
-        yield one.name, _driven(one, first), first
+    for one in selection.controllers:
+        yield one.name, _run_controller(one, first), first
 
 
-def _driven(algorithm: Algorithm, recording: Recording) -> pl.DataFrame:
+def _run_controller(algorithm: Algorithm, recording: Recording) -> pl.DataFrame:
     """Return the steps of a controller in Python."""
     import polars as pl
 
@@ -237,8 +239,8 @@ def _scaled(value: float | None, factor: float) -> float | None:
     return None if value is None else factor * value
 
 
-def _completed(
-    name: str, frame: pl.DataFrame, recording: Recording, wanted: Wanted, scale: float
+def _with_all_columns(
+    name: str, frame: pl.DataFrame, recording: Recording, selection: Selection, scale: float
 ) -> pl.DataFrame:
     """Return the steps of one algorithm on one flow with all columns of the table."""
     import polars as pl
@@ -252,7 +254,7 @@ def _completed(
             pl.lit(recording.flow).alias("flow"),
             pl.lit(recording.direction).alias("direction"),
             pl.lit(name).alias("algorithm"),
-            pl.lit(wanted.profile if is_tfrc else None, dtype=pl.String).alias("profile"),
+            pl.lit(selection.profile if is_tfrc else None, dtype=pl.String).alias("profile"),
             pl.lit(recording.source).alias("reports"),
             pl.lit(scale).alias("rtt_scale"),
             _sent_bps(frame, recording).alias("sent_bps"),
@@ -285,8 +287,8 @@ def _first_of_each(items: Iterable[One]) -> tuple[One, ...]:
     return tuple({(one.flow, one.direction): one for one in reversed(list(items))}.values())[::-1]
 
 
-def _notes(wanted: Wanted) -> Iterable[str]:
-    for chosen in wanted.tfrc:
+def _notes(selection: Selection) -> Iterable[str]:
+    for chosen in selection.tfrc:
         gamma = dict(chosen.parameters).get(VENO_PARAMETER, 0.0)
         if not isinstance(gamma, str) and gamma > WIDE_GAMMA:
             yield f"TCP Veno never keeps more than {WIDE_GAMMA:g} of its window, and gamma is {gamma:g}"

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.replay.open_loop import Replayed
+    from tfrctrace.replay.open_loop import OpenLoopReplay
     from tfrctrace.replay.recordings.recording import Recording
 
 KEY: Final = ("flow", "direction", "algorithm", "profile", "reports", "rtt_scale")
@@ -35,7 +35,7 @@ SERIES: Final = (
 )
 
 
-def facts(replayed: Replayed) -> dict[str, Any]:
+def open_loop_facts(replayed: OpenLoopReplay) -> dict[str, Any]:
     """Return all of it as plain names and values, the form of the JSON; docs/replay.md explains the names."""
     recordings = {(one.flow, one.direction): one for one in replayed.recordings}
     return {
@@ -110,14 +110,14 @@ def _long_run(
     """Return what the algorithm's formula gives at the mean p and R since the first loss event."""
     import polars as pl
 
-    from tfrctrace.replay.long_run import Measured, expected
+    from tfrctrace.replay.long_run import PathConditions, long_run_rate
 
     found = None
     lossy = steps.filter(pl.col("p") > 0, pl.col("rtt_ms") > 0)
     if settings is not None and not lossy.is_empty():
         p, rtt_ms = lossy.select(pl.col("p").mean(), pl.col("rtt_ms").mean()).row(0)
         base_ms = steps.select(pl.col("rtt_ms").filter(pl.col("rtt_ms") > 0).min()).item()
-        found = expected(steps["algorithm"][0], settings, Measured(p, rtt_ms / 1e3, base_ms / 1e3))
+        found = long_run_rate(steps["algorithm"][0], settings, PathConditions(p, rtt_ms / 1e3, base_ms / 1e3))
     if found is None:
         return {"long_run_bps": None, "long_run_by": None}
     bits = 8 * recording.segment_bytes

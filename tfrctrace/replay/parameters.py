@@ -78,7 +78,9 @@ def _defaults(function: Callable[..., object]) -> tuple[dict[str, object], bool]
     return named, any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
 
 
-def checked(algorithm: str, make: MakeController, own: Mapping[str, float | str]) -> dict[str, float | str]:
+def check_parameters(
+    algorithm: str, make: MakeController, own: Mapping[str, float | str]
+) -> dict[str, float | str]:
     """Return the settings of one controller; raises `UsageError` for what it does not take."""
     if not own:
         return {}
@@ -87,7 +89,7 @@ def checked(algorithm: str, make: MakeController, own: Mapping[str, float | str]
         if name not in known:
             there_are = f"it has {', '.join(known)}" if known else "it has none"
             raise UsageError(f"`{algorithm}` has no parameter `{name}`", hint=there_are)
-        if isinstance(value, str) is not isinstance(known[name], str) or not _is_usual(value):
+        if isinstance(value, str) is not isinstance(known[name], str) or not _is_default(value):
             raise UsageError(
                 f"`{name}` of `{algorithm}` cannot be `{value}`",
                 hint="it is a word" if isinstance(known[name], str) else "it is a number from 0 on",
@@ -99,5 +101,5 @@ def checked(algorithm: str, make: MakeController, own: Mapping[str, float | str]
     return dict(own)
 
 
-def _is_usual(value: float | str) -> bool:
+def _is_default(value: float | str) -> bool:
     return isinstance(value, str) or 0 <= value < math.inf

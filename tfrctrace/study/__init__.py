@@ -1,9 +1,8 @@
-"""Experiments: many runs, described in a study file, and the tables and figures that are made of them.
+"""Studies: many runs, described in a study file, and the tables and figures that are made of them.
 
-`study.py` has the parts of a study; `studyfile.py` reads them from TOML, which docs/experiments.md describes.
-`runs.py` finds the runs, `record.py` measures one, `working.py` all that `cache.py` does not know;
-`quantities.py` and `cells.py` put together what they say, `differences.py` and `verdicts.py` judge it, and
-`drawing.py`, `page.py` and `files.py` write it down.
+`definition.py` has the parts of a study; `file/` reads them from TOML, which docs/experiments.md describes.
+`find_runs.py` finds the runs, `run_record.py` measures one, `pool.py` all that `cache.py` does not know;
+`results/` summarises and tests the values, and `page/` writes tables, figures and the page.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import os
 
-    from tfrctrace.study.run_study import Results
+    from tfrctrace.study.run_study import StudyResults
 
 
 def perform_study(
@@ -22,7 +21,7 @@ def perform_study(
     jobs: int = 1,
     cache: str | os.PathLike[str] | None = None,
     force: bool = False,
-) -> Results:
+) -> StudyResults:
     """Perform the study in the file `path`, with `jobs` runs measured at a time.
 
     `cache` is the folder in which what was measured is kept, the user's own if not given; with `force`
@@ -33,10 +32,10 @@ def perform_study(
 
     from tfrctrace.study.cache import Cache, default_folder
     from tfrctrace.study.file.study_file import read_study
-    from tfrctrace.study.pool import Silent
+    from tfrctrace.study.pool import NoProgress
     from tfrctrace.study.run_study import perform
 
     folder = default_folder() if cache is None else os.fspath(cache)
     return perform(
-        read_study(os.fspath(path)), jobs=jobs, cache=Cache(folder), force=force, progress=Silent()
+        read_study(os.fspath(path)), jobs=jobs, cache=Cache(folder), force=force, progress=NoProgress()
     )

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tfrctrace.study.definition import Measuring
+    from tfrctrace.study.definition import MeasuringPlan
     from tfrctrace.study.find_runs import Run
     from tfrctrace.study.run_record import Record
 
@@ -49,7 +49,7 @@ def chosen_cache(folder: str | None) -> Cache | None:
     return None if folder == "none" else Cache(folder or default_folder())
 
 
-def key_of(run: Run, measuring: Measuring, series: Sequence[str]) -> str:
+def key_of(run: Run, measuring: MeasuringPlan, series: Sequence[str]) -> str:
     """Return the key of a run's record. Raises `OSError` if the run cannot be read."""
     from tfrctrace.parsers.dissect import parse_dissect
 

@@ -14,9 +14,9 @@ from tfrctrace.parsers.sources import find_inputs, natural_key
 from tfrctrace.study.definition import GROUP, Quantity
 from tfrctrace.study.find_runs import Run
 from tfrctrace.study.pool import measure_runs
-from tfrctrace.study.results.cells import summarised
-from tfrctrace.study.results.differences import compared, corrected
-from tfrctrace.study.results.run_quantities import told_of
+from tfrctrace.study.results.cells import summarise
+from tfrctrace.study.results.differences import compare_cells, holm_corrected
+from tfrctrace.study.results.run_quantities import run_values
 from tfrctrace.study.run_record import check_reading
 from tfrctrace.trace.labels import parse_rule
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.study.cache import Cache
-    from tfrctrace.study.definition import Measuring
+    from tfrctrace.study.definition import MeasuringPlan
     from tfrctrace.study.pool import Progress
     from tfrctrace.study.results.cells import Cell
-    from tfrctrace.study.results.differences import Tested
+    from tfrctrace.study.results.differences import TestResult
     from tfrctrace.study.run_record import Record
 
 SIDE: Final = "side"
@@ -68,7 +68,7 @@ def parse_groups(text: str) -> tuple[str, str]:
 def differences(
     first: str,
     second: str,
-    measuring: Measuring,
+    measuring: MeasuringPlan,
     names: Sequence[str],
     *,
     groups: tuple[str, str] | None,
@@ -77,7 +77,7 @@ def differences(
     jobs: int,
     cache: Cache | None,
     progress: Progress,
-) -> tuple[list[Tested], list[Problem]]:
+) -> tuple[list[TestResult], list[Problem]]:
     """Return how each metric of the second side differs from the first one, and what was wrong with runs.
 
     With `groups` the flows of one label on the first side are compared with those of another on the second.
@@ -100,14 +100,14 @@ def differences(
         (run, one)
         for run, record in read
         for quantity in quantities
-        for one in told_of(record, quantity, labels)
+        for one in run_values(record, quantity, labels)
     ]
-    cells = summarised(told, [SIDE], level)
+    cells = summarise(told, [SIDE], level)
     if groups is not None:
         problems += _missing_groups(read, groups, (first, second))
-        cells = list(_of_groups(cells, groups))
+        cells = list(_paired_groups(cells, groups))
     made = list(_compared(cells, level))
-    return corrected(made) if holm else made, problems
+    return holm_corrected(made) if holm else made, problems
 
 
 def _quantities(names: Sequence[str]) -> Iterator[Quantity]:
@@ -131,14 +131,14 @@ def _missing_groups(
             yield input_problem(called, "group", f"no flow of the group `{group}`", severity="warning")
 
 
-def _of_groups(cells: Sequence[Cell], groups: tuple[str, str]) -> Iterator[Cell]:
+def _paired_groups(cells: Sequence[Cell], groups: tuple[str, str]) -> Iterator[Cell]:
     """Give the cells of one group of each side, as if it were one group."""
     for cell in cells:
         if cell.group == groups[0 if cell.scenario[SIDE] == FIRST else 1]:
             yield replace(cell, group=f"{groups[0]}, {groups[1]}")
 
 
-def _compared(cells: Sequence[Cell], level: float) -> Iterator[Tested]:
+def _compared(cells: Sequence[Cell], level: float) -> Iterator[TestResult]:
     parts: dict[tuple[str, str | None], list[Cell]] = {}
     for cell in cells:
         parts.setdefault((cell.quantity, cell.group), []).append(cell)
@@ -146,4 +146,4 @@ def _compared(cells: Sequence[Cell], level: float) -> Iterator[Tested]:
         common = () if group is None else ((GROUP, group),)
         # the second side first: what is told is how it differs from the other
         ordered = sorted(members, key=lambda cell: str(cell.scenario[SIDE]), reverse=True)
-        yield compared(ordered, quantity, SIDE, common, level)
+        yield compare_cells(ordered, quantity, SIDE, common, level)

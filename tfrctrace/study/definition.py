@@ -76,7 +76,7 @@ class RunRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replaying:
+class ReplayPlan:
     """Rate algorithms that are replayed on the flows of runs; the options of `tfrctrace replay`."""
 
     algorithms: tuple[str, ...]
@@ -90,7 +90,7 @@ class Replaying:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measuring:
+class MeasuringPlan:
     """How each run is read and measured; the options of `tfrctrace metrics` by the same names."""
 
     window: str = "1s"
@@ -108,7 +108,7 @@ class Measuring:
     layer: str | None = None
     dissect: tuple[str, ...] = ()
     tfrc: Mapping[str, float | str] = field(default_factory=dict)
-    replay: Replaying | None = None
+    replay: ReplayPlan | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +205,7 @@ class Study:
     confidence: float
     """Level of the intervals, such as 0.95."""
     runs: RunRule
-    measure: Measuring
+    measure: MeasuringPlan
     quantities: tuple[Quantity, ...]
     tables: tuple[TablePlan, ...]
     figures: tuple[FigurePlan, ...]

@@ -37,7 +37,7 @@ def parameter_names(pattern: str) -> tuple[str, ...]:
     return names
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
+def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return an expression that fits the end of a path, from the start of a part of it on.
 
     A parameter goes as far as what follows it in the pattern, and holds no `/`.
@@ -51,7 +51,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(f"(?:.*/)?{written}", re.DOTALL)
 
 
-def typed(columns: Sequence[str]) -> list[Value]:
+def typed_values(columns: Sequence[str]) -> list[Value]:
     """Return the values of one parameter in all runs as numbers, if each of them is one; else as texts."""
     if all(_WHOLE.fullmatch(value) for value in columns):
         return [int(value) for value in columns]

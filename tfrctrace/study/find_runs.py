@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.errors import InputError, UsageError, input_problem
 from tfrctrace.parsers.sources import natural_key
-from tfrctrace.study.file_pattern import compiled, typed
+from tfrctrace.study.file_pattern import compile_pattern, typed_values
 from tfrctrace.study.run_table import runs_of_table
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def find_runs(study: Study) -> tuple[list[Run], list[Problem]]:
         known = {name: listed[name] for name in names if name in listed}
         problems += [_left_out(name, f"is not in `{rule.table}`") for name in names if name not in listed]
     elif rule.pattern is not None:
-        form = compiled(rule.pattern)
+        form = compile_pattern(rule.pattern)
         fits = {name: form.fullmatch(name.replace(os.sep, "/")) for name in names}
         known = {name: found.groupdict() for name, found in fits.items() if found}
         problems += [
@@ -56,7 +56,7 @@ def find_runs(study: Study) -> tuple[list[Run], list[Problem]]:
     if not known or len(known) > MAX_RUNS:
         what = "has no runs" if not known else f"has more than {MAX_RUNS} runs"
         raise InputError([*problems, input_problem(study.path, "no_runs", what)])
-    columns = {name: typed([own[name] for own in known.values()]) for name in rule.parameters}
+    columns = {name: typed_values([own[name] for own in known.values()]) for name in rule.parameters}
     return [
         Run(os.path.join(study.folder, name), name, {key: values[place] for key, values in columns.items()})
         for place, name in enumerate(known)

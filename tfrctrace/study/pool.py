@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from tfrctrace.base.errors import input_problem
 from tfrctrace.base.interruptible import as_finished
 from tfrctrace.study.cache import key_of
-from tfrctrace.study.replayed_rates import for_run
+from tfrctrace.study.replayed_rates import plan_for_run
 from tfrctrace.study.run_record import record_run
 from tfrctrace.study.time_series import NO_SERIES
 from tfrctrace.trace.labels import CLASH, CLASHES, UNUSED
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.study.cache import Cache
-    from tfrctrace.study.definition import Measuring
+    from tfrctrace.study.definition import MeasuringPlan
     from tfrctrace.study.find_runs import Run
     from tfrctrace.study.run_record import Record
 
@@ -38,7 +38,7 @@ class Progress(Protocol):
         ...
 
 
-class Silent:
+class NoProgress:
     """Nobody wants to know."""
 
     def advance(self, done: int, of: int, cached: int) -> None:
@@ -50,13 +50,13 @@ class Task:
     """One run, what is asked of it, and the key of its record; None if the run cannot be read."""
 
     run: Run
-    measuring: Measuring
+    measuring: MeasuringPlan
     series: tuple[str, ...]
     key: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredRuns:
     """The records of all runs, in their order, and how many of them came from the cache."""
 
     records: list[Record]
@@ -90,18 +90,18 @@ class Measured:
 
 def measure_runs(
     runs: Sequence[Run],
-    measuring: Measuring,
+    measuring: MeasuringPlan,
     series: Sequence[str],
     *,
     jobs: int,
     cache: Cache | None,
     force: bool,
     progress: Progress,
-) -> Measured:
+) -> MeasuredRuns:
     """Return the record of each run; with `force` none is taken from the cache, but all are put there."""
     tasks = []
     for run in runs:
-        own = replace(measuring, replay=for_run(measuring.replay, run.parameters))
+        own = replace(measuring, replay=plan_for_run(measuring.replay, run.parameters))
         tasks.append(Task(run, own, tuple(series), _key(run, own, series) if cache else None))
     records: dict[int, Record] = {}
     if cache is not None and not force:
@@ -111,7 +111,7 @@ def measure_runs(
     cached = len(records)
     progress.advance(cached, len(runs), cached)
     waiting = [place for place in range(len(tasks)) if place not in records]
-    for place, record in _worked(tasks, waiting, jobs):
+    for place, record in _completed(tasks, waiting, jobs):
         records[place] = record
         key = tasks[place].key
         # a run that could not be read may be there the next time
@@ -120,17 +120,17 @@ def measure_runs(
         progress.advance(len(records), len(runs), cached)
     if cache is not None and waiting:
         cache.trim()
-    return Measured([records[place] for place in range(len(tasks))], cached)
+    return MeasuredRuns([records[place] for place in range(len(tasks))], cached)
 
 
-def _key(run: Run, measuring: Measuring, series: Sequence[str]) -> str | None:
+def _key(run: Run, measuring: MeasuringPlan, series: Sequence[str]) -> str | None:
     try:
         return key_of(run, measuring, series)
     except OSError:
         return None  # reading it will say why
 
 
-def _worked(tasks: Sequence[Task], waiting: Sequence[int], jobs: int) -> Iterator[tuple[int, Record]]:
+def _completed(tasks: Sequence[Task], waiting: Sequence[int], jobs: int) -> Iterator[tuple[int, Record]]:
     """Give the records as they are ready."""
     if min(jobs, len(waiting)) <= 1:
         yield from ((place, record_of(tasks[place])) for place in waiting)
@@ -143,7 +143,7 @@ def _worked(tasks: Sequence[Task], waiting: Sequence[int], jobs: int) -> Iterato
     except BrokenProcessPool:
         # one run has ended its process, and with it those of others: alone each says whether it was that one
         for place in sorted(left):
-            yield place, _alone(tasks, place)
+            yield place, _in_this_process(tasks, place)
 
 
 def _in_processes(tasks: Sequence[Task], places: Sequence[int], jobs: int) -> Iterator[tuple[int, Record]]:
@@ -163,7 +163,7 @@ def _in_processes(tasks: Sequence[Task], places: Sequence[int], jobs: int) -> It
             raise
 
 
-def _alone(tasks: Sequence[Task], place: int) -> Record:
+def _in_this_process(tasks: Sequence[Task], place: int) -> Record:
     try:
         ((_, record),) = _in_processes(tasks, [place], 1)
     except BrokenProcessPool:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.toml import listed, one_of, refuse_unknown, table_of, texts
-from tfrctrace.replay.open_loop import MTFRC, wanted
+from tfrctrace.replay.open_loop import MTFRC, select_algorithms
 from tfrctrace.replay.tfrc import Profile
-from tfrctrace.study.definition import Replaying
+from tfrctrace.study.definition import ReplayPlan
 from tfrctrace.study.file.names import unknown
 from tfrctrace.study.results.cells import is_same
-from tfrctrace.wlan.cell import Preset, Settings
+from tfrctrace.wlan.cell import CellSettings, Preset
 from tfrctrace.wlan.population import Description
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}")
 
 
-def replaying(table: Table, parameters: Sequence[str]) -> Replaying:
+def parse_replay_plan(table: Table, parameters: Sequence[str]) -> ReplayPlan:
     """Return what `[measure.replay]` says; `parameters` are those of the runs.
 
     Raises `UsageError` for what cannot be.
@@ -35,7 +35,7 @@ def replaying(table: Table, parameters: Sequence[str]) -> Replaying:
     refuse_unknown(
         table, {"algorithms", "profile", "stations", "downloads", "preset", "where"}, "`[measure.replay]`"
     )
-    found = Replaying(
+    found = ReplayPlan(
         algorithms=texts(table.get("algorithms", ["tfrc"]), "algorithms"),
         profile=cast("Profile", one_of(table.get("profile", "rfc5348"), get_args(Profile), "profile")),
         stations=texts(table.get("stations", []), "stations"),
@@ -48,7 +48,7 @@ def replaying(table: Table, parameters: Sequence[str]) -> Replaying:
             for name, value in table_of(table.get("where", {}), "`where` of `[measure.replay]`").items()
         },
     )
-    wanted(found.algorithms, found.profile, [])
+    select_algorithms(found.algorithms, found.profile, [])
     if (MTFRC in found.algorithms) != bool(found.stations):
         raise UsageError(
             "`stations` say who shares the medium of `mtfrc`, and of nothing else",
@@ -61,7 +61,7 @@ def replaying(table: Table, parameters: Sequence[str]) -> Replaying:
     return found
 
 
-def for_run(plan: Replaying | None, parameters: Mapping[str, Value]) -> Replaying | None:
+def plan_for_run(plan: ReplayPlan | None, parameters: Mapping[str, Value]) -> ReplayPlan | None:
     """Return the same with the values of a run in place of its parameters; None where it is not meant."""
     if plan is None or not all(
         any(is_same(parameters.get(name), value) for value in values) for name, values in plan.where.items()
@@ -74,23 +74,23 @@ def for_run(plan: Replaying | None, parameters: Mapping[str, Value]) -> Replayin
     return replace(plan, stations=tuple(map(said, plan.stations)), downloads=said(plan.downloads))
 
 
-def mean_rates(trace: Trace, plan: Replaying) -> dict[int, dict[str, float | None]]:
+def mean_rates(trace: Trace, plan: ReplayPlan) -> dict[int, dict[str, float | None]]:
     """Return the mean of X in bit/s that each algorithm allowed each flow that could be replayed."""
-    from tfrctrace.replay.open_loop_facts import facts
+    from tfrctrace.replay.open_loop_facts import open_loop_facts
 
     told: dict[int, dict[str, float | None]] = {}
     replayed = trace.replays(*plan.algorithms, profile=plan.profile, network=_network(plan))
-    for one in cast("list[dict[str, Any]]", facts(replayed)["replays"]):
+    for one in cast("list[dict[str, Any]]", open_loop_facts(replayed)["replays"]):
         told.setdefault(one["flow"], {})[one["algorithm"]] = one["x_mean_bps"]
     return told
 
 
-def _network(plan: Replaying) -> Scenario | None:
-    from tfrctrace.replay.medium import described
+def _network(plan: ReplayPlan) -> Scenario | None:
+    from tfrctrace.replay.medium import medium_from_options
 
     if not plan.stations:
         return None
     if not plan.downloads.isdecimal():
         raise UsageError(f"`downloads` is a number of flows, not `{plan.downloads}`")
     description = Description(stations=plan.stations, downloads=int(plan.downloads))
-    return described(description, Settings(preset=plan.preset))
+    return medium_from_options(description, CellSettings(preset=plan.preset))

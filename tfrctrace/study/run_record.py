@@ -1,7 +1,7 @@
 """What is kept of one run: its metrics, its flows and, if a figure asks for them, its series.
 
 A record is plain names and values, so that it can be stored and sent between processes. Quantities are
-taken from it afterwards (`quantities.py`): another quantity does not need the run to be read again.
+taken from it afterwards (`results/run_quantities.py`): another quantity does not need the run to be read again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.metrics.sets.competing import CompetingSet
-    from tfrctrace.study.definition import Measuring
+    from tfrctrace.study.definition import MeasuringPlan
 
 Record = dict[str, Any]
 
@@ -38,7 +38,7 @@ _NUMBERS: Final = [column.name for column in FLOWS if column.type != "string"]
 _OF_METRIC: Final = [field.name for field in fields(Metric)]
 
 
-def check_reading(measuring: Measuring) -> None:
+def check_reading(measuring: MeasuringPlan) -> None:
     """Raise for settings with which no run can be read: told once, and not of each run.
 
     That is a `UsageError`, or a `FilterError`.
@@ -59,7 +59,7 @@ def check_reading(measuring: Measuring) -> None:
     check_parameters(measuring.tfrc.items())
 
 
-def record_run(path: str, called: str, measuring: Measuring, series: Sequence[str]) -> Record:
+def record_run(path: str, called: str, measuring: MeasuringPlan, series: Sequence[str]) -> Record:
     """Return the record of the run at `path`, with the `series` that are asked for.
 
     Nothing is raised for a run that cannot be read: its record has `failed` set, and the problems.
@@ -88,7 +88,7 @@ def _of_run(problem: Problem, path: str, called: str) -> Problem:
     return {**problem, "source": os.path.join(called, below) if below else called}
 
 
-def _measured(path: str, measuring: Measuring, series: Sequence[str]) -> Record:
+def _measured(path: str, measuring: MeasuringPlan, series: Sequence[str]) -> Record:
     import tfrctrace
 
     window_ns = parse_duration_ns(measuring.window)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from tfrctrace.base.errors import InputError, input_problem
 from tfrctrace.study.find_runs import find_runs
 from tfrctrace.study.pool import measure_runs
-from tfrctrace.study.results.cells import summarised
-from tfrctrace.study.results.check_claims import judged
+from tfrctrace.study.results.cells import summarise
+from tfrctrace.study.results.check_claims import check_claim
 from tfrctrace.study.results.differences import differences_between
-from tfrctrace.study.results.run_quantities import told_of
+from tfrctrace.study.results.run_quantities import run_values
 from tfrctrace.trace.labels import parse_rule
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from tfrctrace.study.find_runs import Run
     from tfrctrace.study.pool import Progress
     from tfrctrace.study.results.cells import Cell
-    from tfrctrace.study.results.check_claims import Verdict
-    from tfrctrace.study.results.differences import Tested
-    from tfrctrace.study.results.run_quantities import Told
+    from tfrctrace.study.results.check_claims import ClaimVerdict
+    from tfrctrace.study.results.differences import TestResult
+    from tfrctrace.study.results.run_quantities import RunValue
     from tfrctrace.study.run_record import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class StudyResults:
     """What a study found."""
 
     study: Study
@@ -40,10 +40,10 @@ class Results:
     records: list[Record]
     cached: int
     """Runs that were not measured again."""
-    told: list[tuple[Run, Told]]
+    told: list[tuple[Run, RunValue]]
     cells: list[Cell]
-    tests: list[Tested]
-    verdicts: list[Verdict]
+    tests: list[TestResult]
+    verdicts: list[ClaimVerdict]
     problems: list[Problem]
 
     def read(self) -> Iterator[tuple[Run, Record]]:
@@ -57,7 +57,7 @@ class Results:
         runs = self.study.runs
         if runs.repetition is None or runs.repetition not in axes:
             return self.cells
-        return summarised(self.told, runs.parameters, self.study.confidence)
+        return summarise(self.told, runs.parameters, self.study.confidence)
 
     def values(self) -> pl.DataFrame:
         """Return a row for each run, quantity and group: its parameters, the value and where it is from."""
@@ -143,7 +143,7 @@ def _frame(rows: Sequence[dict[str, Any]], names: Sequence[str], types: dict[str
     return pl.DataFrame(rows, schema=schema, infer_schema_length=None)
 
 
-def perform(study: Study, *, jobs: int, cache: Cache | None, force: bool, progress: Progress) -> Results:
+def perform(study: Study, *, jobs: int, cache: Cache | None, force: bool, progress: Progress) -> StudyResults:
     """Measure the runs of a study, as many at a time as `jobs` says, and put together what they tell.
 
     Runs that cannot be read are problems of the result. Raises `InputError` if none can be.
@@ -162,11 +162,11 @@ def perform(study: Study, *, jobs: int, cache: Cache | None, force: bool, progre
         for run, record in zip(runs, measured.records, strict=True)
         if not record["failed"]
         for quantity in study.quantities
-        for one in told_of(record, quantity, labels)
+        for one in run_values(record, quantity, labels)
     ]
     scenario = study.runs.scenario
-    cells = summarised(told, scenario, study.confidence)
-    return Results(
+    cells = summarise(told, scenario, study.confidence)
+    return StudyResults(
         study=study,
         runs=runs,
         records=measured.records,
@@ -178,7 +178,7 @@ def perform(study: Study, *, jobs: int, cache: Cache | None, force: bool, progre
             for plan in study.comparisons
             for test in differences_between(cells, plan, scenario, study.confidence)
         ],
-        verdicts=[judged(cells, expectation, scenario) for expectation in study.expectations],
+        verdicts=[check_claim(cells, expectation, scenario) for expectation in study.expectations],
         problems=[*problems, *_several_sets(runs, measured.records)],
     )
 

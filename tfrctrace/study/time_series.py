@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.study.definition import Measuring
-    from tfrctrace.trace.measuring import Measured
+    from tfrctrace.study.definition import MeasuringPlan
+    from tfrctrace.trace.measuring import MeasuredMetrics
     from tfrctrace.trace.trace import Trace
 
 MAX_POINTS: Final = 100_000
@@ -36,7 +36,9 @@ CURVES: Final = "curves"
 _FEEDBACK_NUMBERS: Final = {column.name: column.unit for column in FEEDBACK if column.type == "float64"}
 
 
-def series_of(trace: Trace, measured: Measured, measuring: Measuring, name: str) -> Iterator[dict[str, Any]]:
+def series_of(
+    trace: Trace, measured: MeasuredMetrics, measuring: MeasuringPlan, name: str
+) -> Iterator[dict[str, Any]]:
     """Give a series for each flow: times in s since the first packet of any, and values in `unit`.
 
     `name` is `rate`, a number of TFRC's reports, or a variable that senders wrote down.
@@ -81,7 +83,7 @@ def _value(name: str) -> pl.Expr:
     return pl.col(name).alias("value")
 
 
-def _rates(trace: Trace, flows: pl.DataFrame, measuring: Measuring) -> pl.DataFrame:
+def _rates(trace: Trace, flows: pl.DataFrame, measuring: MeasuringPlan) -> pl.DataFrame:
     """Return the rate of each flow (bit/s) in the windows of its life, at the middle of each."""
     import polars as pl
 

@@ -9,7 +9,7 @@ from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError
 from tfrctrace.reports.build_report import build_report
 from tfrctrace.reports.figures.kinds import OF_SETS, WINDOWED, check_found, figures_of
-from tfrctrace.trace.report_data import gather, loss_course_of
+from tfrctrace.trace.report_data import gather_results, loss_course_of
 
 if TYPE_CHECKING:
     from tfrctrace.reports.elements import Figure
@@ -27,7 +27,7 @@ def figures(trace: Trace, kind: PlotKind, flow: int | None, window: str | None) 
         )
     window_ns = None if window is None else parse_duration_ns(window)
     is_of_report = flow is None and window_ns is None
-    results = trace.results() if is_of_report else gather(trace, flow, window_ns)
+    results = trace.results() if is_of_report else gather_results(trace, flow, window_ns)
     if flow is not None and results.flows.is_empty():
         raise UsageError(f"the trace has no flow {flow}", hint="`tfrctrace flows` numbers them")
     if kind == "losses" and results.loss_course is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError, input_problem
-from tfrctrace.trace.time_zero import begin_ns
+from tfrctrace.trace.time_zero import time_zero_ns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -108,7 +108,7 @@ def parse_conditions(text: str) -> tuple[Condition, ...]:
     return conditions
 
 
-def fitting(flows: pl.DataFrame, conditions: Sequence[Condition]) -> pl.Series:
+def matching_rows(flows: pl.DataFrame, conditions: Sequence[Condition]) -> pl.Series:
     """Return for each row of `flows` whether it fulfils all `conditions`."""
     import polars as pl
 
@@ -126,7 +126,7 @@ def with_labels(flows: pl.DataFrame, rules: Sequence[Rule]) -> tuple[pl.DataFram
     problems: list[Problem] = []
     taken = flows["label"].is_not_null()
     for rule in rules:
-        fits = fitting(flows, rule.conditions)
+        fits = matching_rows(flows, rule.conditions)
         if not fits.any():
             hint = _AGENTS if any(words[0] == "agent" for words in rule.conditions) else None
             problems.append(input_problem(rule.text, UNUSED, "fits no flow", severity="warning", hint=hint))
@@ -186,7 +186,7 @@ def _starts(when: str, time_ns: int) -> pl.Expr:
     """Return whether a flow, in whichever direction first, starts `before` a time of its trace, or not."""
     import polars as pl
 
-    is_before = pl.col("start_ns").min().over("flow") - begin_ns() < time_ns
+    is_before = pl.col("start_ns").min().over("flow") - time_zero_ns() < time_ns
     return is_before if when == "before" else ~is_before
 
 

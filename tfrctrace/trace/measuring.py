@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tfrctrace.base.errors import UsageError, input_problem
 from tfrctrace.metrics.catalogue import BY_NAME
-from tfrctrace.metrics.metric import NOTHING_GIVEN
-from tfrctrace.trace.time_zero import begin_ns
+from tfrctrace.metrics.metric import NO_ASSUMPTIONS
+from tfrctrace.trace.time_zero import time_zero_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.metrics.metric import Given, Metric
-    from tfrctrace.metrics.sets.competing import CompetingSet, Life
+    from tfrctrace.metrics.metric import Assumptions, Metric
+    from tfrctrace.metrics.sets.competing import CompetingSet, FlowLifetime
 
 Basis = Literal["goodput", "throughput", "received"]
 
@@ -36,7 +36,7 @@ FULL: Final = 1.02
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredMetrics:
     """The metrics of a trace, and of whom they are."""
 
     metrics: list[Metric]
@@ -120,8 +120,8 @@ def measure(
     most_flows: int | None = None,
     only_labelled: bool = False,
     names: Sequence[str] = (),
-    given: Given = NOTHING_GIVEN,
-) -> Measured:
+    given: Assumptions = NO_ASSUMPTIONS,
+) -> MeasuredMetrics:
     """Return the metrics of `flows`, in the direction of each that carried more payload.
 
     `names` chooses some of the metrics, `only_labelled` those flows that have a label. What needs more than
@@ -143,11 +143,11 @@ def measure(
     if most_flows is not None and of_enough > most_flows:
         chosen = chosen.filter(pl.col("size").rank("ordinal", descending=True) <= most_flows)
     looked_at = flows[chosen["row"]].with_columns(
-        begin_ns().alias("begin_ns"), pl.coalesce("label", "transport").alias("group")
+        time_zero_ns().alias("begin_ns"), pl.coalesce("label", "transport").alias("group")
     )
-    own_bins = _of_directions(bins, stretches, looked_at)
+    own_bins = _bins_of_directions(bins, stretches, looked_at)
     sets, sets_left_out = competing_sets(
-        _lives(looked_at), origins_ns, base_ns, window_ns, warmup_ns=warmup_ns
+        _flow_lifetimes(looked_at), origins_ns, base_ns, window_ns, warmup_ns=warmup_ns
     )
     metrics = evaluate(
         looked_at,
@@ -158,7 +158,7 @@ def measure(
         warmup_ns=warmup_ns,
         given=given,
     )
-    return Measured(
+    return MeasuredMetrics(
         metrics=[metric for metric in metrics if not names or metric.name in names],
         sets=sets,
         sets_left_out=sets_left_out,
@@ -171,7 +171,7 @@ def measure(
     )
 
 
-def doubts(measured: Measured, given: Given) -> Iterator[Problem]:
+def assumption_warnings(measured: MeasuredMetrics, given: Assumptions) -> Iterator[Problem]:
     """Give what of the `given` does not fit what was measured, as warnings."""
     groups = set(measured.looked_at["group"].to_list())
     for label, weight in given.weights.items():
@@ -208,10 +208,10 @@ def _data_directions(flows: pl.DataFrame, *, only_labelled: bool) -> pl.DataFram
     )
 
 
-def _lives(flows: pl.DataFrame) -> list[Life]:
-    from tfrctrace.metrics.sets.competing import Life
+def _flow_lifetimes(flows: pl.DataFrame) -> list[FlowLifetime]:
+    from tfrctrace.metrics.sets.competing import FlowLifetime
 
-    return [Life(*row) for row in flows.select("flow", "source", "start_ns", "end_ns").iter_rows()]
+    return [FlowLifetime(*row) for row in flows.select("flow", "source", "start_ns", "end_ns").iter_rows()]
 
 
 def _stretches(bins: pl.DataFrame) -> pl.DataFrame:
@@ -235,7 +235,7 @@ def _stretches(bins: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _of_directions(bins: pl.DataFrame, stretches: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
+def _bins_of_directions(bins: pl.DataFrame, stretches: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
     """Return the bins of the flows and directions in `flows`."""
     import polars as pl
 

@@ -61,13 +61,13 @@ def open(
     from tfrctrace.parsers.filters import CompiledFilter
     from tfrctrace.parsers.pairing import check_pair, pair_of
     from tfrctrace.parsers.plugins import check_format
-    from tfrctrace.parsers.reading import Settings
+    from tfrctrace.parsers.reading import ReadSettings
     from tfrctrace.parsers.sources import find_inputs
     from tfrctrace.parsers.tfrc import check_parameters
 
     named = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     dissect = tuple(dissect)
-    settings = Settings(
+    settings = ReadSettings(
         filter=None if filter is None else CompiledFilter(filter),
         format=check_format(input_format),
         layer=_one_of(node_layers(), layer, "layer"),

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.parsers._native import Clock, SourceSummary
-    from tfrctrace.parsers.reading import PacketBatches, Pass, Reading, Settings, StackedTable, TableName
+    from tfrctrace.parsers.reading import (
+        PacketBatches,
+        Pass,
+        PassResult,
+        ReadSettings,
+        StackedTable,
+        TableName,
+    )
     from tfrctrace.parsers.sources import Inputs
 
 NS_PER_MS: Final = 1_000_000
@@ -52,24 +59,24 @@ def wait_quietly(running: Pass) -> None:
         raise
 
 
-def warn_of(problems: list[Problem]) -> None:
+def warn_about(problems: list[Problem]) -> None:
     """Issue a `TfrctraceWarning` for each problem; notes are not worth one."""
     for problem in problems:
         if problem["severity"] != "note":
             warnings.warn(TfrctraceWarning(problem), stacklevel=2)
 
 
-class Readings:
+class Passes:
     """Inputs, and what was read of them. What was collected is kept, so asking twice reads once."""
 
     def __init__(
         self,
         inputs: Inputs,
-        settings: Settings,
+        settings: ReadSettings,
         *,
         bin_ns: int | None = None,
         watch: Callable[[Pass], None] = wait_quietly,
-        on_problems: Callable[[list[Problem]], None] = warn_of,
+        on_problems: Callable[[list[Problem]], None] = warn_about,
     ) -> None:
         """Take the inputs; use `tfrctrace.open` instead, unless you want to `watch` the reading yourself.
 
@@ -82,7 +89,7 @@ class Readings:
         self._bin_ns = bin_ns
         self._watch = watch
         self._on_problems = on_problems
-        self._readings: list[tuple[frozenset[TableName], Reading]] = []
+        self._readings: list[tuple[frozenset[TableName], PassResult]] = []
         self._bins: dict[int, pl.DataFrame] = {}
         self._arrived: dict[int, pl.DataFrame] = {}
         self._was_streamed = False
@@ -152,7 +159,7 @@ class Readings:
         """Return a table as the core made it: rows or Arrow batches, without a data frame."""
         return self._read_one(name).table(name)
 
-    def read(self, *tables: TableName) -> Reading:
+    def read(self, *tables: TableName) -> PassResult:
         """Return a reading that holds `tables`, from one pass over the inputs if there was none yet.
 
         Properties do this by themselves; call it first if several tables are wanted, and only those.
@@ -175,10 +182,10 @@ class Readings:
         self._readings.append((wanted, reading))
         return reading
 
-    def _any_reading(self) -> Reading:
+    def _any_reading(self) -> PassResult:
         return self._readings[0][1] if self._readings else self._read_one("flows")
 
-    def _read_one(self, name: TableName) -> Reading:
+    def _read_one(self, name: TableName) -> PassResult:
         """Return a reading with the table `name`; of standard input, with all that there will ever be."""
         if self._inputs.is_standard_input and not self._readings:
             return self.read(*_EVERYTHING)
@@ -200,14 +207,14 @@ class Readings:
         if self._inputs.is_standard_input and (self._readings or self._was_streamed):
             raise ReadOnceError(wanted)
 
-    def _pass(self, collect: frozenset[TableName], bin_ns: int | None) -> Reading:
+    def _pass(self, collect: frozenset[TableName], bin_ns: int | None) -> PassResult:
         """Read all inputs once; the first time, tell what was wrong with them."""
         from tfrctrace.parsers.reading import Pass
 
         running = Pass(self._inputs.names, self._settings, collect, bin_ns=bin_ns)
         self._watch(running)
         reading = running.result()
-        if reading.is_empty_handed:
+        if reading.read_nothing:
             raise InputError(self._inputs.problems + reading.problems)
         self._tell(reading.problems)
         return reading

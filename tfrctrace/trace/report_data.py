@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.parsers.reading import Reading, TableName
+    from tfrctrace.parsers.reading import PassResult, TableName
     from tfrctrace.reports.results import Results
     from tfrctrace.trace.trace import Trace
 
@@ -63,20 +63,22 @@ _LEAST_DATA_PACKETS: Final = 20
 """Data packets below which a flow has no course to look at."""
 
 
-def gather(trace: Trace, flow: int | None = None, window_ns: int | None = None) -> Results:
+def gather_results(trace: Trace, flow: int | None = None, window_ns: int | None = None) -> Results:
     """Return the results of `trace` that a report tells, of all flows or of one alone.
 
     With `window_ns` that is the width of the points of figures over time.
     """
-    from tfrctrace.metrics.flow.quantiles import quantiles
+    from tfrctrace.metrics.flow.quantiles import sample_quantiles
     from tfrctrace.parsers.variables import with_flows
     from tfrctrace.replay.from_trace import TABLES
     from tfrctrace.reports.results import Results
 
     # what can be read only once is asked for all of it
     reading = trace.read("flows", "bins", *_TABLES, *(_SAMPLES if trace.is_read_once else ()))
-    flows = _of_flow(reading.table("flows").frame(), flow)
-    tables: dict[str, pl.DataFrame] = {name: _of_flow(reading.table(name).frame(), flow) for name in _TABLES}
+    flows = _rows_of_flow(reading.table("flows").frame(), flow)
+    tables: dict[str, pl.DataFrame] = {
+        name: _rows_of_flow(reading.table(name).frame(), flow) for name in _TABLES
+    }
     tables["variables"] = with_flows(tables["variables"], flows)
     replayed = _replayable(trace, flows, reading)
     samples = _samples(trace, reading, also=() if replayed.is_empty() else TABLES)
@@ -85,12 +87,12 @@ def gather(trace: Trace, flow: int | None = None, window_ns: int | None = None) 
     measured = _measured(trace, flows) if flow is None else None
     return Results(
         flows=flows,
-        bins=_of_flow(_bins(trace, reading, window_ns), flow),
+        bins=_rows_of_flow(_bins(trace, reading, window_ns), flow),
         sources=reading.sources,
         problems=[*trace.warnings, *(_unmeasured(flows) if measured is None and flow is None else ())],
         tables=tables,
         measured=measured,
-        rtt_quantiles=None if samples is None else quantiles(_drawn_rtts(flows, samples), "rtt_ns"),
+        rtt_quantiles=None if samples is None else sample_quantiles(_drawn_rtts(flows, samples), "rtt_ns"),
         sequence=None if samples is None else _sequence(trace, flows, samples),
         link_bins=None if samples is None or flow is not None else _link_bins(trace, samples),
         loss_course=None
@@ -102,7 +104,7 @@ def gather(trace: Trace, flow: int | None = None, window_ns: int | None = None) 
     )
 
 
-def _bins(trace: Trace, reading: Reading, window_ns: int | None) -> pl.DataFrame:
+def _bins(trace: Trace, reading: PassResult, window_ns: int | None) -> pl.DataFrame:
     """Return the bins of a reading, or those of a width of which figures can show so many."""
     from tfrctrace.metrics.flow.bins import time_span_ns
     from tfrctrace.reports.figures.throughput_and_rtt import MOST_DETAILED_BINS
@@ -120,7 +122,7 @@ def _bins(trace: Trace, reading: Reading, window_ns: int | None) -> pl.DataFrame
     return trace.counted("throughput", window_ns)
 
 
-def _of_flow(table: pl.DataFrame, flow: int | None) -> pl.DataFrame:
+def _rows_of_flow(table: pl.DataFrame, flow: int | None) -> pl.DataFrame:
     """Return the rows of one flow; all where no flow is chosen, or the table is not about flows."""
     if flow is None or "flow" not in table.columns:
         return table
@@ -139,7 +141,7 @@ def _measured(trace: Trace, flows: pl.DataFrame) -> dict[str, Any] | None:
         raise
 
 
-def _replayable(trace: Trace, flows: pl.DataFrame, reading: Reading) -> pl.Series:
+def _replayable(trace: Trace, flows: pl.DataFrame, reading: PassResult) -> pl.Series:
     """Return the largest flows with reports; none where packets are too many, or cannot be read again."""
     import polars as pl
 
@@ -154,7 +156,7 @@ def _replayable(trace: Trace, flows: pl.DataFrame, reading: Reading) -> pl.Serie
     return chosen if is_readable else chosen.clear()
 
 
-def _replayed(trace: Trace, chosen: pl.Series, reading: Reading) -> pl.DataFrame:
+def _replayed(trace: Trace, chosen: pl.Series, reading: PassResult) -> pl.DataFrame:
     """Return TFRC replayed on these flows, by the rules of RFC 5348, of ns-2's agents on its own traces."""
     import polars as pl
 
@@ -185,7 +187,7 @@ def _unmeasured(flows: pl.DataFrame) -> Iterator[Problem]:
     )
 
 
-def _samples(trace: Trace, reading: Reading, *, also: tuple[TableName, ...]) -> Reading | None:
+def _samples(trace: Trace, reading: PassResult, *, also: tuple[TableName, ...]) -> PassResult | None:
     """Return a reading with every sample; None where there are too many packets or flows for another one.
 
     It has what is `also` needed, so that nobody has to read once more for that.
@@ -198,7 +200,7 @@ def _samples(trace: Trace, reading: Reading, *, also: tuple[TableName, ...]) -> 
     return trace.read(*_SAMPLES, *also)
 
 
-def _drawn_rtts(flows: pl.DataFrame, samples: Reading) -> pl.DataFrame:
+def _drawn_rtts(flows: pl.DataFrame, samples: PassResult) -> pl.DataFrame:
     """Return the RTT samples of the directions that are drawn, of the kind that the table of flows counts."""
     import polars as pl
 
@@ -216,14 +218,14 @@ def loss_course_of(flows: pl.DataFrame, losses: pl.DataFrame, is_one: bool) -> p
     """Return how losses of `flows` added up in each source, or in all together if that `is_one` trace."""
     import polars as pl
 
-    from tfrctrace.metrics.flow.cumulative_losses import loss_course
+    from tfrctrace.metrics.flow.cumulative_losses import cumulative_losses
 
     first = pl.col("flow").min()
     firsts = flows.select("flow", (first if is_one else first.over("source")).alias("first")).unique()
-    return loss_course(losses, firsts, STYLES, MOST_POINTS)
+    return cumulative_losses(losses, firsts, STYLES, MOST_POINTS)
 
 
-def _link_bins(trace: Trace, samples: Reading) -> pl.DataFrame | None:
+def _link_bins(trace: Trace, samples: PassResult) -> pl.DataFrame | None:
     """Return the course of the largest 802.11 links; None without any, or if there are several time axes."""
     from tfrctrace.metrics.flow.wifi_links import link_bins
 
@@ -233,11 +235,11 @@ def _link_bins(trace: Trace, samples: Reading) -> pl.DataFrame | None:
     return link_bins(frames, STYLES, _MOST_LINK_BINS)
 
 
-def _sequence(trace: Trace, flows: pl.DataFrame, samples: Reading) -> pl.DataFrame | None:
+def _sequence(trace: Trace, flows: pl.DataFrame, samples: PassResult) -> pl.DataFrame | None:
     """Return the points of the time-sequence graph; None where there is no table of packets."""
     import polars as pl
 
-    from tfrctrace.metrics.flow.quantiles import outline
+    from tfrctrace.metrics.flow.quantiles import envelope
 
     if trace.is_read_once or trace.is_joined or samples.clock is not None:
         return None
@@ -258,7 +260,7 @@ def _sequence(trace: Trace, flows: pl.DataFrame, samples: Reading) -> pl.DataFra
             own = packets.filter(pl.col("event").is_null()).join(chosen, on="flow")
             parts += _points(own.join(repeated.with_columns(again=True), on=["flow", "packet"], how="left"))
     points = pl.concat(parts).sort("flow", "kind", maintain_order=True)
-    return outline(points, ("flow", "direction", "kind"), "bytes", _MOST_POINTS)
+    return envelope(points, ("flow", "direction", "kind"), "bytes", _MOST_POINTS)
 
 
 def _largest_tcp(flows: pl.DataFrame) -> pl.DataFrame:

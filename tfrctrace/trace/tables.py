@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfrctrace.base.errors import InputError, UsageError
-from tfrctrace.trace.passes import NS_PER_MS, Readings
+from tfrctrace.trace.passes import NS_PER_MS, Passes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tfrctrace.trace.measuring import Basis
 
 
-class Tables(Readings):
+class Tables(Passes):
     """Frames are Polars, with the columns of `tfrctrace.parsers.schema`; `.to_pandas()` is Polars' own."""
 
     @property
@@ -113,7 +113,7 @@ class Tables(Readings):
         batches = self.packet_batches()
         for batch in batches:
             yield pl.DataFrame(batch)
-        if batches.is_empty_handed:
+        if batches.read_nothing:
             raise InputError(batches.problems)
         self._tell(batches.problems)
 

@@ -11,7 +11,7 @@ YEAR_NS: Final = 365 * 86_400 * 1_000_000_000
 """Times below are those of a simulation, which counts from 0; captures count from 1970."""
 
 
-def begin_ns() -> pl.Expr:
+def time_zero_ns() -> pl.Expr:
     """Return for each row of a table of flows what 0 s of its trace is, in ns.
 
     That is the start of a simulation, else the first packet of any flow of the same source.

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
     from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
-    from tfrctrace.replay.from_trace import Gathered
-    from tfrctrace.replay.open_loop import Replayed
+    from tfrctrace.replay.from_trace import FlowRecordings
+    from tfrctrace.replay.open_loop import OpenLoopReplay
     from tfrctrace.replay.tfrc import Profile
     from tfrctrace.reports.elements import Report
     from tfrctrace.reports.figures.kinds import PlotKind
     from tfrctrace.reports.figures.publication import Drawing, PaperStyle, Width
     from tfrctrace.reports.results import Results
-    from tfrctrace.trace.measuring import Basis, Measured
+    from tfrctrace.trace.measuring import Basis, MeasuredMetrics
     from tfrctrace.wlan.scenario import Scenario
 
 StrPath = str | os.PathLike[str]
@@ -50,7 +50,7 @@ class Trace(Tables):
 
     _results: Results | None = None
     _report: Report | None = None
-    _gathered: Gathered | None = None
+    _gathered: FlowRecordings | None = None
 
     def __repr__(self) -> str:
         names = self._names()
@@ -89,9 +89,9 @@ class Trace(Tables):
         They have the columns that people look at first; `styled` of `tfrctrace.reports.printers.pandas_style`
         does the same with any table.
         """
-        from tfrctrace.reports.printers.pandas_style import styled, told_first
+        from tfrctrace.reports.printers.pandas_style import leading_columns, styled
 
-        return styled(told_first(self.flows, limit))
+        return styled(leading_columns(self.flows, limit))
 
     def metrics(
         self,
@@ -142,20 +142,20 @@ class Trace(Tables):
         capacity: str | None = None,
         weight: Mapping[str, float] | None = None,
         step: str | None = None,
-    ) -> Measured:
+    ) -> MeasuredMetrics:
         """Return what `metrics` does, with the competing sets and how many flows were left out.
 
         Of more than `most_flows` those with most data packets are measured.
         """
         from tfrctrace.base.bitrates import parse_capacity_bps
         from tfrctrace.base.durations import parse_duration_ns
-        from tfrctrace.metrics.metric import Given
+        from tfrctrace.metrics.metric import Assumptions
         from tfrctrace.trace.labels import check_weights, parse_rule, with_labels
-        from tfrctrace.trace.measuring import base_width_ns, check_names, doubts, measure
+        from tfrctrace.trace.measuring import assumption_warnings, base_width_ns, check_names, measure
 
         check_names(names, capacity=capacity, weight=weight, step=step)
         check_weights(weight or {})
-        given = Given(
+        given = Assumptions(
             capacity_bps=None if capacity is None else parse_capacity_bps(capacity),
             weights=weight or {},
             step_ns=None if step is None else parse_duration_ns(step),
@@ -182,7 +182,7 @@ class Trace(Tables):
             names=names,
             given=given,
         )
-        self._tell_once(list(doubts(measured, given)))
+        self._tell_once(list(assumption_warnings(measured, given)))
         return measured
 
     def replay(
@@ -237,16 +237,18 @@ class Trace(Tables):
         network: Scenario | None = None,
         simulate: bool = False,
         least_packets: int = LEAST_PACKETS,
-    ) -> Replayed:
+    ) -> OpenLoopReplay:
         """Return what `replay` does, with the recordings, the flows that cannot be replayed, and why."""
         from tfrctrace.base.durations import parse_duration_ns
-        from tfrctrace.replay.from_trace import Choice, Gathered
-        from tfrctrace.replay.open_loop import mac_bounds, replay, wanted
+        from tfrctrace.replay.from_trace import FlowRecordings, RecordingOptions
+        from tfrctrace.replay.open_loop import mac_bounds, replay, select_algorithms
 
         # what the trace's own agents are is where a replay of them begins
         parameters = {**self.agents, **(tfrc or {})}
-        chosen = wanted(algorithms or ("tfrc",), profile, parameters.items(), tuple(rtt_scales), settings)
-        choice = Choice(
+        chosen = select_algorithms(
+            algorithms or ("tfrc",), profile, parameters.items(), tuple(rtt_scales), settings
+        )
+        choice = RecordingOptions(
             rtt_ms=None if rtt is None else parse_duration_ns(rtt) / NS_PER_MS,
             segment_bytes=segment_bytes,
             simulate=simulate,
@@ -254,7 +256,7 @@ class Trace(Tables):
             flows=None if flows is None else frozenset(flows),
         )
         bounds = mac_bounds(chosen, network, self.zero_ns if network else 0)
-        gathered = self._gathered = self._gathered or Gathered(self)
+        gathered = self._gathered = self._gathered or FlowRecordings(self)
         return replay(gathered, chosen, choice, bounds)
 
     def closed_loop(
@@ -302,20 +304,20 @@ class Trace(Tables):
     ) -> ClosedLoops:
         """Return what `closed_loop` does, with the bottlenecks, and the flows that do not show theirs."""
         from tfrctrace.replay.closed_loop.closed_loops import closed_loops
-        from tfrctrace.replay.closed_loop.overrides import parse_given
-        from tfrctrace.replay.from_trace import Choice, Gathered
-        from tfrctrace.replay.open_loop import wanted
+        from tfrctrace.replay.closed_loop.overrides import parse_overrides
+        from tfrctrace.replay.from_trace import FlowRecordings, RecordingOptions
+        from tfrctrace.replay.open_loop import select_algorithms
 
-        given = parse_given(bottleneck)
+        given = parse_overrides(bottleneck)
         parameters = {**self.agents, **(tfrc or {})}
-        chosen = wanted(algorithms or ("newreno",), profile, parameters.items(), settings=settings)
-        choice = Choice(
+        chosen = select_algorithms(algorithms or ("newreno",), profile, parameters.items(), settings=settings)
+        choice = RecordingOptions(
             segment_bytes=segment_bytes,
             least_packets=least_packets,
             flows=None if flows is None else frozenset(flows),
         )
         self.read("flows", "feedback", "rtt", "losses", "rounds", "loss_events", "bins")
-        gathered = self._gathered = self._gathered or Gathered(self)
+        gathered = self._gathered = self._gathered or FlowRecordings(self)
         recordings = gathered.recordings(choice, chosen.receivers[:1])
         return closed_loops(self, recordings, chosen, given, together=together)
 
@@ -349,10 +351,10 @@ class Trace(Tables):
 
     def results(self) -> Results:
         """Return all that a report tells: flows, bins, samples in few, metrics, facts about the inputs."""
-        from tfrctrace.trace.report_data import gather
+        from tfrctrace.trace.report_data import gather_results
 
         if self._results is None:
-            self._results = gather(self)
+            self._results = gather_results(self)
         return self._results
 
     def plot(

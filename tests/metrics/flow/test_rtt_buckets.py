@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import tfrctrace
-from tfrctrace.metrics.flow.quantiles import of_buckets
+from tfrctrace.metrics.flow.quantiles import bucket_quantiles
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "data" / "captures"
 NAMES = ("linux-small-flows-snd", "linux-udp-vs-tcp-snd")
@@ -36,12 +36,12 @@ def test_captures_taken_together_have_the_percentiles_of_all_samples(
     samples = pl.concat([trace.rtt.filter(method="ack")["rtt_ns"] for trace in traces])
     buckets = pl.concat([trace.rtt_buckets for trace in traces])
     assert buckets["samples"].sum() == samples.len() > 100
-    near_numpys(of_buckets(buckets, SHARES, by=[]), samples)
+    near_numpys(bucket_quantiles(buckets, SHARES, by=[]), samples)
 
 
 def test_a_flow_has_its_own_which_its_row_has_too(traces: list[tfrctrace.Trace]) -> None:
     for trace in traces:
-        found = of_buckets(trace.rtt_buckets, (0.5, 0.95))
+        found = bucket_quantiles(trace.rtt_buckets, (0.5, 0.95))
         assert found.height > 2
         rows = {(row["flow"], row["direction"]): row for row in trace.flows.to_dicts()}
         for flow, direction, share, rtt_ns in found.iter_rows():
@@ -53,5 +53,5 @@ def test_a_flow_has_its_own_which_its_row_has_too(traces: list[tfrctrace.Trace])
 
 def test_what_has_no_sample_has_no_percentile(traces: list[tfrctrace.Trace]) -> None:
     none = traces[0].rtt_buckets.clear()
-    assert of_buckets(none, SHARES).is_empty()
-    assert of_buckets(none, SHARES, by=[]).is_empty()
+    assert bucket_quantiles(none, SHARES).is_empty()
+    assert bucket_quantiles(none, SHARES, by=[]).is_empty()

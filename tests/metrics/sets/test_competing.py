@@ -7,12 +7,14 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrctrace.metrics.sets.competing import MAX_SETS, Life, competing_sets
+from tfrctrace.metrics.sets.competing import MAX_SETS, FlowLifetime, competing_sets
 
 S = 1_000_000_000
 
 lives = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=7).map(
-    lambda spans: [Life(number, "a", start, start + length) for number, (start, length) in enumerate(spans)]
+    lambda spans: [
+        FlowLifetime(number, "a", start, start + length) for number, (start, length) in enumerate(spans)
+    ]
 )
 
 
@@ -55,13 +57,17 @@ def test_the_order_of_flows_changes_nothing(some):
 
 
 def test_flows_that_follow_each_other_do_not_meet():
-    first, second, both = Life(1, "a", 0, 40), Life(2, "a", 50, 90), Life(3, "a", 20, 70)
+    first, second, both = (
+        FlowLifetime(1, "a", 0, 40),
+        FlowLifetime(2, "a", 50, 90),
+        FlowLifetime(3, "a", 20, 70),
+    )
     assert [one.flows for one in sets_of([first, second])] == [(1,), (2,)]
     assert [one.flows for one in sets_of([first, second, both])] == [(1, 3), (2, 3)]
 
 
 def test_flows_of_two_traces_do_not_meet():
-    here, there = Life(1, "a", 0, 40), Life(2, "b", 0, 40)
+    here, there = FlowLifetime(1, "a", 0, 40), FlowLifetime(2, "b", 0, 40)
     assert [(one.number, one.source, one.flows) for one in sets_of([here, there])] == [
         (1, "a", (1,)),
         (2, "b", (2,)),
@@ -69,13 +75,13 @@ def test_flows_of_two_traces_do_not_meet():
 
 
 def test_a_warm_up_is_taken_from_each_flow():
-    (one,) = sets_of([Life(1, "a", 0, 40), Life(2, "a", 10, 50)], warmup_ns=8)
+    (one,) = sets_of([FlowLifetime(1, "a", 0, 40), FlowLifetime(2, "a", 10, 50)], warmup_ns=8)
     assert (one.windows.start_ns, one.windows.end_ns, one.last_start_ns) == (18, 40, 10)
-    assert sets_of([Life(1, "a", 0, 40)], warmup_ns=38) == []
+    assert sets_of([FlowLifetime(1, "a", 0, 40)], warmup_ns=38) == []
 
 
 def test_of_very_many_sets_the_weightiest_are_told():
     # each overlaps its neighbours only
-    chain = [Life(number, "a", 10 * number, 10 * number + 17) for number in range(100)]
+    chain = [FlowLifetime(number, "a", 10 * number, 10 * number + 17) for number in range(100)]
     found, left_out = competing_sets(chain, {"a": 0}, 1, 2)
     assert (len(found), left_out) == (MAX_SETS, 99 - MAX_SETS)

@@ -9,12 +9,12 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
-from tfrctrace.reports.figures.charts import Chart, Look, Series, draw
+from tfrctrace.reports.figures.charts import Chart, ChartStyle, Series, draw
 from tfrctrace.reports.figures.drawing import chart_svg
 from tfrctrace.reports.figures.publication import COLUMN_IN, chart_file
 from tfrctrace.reports.figures.svg import Place
 
-LOOK = Look(
+LOOK = ChartStyle(
     ink="#111111",
     grid="#222222",
     paper="#333333",

@@ -9,7 +9,7 @@ import pytest
 
 import tfrctrace
 from tfrctrace.reports.build_report import build_report
-from tfrctrace.reports.page.captures_index import Entry, entry_of, index_report
+from tfrctrace.reports.page.captures_index import CaptureEntry, capture_entry, index_report
 from tfrctrace.reports.page.html import render
 
 if TYPE_CHECKING:
@@ -203,8 +203,8 @@ def test_axe_finds_nothing_in_an_index_and_a_page_that_leads_back_to_it(show, tw
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
     results = two_flows.results()
     two_flows.problem(severity="error")
-    unread = Entry(name="broken <b>.pcap", page="", problems=tuple(two_flows.problems))
-    entries = [entry_of(results, name=name, page=f"{name}.html") for name in ("a.pcap", "b.pcap")]
+    unread = CaptureEntry(name="broken <b>.pcap", page="", problems=tuple(two_flows.problems))
+    entries = [capture_entry(results, name=name, page=f"{name}.html") for name in ("a.pcap", "b.pcap")]
     written = {
         "index.html": index_report([*entries, unread], title="3 captures"),
         "a.pcap.html": build_report(results, title="a.pcap", index="index.html"),

@@ -16,7 +16,7 @@ from IPython.core.formatters import DisplayFormatter
 import tfrctrace
 from tfrctrace.parsers.schema import TABLES
 from tfrctrace.reports.printers.notebook import MOST_ROWS
-from tfrctrace.reports.printers.pandas_style import FLOW_COLUMNS, styled, told_first
+from tfrctrace.reports.printers.pandas_style import FLOW_COLUMNS, leading_columns, styled
 
 ROOT = Path(__file__).resolve().parents[3]
 SAMPLES = ROOT / "sample_traces"
@@ -199,5 +199,5 @@ def test_a_trace_becomes_a_frame_of_pandas(two_flows: tfrctrace.Trace) -> None:
 
 
 def test_the_largest_flows_are_told_in_their_order(two_flows: tfrctrace.Trace) -> None:
-    assert told_first(two_flows.flows, 2)["flow"].to_list() == [2, 2, 4, 4]
-    assert told_first(two_flows.flows, None).height == 8
+    assert leading_columns(two_flows.flows, 2)["flow"].to_list() == [2, 2, 4, 4]
+    assert leading_columns(two_flows.flows, None).height == 8

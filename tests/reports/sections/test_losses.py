@@ -11,7 +11,7 @@ import tfrctrace
 from tfrctrace.reports.build_report import build_report
 from tfrctrace.reports.page.html import render
 from tfrctrace.reports.sections.flow_table import MOST_FLOWS
-from tfrctrace.reports.sections.losses import causes, losses_section, on_the_way
+from tfrctrace.reports.sections.losses import losses_section, retransmission_causes, upstream_losses
 
 CAPTURES = Path(__file__).parent.parent.parent / "data" / "captures"
 
@@ -52,7 +52,7 @@ def cells(flows):
 
 
 def said_of(trace):
-    (words,) = causes(trace.flows)
+    (words,) = retransmission_causes(trace.flows)
     return str(words)
 
 
@@ -163,7 +163,7 @@ def test_directions_that_hide_the_cause_are_owned_up_to(small_trace):
 def test_what_happened_on_the_way_is_said_in_words(small_trace, counts, words):
     overtaken, lost = counts
     row = RECEIVER | {"reordered_packets": overtaken, "lost_before_tap": lost}
-    assert on_the_way(small_trace().flow(1, **row).flow(2, **SENDER).flows) == words
+    assert upstream_losses(small_trace().flow(1, **row).flow(2, **SENDER).flows) == words
 
 
 def test_no_repeats_at_the_receiver_are_not_passed_off_as_no_losses(small_trace):
@@ -191,14 +191,14 @@ def test_no_repeats_at_the_receiver_are_not_passed_off_as_no_losses(small_trace)
 )
 def test_real_captures_are_told_as_the_relay_logged_them(name, words):
     flows = tfrctrace.open(CAPTURES / f"{name}.pcap.gz").flows
-    assert any(words in str(said) for said in (*causes(flows), *on_the_way(flows)))
+    assert any(words in str(said) for said in (*retransmission_causes(flows), *upstream_losses(flows)))
 
 
 @pytest.mark.parametrize("case", ["window-lost", "random-heavy", "routed", "tail-three", "outage"])
 def test_as_many_retransmissions_are_told_as_the_kernel_made(case):
     corpus = CAPTURES.parent / "corpus" / case
     made = json.loads((corpus / "about.json").read_text())["counters"]["snd"]["TcpRetransSegs"]
-    (words,) = causes(tfrctrace.open(corpus / "snd.pcap.xz").flows)
+    (words,) = retransmission_causes(tfrctrace.open(corpus / "snd.pcap.xz").flows)
     assert str(words).startswith(f"Of {made} retransmissions ")
 
 

@@ -14,14 +14,14 @@ from tfrctrace.reports.build_report import build_report
 from tfrctrace.reports.drawn_traces import drawn_traces
 from tfrctrace.reports.page.html import render
 from tfrctrace.reports.sections.replay import MOST_POINTS, replay_section
-from tfrctrace.trace.report_data import gather
+from tfrctrace.trace.report_data import gather_results
 
 DATA = Path(__file__).parents[2] / "data"
 NS2 = DATA / "ns2" / "tfrc"
 
 
 def section_of(path, **how):
-    report = build_report(gather(tfrctrace.open(path, **how)), title="t")
+    report = build_report(gather_results(tfrctrace.open(path, **how)), title="t")
     return {section.key: section for section in report.sections}.get("replay")
 
 
@@ -75,7 +75,7 @@ def test_traces_without_reports_of_a_receiver_have_no_such_section():
 
 
 def test_names_from_outside_are_escaped():
-    results = gather(tfrctrace.open(NS2 / "outage.tr.xz"))
+    results = gather_results(tfrctrace.open(NS2 / "outage.tr.xz"))
     hostile = results.flows.with_columns(pl.lit("</title><script>alert(1)</script>").alias("label"))
     page = render(build_report(replace(results, flows=hostile), title="t"))
     assert "<script>alert" not in page
@@ -93,7 +93,7 @@ def test_a_flow_of_an_hour_has_no_more_points_than_a_figure_can_show():
 
 def test_what_a_replay_needs_is_read_with_the_samples() -> None:
     trace = tfrctrace.open(NS2 / "outage.tr.xz")
-    gather(trace)
+    gather_results(trace)
     first, second = (collected for collected, _ in trace._readings)
     assert {"flows", "bins"} <= first
     assert {"rtt", "losses", "feedback", "rounds", "flows"} <= second

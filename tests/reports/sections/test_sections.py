@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 import tfrctrace
-from tfrctrace.metrics.flow.quantiles import quantiles
+from tfrctrace.metrics.flow.quantiles import sample_quantiles
 from tfrctrace.parsers.schema import TABLES, polars_schema
 from tfrctrace.reports.build_report import build_report
 from tfrctrace.reports.drawn_traces import drawn_traces
 from tfrctrace.reports.figures.drawing import value_range
-from tfrctrace.reports.figures.rtt_distribution import cdf_figure
-from tfrctrace.reports.sections.burstiness import variation_section
+from tfrctrace.reports.figures.rtt_distribution import rtt_distribution_figure
+from tfrctrace.reports.sections.burstiness import burstiness_section
 from tfrctrace.reports.sections.fairness import fairness_section
 from tfrctrace.reports.sections.sequence import sequence_section
 from tfrctrace.reports.sections.tfrc import tfrc_section
@@ -158,7 +158,7 @@ def test_the_variation_is_drawn_over_the_width_of_the_windows(small_trace):
         {**measured["metrics"][1], "name": "cov", "window_s": width_s, "value": value, "flows": [1]}
         for width_s, value in reversed(covs.items())
     ]
-    section = variation_section({**measured, "metrics": of_cov}, trace.flows)
+    section = burstiness_section({**measured, "metrics": of_cov}, trace.flows)
     (curve,) = section.figures[0].curves
     assert dict(zip(curve.x, curve.values, strict=True)) == covs
     assert section.figures[0].axis.logarithmic
@@ -278,7 +278,7 @@ def test_the_distribution_goes_through_its_samples(small_trace):
         {"flow": 1, "direction": "fwd", "rtt_ns": samples}, schema_overrides={"flow": pl.UInt32}
     )
     (trace_drawn,) = traces_of(trace)
-    (curve,) = cdf_figure(trace_drawn, quantiles(frame, "rtt_ns")).curves
+    (curve,) = rtt_distribution_figure(trace_drawn, sample_quantiles(frame, "rtt_ns")).curves
     for rtt_ms, share in zip(curve.x, curve.values, strict=True):
         assert (samples / 1e6 <= rtt_ms + 1e-9).mean() >= share - 1e-9
         assert (samples / 1e6 < rtt_ms - 1e-9).mean() <= share

@@ -15,7 +15,7 @@ import pytest
 
 import tfrctrace
 from tfrctrace.base.errors import UsageError
-from tfrctrace.metrics.flow.cumulative_losses import loss_course
+from tfrctrace.metrics.flow.cumulative_losses import cumulative_losses
 from tfrctrace.reports.elements import Curve, Figure
 from tfrctrace.reports.figures.kinds import KINDS, PlotKind
 from tfrctrace.reports.figures.publication import PaperStyle, figure_file
@@ -135,7 +135,7 @@ def test_a_curve_of_very_many_losses_is_thinned_between_its_ends(number):
         }
     )
     firsts = pl.DataFrame({"flow": [3], "first": [1]}, schema={"flow": pl.UInt32, "first": pl.UInt32})
-    course = loss_course(losses, firsts, 6, 10)
+    course = cumulative_losses(losses, firsts, 6, 10)
     counts = course["count"].to_list()
     assert (counts[0], counts[-1], len(counts)) == (1, number, min(number, 10))
     assert counts == sorted(set(counts)) == [time_ns + 1 for time_ns in course["time_ns"].to_list()]

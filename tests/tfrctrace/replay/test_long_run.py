@@ -10,19 +10,19 @@ import pytest
 
 import tfrctrace
 from tfrctrace.replay.algorithms import BUILT_IN
-from tfrctrace.replay.long_run import Measured, expected
-from tfrctrace.replay.open_loop_facts import facts
+from tfrctrace.replay.long_run import PathConditions, long_run_rate
+from tfrctrace.replay.open_loop_facts import open_loop_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 DATA = Path(__file__).resolve().parents[2] / "data"
-MET = Measured(p=0.01, rtt_s=0.12, base_rtt_s=0.1)
+MET = PathConditions(p=0.01, rtt_s=0.12, base_rtt_s=0.1)
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_each_window_has_a_formula(name: str) -> None:
-    found = expected(name, {}, MET)
+    found = long_run_rate(name, {}, MET)
     assert found is not None
     assert 0 < found.low_pps <= found.high_pps
 
@@ -32,7 +32,7 @@ def test_formulas_are_those_of_the_vectors() -> None:
     checked = 0
     for row in rows["westwood_model"]:
         if row["westwood_pps"] is not None:
-            found = expected("westwood", {}, Measured(row["p"], row["rtt"], row["rtt_min"]))
+            found = long_run_rate("westwood", {}, PathConditions(row["p"], row["rtt"], row["rtt_min"]))
             assert found is not None
             assert found.low_pps == pytest.approx(row["westwood_pps"], rel=1e-9)
             checked += 1
@@ -40,12 +40,12 @@ def test_formulas_are_those_of_the_vectors() -> None:
 
 
 def test_parameters_change_what_is_expected() -> None:
-    reno, gentle = expected("sack", {}, MET), expected("sack", {"gamma": 0.8}, MET)
+    reno, gentle = long_run_rate("sack", {}, MET), long_run_rate("sack", {"gamma": 0.8}, MET)
     assert reno is not None
     assert gentle is not None
     assert gentle.low_pps > reno.low_pps
     fast = MET._replace(p=1e-5)
-    first, other = expected("cubic", {}, fast), expected("cubic", {"beta": 0.8}, fast)
+    first, other = long_run_rate("cubic", {}, fast), long_run_rate("cubic", {"beta": 0.8}, fast)
     assert first is not None
     assert other is not None
     assert other.low_pps > first.low_pps
@@ -63,9 +63,9 @@ def test_parameters_change_what_is_expected() -> None:
     ],
 )
 def test_where_no_formula_says_anything_there_is_none(
-    name: str, settings: dict[str, float], measured: Measured
+    name: str, settings: dict[str, float], measured: PathConditions
 ) -> None:
-    assert expected(name, settings, measured) is None
+    assert long_run_rate(name, settings, measured) is None
 
 
 def test_ns_2_s_newreno_on_a_lossy_path_received_what_its_formula_says() -> None:
@@ -74,7 +74,7 @@ def test_ns_2_s_newreno_on_a_lossy_path_received_what_its_formula_says() -> None
     [run] = [one for one in runs if (one["dumbbell"], one["algorithm"]) == ("long", "newreno")]
     received_bps = run["received_packets"] * 8000 / run["duration_s"]
     trace = tfrctrace.open(DATA / "ns2" / "dumbbell-newreno.tr.xz")
-    [told] = facts(trace.replays("newreno"))["replays"]
+    [told] = open_loop_facts(trace.replays("newreno"))["replays"]
     assert told["long_run_by"] == "Padhye"
     low, high = told["long_run_bps"]
     assert low == high == pytest.approx(received_bps, rel=0.3)

@@ -9,7 +9,7 @@ import pytest
 from replay_recordings import recording
 
 from tfrctrace.replay.recordings.receiver_reports import is_usable, received_reports
-from tfrctrace.replay.tfrc import Chosen, run
+from tfrctrace.replay.tfrc import TfrcVariant, run
 
 
 def feedback(*rows: dict[str, Any]) -> pl.DataFrame:
@@ -101,14 +101,14 @@ def test_no_interval_and_no_round_trip_time_stop_no_sender(profile: Any) -> None
         {"t": 0.1, "r_sample": 0.1, "p": 0.01, "x_recv": 1000},
         {"t": 0.2, "r_sample": -1.0, "p": 0.01, "x_recv": 1000},
     ]
-    steps = run(Chosen(profile=profile), recording(reports, end_s=0.2, sends=[0.0, 0.05]))
+    steps = run(TfrcVariant(profile=profile), recording(reports, end_s=0.2, sends=[0.0, 0.05]))
     assert steps.height == 4
     assert steps["x_bps"].is_finite().all()
 
 
 def test_without_a_round_trip_time_a_report_changes_nothing() -> None:
     reports = [{"t": 0.1 * n, "r_sample": None, "p": 0.0, "x_recv": 1e6} for n in range(1, 4)]
-    steps = run(Chosen(), recording(reports, end_s=0.3))
+    steps = run(TfrcVariant(), recording(reports, end_s=0.3))
     assert set(steps["reason"]) == {"no_rtt"}
     assert steps["r_ms"].null_count() == 3
 

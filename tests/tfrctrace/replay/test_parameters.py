@@ -15,9 +15,9 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.parsers._native import replay_profiles
 from tfrctrace.replay.algorithms import BUILT_IN, algorithm_named
 from tfrctrace.replay.controller import Start
-from tfrctrace.replay.open_loop import wanted
-from tfrctrace.replay.parameters import by_algorithm, checked, parameters_of, parse_settings
-from tfrctrace.replay.tfrc import Chosen, choose, run
+from tfrctrace.replay.open_loop import select_algorithms
+from tfrctrace.replay.parameters import by_algorithm, check_parameters, parameters_of, parse_settings
+from tfrctrace.replay.tfrc import TfrcVariant, run, tfrc_variant
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ def test_no_parameter_is_what_no_number_is(name: str, value: float | str) -> Non
     for parameter, default in parameters_of(make).items():
         if not isinstance(default, str):
             with pytest.raises(UsageError, match="cannot be"):
-                checked(name, make, {parameter: value})
+                check_parameters(name, make, {parameter: value})
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_no_parameter_is_what_no_number_is(name: str, value: float | str) -> Non
 )
 def test_values_without_a_meaning_are_refused(setting: str, value: float | str) -> None:
     with pytest.raises(UsageError, match="cannot be"):
-        wanted([setting.partition(".")[0]], "rfc5348", [], settings={setting: value})
+        select_algorithms([setting.partition(".")[0]], "rfc5348", [], settings={setting: value})
 
 
 def test_parameters_reach_the_algorithm() -> None:
@@ -99,21 +99,21 @@ def test_a_class_that_tells_no_parameters_needs_none() -> None:
 
         __init__ = dict.__init__
 
-    assert checked("silent", Silent, {}) == {}
+    assert check_parameters("silent", Silent, {}) == {}
 
 
 def test_unknown_parameters_are_refused_with_those_that_there_are() -> None:
     with pytest.raises(UsageError, match="`vegas` has no parameter `gain`") as refused:
-        wanted(["vegas"], "rfc5348", [], settings={"vegas.gain": 1})
+        select_algorithms(["vegas"], "rfc5348", [], settings={"vegas.gain": 1})
     assert refused.value.hint == "it has alpha, beta, gamma, initial_window, min_rto_s"
     with pytest.raises(UsageError, match="no parameter `df`") as refused:
-        wanted(["tfrc"], "rfc5348", [], settings={"tfrc.df": 0.9})
+        select_algorithms(["tfrc"], "rfc5348", [], settings={"tfrc.df": 0.9})
     assert refused.value.hint
     assert {"n", "discounting", "threshold", "b", "q"} <= set(refused.value.hint[7:].split(", "))
     with pytest.raises(UsageError, match="no parameter `gamma`"):
-        wanted(["tfrc"], "rfc5348", [], settings={"tfrc.gamma": 0.8})
+        select_algorithms(["tfrc"], "rfc5348", [], settings={"tfrc.gamma": 0.8})
     with pytest.raises(UsageError, match="of which no kind is replayed"):
-        wanted(["newreno"], "rfc5348", [("q", 0.8)])
+        select_algorithms(["newreno"], "rfc5348", [("q", 0.8)])
 
 
 def test_gamma_that_follows_the_losses_is_between_reno_s_and_the_weakest() -> None:
@@ -124,7 +124,7 @@ def test_gamma_that_follows_the_losses_is_between_reno_s_and_the_weakest() -> No
     flow = recording(reports, end_s=6.0)
 
     def x_calc(gamma: float | str) -> pl.Series:
-        chosen = choose("tfrc-veno", "rfc5348", [], {"gamma": gamma})
+        chosen = tfrc_variant("tfrc-veno", "rfc5348", [], {"gamma": gamma})
         return run(chosen, flow).filter(pl.col("event") == "report")["x_calc_bps"]
 
     least, most, mixed = x_calc(0.5), x_calc(0.8), x_calc("mix")
@@ -168,7 +168,7 @@ def test_the_initial_window_is_an_option() -> None:
     reports = [{"t": 0.1, "r_sample": 0.1, "p": 0.0, "x_recv": 1e6}]
     flow = recording(reports, end_s=0.2, segment_bytes=1000)
     for profile in ("rfc5348", "linux"):
-        steps = run(Chosen(profile=profile, parameters=(("initial_window", 10.0),)), flow)
+        steps = run(TfrcVariant(profile=profile, parameters=(("initial_window", 10.0),)), flow)
         assert steps["x_bps"][0] == pytest.approx(8 * 10 * 1000 / 0.1)
 
 

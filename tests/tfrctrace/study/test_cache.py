@@ -12,7 +12,7 @@ import pytest
 
 import tfrctrace
 from tfrctrace.study.cache import Cache, default_folder, key_of, program_files
-from tfrctrace.study.definition import Measuring
+from tfrctrace.study.definition import MeasuringPlan
 from tfrctrace.study.find_runs import Run
 
 RECORD = {"failed": False, "problems": [], "metrics": [{"value": 0.1}, {"value": None}]}
@@ -60,14 +60,14 @@ def test_a_damaged_entry_is_made_again(perform_study, study_folder, tmp_path):
 
 def test_a_key_changes_with_all_that_matters_and_with_nothing_else(tmp_path):
     (tmp_path / "a").write_text("one")
-    run, measuring = Run(str(tmp_path / "a"), "a", {"x": 1}), Measuring()
+    run, measuring = Run(str(tmp_path / "a"), "a", {"x": 1}), MeasuringPlan()
     key = key_of(run, measuring, ["rate"])
     assert key_of(replace(run, parameters={"x": 2}), measuring, ["rate"]) == key
     os.utime(tmp_path / "a", (0, 0))
     assert key_of(run, measuring, ["rate"]) == key
     assert key_of(run, measuring, []) != key
-    assert key_of(run, Measuring(window="2s"), ["rate"]) != key
-    assert key_of(run, Measuring(tfrc={"df": 0.9}), ["rate"]) != key
+    assert key_of(run, MeasuringPlan(window="2s"), ["rate"]) != key
+    assert key_of(run, MeasuringPlan(tfrc={"df": 0.9}), ["rate"]) != key
     (tmp_path / "a").write_text("two")
     assert key_of(run, measuring, ["rate"]) != key
 
@@ -76,11 +76,11 @@ def test_the_key_of_a_folder_is_that_of_all_its_files(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "a").write_text("one")
     run = Run(str(tmp_path / "run"), "run", {})
-    keys = [key_of(run, Measuring(), [])]
+    keys = [key_of(run, MeasuringPlan(), [])]
     (tmp_path / "run" / "b").write_text("two")
-    keys.append(key_of(run, Measuring(), []))
+    keys.append(key_of(run, MeasuringPlan(), []))
     (tmp_path / "run" / "b").rename(tmp_path / "run" / "c")
-    keys.append(key_of(run, Measuring(), []))
+    keys.append(key_of(run, MeasuringPlan(), []))
     assert len(set(keys)) == 3
 
 
@@ -120,10 +120,10 @@ def test_a_key_changes_with_what_measures_a_run(tmp_path, monkeypatch):
     monkeypatch.setattr(tfrctrace, "__file__", str(package / "__init__.py"))
     (tmp_path / "a").write_text("one")
     run = Run(str(tmp_path / "a"), "a", {})
-    keys = [key_of(run, Measuring(), [])]
+    keys = [key_of(run, MeasuringPlan(), [])]
     for room in ("parsers", "metrics", "experiment", "gate"):
         (package / room / "new.py").write_text("")
-        keys.append(key_of(run, Measuring(), []))
+        keys.append(key_of(run, MeasuringPlan(), []))
     assert len(set(keys)) == 5
 
 
@@ -151,7 +151,7 @@ def test_an_entry_too_deep_for_python_counts_as_not_there(tmp_path, entry):
 def test_a_key_changes_with_the_content_of_a_layout(tmp_path):
     (tmp_path / "a").write_text("one")
     layout = tmp_path / "layout.toml"
-    run, measuring = Run(str(tmp_path / "a"), "a", {}), Measuring(dissect=(f"udp:9000={layout}",))
+    run, measuring = Run(str(tmp_path / "a"), "a", {}), MeasuringPlan(dissect=(f"udp:9000={layout}",))
     layout.write_text("[data]\nsequence = { offset = 0, width = 4 }")
     key = key_of(run, measuring, [])
     layout.write_text("[data]\nsequence = { offset = 4, width = 4 }")

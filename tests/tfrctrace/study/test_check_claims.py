@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tfrctrace.study.definition import NO_FLOW, ComparisonPlan, Expectation, Quantity, Reference
 from tfrctrace.study.file.claims import parse_claim
 from tfrctrace.study.find_runs import Run
-from tfrctrace.study.results.cells import in_order, summarised
-from tfrctrace.study.results.check_claims import judged
+from tfrctrace.study.results.cells import sorted_values, summarise
+from tfrctrace.study.results.check_claims import check_claim
 from tfrctrace.study.results.differences import differences_between
-from tfrctrace.study.results.pivot import pivoted
-from tfrctrace.study.results.run_quantities import Told, told_of
+from tfrctrace.study.results.pivot import pivot
+from tfrctrace.study.results.run_quantities import RunValue, run_values
 
 SCENARIO = ("queue", "n")
 
@@ -24,11 +24,14 @@ def told(queue, n, group, *values, quantity="rate"):
     for number, value in enumerate(values):
         run = Run("", f"{queue}-{n}-{number}", {"queue": queue, "n": n, "run": number})
         reason = None if value is not None else "no flow"
-        yield run, Told(quantity=quantity, group=group, value=value, unit="bit/s", made_of=1, reason=reason)
+        yield (
+            run,
+            RunValue(quantity=quantity, group=group, value=value, unit="bit/s", made_of=1, reason=reason),
+        )
 
 
 def cells(*parts):
-    return summarised([one for part in parts for one in part], SCENARIO, 0.95)
+    return summarise([one for part in parts for one in part], SCENARIO, 0.95)
 
 
 FOUR = cells(
@@ -41,7 +44,7 @@ FOUR = cells(
 def verdict(claim, found=FOUR, **where):
     wanted = {name: (value,) for name, value in where.items()}
     expectation = Expectation(claim=parse_claim(claim), says="", where=wanted)
-    return judged(found, expectation, SCENARIO)
+    return check_claim(found, expectation, SCENARIO)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +143,7 @@ def test_missing_values_are_counted_with_their_reason():
 
 
 def test_what_is_no_axis_is_put_together_but_groups_never_are():
-    placed = pivoted(FOUR, "rate", ["queue"], where={}, references=[], level=0.95)
+    placed = pivot(FOUR, "rate", ["queue"], where={}, references=[], level=0.95)
     assert [(one.at, one.rest, one.cell.values) for one in placed] == [
         (("red",), "tcp", (10, 12, 6, 7)),
         (("red",), "tfrc", (8, 9, 7, 8)),
@@ -155,7 +158,7 @@ def test_a_group_without_flows_has_a_place_only_where_no_run_has_any():
     )
 
     def shown(found):
-        placed = pivoted(found, "rate", ["queue", "group"], where={}, references=(), level=0.95)
+        placed = pivot(found, "rate", ["queue", "group"], where={}, references=(), level=0.95)
         return [one.at for one in placed]
 
     assert shown([*FOUR, ghost]) == shown(FOUR)
@@ -176,7 +179,7 @@ def test_shards_of_runs_put_together_are_the_whole(rows, random):
     one, other = (
         {
             tuple(cell.scenario.items()): (sorted(cell.values), cell.mean, cell.bootstrap)
-            for cell in summarised(some, SCENARIO, 0.95)
+            for cell in summarise(some, SCENARIO, 0.95)
         }
         for some in (whole, shuffled)
     )
@@ -184,7 +187,7 @@ def test_shards_of_runs_put_together_are_the_whole(rows, random):
     for key, (values, mean, bootstrap) in one.items():
         # means are of exact sums, so that not even their last digit depends on the order
         assert other[key] == (values, mean, bootstrap)
-    merged = pivoted(summarised(whole, SCENARIO, 0.95), "rate", [], where={}, references=[], level=0.95)
+    merged = pivot(summarise(whole, SCENARIO, 0.95), "rate", [], where={}, references=[], level=0.95)
     assert sorted(merged[0].cell.values) == sorted(value for _, _, value in rows)
 
 
@@ -195,8 +198,8 @@ def test_a_whole_number_in_a_claim_is_that_among_fractions():
 
 
 def test_numbers_come_in_order_of_size_and_texts_as_they_are():
-    assert in_order([10, 2, 2.5, 10]) == [2, 2.5, 10]
-    assert in_order(["b", "a", None, "b"]) == ["b", "a"]
+    assert sorted_values([10, 2, 2.5, 10]) == [2, 2.5, 10]
+    assert sorted_values(["b", "a", None, "b"]) == ["b", "a"]
 
 
 def metric(name, group, value, n, *flows, window_s=1.0):
@@ -249,13 +252,13 @@ RECORD = {
     ],
 )
 def test_flows_of_a_group_become_one_value(quantity, value, made_of):
-    (one,) = told_of(RECORD, quantity, [])
+    (one,) = run_values(RECORD, quantity, [])
     assert (one.value, one.made_of) == (pytest.approx(value), made_of)
     assert (one.reason is None) == (value is not None)
 
 
 def test_each_flow_may_keep_its_value():
-    found = list(told_of(RECORD, Quantity(name="q", metric="pdr", flows="each"), ["tcp", "tfrc"]))
+    found = list(run_values(RECORD, Quantity(name="q", metric="pdr", flows="each"), ["tcp", "tfrc"]))
     assert [(one.group, one.flow, one.value) for one in found] == [
         ("tcp", 1, 0.5),
         ("tcp", 2, 0.9),
@@ -264,7 +267,7 @@ def test_each_flow_may_keep_its_value():
 
 
 def test_a_run_without_flows_says_so():
-    (one,) = told_of({"flows": [], "metrics": []}, Quantity(name="q", metric="jain"), [])
+    (one,) = run_values({"flows": [], "metrics": []}, Quantity(name="q", metric="jain"), [])
     assert (one.value, one.reason) == (
         None,
         "the flows do not show it: too short, never together, or an option is missing",
@@ -274,7 +277,7 @@ def test_a_run_without_flows_says_so():
 def test_a_group_whose_flows_did_not_compete_is_told_from_one_without_flows():
     record = {"metrics": [], "flows": [{"flow": 1, "group": "tcp"}]}
     rate = Quantity(name="rate", metric="rate_bps")
-    found = {one.group: one.reason for one in told_of(record, rate, ["tcp", "tfrc"])}
+    found = {one.group: one.reason for one in run_values(record, rate, ["tcp", "tfrc"])}
     assert found == {
         "tcp": "the flows do not show it: too short, never together, or an option is missing",
         "tfrc": NO_FLOW,
@@ -284,7 +287,7 @@ def test_a_group_whose_flows_did_not_compete_is_told_from_one_without_flows():
 def test_a_reference_stands_at_the_place_of_all_scenarios_that_it_is_about():
     def shown(axes, **where):
         about = Reference(quantity="rate", source="", where=where, group="tcp", value=1.0)
-        places = pivoted(FOUR, "rate", axes, where={}, references=[about], level=0.95)
+        places = pivot(FOUR, "rate", axes, where={}, references=[about], level=0.95)
         return [(*one.at, one.rest) for one in places if one.reference]
 
     assert shown(["queue", "n"], queue=("red",), n=(2,)) == [("red", 2, "tcp")]

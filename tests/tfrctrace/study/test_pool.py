@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.study.definition import Measuring
+from tfrctrace.study.definition import MeasuringPlan
 from tfrctrace.study.find_runs import Run
-from tfrctrace.study.pool import Silent, measure_runs
+from tfrctrace.study.pool import NoProgress, measure_runs
 from tfrctrace.study.run_record import record_run
 
 RUNS = sorted((Path(__file__).parents[2] / "data" / "study" / "runs").iterdir())
@@ -25,7 +25,7 @@ class Deadly:
 
 def test_a_process_that_dies_is_named_and_the_others_are_done():
     runs = [Run(str(path), path.name, {"x": Deadly()} if path == RUNS[1] else {}) for path in RUNS[:3]]
-    measured = measure_runs(runs, Measuring(), (), jobs=2, cache=None, force=False, progress=Silent())
+    measured = measure_runs(runs, MeasuringPlan(), (), jobs=2, cache=None, force=False, progress=NoProgress())
     assert [record["failed"] for record in measured.records] == [False, True, False]
     (problem,) = measured.records[1]["problems"]
     assert problem["source"] == RUNS[1].name
@@ -42,14 +42,14 @@ def test_progress_counts_up_to_all_runs():
 
     seen = Seen()
     runs = [Run(str(path), path.name, {}) for path in RUNS[:2]]
-    measure_runs(runs, Measuring(), (), jobs=1, cache=None, force=False, progress=seen)
+    measure_runs(runs, MeasuringPlan(), (), jobs=1, cache=None, force=False, progress=seen)
     assert seen.steps == [(0, 2, 0), (1, 2, 0), (2, 2, 0)]
 
 
 def test_a_run_with_more_flows_than_a_record_holds_has_those_with_most_data(monkeypatch):
-    whole = record_run(str(RUNS[0]), "whole", Measuring(), ["rate"])
+    whole = record_run(str(RUNS[0]), "whole", MeasuringPlan(), ["rate"])
     monkeypatch.setattr("tfrctrace.study.run_record.MAX_FLOWS", 1)
-    record = record_run(str(RUNS[0]), "run", Measuring(), ["rate"])
+    record = record_run(str(RUNS[0]), "run", MeasuringPlan(), ["rate"])
     packets = sorted((flow["data_packets"] for flow in whole["flows"]), reverse=True)
     assert len(packets) == 2
     assert sorted((flow["data_packets"] for flow in record["flows"]), reverse=True) == packets[:1]
@@ -61,7 +61,7 @@ def test_a_run_with_more_flows_than_a_record_holds_has_those_with_most_data(monk
 
 def test_a_run_with_more_curves_than_a_figure_shows_says_which_are_kept(monkeypatch):
     monkeypatch.setattr("tfrctrace.study.time_series.MAX_CURVES", 1)
-    record = record_run(str(RUNS[0]), "run", Measuring(labels=("any=port 0",)), ["rate"])
+    record = record_run(str(RUNS[0]), "run", MeasuringPlan(labels=("any=port 0",)), ["rate"])
     groups = [curve["group"] for curve in record["series"]["rate"]]
     assert len(groups) == len(set(groups))
     (problem,) = [one for one in record["problems"] if one["kind"] == "curves"]
@@ -69,10 +69,10 @@ def test_a_run_with_more_curves_than_a_figure_shows_says_which_are_kept(monkeypa
 
 
 def test_algorithms_are_replayed_on_the_runs_that_are_meant():
-    from tfrctrace.study.replayed_rates import for_run, replaying
+    from tfrctrace.study.replayed_rates import parse_replay_plan, plan_for_run
 
     zhang = Path(__file__).parents[3] / "sample_traces" / "studies" / "zhang" / "traces"
-    plan = replaying(
+    plan = parse_replay_plan(
         {
             "algorithms": ["tfrc", "mtfrc"],
             "profile": "ns2",
@@ -83,10 +83,10 @@ def test_algorithms_are_replayed_on_the_runs_that_are_meant():
         },
         ("scenario", "setting"),
     )
-    assert for_run(plan, {"scenario": "up", "setting": 4}) is None
-    own = for_run(plan, {"scenario": "updown", "setting": 1})
+    assert plan_for_run(plan, {"scenario": "up", "setting": 4}) is None
+    own = plan_for_run(plan, {"scenario": "updown", "setting": 1})
     assert (own.stations, own.downloads) == (("1x11",), "1")
-    record = record_run(str(zhang / "updown-1.tr.xz"), "run", Measuring(replay=own), [])
+    record = record_run(str(zhang / "updown-1.tr.xz"), "run", MeasuringPlan(replay=own), [])
     by_port = {flow["src_port"]: flow["replayed"] for flow in record["flows"]}
     # docs/replay.md, kbit/s: one upload (port 10) and one download (port 40)
     assert [round(by_port[port][name] / 1e3) for port in (10, 40) for name in ("tfrc", "mtfrc")] == [
@@ -107,16 +107,16 @@ def test_algorithms_are_replayed_on_the_runs_that_are_meant():
     ],
 )
 def test_what_cannot_be_replayed_is_refused_before_the_first_run(table, words):
-    from tfrctrace.study.replayed_rates import replaying
+    from tfrctrace.study.replayed_rates import parse_replay_plan
 
     with pytest.raises(UsageError, match=words):
-        replaying(table, ("setting",))
+        parse_replay_plan(table, ("setting",))
 
 
 def test_two_labels_for_one_flow_are_told_once_for_all_runs():
     runs = [Run(str(path), path.name, {}) for path in RUNS[:3]]
-    measuring = Measuring(labels=("first=transport tcp", "second=transport tcp"))
-    measured = measure_runs(runs, measuring, (), jobs=1, cache=None, force=False, progress=Silent())
+    measuring = MeasuringPlan(labels=("first=transport tcp", "second=transport tcp"))
+    measured = measure_runs(runs, measuring, (), jobs=1, cache=None, force=False, progress=NoProgress())
     (problem,) = measured.problems()
     assert problem["source"] == RUNS[0].name
     assert problem["message"].startswith("label `second=transport tcp` fits flows that have a label already")

@@ -16,12 +16,12 @@ import pytest
 
 from tfrctrace.study import perform_study as performed
 from tfrctrace.study import time_series as series_module
-from tfrctrace.study.definition import Expectation, Measuring
+from tfrctrace.study.definition import Expectation, MeasuringPlan
 from tfrctrace.study.file.claims import parse_claim
 from tfrctrace.study.file.study_file import read_study
 from tfrctrace.study.page.charts_and_grids import chart_of
 from tfrctrace.study.page.study_page import failing
-from tfrctrace.study.results.check_claims import Look, Verdict
+from tfrctrace.study.results.check_claims import ClaimCheck, ClaimVerdict
 from tfrctrace.study.run_record import record_run
 
 STUDY = Path(__file__).parents[2] / "data" / "study"
@@ -117,7 +117,7 @@ def test_a_series_adds_up_to_what_arrived():
 
 
 def test_a_run_without_the_values_of_a_figure_keeps_its_metrics():
-    found = record_run(str(STUDY / "runs" / RUNS[0]), RUNS[0], Measuring(window="500ms"), ["cwnd"])
+    found = record_run(str(STUDY / "runs" / RUNS[0]), RUNS[0], MeasuringPlan(window="500ms"), ["cwnd"])
     assert not found["failed"]
     assert found["metrics"]
     assert found["series"] == {"cwnd": []}
@@ -128,7 +128,7 @@ def test_a_run_without_the_values_of_a_figure_keeps_its_metrics():
 
 def test_a_flow_that_lasts_for_ever_needs_no_memory_for_it(monkeypatch):
     monkeypatch.setattr(series_module, "MAX_LIFE_WINDOWS", 100)
-    found = record_run(str(STUDY / "runs" / RUNS[0]), RUNS[0], Measuring(window="1ms"), ["rate"])
+    found = record_run(str(STUDY / "runs" / RUNS[0]), RUNS[0], MeasuringPlan(window="1ms"), ["rate"])
     assert found["series"]["rate"] == []
     assert "has more than 100 windows, too many to be drawn" in found["problems"][0]["message"]
 
@@ -334,9 +334,9 @@ value = 0.9
 
 
 def test_of_a_claim_that_fails_in_very_many_scenarios_the_first_are_told():
-    looks = tuple(Look((("n", n),), 1.0, 2.0, "fails") for n in range(5000))
+    looks = tuple(ClaimCheck((("n", n),), 1.0, 2.0, "fails") for n in range(5000))
     expectation = Expectation(claim=parse_claim("rate > 2"), says="", where={})
-    told = failing(Verdict(expectation, looks, None))
+    told = failing(ClaimVerdict(expectation, looks, None))
     assert told.startswith("n = 0: 1, 2; n = 1: 1, 2; ")
     assert told.endswith("n = 19: 1, 2; and 4980 more")
 

@@ -10,7 +10,7 @@ import pytest
 from tfrctrace.base.errors import InputError
 from tfrctrace.study.file.claims import Comparison, Term, Trend, parse_claim
 from tfrctrace.study.file.study_file import read_study
-from tfrctrace.study.file_pattern import compiled, typed
+from tfrctrace.study.file_pattern import compile_pattern, typed_values
 from tfrctrace.study.run_table import runs_of_table
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -195,17 +195,17 @@ def test_other_claims_are_refused(text):
     ],
 )
 def test_parameters_are_what_stands_in_their_place(path, found):
-    fits = compiled("{queue}-n{flows}-{run}.tr").fullmatch(path)
+    fits = compile_pattern("{queue}-n{flows}-{run}.tr").fullmatch(path)
     assert (fits.groupdict() if fits else None) == found
 
 
 def test_a_long_name_that_nearly_fits_is_refused_at_once():
     places = "-".join(f"{{p{place}}}" for place in range(20))
-    assert compiled(places + ".tr").fullmatch("-" * 250) is None
-    assert compiled(places + ".tr").fullmatch("a-" * 120) is None
+    assert compile_pattern(places + ".tr").fullmatch("-" * 250) is None
+    assert compile_pattern(places + ".tr").fullmatch("a-" * 120) is None
 
 
 def test_values_are_numbers_only_if_all_are():
-    assert typed(["1", "10", "-2"]) == [1, 10, -2]
-    assert typed(["1", "0.5"]) == [1.0, 0.5]
-    assert typed(["1", "x", "nan"]) == ["1", "x", "nan"]
+    assert typed_values(["1", "10", "-2"]) == [1, 10, -2]
+    assert typed_values(["1", "0.5"]) == [1.0, 0.5]
+    assert typed_values(["1", "x", "nan"]) == ["1", "x", "nan"]

@@ -143,7 +143,7 @@ RunCache = Annotated[
 ]
 
 
-def check_place(output: str, traces: list[str]) -> None:
+def check_output_place(output: str, traces: list[str]) -> None:
     """Raise if the result cannot be written to `output`, or would take the place of a capture."""
     check_output(output)
     for trace in traces:
@@ -153,18 +153,18 @@ def check_place(output: str, traces: list[str]) -> None:
             )
 
 
-def check_places(outputs: Iterable[str | None], traces: list[str]) -> None:
-    """Raise as `check_place` does for each of several results, and if two of them go to the same place."""
+def check_output_places(outputs: Iterable[str | None], traces: list[str]) -> None:
+    """Raise as `check_output_place` does for each result, and if two of them go to the same place."""
     taken: set[str] = set()
     for output in filter(None, outputs):
-        check_place(output, traces)
+        check_output_place(output, traces)
         place = output if output == STANDARD_OUTPUT else os.path.realpath(output)
         if place in taken and place != os.devnull:
             raise UsageError(f"two results cannot go to `{output}`", hint="choose another name for one")
         taken.add(place)
 
 
-def flattened(command: Callable[..., int]) -> Callable[..., int]:
+def flatten_options(command: Callable[..., int]) -> Callable[..., int]:
     """Return `command` with every option of its own, where it takes bundles of them.
 
     A bundle is a dataclass whose fields are options, as several commands have them. Typer knows functions

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from tfrctrace.base.errors import UsageError
-from tfrctrace.commands.options.common import check_place
+from tfrctrace.commands.options.common import check_output_place
 from tfrctrace.reports.output import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class OutputOptions:
 
     def check(self, traces: list[str]) -> None:
         """Raise if it cannot be written there, before anybody waits for the reading."""
-        check_place(self.output, traces)
+        check_output_place(self.output, traces)
         if self.chosen == "parquet" and self.output == STANDARD_OUTPUT and sys.stdout.isatty():
             raise UsageError(
                 "parquet is not for a terminal", hint="name a file with `-o`, or choose another form"

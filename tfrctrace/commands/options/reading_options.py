@@ -67,10 +67,10 @@ class ReadingOptions:
         `meanwhile` is called once the core is at work: the place to load what is needed afterwards.
         """
         from tfrctrace.parsers.plugins import check_format
-        from tfrctrace.parsers.reading import Settings
+        from tfrctrace.parsers.reading import ReadSettings
         from tfrctrace.parsers.sources import find_inputs
 
-        settings = Settings(
+        settings = ReadSettings(
             filter=None if self.filter is None else _compiled(self.filter),
             format=None if self.input_format is None else check_format(self.input_format),
             layer=self.layer,

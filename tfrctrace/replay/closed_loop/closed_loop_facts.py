@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import polars as pl
 
-    from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops, Modelled
+    from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops, ModelledFlow
     from tfrctrace.replay.closed_loop.infer_path import Bottleneck
     from tfrctrace.replay.recordings.recording import Recording
 
 KEY: Final = ("flow", "direction", "algorithm", "profile")
 
 
-def facts(loops: ClosedLoops) -> dict[str, Any]:
+def closed_loop_facts(loops: ClosedLoops) -> dict[str, Any]:
     """Return all of it as plain names and values, the form of the JSON; docs/models.md explains the names."""
     return {
         "loop": "closed",
@@ -37,7 +37,7 @@ def facts(loops: ClosedLoops) -> dict[str, Any]:
     }
 
 
-def _modelled(one: Modelled) -> dict[str, Any]:
+def _modelled(one: ModelledFlow) -> dict[str, Any]:
     recording = one.recording
     return {
         "flow": recording.flow,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from tfrctrace.base.errors import UsageError
 from tfrctrace.replay.closed_loop.fluid import simulate
 from tfrctrace.replay.closed_loop.infer_path import infer
-from tfrctrace.replay.closed_loop.observed_path import observe
+from tfrctrace.replay.closed_loop.observed_path import observe_path
 from tfrctrace.replay.closed_loop.path import Path
-from tfrctrace.replay.from_trace import Lacking
+from tfrctrace.replay.from_trace import NotReplayable
 from tfrctrace.replay.tfrc import Tfrc
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.replay.closed_loop.infer_path import Bottleneck, Finding
-    from tfrctrace.replay.closed_loop.overrides import Given
+    from tfrctrace.replay.closed_loop.infer_path import Bottleneck, Inferred
+    from tfrctrace.replay.closed_loop.overrides import BottleneckOverrides
     from tfrctrace.replay.closed_loop.sender import Round
     from tfrctrace.replay.controller import Controller, Start
-    from tfrctrace.replay.open_loop import Wanted
+    from tfrctrace.replay.open_loop import Selection
     from tfrctrace.replay.recordings.recording import Recording
-    from tfrctrace.replay.tfrc import Chosen
+    from tfrctrace.replay.tfrc import TfrcVariant
     from tfrctrace.trace.trace import Trace
 
 NOTE: Final = (
@@ -37,7 +37,7 @@ BITS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Modelled:
+class ModelledFlow:
     """A flow in whose place the algorithms ran."""
 
     recording: Recording
@@ -50,16 +50,16 @@ class ClosedLoops:
 
     frame: pl.DataFrame
     """With the columns of `tfrctrace.parsers.schema.CLOSED_LOOP`."""
-    flows: tuple[Modelled, ...]
-    lacking: tuple[Lacking, ...]
+    flows: tuple[ModelledFlow, ...]
+    lacking: tuple[NotReplayable, ...]
     notes: tuple[str, ...]
 
 
 def closed_loops(
     trace: Trace,
-    recordings: Iterable[Mapping[Chosen, Recording] | Lacking],
-    wanted: Wanted,
-    given: Given,
+    recordings: Iterable[Mapping[TfrcVariant, Recording] | NotReplayable],
+    wanted: Selection,
+    given: BottleneckOverrides,
     *,
     together: bool = False,
 ) -> ClosedLoops:
@@ -75,15 +75,15 @@ def closed_loops(
         )
     schema = polars_schema("closed_loop")
     frames = [pl.DataFrame(schema=schema)]
-    flows: list[Modelled] = []
-    lacking: list[Lacking] = []
+    flows: list[ModelledFlow] = []
+    lacking: list[NotReplayable] = []
     for recorded in recordings:
-        if isinstance(recorded, Lacking):
+        if isinstance(recorded, NotReplayable):
             lacking.append(recorded)
             continue
         # reports do not matter here: the model makes its own
         found = _modelled(trace, next(iter(recorded.values())), given)
-        if isinstance(found, Lacking):
+        if isinstance(found, NotReplayable):
             lacking.append(found)
             continue
         flows.append(found)
@@ -99,8 +99,8 @@ def closed_loops(
     )
 
 
-def _modelled(trace: Trace, recording: Recording, given: Given) -> Modelled | Lacking:
-    bottleneck = infer(observe(trace, recording), given)
+def _modelled(trace: Trace, recording: Recording, given: BottleneckOverrides) -> ModelledFlow | NotReplayable:
+    bottleneck = infer(observe_path(trace, recording), given)
     needed = {
         "base RTT": (bottleneck.base_rtt_ms, "base_rtt=40ms"),
         "capacity": (bottleneck.capacity_bps, "capacity=3M"),
@@ -108,18 +108,18 @@ def _modelled(trace: Trace, recording: Recording, given: Given) -> Modelled | La
     }
     for name, (finding, example) in needed.items():
         if finding.value is None:
-            return Lacking(
+            return NotReplayable(
                 flow=recording.flow,
                 direction=recording.direction,
                 transport=recording.transport,
                 what=f"the {name} of its bottleneck is not known: {finding.evidence}",
                 hint=f"`--bottleneck {example}` supplies it",
             )
-    return Modelled(recording=recording, bottleneck=bottleneck)
+    return ModelledFlow(recording=recording, bottleneck=bottleneck)
 
 
 def _path(bottleneck: Bottleneck) -> Path:
-    def known(finding: Finding) -> float:
+    def known(finding: Inferred) -> float:
         assert finding.value is not None
         return finding.value
 
@@ -136,7 +136,7 @@ def _path(bottleneck: Bottleneck) -> Path:
 
 
 def _rounds(
-    modelled: Modelled, wanted: Wanted, *, together: bool
+    modelled: ModelledFlow, wanted: Selection, *, together: bool
 ) -> list[tuple[str, str | None, list[Round]]]:
     recording = modelled.recording
     start = replace(recording.start, least_rto_s=modelled.bottleneck.least_rto_s.value)
@@ -154,7 +154,7 @@ def _rounds(
     return found
 
 
-def _controllers(wanted: Wanted, start: Start) -> Sequence[tuple[str, str | None, Controller]]:
+def _controllers(wanted: Selection, start: Start) -> Sequence[tuple[str, str | None, Controller]]:
     kinds = [(one.variant, one.profile, Tfrc(start, one)) for one in wanted.tfrc]
     others = [(one.name, None, one.begin(start)) for one in wanted.controllers]
     return [*kinds, *others]

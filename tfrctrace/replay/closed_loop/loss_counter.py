@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostPackets:
     """Packets that were lost, and when the first of them was."""
 
     at_s: float
@@ -19,10 +19,10 @@ class LossCounter:
 
     part: float = 0.0
 
-    def lose(self, begins_s: float, ends_s: float, packets_per_s: float) -> Lost | None:
+    def lose(self, begins_s: float, ends_s: float, packets_per_s: float) -> LostPackets | None:
         """Lose at a rate for a span of time; return the packets that are complete by its end."""
         before = self.part
         total = before + packets_per_s * (ends_s - begins_s)
         packets = int(total)
         self.part = total - packets
-        return Lost(begins_s + (1 - before) / packets_per_s, packets) if packets else None
+        return LostPackets(begins_s + (1 - before) / packets_per_s, packets) if packets else None

@@ -31,7 +31,7 @@ BOTH_ENDS: Final = "both"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservedPath:
     """One direction of one flow, and what ran beside it. Rates are bit/s of payload."""
 
     start_ns: int
@@ -59,11 +59,11 @@ class Observed:
     """How long the timer of a TCP sender ran before each of its retransmissions."""
 
 
-def observe(trace: Trace, recording: Recording) -> Observed:
+def observe_path(trace: Trace, recording: Recording) -> ObservedPath:
     """Return what `trace` shows of the flow that was recorded."""
     import polars as pl
 
-    facts, payload_share = _facts(trace, recording)
+    facts, payload_share = _flow_facts(trace, recording)
     rtts = _rtts(trace, recording)
     smallest_ms = rtts["rtt_ms"].min()
     vantage = facts["vantage"]
@@ -74,10 +74,10 @@ def observe(trace: Trace, recording: Recording) -> Observed:
         rates = _rates(trace, recording, rtt_ns, is_two_ended=vantage == BOTH_ENDS)
         rates = rates.with_columns(pl.col("own_bps", "others_bps") * payload_share)
         if vantage != BOTH_ENDS:
-            rates = _as_acknowledged(rates, _of(trace.rounds, recording), rtt_ns)
+            rates = _as_acknowledged(rates, _rows_of_flow(trace.rounds, recording), rtt_ns)
     width_ns = WINDOW_RTTS * rtt_ns
     receive_window = facts["receive_window_max_bytes"]
-    return Observed(
+    return ObservedPath(
         start_ns=recording.start_ns,
         end_ns=recording.end_ns,
         segment_bytes=recording.segment_bytes,
@@ -100,13 +100,13 @@ def _no_rates() -> pl.DataFrame:
     return pl.DataFrame(schema={"time_ns": pl.Int64(), "own_bps": pl.Float64(), "others_bps": pl.Float64()})
 
 
-def _facts(trace: Trace, recording: Recording) -> tuple[Mapping[str, object], float]:
+def _flow_facts(trace: Trace, recording: Recording) -> tuple[Mapping[str, object], float]:
     """Return the flow's row, that of its data, and which share of its frames is payload."""
-    facts = _of(trace.flows, recording).row(0, named=True)
+    facts = _rows_of_flow(trace.flows, recording).row(0, named=True)
     return facts, facts["payload_bytes"] / facts["wire_bytes"]
 
 
-def _of(table: pl.DataFrame, recording: Recording) -> pl.DataFrame:
+def _rows_of_flow(table: pl.DataFrame, recording: Recording) -> pl.DataFrame:
     import polars as pl
 
     return table.filter(pl.col("flow") == recording.flow, pl.col("direction") == recording.direction)
@@ -119,11 +119,11 @@ def _rtts(trace: Trace, recording: Recording) -> pl.DataFrame:
     """
     import polars as pl
 
-    reported = _of(trace.feedback, recording).filter(pl.col("rtt_ms").is_not_null())
+    reported = _rows_of_flow(trace.feedback, recording).filter(pl.col("rtt_ms").is_not_null())
     if not reported.is_empty():
         return reported.select(pl.col("received_ns").alias("time_ns"), "rtt_ms").sort("time_ns")
     return (
-        _of(trace.rtt, recording)
+        _rows_of_flow(trace.rtt, recording)
         .filter(pl.col("method") == "ack", pl.col("time_ns") - pl.col("rtt_ns") > recording.start_ns)
         .select("time_ns", (pl.col("rtt_ns") / NS_PER_MS).alias("rtt_ms"))
         .sort("time_ns")
@@ -135,7 +135,11 @@ def _losses(trace: Trace, recording: Recording, rtts: pl.DataFrame) -> pl.DataFr
     import polars as pl
 
     if recording.source == "reports":
-        events = _of(trace.loss_events, recording).filter(pl.col("lost_ns").is_not_null()).sort("lost_ns")
+        events = (
+            _rows_of_flow(trace.loss_events, recording)
+            .filter(pl.col("lost_ns").is_not_null())
+            .sort("lost_ns")
+        )
         # one sample in a round-trip time: the queue was as long as before the loss or behind it
         samples = rtts.rename({"time_ns": "lost_ns"})
         before = events.join_asof(samples, on="lost_ns", strategy="backward")["rtt_ms"]
@@ -143,7 +147,9 @@ def _losses(trace: Trace, recording: Recording, rtts: pl.DataFrame) -> pl.DataFr
         longest = pl.max_horizontal(before, behind).alias("rtt_ms")
         return events.select(pl.col("packets").cast(pl.UInt32), longest)
     # the last acknowledgement before a repair is for the packet before the one lost
-    at_loss = repairs(_of(trace.losses, recording)).join_asof(rtts, on="time_ns", strategy="backward")
+    at_loss = repairs(_rows_of_flow(trace.losses, recording)).join_asof(
+        rtts, on="time_ns", strategy="backward"
+    )
     return at_loss.select(pl.lit(1, dtype=pl.UInt32).alias("packets"), "rtt_ms")
 
 
@@ -157,7 +163,7 @@ def _timeouts_s(trace: Trace, recording: Recording, rtts: pl.DataFrame) -> tuple
     import polars as pl
 
     of_timer = (pl.col("class") == TIMEOUT) & (pl.col("evidence") == "timer") & pl.col("spurious").is_null()
-    repeats = _of(trace.losses, recording).filter(of_timer)["time_ns"].sort().to_numpy()
+    repeats = _rows_of_flow(trace.losses, recording).filter(of_timer)["time_ns"].sort().to_numpy()
     acknowledged = rtts["time_ns"].to_numpy()
     before = np.searchsorted(acknowledged, repeats, "left")
     known = before > 0
@@ -168,7 +174,7 @@ def _rates(trace: Trace, recording: Recording, rtt_ns: int, *, is_two_ended: boo
     """Return the rates of this flow and of all others that send data, in steps of a round-trip time."""
     import polars as pl
 
-    bits = _arriving(trace, rtt_ns) if is_two_ended else _passing(trace, rtt_ns)
+    bits = _arrival_rates(trace, rtt_ns) if is_two_ended else _capture_rates(trace, rtt_ns)
     is_own = (pl.col("flow") == recording.flow) & (pl.col("direction") == recording.direction)
     rate = pl.col("bps")
     return (
@@ -221,7 +227,7 @@ def _data_directions(flows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _arriving(trace: Trace, width_ns: int) -> pl.DataFrame:
+def _arrival_rates(trace: Trace, width_ns: int) -> pl.DataFrame:
     """Return what arrived, where a trace shows packets at their destination."""
     import polars as pl
 
@@ -231,6 +237,6 @@ def _arriving(trace: Trace, width_ns: int) -> pl.DataFrame:
     return arrival_bins(trace.packets(), width_ns).with_columns(bits.alias("bps"))
 
 
-def _passing(trace: Trace, width_ns: int) -> pl.DataFrame:
+def _capture_rates(trace: Trace, width_ns: int) -> pl.DataFrame:
     """Return what passed the capture."""
     return trace.throughput(f"{width_ns}ns").rename({"throughput_bps": "bps"})

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class BottleneckOverrides:
     """The bottleneck in the units of `Bottleneck`; None is what the trace shows."""
 
     capacity_bps: float | None = None
@@ -26,9 +26,9 @@ class Given:
     """Share of what the others sent that is kept: 0 leaves them out."""
 
 
-def parse_given(texts: Iterable[str]) -> Given:
+def parse_overrides(texts: Iterable[str]) -> BottleneckOverrides:
     """Return what texts like `capacity=3M`, `base_rtt=40ms`, `buffer=20000` and `loss=0.01` say."""
-    given = Given()
+    given = BottleneckOverrides()
     for text in texts:
         name, _, value = text.partition("=")
         if name not in _FIELDS:

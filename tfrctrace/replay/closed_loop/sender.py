@@ -10,10 +10,10 @@ from tfrctrace.replay.closed_loop.loss_counter import LossCounter
 from tfrctrace.replay.closed_loop.receiver import LossHistory
 from tfrctrace.replay.controller import Report, refuse_impossible
 from tfrctrace.replay.tcp.window import rfc3390_window
-from tfrctrace.replay.tfrc import Chosen
+from tfrctrace.replay.tfrc import TfrcVariant
 
 if TYPE_CHECKING:
-    from tfrctrace.replay.closed_loop.loss_counter import Lost
+    from tfrctrace.replay.closed_loop.loss_counter import LostPackets
     from tfrctrace.replay.closed_loop.path import Path
     from tfrctrace.replay.closed_loop.queue import Overflow
     from tfrctrace.replay.controller import Allowed, Controller
@@ -56,7 +56,7 @@ class Sender:
         self._path = path
         self._segment_bytes = segment_bytes
         # a sender of TFRC has a receiver of its own kind; for others p is what RFC 5348's would report
-        chosen: Chosen = getattr(controller, "chosen", Chosen())
+        chosen: TfrcVariant = getattr(controller, "chosen", TfrcVariant())
         self._history = LossHistory(chosen.for_core(segment_bytes, None))
         self._by_chance = LossCounter()
         self._by_queue = LossCounter()
@@ -112,7 +112,7 @@ class Sender:
 
     def _losses(
         self, begins_s: float, ends_s: float, overflow: Overflow | None, packets_per_s: float
-    ) -> list[tuple[Lost, float]]:
+    ) -> list[tuple[LostPackets, float]]:
         """Return the losses of a span in order of time, each with the round-trip time that it met."""
         losses = []
         if self._path.random_loss:
@@ -191,5 +191,5 @@ class Sender:
         return refuse_impossible(rate)
 
 
-def _time_of(loss: tuple[Lost, float]) -> float:
+def _time_of(loss: tuple[LostPackets, float]) -> float:
     return loss[0].at_s

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.replay.column_arrays import wholes
-from tfrctrace.replay.recordings.recording import Made
+from tfrctrace.replay.recordings.recording import ReportSeries
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from tfrctrace.replay.tfrc import Chosen
+    from tfrctrace.replay.tfrc import TfrcVariant
 
 UNKNOWN_NS: Final = -(2**63)
 """In place of a time at which a packet arrived: it never did."""
@@ -19,12 +19,12 @@ UNKNOWN_NS: Final = -(2**63)
 def simulated_reports(
     packets: pl.DataFrame,
     segment_bytes: float,
-    chosen: Chosen,
+    chosen: TfrcVariant,
     rtt_ms: tuple[float, str] | None,
     rtt_scale: float,
     *,
     is_tfrc: bool,
-) -> Made:
+) -> ReportSeries:
     """Return the reports of a receiver that gets `packets`, one direction of a flow.
 
     Where a trace shows both ends, the way back is taken to last as long as the fastest packet took there,
@@ -36,7 +36,7 @@ def simulated_reports(
     numbered = packets if is_two_ended else packets.drop_nulls("sequence")
     # a greeting or a farewell may have no number
     if 2 * numbered.height < packets.height:
-        return Made(
+        return ReportSeries(
             lacks=(
                 "its packets have no sequence numbers, so losses are not known",
                 "`--dissect udp:PORT=LAYOUT` tells where a private protocol has them",
@@ -46,9 +46,9 @@ def simulated_reports(
     # a least round-trip time that is known has what its packet waited
     forward_s = (took - packets["waited_ns"] if rtt_ms is None else took).min()
     if is_two_ended and forward_s is None:
-        return Made(lacks=("none of its packets arrived", "a longer trace may show some"))
+        return ReportSeries(lacks=("none of its packets arrived", "a longer trace may show some"))
     if not is_two_ended and rtt_ms is None:
-        return Made(
+        return ReportSeries(
             lacks=(
                 "it gives no round-trip time",
                 "`--rtt 50ms` supplies it, as would a TCP flow of the same path",
@@ -61,14 +61,14 @@ def simulated_reports(
     is_theirs = is_tfrc and chosen.profile == "ns2" and rtt_ms is None and rtt_scale == 1
     until = ", until packets that answer reports tell more" if is_theirs else ""
     least_ms = 1e3 * whole_s
-    return Made(
+    return ReportSeries(
         reports=_reports(numbered, segment_bytes, chosen, reverse_s, is_theirs=is_theirs),
         notes=(f"reports are simulated, with a least round-trip time of {least_ms:.4g} ms ({whose}){until}",),
     )
 
 
 def _reports(
-    packets: pl.DataFrame, segment_bytes: float, chosen: Chosen, reverse_s: float, *, is_theirs: bool
+    packets: pl.DataFrame, segment_bytes: float, chosen: TfrcVariant, reverse_s: float, *, is_theirs: bool
 ) -> pl.DataFrame:
     import polars as pl
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfrctrace.replay.column_arrays import sent_between
-from tfrctrace.replay.recordings.recording import DATA_LIMITED_SHARE, Made
+from tfrctrace.replay.recordings.recording import DATA_LIMITED_SHARE, ReportSeries
 
 if TYPE_CHECKING:
     import polars as pl
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 def is_usable(reported: pl.DataFrame) -> bool:
     """Return whether any report names a loss event rate and a receive rate, or both could be rebuilt."""
-    return not _told(reported).drop_nulls(["p", "x_recv_bps"]).is_empty()
+    return not _effective_reports(reported).drop_nulls(["p", "x_recv_bps"]).is_empty()
 
 
 def received_reports(
     reported: pl.DataFrame, packets: pl.DataFrame, given_rtt_ms: float | None, rtt_scale: float
-) -> Made:
+) -> ReportSeries:
     """Return the reports of a flow (`Trace.feedback`) in the order in which they reached the sender.
 
     What a report says counts more than what was rebuilt: it is what the sender acted upon. `given_rtt_ms`
@@ -26,12 +26,14 @@ def received_reports(
     """
     import polars as pl
 
-    told = _told(reported)
+    told = _effective_reports(reported)
     known = told.drop_nulls(["p", "x_recv_bps"])
     rtt_ms = pl.col("rtt_ms")
     if known["rtt_ms"].null_count() == known.height:
         if given_rtt_ms is None:
-            return Made(lacks=("none of its reports gives a round-trip time", "`--rtt 50ms` supplies it"))
+            return ReportSeries(
+                lacks=("none of its reports gives a round-trip time", "`--rtt 50ms` supplies it")
+            )
         rtt_ms = pl.lit(given_rtt_ms)
     event = pl.col("p") > pl.col("p").shift(1, fill_value=0.0)
     reports = known.select(
@@ -45,10 +47,10 @@ def received_reports(
         pl.lit(0, dtype=pl.UInt32).alias("timeouts"),
         _data_limited(packets, known).alias("is_data_limited"),
     )
-    return Made(reports=reports, notes=_notes(told))
+    return ReportSeries(reports=reports, notes=_notes(told))
 
 
-def _told(reported: pl.DataFrame) -> pl.DataFrame:
+def _effective_reports(reported: pl.DataFrame) -> pl.DataFrame:
     """Return the reports in order of arrival, with what they say, else what was rebuilt."""
     import polars as pl
 

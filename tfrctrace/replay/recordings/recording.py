@@ -37,7 +37,7 @@ DATA_LIMITED_SHARE: Final = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class ReportSeries:
     """Reports that were made of what a trace shows, or what was missing for that."""
 
     reports: pl.DataFrame | None = None

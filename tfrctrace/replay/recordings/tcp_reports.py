@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.replay.column_arrays import floats
-from tfrctrace.replay.recordings.recording import Made
+from tfrctrace.replay.recordings.recording import ReportSeries
 from tfrctrace.replay.recordings.sender_losses import repairs, with_losses
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class TcpTables:
 
     def repairs(self, facts: Mapping[str, object]) -> pl.DataFrame:
         """Return what the direction of `facts` sent again because it was lost, in order of time."""
-        return repairs(_of(self.losses, facts))
+        return repairs(_rows_of_flow(self.losses, facts))
 
     def borrowed_rtt_ms(self, flows: pl.DataFrame, facts: Mapping[str, object]) -> tuple[float, str] | None:
         """Return the median round-trip time of a TCP flow between the same two ends, and whose it is."""
@@ -71,7 +71,7 @@ def reports_of(
     *,
     given_rtt_ms: float | None,
     rtt_scale: float,
-) -> Made:
+) -> ReportSeries:
     """Return a report for each round of the direction of a flow that `facts` (its row) are of.
 
     `chosen` is the sender of TFRC whose receiver would have made them, for packets of the flow's size;
@@ -80,12 +80,12 @@ def reports_of(
     import polars as pl
 
     if packets["seq_rel"].null_count():
-        return Made(
+        return ReportSeries(
             lacks=("its sequence numbers were cut off", "a capture with a longer snap length has them")
         )
     round_trips = _round_trips(tables, facts, given_rtt_ms)
     if round_trips is None:
-        return Made(
+        return ReportSeries(
             lacks=(
                 "it gives no round-trip time: its acknowledgements are not in the trace, or came from nearby",
                 "a capture at the sender, with the handshake and both directions, does; or `--rtt 50ms`",
@@ -94,17 +94,17 @@ def reports_of(
     losses = tables.repairs(facts)
     samples = round_trips.samples.with_columns(pl.col("rtt_ms") * rtt_scale)
     reports = _reports(packets, losses, samples, chosen, facts["vantage"] == "receiver")
-    limits = _of(tables.rounds, facts).select(
+    limits = _rows_of_flow(tables.rounds, facts).select(
         "time_ns", (pl.col("limit") == "application").alias("is_data_limited")
     )
     reports = with_losses(reports, losses, packets).join_asof(limits.sort("time_ns"), on="time_ns")
     notes = [f"reports are made of its rounds and losses, with round-trip times {round_trips.whose}"]
     if losses.is_empty():
         notes.append("no loss of it is known, so the equation sets no limit")
-    return Made(reports=reports, notes=tuple(notes))
+    return ReportSeries(reports=reports, notes=tuple(notes))
 
 
-def _of(table: pl.DataFrame, facts: Mapping[str, object]) -> pl.DataFrame:
+def _rows_of_flow(table: pl.DataFrame, facts: Mapping[str, object]) -> pl.DataFrame:
     import polars as pl
 
     return table.filter(*(pl.col(name) == facts[name] for name in _KEY))
@@ -122,7 +122,7 @@ def _round_trips(
     import polars as pl
 
     samples = (
-        _of(tables.rtt, facts)
+        _rows_of_flow(tables.rtt, facts)
         .filter((pl.col("method") == "ack") & (pl.col("rtt_ns") > 0))
         .select("time_ns", (pl.col("rtt_ns") / 1e6).alias("rtt_ms"))
         .sort("time_ns")

@@ -70,7 +70,7 @@ def quantity_of(table: Table, called: str) -> Quantity:
     return quantity
 
 
-class Plans:
+class OutputParser:
     """Reads the parts of a study that speak of quantities and parameters, and knows which there are."""
 
     def __init__(self, quantities: Sequence[Quantity], runs: RunRule) -> None:

@@ -10,10 +10,10 @@ from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.toml import flag, number, one_of, refuse_unknown, table_of, text, texts, whole
 from tfrctrace.parsers.tfrc import PROFILE, RTT
-from tfrctrace.study.definition import RESERVED, Measuring, RunRule
+from tfrctrace.study.definition import RESERVED, MeasuringPlan, RunRule
 from tfrctrace.study.file.names import unknown
 from tfrctrace.study.file_pattern import parameter_names
-from tfrctrace.study.replayed_rates import replaying
+from tfrctrace.study.replayed_rates import parse_replay_plan
 from tfrctrace.study.run_record import check_reading
 from tfrctrace.study.run_table import table_parameters
 from tfrctrace.trace.labels import check_weights, parse_rule
@@ -69,9 +69,9 @@ def label_rules(table: Table) -> tuple[str, ...]:
 _MEASURED_TEXTS: Final = ("window", "warmup", "capacity", "step", "filter", "input_format", "layer")
 
 
-def measuring(
+def parse_measuring_plan(
     table: Table, labels: tuple[str, ...], folder: str, parameters: Sequence[str] = ()
-) -> Measuring:
+) -> MeasuringPlan:
     """Return what `[measure]` says; files of layouts are relative to `folder`, `parameters` are of the runs.
 
     Raises `UsageError` or `FilterError` for what cannot be.
@@ -107,8 +107,8 @@ def measuring(
             name: text(value, name) if name in {PROFILE, RTT} else number(value, name) for name, value in told
         }
     if "replay" in table:
-        given["replay"] = replaying(table_of(table["replay"], "`replay`"), parameters)
-    found = Measuring(labels=labels, **given)
+        given["replay"] = parse_replay_plan(table_of(table["replay"], "`replay`"), parameters)
+    found = MeasuringPlan(labels=labels, **given)
     check_reading(found)
     return found
 

@@ -12,15 +12,15 @@ from tfrctrace.base.errors import FilterError, InputError, UsageError, input_pro
 from tfrctrace.base.toml import listed, number, read_toml, refuse_unknown, table_of, text
 from tfrctrace.study.definition import Study
 from tfrctrace.study.file.names import refuse_twice, unknown
-from tfrctrace.study.file.outputs import Plans, quantity_of
-from tfrctrace.study.file.run_settings import label_rules, measuring, run_rule
+from tfrctrace.study.file.outputs import OutputParser, quantity_of
+from tfrctrace.study.file.run_settings import label_rules, parse_measuring_plan, run_rule
 from tfrctrace.trace.measuring import check_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from tfrctrace.base.toml import Table
-    from tfrctrace.study.definition import Measuring, Quantity
+    from tfrctrace.study.definition import MeasuringPlan, Quantity
 
 MAX_FILE_BYTES: Final = 1_000_000
 MAX_PARTS: Final = 1_000
@@ -44,13 +44,15 @@ def _study(path: str, content: Table) -> Study:
     )
     folder = os.path.dirname(path)
     runs = run_rule(table_of(content.get("runs", {}), "`[runs]`"), folder)
-    quantities = tuple(_parts(content, "quantity", quantity_of))
+    quantities = tuple(_parse_each(content, "quantity", quantity_of))
     labels = label_rules(table_of(content.get("labels", {}), "`[labels]`"))
-    measure = measuring(table_of(content.get("measure", {}), "`[measure]`"), labels, folder, runs.parameters)
+    measure = parse_measuring_plan(
+        table_of(content.get("measure", {}), "`[measure]`"), labels, folder, runs.parameters
+    )
     metrics = [quantity.metric for quantity in quantities if quantity.metric is not None]
     check_names(metrics, capacity=measure.capacity, weight=measure.weight, step=measure.step)
     _check_replays(quantities, measure)
-    plans = Plans(quantities, runs)
+    plans = OutputParser(quantities, runs)
     return Study(
         path=path,
         folder=folder,
@@ -60,22 +62,22 @@ def _study(path: str, content: Table) -> Study:
         runs=runs,
         measure=measure,
         quantities=quantities,
-        tables=_named(_parts(content, "table", plans.table), "table"),
-        figures=_named(_parts(content, "figure", plans.figure), "figure"),
-        comparisons=tuple(_parts(content, "compare", plans.comparison)),
-        expectations=tuple(_parts(content, "expect", plans.expectation)),
-        references=tuple(one for many in _parts(content, "reference", plans.references) for one in many),
+        tables=_with_unique_names(_parse_each(content, "table", plans.table), "table"),
+        figures=_with_unique_names(_parse_each(content, "figure", plans.figure), "figure"),
+        comparisons=tuple(_parse_each(content, "compare", plans.comparison)),
+        expectations=tuple(_parse_each(content, "expect", plans.expectation)),
+        references=tuple(one for many in _parse_each(content, "reference", plans.references) for one in many),
     )
 
 
-def _check_replays(quantities: Iterable[Quantity], measure: Measuring) -> None:
+def _check_replays(quantities: Iterable[Quantity], measure: MeasuringPlan) -> None:
     known = measure.replay.algorithms if measure.replay else ()
     for quantity in quantities:
         if quantity.replay is not None and quantity.replay not in known:
             raise unknown(f"quantity `{quantity.name}`: replayed algorithm", quantity.replay, known)
 
 
-def _parts(content: Table, kind: str, make: Callable[[Table, str], Any]) -> Iterator[Any]:
+def _parse_each(content: Table, kind: str, make: Callable[[Table, str], Any]) -> Iterator[Any]:
     """Give what `make` makes of each `[[kind]]`; it is told how to call that in an error."""
     tables = listed(content.get(kind, []), kind)
     if len(tables) > MAX_PARTS:
@@ -85,7 +87,7 @@ def _parts(content: Table, kind: str, make: Callable[[Table, str], Any]) -> Iter
         yield make(table_of(table, called), called)
 
 
-def _named(made: Iterator[Any], kind: str) -> tuple[Any, ...]:
+def _with_unique_names(made: Iterator[Any], kind: str) -> tuple[Any, ...]:
     parts = tuple(made)
     refuse_twice([part.name for part in parts], kind)
     return parts

@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING, Final
 from tfrctrace.reports.figures.charts import MAX_SERIES, Chart, Series
 from tfrctrace.reports.printers.means_table import Column, Estimate, Grid
 from tfrctrace.study.definition import GROUP, RATE
-from tfrctrace.study.results.cells import in_order, is_same
-from tfrctrace.study.results.pivot import pivoted
+from tfrctrace.study.results.cells import is_same, sorted_values
+from tfrctrace.study.results.pivot import pivot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tfrctrace.study.definition import FigurePlan, Study, TablePlan, Value, Where
     from tfrctrace.study.find_runs import Run
-    from tfrctrace.study.results.pivot import Placed
+    from tfrctrace.study.results.pivot import PivotCell
     from tfrctrace.study.run_record import Record
-    from tfrctrace.study.run_study import Results
+    from tfrctrace.study.run_study import StudyResults
 
 _TIME_LABEL: Final = "time (s)"
 
 
-def grid_of(results: Results, plan: TablePlan) -> Grid:
+def grid_of(results: StudyResults, plan: TablePlan) -> Grid:
     """Return the table that `plan` asks for."""
     study = results.study
     columns: dict[tuple[str, str | None], str] = {}
     rows: dict[tuple[Value, ...], dict[tuple[str, str | None], Estimate]] = {}
     cells = results.cells_by([*plan.rows, *plan.where])
     for quantity in plan.columns:
-        for placed in pivoted(
+        for placed in pivot(
             cells,
             quantity,
             plan.rows,
@@ -41,7 +41,7 @@ def grid_of(results: Results, plan: TablePlan) -> Grid:
             key = (quantity, placed.rest)
             columns[key] = placed.cell.unit
             rows.setdefault(placed.at, {})[key] = _estimate(placed)
-    orders = [in_order(at[place] for at in rows) for place in range(len(plan.rows))]
+    orders = [sorted_values(at[place] for at in rows) for place in range(len(plan.rows))]
     ordered = sorted(
         rows, key=lambda at: [order.index(value) for order, value in zip(orders, at, strict=True)]
     )
@@ -60,7 +60,7 @@ def grid_of(results: Results, plan: TablePlan) -> Grid:
     )
 
 
-def _estimate(placed: Placed) -> Estimate:
+def _estimate(placed: PivotCell) -> Estimate:
     student = placed.cell.student
     return Estimate(
         value=placed.cell.mean,
@@ -71,15 +71,15 @@ def _estimate(placed: Placed) -> Estimate:
     )
 
 
-def chart_of(results: Results, plan: FigurePlan) -> Chart | None:
+def chart_of(results: StudyResults, plan: FigurePlan) -> Chart | None:
     """Return the figure that `plan` asks for; None if no run has what it shows."""
-    found: list[Placed] = []
+    found: list[PivotCell] = []
     if plan.kind == "time series":
         series, unit = _times(results, plan), _time_unit(results, plan)
         categories: list[Value] = []
     else:
         axes = [axis for axis in (plan.x, plan.series) if axis is not None]
-        found = pivoted(
+        found = pivot(
             results.cells_by([*axes, *plan.where]),
             plan.y,
             axes,
@@ -108,17 +108,17 @@ def chart_of(results: Results, plan: FigurePlan) -> Chart | None:
     )
 
 
-def _categories(plan: FigurePlan, found: Sequence[Placed]) -> list[Value]:
+def _categories(plan: FigurePlan, found: Sequence[PivotCell]) -> list[Value]:
     """Return the names on the x axis; none if it has numbers, which only lines are drawn at."""
     if plan.x is None:
         return []
-    values = in_order(placed.at[0] for placed in found)
+    values = sorted_values(placed.at[0] for placed in found)
     is_numeric = not any(isinstance(value, str) for value in values)
     return [] if plan.kind == "line" and is_numeric else values
 
 
-def _series(plan: FigurePlan, found: Sequence[Placed], categories: Sequence[Value]) -> Iterator[Series]:
-    by_label: dict[str, list[Placed]] = {}
+def _series(plan: FigurePlan, found: Sequence[PivotCell], categories: Sequence[Value]) -> Iterator[Series]:
+    by_label: dict[str, list[PivotCell]] = {}
     for placed in found:
         by_label.setdefault(_label(plan, placed), []).append(placed)
     for label, members in by_label.items():
@@ -139,7 +139,7 @@ def _series(plan: FigurePlan, found: Sequence[Placed], categories: Sequence[Valu
             )
 
 
-def _line(label: str, members: Sequence[Placed], categories: Sequence[Value]) -> Series:
+def _line(label: str, members: Sequence[PivotCell], categories: Sequence[Value]) -> Series:
     students = [placed.cell.student for placed in members]
     return Series(
         label=label,
@@ -151,7 +151,7 @@ def _line(label: str, members: Sequence[Placed], categories: Sequence[Value]) ->
     )
 
 
-def _label(plan: FigurePlan, placed: Placed) -> str:
+def _label(plan: FigurePlan, placed: PivotCell) -> str:
     """Return what a series is called: the value of its parameter, and the group where several are mixed."""
     named = [] if plan.series is None else [str(placed.at[-1])]
     if plan.series is not None and plan.series != GROUP:
@@ -163,7 +163,7 @@ def _place(value: Value, categories: Sequence[Value]) -> float:
     return float(categories.index(value)) if categories else float(value)
 
 
-def _caption(study: Study, plan: FigurePlan, found: Sequence[Placed], series: int) -> str:
+def _caption(study: Study, plan: FigurePlan, found: Sequence[PivotCell], series: int) -> str:
     parts = []
     if plan.kind in {"line", "bars"}:
         parts.append(
@@ -184,7 +184,7 @@ def _caption(study: Study, plan: FigurePlan, found: Sequence[Placed], series: in
     return " ".join(parts)
 
 
-def _shown_runs(results: Results, where: Where) -> list[tuple[Run, Record]]:
+def _shown_runs(results: StudyResults, where: Where) -> list[tuple[Run, Record]]:
     """Return the runs whose parameters are looked at; a group is chosen later."""
     conditions = {axis: wanted for axis, wanted in where.items() if axis != GROUP}
     return [
@@ -196,7 +196,7 @@ def _shown_runs(results: Results, where: Where) -> list[tuple[Run, Record]]:
     ]
 
 
-def _times(results: Results, plan: FigurePlan) -> list[Series]:
+def _times(results: StudyResults, plan: FigurePlan) -> list[Series]:
     """Return a curve for each flow of the runs that are looked at."""
     groups = plan.where.get(GROUP)
     shown = _shown_runs(results, plan.where)
@@ -233,7 +233,7 @@ def _curve_label(run: Run, series: Record, *, is_one_of: bool, runs: int, plan: 
     return label
 
 
-def _time_unit(results: Results, plan: FigurePlan) -> str:
+def _time_unit(results: StudyResults, plan: FigurePlan) -> str:
     for _, record in results.read():
         for series in record["series"].get(plan.y, []):
             return str(series["unit"])

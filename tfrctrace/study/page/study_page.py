@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from tfrctrace.reports.figures.charts import Chart
     from tfrctrace.reports.printers.means_table import Grid
     from tfrctrace.study.definition import Value
-    from tfrctrace.study.results.check_claims import Verdict
-    from tfrctrace.study.results.differences import Tested
-    from tfrctrace.study.run_study import Results
+    from tfrctrace.study.results.check_claims import ClaimVerdict
+    from tfrctrace.study.results.differences import TestResult
+    from tfrctrace.study.run_study import StudyResults
 
 _MOST_ROWS: Final = 2_000
 """Of a table of runs or tests; the files beside the page have all."""
@@ -31,7 +31,7 @@ _MOST_LOOKS: Final = 20
 """Of the scenarios in which a claim fails."""
 
 
-def page_of(results: Results, grids: Sequence[Grid], charts: Sequence[Chart]) -> str:
+def page_of(results: StudyResults, grids: Sequence[Grid], charts: Sequence[Chart]) -> str:
     """Return the page as the text of an HTML file."""
     sections = [
         _overview(results),
@@ -46,7 +46,7 @@ def page_of(results: Results, grids: Sequence[Grid], charts: Sequence[Chart]) ->
     return render(Report(results.study.title, shown, kind="Study of many runs"))
 
 
-def _overview(results: Results) -> Section:
+def _overview(results: StudyResults) -> Section:
     study = results.study
     failed = sum(record["failed"] for record in results.records)
     scenarios = {tuple(run.parameters[name] for name in study.runs.scenario) for run in results.runs}
@@ -83,7 +83,7 @@ def where_text(scenario: Sequence[tuple[str, Value]]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in scenario)
 
 
-def _claims(results: Results) -> Section | None:
+def _claims(results: StudyResults) -> Section | None:
     if not results.verdicts:
         return None
     rows = [_claim_row(number, verdict) for number, verdict in enumerate(results.verdicts, start=1)]
@@ -98,7 +98,7 @@ def _claims(results: Results) -> Section | None:
     return Section("claims", "Claims", tables=(TableView("claims-table", caption, heads, tuple(rows)),))
 
 
-def _claim_row(number: int, verdict: Verdict) -> Row:
+def _claim_row(number: int, verdict: ClaimVerdict) -> Row:
     expectation = verdict.expectation
     where = failing(verdict)
     words = "" if expectation.says == expectation.claim.text else expectation.says
@@ -112,7 +112,7 @@ def _claim_row(number: int, verdict: Verdict) -> Row:
     return Row(f"claim-{number}", tuple(map(Cell, cells)))
 
 
-def failing(verdict: Verdict) -> str:
+def failing(verdict: ClaimVerdict) -> str:
     """Return where a claim does not hold, or why nothing can be said; of many scenarios the first."""
     if verdict.reason:
         return verdict.reason
@@ -129,7 +129,7 @@ def _number(value: float | None) -> str:
     return MISSING if value is None else f"{value:.4g}"
 
 
-def _tests(results: Results) -> Section | None:
+def _tests(results: StudyResults) -> Section | None:
     if not results.tests:
         return None
     shown = results.tests[:_MOST_ROWS]
@@ -149,7 +149,7 @@ def _tests(results: Results) -> Section | None:
     )
 
 
-def _test_row(number: int, one: Tested) -> Row:
+def _test_row(number: int, one: TestResult) -> Row:
     p_value = one.p_value if one.p_holm is None else one.p_holm
     interval = "" if one.low is None or one.high is None else f"{one.low:.4g} to {one.high:.4g}"
     return Row(
@@ -170,7 +170,7 @@ def _with_unit(value: float | None, unit: str) -> str:
     return _number(value) + (f" {unit}" if unit and value is not None else "")
 
 
-def _runs(results: Results) -> Section:
+def _runs(results: StudyResults) -> Section:
     parameters = results.study.runs.parameters
     heads = (Heading("Run", numeric=False), *(Heading(name, numeric=False) for name in parameters))
     rows = tuple(
@@ -192,7 +192,7 @@ def _runs(results: Results) -> Section:
     return Section("runs", "Runs", tables=(table,))
 
 
-def _measured(results: Results) -> Section:
+def _measured(results: StudyResults) -> Section:
     import tfrctrace
 
     study = results.study

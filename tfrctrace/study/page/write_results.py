@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from tfrctrace.reports.figures.charts import Chart
     from tfrctrace.reports.printers.means_table import Grid
     from tfrctrace.study.page.output_formats import StudyFormat
-    from tfrctrace.study.run_study import Results
+    from tfrctrace.study.run_study import StudyResults
 
 _TABLES: Final = {"markdown": ("md", markdown), "latex": ("tex", latex), "csv": ("csv", comma_separated)}
 
 
-def write_results(results: Results, folder: str, forms: Sequence[StudyFormat]) -> list[str]:
+def write_results(results: StudyResults, folder: str, forms: Sequence[StudyFormat]) -> list[str]:
     """Write what `forms` ask for below `folder`, and return the names of figures that show nothing."""
     grids = [grid_of(results, plan) for plan in results.study.tables]
     drawn = [(plan.name, chart_of(results, plan)) for plan in results.study.figures]
@@ -38,7 +38,7 @@ def write_results(results: Results, folder: str, forms: Sequence[StudyFormat]) -
 
 
 def _files(
-    results: Results, grids: Sequence[Grid], charts: Sequence[Chart], forms: Sequence[StudyFormat]
+    results: StudyResults, grids: Sequence[Grid], charts: Sequence[Chart], forms: Sequence[StudyFormat]
 ) -> Iterator[tuple[str, bytes]]:
     """Give the path of each file and its content."""
     for form in forms:
@@ -67,7 +67,7 @@ def _written(frame: pl.DataFrame, form: str) -> bytes:
     return file.getvalue()
 
 
-def _frames(results: Results) -> Iterator[tuple[str, pl.DataFrame]]:
+def _frames(results: StudyResults) -> Iterator[tuple[str, pl.DataFrame]]:
     yield "values", results.values()
     yield "summary", results.summary()
     if results.tests:
@@ -76,7 +76,7 @@ def _frames(results: Results) -> Iterator[tuple[str, pl.DataFrame]]:
         yield "claims", claims_frame(results)
 
 
-def tests_frame(results: Results) -> pl.DataFrame:
+def tests_frame(results: StudyResults) -> pl.DataFrame:
     """Return a row for each test between groups or scenarios."""
     import polars as pl
 
@@ -109,7 +109,7 @@ def tests_frame(results: Results) -> pl.DataFrame:
     )
 
 
-def claims_frame(results: Results) -> pl.DataFrame:
+def claims_frame(results: StudyResults) -> pl.DataFrame:
     """Return a row for each claim: what was found, and where it does not hold."""
     import polars as pl
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfrctrace.study.definition import GROUP, NO_FLOW
-from tfrctrace.study.file_pattern import typed
+from tfrctrace.study.file_pattern import typed_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.statistics.significance import Interval
     from tfrctrace.study.definition import Value, Where
     from tfrctrace.study.find_runs import Run
-    from tfrctrace.study.results.run_quantities import Told
+    from tfrctrace.study.results.run_quantities import RunValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,13 @@ class Cell:
         return self.group if name == GROUP else self.scenario.get(name)
 
 
-def summarised(told: Iterable[tuple[Run, Told]], scenario: Sequence[str], level: float) -> list[Cell]:
+def summarise(told: Iterable[tuple[Run, RunValue]], scenario: Sequence[str], level: float) -> list[Cell]:
     """Return a cell for each scenario, quantity and group, in the order in which the runs tell them."""
     import polars as pl
 
     from tfrctrace.metrics.statistics.significance import bootstrap_interval, mean_interval
 
-    parts: dict[tuple[object, ...], list[tuple[Run, Told]]] = {}
+    parts: dict[tuple[object, ...], list[tuple[Run, RunValue]]] = {}
     for run, one in told:
         own = tuple(run.parameters[name] for name in scenario)
         parts.setdefault((own, one.quantity, one.group), []).append((run, one))
@@ -85,15 +85,15 @@ def is_same(value: Value | None, wanted: Value) -> bool:
     if value is None or isinstance(value, str) == isinstance(wanted, str):
         return value == wanted
     number, text = (wanted, value) if isinstance(value, str) else (value, wanted)
-    return str(number) == text or typed([str(text)]) == [number]
+    return str(number) == text or typed_values([str(text)]) == [number]
 
 
-def fits(cell: Cell, where: Where) -> bool:
+def matches(cell: Cell, where: Where) -> bool:
     """Return whether a cell has one of the values that are looked at."""
     return all(any(is_same(cell.axis(axis), one) for one in wanted) for axis, wanted in where.items())
 
 
-def in_order(values: Iterable[Value | None]) -> list[Value]:
+def sorted_values(values: Iterable[Value | None]) -> list[Value]:
     """Return different values in order: numbers by size, texts as they came."""
     found = list(dict.fromkeys(value for value in values if value is not None))
     numbers = [value for value in found if not isinstance(value, str)]

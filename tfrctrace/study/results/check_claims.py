@@ -7,7 +7,7 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING, Literal
 
 from tfrctrace.study.file.claims import Term, Trend
-from tfrctrace.study.results.cells import fits, in_order
+from tfrctrace.study.results.cells import matches, sorted_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ Finding = Literal["holds", "fails", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ClaimCheck:
     """One comparison of two means: where, what they are, and whether they are as claimed."""
 
     scenario: tuple[tuple[str, Value], ...]
@@ -30,11 +30,11 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ClaimVerdict:
     """What became of an expectation."""
 
     expectation: Expectation
-    looks: tuple[Look, ...]
+    looks: tuple[ClaimCheck, ...]
     reason: str | None
     """Why nothing can be said, if that is so."""
 
@@ -52,25 +52,25 @@ class Verdict:
         return self.finding == ("holds" if self.expectation.holds else "fails")
 
 
-def judged(cells: Sequence[Cell], expectation: Expectation, scenario: Sequence[str]) -> Verdict:
+def check_claim(cells: Sequence[Cell], expectation: Expectation, scenario: Sequence[str]) -> ClaimVerdict:
     """Look at a claim in each scenario that the expectation speaks of."""
     claim = expectation.claim
-    seen = [cell for cell in cells if fits(cell, expectation.where)]
+    seen = [cell for cell in cells if matches(cell, expectation.where)]
     try:
         looks = (
             _trend(seen, claim, scenario) if isinstance(claim, Trend) else _compared(seen, claim, scenario)
         )
         found = tuple(looks)
-    except _UnclearError as error:
-        return Verdict(expectation, (), str(error))
-    return Verdict(expectation, found, None if found else "no scenario has all that is compared")
+    except _AmbiguousTermError as error:
+        return ClaimVerdict(expectation, (), str(error))
+    return ClaimVerdict(expectation, found, None if found else "no scenario has all that is compared")
 
 
-class _UnclearError(Exception):
+class _AmbiguousTermError(Exception):
     """A term that does not say which value it means."""
 
 
-def _compared(cells: Sequence[Cell], claim: Comparison, scenario: Sequence[str]) -> Iterator[Look]:
+def _compared(cells: Sequence[Cell], claim: Comparison, scenario: Sequence[str]) -> Iterator[ClaimCheck]:
     bound = {name for term in claim.terms() for name, _ in term.where}
     free = [name for name in scenario if name not in bound]
     left, right = (_values(cells, side, free) for side in (claim.left, claim.right))
@@ -81,15 +81,15 @@ def _compared(cells: Sequence[Cell], claim: Comparison, scenario: Sequence[str])
             finding: Finding = "unknown"
             if a is not None and b is not None:
                 finding = "holds" if claim.holds(a, b) else "fails"
-            yield Look(tuple(zip(free, key, strict=True)), a, b, finding)
+            yield ClaimCheck(tuple(zip(free, key, strict=True)), a, b, finding)
 
 
-def _trend(cells: Sequence[Cell], claim: Trend, scenario: Sequence[str]) -> Iterator[Look]:
+def _trend(cells: Sequence[Cell], claim: Trend, scenario: Sequence[str]) -> Iterator[ClaimCheck]:
     bound = {name for name, _ in claim.term.where}
     free = [name for name in scenario if name not in {*bound, claim.parameter}]
     by_value = {
         value: _values([cell for cell in cells if cell.axis(claim.parameter) == value], claim.term, free)
-        for value in in_order(cell.axis(claim.parameter) for cell in cells)
+        for value in sorted_values(cell.axis(claim.parameter) for cell in cells)
     }
     for key in dict.fromkeys(key for values in by_value.values() for key in values):
         if key is None:
@@ -99,7 +99,7 @@ def _trend(cells: Sequence[Cell], claim: Trend, scenario: Sequence[str]) -> Iter
             finding: Finding = "unknown"
             if before is not None and after is not None:
                 finding = "holds" if claim.holds(before, after) else "fails"
-            yield Look((*zip(free, key, strict=True), (claim.parameter, value)), before, after, finding)
+            yield ClaimCheck((*zip(free, key, strict=True), (claim.parameter, value)), before, after, finding)
 
 
 def _values(
@@ -109,11 +109,11 @@ def _values(
     if not isinstance(side, Term):
         return {None: [side]}
     where = {name: (value,) for name, value in side.where}
-    own = [cell for cell in cells if cell.quantity == side.quantity and fits(cell, where)]
+    own = [cell for cell in cells if cell.quantity == side.quantity and matches(cell, where)]
     groups = {cell.group for cell in own}
     if side.group is None and len(groups) > 1:
         names = ", ".join(sorted(str(group) for group in groups))
-        raise _UnclearError(f"`{side.quantity}` has several groups, so one must be named: {names}")
+        raise _AmbiguousTermError(f"`{side.quantity}` has several groups, so one must be named: {names}")
     found: dict[tuple[Value, ...] | None, list[float | None]] = {}
     for cell in own:
         if side.group in {None, cell.group}:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tfrctrace.study.definition import GROUP
-from tfrctrace.study.results.cells import fits, in_order
+from tfrctrace.study.results.cells import matches, sorted_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tested:
+class TestResult:
     """One test. Of two levels it is Welch's, else that of Kruskal and Wallis."""
 
     quantity: str
@@ -45,12 +45,12 @@ class Tested:
 
 def differences_between(
     cells: Sequence[Cell], plan: ComparisonPlan, scenario: Sequence[str], level: float
-) -> list[Tested]:
+) -> list[TestResult]:
     """Return a test for each combination of what `between` is not, with intervals of `level`.
 
     Where no run has a flow of a group, that group has none.
     """
-    own = [cell for cell in cells if cell.quantity == plan.quantity and fits(cell, plan.where)]
+    own = [cell for cell in cells if cell.quantity == plan.quantity and matches(cell, plan.where)]
     fixed = [name for name in (*scenario, GROUP) if name != plan.between]
     parts: dict[tuple[Value | None, ...], list[Cell]] = {}
     for cell in own:
@@ -60,21 +60,21 @@ def differences_between(
         if not any(cell.has_flows for cell in members):
             continue
         common = tuple((name, value) for name, value in zip(fixed, key, strict=True) if value is not None)
-        made.append(compared(members, plan.quantity, plan.between, common, level))
-    return corrected(made) if plan.holm else made
+        made.append(compare_cells(members, plan.quantity, plan.between, common, level))
+    return holm_corrected(made) if plan.holm else made
 
 
-def compared(
+def compare_cells(
     cells: Sequence[Cell], quantity: str, between: str, common: tuple[tuple[str, Value], ...], level: float
-) -> Tested:
+) -> TestResult:
     """Return the test between cells that differ in `between` alone."""
     import polars as pl
 
-    levels = in_order(cell.axis(between) for cell in cells)
+    levels = sorted_values(cell.axis(between) for cell in cells)
     by_level = {cell.axis(between): cell for cell in cells}
     ordered = [by_level[one] for one in levels]
     groups = [pl.Series(cell.values, dtype=pl.Float64) for cell in ordered]
-    bare = Tested(
+    bare = TestResult(
         quantity=quantity,
         between=between,
         scenario=common,
@@ -88,10 +88,10 @@ def compared(
     if len(groups) == 2 and not any(cell.values for cell in ordered):
         (why, *others) = dict.fromkeys(cell.reason for cell in ordered)
         return replace(bare, reason="neither has a value" if others else why)
-    return _two(bare, groups[0], groups[1], level) if len(groups) == 2 else _many(bare, groups)
+    return _welch(bare, groups[0], groups[1], level) if len(groups) == 2 else _kruskal_wallis(bare, groups)
 
 
-def _two(bare: Tested, a: pl.Series, b: pl.Series, level: float) -> Tested:
+def _welch(bare: TestResult, a: pl.Series, b: pl.Series, level: float) -> TestResult:
     from tfrctrace.metrics.statistics.effect_sizes import difference_interval, hedges_g
     from tfrctrace.metrics.statistics.significance import welch_test
 
@@ -114,7 +114,7 @@ def _two(bare: Tested, a: pl.Series, b: pl.Series, level: float) -> Tested:
     )
 
 
-def _many(bare: Tested, groups: Sequence[pl.Series]) -> Tested:
+def _kruskal_wallis(bare: TestResult, groups: Sequence[pl.Series]) -> TestResult:
     from tfrctrace.metrics.statistics.effect_sizes import epsilon_squared
     from tfrctrace.metrics.statistics.significance import kruskal_wallis
 
@@ -131,14 +131,14 @@ def _many(bare: Tested, groups: Sequence[pl.Series]) -> Tested:
     )
 
 
-def corrected(made: Sequence[Tested]) -> list[Tested]:
+def holm_corrected(made: Sequence[TestResult]) -> list[TestResult]:
     """Return the tests with p values corrected for how many there are."""
     from tfrctrace.metrics.statistics.significance import holm
 
     p_values = iter(holm([one.p_value for one in made if one.p_value is not None]))
-    return list(_with(made, p_values))
+    return list(_with_corrected(made, p_values))
 
 
-def _with(made: Sequence[Tested], p_values: Iterator[float]) -> Iterator[Tested]:
+def _with_corrected(made: Sequence[TestResult], p_values: Iterator[float]) -> Iterator[TestResult]:
     for one in made:
         yield one if one.p_value is None else replace(one, p_holm=next(p_values))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfrctrace.study.definition import GROUP
-from tfrctrace.study.results.cells import Cell, fits, in_order, is_same
+from tfrctrace.study.results.cells import Cell, is_same, matches, sorted_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ ALL: str = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PivotCell:
     """Cells with the same values of the axes, as one; `rest` is the group, where several would be mixed."""
 
     at: tuple[Value, ...]
@@ -28,7 +28,7 @@ class Placed:
     """What somebody else reports for this place."""
 
 
-def pivoted(
+def pivot(
     cells: Sequence[Cell],
     quantity: str,
     axes: Sequence[str],
@@ -36,14 +36,14 @@ def pivoted(
     where: Where,
     references: Sequence[Reference],
     level: float,
-) -> list[Placed]:
+) -> list[PivotCell]:
     """Return a quantity by the values of `axes`, in order of these.
 
     Scenarios that differ only in what is not named have their runs put together. Groups never are: if they
     are no axis, each stands for itself. A group without a flow in a scenario has no place there: a study may
     label flows that only some of its runs have. If none has one, that is shown.
     """
-    asked = [cell for cell in cells if cell.quantity == quantity and fits(cell, where)]
+    asked = [cell for cell in cells if cell.quantity == quantity and matches(cell, where)]
     own = [cell for cell in asked if cell.has_flows] or asked
     groups = {cell.group for cell in own}
     splits = GROUP not in axes and len(groups) > 1
@@ -51,10 +51,12 @@ def pivoted(
     for cell in own:
         at = tuple(_value(cell, axis) for axis in axes)
         parts.setdefault((at, cell.group if splits else None), []).append(cell)
-    orders = [in_order(at[place] for at, _ in parts) for place in range(len(axes))]
+    orders = [sorted_values(at[place] for at, _ in parts) for place in range(len(axes))]
     every = [cell for cell in cells if cell.quantity == quantity and cell.has_flows]
     placed = [
-        Placed(at, rest, merged(members, level), _reported(members, references, quantity, every))
+        PivotCell(
+            at, rest, merge_cells(members, level), _reported_value(members, references, quantity, every)
+        )
         for (at, rest), members in parts.items()
     ]
     return sorted(
@@ -67,7 +69,7 @@ def _value(cell: Cell, axis: str) -> Value:
     return ALL if value is None else value
 
 
-def merged(cells: Sequence[Cell], level: float) -> Cell:
+def merge_cells(cells: Sequence[Cell], level: float) -> Cell:
     """Return one cell with the values of all."""
     import polars as pl
 
@@ -95,7 +97,7 @@ def merged(cells: Sequence[Cell], level: float) -> Cell:
     )
 
 
-def _reported(
+def _reported_value(
     members: Sequence[Cell], references: Sequence[Reference], quantity: str, every: Sequence[Cell]
 ) -> Reference | None:
     """Return what is reported for a place: about all of its scenarios, and about no other of `every`."""
@@ -110,6 +112,6 @@ def _reported(
 
 def _is_about(reference: Reference, cell: Cell) -> bool:
     # a reference that names no group is about the only one
-    return fits(cell, reference.where) and (
+    return matches(cell, reference.where) and (
         reference.group is None or (cell.group is not None and is_same(cell.group, reference.group))
     )

@@ -25,7 +25,7 @@ _COLUMN_UNITS: Final = {column.name: column.unit for column in FLOWS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class RunValue:
     """One value of a quantity in one run; `reason` says why there is none."""
 
     quantity: str
@@ -48,7 +48,7 @@ def unit_of(quantity: Quantity) -> str:
     return _COLUMN_UNITS[quantity.column] if quantity.column else BY_NAME[quantity.metric or ""].unit
 
 
-def told_of(record: Record, quantity: Quantity, labels: Sequence[str]) -> Iterator[Told]:
+def run_values(record: Record, quantity: Quantity, labels: Sequence[str]) -> Iterator[RunValue]:
     """Give the values of a quantity in the run of `record`; `labels` are told of even if no flow has them."""
     by_group = _by_group(record, quantity)
     if quantity.over is not None:
@@ -64,7 +64,7 @@ def told_of(record: Record, quantity: Quantity, labels: Sequence[str]) -> Iterat
         wanted = [*by_group] or [None]
     for group in wanted:
         if quantity.flows == "each" and by_group.get(group):
-            yield from (_alone(row, group, quantity) for row in by_group[group])
+            yield from (_single_value(row, group, quantity) for row in by_group[group])
         else:
             yield _of_group(by_group, quantity, group)
 
@@ -90,7 +90,7 @@ def _by_group(record: Record, quantity: Quantity) -> dict[str | None, list[_Row]
             rows[flow["group"]].append(_Row(_finite(value), 1, flow["flow"], reason))
     else:
         for metric in record["metrics"]:
-            if _is_meant(metric, quantity):
+            if _is_selected(metric, quantity):
                 flow = metric["flows"][0] if len(metric["flows"]) == 1 else None
                 rows[metric["group"]].append(
                     _Row(_finite(metric["value"]), metric["n"], flow, metric["reason"])
@@ -101,7 +101,7 @@ def _by_group(record: Record, quantity: Quantity) -> dict[str | None, list[_Row]
     return dict(sorted(rows.items(), key=lambda item: item[0] or ""))
 
 
-def _is_meant(metric: Mapping[str, Any], quantity: Quantity) -> bool:
+def _is_selected(metric: Mapping[str, Any], quantity: Quantity) -> bool:
     return metric["name"] == quantity.metric and (
         quantity.timescale_s is None or math.isclose(metric["window_s"], quantity.timescale_s)
     )
@@ -111,8 +111,8 @@ def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-def _alone(row: _Row, group: str | None, quantity: Quantity) -> Told:
-    return Told(
+def _single_value(row: _Row, group: str | None, quantity: Quantity) -> RunValue:
+    return RunValue(
         quantity=quantity.name,
         group=group,
         value=row.value,
@@ -123,14 +123,16 @@ def _alone(row: _Row, group: str | None, quantity: Quantity) -> Told:
     )
 
 
-def _of_group(by_group: Mapping[str | None, Sequence[_Row]], quantity: Quantity, group: str | None) -> Told:
+def _of_group(
+    by_group: Mapping[str | None, Sequence[_Row]], quantity: Quantity, group: str | None
+) -> RunValue:
     """Return one value of all flows of a group."""
     rows = by_group.get(group, ())
     has_flow = group is None or group in by_group
     known = [row for row in rows if row.value is not None]
     value = _REDUCED[quantity.flows](known) if known else None
     reasons = dict.fromkeys(row.reason for row in rows if row.reason)
-    return Told(
+    return RunValue(
         quantity=quantity.name,
         group=group,
         value=value,
@@ -140,7 +142,7 @@ def _of_group(by_group: Mapping[str | None, Sequence[_Row]], quantity: Quantity,
     )
 
 
-def _quotient(own: Told, other: Told, quantity: Quantity) -> Told:
+def _quotient(own: RunValue, other: RunValue, quantity: Quantity) -> RunValue:
     """Return the value of one group over that of another."""
     reason = own.reason or other.reason
     if reason is None and not other.value:

@@ -15,7 +15,7 @@ from tfrctrace.replay.closed_loop.path import Background, Path
 from tfrctrace.replay.closed_loop.queue import Queue
 from tfrctrace.replay.controller import Allowed, Start
 from tfrctrace.replay.tcp.steady import aimd_pps, newreno_fluid_pps
-from tfrctrace.replay.tfrc import Chosen, Tfrc
+from tfrctrace.replay.tfrc import Tfrc, TfrcVariant
 
 HERE = File(__file__).resolve()
 PAGE = HERE.parents[4] / "docs" / "models.md"
@@ -217,7 +217,7 @@ def test_a_queue_is_what_came_and_did_not_go():
 
 @given(p=st.floats(1e-5, 0.9), rtt_s=st.floats(1e-3, 1))
 def test_the_rate_of_a_loss_event_rate_leads_back_to_it(p, rtt_s):
-    intervals = LossIntervals(Chosen().for_core(1460.0, None))
+    intervals = LossIntervals(TfrcVariant().for_core(1460.0, None))
     intervals.begin(1460 * aimd_pps(p, rtt_s), rtt_s)
     assert intervals.p(0.0) == pytest.approx(p, rel=1e-9)
 
@@ -230,7 +230,7 @@ def test_loss_intervals_are_those_of_the_vectors():
     for entry in entries:
         if entry["discount"]:
             continue
-        plain = Chosen(parameters=(("discounting", 0.0),))
+        plain = TfrcVariant(parameters=(("discounting", 0.0),))
         intervals = LossIntervals(plain.for_core(1460.0, None))
         for packets in reversed(entry["intervals"][1:9]):
             intervals.close(packets)
@@ -244,7 +244,7 @@ def test_parameters_of_the_receiver_reach_the_model():
         n: arrived(
             simulate(
                 a_path(random_loss=0.01),
-                [Tfrc(START, Chosen(parameters=(("n", float(n)),)))],
+                [Tfrc(START, TfrcVariant(parameters=(("n", float(n)),)))],
                 segment_bytes=SEGMENT,
                 duration_s=60,
             )[0]

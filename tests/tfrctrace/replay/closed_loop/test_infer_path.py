@@ -12,12 +12,12 @@ import tfrctrace
 from tfrctrace.base.errors import UsageError
 from tfrctrace.replay.closed_loop import infer_path
 from tfrctrace.replay.closed_loop.infer_path import least_rto
-from tfrctrace.replay.closed_loop.observed_path import MOST_STEPS, Observed, observe
-from tfrctrace.replay.closed_loop.overrides import Given, parse_given
+from tfrctrace.replay.closed_loop.observed_path import MOST_STEPS, ObservedPath, observe_path
+from tfrctrace.replay.closed_loop.overrides import BottleneckOverrides, parse_overrides
 from tfrctrace.replay.controller import Report, Start
-from tfrctrace.replay.from_trace import Choice, Gathered
+from tfrctrace.replay.from_trace import FlowRecordings, RecordingOptions
 from tfrctrace.replay.tcp.newreno import NewReno
-from tfrctrace.replay.tfrc import Chosen
+from tfrctrace.replay.tfrc import TfrcVariant
 
 DATA = Path(__file__).parents[3] / "data" / "ns2"
 RUNS = [entry for entry in json.loads((DATA / "dumbbells.json").read_text()) if entry["dumbbell"] == "long"]
@@ -113,7 +113,7 @@ def observed(**what):
         "others": pl.DataFrame({"time_ns": [0], "bps": [0.0]}),
         "receive_window_bytes": None,
     }
-    return Observed(**{**known, **what})
+    return ObservedPath(**{**known, **what})
 
 
 COUNTS = {"packets": pl.UInt32}
@@ -122,41 +122,41 @@ NO_RTTS = pl.DataFrame({"time_ns": [], "rtt_ms": []}, schema={"time_ns": pl.Int6
 
 
 def test_each_number_has_its_evidence():
-    found = infer_path.infer(observed(), Given())
+    found = infer_path.infer(observed(), BottleneckOverrides())
     assert found.capacity_bps.value == 1e6
-    assert found.base_rtt_ms == infer_path.Finding(100.0, "smallest of 2000 round-trip times")
+    assert found.base_rtt_ms == infer_path.Inferred(100.0, "smallest of 2000 round-trip times")
     assert found.buffer_bytes.value == pytest.approx(12_500, rel=0.02)
     assert (found.random_loss.value, "0 of 2 losses") == (0.0, found.random_loss.evidence[:13])
 
 
 def test_without_losses_the_buffer_is_not_known():
-    found = infer_path.infer(observed(losses=NO_LOSSES), Given())
+    found = infer_path.infer(observed(losses=NO_LOSSES), BottleneckOverrides())
     assert found.buffer_bytes.value is None
     assert "nothing was lost to a full queue; at least 12" in found.buffer_bytes.evidence
 
 
 def test_losses_without_a_queue_are_by_chance():
     losses = pl.DataFrame({"packets": [1, 1, 1], "rtt_ms": [101.0, 102.0, 200.0]}, schema_overrides=COUNTS)
-    found = infer_path.infer(observed(losses=losses), Given())
+    found = infer_path.infer(observed(losses=losses), BottleneckOverrides())
     assert found.random_loss.evidence.startswith("2 of 3 losses")
     assert found.random_loss.value == pytest.approx(2 / 1250, rel=0.1)
 
 
 def test_many_losses_at_once_are_of_a_queue():
     losses = pl.DataFrame({"packets": [20], "rtt_ms": [101.0]}, schema_overrides=COUNTS)
-    assert infer_path.infer(observed(losses=losses), Given()).random_loss.value == 0
+    assert infer_path.infer(observed(losses=losses), BottleneckOverrides()).random_loss.value == 0
 
 
 def test_a_rate_that_varies_while_a_queue_stands_is_of_somebody_unseen():
     windows = observed().windows.with_columns(own_bps=pl.Series([2e5, 2e5, 8e5, 8e5] * 10))
-    found = infer_path.infer(observed(windows=windows), Given()).capacity_bps
+    found = infer_path.infer(observed(windows=windows), BottleneckOverrides()).capacity_bps
     assert found.value is None
     assert "does not show" in found.evidence
 
 
 def test_others_that_pass_elsewhere_are_no_background():
     windows = observed().windows.with_columns(others_bps=pl.Series([1e5, 1e5, 9e5, 9e5] * 10))
-    found = infer_path.infer(observed(windows=windows), Given())
+    found = infer_path.infer(observed(windows=windows), BottleneckOverrides())
     assert found.capacity_bps.value == 1e6
     assert "of this flow" in found.capacity_bps.evidence
     assert found.background.rates == ()
@@ -166,21 +166,23 @@ def test_without_a_queue_only_a_lower_bound_of_the_capacity_is_known():
     rtts = observed().rtts.with_columns(
         rtt_ms=pl.when(pl.int_range(2000) % 40 == 0).then(100.0).otherwise(101.0)
     )
-    found = infer_path.infer(observed(rtts=rtts), Given()).capacity_bps
+    found = infer_path.infer(observed(rtts=rtts), BottleneckOverrides()).capacity_bps
     assert found.value is None
     assert "1000000 bit/s at most" in found.evidence
 
 
 def test_without_round_trip_times_nothing_is_known():
     nothing = observed(rtts=NO_RTTS, windows=observed().windows.clear())
-    found = infer_path.infer(nothing, Given())
+    found = infer_path.infer(nothing, BottleneckOverrides())
     for finding in (found.capacity_bps, found.base_rtt_ms, found.buffer_bytes, found.random_loss):
         assert finding.value is None
         assert finding.evidence
 
 
 def test_a_round_trip_time_of_nothing_is_none():
-    found = infer_path.infer(observed(rtts=observed().rtts.with_columns(rtt_ms=pl.lit(0.0))), Given())
+    found = infer_path.infer(
+        observed(rtts=observed().rtts.with_columns(rtt_ms=pl.lit(0.0))), BottleneckOverrides()
+    )
     assert found.base_rtt_ms.value is None
     assert "clock of the trace is coarse" in found.base_rtt_ms.evidence
 
@@ -190,14 +192,14 @@ def test_a_packet_years_later_does_not_take_all_memory(tmp_path):
     late = [f"{event} 1000000000 2 0 tcp 1040 ------- 1 2.0 3.0 9999 9999999" for event in "+-"]
     (tmp_path / "late.tr").write_text("\n".join([*lines[:4000], *late, ""]))
     trace = tfrctrace.open(tmp_path / "late.tr")
-    (recorded,) = Gathered(trace).recordings(Choice(), [Chosen()])
-    found = observe(trace, recorded[Chosen()])
+    (recorded,) = FlowRecordings(trace).recordings(RecordingOptions(), [TfrcVariant()])
+    found = observe_path(trace, recorded[TfrcVariant()])
     assert found.end_ns - found.start_ns > 9e17
     assert found.others.height <= MOST_STEPS + 2
 
 
 def test_a_receiver_sees_no_round_trips():
-    found = infer_path.infer(observed(vantage="receiver"), Given()).base_rtt_ms
+    found = infer_path.infer(observed(vantage="receiver"), BottleneckOverrides()).base_rtt_ms
     assert found.value is None
     assert "at the receiver" in found.evidence
 
@@ -208,13 +210,13 @@ def test_the_others_can_be_left_out():
         "others": pl.DataFrame({"time_ns": [0, 10_000_000_000], "bps": [4e5, 4e5]}),
     }
     for text, rates in (("others=1", (5e4, 5e4)), ("others=0.5", (2.5e4, 2.5e4)), ("others=0", (0, 0))):
-        assert infer_path.infer(observed(**shared), parse_given([text])).background.rates == rates
+        assert infer_path.infer(observed(**shared), parse_overrides([text])).background.rates == rates
 
 
 def test_what_is_given_goes_before_what_is_shown():
-    given = parse_given(["capacity=2M", "base_rtt=40ms", "buffer=5000", "loss=0.01", "window=64000"])
+    given = parse_overrides(["capacity=2M", "base_rtt=40ms", "buffer=5000", "loss=0.01", "window=64000"])
     found = infer_path.infer(observed(), given)
-    assert found.capacity_bps == infer_path.Finding(2e6, "as given")
+    assert found.capacity_bps == infer_path.Inferred(2e6, "as given")
     assert (found.base_rtt_ms.value, found.buffer_bytes.value, found.random_loss.value) == (40, 5000, 0.01)
     assert found.receive_window_bytes == 64_000
 
@@ -234,7 +236,7 @@ def test_what_is_given_goes_before_what_is_shown():
 )
 def test_what_cannot_be_a_bottleneck_is_refused(text, message):
     with pytest.raises(UsageError, match=message):
-        parse_given([text])
+        parse_overrides([text])
 
 
 def test_the_least_timeout_is_the_shortest_that_the_recorded_sender_had() -> None:

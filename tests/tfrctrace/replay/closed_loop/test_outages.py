@@ -10,12 +10,12 @@ import pytest
 import tfrctrace
 from tfrctrace.replay.algorithms import algorithm_named
 from tfrctrace.replay.closed_loop.fluid import simulate
-from tfrctrace.replay.closed_loop.observed_path import observe
+from tfrctrace.replay.closed_loop.observed_path import observe_path
 from tfrctrace.replay.closed_loop.outages import outages
 from tfrctrace.replay.closed_loop.path import Path
 from tfrctrace.replay.controller import Start
-from tfrctrace.replay.from_trace import Choice, Gathered, Lacking
-from tfrctrace.replay.tfrc import Chosen, Tfrc
+from tfrctrace.replay.from_trace import FlowRecordings, NotReplayable, RecordingOptions
+from tfrctrace.replay.tfrc import Tfrc, TfrcVariant
 
 NS2 = File(__file__).parents[3] / "data" / "ns2"
 START = Start(segment_bytes=1000)
@@ -53,9 +53,9 @@ def test_other_silences_are_none(arrived: tuple[float, ...], sent_ns: tuple[int,
 def test_the_outage_of_ns_2_s_script_is_found() -> None:
     # all packets are lost at the last link from 9.0 to 11.2 s
     trace = tfrctrace.open(NS2 / "tfrc" / "outage.tr.xz")
-    (recorded,) = Gathered(trace).recordings(Choice(), [Chosen()])
-    assert not isinstance(recorded, Lacking)
-    ((from_ns, until_ns),) = observe(trace, recorded[Chosen()]).outages
+    (recorded,) = FlowRecordings(trace).recordings(RecordingOptions(), [TfrcVariant()])
+    assert not isinstance(recorded, NotReplayable)
+    ((from_ns, until_ns),) = observe_path(trace, recorded[TfrcVariant()]).outages
     assert from_ns / 1e9 == pytest.approx(9.0, abs=0.3)
     assert until_ns / 1e9 == pytest.approx(11.2, abs=0.5)
 
