@@ -1,7 +1,8 @@
 """What is kept of one run: its metrics, its flows and, if a figure asks for them, its series.
 
 A record is plain names and values, so that it can be stored and sent between processes. Quantities are
-taken from it afterwards (`results/run_quantities.py`): another quantity does not need the run to be read again.
+taken from it afterwards (`results/run_quantities.py`): another quantity does not need the run to be read
+again.
 """
 
 from __future__ import annotations
