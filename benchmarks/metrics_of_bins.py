@@ -34,7 +34,7 @@ def by_tfrctrace(flows: int, bins: int) -> float:
     """Return the seconds for all metrics of the catalogue."""
     import polars as pl
 
-    from tfrctrace.measuring import measure
+    from tfrctrace.trace.measuring import measure
 
     table = pl.DataFrame(columns(flows, bins))
     # real columns, as the core makes them, not one value that stands for all rows

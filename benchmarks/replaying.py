@@ -15,8 +15,8 @@ from typing import Final, get_args
 import numpy as np
 import polars as pl
 
-from tfrctrace.replay.recording import Recording
-from tfrctrace.replay.tfrc import VARIANTS, Chosen, Profile, run
+from tfrctrace.replay.recordings.recording import Recording
+from tfrctrace.replay.tfrc import VARIANTS, Profile, TfrcVariant, run
 
 INTERVAL_NS: Final = 50_000_000
 PACKETS_PER_REPORT: Final = 10
@@ -57,13 +57,13 @@ def made(reports: int) -> Recording:
 def main() -> None:
     """Run every kind of TFRC once, after one of them to warm up."""
     recording = made(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
-    run(Chosen(), recording)
+    run(TfrcVariant(), recording)
     seconds: dict[str, float] = {}
     for variant, profile in product(VARIANTS, get_args(Profile)):
         if profile == "ns2" and variant != "tfrc":
             continue
         started = time.perf_counter()
-        steps = run(Chosen(variant, profile), recording)
+        steps = run(TfrcVariant(variant, profile), recording)
         seconds[f"{variant} {profile}"] = time.perf_counter() - started
         assert steps.height >= recording.reports.height - 1
     json.dump(seconds, sys.stdout)

@@ -220,14 +220,14 @@ def _paragraphs(text: str) -> str:
 
 def flows_schema() -> str:
     """Return the JSON schema of `tfrctrace flows --format json`."""
-    from tfrctrace.reports.json_schema import flows_document
+    from tfrctrace.reports.files.json_schema import flows_document
 
     return json.dumps(flows_document(), indent=1, ensure_ascii=False) + "\n"
 
 
 def results_schema() -> str:
     """Return the JSON schema of saved results."""
-    from tfrctrace.reports.json_schema import results_document
+    from tfrctrace.reports.files.json_schema import results_document
 
     return json.dumps(results_document(), indent=1, ensure_ascii=False) + "\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from tfrctrace.metrics.model import Metric
+from tfrctrace.metrics.metric import Metric
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ label or transport in it, two such groups, or one flow over its whole life."""
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class MetricDescription:
     """One metric: `counts` says what its `n` counts, `null_when` when it has no value.
 
     One that `needs` a capacity, weights or a step is told only of who gives that.
@@ -39,11 +39,11 @@ CASONI: Final = "Casoni and Merani"
 FLOYD: Final = "Floyd et al. 2000"
 
 CATALOGUE: Final = (
-    Described("rate_bps", "bit/s", "flow", "mean rate", "windows", "never", f"{CASONI}, eq. 8"),
-    Described(
+    MetricDescription("rate_bps", "bit/s", "flow", "mean rate", "windows", "never", f"{CASONI}, eq. 8"),
+    MetricDescription(
         "rate_std_bps", "bit/s", "flow", "standard deviation (population) of the rate", "windows", "never"
     ),
-    Described(
+    MetricDescription(
         "burstiness",
         "",
         "flow",
@@ -52,7 +52,7 @@ CATALOGUE: Final = (
         "no byte in the windows",
         "De Cicco and Mascolo",
     ),
-    Described(
+    MetricDescription(
         "cov_sample",
         "",
         "flow",
@@ -60,7 +60,7 @@ CATALOGUE: Final = (
         "windows",
         "no byte in the windows, or one window",
     ),
-    Described(
+    MetricDescription(
         "cov",
         "",
         "flow",
@@ -69,7 +69,7 @@ CATALOGUE: Final = (
         "no byte in the windows",
         FLOYD,
     ),
-    Described(
+    MetricDescription(
         "mean_relative_change",
         "",
         "flow",
@@ -78,7 +78,7 @@ CATALOGUE: Final = (
         "no change from a rate above 0",
         FLOYD,
     ),
-    Described(
+    MetricDescription(
         "worst_ratio",
         "",
         "flow",
@@ -87,7 +87,7 @@ CATALOGUE: Final = (
         "no such pair",
         FLOYD,
     ),
-    Described(
+    MetricDescription(
         "jain",
         "",
         "set",
@@ -96,7 +96,7 @@ CATALOGUE: Final = (
         "all rates are 0",
         "Jain et al. 1984",
     ),
-    Described(
+    MetricDescription(
         "jain_window_mean",
         "",
         "set",
@@ -104,7 +104,7 @@ CATALOGUE: Final = (
         "windows with bytes",
         "no byte in the windows",
     ),
-    Described(
+    MetricDescription(
         "jain_window_p5",
         "",
         "set",
@@ -112,10 +112,10 @@ CATALOGUE: Final = (
         "windows with bytes",
         "no byte in the windows",
     ),
-    Described(
+    MetricDescription(
         "jain_window_p50", "", "set", "median of the same", "windows with bytes", "no byte in the windows"
     ),
-    Described(
+    MetricDescription(
         "jain_window_p95",
         "",
         "set",
@@ -123,7 +123,7 @@ CATALOGUE: Final = (
         "windows with bytes",
         "no byte in the windows",
     ),
-    Described(
+    MetricDescription(
         "jain_weighted",
         "",
         "set",
@@ -133,7 +133,7 @@ CATALOGUE: Final = (
         "Jain et al. 1984",
         needs="weight",
     ),
-    Described(
+    MetricDescription(
         "link_utilisation",
         "",
         "set",
@@ -142,7 +142,7 @@ CATALOGUE: Final = (
         "never",
         needs="capacity",
     ),
-    Described(
+    MetricDescription(
         "upload_download_ratio",
         "",
         "set",
@@ -151,7 +151,7 @@ CATALOGUE: Final = (
         "no flow is known to be an upload or a download, or all downloads have 0",
         "Zhang et al., figure 7",
     ),
-    Described(
+    MetricDescription(
         "fairness_settling_s",
         "s",
         "set",
@@ -159,7 +159,7 @@ CATALOGUE: Final = (
         "windows",
         "it never is",
     ),
-    Described(
+    MetricDescription(
         "mean_rate_bps",
         "bit/s",
         "group",
@@ -168,7 +168,7 @@ CATALOGUE: Final = (
         "never",
         f"{CASONI}, eq. 9",
     ),
-    Described(
+    MetricDescription(
         "max_min",
         "",
         "group",
@@ -177,7 +177,7 @@ CATALOGUE: Final = (
         "all are 0",
         f"{CASONI}, eq. 11",
     ),
-    Described(
+    MetricDescription(
         "inter_protocol_normalized",
         "",
         "group",
@@ -186,7 +186,7 @@ CATALOGUE: Final = (
         "one group only, or all rates are 0",
         f"{CASONI}, eq. 10",
     ),
-    Described(
+    MetricDescription(
         "inter_protocol_ratio",
         "",
         "group",
@@ -195,7 +195,7 @@ CATALOGUE: Final = (
         "one group only, or B_own is 0",
         f"{CASONI}, eq. 10 as printed",
     ),
-    Described(
+    MetricDescription(
         "equivalence_ratio",
         "",
         "pair",
@@ -204,7 +204,7 @@ CATALOGUE: Final = (
         "no byte in the windows, or more than 64 flows",
         FLOYD,
     ),
-    Described(
+    MetricDescription(
         "convergence_s",
         "s",
         "life",
@@ -212,7 +212,7 @@ CATALOGUE: Final = (
         "windows",
         "it never does",
     ),
-    Described(
+    MetricDescription(
         "rise_s",
         "s",
         "life",
@@ -220,10 +220,10 @@ CATALOGUE: Final = (
         "windows",
         "no bytes there",
     ),
-    Described(
+    MetricDescription(
         "stability", "", "life", "standard deviation over mean of its last half", "windows", "no bytes there"
     ),
-    Described(
+    MetricDescription(
         "responsiveness_s",
         "s",
         "life",
@@ -232,7 +232,7 @@ CATALOGUE: Final = (
         "it never stays, or the flow was not there before and after the step",
         needs="step",
     ),
-    Described(
+    MetricDescription(
         "aggressiveness_bps",
         "bit/s",
         "life",
@@ -242,7 +242,7 @@ CATALOGUE: Final = (
         f"{FLOYD}, there in windows of an RTT",
         needs="step",
     ),
-    Described(
+    MetricDescription(
         "timeout_share",
         "",
         "life",
@@ -250,7 +250,7 @@ CATALOGUE: Final = (
         "episodes that are over",
         "not TCP, or not captured where its data can be followed to the acknowledgement",
     ),
-    Described(
+    MetricDescription(
         "pdr",
         "",
         "life",
@@ -259,7 +259,7 @@ CATALOGUE: Final = (
         "the trace shows one end only",
         "Sreenivasa Rao et al.",
     ),
-    Described(
+    MetricDescription(
         "plr",
         "",
         "life",
@@ -268,7 +268,7 @@ CATALOGUE: Final = (
         "the trace shows one end only",
         "Sreenivasa Rao et al.",
     ),
-    Described(
+    MetricDescription(
         "drop_ratio",
         "",
         "life",
@@ -277,7 +277,7 @@ CATALOGUE: Final = (
         "the trace shows no drops, or one end only",
         "Lillis et al.",
     ),
-    Described(
+    MetricDescription(
         "goodput_share",
         "",
         "life",
@@ -286,7 +286,9 @@ CATALOGUE: Final = (
         "the payload is not known",
     ),
     *(
-        Described(f"rtt_{name}_ms", "ms", "life", f"{meaning} of the RTT samples", "RTT samples", "no sample")
+        MetricDescription(
+            f"rtt_{name}_ms", "ms", "life", f"{meaning} of the RTT samples", "RTT samples", "no sample"
+        )
         for name, meaning in (
             ("min", "smallest"),
             ("mean", "mean"),
@@ -296,9 +298,13 @@ CATALOGUE: Final = (
             ("std", "standard deviation (population)"),
         )
     ),
-    Described("delay_mean_ms", "ms", "life", "mean one-way delay", "packets received", "no delay is known"),
-    Described("delay_p95_ms", "ms", "life", "95th percentile of it", "packets received", "no delay is known"),
-    Described(
+    MetricDescription(
+        "delay_mean_ms", "ms", "life", "mean one-way delay", "packets received", "no delay is known"
+    ),
+    MetricDescription(
+        "delay_p95_ms", "ms", "life", "95th percentile of it", "packets received", "no delay is known"
+    ),
+    MetricDescription(
         "jitter_ms",
         "ms",
         "life",
@@ -307,7 +313,7 @@ CATALOGUE: Final = (
         "no delay is known",
         "RFC 3550",
     ),
-    Described(
+    MetricDescription(
         "delay_variation_ms",
         "ms",
         "life",

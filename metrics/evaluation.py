@@ -12,11 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.metrics.burstiness import cov_by_timescale, rate_variation
 from tfrctrace.metrics.catalogue import make_metric
-from tfrctrace.metrics.convergence import fairness_settling_time_s
-from tfrctrace.metrics.exact import nearest_rank
-from tfrctrace.metrics.fairness import (
+from tfrctrace.metrics.exact_sums import nearest_rank
+from tfrctrace.metrics.flow.burstiness import cov_by_timescale, rate_variation
+from tfrctrace.metrics.flow.convergence import fairness_settling_time_s
+from tfrctrace.metrics.flow.smoothness import equivalence_ratios, rate_changes
+from tfrctrace.metrics.flow.whole_flow import MAX_LIFE_WINDOWS, whole_flow_metrics
+from tfrctrace.metrics.metric import NO_ASSUMPTIONS
+from tfrctrace.metrics.sets.fairness import (
     inter_protocol_normalized,
     inter_protocol_ratio,
     jain_index,
@@ -24,21 +27,26 @@ from tfrctrace.metrics.fairness import (
     max_min_ratio,
     mean_rate,
 )
-from tfrctrace.metrics.lives import MAX_LIFE_WINDOWS, life_metrics
-from tfrctrace.metrics.model import NOTHING_GIVEN
-from tfrctrace.metrics.smoothness import equivalence_ratios, rate_changes
-from tfrctrace.metrics.utilisation import link_utilisation, upload_download_ratio
-from tfrctrace.metrics.ways import ways_of
-from tfrctrace.metrics.windows import NS_PER_S, FlowBins, Windows, joined, matrix, whole_windows, windowed
+from tfrctrace.metrics.sets.up_down import up_down_groups
+from tfrctrace.metrics.sets.utilisation import link_utilisation, upload_download_ratio
+from tfrctrace.metrics.windows import (
+    NS_PER_S,
+    FlowBins,
+    Windows,
+    joined,
+    matrix,
+    whole_windows,
+    windowed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import polars as pl
 
-    from tfrctrace.metrics.competing import CompetingSet
-    from tfrctrace.metrics.model import Given, Metric
-    from tfrctrace.metrics.ways import Way
+    from tfrctrace.metrics.metric import Assumptions, Metric
+    from tfrctrace.metrics.sets.competing import CompetingSet
+    from tfrctrace.metrics.sets.up_down import Way
 
 TIMESCALES_NS: Final = tuple(round(seconds * NS_PER_S) for seconds in (0.1, 0.2, 0.5, 1, 2, 5, 10))
 """Widths for which the coefficient of variation is told."""
@@ -61,21 +69,21 @@ def evaluate(
     column: str,
     window_ns: int,
     warmup_ns: int = 0,
-    given: Given = NOTHING_GIVEN,
+    given: Assumptions = NO_ASSUMPTIONS,
 ) -> Iterator[Metric]:
     """Give the metrics of each competing set, then those of each flow over its whole life.
 
     `column` of `bins` has the bytes that count as the rate. `flows` has a column `group` too, the label or
-    the transport, and with a step what `life_metrics` says. `window_ns` is a multiple of the width of the
-    bins.
+    the transport, and with a step what `whole_flow_metrics` says. `window_ns` is a multiple of the width
+    of the bins.
     """
     groups = dict(flows.select("flow", "group").iter_rows())
-    ways = ways_of(flows)
+    ways = up_down_groups(flows)
     of_flows = FlowBins(bins)
     for one in sets:
         of_set = _SetMetrics(one, of_flows, groups, column, ways=ways, warmup_ns=warmup_ns, given=given)
         yield from of_set.all()
-    yield from life_metrics(flows, of_flows, column, window_ns, given)
+    yield from whole_flow_metrics(flows, of_flows, column, window_ns, given)
 
 
 class _SetMetrics:
@@ -90,7 +98,7 @@ class _SetMetrics:
         *,
         ways: Mapping[int, Way],
         warmup_ns: int,
-        given: Given,
+        given: Assumptions,
     ) -> None:
         import polars as pl
 

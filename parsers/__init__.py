@@ -14,7 +14,7 @@ The state that is kept grows with the number of flows, not of packets. Nothing h
 computed from the tables or how it is shown.
 """
 
-from tfrctrace.errors import NotBuiltError
+from tfrctrace.base.errors import NotBuiltError
 
 try:
     import tfrctrace.parsers._native  # noqa: F401

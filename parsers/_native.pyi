@@ -5,26 +5,7 @@ from typing import Any, Protocol, TypeAlias, TypedDict, final
 
 import numpy.typing as npt
 
-class Problem(TypedDict):
-    """What went wrong with one input: facts, made into words by `tfrctrace.errors`."""
-
-    severity: str
-    """`error`: the input, or the rest of it, could not be read; `warning`: read, with this reservation;
-    `note`: left out of a directory because it is no capture (said by `parsers.sources`, not by the core)."""
-    kind: str
-    """Stable identifier such as `cannot_open`, `empty`, `not_a_capture`, `truncated`, `corrupt`."""
-    source: str
-    packet: int | None
-    """Number of the packet that could not be read, from 1."""
-    line: int | None
-    """Number of the first line that could not be read, in a text."""
-    byte: int | None
-    """Offset in the (uncompressed) input where it starts."""
-    message: str
-    """What was found and what was expected, lower case, without full stop."""
-    hint: str | None
-    packets_before: int
-    """Packets of this source that were analysed before."""
+from tfrctrace.base.errors import Problem
 
 class SourceSummary(TypedDict):
     """What one input held."""

@@ -13,7 +13,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from tfrctrace.errors import STANDARD_INPUT, UsageError, input_problem
+from tfrctrace.base.errors import STANDARD_INPUT, UsageError, input_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from tfrctrace.parsers._native import Problem, SourceSummary
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.parsers._native import SourceSummary
 
 LEAST_KEY_BYTES: Final = 16
 """Shorter keys can be tried out: all addresses of a network are soon told by heart."""

@@ -14,7 +14,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
 from tfrctrace.parsers.layouts import known_layouts, read_known_layout, read_layout
 
 if TYPE_CHECKING:

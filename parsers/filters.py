@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.errors import FilterError, TfrctraceError
+from tfrctrace.base.errors import FilterError, TfrctraceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

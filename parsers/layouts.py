@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.errors import UsageError
-from tfrctrace.tomlfile import Table, number, one_of, read_toml, refuse_unknown, table_of, whole
+from tfrctrace.base.errors import UsageError
+from tfrctrace.base.toml import Table, number, one_of, read_toml, refuse_unknown, table_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfrctrace.errors import UsageError, source_name
+from tfrctrace.base.errors import UsageError, source_name
 from tfrctrace.parsers.sources import size_in_bytes
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import io
 import sys
 from typing import TYPE_CHECKING, BinaryIO, Final, Protocol, runtime_checkable
 
-from tfrctrace.errors import STANDARD_INPUT, UsageError
+from tfrctrace.base.errors import STANDARD_INPUT, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -11,11 +11,11 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from tfrctrace.errors import STANDARD_INPUT, FilterError, input_problem
+from tfrctrace.base.errors import STANDARD_INPUT, FilterError, input_problem
+from tfrctrace.base.interruptible import in_thread
 from tfrctrace.parsers._native import PacketReader, Progress, analyse, analyse_pair
 from tfrctrace.parsers.sources import size_in_bytes
 from tfrctrace.parsers.tfrc import NOTHING_TOLD, TfrcParameters
-from tfrctrace.patience import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from tfrctrace.parsers._native import Analysis, Clock, Layout, Problem, Source, SourceSummary, Table
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.parsers._native import Analysis, Clock, Layout, Source, SourceSummary, Table
     from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.parsers.filters import CompiledFilter
     from tfrctrace.parsers.pairing import Pair
@@ -64,7 +65,7 @@ _GRACE_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ReadSettings:
     """How inputs are read, whatever is collected from them."""
 
     filter: CompiledFilter | None
@@ -156,7 +157,7 @@ class Pass:
     def __init__(
         self,
         inputs: Sequence[str],
-        settings: Settings,
+        settings: ReadSettings,
         collect: frozenset[TableName],
         *,
         bin_ns: int | None = None,
@@ -206,12 +207,12 @@ class Pass:
             progress.cancel()
         self._done.wait(_GRACE_S)
 
-    def result(self) -> Reading:
+    def result(self) -> PassResult:
         """Return what was collected. To be called when `wait` has said that the end is reached."""
         if self._failure is not None:
             raise self._failure
         analyses = [analysis for analysis in self._results if analysis is not None]
-        return Reading(
+        return PassResult(
             _numbered_through(analyses),
             [problem for _, problem in sorted(self._refusals.items())],
             self._settings.anonymizer,
@@ -244,7 +245,7 @@ class Pass:
             if settings.pair is not None:
                 self._results[index] = self._analyse_pair(trace, settings.pair, index)
                 return
-            sources, form = _opened(trace, settings.format)
+            sources, form = _inputs_for_core(trace, settings.format)
             analysis = self._analyse(sources, form, index)
             if settings.format is None and len(trace) == 1 and _is_unknown(analysis):
                 analysis = self._analyse_with_reader(trace[0], index) or analysis
@@ -311,7 +312,7 @@ class Pass:
         return self._analyse([read_with(reader, name)], PACKETS_FORMAT, index) if reader else None
 
 
-class Reading:
+class PassResult:
     """What one pass has collected."""
 
     def __init__(
@@ -329,7 +330,7 @@ class Reading:
             _name_place(source)
         self.sources: list[SourceSummary] = list(map(anonymizer.summary, sources) if anonymizer else sources)
         self.problems: list[Problem] = [*problems, *(problem for one in analyses for problem in one.problems)]
-        self.is_empty_handed = not _was_read(sources, self.problems)
+        self.read_nothing = not _was_read(sources, self.problems)
         """Whether every input has an error and not one packet could be read."""
 
     @property
@@ -362,7 +363,7 @@ class PacketBatches:
     Iterate once; `sources` and `problems` are complete when the last batch was taken.
     """
 
-    def __init__(self, inputs: Sequence[str], settings: Settings) -> None:
+    def __init__(self, inputs: Sequence[str], settings: ReadSettings) -> None:
         self.total_bytes = _sum_if_known([size_in_bytes(name) for name in inputs])
         self.sources: list[SourceSummary] = []
         self.problems: list[Problem] = []
@@ -381,7 +382,7 @@ class PacketBatches:
         return sum(progress.packets for progress in self._progress)
 
     @property
-    def is_empty_handed(self) -> bool:
+    def read_nothing(self) -> bool:
         """Whether every input has an error and not one packet could be read."""
         return not _was_read(self.sources, self.problems)
 
@@ -409,7 +410,7 @@ class PacketBatches:
 
     def _reader_of(self, name: str, progress: Progress) -> PacketReader:
         settings = self._settings
-        sources, form = _opened([name], settings.format)
+        sources, form = _inputs_for_core([name], settings.format)
         return PacketReader(
             sources[0],
             format=form,
@@ -421,7 +422,7 @@ class PacketBatches:
         )
 
 
-def _opened(trace: Sequence[str], form: str | None) -> tuple[list[Source], str | None]:
+def _inputs_for_core(trace: Sequence[str], form: str | None) -> tuple[list[Source], str | None]:
     """Return what to give to the core for the inputs `trace`, and as which format."""
     if form is None:
         return list(trace), None

@@ -9,12 +9,12 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.errors import STANDARD_INPUT, UsageError, input_problem
+from tfrctrace.base.errors import STANDARD_INPUT, UsageError, input_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tfrctrace.parsers._native import Problem
+    from tfrctrace.base.errors import Problem
 
 CAPTURE_SUFFIXES: Final = (".pcap", ".pcapng", ".cap", ".dmp", ".ntar", ".pcapn")
 COMPRESSION_SUFFIXES: Final = (".gz", ".zst", ".lz4", ".xz")

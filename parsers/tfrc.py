@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tfrctrace.durations import parse_duration_ns
-from tfrctrace.errors import UsageError
+from tfrctrace.base.durations import parse_duration_ns
+from tfrctrace.base.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

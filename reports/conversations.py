@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.reports.parts import Name
+    from tfrctrace.reports.elements import Name
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def direction_label(row: Mapping[str, Any]) -> str:
 def flow_name(row: Mapping[str, Any]) -> Name:
     """Return `flow 3` as a name that points to the row of the flow."""
     # the text table needs no parts of a report, and making their classes takes a tenth of the start
-    from tfrctrace.reports.parts import Name
+    from tfrctrace.reports.elements import Name
 
     return Name(f"flow {row['flow']}", flow_anchor(row["flow"]))
 

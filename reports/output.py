@@ -9,7 +9,7 @@ import stat
 import sys
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
-from tfrctrace.errors import OutputError
+from tfrctrace.base.errors import OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

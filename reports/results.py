@@ -22,10 +22,11 @@ class Results:
     `flows` and `bins` are always there, `tables` holds others by name as far as they were collected. Of
     `sources` and `problems` each is what the parsers say (`SourceSummary`, `Problem`). `measured` are the
     metrics and competing sets in the form of the JSON of `tfrctrace metrics`. `rtt_quantiles` are those of
-    `tfrctrace.metrics.quantiles`, `sequence` the points of the time-sequence graph, `link_bins` those of
-    `tfrctrace.metrics.radio`, `loss_course` that of the module of this name. Each of these is None where it
-    would have taken longer than all the rest. `joined` means that all sources are one trace with one time
-    axis; else each has figures of its own. So are two captures of the same packets, which have a `clock`.
+    `tfrctrace.metrics.flow.quantiles`, `sequence` the points of the time-sequence graph, `link_bins` those of
+    `tfrctrace.metrics.flow.wifi_links`, `loss_course` that of `tfrctrace.metrics.flow.cumulative_losses`.
+    Each of these is None where it would have taken longer than all the rest. `joined` means that all sources
+    are one trace with one time axis; else each has figures of its own. So are two captures of the same
+    packets, which have a `clock`.
     """
 
     flows: pl.DataFrame
@@ -44,7 +45,7 @@ class Results:
     """Width of the points of figures over time, where somebody asked for one; else it fits the trace."""
 
     def _repr_html_(self) -> str:
-        from tfrctrace.reports.notebook import overview
+        from tfrctrace.reports.printers.notebook import overview
 
         return overview(self, title="Results")
 

@@ -1,13 +1,17 @@
 """Imports go one way: parsers, metrics, reports, and the tool on top of them."""
 
 import ast
+from collections import defaultdict
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-FLOOR = {"tfrctrace.errors", "tfrctrace.durations", "tfrctrace.patience", "tfrctrace.tomlfile"}
-"""What every room stands on."""
+FLOOR = "tfrctrace.base"
+"""Room that every other one may import."""
 
 MAY_IMPORT = {
     "parsers": {"parsers"},
@@ -21,6 +25,25 @@ ONLY_TYPES_AND_NAMES = {"tfrctrace.parsers.schema", "tfrctrace.parsers._native"}
 
 HEAVY = {"matplotlib", "numpy", "pandas", "polars", "pyarrow", "rich"}
 """Imported only inside the functions that use them, so that `--help` and small tables are quick."""
+
+MOST_LOOSE_FILES = 20
+"""Files in one folder, without its subfolders."""
+
+NO_CODE = {"native", "data", "__pycache__"}
+"""Folders whose files are not counted: the crate, and captures."""
+
+SAME_SUBJECT = {
+    "burstiness": "metric, section of a report",
+    "capacity": "command, model, printer",
+    "delivery": "metric, section of a report",
+    "fairness": "metric, section of a report",
+    "flows": "command, columns, printer",
+    "metrics": "command, printer",
+    "mtfrc": "bounds of the MAC, replay with them",
+    "replay": "command, columns, printer, section of a report",
+    "tfrc": "columns, options, replay, section of a report",
+}
+"""Names that several files share because they are about the same thing."""
 
 
 def modules(folder):
@@ -74,6 +97,50 @@ def place(path):
     return str(path.relative_to(ROOT))
 
 
+def module_name(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    full = parts if parts[0] == "tfrctrace" else ("tfrctrace", *parts)
+    return ".".join(full[:-1] if full[-1] == "__init__" else full)
+
+
+def imports_between(groups):
+    """Return which group imports which when it is imported; `groups` gives the group of each module."""
+    found = defaultdict(set)
+    for path in ALL_MODULES:
+        importer = groups[module_name(path)]
+        for name in imported_names(at_import_time(path)):
+            if name in groups and groups[name] != importer:
+                found[importer].add(groups[name])
+    return found
+
+
+def circle_of(imports):
+    """Return a circle of imports as text, or None."""
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        return " -> ".join(error.args[1])
+    return None
+
+
+def crowded_folders(root):
+    """Give folders with more loose files than one can take in at a glance."""
+    for folder in [root, *(path for path in root.rglob("*") if path.is_dir())]:
+        if folder.is_symlink() or NO_CODE & set(folder.relative_to(root.parent).parts):
+            continue
+        files = [path for path in folder.iterdir() if path.is_file() and path.suffix not in {".so", ".pyc"}]
+        if len(files) > MOST_LOOSE_FILES:
+            yield f"{folder} has {len(files)} files"
+
+
+def shared_names(paths):
+    """Return the files of each name that several of them have."""
+    by_name = defaultdict(list)
+    for path in paths:
+        by_name[path.stem].append(path)
+    return {name: files for name, files in by_name.items() if len(files) > 1 and not name.startswith("__")}
+
+
 def test_there_are_modules_to_look_at():
     assert {room for room, _ in ROOM_MODULES} == set(MAY_IMPORT)
     assert len(ALL_MODULES) > len(ROOM_MODULES) > 0
@@ -85,10 +152,64 @@ def test_a_room_imports_only_rooms_before_it():
         for room, path in ROOM_MODULES
         for name in imported_names(everywhere(path))
         if name.split(".")[0] == "tfrctrace"
-        and not is_one_of(name, FLOOR)
+        and not is_one_of(name, {FLOOR})
         and not is_one_of(name, {f"tfrctrace.{known}" for known in MAY_IMPORT[room]})
     ]
     assert not wrong
+
+
+def test_the_ground_floor_imports_nothing_of_the_project_but_itself():
+    wrong = [
+        f"{place(path)} imports {name}"
+        for path in modules("tfrctrace/base")
+        for name in imported_names(everywhere(path))
+        if name.split(".")[0] == "tfrctrace" and not is_one_of(name, {FLOOR})
+    ]
+    assert not wrong
+
+
+def test_rooms_of_the_tool_do_not_import_each_other_in_a_circle():
+    names = [module_name(path) for path in ALL_MODULES]
+    rooms = {name: ".".join(name.split(".")[:2]) for name in names if name != "tfrctrace"}
+    imports = imports_between(rooms | {"tfrctrace": "the package itself"})
+    assert FLOOR in imports["tfrctrace.commands"]
+    assert circle_of(imports) is None
+
+
+def test_modules_do_not_import_each_other_in_a_circle():
+    imports = imports_between({name: name for name in map(module_name, ALL_MODULES)})
+    # what a module stands in is imported before it, by Python itself
+    assert circle_of(imports) is None
+
+
+def test_a_circle_is_found():
+    assert circle_of({"trace": {"base"}, "study": {"trace"}}) is None
+    assert circle_of({"trace": {"gate"}, "gate": {"study"}, "study": {"trace"}})
+
+
+@pytest.mark.parametrize("room", [*MAY_IMPORT, "tfrctrace", "tests"])
+def test_a_folder_has_no_more_loose_files_than_one_can_take_in(room):
+    assert not list(crowded_folders(ROOT / room))
+
+
+def test_a_crowded_folder_is_found(tmp_path):
+    folder = tmp_path / "room" / "inner"
+    folder.mkdir(parents=True)
+    for number in range(MOST_LOOSE_FILES):
+        (folder / f"{number}.py").touch()
+    assert not list(crowded_folders(tmp_path / "room"))
+    (folder / "style.css").touch()
+    assert len(list(crowded_folders(tmp_path / "room"))) == 1
+
+
+def test_files_of_different_subjects_have_different_names():
+    shared = shared_names(ALL_MODULES)
+    assert set(shared) == set(SAME_SUBJECT)
+
+
+def test_a_shared_name_is_found():
+    paths = [Path("a/summary.py"), Path("b/summary.py"), Path("a/__init__.py"), Path("b/__init__.py")]
+    assert list(shared_names(paths)) == ["summary"]
 
 
 def test_rooms_after_the_parsers_know_only_their_columns():

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 import tfrctrace
-from tfrctrace.experiment import perform_study
-from tfrctrace.experiment.cells import fits
-from tfrctrace.experiment.study import TablePlan
+from tfrctrace.study import perform_study
+from tfrctrace.study.definition import TablePlan
+from tfrctrace.study.results.cells import matches
 
 STUDIES = Path(__file__).parents[1] / "sample_traces" / "studies"
 NAMES = sorted(path.parent.name for path in STUDIES.glob("*/study.toml"))
@@ -63,7 +63,7 @@ def test_every_claim_of_a_study_is_as_it_says(study, tmp_path):
     for plan in (*results.study.tables, *results.study.figures):
         names = plan.columns if isinstance(plan, TablePlan) else (plan.y,)
         for name in {*names} - {"rate", "cwnd"}:
-            cells = [cell for cell in results.cells if cell.quantity == name and fits(cell, plan.where)]
+            cells = [cell for cell in results.cells if cell.quantity == name and matches(cell, plan.where)]
             assert any(cell.values for cell in cells), (plan.name, name)
 
 

@@ -11,7 +11,7 @@
 Every column is explained in `tfrctrace.parsers.schema`; times are ns, rates bit/s.
 """
 
-from tfrctrace.errors import (
+from tfrctrace.base.errors import (
     FilterError,
     InputError,
     NotBuiltError,
@@ -21,8 +21,8 @@ from tfrctrace.errors import (
     TfrctraceWarning,
     UsageError,
 )
-from tfrctrace.opening import open
-from tfrctrace.trace import Trace
+from tfrctrace.trace.opening import open
+from tfrctrace.trace.trace import Trace
 
 __version__ = "0.1.0"
 

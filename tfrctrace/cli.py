@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 import typer
 
 from tfrctrace import __version__
-from tfrctrace.commands.options import flattened
-from tfrctrace.console import (
+from tfrctrace.base.errors import InputError, Message, TfrctraceError
+from tfrctrace.commands.console import (
     DONE,
     INTERNAL_ERROR,
     INTERRUPTED,
     NOT_READ,
     WRONG_USAGE,
     drop_standard_output,
-    say,
+    print_message,
 )
-from tfrctrace.errors import InputError, Message, TfrctraceError
+from tfrctrace.commands.options.common import flatten_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -82,11 +82,11 @@ def program(commands: Iterable[str] = COMMANDS) -> typer.Typer:
     made.callback()(_options)
     for name in commands:
         module = importlib.import_module(f"tfrctrace.commands.{name}")
-        made.command(epilog=f"Example: {COMMANDS[name]}")(flattened(getattr(module, name)))
+        made.command(epilog=f"Example: {COMMANDS[name]}")(flatten_options(getattr(module, name)))
     return made
 
 
-def _called(arguments: Sequence[str]) -> Iterable[str]:
+def _commands_for(arguments: Sequence[str]) -> Iterable[str]:
     """Return the command that is called, none for the version, or all of them where they must be listed.
 
     Typer looks at every option of every command it has before it looks at the arguments, which took longer
@@ -103,15 +103,15 @@ def run(arguments: Sequence[str]) -> int:
     try:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
-        app = program(_called(arguments))
+        app = program(_commands_for(arguments))
         status = app(list(arguments) or ["--help"], prog_name="tfrctrace", standalone_mode=False)
         sys.stdout.flush()
     except BaseException as error:
-        return _failed(error)
+        return _report_failure(error)
     return status if isinstance(status, int) else DONE
 
 
-def _failed(error: BaseException) -> int:
+def _report_failure(error: BaseException) -> int:
     """Say what went wrong and return the exit status."""
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return INTERRUPTED
@@ -122,11 +122,11 @@ def _failed(error: BaseException) -> int:
         return error.code if isinstance(error.code, int) else DONE
     if isinstance(error, TfrctraceError):
         for message in error.messages():
-            say(message)
+            print_message(message)
         return NOT_READ if isinstance(error, InputError) else WRONG_USAGE
     if isinstance(error, _CLICK_EXCEPTION):
-        return _misused(cast("typer.BadParameter", error))
-    return _internal(error)
+        return _usage_error(cast("typer.BadParameter", error))
+    return _internal_error(error)
 
 
 def _is_closed_pipe(error: BaseException) -> bool:
@@ -136,12 +136,12 @@ def _is_closed_pipe(error: BaseException) -> bool:
     )
 
 
-def _misused(error: typer.BadParameter) -> int:
+def _usage_error(error: typer.BadParameter) -> int:
     """Say what is wrong with the arguments, which Typer has found out."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "tfrctrace"
     text = " ".join(error.format_message().split())
-    say(
+    print_message(
         Message(
             "error", text[:1].lower() + text[1:].rstrip("."), hint=f"`{command} --help` shows what there is"
         )
@@ -149,14 +149,14 @@ def _misused(error: typer.BadParameter) -> int:
     return WRONG_USAGE
 
 
-def _internal(error: BaseException) -> int:
+def _internal_error(error: BaseException) -> int:
     """Say that this is a bug of ours, and where it is if the user wants to know."""
     if os.environ.get(DEBUG_VARIABLE):
         import traceback
 
         traceback.print_exception(error)
     words = " ".join(str(error).split())
-    say(
+    print_message(
         Message(
             "error",
             f"internal error: {type(error).__name__}{': ' if words else ''}{words}",

@@ -32,12 +32,12 @@ from runs import (
 )
 
 import tfrctrace
-from tfrctrace.replay.summary import facts
+from tfrctrace.replay.open_loop_facts import open_loop_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tfrctrace.replay.closed.run import ClosedLoops
+    from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = ROOT / "docs" / "models.md"
@@ -227,7 +227,7 @@ def window_share(run: Run, algorithm: str, settings: dict[str, float]) -> float:
 
 def formula_share(run: Run) -> float:
     """Return what CUBIC's formula says for the losses of its trace over what ns-2's agent received."""
-    [told] = facts(tfrctrace.open(run.trace).replays("cubic"))["replays"]
+    [told] = open_loop_facts(tfrctrace.open(run.trace).replays("cubic"))["replays"]
     return float(told["long_run_bps"][0]) / bps(run)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.replay.catalogue import algorithm_named
-from tfrctrace.replay.closed.fluid import simulate
-from tfrctrace.replay.closed.path import Background, Path
+from tfrctrace.replay.algorithms import algorithm_named
+from tfrctrace.replay.closed_loop.fluid import simulate
+from tfrctrace.replay.closed_loop.path import Background, Path
 from tfrctrace.replay.controller import Start
 from tfrctrace.replay.tcp.vegas import Vegas
-from tfrctrace.replay.tfrc import Chosen, Profile, Tfrc
+from tfrctrace.replay.tfrc import Profile, Tfrc, TfrcVariant
 
 if TYPE_CHECKING:
     from tfrctrace.replay.controller import Controller
@@ -39,7 +39,7 @@ def control_of(entry: dict[str, Any], profile: Profile = "rfc5348") -> Controlle
     if entry["algorithm"] == "vegas":
         return Vegas(START, alpha=1, beta=3)  # as ns-2's agent has them
     if entry["algorithm"] == "tfrc":
-        return Tfrc(START, Chosen(profile=profile))
+        return Tfrc(START, TfrcVariant(profile=profile))
     return algorithm_named(entry["algorithm"]).make(START)
 
 

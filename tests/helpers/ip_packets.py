@@ -1,6 +1,6 @@
 """Frames byte by byte: scapy takes a millisecond for each, and captures have thousands.
 
-`tests/parsers/test_ip_packets.py` holds them to those of scapy.
+`tests/parsers/capture/test_ip_packets.py` holds them to those of scapy.
 """
 
 from __future__ import annotations

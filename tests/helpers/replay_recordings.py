@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from tfrctrace.replay.recording import Recording
+from tfrctrace.replay.recordings.recording import Recording
 
 NS = 1_000_000_000
 END_S = 10.0

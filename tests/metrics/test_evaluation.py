@@ -11,18 +11,18 @@ import polars as pl
 import pytest
 
 import tfrctrace
-from tfrctrace.metrics.arrivals import arrival_bins
 from tfrctrace.metrics.catalogue import BY_NAME, CATALOGUE
-from tfrctrace.metrics.competing import CompetingSet
 from tfrctrace.metrics.evaluation import evaluate
-from tfrctrace.metrics.model import NOTHING_GIVEN, Given
-from tfrctrace.metrics.ways import ways_of
+from tfrctrace.metrics.flow.arrivals import arrival_bins
+from tfrctrace.metrics.metric import NO_ASSUMPTIONS, Assumptions
+from tfrctrace.metrics.sets.competing import CompetingSet
+from tfrctrace.metrics.sets.up_down import up_down_groups
 from tfrctrace.metrics.windows import Windows
 
 NS2 = Path(__file__).parents[1] / "data" / "ns2"
 TRUTH = json.loads((NS2 / "truth.json").read_text())
 S = 1_000_000_000
-EVERYTHING_GIVEN = Given(capacity_bps=1e6, weights={"tcp": 2.0}, step_ns=6 * S)
+EVERYTHING_GIVEN = Assumptions(capacity_bps=1e6, weights={"tcp": 2.0}, step_ns=6 * S)
 RTTS = [f"rtt_{name}_ms" for name in ("min", "mean", "p50", "p95", "max", "std")]
 
 
@@ -93,7 +93,7 @@ def frames(*flows, width_ns=S):
     return table, pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def told(*flows, window_ns=S, width_ns=S, given=NOTHING_GIVEN):
+def told(*flows, window_ns=S, width_ns=S, given=NO_ASSUMPTIONS):
     table, bins = frames(*flows, width_ns=width_ns)
     count = min(len(sizes) for _, sizes in flows) * width_ns // window_ns
     one = CompetingSet(1, "a", tuple(table["flow"]), Windows(0, window_ns, count), 0)
@@ -143,7 +143,9 @@ def test_nothing_at_all_has_no_index():
 
 
 def test_utilisation_counts_frames_and_a_share_twice_as_large_can_be_due():
-    found = told(("tcp", [200] * 10), ("tfrc", [100] * 10), given=Given(capacity_bps=8e3, weights={"tcp": 2}))
+    found = told(
+        ("tcp", [200] * 10), ("tfrc", [100] * 10), given=Assumptions(capacity_bps=8e3, weights={"tcp": 2})
+    )
     by_name = {m.name: m for m in found if m.competing_set}
     # 240 and 140 bytes a second of 1000
     assert (by_name["link_utilisation"].value, by_name["link_utilisation"].n) == (0.38, 10)
@@ -259,10 +261,10 @@ def test_without_labels_the_place_of_a_capture_says_what_goes_up_and_nothing_is_
             "vantage": ["sender", "receiver", "sender", None],
         }
     )
-    assert ways_of(flows) == {1: "up", 2: "down"}
+    assert up_down_groups(flows) == {1: "up", 2: "down"}
     labelled = flows.with_columns(group=pl.Series(["Upload", "tcp", "down", "tcp"]))
-    assert ways_of(labelled) == {1: "up", 3: "down"}
-    assert ways_of(flows.drop("vantage")) == {}
+    assert up_down_groups(labelled) == {1: "up", 3: "down"}
+    assert up_down_groups(flows.drop("vantage")) == {}
     found = {m.name: m for m in tfrctrace.open(NS2 / "wired-mix.tr.xz").measure().metrics}
     told = found["upload_download_ratio"]
     assert (told.value, told.n) == (None, 0)

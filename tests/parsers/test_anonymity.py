@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tfrctrace
-from tfrctrace.errors import UsageError, input_problem
+from tfrctrace.base.errors import UsageError, input_problem
 from tfrctrace.parsers.anonymity import Anonymizer
 from tfrctrace.parsers.schema import TABLES
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import tfrctrace
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
 from tfrctrace.parsers.plugins import PacketStream, Reader, reader_named
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "plugins.md"

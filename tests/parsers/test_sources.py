@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrctrace.errors import UsageError, describe
+from tfrctrace.base.errors import UsageError, describe
 from tfrctrace.parsers.sources import (
     find_inputs,
     looks_like_capture,

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from tfrctrace.parsers.schema import TABLES, polars_schema
-from tfrctrace.reports.html import render
-from tfrctrace.reports.model import build_report
+from tfrctrace.reports.build_report import build_report
+from tfrctrace.reports.page.html import render
 from tfrctrace.reports.results import Results
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tfrctrace.errors import OutputError
+from tfrctrace.base.errors import OutputError
 from tfrctrace.reports.output import open_output, open_text_output
 
 

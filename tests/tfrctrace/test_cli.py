@@ -186,9 +186,8 @@ def test_standard_input_is_read(run, write_capture, conversation):
 
 def test_an_internal_error_is_one_message_and_a_traceback_only_if_asked_for(run, write_capture, conversation):
     write_capture("a.pcap", conversation())
-    broken = (
-        "import tfrctrace.reports.text as t; del t.write_flows; from tfrctrace.__main__ import main; main()"
-    )
+    lacking = "import tfrctrace.reports.printers.flows as t; del t.write_flows"
+    broken = f"{lacking}; from tfrctrace.__main__ import main; main()"
     command = [sys.executable, "-c", broken, "flows", "a.pcap"]
     plain = run_in(write_capture, command)
     assert plain.returncode == INTERNAL_ERROR
@@ -331,7 +330,7 @@ def test_an_interrupt_that_a_thread_was_given_ends_the_other_runs(tmp_path, monk
         was_ended.append(is_over.wait(60))
 
     is_over, was_ended = threading.Event(), []
-    monkeypatch.setattr("tfrctrace.gate.values.take_all", measured)
+    monkeypatch.setattr("tfrctrace.gate.values.measure_quantities", measured)
     shutil.copy(TWO_FLOWS, tmp_path / "first.pcapng.gz")
     command = ["check", str(tmp_path / "first.pcapng.gz"), str(TWO_FLOWS), "-r", "count(flow) > 0", "-j", "2"]
     assert cli.run(command) == INTERRUPTED

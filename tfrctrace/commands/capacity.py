@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from tfrctrace.console import DONE
-from tfrctrace.errors import UsageError
-from tfrctrace.wlan.cell import Preset, Settings
+from tfrctrace.base.errors import UsageError
+from tfrctrace.commands.console import DONE
+from tfrctrace.wlan.cell import CellSettings, Preset
 from tfrctrace.wlan.contention import JamMode
 from tfrctrace.wlan.phy import Band, Standard, Width
 from tfrctrace.wlan.rates import Preamble
@@ -154,12 +154,12 @@ def capacity(
     No trace is read. The paper's own numbers come with `--preset paper`; docs/capacity.md explains model and
     presets.
     """
-    from tfrctrace.bitrates import parse_bitrate_bps
+    from tfrctrace.base.bitrates import parse_bitrate_bps
     from tfrctrace.wlan.cell import make_cell
     from tfrctrace.wlan.population import Description
     from tfrctrace.wlan.scenario import read_scenario
 
-    settings = Settings(
+    settings = CellSettings(
         preset=preset,
         phy=phy,
         preamble=preamble,
@@ -221,8 +221,8 @@ def _model(cell: Cell, population: Population, x_tfrc_bps: float | None) -> dict
 
 def _write(cell: Cell, document: dict[str, Any], form: CapacityFormat, output: str) -> None:
     from tfrctrace import __version__
-    from tfrctrace.reports.capacity import write_capacity_json, write_capacity_text
     from tfrctrace.reports.output import open_text_output
+    from tfrctrace.reports.printers.capacity import write_capacity_json, write_capacity_text
     from tfrctrace.wlan.terms import network_terms
 
     with open_text_output(output) as file:

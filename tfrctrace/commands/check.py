@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from tfrctrace import __version__
-from tfrctrace.commands.checked_runs import Asked, Listening, measured_runs, measured_with
-from tfrctrace.commands.measuring_options import MeasuringOptions
-from tfrctrace.commands.options import Jobs, Traces, check_places
-from tfrctrace.commands.reading_options import ReadingOptions
-from tfrctrace.console import CHECK_FAILED, drop_standard_output
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
+from tfrctrace.commands.checked_runs import CheckRequest, RecordingConsole, measure_runs, measuring_facts
+from tfrctrace.commands.console import CHECK_FAILED, drop_standard_output
+from tfrctrace.commands.options.common import Jobs, Traces, check_output_places
+from tfrctrace.commands.options.measuring_options import MeasuringOptions
+from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.gate.regression import TestName
-from tfrctrace.reports.gate import GateFormat
+from tfrctrace.reports.printers.gate import GateFormat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -127,11 +127,11 @@ def check(
     the table of flows, a metric, or rtt_ms (every sample), and min, max, mean, sum, count, median or p1 to
     p99 of it over the flows; a bare name must hold of each flow.
     """
-    from tfrctrace.experiment.cache import Cache
-    from tfrctrace.gate.plan import make_plan
-    from tfrctrace.reports.gate import annotation_lines, gate_status, write_gate, write_summary
-    from tfrctrace.reports.junit import write_junit
+    from tfrctrace.gate.gate_plan import make_plan
+    from tfrctrace.reports.files.junit import write_junit
     from tfrctrace.reports.output import open_output, open_text_output
+    from tfrctrace.reports.printers.gate import annotation_lines, gate_status, write_gate, write_summary
+    from tfrctrace.study.cache import Cache
 
     _check_shaping(baseline, {"--tolerance": tolerance, "--significance": significance, "--test": test})
     measuring.check()
@@ -146,12 +146,12 @@ def check(
         significance=significance,
         test=test or "welch",
         unknown=unknown,
-        measured_with=measured_with(measuring, reading),
+        measured_with=measuring_facts(measuring, reading),
     )
-    check_places((output, junit, summary, write_baseline), traces)
-    console = Listening(quiet=reading.quiet, strict=reading.strict)
-    asked = Asked(measuring, reading, tuple(plan.quantities), None if cache is None else Cache(cache))
-    runs = measured_runs(traces, asked, console, jobs=jobs)
+    check_output_places((output, junit, summary, write_baseline), traces)
+    console = RecordingConsole(quiet=reading.quiet, strict=reading.strict)
+    asked = CheckRequest(measuring, reading, tuple(plan.quantities), None if cache is None else Cache(cache))
+    runs = measure_runs(traces, asked, console, jobs=jobs)
     verdicts = [asdict(one) for one in plan.judge(runs)]
     head = _head(runs, baseline)
     if write_baseline is not None:

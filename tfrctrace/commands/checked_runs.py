@@ -7,22 +7,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.console import Console
-from tfrctrace.errors import InputError, UsageError
-from tfrctrace.labels import CLASH, CLASHES, UNUSED
-from tfrctrace.measuring import UNUSED_WEIGHT
+from tfrctrace.base.errors import InputError, UsageError
+from tfrctrace.commands.console import Console
+from tfrctrace.trace.labels import CLASH, CLASHES, UNUSED
+from tfrctrace.trace.measuring import UNUSED_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from concurrent.futures import ThreadPoolExecutor
 
-    from tfrctrace.commands.measuring_options import MeasuringOptions
-    from tfrctrace.commands.reading_options import ReadingOptions
-    from tfrctrace.experiment.cache import Cache
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.commands.options.measuring_options import MeasuringOptions
+    from tfrctrace.commands.options.reading_options import ReadingOptions
     from tfrctrace.gate.quantity import Quantity
     from tfrctrace.gate.values import Run
-    from tfrctrace.parsers._native import Problem
     from tfrctrace.parsers.reading import TableName
+    from tfrctrace.study.cache import Cache
 
 _BOUNDS: Final = ("max_flows", "max_decompressed_bytes", "strict")
 """Options that decide how much of an input is read, and how grave it is if not all of it can be."""
@@ -31,7 +31,7 @@ _OF_RULES: Final = frozenset({UNUSED, UNUSED_WEIGHT, CLASH})
 """Kinds of problems with what was asked of all runs alike, not with one of them."""
 
 
-class Listening(Console):
+class RecordingConsole(Console):
     """A console that keeps what it is told, for those who read files instead of a terminal."""
 
     def __init__(self, *, quiet: bool, strict: bool, is_silent: bool = False) -> None:
@@ -51,7 +51,7 @@ class Listening(Console):
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
+class _RunOutcome:
     """What became of one run; `run` is None if it cannot be read."""
 
     run: Run | None
@@ -59,7 +59,7 @@ class _Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckRequest:
     """How each run is read and measured, what is taken from it, and where runs are `kept`."""
 
     measuring: MeasuringOptions
@@ -67,46 +67,50 @@ class Asked:
     quantities: tuple[Quantity, ...]
     kept: Cache | None
 
-    def done(self, names: list[str], *, is_quiet: bool) -> _Done:
+    def done(self, names: list[str], *, is_quiet: bool) -> _RunOutcome:
         """Return the run of the inputs `names`, measured now if it is not kept."""
-        from tfrctrace.gate.kept import gate_key, record_of, run_of
+        from tfrctrace.gate.cached_runs import gate_key, run_from_record, run_to_record
 
         if self.kept is None:
             return self._measured(names, is_quiet=is_quiet)
         bounds = {name: getattr(self.reading, name) for name in _BOUNDS}
-        key = gate_key(names, self.quantities, {**measured_with(self.measuring, self.reading), **bounds})
+        key = gate_key(names, self.quantities, {**measuring_facts(self.measuring, self.reading), **bounds})
         record = None if key is None else self.kept.get(key)
         if record is not None:
-            return _Done(*run_of(record))
+            return _RunOutcome(*run_from_record(record))
         done = self._measured(names, is_quiet=is_quiet)
         # a run that could not be read may be there the next time
         if key is not None and done.run is not None:
-            self.kept.put(key, record_of(done.run, done.problems))
+            self.kept.put(key, run_to_record(done.run, done.problems))
         return done
 
-    def _measured(self, names: list[str], *, is_quiet: bool) -> _Done:
-        from tfrctrace.gate.values import needs_samples, take_all
+    def _measured(self, names: list[str], *, is_quiet: bool) -> _RunOutcome:
+        from tfrctrace.gate.values import measure_quantities, needs_samples
 
         tables: tuple[TableName, ...] = ("flows", "bins", "rtt")
-        own = Listening(quiet=is_quiet, strict=self.reading.strict, is_silent=True)
+        own = RecordingConsole(quiet=is_quiet, strict=self.reading.strict, is_silent=True)
         try:
             trace = self.reading.open(names, own, bin_ns=self.measuring.bin_ns)
             # all of it from one pass, which is all that standard input has
             trace.read(*(tables if needs_samples(self.quantities) else tables[:2]))
             measured = trace.measure(**self.measuring.arguments())
-            return _Done(take_all(" and ".join(names), trace, measured, self.quantities), own.problems)
+            return _RunOutcome(
+                measure_quantities(" and ".join(names), trace, measured, self.quantities), own.problems
+            )
         except InputError as error:
-            return _Done(None, [*own.problems, *error.problems])
+            return _RunOutcome(None, [*own.problems, *error.problems])
 
 
-def measured_with(measuring: MeasuringOptions, reading: ReadingOptions) -> dict[str, Any]:
+def measuring_facts(measuring: MeasuringOptions, reading: ReadingOptions) -> dict[str, Any]:
     """Return what changes numbers, by the names of the options."""
     left_out = {*_BOUNDS, "quiet"}
     said = {one.name: getattr(reading, one.name) for one in fields(reading) if one.name not in left_out}
     return {**measuring.arguments(), **said}
 
 
-def measured_runs(traces: list[str], asked: Asked, console: Listening, *, jobs: int | None) -> list[Run]:
+def measure_runs(
+    traces: list[str], asked: CheckRequest, console: RecordingConsole, *, jobs: int | None
+) -> list[Run]:
     """Return the runs of `traces` that can be read; the console is told of the others.
 
     Raises `InputError` if none can be.
@@ -119,7 +123,7 @@ def measured_runs(traces: list[str], asked: Asked, console: Listening, *, jobs: 
     unread += [problem for one in done if one.run is None for problem in one.problems]
     if not runs:
         raise InputError(unread)
-    console.tell(_once([one.problems for one in done if one.run is not None]))
+    console.tell(_merge_repeated([one.problems for one in done if one.run is not None]))
     console.tell(unread)
     return runs
 
@@ -141,11 +145,11 @@ def _inputs(traces: list[str], reading: ReadingOptions) -> tuple[list[list[str]]
     return [[name] for name in found.names], list(found.problems)
 
 
-def _side_by_side(inputs: list[list[str]], asked: Asked, workers: int) -> list[_Done]:
+def _side_by_side(inputs: list[list[str]], asked: CheckRequest, workers: int) -> list[_RunOutcome]:
     """Return what became of each run, in their order."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from tfrctrace.patience import as_finished
+    from tfrctrace.base.interruptible import as_finished
 
     # several bars of progress would be drawn over each other
     is_quiet = asked.reading.quiet or workers > 1
@@ -165,7 +169,7 @@ def _stopping(pool: ThreadPoolExecutor) -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _once(of_runs: Sequence[list[Problem]]) -> list[Problem]:
+def _merge_repeated(of_runs: Sequence[list[Problem]]) -> list[Problem]:
     """Return the problems of all runs; what is wrong with a rule stands once, with in how many of them."""
     rules: dict[tuple[str, str, str], list[Problem]] = {}
     others = []

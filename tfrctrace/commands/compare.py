@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tfrctrace.commands.measuring_options import MeasuringOptions
-from tfrctrace.commands.options import (
+from tfrctrace.commands.console import Console
+from tfrctrace.commands.options.common import (
     Filter,
     Format,
     Jobs,
@@ -16,15 +16,15 @@ from tfrctrace.commands.options import (
     Quiet,
     RunCache,
     Strict,
-    check_place,
+    check_output_place,
 )
-from tfrctrace.console import Console
-from tfrctrace.experiment.progress import watched
-from tfrctrace.reports.comparison import ComparisonFormat
+from tfrctrace.commands.options.measuring_options import MeasuringOptions
+from tfrctrace.commands.run_progress import run_progress
+from tfrctrace.reports.printers.comparison import ComparisonFormat
 
 if TYPE_CHECKING:
-    from tfrctrace.experiment.differences import Tested
-    from tfrctrace.experiment.study import Measuring
+    from tfrctrace.study.definition import MeasuringPlan
+    from tfrctrace.study.results.differences import TestResult
 
 LEVEL = 0.95
 
@@ -71,22 +71,22 @@ def compare(
     With two runs or more on each side a difference has an interval, the size of its effect (Hedges' g) and
     Welch's test; of one run there is the difference alone. Runs that are known from before are not measured.
     """
-    from tfrctrace.experiment.cache import chosen_cache
-    from tfrctrace.experiment.sides import differences, parse_groups
-    from tfrctrace.experiment.study import Measuring
-    from tfrctrace.reports.comparison import write_comparison
     from tfrctrace.reports.output import open_text_output
+    from tfrctrace.reports.printers.comparison import write_comparison
+    from tfrctrace.study.cache import chosen_cache
+    from tfrctrace.study.compare_runs import differences, parse_groups
+    from tfrctrace.study.definition import MeasuringPlan
 
     measuring.check(metric or [])
-    check_place(output, [first, second])
+    check_output_place(output, [first, second])
     console = Console(quiet=quiet, strict=strict)
-    plan = Measuring(
+    plan = MeasuringPlan(
         **measuring.arguments(),
         filter=filter,
         input_format=input_format,
         layer=layer,
     )
-    with watched(console) as progress:
+    with run_progress(console) as progress:
         found, problems = differences(
             first,
             second,
@@ -105,7 +105,7 @@ def compare(
     return console.exit_status
 
 
-def _head(first: str, second: str, plan: Measuring) -> dict[str, Any]:
+def _head(first: str, second: str, plan: MeasuringPlan) -> dict[str, Any]:
     from tfrctrace import __version__
 
     return {
@@ -119,7 +119,7 @@ def _head(first: str, second: str, plan: Measuring) -> dict[str, Any]:
     }
 
 
-def _row(one: Tested) -> dict[str, Any]:
+def _row(one: TestResult) -> dict[str, Any]:
     """Return what is told of one metric; the first level of a test is B."""
     by_level = dict(zip(one.levels, zip(one.runs, one.means, strict=True), strict=True))
     runs_a, mean_a = by_level.get("A", (0, None))

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from tfrctrace.commands.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options import MaxSamples, Traces, check_place
-from tfrctrace.commands.reading_options import ReadingOptions
-from tfrctrace.console import Console
-from tfrctrace.errors import InputError, UsageError
+from tfrctrace.base.errors import InputError, UsageError
+from tfrctrace.commands.console import Console
+from tfrctrace.commands.options.anonymity_options import AnonymityOptions
+from tfrctrace.commands.options.common import MaxSamples, Traces, check_output_place
+from tfrctrace.commands.options.reading_options import ReadingOptions
+from tfrctrace.reports.files.table_files import FORMAT_OF_SUFFIX, TableFormat
 from tfrctrace.reports.output import STANDARD_OUTPUT
-from tfrctrace.reports.tables import FORMAT_OF_SUFFIX, TableFormat
-from tfrctrace.trace import MAX_SAMPLES
+from tfrctrace.trace.trace import MAX_SAMPLES
 
 if TYPE_CHECKING:
     from tfrctrace.parsers.reading import TableName
-    from tfrctrace.trace import Trace
+    from tfrctrace.trace.trace import Trace
 
 
 What = Literal[
@@ -91,11 +91,11 @@ def convert(
 
     Packets are written as they are read, so a capture may be larger than memory.
     """
-    from tfrctrace.durations import parse_duration_ns
+    from tfrctrace.base.durations import parse_duration_ns
 
     chosen = _form(form, output)
     _refuse_contradictions(what, chosen, output, reading, bin_width=bin_width, max_samples=max_samples)
-    check_place(output, traces)
+    check_output_place(output, traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(
         traces,
@@ -160,21 +160,21 @@ def _refuse_contradictions(
 
 def _write_packets(trace: Trace, console: Console, output: str, form: TableFormat) -> None:
     from tfrctrace.parsers.reading import arrow_schema
+    from tfrctrace.reports.files.table_files import write_table
     from tfrctrace.reports.output import open_output
-    from tfrctrace.reports.tables import write_table
 
     packets = trace.packet_batches()
     with open_output(output) as file:
         write_table(file, form, console.watch_items(packets), arrow_schema("packets"))
-        if packets.is_empty_handed:
+        if packets.read_nothing:
             raise InputError(packets.problems)
     console.tell(packets.problems)
 
 
 def _write_samples(trace: Trace, table: TableName, output: str, form: TableFormat) -> None:
     from tfrctrace.parsers.reading import arrow_schema
+    from tfrctrace.reports.files.table_files import write_table
     from tfrctrace.reports.output import open_output
-    from tfrctrace.reports.tables import write_table
 
     # flows tell which flow of another input a log belongs to
     batches = trace.variable_batches() if table == "variables" else trace.read(table).table(table).batches()

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfrctrace.commands.options import Jobs, Quiet, RunCache, Strict
-from tfrctrace.console import CHECK_FAILED, DONE, Console
-from tfrctrace.errors import UsageError, input_problem
-from tfrctrace.experiment.formats import FORMATS, check_formats
-from tfrctrace.experiment.progress import watched
+from tfrctrace.base.errors import UsageError, input_problem
+from tfrctrace.commands.console import CHECK_FAILED, DONE, Console
+from tfrctrace.commands.options.common import Jobs, Quiet, RunCache, Strict
+from tfrctrace.commands.run_progress import run_progress
+from tfrctrace.study.page.output_formats import FORMATS, check_formats
 
 if TYPE_CHECKING:
-    from tfrctrace.experiment.performing import Results
+    from tfrctrace.study.run_study import StudyResults
 
 
 def experiment(
@@ -54,10 +54,10 @@ def experiment(
     Runs that were measured before are not measured again. The exit status is 1 if a claim of the study is not
     as expected, 3 if a run cannot be read; the rest is done.
     """
-    from tfrctrace.experiment.cache import chosen_cache
-    from tfrctrace.experiment.files import write_results
-    from tfrctrace.experiment.performing import perform
-    from tfrctrace.experiment.studyfile import read_study
+    from tfrctrace.study.cache import chosen_cache
+    from tfrctrace.study.file.study_file import read_study
+    from tfrctrace.study.page.write_results import write_results
+    from tfrctrace.study.run_study import perform
 
     forms = check_formats(form or FORMATS)
     plan = read_study(study)
@@ -65,7 +65,7 @@ def experiment(
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise UsageError(f"`{folder}` is a file, not a folder", hint="choose another name with `-o`")
     console = Console(quiet=quiet, strict=strict)
-    with watched(console) as progress:
+    with run_progress(console) as progress:
         results = perform(
             plan, jobs=jobs or os.cpu_count() or 1, cache=chosen_cache(cache), force=force, progress=progress
         )
@@ -90,10 +90,10 @@ def experiment(
     return DONE if all(verdict.is_as_expected for verdict in results.verdicts) else CHECK_FAILED
 
 
-def _say(results: Results) -> None:
+def _say(results: StudyResults) -> None:
     """Print what became of the claims."""
-    from tfrctrace.errors import printable
-    from tfrctrace.experiment.page import failing
+    from tfrctrace.base.errors import printable
+    from tfrctrace.study.page.study_page import failing
 
     for verdict in results.verdicts:
         expected = "" if verdict.is_as_expected else " (unexpected)"

@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from tfrctrace.commands.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options import Traces
-from tfrctrace.commands.output_options import OutputOptions
-from tfrctrace.commands.reading_options import ReadingOptions
-from tfrctrace.console import Console
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
+from tfrctrace.commands.console import Console
+from tfrctrace.commands.options.anonymity_options import AnonymityOptions
+from tfrctrace.commands.options.common import Traces
+from tfrctrace.commands.options.output_options import OutputOptions
+from tfrctrace.commands.options.reading_options import ReadingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import BinaryIO, TextIO
 
-    from tfrctrace.parsers._native import Problem
-    from tfrctrace.parsers.reading import Reading
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.parsers.reading import PassResult
 
 Flow = list[dict[str, Any]]
 """The rows of the directions of one flow."""
 
 DEFAULT_LIMIT: Final = 25
 
-_last: Final[list[Reading]] = []
+_last: Final[list[PassResult]] = []
 """What was read last. The process ends with it: to free the state of many flows piece by piece before that
 takes a twentieth of the whole time."""
 
@@ -89,7 +89,7 @@ def flows(
 def _load_table() -> None:
     """Load what draws the table while the core is reading."""
     import tfrctrace.reports.output
-    import tfrctrace.reports.text  # noqa: F401
+    import tfrctrace.reports.printers.flows  # noqa: F401
 
     if sys.stdout.isatty():
         import rich.box
@@ -97,10 +97,10 @@ def _load_table() -> None:
         import rich.table  # noqa: F401
 
 
-def _write_text(file: TextIO, reading: Reading, sort: SortKey, limit: int) -> None:
+def _write_text(file: TextIO, reading: PassResult, sort: SortKey, limit: int) -> None:
     from shutil import get_terminal_size
 
-    from tfrctrace.reports.text import write_flows
+    from tfrctrace.reports.printers.flows import write_flows
 
     write_flows(
         file,
@@ -112,10 +112,10 @@ def _write_text(file: TextIO, reading: Reading, sort: SortKey, limit: int) -> No
     )
 
 
-def _write_json(file: TextIO, reading: Reading, problems: list[Problem]) -> None:
+def _write_json(file: TextIO, reading: PassResult, problems: list[Problem]) -> None:
     from tfrctrace import __version__
     from tfrctrace.parsers.schema import SCHEMA_VERSION
-    from tfrctrace.reports.tables import write_flows_json
+    from tfrctrace.reports.files.table_files import write_flows_json
 
     write_flows_json(
         file,
@@ -127,10 +127,10 @@ def _write_json(file: TextIO, reading: Reading, problems: list[Problem]) -> None
     )
 
 
-def _write_rows(file: BinaryIO, reading: Reading, form: Literal["csv", "parquet"]) -> None:
+def _write_rows(file: BinaryIO, reading: PassResult, form: Literal["csv", "parquet"]) -> None:
     from tfrctrace.parsers.reading import arrow_schema
     from tfrctrace.parsers.schema import FLOWS
-    from tfrctrace.reports.tables import write_csv, write_table
+    from tfrctrace.reports.files.table_files import write_csv, write_table
 
     table = reading.table("flows")
     if form == "csv":

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from tfrctrace import __version__
-from tfrctrace.commands.measuring_options import MeasuringOptions
-from tfrctrace.commands.options import Traces
-from tfrctrace.commands.output_options import OutputOptions
-from tfrctrace.commands.reading_options import ReadingOptions
-from tfrctrace.console import Console
+from tfrctrace.commands.console import Console
+from tfrctrace.commands.options.common import Traces
+from tfrctrace.commands.options.measuring_options import MeasuringOptions
+from tfrctrace.commands.options.output_options import OutputOptions
+from tfrctrace.commands.options.reading_options import ReadingOptions
 
 
 def metrics(
@@ -30,7 +30,7 @@ def metrics(
     Only flows that were active at the same time are compared, in the windows that they have in common; these
     competing sets are shown. Every metric is explained in docs/metrics.md.
     """
-    from tfrctrace.reports.metrics import write_metrics_json, write_metrics_table, write_metrics_text
+    from tfrctrace.reports.printers.metrics import write_metrics_json, write_metrics_table, write_metrics_text
 
     names = metric or []
     measuring.check(names)

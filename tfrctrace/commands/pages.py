@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from tfrctrace.commands.options import check_place
-from tfrctrace.errors import InputError
+from tfrctrace.base.errors import InputError
+from tfrctrace.commands.options.common import check_output_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tfrctrace.console import Console
-    from tfrctrace.parsers._native import Problem
-    from tfrctrace.reports.index import Entry
-    from tfrctrace.trace import Trace
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.commands.console import Console
+    from tfrctrace.reports.page.captures_index import CaptureEntry
+    from tfrctrace.trace.trace import Trace
 
 
 def write_pages(
@@ -26,31 +26,31 @@ def write_pages(
     Raises `InputError` if nothing can be.
     """
     from tfrctrace.parsers.sources import find_inputs
-    from tfrctrace.reports.html import write_page
-    from tfrctrace.reports.index import INDEX_NAME, Entry, entry_of, index_report
-    from tfrctrace.reports.model import build_report
+    from tfrctrace.reports.build_report import build_report
     from tfrctrace.reports.output import make_folder
+    from tfrctrace.reports.page.captures_index import INDEX_NAME, CaptureEntry, capture_entry, index_report
+    from tfrctrace.reports.page.html import write_page
 
     inputs = find_inputs(traces)
     console.tell(inputs.problems)
     make_folder(folder)
-    entries: list[Entry] = []
+    entries: list[CaptureEntry] = []
     unread: list[Problem] = []
     used = {INDEX_NAME}
     for name in inputs.names:
         trace = opened(name)
         page = _page_name(trace.name, used)
         path = os.path.join(folder, page)
-        check_place(path, inputs.names)
+        check_output_place(path, inputs.names)
         try:
             results = trace.results()
         except InputError as error:
             unread += error.problems
-            entries.append(Entry(name=trace.name, page="", problems=tuple(trace.told(error.problems))))
+            entries.append(CaptureEntry(name=trace.name, page="", problems=tuple(trace.told(error.problems))))
             continue
         report = build_report(results, title=trace.name, index=INDEX_NAME)
         write_page(path, report)
-        entries.append(entry_of(results, name=trace.name, page=page))
+        entries.append(capture_entry(results, name=trace.name, page=page))
     if not any(entry.page for entry in entries):
         raise InputError(unread or inputs.problems)
     console.tell(unread)

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from tfrctrace.commands.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options import Traces, check_place
-from tfrctrace.commands.reading_options import ReadingOptions
-from tfrctrace.console import Console
-from tfrctrace.reports.journal import PaperStyle, Width, image_form
-from tfrctrace.reports.single import PlotKind
+from tfrctrace.commands.console import Console
+from tfrctrace.commands.options.anonymity_options import AnonymityOptions
+from tfrctrace.commands.options.common import Traces, check_output_place
+from tfrctrace.commands.options.reading_options import ReadingOptions
+from tfrctrace.reports.figures.kinds import PlotKind
+from tfrctrace.reports.figures.publication import PaperStyle, Width, image_form
 
 
 def plot(
@@ -52,7 +52,7 @@ def plot(
     same bytes. Where there are several figures of a kind, the first is drawn, and the others are named.
     """
     image_form(output)
-    check_place(output, traces)
+    check_output_place(output, traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
     drawn, *others = trace.plot(kind, output, flow=flow, window=window, style=style, width=width).figures

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tfrctrace import __version__
-from tfrctrace.commands.options import (
+from tfrctrace.base.errors import UsageError
+from tfrctrace.commands.console import Console
+from tfrctrace.commands.options.common import (
     Dissect,
     Filter,
     Format,
@@ -20,21 +22,19 @@ from tfrctrace.commands.options import (
     Traces,
     Vantage,
 )
-from tfrctrace.commands.output_options import OutputOptions
-from tfrctrace.commands.reading_options import ReadingOptions
-from tfrctrace.console import Console
-from tfrctrace.errors import UsageError
+from tfrctrace.commands.options.output_options import OutputOptions
+from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.replay.tfrc import Profile
-from tfrctrace.trace import LEAST_PACKETS, MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
-from tfrctrace.wlan.cell import Preset, Settings
+from tfrctrace.trace.trace import LEAST_PACKETS, MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
+from tfrctrace.wlan.cell import CellSettings, Preset
 from tfrctrace.wlan.phy import Standard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tfrctrace.replay.closed.run import ClosedLoops
-    from tfrctrace.replay.replayed import Replayed
-    from tfrctrace.trace import Trace
+    from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
+    from tfrctrace.replay.open_loop import OpenLoopReplay
+    from tfrctrace.trace.trace import Trace
     from tfrctrace.wlan.scenario import Scenario
 
 Loop = Literal["open", "closed"]
@@ -173,16 +173,16 @@ def replay(
     can and cannot tell is said in docs/replay.md.
     """
     from tfrctrace.parsers.tfrc import parse_parameter
-    from tfrctrace.replay.closed.given import parse_given
-    from tfrctrace.replay.replayed import wanted
-    from tfrctrace.replay.settings import parse_settings
+    from tfrctrace.replay.closed_loop.overrides import parse_overrides
+    from tfrctrace.replay.open_loop import select_algorithms
+    from tfrctrace.replay.parameters import parse_settings
 
     names = [name.strip() for name in algorithm.split(",") if name.strip()]
     told = [parse_parameter(text) for text in tfrc or ()]
     # a name instead of a number is about the trace: whose rules its own ends obey
     parameters = [(name, value) for name, value in told if not isinstance(value, str)]
     settings = parse_settings(setting or ())
-    wanted(names, profile, parameters, settings=settings)  # before anybody waits for the reading
+    select_algorithms(names, profile, parameters, settings=settings)  # before anybody waits for the reading
     if loop == "closed":
         _refuse(
             "--loop closed",
@@ -199,7 +199,7 @@ def replay(
                 "--phy": phy,
             },
         )
-        parse_given(bottleneck or ())
+        parse_overrides(bottleneck or ())
     else:
         _refuse("--loop open", {"--bottleneck": bottleneck, "--together": together})
     result.check(traces)
@@ -247,7 +247,7 @@ def replay(
             scenario=scenario,
             stations_seen=stations_seen,
             downloads=downloads,
-            settings=Settings(preset=preset, phy=phy),
+            settings=CellSettings(preset=preset, phy=phy),
         ),
     )
     _write(replayed, result)
@@ -278,10 +278,10 @@ def _network(
     scenario: str | None,
     stations_seen: bool,
     downloads: int,
-    settings: Settings,
+    settings: CellSettings,
 ) -> Scenario | None:
     """Return who shares the medium, said in one of three ways; None if nothing is said."""
-    from tfrctrace.replay.network import described, frames_seen, observed
+    from tfrctrace.replay.medium import medium_frames, medium_from_frames, medium_from_options
     from tfrctrace.wlan.population import Description
     from tfrctrace.wlan.scenario import read_scenario
 
@@ -292,7 +292,7 @@ def _network(
         description = Description(
             stations=tuple(station or ()), sparing=tuple(sparing or ()), downloads=downloads
         )
-        return described(description, settings)
+        return medium_from_options(description, settings)
     if scenario is not None:
         if downloads:
             raise UsageError(
@@ -300,8 +300,8 @@ def _network(
             )
         return read_scenario(scenario, settings)
     if stations_seen:
-        return observed(frames_seen(trace), settings, trace.zero_ns, downloads=downloads)
-    if downloads or settings != Settings():
+        return medium_from_frames(medium_frames(trace), settings, trace.zero_ns, downloads=downloads)
+    if downloads or settings != CellSettings():
         raise UsageError(
             "`--downloads`, `--preset` and `--phy` are about the stations of `mtfrc`, and none is named",
             hint="`--station 11 --station 5.5`, `--scenario FILE` or `--stations-seen` says who is there",
@@ -310,23 +310,23 @@ def _network(
 
 
 def _write_closed(loops: ClosedLoops, result: OutputOptions) -> None:
-    from tfrctrace.replay.closed.summary import facts
-    from tfrctrace.reports.closed_loop import write_closed_loop_text
-    from tfrctrace.reports.replay import write_replay_json, write_replay_table
+    from tfrctrace.replay.closed_loop.closed_loop_facts import closed_loop_facts
+    from tfrctrace.reports.printers.closed_loop import write_closed_loop_text
+    from tfrctrace.reports.printers.replay import write_replay_json, write_replay_table
 
     result.write(
-        table=lambda file: write_closed_loop_text(file, facts(loops)),
-        json=lambda file: write_replay_json(file, facts(loops), version=__version__),
+        table=lambda file: write_closed_loop_text(file, closed_loop_facts(loops)),
+        json=lambda file: write_replay_json(file, closed_loop_facts(loops), version=__version__),
         rows=lambda file, form: write_replay_table(file, form, loops.frame),
     )
 
 
-def _write(replayed: Replayed, result: OutputOptions) -> None:
-    from tfrctrace.replay.summary import facts
-    from tfrctrace.reports.replay import write_replay_json, write_replay_table, write_replay_text
+def _write(replayed: OpenLoopReplay, result: OutputOptions) -> None:
+    from tfrctrace.replay.open_loop_facts import open_loop_facts
+    from tfrctrace.reports.printers.replay import write_replay_json, write_replay_table, write_replay_text
 
     result.write(
-        table=lambda file: write_replay_text(file, facts(replayed)),
-        json=lambda file: write_replay_json(file, facts(replayed), version=__version__),
+        table=lambda file: write_replay_text(file, open_loop_facts(replayed)),
+        json=lambda file: write_replay_json(file, open_loop_facts(replayed), version=__version__),
         rows=lambda file, form: write_replay_table(file, form, replayed.frame),
     )

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfrctrace import __version__
-from tfrctrace.commands.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options import OptionalTraces, check_place
+from tfrctrace.base.errors import UsageError
+from tfrctrace.base.memory import trim_heap
+from tfrctrace.commands.console import Console
+from tfrctrace.commands.options.anonymity_options import AnonymityOptions
+from tfrctrace.commands.options.common import OptionalTraces, check_output_place
+from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.commands.pages import write_pages
-from tfrctrace.commands.reading_options import ReadingOptions
-from tfrctrace.console import Console
-from tfrctrace.errors import UsageError
-from tfrctrace.memory import give_back
 from tfrctrace.reports.output import STANDARD_OUTPUT, make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tfrctrace.reports.results import Results
-    from tfrctrace.trace import Trace
+    from tfrctrace.trace.trace import Trace
 
 Saved = Annotated[
     str | None,
@@ -82,7 +82,7 @@ def report(
     it is Markdown, and its figures are SVG files in link-figures. With --from it is made of results that were
     saved before, and is the same to the byte. With --pages each capture has its own page.
     """
-    from tfrctrace.reports.saved import load, save
+    from tfrctrace.reports.files.saved_results import load, save
 
     traces = traces or []
     if csv and save_to is None:
@@ -95,10 +95,14 @@ def report(
             "leave it out, or `--pages`",
         )
     path = output or default_name([] if anonymity.is_wanted else traces)
-    check_place(path, traces)
+    check_output_place(path, traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     if saved is not None:
-        others = {"--results": save_to, **_given(reading), "--anonymize": anonymity.is_wanted}
+        others = {
+            "--results": save_to,
+            **_changed_reading_options(reading),
+            "--anonymize": anonymity.is_wanted,
+        }
         _refuse_beside(
             {"TRACE": traces, **others},
             "saved results",
@@ -106,7 +110,7 @@ def report(
         )
         results, saved_title = load(saved)
         _write(results, path, title or saved_title)
-        _say_where(path, console)
+        _print_location(path, console)
         return console.exit_status
     if not traces:
         raise UsageError("no trace is named", hint="name one, or results of a report with `--from`")
@@ -123,21 +127,21 @@ def report(
         )
         console.note(f"pages written to `{pages}`")
         return console.exit_status
-    results, name = _gathered(reading.open(traces, console, anonymizer=anonymizer))
-    give_back()
+    results, name = _results_and_name(reading.open(traces, console, anonymizer=anonymizer))
+    trim_heap()
     _write(results, path, title or name)
     if save_to is not None:
         save(results, save_to, title=title or name, version=__version__, csv=csv)
-    _say_where(path, console)
+    _print_location(path, console)
     return console.exit_status
 
 
-def _gathered(trace: Trace) -> tuple[Results, str]:
+def _results_and_name(trace: Trace) -> tuple[Results, str]:
     """Return what is told of a trace, and its name; the trace itself may be large, and is not needed."""
     return trace.results(), trace.name
 
 
-def _given(reading: ReadingOptions) -> dict[str, bool]:
+def _changed_reading_options(reading: ReadingOptions) -> dict[str, bool]:
     """Return which options say how to read, and are not what they are by themselves."""
     usual = ReadingOptions(strict=reading.strict, quiet=reading.quiet)
     return {
@@ -154,21 +158,21 @@ def _refuse_beside(others: Mapping[str, object], what: str, hint: str) -> None:
         raise UsageError(f"`{given[0]}` is of no use to {what}", hint=hint)
 
 
-def _say_where(path: str, console: Console) -> None:
+def _print_location(path: str, console: Console) -> None:
     if path != STANDARD_OUTPUT:
         console.note(f"report written to `{path}`")
 
 
 def _write(results: Results, path: str, title: str) -> None:
-    from tfrctrace.reports.forms import write_report
-    from tfrctrace.reports.model import build_report
+    from tfrctrace.reports.build_report import build_report
+    from tfrctrace.reports.formats import write_report
 
     write_report(path, build_report(results, title=title))
 
 
 def default_name(traces: list[str]) -> str:
     """Return the name of the report of `traces`: the capture's own, if there is one and it is a file."""
-    from tfrctrace.errors import STANDARD_INPUT
+    from tfrctrace.base.errors import STANDARD_INPUT
     from tfrctrace.parsers.sources import without_suffixes
 
     if len(traces) != 1 or traces[0] == STANDARD_INPUT or os.path.isdir(traces[0]):

@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from tfrctrace.errors import UsageError
-from tfrctrace.labels import parse_conditions
+from tfrctrace.base.errors import UsageError
 from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.parsers.schema import FLOWS
+from tfrctrace.trace.labels import parse_conditions
 
 if TYPE_CHECKING:
-    from tfrctrace.labels import Condition
+    from tfrctrace.trace.labels import Condition
 
 Better = Literal["higher", "lower", "same"]
 Kind = Literal["column", "metric", "samples"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tfrctrace.gate.requirement import Comparison
     from tfrctrace.gate.values import Run
     from tfrctrace.gate.verdict import Effect, Outcome
-    from tfrctrace.metrics.statistics import Difference
+    from tfrctrace.metrics.statistics.significance import Difference
 
 TestName = Literal["welch", "rank"]
 
@@ -58,7 +58,7 @@ def judge_baseline(
     baseline: Baseline, comparisons: Sequence[Comparison], runs: Sequence[Run], rules: Rules
 ) -> list[Verdict]:
     """Return whether each of `comparisons` is as good in `runs` as it was in the baseline."""
-    pairs = [_tested(_pair(one, baseline, runs), rules.test) for one in comparisons]
+    pairs = [_with_p_value(_pair(one, baseline, runs), rules.test) for one in comparisons]
     return [_verdict(pair, rules) for pair in _corrected(pairs)]
 
 
@@ -77,11 +77,11 @@ def _pair(comparison: Comparison, baseline: Baseline, runs: Sequence[Run]) -> _P
     return _Pair(comparison, before, now, reason=reason)
 
 
-def _tested(pair: _Pair, test: TestName) -> _Pair:
+def _with_p_value(pair: _Pair, test: TestName) -> _Pair:
     """Return `pair` with a p value, if runs were repeated and vary."""
     import polars as pl
 
-    from tfrctrace.metrics.statistics import kruskal_wallis, student_test, welch_test
+    from tfrctrace.metrics.statistics.significance import kruskal_wallis, student_test, welch_test
 
     if pair.reason is not None:
         return pair
@@ -97,7 +97,7 @@ def _tested(pair: _Pair, test: TestName) -> _Pair:
 
 
 def _corrected(pairs: Sequence[_Pair]) -> Iterator[_Pair]:
-    from tfrctrace.metrics.statistics import holm
+    from tfrctrace.metrics.statistics.significance import holm
 
     p_values = iter(holm([pair.p_value for pair in pairs if pair.p_value is not None]))
     for pair in pairs:
@@ -107,7 +107,7 @@ def _corrected(pairs: Sequence[_Pair]) -> Iterator[_Pair]:
 def _verdict(pair: _Pair, rules: Rules) -> Verdict:
     one = pair.comparison
     before, now = _mean(pair.before), _mean(pair.now)
-    outcome, reason = _judged(pair, before, now, rules)
+    outcome, reason = _outcome(pair, before, now, rules)
     return Verdict(
         check=one.quantity.text,
         kind="baseline",
@@ -123,7 +123,7 @@ def _verdict(pair: _Pair, rules: Rules) -> Verdict:
     )
 
 
-def _judged(pair: _Pair, before: float | None, now: float | None, rules: Rules) -> tuple[Outcome, str]:
+def _outcome(pair: _Pair, before: float | None, now: float | None, rules: Rules) -> tuple[Outcome, str]:
     if pair.reason is not None or before is None or now is None:
         return "unknown", pair.reason or ""
     tolerance = rules.tolerance if pair.comparison.tolerance is None else pair.comparison.tolerance
@@ -132,10 +132,10 @@ def _judged(pair: _Pair, before: float | None, now: float | None, rules: Rules) 
     # a constant that becomes another constant is no noise; nor is a single run's, for all we can know
     is_certain = pair.p_value is None or pair.p_value < rules.significance
     is_regression = worse > tolerance * abs(before) and is_certain
-    return "fail" if is_regression else "pass", "; ".join(_words(pair, before, now, tolerance))
+    return "fail" if is_regression else "pass", "; ".join(_explanation(pair, before, now, tolerance))
 
 
-def _words(pair: _Pair, before: float, now: float, tolerance: float) -> Iterator[str]:
+def _explanation(pair: _Pair, before: float, now: float, tolerance: float) -> Iterator[str]:
     if before:
         yield f"{(now - before) / abs(before):+.1%}, {100 * tolerance:.3g} % allowed"
     else:

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.gate.quantity import Quantity, Term
-    from tfrctrace.measuring import Measured
-    from tfrctrace.trace import Trace
+    from tfrctrace.trace.measuring import MeasuredMetrics
+    from tfrctrace.trace.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class QuantityValues:
     """The values of a quantity in one run, in the order of flows; one if they were aggregated."""
 
     values: tuple[float, ...]
@@ -37,15 +37,17 @@ class Run:
     """One trace, and what was taken from it; the trace itself is not kept."""
 
     name: str
-    taken: Mapping[str, Taken]
+    taken: Mapping[str, QuantityValues]
     """By the text of the quantity."""
 
-    def take(self, quantity: Quantity) -> Taken:
+    def take(self, quantity: Quantity) -> QuantityValues:
         """Return the values of `quantity`."""
         return self.taken[quantity.text]
 
 
-def take_all(name: str, trace: Trace, measured: Measured, quantities: Sequence[Quantity]) -> Run:
+def measure_quantities(
+    name: str, trace: Trace, measured: MeasuredMetrics, quantities: Sequence[Quantity]
+) -> Run:
     """Return the run called `name` with the values of `quantities`."""
     source = _Source(trace, measured)
     return Run(name, {one.text: source.take(one) for one in quantities})
@@ -59,11 +61,11 @@ def needs_samples(quantities: Sequence[Quantity]) -> bool:
 class _Source:
     """A trace that was measured once for all quantities."""
 
-    def __init__(self, trace: Trace, measured: Measured) -> None:
+    def __init__(self, trace: Trace, measured: MeasuredMetrics) -> None:
         self._trace = trace
         self._measured = measured
 
-    def take(self, quantity: Quantity) -> Taken:
+    def take(self, quantity: Quantity) -> QuantityValues:
         flows = self._chosen(quantity)
         own = self._take_term(quantity.term, flows)
         if quantity.over is None or not own.values:
@@ -72,18 +74,18 @@ class _Source:
         if not other.values:
             return other
         if not other.values[0]:
-            return Taken((), 0, other.of, f"{_shown(quantity.over)} is 0")
+            return QuantityValues((), 0, other.of, f"{_shown(quantity.over)} is 0")
         return replace(own, values=(own.values[0] / other.values[0],))
 
     def _chosen(self, quantity: Quantity) -> pl.DataFrame:
-        from tfrctrace.labels import fitting
+        from tfrctrace.trace.labels import matching_rows
 
         flows = self._measured.looked_at
-        return flows.filter(fitting(flows, quantity.conditions)) if quantity.conditions else flows
+        return flows.filter(matching_rows(flows, quantity.conditions)) if quantity.conditions else flows
 
-    def _take_term(self, term: Term, flows: pl.DataFrame) -> Taken:
+    def _take_term(self, term: Term, flows: pl.DataFrame) -> QuantityValues:
         if flows.is_empty() and term.aggregation != "count":
-            return Taken((), 0, 0, "no flow is looked at")
+            return QuantityValues((), 0, 0, "no flow is looked at")
         if term.kind == "samples":
             return _aggregated(self._rtts_ms(flows), term, "there is no RTT sample")
         if term.kind == "column":
@@ -91,7 +93,7 @@ class _Source:
             return _aggregated(values, term, f"not known if {COLUMNS[term.name].null_when}")
         return self._take_metric(term, set(flows["flow"].to_list()))
 
-    def _take_metric(self, term: Term, flows: set[int]) -> Taken:
+    def _take_metric(self, term: Term, flows: set[int]) -> QuantityValues:
         """Take a metric of the flows, groups or sets that have no other flow than `flows`."""
         window_s = self._measured.window_s
         rows = [
@@ -118,18 +120,18 @@ class _Source:
         return own["rtt_ms"].to_list()
 
 
-def _aggregated(values: Sequence[float | None], term: Term, reason: str) -> Taken:
+def _aggregated(values: Sequence[float | None], term: Term, reason: str) -> QuantityValues:
     known = [value for value in values if value is not None and math.isfinite(value)]
     partly = reason if len(known) < len(values) else None
     if term.aggregation == "count":
-        return Taken((float(len(known)),), len(known), len(values), partly)
+        return QuantityValues((float(len(known)),), len(known), len(values), partly)
     if not known:
-        return Taken((), 0, len(values), reason)
+        return QuantityValues((), 0, len(values), reason)
     if not term.aggregation:
-        return Taken(tuple(known), len(known), len(values), partly)
+        return QuantityValues(tuple(known), len(known), len(values), partly)
     percent = percent_of(term.aggregation)
     value = _REDUCED[term.aggregation](known) if percent is None else _percentile(known, percent)
-    return Taken((value,), len(known), len(values), partly)
+    return QuantityValues((value,), len(known), len(values), partly)
 
 
 def _percentile(values: Sequence[float], percent: int) -> float:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfrctrace.gate.requirement import Level, Limit
-    from tfrctrace.gate.values import Run, Taken
+    from tfrctrace.gate.values import QuantityValues, Run
 
 Outcome = Literal["pass", "fail", "unknown"]
 Effect = Literal["pass", "warn", "fail"]
@@ -62,11 +62,13 @@ def judge_limit(limit: Limit, runs: Sequence[Run], unknown: Effect) -> Verdict:
     outcome: Outcome = "fail" if breaking else "unknown" if lacking else "pass"
     if breaking:
         broken = sum(not limit.holds(value) for value in values)
-        reason = f"broken by {broken} of {_counted(len(values), 'value')} in {_named(breaking, len(runs))}"
+        reason = (
+            f"broken by {broken} of {_counted(len(values), 'value')} in {_run_names(breaking, len(runs))}"
+        )
     elif lacking:
-        reason = f"{_lack(lacking[0][1])} in {_named([name for name, _ in lacking], len(runs))}"
+        reason = f"{_missing_reason(lacking[0][1])} in {_run_names([name for name, _ in lacking], len(runs))}"
     else:
-        reason = _partly([one for _, one in taken])
+        reason = _partial_note([one for _, one in taken])
     return Verdict(
         check=limit.text,
         kind="limit",
@@ -81,22 +83,22 @@ def judge_limit(limit: Limit, runs: Sequence[Run], unknown: Effect) -> Verdict:
     )
 
 
-def _is_unknown(limit: Limit, taken: Taken) -> bool:
+def _is_unknown(limit: Limit, taken: QuantityValues) -> bool:
     return not taken.values or (not limit.quantity.is_one_number and taken.known < taken.of)
 
 
-def _lack(taken: Taken) -> str:
+def _missing_reason(taken: QuantityValues) -> str:
     known = f"known of {taken.known} of {taken.of}: " if taken.values else ""
     return f"{known}{taken.reason}"
 
 
-def _partly(taken: Sequence[Taken]) -> str:
+def _partial_note(taken: Sequence[QuantityValues]) -> str:
     """Return of how many flows an aggregation knew the value, where it did not know all."""
     known, of = sum(one.known for one in taken), sum(one.of for one in taken)
     return f"made of {known} of {of}" if known < of else ""
 
 
-def _named(names: Sequence[str], of: int) -> str:
+def _run_names(names: Sequence[str], of: int) -> str:
     """Return which runs: their names as far as there is room."""
     if of == 1:
         return f"`{names[0]}`"

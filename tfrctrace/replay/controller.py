@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from tfrctrace.replay.recording import Recording
+    from tfrctrace.replay.recordings.recording import Recording
     from tfrctrace.wlan.scenario import Scenario
 
 

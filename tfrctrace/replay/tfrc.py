@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from tfrctrace.errors import UsageError
-from tfrctrace.replay.arrays import floats, wholes
+from tfrctrace.base.errors import UsageError
+from tfrctrace.replay.column_arrays import floats, wholes
 from tfrctrace.replay.controller import Allowed
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.parsers._native import ChosenSender, ToldDecision
     from tfrctrace.replay.controller import Report, Start
-    from tfrctrace.replay.recording import Recording
+    from tfrctrace.replay.recordings.recording import Recording
 
 Profile = Literal["rfc5348", "rfc3448", "ns2", "linux"]
 
@@ -32,7 +32,7 @@ _UNKNOWN: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class TfrcVariant:
     """Which sender: kind, whose rules, and parameters that are not the defaults."""
 
     variant: str = "tfrc"
@@ -59,12 +59,12 @@ class Chosen:
         }
 
 
-def choose(
+def tfrc_variant(
     variant: str,
     profile: Profile,
     parameters: Iterable[tuple[str, float]],
     own: Mapping[str, float | str] | None = None,
-) -> Chosen:
+) -> TfrcVariant:
     """Return a sender with those `parameters` that its profile has, and with its `own`.
 
     Raises `UsageError` for bad values, and for names of `own` that it does not know.
@@ -85,7 +85,7 @@ def choose(
                 hint=f"it has {', '.join(taken)}",
             )
     common = tuple(one for one in parameters if one[0] in taken)
-    chosen = Chosen(variant, profile, (*common, *(own or {}).items()))
+    chosen = TfrcVariant(variant, profile, (*common, *(own or {}).items()))
     try:
         TfrcSender(chosen.for_core(1460.0, None))
     except ValueError as error:
@@ -100,7 +100,7 @@ def parameter_names() -> list[str]:
     return list(dict.fromkeys(name for _, names in replay_profiles() for name in names))
 
 
-def run(chosen: Chosen, recording: Recording) -> pl.DataFrame:
+def run(chosen: TfrcVariant, recording: Recording) -> pl.DataFrame:
     """Return each step of the sender on a recording: the columns of `REPLAY` that are about one algorithm."""
     import polars as pl
 
@@ -130,11 +130,11 @@ def run(chosen: Chosen, recording: Recording) -> pl.DataFrame:
 class Tfrc:
     """A sender step by step, as a `Controller`: for loops in which it decides what is recorded."""
 
-    def __init__(self, start: Start, chosen: Chosen | None = None) -> None:
+    def __init__(self, start: Start, chosen: TfrcVariant | None = None) -> None:
         """Begin at time 0; without `chosen` TFRC as of RFC 5348."""
         from tfrctrace.parsers._native import TfrcSender
 
-        self.chosen = chosen or Chosen()
+        self.chosen = chosen or TfrcVariant()
         self._sender = TfrcSender(self.chosen.for_core(start.segment_bytes, start.handshake_rtt_s))
 
     def on_sent(self, time_s: float, payload_bytes: int) -> None:

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
 from tfrctrace.wlan.contention import collision_probability, contention_time_us, jam_time_us
 from tfrctrace.wlan.mtfrc import fair_rate_bps
 

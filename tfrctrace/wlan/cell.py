@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
 from tfrctrace.wlan.phy import CW_MIN, MAC_BYTES, make_phy
 from tfrctrace.wlan.rates import Dsss, Ht, Ofdm
 
@@ -36,7 +36,7 @@ _OFDM_MANDATORY_MBPS: Final = (6.0, 12.0, 24.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class CellSettings:
     """What a user says of a network; None is what the preset and the standard say."""
 
     preset: Preset | None = None
@@ -54,15 +54,15 @@ class Settings:
     jam: JamMode | None = None
     jam_backoff: bool | None = None
 
-    def or_else(self, others: Settings) -> Settings:
+    def or_else(self, others: CellSettings) -> CellSettings:
         """Return these settings, and those of `others` where nothing is said here."""
         said = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(others, **{name: value for name, value in said.items() if value is not None})
 
 
-PRESETS: Final[Mapping[Preset, Settings]] = {
-    "standard": Settings(payload_bytes=1024, jam="pairwise", jam_backoff=False),
-    "paper": Settings(
+PRESETS: Final[Mapping[Preset, CellSettings]] = {
+    "standard": CellSettings(payload_bytes=1024, jam="pairwise", jam_backoff=False),
+    "paper": CellSettings(
         payload_bytes=1024,
         jam="heusse2",
         jam_backoff=False,
@@ -136,7 +136,7 @@ def _highest_up_to(mbps: float, rates: Sequence[Rate]) -> Rate | None:
     return max((rate for rate in rates if rate.mbps <= mbps), key=lambda rate: rate.mbps, default=None)
 
 
-def make_cell(settings: Settings) -> Cell:
+def make_cell(settings: CellSettings) -> Cell:
     """Return the network that `settings` describe. Raises `UsageError` where they contradict each other."""
     preset = settings.preset or "standard"
     chosen = settings.or_else(PRESETS[preset])
@@ -177,7 +177,7 @@ def _payload(payload_bytes: int | None) -> int:
     return payload_bytes
 
 
-def _overhead(chosen: Settings, standard: Standard) -> int:
+def _overhead(chosen: CellSettings, standard: Standard) -> int:
     """Return S - S_t in bits: IPv4, UDP, LLC/SNAP and MAC headers if nothing else is said."""
     bits = chosen.overhead_bits
     if bits is None:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
 from tfrctrace.wlan.rates import DSSS_MBPS, MAX_MCS, OFDM_MBPS, SIGNAL_EXTENSION_US, Dsss, Ht, Ofdm
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.bitrates import parse_bitrate_bps
-from tfrctrace.errors import UsageError
+from tfrctrace.base.bitrates import parse_bitrate_bps
+from tfrctrace.base.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,10 +6,10 @@ from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, get_args
 
-from tfrctrace.bitrates import parse_bitrate_bps
-from tfrctrace.errors import InputError, UsageError, input_problem
-from tfrctrace.tomlfile import flag, listed, number, read_toml, refuse_unknown, table_of, whole
-from tfrctrace.wlan.cell import Preset, Settings, make_cell
+from tfrctrace.base.bitrates import parse_bitrate_bps
+from tfrctrace.base.errors import InputError, UsageError, input_problem
+from tfrctrace.base.toml import flag, listed, number, read_toml, refuse_unknown, table_of, whole
+from tfrctrace.wlan.cell import CellSettings, Preset, make_cell
 from tfrctrace.wlan.contention import JamMode
 from tfrctrace.wlan.phy import Band, Standard, Width
 from tfrctrace.wlan.population import (
@@ -25,7 +25,7 @@ from tfrctrace.wlan.rates import Preamble
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from tfrctrace.tomlfile import Table
+    from tfrctrace.base.toml import Table
     from tfrctrace.wlan.cell import Cell
     from tfrctrace.wlan.rates import Rate
 
@@ -99,7 +99,7 @@ class Scenario:
     steps: tuple[Step, ...]
 
 
-def read_scenario(path: str, settings: Settings | None = None) -> Scenario:
+def read_scenario(path: str, settings: CellSettings | None = None) -> Scenario:
     """Return the scenario in the file `path`; what `settings` say counts more than what the file says.
 
     Raises `InputError` if the file cannot be read or says what cannot be.
@@ -113,10 +113,10 @@ def read_scenario(path: str, settings: Settings | None = None) -> Scenario:
         raise InputError([input_problem(path, "scenario", str(error), hint=error.hint)]) from error
 
 
-def _settings(content: Table) -> Settings:
-    names = {field.name for field in fields(Settings)}
+def _settings(content: Table) -> CellSettings:
+    names = {field.name for field in fields(CellSettings)}
     refuse_unknown(content, {*names, "station", "access_point"}, "the scenario")
-    return Settings(**{name: _setting(name, content[name]) for name in names & content.keys()})
+    return CellSettings(**{name: _setting(name, content[name]) for name in names & content.keys()})
 
 
 def _setting(name: str, value: object) -> Any:  # noqa: ANN401  each field has a type of its own

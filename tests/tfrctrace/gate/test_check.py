@@ -13,10 +13,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tfrctrace.experiment.cache import Cache
-from tfrctrace.gate.kept import gate_key
-from tfrctrace.reports.gate import MOST_SUMMARY_BYTES, annotation_lines, write_gate, write_summary
-from tfrctrace.reports.junit import write_junit
+from tfrctrace.gate.cached_runs import gate_key
+from tfrctrace.reports.files.junit import write_junit
+from tfrctrace.reports.printers.gate import MOST_SUMMARY_BYTES, annotation_lines, write_gate, write_summary
+from tfrctrace.study.cache import Cache
 
 ROOT = Path(__file__).parents[3]
 RUNS = ROOT / "tests" / "data" / "gate" / "runs"

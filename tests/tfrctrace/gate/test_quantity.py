@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tfrctrace
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
 from tfrctrace.gate.quantity import COLUMNS, parse_quantity
 from tfrctrace.gate.requirement import parse_comparison, parse_requirement, parse_share
-from tfrctrace.gate.values import take_all
+from tfrctrace.gate.values import measure_quantities
 from tfrctrace.metrics.catalogue import BY_NAME
 
 DATA = Path(__file__).parents[2] / "data" / "gate"
@@ -24,7 +24,7 @@ TRUTH = list(csv.DictReader((DATA / "truth.csv").read_text().splitlines()))
 def take(path, *texts, **measuring):
     quantities = [parse_quantity(text) for text in texts]
     trace = tfrctrace.open(path)
-    run = take_all(str(path), trace, trace.measure(**measuring), quantities)
+    run = measure_quantities(str(path), trace, trace.measure(**measuring), quantities)
     return [run.take(one) for one in quantities]
 
 

@@ -10,16 +10,16 @@ import pytest
 from tfrctrace.gate.baseline import Baseline
 from tfrctrace.gate.regression import Rules, judge_baseline
 from tfrctrace.gate.requirement import parse_comparison, parse_requirement
-from tfrctrace.gate.values import Run, Taken
+from tfrctrace.gate.values import QuantityValues, Run
 from tfrctrace.gate.verdict import effect_of, judge_limit
-from tfrctrace.metrics.statistics import student_test, welch_test
+from tfrctrace.metrics.statistics.significance import student_test, welch_test
 
 RATE, LOSS, SIZE = "mean(goodput_bps)", "mean(plr)", "mean(mss)"
 
 
 def runs(text, values):
     return [
-        Run(f"run {number}", {text: Taken(() if value is None else (value,), 1, 1, "none is known")})
+        Run(f"run {number}", {text: QuantityValues(() if value is None else (value,), 1, 1, "none is known")})
         for number, value in enumerate(values)
     ]
 
@@ -129,7 +129,10 @@ def test_noise_fails_the_gate_no_more_often_than_it_says():
     failed = 0
     for _ in range(1_000):
         baseline = Baseline("b", {}, {text: tuple(draw.gauss(100, 20) for _ in range(10)) for text in texts})
-        now = [Run("run", {text: Taken((draw.gauss(100, 20),), 1, 1) for text in texts}) for _ in range(10)]
+        now = [
+            Run("run", {text: QuantityValues((draw.gauss(100, 20),), 1, 1) for text in texts})
+            for _ in range(10)
+        ]
         verdicts = judge_baseline(baseline, comparisons, now, Rules(0.0, 0.01, "welch", "fail"))
         failed += any(verdict.outcome == "fail" for verdict in verdicts)
     # the test has two sides and only one of them fails: about 5; above 15 once in 10,000 such experiments
@@ -170,7 +173,7 @@ def test_a_limit_that_is_broken_is_not_unknown():
 
 def test_a_bare_name_must_be_known_of_every_flow():
     limit = parse_requirement("rtt_p95_ms < 80")
-    run = Run("run", {"rtt_p95_ms": Taken((10.0, 20.0), 2, 3, "not TCP")})
+    run = Run("run", {"rtt_p95_ms": QuantityValues((10.0, 20.0), 2, 3, "not TCP")})
     verdict = judge_limit(limit, [run], "fail")
     assert (verdict.outcome, verdict.reason) == ("unknown", "known of 2 of 3: not TCP in `run`")
 

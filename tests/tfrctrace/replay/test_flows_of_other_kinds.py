@@ -13,19 +13,19 @@ import pytest
 from ip_packets import ethernet, udp
 
 import tfrctrace
-from tfrctrace.replay.summary import facts
+from tfrctrace.replay.open_loop_facts import open_loop_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tfrctrace.replay.replayed import Replayed
+    from tfrctrace.replay.open_loop import OpenLoopReplay
 
 ROOT = Path(__file__).resolve().parents[3]
 CAPTURES = ROOT / "tests" / "data" / "captures"
 NS2 = ROOT / "tests" / "data" / "ns2"
 
 
-def replayed(name: str, *algorithms: str, **options: Any) -> Replayed:
+def replayed(name: str, *algorithms: str, **options: Any) -> OpenLoopReplay:
     return tfrctrace.open(CAPTURES / name).replays(*algorithms, **options)
 
 
@@ -48,7 +48,7 @@ def test_the_losses_of_a_tcp_flow_are_those_that_the_kernel_counted() -> None:
 
 def test_tfrc_gets_what_tcp_got_of_the_same_losses() -> None:
     found = replayed("linux-relay-loss-snd.pcap.gz", "tfrc")
-    (one,) = facts(found)["replays"]
+    (one,) = open_loop_facts(found)["replays"]
     # that is what TFRC is made for; within a factor of two is how equation and TCP agree at 2 % loss
     assert 0.5 < one["x_mean_bps"] / one["sent_mean_bps"] < 2
     assert one["received_mean_bps"] == pytest.approx(one["sent_mean_bps"], rel=0.05)

@@ -10,12 +10,12 @@ import pytest
 from replay_recordings import recording
 
 import tfrctrace
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
 from tfrctrace.replay.airtime import frames_in_the_air
+from tfrctrace.replay.medium import medium_frames, medium_from_frames, medium_from_options
 from tfrctrace.replay.mtfrc import Bounds, bounded, bounds_of
-from tfrctrace.replay.network import described, frames_seen, observed
-from tfrctrace.replay.tfrc import Chosen, run
-from tfrctrace.wlan.cell import Settings
+from tfrctrace.replay.tfrc import TfrcVariant, run
+from tfrctrace.wlan.cell import CellSettings
 from tfrctrace.wlan.mtfrc import send_rate_bps
 from tfrctrace.wlan.population import Description, Population
 from tfrctrace.wlan.scenario import read_scenario
@@ -30,13 +30,13 @@ REPORTS = [{"t": 0.1 * n, "r_sample": 0.05, "p": 0.002, "x_recv": 1e6} for n in 
 
 def mtfrc(bounds: list[Bounds], reports: list[dict[str, Any]] = REPORTS) -> pl.DataFrame:
     flow = recording(reports, end_s=4.6)
-    return bounded(run(Chosen(), flow), bounds, flow)
+    return bounded(run(TfrcVariant(), flow), bounds, flow)
 
 
 def test_the_numbers_of_the_paper_bound_what_is_sent() -> None:
     # Zhang et al.: 1.14 Mb/s for two stations at 11 and two at 5.5 Mb/s, 1.48 for four at 11
     for stations, printed in ((("2x11", "2x5.5"), 1.14), (("4x11",), 1.48)):
-        network = described(Description(stations=stations), Settings(preset="paper"))
+        network = medium_from_options(Description(stations=stations), CellSettings(preset="paper"))
         steps = mtfrc(bounds_of(network, 0))
         bound = steps.filter(pl.col("mode") == "x_t")
         # but for the first report's window of four packets
@@ -46,7 +46,7 @@ def test_the_numbers_of_the_paper_bound_what_is_sent() -> None:
 
 def test_downloads_get_their_share_as_in_the_second_scenario_of_the_paper() -> None:
     # 581 kb/s, with the stations at 11 and 2 Mb/s
-    network = read_scenario(str(SCENARIO), Settings())
+    network = read_scenario(str(SCENARIO), CellSettings())
     at_80_s = [one for one in bounds_of(network, 0) if one.time_ns >= 80 * NS]
     steps = mtfrc([Bounds(time_ns=0, x_t_bps=at_80_s[0].x_t_bps, x_fair_bps=at_80_s[0].x_fair_bps)])
     assert set(steps["mode"]) == {"x_fair"}
@@ -84,7 +84,7 @@ def test_the_least_is_chosen_as_the_model_has_it(x_t: float, x_fair: float | Non
 
 def test_the_frames_of_a_capture_tell_who_is_there_and_how_fast() -> None:
     trace = tfrctrace.open(DATA / "wifi" / "ns3-wifi-radiotap-veno-udp-2-1.pcap.gz")
-    network = observed(trace.link_samples, Settings(), trace.zero_ns)
+    network = medium_from_frames(trace.link_samples, CellSettings(), trace.zero_ns)
     assert network.cell.phy.standard in {"b", "g"}
     assert network.steps
     seen = trace.link_samples.filter((pl.col("kind") == "data") & pl.col("rate_mbps").is_not_null())
@@ -103,7 +103,7 @@ def stations_of(population: Population) -> list[float]:
 def test_a_station_that_sends_less_than_others_spares_rate_as_the_script_has_it() -> None:
     # wireless-rates.tcl: the station at 2 Mbit/s sends 20 packets/s from 0.5 s on, and 60 from 2 s on
     trace = tfrctrace.open(DATA / "ns2" / "wireless-sparing.tr.xz")
-    network = observed(frames_seen(trace), Settings(), trace.zero_ns)
+    network = medium_from_frames(medium_frames(trace), CellSettings(), trace.zero_ns)
     loads = [
         round(one.load_bps / network.cell.s_bits, 6)
         for step in network.steps
@@ -113,7 +113,7 @@ def test_a_station_that_sends_less_than_others_spares_rate_as_the_script_has_it(
     assert loads == [10, 20, 60]
     steps = trace.replay("mtfrc", profile="ns2", network=network)
     x_t = steps.filter(pl.col("flow") == 2, pl.col("event") == "population")["x_t_bps"].to_list()
-    greedy = described(Description(stations=("2", "11", "5.5")), Settings())
+    greedy = medium_from_options(Description(stations=("2", "11", "5.5")), CellSettings())
     # who spares rate leaves it to the others
     assert min(x_t) > bounds_of(greedy, 0)[0].x_t_bps
 
@@ -128,11 +128,11 @@ def test_the_busiest_is_greedy_and_windows_are_as_many_as_a_scenario_may_have() 
             "rate_mbps": [11.0] * 50_001,
         }
     )
-    network = observed(frames, Settings(), 0)
+    network = medium_from_frames(frames, CellSettings(), 0)
     assert [len(step.population.sparing) for step in network.steps] == [1, 0]
     assert all(len(step.population.greedy) == 2 for step in network.steps)
     moving = frames.with_columns(rate_mbps=pl.Series([11.0, 5.5] * 25_000 + [2.0]))
-    assert len(observed(moving, Settings(), 0).steps) <= 10_001
+    assert len(medium_from_frames(moving, CellSettings(), 0).steps) <= 10_001
 
 
 def test_repeated_frames_are_one_load() -> None:
@@ -146,14 +146,14 @@ def test_repeated_frames_are_one_load() -> None:
             "repeated": [0] * 100 + [0, 1] * 5,
         }
     )
-    network = observed(frames, Settings(), 0)
+    network = medium_from_frames(frames, CellSettings(), 0)
     assert [one.load_bps / network.cell.s_bits for one in network.steps[0].population.sparing] == [5]
 
 
 def test_mac_lines_of_ns_2_tell_who_is_there_and_how_fast_as_the_script_has_it() -> None:
     # wireless-rates.tcl: 11 Mbit/s; 5.5 and from 2 s on 11; 2 from 1.2 to 2.5 s; the base station is node 1
     trace = tfrctrace.open(DATA / "ns2" / "wireless-rates.tr.xz")
-    frames = frames_seen(trace)
+    frames = medium_frames(trace)
     assert set(frames["bssid"]) == {"1"}
     begin = pl.col("time_ns") < 2 * NS
     # what the MAC held at 2 s still went at the old rate
@@ -165,7 +165,7 @@ def test_mac_lines_of_ns_2_tell_who_is_there_and_how_fast_as_the_script_has_it()
     }
     assert rates == {("2", True): {11}, ("2", False): {11}, ("3", True): {5.5}, ("3", False): {11}}
     assert set(frames.filter(pl.col("transmitter") == "4")["rate_mbps"]) == {2}
-    network = observed(frames, Settings(), trace.zero_ns)
+    network = medium_from_frames(frames, CellSettings(), trace.zero_ns)
     assert [(step.from_s, stations_of(step.population)) for step in network.steps] == [
         (0, [11, 5.5]),
         (1, [11, 5.5, 2]),
@@ -184,10 +184,12 @@ def test_mac_lines_of_ns_2_tell_who_is_there_and_how_fast_as_the_script_has_it()
 
 def test_a_network_of_ns_2_without_a_base_station_has_no_downloads() -> None:
     air = tfrctrace.open(DATA / "ns2" / "wireless-rates.tr.xz")
-    frames = frames_seen(air).with_columns(bssid=pl.lit(None, dtype=pl.String))
-    assert all(step.population.access_point is None for step in observed(frames, Settings(), 0).steps)
+    frames = medium_frames(air).with_columns(bssid=pl.lit(None, dtype=pl.String))
+    assert all(
+        step.population.access_point is None for step in medium_from_frames(frames, CellSettings(), 0).steps
+    )
     with pytest.raises(UsageError, match="no access point"):
-        observed(frames, Settings(), 0, downloads=1)
+        medium_from_frames(frames, CellSettings(), 0, downloads=1)
 
 
 @pytest.mark.parametrize("preamble_bits", [192, 120])
@@ -214,14 +216,14 @@ def test_the_time_in_the_air_tells_the_rate(preamble_bits: int, mbps: float) -> 
 def test_ns_2_without_mac_lines_says_what_would_supply_them() -> None:
     trace = tfrctrace.open(DATA / "ns2" / "wireless-old.tr.gz")
     with pytest.raises(UsageError, match="at which rate a station sends") as refused:
-        observed(frames_seen(trace), Settings(), trace.zero_ns)
+        medium_from_frames(medium_frames(trace), CellSettings(), trace.zero_ns)
     assert "-macTrace ON" in str(refused.value.hint)
 
 
 def test_uploads_of_the_paper_s_cell_would_have_been_bounded_and_downloads_hardly() -> None:
     # three uploads (port 10) and three downloads (port 40) at 11 Mbit/s: uploads got 2.6 times as much
     trace = tfrctrace.open(SCENARIO.parent / "studies" / "zhang" / "traces" / "updown-3.tr.xz")
-    network = described(Description(stations=("3x11",), downloads=3), Settings(preset="paper"))
+    network = medium_from_options(Description(stations=("3x11",), downloads=3), CellSettings(preset="paper"))
     steps = trace.replay("mtfrc", profile="ns2", network=network)
     ports = trace.flows.filter(pl.col("direction") == "fwd").select("flow", "src_port")
     bounded_by = (
@@ -238,7 +240,7 @@ def test_uploads_of_the_paper_s_cell_would_have_been_bounded_and_downloads_hardl
 def test_frames_without_rates_tell_nobody() -> None:
     trace = tfrctrace.open(DATA / "captures" / "linux-relay-loss-snd.pcap.gz")
     with pytest.raises(UsageError, match="at which rate a station sends"):
-        observed(trace.link_samples, Settings(), trace.zero_ns)
+        medium_from_frames(trace.link_samples, CellSettings(), trace.zero_ns)
 
 
 def test_who_is_there_must_be_said_and_only_for_mtfrc() -> None:
@@ -246,4 +248,4 @@ def test_who_is_there_must_be_said_and_only_for_mtfrc() -> None:
     with pytest.raises(UsageError, match="who shares the medium"):
         trace.replay("mtfrc")
     with pytest.raises(UsageError, match="matters to `mtfrc` alone"):
-        trace.replay("tfrc", network=described(Description(stations=("11",)), Settings()))
+        trace.replay("tfrc", network=medium_from_options(Description(stations=("11",)), CellSettings()))

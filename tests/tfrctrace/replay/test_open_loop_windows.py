@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import tfrctrace
-from tfrctrace.replay.sender_losses import loss_events, repairs, with_losses
+from tfrctrace.replay.recordings.sender_losses import loss_events, repairs, with_losses
 from tfrctrace.replay.tcp.vegas import Vegas
 
 NS2 = Path(__file__).parents[2] / "data" / "ns2"

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from replay_recordings import NS, recording
 
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
 from tfrctrace.replay.controller import Controller, Start
-from tfrctrace.replay.loop import drive
-from tfrctrace.replay.tfrc import VARIANTS, Chosen, Tfrc, choose, run
+from tfrctrace.replay.drive import drive
+from tfrctrace.replay.tfrc import VARIANTS, Tfrc, TfrcVariant, run, tfrc_variant
 
 if TYPE_CHECKING:
-    from tfrctrace.replay.recording import Recording
+    from tfrctrace.replay.recordings.recording import Recording
 
 VECTORS = Path(__file__).resolve().parents[2] / "data" / "vectors"
 
@@ -53,7 +53,7 @@ OF_SENDERS = [
 def test_every_step_of_a_sender_is_that_of_the_vector(row: dict[str, Any], profile: Any) -> None:
     expected = row[f"expect_{profile}"]
     mss = float(row["params"].get("mss") or row["params"]["s"])
-    steps = run(Chosen("tfrc", profile, (("mss", mss),)), of_vector(row))
+    steps = run(TfrcVariant("tfrc", profile, (("mss", mss),)), of_vector(row))
     assert steps["time_ns"].to_list() == [round(step["t"] * NS) for step in expected]
     for ours, step in zip(steps.iter_rows(named=True), expected, strict=True):
         assert ours["x_bps"] / 8 == pytest.approx(step["X"], rel=1e-9)
@@ -75,14 +75,14 @@ def test_x_calc_is_the_throughput_equation(row: dict[str, Any]) -> None:
     parameters = [("b", float(row["b"]))]
     if row["t_rto"] is not None:
         parameters.append(("t_rto_factor", row["t_rto"] / row["rtt"]))
-    chosen = Chosen(parameters=tuple(parameters))
+    chosen = TfrcVariant(parameters=tuple(parameters))
     steps = run(chosen, recording(one_report(row["p"], row["rtt"]), segment_bytes=row["s"]))
     assert steps["x_calc_bps"][0] / 8 == pytest.approx(row["X"], rel=1e-9)
 
 
 @pytest.mark.parametrize("row", vectors("tfrc_veno"), ids=lambda row: row["id"])
 def test_x_calc_of_veno_is_its_equation(row: dict[str, Any]) -> None:
-    chosen = Chosen("tfrc-veno", "rfc5348", (("gamma", row["gamma"]), ("b", float(row["b"]))))
+    chosen = TfrcVariant("tfrc-veno", "rfc5348", (("gamma", row["gamma"]), ("b", float(row["b"]))))
     steps = run(chosen, recording(one_report(row["p"], row["rtt"]), segment_bytes=row["s"]))
     assert steps["x_calc_bps"][0] / 8 == pytest.approx(row["X"], rel=1e-9)
 
@@ -90,20 +90,22 @@ def test_x_calc_of_veno_is_its_equation(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("row", vectors("tfrc_sp"), ids=lambda row: row["id"])
 def test_x_calc_of_small_packets_counts_their_headers_and_the_10_ms(row: dict[str, Any]) -> None:
     variant = {40: "tfrc-sp", 36: "ccid4"}[row["H"]]
-    steps = run(Chosen(variant), recording(one_report(row["p"], row["rtt"]), segment_bytes=row["s_true"]))
+    steps = run(
+        TfrcVariant(variant), recording(one_report(row["p"], row["rtt"]), segment_bytes=row["s_true"])
+    )
     assert steps["x_calc_bps"][0] / 8 == pytest.approx(row["X_after_10ms_limit"], rel=1e-9)
 
 
 def test_slow_start_of_small_packets_has_the_10_ms_too() -> None:
     reports = [{"t": 0.1 * n, "r_sample": 0.1, "p": 0.0, "x_recv": 1e9} for n in range(1, 20)]
-    steps = run(Chosen("tfrc-sp"), recording(reports, segment_bytes=160))
+    steps = run(TfrcVariant("tfrc-sp"), recording(reports, segment_bytes=160))
     assert steps["x_bps"].max() == pytest.approx(160 / 0.010 * 8)
 
 
 def test_linux_begins_with_the_window_of_rfc_3390_where_rfc_3448_has_one_packet() -> None:
     reports = [{"t": 0.1 * n, "r_sample": 0.1, "p": 0.0, "x_recv": 1e9} for n in (1, 2)]
     linux, rfc3448 = (
-        run(Chosen(profile=name), recording(reports, end_s=0.3)) for name in ("linux", "rfc3448")
+        run(TfrcVariant(profile=name), recording(reports, end_s=0.3)) for name in ("linux", "rfc3448")
     )
     assert linux["x_bps"].to_list() == pytest.approx([4000 / 0.1 * 8, 8000 / 0.1 * 8])
     assert rfc3448["x_bps"].to_list() == pytest.approx([1000 / 0.1 * 8, 2000 / 0.1 * 8])
@@ -111,7 +113,7 @@ def test_linux_begins_with_the_window_of_rfc_3390_where_rfc_3448_has_one_packet(
 
 def test_a_handshake_gives_the_first_rate() -> None:
     reports = [{"t": 0.05, "r_sample": 0.1, "p": 0.0, "x_recv": 1e9}]
-    steps = run(Chosen(), recording(reports, handshake_rtt_s=0.1))
+    steps = run(TfrcVariant(), recording(reports, handshake_rtt_s=0.1))
     # less than a round-trip time after the start nothing is doubled yet
     assert (steps["x_bps"][0], steps["reason"][0]) == (pytest.approx(4000 / 0.1 * 8), "held")
 
@@ -119,7 +121,7 @@ def test_a_handshake_gives_the_first_rate() -> None:
 def test_damping_lowers_x_while_the_round_trip_time_grows() -> None:
     reports = [{"t": 0.2 * n, "r_sample": 0.1 * n, "p": 0.01, "x_recv": 1e9} for n in range(1, 6)]
     plain, damped = (
-        run(Chosen(parameters=parameters), recording(reports, end_s=1.0))
+        run(TfrcVariant(parameters=parameters), recording(reports, end_s=1.0))
         for parameters in ((), (("reduce_oscillations", 1.0),))
     )
     assert (damped["x_bps"][1:] < plain["x_bps"][1:]).all()
@@ -144,7 +146,7 @@ def test_one_step_after_the_other_is_the_same_as_all_at_once(made: Any, variant:
         time += step
         rows.append({"t": time, "r_sample": rtt, "p": p, "x_recv": x_recv, "data_limited": limited})
     given_flow = recording(rows, end_s=time + 5)
-    chosen = Chosen(variant, profile)
+    chosen = TfrcVariant(variant, profile)
     whole = run(chosen, given_flow)
     controller = Tfrc(given_flow.start, chosen)
     assert isinstance(controller, Controller)
@@ -164,7 +166,7 @@ def test_a_window_that_keeps_more_of_itself_is_never_slower(made: Any, gamma: fl
     tfrc, veno = (
         # the slower one's timer runs out at other times
         run(chosen, given_flow).filter(pl.col("event") == "report")
-        for chosen in (Chosen(), Chosen("tfrc-veno", "rfc5348", (("gamma", gamma),)))
+        for chosen in (TfrcVariant(), TfrcVariant("tfrc-veno", "rfc5348", (("gamma", gamma),)))
     )
     assert (veno["x_calc_bps"].fill_null(0) >= tfrc["x_calc_bps"].fill_null(0) * (1 - 1e-12)).all()
 
@@ -178,9 +180,9 @@ def test_parameters_are_checked() -> None:
         ("reduce_oscillations", 0.5),
     ):
         with pytest.raises(UsageError, match=f"`{name}` cannot have this value"):
-            choose("tfrc-veno", "rfc5348", [(name, value)])
+            tfrc_variant("tfrc-veno", "rfc5348", [(name, value)])
     with pytest.raises(UsageError, match="ns-2's agent is TFRC alone"):
-        choose("tfrc-sp", "ns2", [])
+        tfrc_variant("tfrc-sp", "ns2", [])
 
 
 def test_a_start_says_what_a_controller_may_know() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrctrace.replay.catalogue import BUILT_IN, algorithm_named
+from tfrctrace.replay.algorithms import BUILT_IN, algorithm_named
 from tfrctrace.replay.controller import Controller, Report, Start
 from tfrctrace.replay.tcp.cubic import Cubic
 from tfrctrace.replay.tcp.modified_veno import ModifiedVeno

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
 from tfrctrace.wlan.capacity import capacity
-from tfrctrace.wlan.cell import Settings, make_cell
+from tfrctrace.wlan.cell import CellSettings, make_cell
 from tfrctrace.wlan.contention import JAM_MODES, jam_time_us
 from tfrctrace.wlan.mtfrc import fair_rate_bps, send_rate_bps
 from tfrctrace.wlan.population import AccessPoint, Frames, Population, Sparing
@@ -27,7 +27,7 @@ rates = st.sampled_from(B_RATES).map(Dsss)
 stations = st.lists(rates, min_size=1, max_size=12)
 loads = st.lists(st.builds(Sparing, rates, st.floats(0, 5e6)), max_size=5)
 settings = st.builds(
-    Settings,
+    CellSettings,
     preset=st.sampled_from(["standard", "paper"]),
     cw_min=st.integers(8, 64),
     jam=st.sampled_from(JAM_MODES),
@@ -43,7 +43,7 @@ def found_for(constants, entry):
     """Return the cell and the capacity of a vector."""
     preamble = next(name for name, us in PLCP_US.items() if us == constants["plcp"])
     cell = make_cell(
-        Settings(
+        CellSettings(
             preset="paper",
             preamble=preamble,
             ack_rate=f"{constants['ack_rate']:g}",
@@ -109,7 +109,7 @@ def test_of_equal_bounds_the_first_is_named():
 
 
 def paper(*greedy, access_point=None):
-    cell = make_cell(Settings(preset="paper"))
+    cell = make_cell(CellSettings(preset="paper"))
     return capacity(cell, Population(greedy=tuple(map(Dsss, greedy)), access_point=access_point))
 
 
@@ -163,7 +163,7 @@ def test_shares_of_time_fill_it(chosen, greedy, sparing):
 
 @given(stations, loads)
 def test_each_station_is_given_the_smaller_one_of_its_load_and_x_m(greedy, sparing):
-    found = capacity(make_cell(Settings()), Population(greedy=tuple(greedy), sparing=tuple(sparing)))
+    found = capacity(make_cell(CellSettings()), Population(greedy=tuple(greedy), sparing=tuple(sparing)))
     for one in found.contenders:
         if one.load_bps is not None:
             assert one.is_greedy == (one.load_bps >= found.x_m_bps)
@@ -171,7 +171,7 @@ def test_each_station_is_given_the_smaller_one_of_its_load_and_x_m(greedy, spari
 
 @given(st.sampled_from(["pairwise", "mean"]), stations, rates)
 def test_one_more_station_leaves_less_for_each(jam, greedy, another):
-    cell = make_cell(Settings(jam=jam))
+    cell = make_cell(CellSettings(jam=jam))
     before = capacity(cell, Population(greedy=tuple(greedy), access_point=ap()))
     after = capacity(cell, Population(greedy=(*greedy, another), access_point=ap()))
     assert after.x_m_bps < before.x_m_bps
@@ -197,7 +197,7 @@ def test_a_greedy_access_point_is_one_more_station(chosen, greedy, rate):
 @given(stations, st.integers(1, 20))
 def test_all_fair_shares_add_up_to_what_the_network_carries(greedy, downloads):
     found = capacity(
-        make_cell(Settings()), Population(greedy=tuple(greedy), access_point=ap(downloads=downloads))
+        make_cell(CellSettings()), Population(greedy=tuple(greedy), access_point=ap(downloads=downloads))
     )
     carried = (found.uploads + 1) * found.x_m_bps
     assert found.x_fair_bps * (found.uploads + downloads) == pytest.approx(carried, rel=1e-12)
@@ -206,7 +206,7 @@ def test_all_fair_shares_add_up_to_what_the_network_carries(greedy, downloads):
 def test_frames_that_take_all_the_time_leave_nothing():
     feedback = Frames(Dsss(1.0), 1000.0, 4000)
     found = capacity(
-        make_cell(Settings()),
+        make_cell(CellSettings()),
         Population(
             greedy=(Dsss(11.0),), sparing=(Sparing(Dsss(11.0), 1e3),), access_point=ap(frames=(feedback,))
         ),
@@ -218,9 +218,9 @@ def test_frames_that_take_all_the_time_leave_nothing():
 
 def test_without_a_greedy_station_there_is_no_rate_to_ask_for():
     with pytest.raises(UsageError, match="no greedy station"):
-        capacity(make_cell(Settings()), Population(greedy=(), sparing=(Sparing(Dsss(11.0), 1e5),)))
+        capacity(make_cell(CellSettings()), Population(greedy=(), sparing=(Sparing(Dsss(11.0), 1e5),)))
     with pytest.raises(UsageError, match="no greedy station"):
-        capacity(make_cell(Settings()), Population(greedy=()))
+        capacity(make_cell(CellSettings()), Population(greedy=()))
 
 
 def test_802_11_has_at_most_2007_stations():
@@ -229,19 +229,19 @@ def test_802_11_has_at_most_2007_stations():
 
 
 def test_acks_are_sent_at_the_highest_basic_rate_up_to_that_of_the_frame():
-    cell = make_cell(Settings(phy="g", basic_rates=("1", "5.5", "12")))
+    cell = make_cell(CellSettings(phy="g", basic_rates=("1", "5.5", "12")))
     acks = {name: cell.ack_rate_for(cell.phy.rate(name)).name for name in ("1", "2", "11", "6", "9", "54")}
     assert acks == {"1": "1", "2": "1", "11": "5.5", "6": "6", "9": "6", "54": "12"}
 
 
 def test_acks_of_ht_frames_follow_the_modulation():
-    cell = make_cell(Settings(phy="n"))
+    cell = make_cell(CellSettings(phy="n"))
     acks = [cell.ack_rate_for(cell.phy.rate(f"mcs{mcs}")).name for mcs in (0, 1, 2, 3, 7, 8, 15)]
     assert acks == ["6", "12", "12", "24", "24", "6", "24"]
 
 
 def test_a_cts_to_self_protects_ofdm_frames_only():
-    plain, protected = (make_cell(Settings(phy="g", cts_rate=rate)) for rate in (None, "11"))
+    plain, protected = (make_cell(CellSettings(phy="g", cts_rate=rate)) for rate in (None, "11"))
     timing = plain.phy.timing([Dsss(11.0)])
     cost = {
         rate.name: protected.overhead_us(rate, timing) - plain.overhead_us(rate, timing)
@@ -267,4 +267,4 @@ def test_a_cts_to_self_protects_ofdm_frames_only():
 )
 def test_settings_that_contradict_each_other_are_refused(wrong, text):
     with pytest.raises(UsageError, match=text):
-        make_cell(Settings(**wrong))
+        make_cell(CellSettings(**wrong))

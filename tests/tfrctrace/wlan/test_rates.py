@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrctrace.errors import UsageError
+from tfrctrace.base.errors import UsageError
 from tfrctrace.wlan.phy import make_phy
 from tfrctrace.wlan.rates import Dsss, Ht
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tfrctrace.errors import InputError
+from tfrctrace.base.errors import InputError
 from tfrctrace.wlan.capacity import capacity
-from tfrctrace.wlan.cell import Settings
+from tfrctrace.wlan.cell import CellSettings
 from tfrctrace.wlan.scenario import read_scenario
 
 PAPER_SCENARIO_2 = """
@@ -86,7 +86,7 @@ def test_an_access_point_may_send_other_frames(scenario):
 
 
 def test_options_count_more_than_the_file(scenario):
-    found = scenario(PAPER_SCENARIO_2 + "", Settings(cw_min=16, preamble="short"))
+    found = scenario(PAPER_SCENARIO_2 + "", CellSettings(cw_min=16, preamble="short"))
     assert (found.cell.cw_min, found.cell.phy.preamble, found.cell.preset) == (16, "short", "paper")
 
 

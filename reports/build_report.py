@@ -1,0 +1,204 @@
+"""What a report says, whatever its form: the sections, their order, and what is left out.
+
+The parts are in `parts`, the words in `summary` and `caveats`, the series behind the figures in
+`curves`, the tables in `flowtable`; other sections have a file each. Writing it down is the work of `html`.
+"""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.reports.conversations import largest_conversations
+from tfrctrace.reports.drawn_traces import drawn_traces, left_out
+from tfrctrace.reports.elements import Figure, Report, Section, Term
+from tfrctrace.reports.figures.flight import flight_figure
+from tfrctrace.reports.figures.rtt_distribution import rtt_distribution_figure
+from tfrctrace.reports.figures.throughput_and_rtt import rtt_figure, spread_figure, throughput_figure
+from tfrctrace.reports.sections.burstiness import burstiness_section
+from tfrctrace.reports.sections.caveats import caveats
+from tfrctrace.reports.sections.delivery import delivery_section
+from tfrctrace.reports.sections.fairness import fairness_section
+from tfrctrace.reports.sections.flow_details import flow_details
+from tfrctrace.reports.sections.flow_table import MOST_FLOWS, flow_table, source_table
+from tfrctrace.reports.sections.losses import LOSS_TERMS, losses_section
+from tfrctrace.reports.sections.pair import pair_section
+from tfrctrace.reports.sections.replay import replay_section
+from tfrctrace.reports.sections.sequence import sequence_section
+from tfrctrace.reports.sections.summary import summary
+from tfrctrace.reports.sections.tfrc import tfrc_section
+from tfrctrace.reports.sections.wifi_stations import stations_section
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import polars as pl
+
+    from tfrctrace.parsers._native import Clock
+    from tfrctrace.reports.drawn_traces import DrawnTrace
+    from tfrctrace.reports.results import Results
+
+Facts = list[dict[str, Any]]
+"""Sources or problems."""
+
+
+def build_report(results: Results, *, title: str, index: str = "") -> Report:
+    """Return the report on `results`; `index` is the page that lists it among others."""
+    inputs = source_table(results.sources)
+    flows, sources, problems = _with_short_names(results.flows, results.sources, results.problems)
+    conversations = largest_conversations(flows, MOST_FLOWS)
+    joined, clock = results.joined, results.clock
+    if clock is not None:
+        joined, sources = True, _by_first_clock(sources, clock)
+    starts_ns: dict[str, int] = {
+        source["source"]: source["start_ns"] for source in sources if source["start_ns"] is not None
+    }
+    if joined and starts_ns:
+        starts_ns = dict.fromkeys(starts_ns, min(starts_ns.values()))
+    traces = drawn_traces(flows, results.bins, sources, starts_ns, joined=joined, window_ns=results.window_ns)
+    table = flow_table(conversations, flows=flows["flow"].n_unique(), starts_ns=starts_ns)
+    sections = (
+        summary(flows, sources, conversations, joined=joined),
+        caveats(flows, conversations, sources, problems, traces),
+        Section("flows", "Flows", tables=(table,) if table.rows else ()),
+        pair_section(traces, clock),
+        _throughput_section(traces, sources),
+        sequence_section(traces, results, flows),
+        _rtt_section(traces, results.rtt_quantiles),
+        _windows_section(traces, results),
+        losses_section(
+            flows,
+            {pair.lead["flow"] for pair in conversations},
+            traces=traces,
+            course=results.loss_course,
+        ),
+        tfrc_section(traces, results, flows),
+        replay_section(traces, results.table("replay"), flows),
+        fairness_section(results.measured, flows, results.bins, traces),
+        burstiness_section(results.measured, flows),
+        # two captures have a section of their own for that
+        delivery_section(traces, flows.clear() if clock else flows),
+        stations_section(results.table("links"), results.link_bins, traces),
+        Section("inputs", "Inputs", tables=(inputs,) if inputs.rows else ()),
+        Section("method", "How the numbers were made", terms=_METHOD),
+    )
+    return Report(
+        title,
+        tuple(section for section in sections if _says_something(section)),
+        flow_details(conversations, results.bins, starts_ns),
+        index=index,
+    )
+
+
+def _by_first_clock(sources: Facts, clock: Clock) -> Facts:
+    """Return the two sources of a pair with the times of both by the clock of the first, without drift."""
+    first, second = sources
+    times = {
+        name: second[name] - clock["offset_ns"] for name in ("start_ns", "end_ns") if second[name] is not None
+    }
+    return [first, {**second, **times}]
+
+
+def _with_short_names(
+    flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]], problems: Sequence[Mapping[str, Any]]
+) -> tuple[pl.DataFrame, Facts, Facts]:
+    """Call inputs by their names without the folder that all of them are in; the table of inputs has it."""
+    import polars as pl
+
+    paths = {fact["source"] for fact in (*sources, *problems)}
+    folder = _common_folder(paths)
+    short = {path: path.removeprefix(f"{folder}/") for path in paths} if folder else {}
+
+    def renamed(facts: Sequence[Mapping[str, Any]]) -> Facts:
+        return [{**fact, "source": short.get(fact["source"], fact["source"])} for fact in facts]
+
+    if short:
+        flows = flows.with_columns(pl.col("source").replace(short))
+    return flows, renamed(sources), renamed(problems)
+
+
+def _common_folder(paths: Iterable[str]) -> str:
+    """Return the deepest folder that all `paths` are in; empty if there is none, or only the root."""
+    folders = (path.split("/")[:-1] for path in paths)
+    shared = takewhile(lambda level: len(set(level)) == 1, zip(*folders, strict=False))
+    return "/".join(level[0] for level in shared)
+
+
+def _says_something(section: Section) -> bool:
+    return any(
+        (
+            section.paragraphs,
+            section.facts,
+            section.findings,
+            section.notes,
+            section.figures,
+            section.tables,
+            section.terms,
+        )
+    )
+
+
+def _throughput_section(traces: Sequence[DrawnTrace], sources: Sequence[Mapping[str, Any]]) -> Section:
+    shown = tuple(filter(None, map(throughput_figure, traces)))
+    return Section("throughput", "Throughput", left_out(traces, sources) if shown else (), figures=shown)
+
+
+def _rtt_section(traces: Sequence[DrawnTrace], quantiles: pl.DataFrame | None) -> Section:
+    """Return the RTT over time and its distribution, or only its spread where not all samples are at hand."""
+    figures: list[Figure | None] = []
+    for trace in traces:
+        whole = None if quantiles is None else rtt_distribution_figure(trace, quantiles)
+        figures += [rtt_figure(trace), whole or spread_figure(trace)]
+    return Section("rtt", "Round-trip time", figures=tuple(figure for figure in figures if figure))
+
+
+def _windows_section(traces: Sequence[DrawnTrace], results: Results) -> Section:
+    rounds, variables = results.table("rounds"), results.table("variables")
+    figures = (flight_figure(trace, rounds, variables) for trace in traces)
+    return Section("windows", "Windows", figures=tuple(filter(None, figures)))
+
+
+_METHOD: Final = (
+    Term(
+        "Throughput",
+        "Bytes of whole frames on the wire over the time from the first to the last packet of the flow and "
+        "direction. Undefined for fewer than two packets.",
+    ),
+    Term(
+        "Goodput",
+        "Payload with every sequence number counted once, over the same time; for UDP all payload.",
+    ),
+    Term(
+        "Rates over time",
+        "Bytes of a bin over the width of the bin. Between the first and the last packet of a flow, a bin "
+        "without packets counts as zero.",
+    ),
+    Term(
+        "Sent again",
+        "TCP data packets with at least one byte that the capture had already shown. A packet that was lost "
+        "before the place of the capture is seen only once and not counted.",
+    ),
+    *LOSS_TERMS,
+    Term(
+        "Round-trip time",
+        "From a data packet to the acknowledgement that covers it, both as seen at the place of the capture. "
+        "Never from data that was sent more than once, where it would be open which copy was acknowledged "
+        "(Karn's rule, RFC 6298 section 3). Delayed acknowledgements are part of it.",
+    ),
+    Term(
+        "Flight and rounds",
+        "Data (and SYN, FIN) sent and not yet acknowledged. A round lasts from an acknowledgement to that of "
+        "the highest number sent then. Its flight is a lower bound of the congestion window, and at the "
+        "sender the window to a segment, where neither the application (its newest segment is not full, or "
+        "nothing is outstanding) nor the receiver (its window has no room) was the limit.",
+    ),
+    Term(
+        "Percentiles",
+        "Nearest rank, within 0.8 %; minimum, mean and maximum are exact.",
+    ),
+    Term(
+        "Units",
+        "1 kB is 1000 bytes and 1 Mbit/s is 1,000,000 bit/s. Times of day are UTC. A dash means that a value "
+        "cannot be known from this capture; zero means measured zero.",
+    ),
+)

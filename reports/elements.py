@@ -1,0 +1,221 @@
+"""The parts a report is made of, whatever form it is written in: plain values, no frames, no markup.
+
+A `Report` is a list of `Section`s; a section may hold text, key figures, figures, tables and notes.
+Text that came out of a capture stands as it was found; who writes a report down escapes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from tfrctrace.reports.figures.charts import Chart
+
+OTHER: Final = 0
+"""The style of what is summed up as the rest; styles from 1 to `STYLES` are told apart by colour."""
+
+STYLES: Final = 6
+"""How many curves of one figure can be told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name that is set apart from the words around it: a file, an address, a flow."""
+
+    text: str
+    anchor: str = ""
+    """Key of the table row that tells more about it, if there is one."""
+
+
+Severity: TypeAlias = Literal["error", "warning", "info"]
+
+Words: TypeAlias = tuple[str | Name, ...]
+"""A sentence or a paragraph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One key figure: what it is, its value with unit, and a line that puts it into context."""
+
+    label: str
+    value: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something to keep in mind about the numbers, or an input that could not be read."""
+
+    severity: Severity
+    words: Words
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One table cell: the text, a second line for the way back, and what to sort by (None goes last).
+
+    `anchor` is the key of the row that the text points to, `page` the file of another page, if it does.
+    """
+
+    text: str
+    back: str = ""
+    sort: float | None = None
+    anchor: str = ""
+    page: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The head of a table column. Columns of numbers are aligned to the right and sorted as numbers."""
+
+    label: str
+    numeric: bool = True
+    meaning: str = ""
+    is_prose: bool = False
+    """Whether cells are sentences, which take several lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row; `key` is unique in the report, so that text can point to the row."""
+
+    key: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableView:
+    """A table; the first column names the row. `caption` also says what was left out."""
+
+    key: str
+    caption: str
+    headings: tuple[Heading, ...]
+    rows: tuple[Row, ...]
+    sortable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A quantity along the x axis of its figure, ascending; None breaks the line.
+
+    `low` and `high` are empty or draw a band around the line; `marked` are indices of points with a ring.
+    """
+
+    label: str
+    style: int
+    x: tuple[float, ...]
+    values: tuple[float | None, ...]
+    low: tuple[float | None, ...] = ()
+    high: tuple[float | None, ...] = ()
+    marked: tuple[int, ...] = ()
+    form: Literal["line", "steps", "dots"] = "line"
+    """Steps hold each value up to the next x; dots are not joined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A spread of samples in one line: smallest, median, 95th percentile, largest."""
+
+    label: str
+    style: int
+    low: float
+    median: float
+    high: float
+    top: float
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The x axis of a figure of curves: its words, and whether it is logarithmic."""
+
+    label: str
+    logarithmic: bool = False
+
+
+TIME: Final = Axis("seconds since the first packet")
+
+Unit: TypeAlias = Literal["bit/s", "ms", "B", "dBm", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A drawing of curves or of spans, one of the two."""
+
+    key: str
+    title: str
+    description: str
+    """What a person who cannot see the figure should know."""
+    caption: str
+    unit: Unit
+    """Of all values; rates and bytes are drawn with the prefix that fits. dBm have no 0 to begin from."""
+    curves: tuple[Curve, ...] = ()
+    spans: tuple[Span, ...] = ()
+    lasted_s: float = 0.0
+    """How far the time axis of curves reaches, so that figures of one trace can be compared."""
+    detail: tuple[Curve, ...] = ()
+    """The curves with more points, in the same order, for who looks closer; empty if there are no more."""
+    axis: Axis = TIME
+    value_label: str = ""
+    """What values without a unit are."""
+    is_share: bool = False
+    """Whether values lie between 0 and 1, so that the axis always reaches from one to the other."""
+    linked: str = ""
+    """Figures of the same text show the same stretch of time."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowProperty:
+    """One value that is known of something, in each of its directions."""
+
+    name: str
+    meaning: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowDetails:
+    """What a row of a table shows when it is opened; `key` is that of the row, `ways` heads the values."""
+
+    key: str
+    ways: tuple[str, ...]
+    known: tuple[FlowProperty, ...]
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One explanation in a list: what is explained, and how."""
+
+    name: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One chapter of a report. Parts that are empty are not written."""
+
+    key: str
+    title: str
+    paragraphs: tuple[Words, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    findings: tuple[Words, ...] = ()
+    notes: tuple[Note, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    tables: tuple[TableView, ...] = ()
+    terms: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that a report says, in order."""
+
+    title: str
+    sections: tuple[Section, ...]
+    details: tuple[FlowDetails, ...] = ()
+    kind: str = "Trace report"
+    """What stands above the title."""
+    index: str = ""
+    """File of the page that lists this one among others, if there is one."""

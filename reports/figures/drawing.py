@@ -1,0 +1,338 @@
+"""Figures as SVG for a page, drawn by matplotlib in the colours of `svg.py`.
+
+The same figure gives the same bytes: no date, no random identifiers, no settings of the user.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.reports.elements import OTHER, TIME
+from tfrctrace.reports.figures.charts import draw
+from tfrctrace.reports.figures.svg import PAGE, ROLES, page_element
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+    from matplotlib.typing import RcKeyType
+
+    from tfrctrace.reports.elements import Curve, Figure, Span
+    from tfrctrace.reports.figures.charts import Chart, ChartStyle
+    from tfrctrace.reports.figures.svg import Place
+
+_POINTS_PER_PIXEL: Final = 0.75
+
+DASHES: Final = {OTHER: (1.5, 2), 4: (6, 2), 5: (4, 1.5, 1, 1.5), 6: (2.5, 1.5)}
+"""A second way, beside colour, to tell curves apart: the first three are solid."""
+
+_PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+
+_PREFIXED: Final = frozenset({"bit/s", "B"})
+
+_LOG_FROM: Final = 20.0
+"""Ratio of the largest to the smallest RTT from which a logarithmic axis shows more than a linear one."""
+
+_ROOM: Final = 0.08
+"""Share of an axis above and below the values, if it does not begin with 0."""
+
+_LEAST_ROOM: Final = 3.0
+"""The same in the unit of the figure: noise of a decibel must not fill it."""
+
+_SHARES_END: Final = 1.05
+"""A curve that lies at 1 is not cut in half."""
+
+_MOST_DIVIDED: Final = 1e4
+"""Ratio of the ends of a logarithmic axis up to which decades are divided."""
+
+_CURVE_MARGINS_PX: Final = (62, 24, 8, 42)
+"""Left, right, above and below the axes: room for numbers of seven digits, and those of `plot.js`."""
+
+_SPAN_MARGINS_PX: Final = (16, 24, 4, 42)
+
+_SETTINGS: Final[dict[RcKeyType, Any]] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "tfrctrace",
+    # a name from a capture must not be read as a formula
+    "text.parse_math": False,
+    "axes.unicode_minus": True,
+    "path.simplify": False,
+    "axes.formatter.useoffset": False,
+    "hatch.color": PAGE.paper,
+    "hatch.linewidth": 0.8,
+}
+
+
+def figure_svgs(figure: Figure, places: Iterable[Place]) -> list[str]:
+    """Return `figure` as one `<svg>` element for each of `places`."""
+    with _page() as page:
+        # made once: axes and what is in them take as long as writing them
+        axes = page.add_axes((0.0, 0.0, 1.0, 1.0))
+        draw_figure(axes, figure, PAGE)
+        elements = []
+        for place in places:
+            _resize(page, place)
+            _fit(axes, figure, place)
+            elements.append(page_element(_document(page), figure, place))
+        return elements
+
+
+def chart_svg(chart: Chart, place: Place) -> str:
+    """Return `chart` as one `<svg>` element."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    with _page() as page:
+        _resize(page, place)
+        draw(page.add_subplot(), chart, PAGE)
+        # names of categories may be long, and stand aslant
+        ConstrainedLayoutEngine().execute(page)
+        return page_element(_document(page), chart, place)
+
+
+@contextmanager
+def _page() -> Iterator[Canvas]:
+    """Give an empty page, and for as long as it is drawn on the settings of all pages."""
+    import matplotlib as mpl
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure as Canvas
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_SETTINGS)
+        page = Canvas(facecolor="none")
+        # words are measured by what writes them
+        FigureCanvasSVG(page)
+        yield page
+
+
+def _document(page: Canvas) -> bytes:
+    for axes in page.axes:
+        axes.patch.set_visible(False)
+    written = io.BytesIO()
+    # of a page with a layout engine this would draw all of it once before, to nowhere
+    page.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
+    return written.getvalue()
+
+
+def _resize(canvas: Canvas, place: Place) -> None:
+    canvas.set_size_inches(place.width_px * _POINTS_PER_PIXEL / 72, place.height_px * _POINTS_PER_PIXEL / 72)
+
+
+def _fit(axes: Axes, figure: Figure, place: Place) -> None:
+    """Give axes margins that are always the same, so that those of all figures stand below each other.
+
+    Measuring the words around each drawing would take longer than drawing it.
+    """
+    left, right, top, bottom = _CURVE_MARGINS_PX if figure.curves else _SPAN_MARGINS_PX
+    wide, high = place.width_px - left - right, place.height_px - top - bottom
+    axes.set_position(
+        (left / place.width_px, bottom / place.height_px, wide / place.width_px, high / place.height_px)
+    )
+    middle_of_text = PAGE.text_pt / _POINTS_PER_PIXEL / 2
+    axes.xaxis.set_label_coords(0.5, (2 * middle_of_text - bottom) / high)
+    axes.yaxis.set_label_coords((2 * middle_of_text - left) / wide, 0.5)
+
+
+def swatch_svg(style: int) -> str:
+    """Return a piece of the line that is drawn in `style`, for a legend."""
+    dashes = f' stroke-dasharray="{" ".join(map(str, DASHES[style]))}"' if style in DASHES else ""
+    role = ROLES[colour_of(style, PAGE)]
+    return (
+        '<svg viewBox="0 0 24 10" aria-hidden="true">'
+        f'<path class="s-{role}" d="M0 5H24" stroke-width="3"{dashes}></path></svg>'
+    )
+
+
+def draw_figure(axes: Axes, figure: Figure, look: ChartStyle) -> None:
+    """Draw a figure on empty axes; curves and their marks are as wide as `look` says."""
+    _style_axes(axes, look)
+    if figure.curves:
+        _draw_curves(axes, figure, look)
+    else:
+        _draw_spans(axes, figure.spans, look)
+
+
+def _style_axes(axes: Axes, look: ChartStyle) -> None:
+    """Leave of the frame only what is needed to read a value."""
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color(look.grid)
+    axes.tick_params(colors=look.ink, labelsize=look.text_pt, length=0, which="both", pad=5)
+    axes.grid(visible=True, axis="y", color=look.grid, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _draw_curves(axes: Axes, figure: Figure, look: ChartStyle) -> None:
+    scale, unit = value_scale(figure)
+    # many bands lie on one another
+    band_alpha = max(0.3 / len(figure.curves), 0.07)
+    # the largest last: it must not hide the smaller ones under its band
+    for curve in sorted(figure.curves, key=lambda curve: -curve.style if curve.style else -math.inf):
+        _draw_curve(axes, curve, scale, band_alpha, look)
+    axes.set_xlabel(figure.axis.label, color=look.ink, fontsize=look.text_pt)
+    axes.set_ylabel(unit or figure.value_label, color=look.ink, fontsize=look.text_pt)
+    _limit_x(axes, figure)
+    if has_logarithmic_values(figure):
+        _logarithmic(axes, "y")
+    elif (ends := value_range(figure)) is not None:
+        axes.set_ylim(*ends)
+    else:
+        axes.set_ylim(bottom=0)
+
+
+def _limit_x(axes: Axes, figure: Figure) -> None:
+    axes.set_xlim(*x_range(figure))
+    if figure.axis.logarithmic:
+        _logarithmic(axes, "x")
+
+
+def x_range(figure: Figure) -> tuple[float, float]:
+    """Return where the x axis of a figure of curves begins and ends."""
+    first = min(curve.x[0] for curve in figure.curves)
+    last = figure.lasted_s if figure.axis == TIME else max(curve.x[-1] for curve in figure.curves)
+    # the first bin may begin a little before the first packet
+    low = first if figure.axis.logarithmic else min(0.0, first)
+    # a single value has no width of its own
+    return low, last if last > low else low + 1.0
+
+
+def has_logarithmic_values(figure: Figure) -> bool:
+    """Tell whether the times (ms) of a figure differ so much that a linear axis would hide the short ones."""
+    return figure.unit == "ms" and is_wide(_middle_values(figure.curves))
+
+
+def value_range(figure: Figure) -> tuple[float, float] | None:
+    """Return the ends of the axis of shares, and of levels, of which 0 means nothing; None for amounts."""
+    if figure.is_share:
+        return 0.0, _SHARES_END
+    if figure.unit != "dBm":
+        return None
+    values = _drawn_values(figure.curves)
+    low, high = min(values), max(values)
+    room = max((high - low) * _ROOM, _LEAST_ROOM)
+    return low - room, high + room
+
+
+def _draw_curve(axes: Axes, curve: Curve, scale: float, band_alpha: float, look: ChartStyle) -> None:
+    colour = colour_of(curve.style, look)
+    values = _scaled(curve.values, scale)
+    if curve.low:
+        low, high = _scaled(curve.low, scale), _scaled(curve.high, scale)
+        axes.fill_between(curve.x, low, high, color=colour, alpha=band_alpha, linewidth=0)
+    if curve.form != "dots":
+        stepping = "steps-post" if curve.form == "steps" else "default"
+        (line,) = axes.plot(
+            curve.x, values, color=colour, linewidth=look.line_pt, solid_joinstyle="round", drawstyle=stepping
+        )
+        if curve.style in DASHES:
+            line.set_dashes(DASHES[curve.style])
+    lone = _lone_points(curve)
+    marks = look.line_pt / PAGE.line_pt
+    for points, size, face in (
+        (lone, 2.6 if curve.form == "dots" else 3.4, colour),
+        (curve.marked, 4.4, look.paper),
+    ):
+        if points:
+            axes.plot(
+                [curve.x[i] for i in points],
+                [values[i] for i in points],
+                color=colour,
+                marker="o",
+                markersize=size * marks,
+                markerfacecolor=face,
+                markeredgewidth=1.1 * marks,
+                linestyle="none",
+            )
+
+
+def _lone_points(curve: Curve) -> list[int]:
+    """Return the indices of values through which no line goes, and that have no ring."""
+    padded = (None, *curve.values, None)
+    return [
+        index
+        for index, value in enumerate(curve.values)
+        if value is not None
+        and (curve.form == "dots" or (padded[index] is None and padded[index + 2] is None))
+        and index not in curve.marked
+    ]
+
+
+def _draw_spans(axes: Axes, spans: tuple[Span, ...], look: ChartStyle) -> None:
+    for place, span in enumerate(spans):
+        colour = colour_of(span.style, look)
+        axes.plot([span.low, span.top], [place, place], color=colour, linewidth=1.2)
+        axes.plot([span.median, span.high], [place, place], color=colour, linewidth=7, solid_capstyle="butt")
+        axes.plot(
+            [span.median],
+            [place],
+            color=colour,
+            marker="o",
+            markersize=8,
+            markerfacecolor=look.paper,
+            markeredgewidth=2,
+            clip_on=False,  # a median near 0 is drawn whole
+        )
+    axes.set_ylim(len(spans) - 0.5, -0.5)
+    axes.set_yticks([])
+    axes.grid(visible=False, axis="y")
+    axes.grid(visible=True, axis="x", color=look.grid, linewidth=0.6)
+    axes.set_xlabel("ms", color=look.ink, fontsize=look.text_pt)
+    if is_wide([value for span in spans for value in (span.median, span.high)]):
+        _logarithmic(axes, "x")
+    else:
+        axes.set_xlim(left=0)
+
+
+def _logarithmic(axes: Axes, name: str) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    if name == "x":
+        axes.set_xscale("log")
+    else:
+        axes.set_yscale("log")
+    axis = axes.xaxis if name == "x" else axes.yaxis
+    low, high = axes.get_xlim() if name == "x" else axes.get_ylim()
+    # of many decades only whole ones have room
+    steps = (1.0,) if high > _MOST_DIVIDED * low else (1.0, 2.0, 5.0)
+    axis.set_major_locator(LogLocator(base=10, subs=steps, numticks=9))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def value_scale(figure: Figure) -> tuple[float, str]:
+    """Return what values are divided by, and the unit they then have."""
+    if figure.unit not in _PREFIXED:
+        return 1.0, figure.unit
+    largest = max(_drawn_values(figure.curves), default=0.0)
+    scale, prefix = next((fit for fit in _PREFIXES if largest >= fit[0]), _PREFIXES[-1])
+    return scale, f"{prefix}{figure.unit}"
+
+
+def _drawn_values(curves: Iterable[Curve]) -> list[float]:
+    series = (column for curve in curves for column in (curve.values, curve.low, curve.high))
+    return [value for column in series for value in column if value is not None]
+
+
+def _middle_values(curves: Iterable[Curve]) -> list[float]:
+    """Return the drawn lines without their outermost 5 % at either end, which may be a few odd samples."""
+    values = sorted(value for curve in curves for value in curve.values if value is not None)
+    edge = len(values) // 20
+    return values[edge : len(values) - edge]
+
+
+def is_wide(values: list[float]) -> bool:
+    """Tell whether values differ so much that a linear axis would hide the small ones."""
+    return bool(values) and min(values) > 0 and max(values) / min(values) >= _LOG_FROM
+
+
+def _scaled(values: tuple[float | None, ...], scale: float) -> list[float]:
+    return [math.nan if value is None else value / scale for value in values]
+
+
+def colour_of(style: int, look: ChartStyle) -> str:
+    """Return the colour of a curve or a span of this style."""
+    return look.rest if style == OTHER else look.colours[style - 1]

@@ -1,0 +1,133 @@
+"""The figure of what a TCP sender had outstanding, beside the windows that bounded it."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.reports.conversations import direction_label, largest_directions
+from tfrctrace.reports.elements import Curve, Figure
+from tfrctrace.reports.units import counted, format_bytes, format_share
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tfrctrace.reports.drawn_traces import DrawnTrace
+
+_MOST_POINTS: Final = 240
+"""Points of a curve: of more rounds, the largest in each stretch of time is drawn."""
+
+_FEWEST_ROUNDS: Final = 5
+"""Rounds of a flow whose growth can be seen."""
+
+_OUT_OF_SIGHT: Final = 4
+"""A receive window this many times the largest flight would press everything else to the ground."""
+
+
+def flight_figure(trace: DrawnTrace, rounds: pl.DataFrame, variables: pl.DataFrame) -> Figure | None:
+    """Return flight and windows of the TCP direction with most data, in bytes; None without enough rounds."""
+    row = _largest(trace.flows)
+    if row is None:
+        return None
+    own = _of(rounds, row).sort("time_ns")
+    if own.height < _FEWEST_ROUNDS:
+        return None
+    first_ns = int(own["time_ns"][0])
+    origin_ns = first_ns if trace.start_ns is None else trace.start_ns
+    points = _points(own)
+    times_s = tuple((time_ns - origin_ns) / 1e9 for time_ns in points["time_ns"].to_list())
+    curves = [
+        Curve(
+            "flight of each round",
+            1,
+            times_s,
+            tuple(points["flight_bytes"].cast(float).to_list()),
+            marked=tuple(i for i, repairs in enumerate(points["repairs"].to_list()) if repairs),
+        )
+    ]
+    highest = max(points["flight_bytes"].to_list())
+    window = points["window_bytes"].cast(float)
+    usual_window = window.median()
+    is_near = isinstance(usual_window, float) and usual_window < _OUT_OF_SIGHT * highest
+    if is_near:
+        curves.append(Curve("receive window", 2, times_s, tuple(window.to_list())))
+    logged = _logged_windows(variables, row)
+    if logged:
+        times_ns, values = zip(*logged, strict=True)
+        since_s = tuple((time_ns - origin_ns) / 1e9 for time_ns in times_ns)
+        curves.append(Curve("congestion window in the sender's log", 3, since_s, values))
+    return Figure(
+        key=trace.key("windows"),
+        title=trace.titled("Flight and windows over time"),
+        linked=trace.linked,
+        description=f"Line chart, {counted(len(curves), 'curve')}; largest flight {format_bytes(highest)}.",
+        caption=_caption(row, own, window if not is_near else None),
+        unit="B",
+        curves=tuple(curves),
+        lasted_s=max(trace.lasted_s, *(curve.x[-1] for curve in curves)),
+    )
+
+
+def _largest(flows: pl.DataFrame) -> dict[str, Any] | None:
+    import polars as pl
+
+    return next(iter(largest_directions(flows, pl.col("rounds") > 0, "unique_bytes", 1)), None)
+
+
+def _of(frame: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
+    import polars as pl
+
+    return frame.filter(pl.col("flow") == row["flow"], pl.col("direction") == row["direction"])
+
+
+def _points(rounds: pl.DataFrame) -> pl.DataFrame:
+    """Return of each stretch of time the largest flight, the smallest window, and whether it has repairs."""
+    import polars as pl
+
+    first_ns, last_ns = int(rounds["time_ns"][0]), int(rounds["time_ns"][-1])
+    width_ns = max((last_ns - first_ns) // _MOST_POINTS, 1)
+    stretch = (pl.col("time_ns") - first_ns) // width_ns
+    return rounds.group_by(stretch.alias("stretch"), maintain_order=True).agg(
+        pl.col("time_ns").first(),
+        pl.col("flight_bytes").max(),
+        pl.col("window_bytes").min(),
+        pl.col("phase").is_in(["recovery", "timeout"]).any().alias("repairs"),
+    )
+
+
+def _logged_windows(variables: pl.DataFrame, row: dict[str, Any]) -> list[tuple[int, float]]:
+    """Return time in ns and congestion window in bytes as the sender itself wrote them down."""
+    import polars as pl
+
+    own = _of(variables, row)
+    segment_bytes = own.filter(pl.col("name") == "mss")["value"].max()
+    windows = own.filter(pl.col("name") == "cwnd").sort("time_ns")
+    sizes = {"bytes": 1.0, "packets": segment_bytes}
+    return [
+        (time_ns, value * size)
+        for time_ns, unit, value in windows.select("time_ns", "unit", "value").iter_rows()
+        if isinstance(size := sizes.get(unit), float)
+    ]
+
+
+def _caption(row: dict[str, Any], rounds: pl.DataFrame, far_window: pl.Series | None) -> str:
+    limits = ""
+    if row["network_limited_share"] is not None:
+        shares = (
+            f"{format_share(row[f'{limit}_limited_share'])} {what}"
+            for limit, what in (
+                ("network", "the network"),
+                ("receiver", "the receiver"),
+                ("app", "the application"),
+            )
+        )
+        limits = f" What limited the flow, by time: {', '.join(shares)}."
+    rings = " A ring marks recoveries." if row["recovery_episodes"] or row["rto_episodes"] else ""
+    far = ""
+    if far_window is not None and far_window.count():
+        usual = format_bytes(statistics.median(far_window.drop_nulls().to_list()))
+        far = f" The receive window, {usual} as a rule, is far above."
+    return (
+        f"Data outstanding in each of {counted(rounds.height, 'round')} of {direction_label(row)}, as seen "
+        f"at the place of the capture.{limits}{rings}{far}"
+    )

@@ -1,0 +1,204 @@
+"""Charts and figures as files for a paper: as wide as its column, told apart without colour.
+
+Colours are those of M. Okabe and K. Ito, which people with colour-blindness tell apart too; dashes, marks and
+hatches tell them apart in grey. Fonts are embedded as outlines or TrueType, as publishers ask for.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from tfrctrace.base.errors import UsageError
+from tfrctrace.reports.figures.charts import ChartStyle, draw
+from tfrctrace.reports.output import open_output
+from tfrctrace.reports.safe_text import plain_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from matplotlib.axes import Axes
+    from matplotlib.typing import RcKeyType
+
+    from tfrctrace.reports.elements import Figure
+    from tfrctrace.reports.figures.charts import Chart
+
+PaperStyle = Literal["ieee", "acm", "plain"]
+Width = Literal["single", "double"]
+ImageForm = Literal["svg", "pdf", "png"]
+
+COLUMN_IN: Final = 3.5
+"""Width of a column in IEEE's and ACM's journals, in inch."""
+HEIGHT_IN: Final = 2.3
+_PNG_DOTS_PER_IN: Final = 300
+
+_LOOK: Final = ChartStyle(
+    ink="#000000",
+    grid="#d9d9d9",
+    paper="#ffffff",
+    colours=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"),
+    rest="#7f7f7f",
+    text_pt=8.0,
+    line_pt=1.1,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Paper:
+    """Widths of one and of two columns in inch, a family of fonts that matplotlib brings, text in pt."""
+
+    width_in: Mapping[Width, float]
+    family: str
+    text_pt: float
+
+
+_PAPERS: Final[Mapping[PaperStyle, _Paper]] = {
+    # IEEEtran: 21 pc and 43 pc; figures in Times or the like
+    "ieee": _Paper({"single": 3.5, "double": 7.16}, "STIXGeneral", 8.0),
+    # acmart, sigconf: 241 pt and 506 pt
+    "acm": _Paper({"single": 3.33, "double": 7.0}, "sans-serif", 7.5),
+    "plain": _Paper({"single": 5.0, "double": 10.0}, "sans-serif", 10.0),
+}
+_LONGEST_LABEL: Final = 48
+
+_SETTINGS: Final[dict[RcKeyType, Any]] = {
+    "font.family": "sans-serif",
+    "font.size": _LOOK.text_pt,
+    # TrueType: Type 3 fonts are refused by IEEE's checker
+    "pdf.fonttype": 42,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "tfrctrace",
+    # a name from a trace must not be read as a formula
+    "text.parse_math": False,
+    "axes.unicode_minus": True,
+    "hatch.linewidth": 0.5,
+    "hatch.color": "#ffffff",
+    "axes.formatter.useoffset": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Figures of one kind, of which the first is drawn; notebooks show it as it would be written."""
+
+    figures: tuple[Figure, ...]
+    """All of the kind, that of the first trace and the largest flow first."""
+    style: PaperStyle = "ieee"
+    width: Width = "single"
+
+    def __repr__(self) -> str:
+        return f"<Drawing of {self.figures[0].title}>"
+
+    def content(self, form: ImageForm) -> bytes:
+        """Return the first figure as the content of a file."""
+        return figure_file(self.figures[0], form, style=self.style, width=self.width)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the first figure into an SVG, PDF or PNG file, as its name says."""
+        place = os.fspath(path)
+        content = self.content(image_form(place))
+        with open_output(place) as file:
+            file.write(content)
+
+    def _repr_svg_(self) -> str:
+        return self.content("svg").decode()
+
+
+def image_form(path: str) -> ImageForm:
+    """Return the form that the name of a file asks for. Raises `UsageError` for another name."""
+    suffix = os.path.splitext(path)[1].lower().removeprefix(".")
+    if suffix not in _NO_DATE:
+        raise UsageError(
+            f"`{path}` does not say what image it is", hint="name a file that ends in .svg, .pdf or .png"
+        )
+    return suffix
+
+
+def chart_file(chart: Chart, form: ImageForm) -> bytes:
+    """Return a chart as the content of a file; the same chart gives the same bytes."""
+    return _file(lambda axes: draw(axes, chart, _LOOK), (COLUMN_IN, HEIGHT_IN), form)
+
+
+def figure_file(
+    figure: Figure, form: ImageForm, *, style: PaperStyle = "ieee", width: Width = "single"
+) -> bytes:
+    """Return a figure of a report as the content of a file, with a legend if it has several curves."""
+    from tfrctrace.reports.figures.drawing import draw_figure
+
+    paper = _PAPERS[style]
+    look = replace(_LOOK, text_pt=paper.text_pt)
+
+    def fill(axes: Axes) -> None:
+        draw_figure(axes, figure, look)
+        _name_curves(axes, figure, look)
+
+    size = (paper.width_in[width], HEIGHT_IN * paper.width_in["single"] / COLUMN_IN)
+    return _file(fill, size, form, {"font.family": paper.family, "font.size": paper.text_pt})
+
+
+def _name_curves(axes: Axes, figure: Figure, look: ChartStyle) -> None:
+    """Name curves above the axes, and spans at theirs: a page has its legend beside the drawing."""
+    from matplotlib.lines import Line2D
+
+    from tfrctrace.reports.figures.drawing import DASHES, colour_of
+
+    if figure.spans:
+        axes.set_yticks(range(len(figure.spans)), [_label(span.label) for span in figure.spans])
+        return
+    if len(figure.curves) == 1:
+        return
+    lines = [
+        Line2D(
+            [],
+            [],
+            color=colour_of(curve.style, look),
+            linewidth=look.line_pt,
+            label=_label(curve.label),
+            dashes=DASHES.get(curve.style, (None, None)),
+        )
+        for curve in figure.curves
+    ]
+    axes.figure.legend(
+        handles=lines, loc="outside upper left", fontsize=look.text_pt - 1, frameon=False, labelcolor=look.ink
+    )
+
+
+def _label(text: str) -> str:
+    """Return a name from a trace as far as there is room."""
+    shown = plain_text(text)
+    return shown if len(shown) <= _LONGEST_LABEL else f"{shown[: _LONGEST_LABEL - 1]}…"
+
+
+def _file(
+    fill: Callable[[Axes], None],
+    size_in: tuple[float, float],
+    form: ImageForm,
+    settings: Mapping[RcKeyType, Any] | None = None,
+) -> bytes:
+    """Return the file of what `fill` draws."""
+    import matplotlib as mpl
+    from matplotlib.backend_bases import get_registered_canvas_class
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update({**_SETTINGS, **(settings or {})})
+        figure = Figure(figsize=size_in, dpi=_PNG_DOTS_PER_IN)
+        # words are measured by what writes them
+        get_registered_canvas_class(form)(figure)
+        fill(figure.add_subplot())
+        # an engine of the figure's own would make `savefig` draw all of it once before, to nowhere
+        ConstrainedLayoutEngine().execute(figure)
+        written = io.BytesIO()
+        figure.savefig(written, format=form, metadata=_NO_DATE[form])
+    return written.getvalue()
+
+
+_NO_DATE: Final[dict[ImageForm, dict[str, None]]] = {
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "png": {"Software": None},
+}

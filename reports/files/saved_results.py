@@ -1,0 +1,191 @@
+"""Results of a report in a directory, and back: `results.json` with the facts, a Parquet file for each table.
+
+The page made of saved results is that of the trace, byte for byte. `docs/results.schema.json` describes the
+JSON; the tables have the columns of `docs/columns.md`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from tfrctrace.base.errors import InputError, describe, input_problem
+from tfrctrace.metrics.flow.cumulative_losses import LOSS_COURSE
+from tfrctrace.metrics.flow.wifi_links import LINK_BINS
+from tfrctrace.parsers.schema import TABLES
+from tfrctrace.reports.files.schema_check import first_complaint
+from tfrctrace.reports.output import make_folder, open_output, open_text_output
+from tfrctrace.reports.results import Results
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from tfrctrace.base.errors import Problem
+
+RESULTS_SCHEMA_VERSION: Final = 1
+"""Version of `results.json`; it changes when a name or a meaning does."""
+
+FACTS_NAME: Final = "results.json"
+
+_MADE: Final = {
+    "rtt_quantiles": {"flow": "uint32", "direction": "string", "share": "float64", "rtt_ns": "int64"},
+    "sequence": {
+        "flow": "uint32",
+        "direction": "string",
+        "time_ns": "int64",
+        "kind": "string",
+        "bytes": "int64",
+    },
+    "link_bins": LINK_BINS,
+    "loss_course": LOSS_COURSE,
+}
+"""Columns of frames that are no tables of the parsers, and may not be there."""
+
+_SOURCES_OF_PAIR: Final = 2
+
+
+def save(results: Results, folder: str, *, title: str, version: str, csv: bool = False) -> None:
+    """Write `results` of a report called `title` into `folder`, which is made if it is not there.
+
+    With `csv` there is a CSV file beside each Parquet file, for programs that read no other form.
+    """
+    make_folder(folder)
+    # a folder without the facts is not complete: they go first and come last
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(os.path.join(folder, FACTS_NAME))
+    frames = {"flows": results.flows, "bins": results.bins, **results.tables}
+    frames |= {name: frame for name in _MADE if (frame := getattr(results, name)) is not None}
+    for name, frame in frames.items():
+        with open_output(os.path.join(folder, f"{name}.parquet")) as file:
+            frame.write_parquet(file)
+        if csv:
+            with open_output(os.path.join(folder, f"{name}.csv")) as file:
+                frame.write_csv(file)
+    document = {
+        "schema_version": RESULTS_SCHEMA_VERSION,
+        "tool": {"name": "tfrctrace", "version": version},
+        "title": title,
+        "joined": results.joined,
+        "clock": results.clock,
+        "tables": {name: f"{name}.parquet" for name in frames},
+        "sources": list(results.sources),
+        "warnings": [
+            {**problem, "text": describe(cast("Problem", problem)).text} for problem in results.problems
+        ],
+        "metrics": results.measured,
+    }
+    with open_text_output(os.path.join(folder, FACTS_NAME)) as text:
+        json.dump(document, text, allow_nan=False, indent=1)
+        text.write("\n")
+
+
+def load(folder: str) -> tuple[Results, str]:
+    """Return the results that were saved in `folder`, and their title.
+
+    Raises `InputError` if they are not there, not whole, or of another version.
+    """
+    document = _document(folder)
+    frames = {name: _frame(folder, name) for name in dict.fromkeys(("flows", "bins", *document["tables"]))}
+    _check_against(document, frames["flows"], os.path.join(folder, FACTS_NAME))
+    return Results(
+        flows=frames.pop("flows"),
+        bins=frames.pop("bins"),
+        rtt_quantiles=frames.pop("rtt_quantiles", None),
+        sequence=frames.pop("sequence", None),
+        link_bins=frames.pop("link_bins", None),
+        loss_course=frames.pop("loss_course", None),
+        tables=frames,
+        sources=document["sources"],
+        problems=[
+            {name: value for name, value in problem.items() if name != "text"}
+            for problem in document["warnings"]
+        ],
+        measured=document["metrics"],
+        joined=document["joined"],
+        clock=document["clock"],
+    ), document["title"]
+
+
+def _document(folder: str) -> dict[str, Any]:
+    path = os.path.join(folder, FACTS_NAME)
+    try:
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file)
+    except OSError as error:
+        hint = "`tfrctrace report TRACE --results DIRECTORY` writes results"
+        raise _refused(path, (error.strerror or str(error)).lower(), hint) from error
+    except (ValueError, RecursionError) as error:
+        raise _refused(path, f"no JSON: {error}") from error
+    found = document.get("schema_version") if isinstance(document, dict) else None
+    if found != RESULTS_SCHEMA_VERSION:
+        raise _refused(
+            path,
+            f"results of version {found}, expected {RESULTS_SCHEMA_VERSION}",
+            "make them again from the trace with this release",
+        )
+    from tfrctrace.reports.files.json_schema import results_document
+
+    schema = results_document()
+    missing = [name for name in schema["required"] if name not in document]
+    if missing:
+        raise _refused(path, f"not complete: {missing[0]!r}")
+    complaint = first_complaint(document, schema)
+    if complaint:
+        raise _refused(path, f"not as its schema says: {complaint}")
+    return dict(document)
+
+
+def _check_against(document: dict[str, Any], flows: pl.DataFrame, path: str) -> None:
+    """Raise if the facts are about other flows or inputs than there are."""
+    if document["clock"] is not None and len(document["sources"]) != _SOURCES_OF_PAIR:
+        raise _refused(path, "a clock is that of two inputs")
+    if document["metrics"] is None:
+        return
+    known = set(flows["flow"].to_list())
+    for told in (*document["metrics"]["competing_sets"], *document["metrics"]["metrics"]):
+        if not told["flows"] or not known.issuperset(told["flows"]):
+            raise _refused(path, "metrics of flows that are not in the table of flows")
+
+
+def _frame(folder: str, name: str) -> pl.DataFrame:
+    import polars as pl
+    from polars.exceptions import PolarsError
+
+    path = os.path.join(folder, f"{name}.parquet")
+    if name not in TABLES and name not in _MADE:
+        raise _refused(path, "no table of a report")
+    try:
+        frame = pl.read_parquet(path)
+    except (OSError, PolarsError) as error:
+        raise _refused(path, f"cannot be read: {str(error).splitlines()[0]}") from error
+    columns = TABLES.get(name, ())
+    expected = {column.name: column.type for column in columns} or _MADE[name]
+    if {column: str(kind).lower() for column, kind in frame.schema.items()} != expected:
+        raise _refused(
+            path,
+            "other columns than this release has",
+            "make the results again from the trace with this release",
+        )
+    _check_values(frame, path, [column.name for column in columns if not column.null_when])
+    return frame
+
+
+def _check_values(frame: pl.DataFrame, path: str, always_known: Sequence[str]) -> None:
+    """Raise if a value is missing where none can be, or is no number where there should be one."""
+    import polars as pl
+    import polars.selectors as cs
+
+    if any(frame[name].null_count() for name in always_known):
+        raise _refused(path, "a value is missing that is always known")
+    if not all(column.is_finite().all() for column in frame.select(cs.float())):
+        raise _refused(path, "a number that is none")
+    if "width_ns" in frame.columns and frame.filter(pl.col("width_ns") <= 0).height:
+        raise _refused(path, "a bin without a width")
+
+
+def _refused(path: str, message: str, hint: str | None = None) -> InputError:
+    return InputError([input_problem(path, "results", message, hint=hint)])

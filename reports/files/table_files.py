@@ -1,0 +1,115 @@
+"""Tables as files: JSON, CSV, Parquet and Arrow, written piece by piece so that memory stays flat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO, cast, get_args
+
+from tfrctrace.base.errors import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from io import IOBase
+
+    import pyarrow as pa
+
+    from tfrctrace.base.errors import Problem
+
+TableFormat = Literal["csv", "parquet", "arrow"]
+"""Forms of a whole table; `arrow` is the IPC file format, which Polars and pandas call Feather."""
+
+TABLE_FORMATS: Final[tuple[TableFormat, ...]] = get_args(TableFormat)
+
+FORMAT_OF_SUFFIX: Final[Mapping[str, TableFormat]] = {
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".ipc": "arrow",
+    ".feather": "arrow",
+}
+
+
+def write_table(
+    file: BinaryIO, form: TableFormat, batches: Iterable[pa.RecordBatch], schema: pa.Schema
+) -> None:
+    """Write `batches` to `file` as columns of `schema`; a missing value is null, in CSV an empty field."""
+    _WRITERS[form](file, batches, schema)
+
+
+def write_csv(file: BinaryIO, columns: Iterable[str], lines: Iterable[bytes]) -> None:
+    """Write a table of which the core has made `lines`, many at a time: what `write_table` writes, sooner."""
+    file.write((",".join(columns) + "\n").encode())
+    file.writelines(lines)
+
+
+def write_flows_json(
+    file: TextIO,
+    flows: Iterable[str],
+    sources: Sequence[Mapping[str, Any]],
+    problems: Sequence[Problem],
+    *,
+    schema_version: int,
+    version: str,
+) -> None:
+    """Write the document of `flows --format json`, a line for each flow and direction.
+
+    `flows` are rows that are JSON already, one or many at a time. `docs/flows.schema.json` describes the
+    document. All but ASCII is escaped, so a terminal shows it unharmed.
+    """
+    import json
+
+    # a value that JSON cannot have would be a bug of ours: no NaN in place of null
+    encode = json.JSONEncoder(allow_nan=False).encode
+    head = {"schema_version": schema_version, "tool": {"name": "tfrctrace", "version": version}}
+    file.write(encode(head)[:-1])
+    warnings = map(_with_text, problems)
+    for name, items in (
+        ("sources", map(encode, sources)),
+        ("flows", flows),
+        ("warnings", map(encode, warnings)),
+    ):
+        file.write(f',\n"{name}": [')
+        separator = "\n"
+        for item in items:
+            file.write(separator)
+            file.write(item)
+            separator = ",\n"
+        file.write("]")
+    file.write("}\n")
+
+
+def _with_text(problem: Problem) -> dict[str, Any]:
+    """Return the facts of a problem, and the sentence that the terminal shows."""
+    return {**problem, "text": describe(problem).text}
+
+
+def _write_csv(file: BinaryIO, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
+    # Polars quotes a field only if that is needed, as awk and cut like it; pyarrow quotes all text
+    import polars as pl
+
+    file.write(pl.DataFrame(schema.empty_table()).write_csv().encode())
+    for batch in batches:
+        file.write(pl.DataFrame(batch).write_csv(include_header=False).encode())
+
+
+def _write_parquet(file: BinaryIO, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
+    from pyarrow.parquet import ParquetWriter
+
+    with ParquetWriter(file, schema, compression="zstd") as writer:
+        for batch in batches:
+            writer.write_batch(batch.cast(schema))
+
+
+def _write_arrow(file: BinaryIO, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
+    from pyarrow import ipc
+
+    with ipc.new_file(cast("IOBase", file), schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch.cast(schema))
+
+
+_WRITERS: Final[Mapping[TableFormat, Callable[[BinaryIO, Iterable[pa.RecordBatch], pa.Schema], None]]] = {
+    "csv": _write_csv,
+    "parquet": _write_parquet,
+    "arrow": _write_arrow,
+}

@@ -1,0 +1,18 @@
+"""The forms that a whole report has: an HTML page, or Markdown with figures beside it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from tfrctrace.reports.files.markdown import SUFFIXES, write_markdown
+from tfrctrace.reports.page.html import write_page
+
+if TYPE_CHECKING:
+    from tfrctrace.reports.elements import Report
+
+
+def write_report(path: str, report: Report) -> None:
+    """Write `report` in the form that the name of the file asks for, a page if it says nothing."""
+    write = write_markdown if os.path.splitext(path)[1].lower() in SUFFIXES else write_page
+    write(path, report)

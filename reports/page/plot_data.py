@@ -1,0 +1,107 @@
+"""What the page's script draws plots from: the curves of a figure as plain numbers, packed.
+
+The drawing itself is that of `plot.js` with the library uPlot. It takes the place of the figure's SVG, shows
+the same curves and, to who looks closer, more points of them.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from functools import cache
+from importlib.metadata import distribution
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.reports.figures.drawing import (
+    DASHES,
+    has_logarithmic_values,
+    value_range,
+    value_scale,
+    x_range,
+)
+from tfrctrace.reports.figures.thinning import thinned
+from tfrctrace.reports.safe_text import plain_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfrctrace.reports.elements import Curve, Figure
+
+MOST_POINTS: Final = 4000
+"""Points of a curve in a plot; the core keeps at most 3,000 bins of a direction."""
+
+_TICKS_PER_UNIT: Final = 1_000_000
+"""x goes into the page in whole millionths: microseconds, or ns of an axis in ms."""
+
+_DIGITS: Final = 5
+"""Significant digits of a value, more than a pixel shows."""
+
+
+@cache
+def library() -> tuple[str, ...]:
+    """Return uPlot's script and its style sheet, as the package `uplot-python` has them.
+
+    That package is not imported: it would start IPython and open browsers, and only its two files are wanted.
+    """
+    return tuple(_text_of(name) for name in ("uPlot.iife.js", "uPlot.min.css"))
+
+
+def _text_of(name: str) -> str:
+    path = distribution("uplot-python").locate_file(f"uplot/static/{name}")
+    with open(str(path), encoding="utf-8") as file:
+        return file.read().strip()
+
+
+def packed(value: object) -> str:
+    """Return `value` as JSON, compressed with gzip, in base64: what the page unpacks when it is looked at."""
+    # no NaN: JSON has none. No time of packing: the same value gives the same text.
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+def plot_data(figure: Figure) -> dict[str, Any]:
+    """Return the curves of `figure` with what the script needs to draw them."""
+    scale, unit = value_scale(figure)
+    low, high = x_range(figure)
+    return {
+        "title": plain_text(figure.title),
+        "unit": unit,
+        "valueLabel": unit or figure.value_label,
+        "axisLabel": figure.axis.label,
+        "axisIsLogarithmic": figure.axis.logarithmic,
+        "isLogarithmic": has_logarithmic_values(figure),
+        "valueRange": value_range(figure),
+        "from": low,
+        "to": high,
+        "linked": figure.linked,
+        "curves": [_curve(curve, scale) for curve in figure.curves],
+        "detail": [_curve(curve, scale) for curve in figure.detail],
+    }
+
+
+def _curve(curve: Curve, scale: float) -> dict[str, Any]:
+    shown = thinned(curve, MOST_POINTS)
+    data: dict[str, Any] = {
+        "name": plain_text(shown.label),
+        "style": shown.style,
+        "dash": DASHES.get(shown.style, ()),
+        "form": shown.form,
+        "x": _steps(shown.x),
+        "y": _rounded(shown.values, scale),
+    }
+    if shown.low:
+        data |= {"low": _rounded(shown.low, scale), "high": _rounded(shown.high, scale)}
+    if shown.marked:
+        data["marked"] = shown.marked
+    return data
+
+
+def _steps(x: Sequence[float]) -> list[int]:
+    """Return the distances from one x to the next in millionths, the first from 0: even steps pack well."""
+    ticks = [round(value * _TICKS_PER_UNIT) for value in x]
+    return [after - before for before, after in zip([0, *ticks[:-1]], ticks, strict=True)]
+
+
+def _rounded(values: Sequence[float | None], scale: float) -> list[float | None]:
+    return [None if value is None else float(f"{value / scale:.{_DIGITS}g}") for value in values]

@@ -1,0 +1,100 @@
+"""Closed loops as a person reads them: what `tfrctrace replay --loop closed` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from tfrctrace.base.errors import printable
+from tfrctrace.reports.printers.replay import aligned, lacking_lines, modes_words
+from tfrctrace.reports.units import (
+    MISSING,
+    counted,
+    format_bytes,
+    format_duration_s,
+    format_ms,
+    format_rate_bps,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_COLUMNS: Final = ("algorithm", "received", "sent", "lost", "p", "mean RTT", "time in each mode")
+_LEFT: Final = frozenset({0, 6})
+
+
+def write_closed_loop_text(file: TextIO, told: Mapping[str, Any]) -> None:
+    """Write a block for each flow: its bottleneck, and a line for each algorithm."""
+    for line in _lines(told):
+        file.write(printable(line) + "\n")
+
+
+def _lines(told: Mapping[str, Any]) -> Iterator[str]:
+    separator: tuple[str, ...] = ()
+    for flow in told["flows"]:
+        own = [
+            one
+            for one in told["replays"]
+            if (one["flow"], one["direction"]) == (flow["flow"], flow["direction"])
+        ]
+        yield from separator
+        yield from _block(flow, own)
+        separator = ("",)
+    if told["lacking"]:
+        yield from separator
+        yield from lacking_lines(told["lacking"])
+    yield from ("", *(f"note: {note}" for note in told["notes"]))
+
+
+def _block(flow: Mapping[str, Any], replays: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    seconds = (flow["end_ns"] - flow["start_ns"]) / 1e9
+    yield (
+        f"flow {flow['flow']} {flow['direction']}, {flow['transport']}: {seconds:.1f} s in closed loop, "
+        f"s = {flow['segment_bytes']:.0f} bytes; really sent {format_rate_bps(flow['sent_mean_bps'])}"
+    )
+    yield from aligned(list(_bottleneck(flow["bottleneck"])), left=frozenset({0, 2}))
+    yield from aligned([_COLUMNS, *map(_cells, replays)], left=_LEFT)
+    for one in replays:
+        if one["seconds"] < seconds * (1 - 1e-6):
+            rounds = counted(one["rounds"], "round")
+            yield f"  note: {one['algorithm']} was modelled for {one['seconds']:.1f} s, {rounds}"
+
+
+def _bottleneck(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Give each number of the bottleneck with its evidence."""
+    for name, words, form in _NUMBERS:
+        value = found[name]["value"]
+        yield words, MISSING if value is None else form(value), found[name]["evidence"]
+    yield "others", format_rate_bps(found["background_mean_bps"]), "on average, as recorded"
+    down_s = sum(until_s - from_s for from_s, until_s in found["outages_s"])
+    if down_s:
+        times = counted(len(found["outages_s"]), "time")
+        yield "outages", format_duration_s(down_s), f"{times} nothing arrived of what was sent"
+    window_bytes = found["receive_window_bytes"]
+    if window_bytes is not None:
+        yield "receive window", format_bytes(window_bytes), "the largest, or as given"
+
+
+def _share(value: float) -> str:
+    return f"{value:.3g}"
+
+
+_NUMBERS: Final = (
+    ("capacity_bps", "capacity", format_rate_bps),
+    ("base_rtt_ms", "base RTT", format_ms),
+    ("buffer_bytes", "buffer", format_bytes),
+    ("random_loss", "loss by chance", _share),
+    ("least_rto_s", "least timeout", format_duration_s),
+)
+
+
+def _cells(one: Mapping[str, Any]) -> tuple[str, ...]:
+    name = one["algorithm"] if one["profile"] is None else f"{one['algorithm']} ({one['profile']})"
+    return (
+        name,
+        format_rate_bps(one["received_mean_bps"]),
+        format_rate_bps(one["sent_mean_bps"]),
+        counted(one["losses"], "packet"),
+        f"{one['p_end']:.4g}",
+        format_ms(one["rtt_mean_ms"]),
+        modes_words(one["time_in_mode"]),
+    )

@@ -1,0 +1,134 @@
+"""Verdicts of a gate: a table, JSON, a summary in Markdown, and annotations for GitHub.
+
+A verdict is a mapping with the fields of `tfrctrace.gate.verdict.Verdict`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
+
+from tfrctrace.reports.safe_text import markdown_text, plain_text
+from tfrctrace.reports.units import MISSING, counted, format_ms, format_rate_bps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    Facts = Mapping[str, Any]
+
+GateFormat = Literal["table", "json"]
+
+GATE_SCHEMA_VERSION: Final = 1
+
+MOST_SUMMARY_BYTES: Final = 1_000_000
+"""GitHub refuses the summary of a step above 1 MiB."""
+
+MOST_ANNOTATIONS: Final = 10
+"""GitHub shows ten errors and ten warnings of a step."""
+
+_ORDER: Final = {"fail": 0, "warn": 1, "pass": 2}
+_MARKS: Final = {"fail": "❌ fail", "warn": "⚠️ warn", "pass": "✅ pass"}
+_HEADS: Final = ("", "check", "value", "limit or baseline", "why")
+
+
+def gate_status(verdicts: Sequence[Facts]) -> str:
+    """Return the gravest effect of all verdicts; `pass` without any."""
+    return min((one["effect"] for one in verdicts), key=_ORDER.__getitem__, default="pass")
+
+
+def write_gate(file: TextIO, form: GateFormat, verdicts: Sequence[Facts], head: Facts) -> None:
+    """Write all verdicts, as a table or as JSON with `head`."""
+    if form == "json":
+        document = {
+            "schema_version": GATE_SCHEMA_VERSION,
+            **head,
+            "status": gate_status(verdicts),
+            "checks": list(verdicts),
+        }
+        json.dump(document, file, indent=1, allow_nan=False)
+        file.write("\n")
+        return
+    if verdicts:
+        rows = [_HEADS, *(tuple(map(plain_text, _cells(one))) for one in verdicts)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            file.write("  ".join(cells).rstrip() + "\n")
+        file.write("\n")
+    file.write(_totals(verdicts, head) + "\n")
+
+
+def write_summary(file: TextIO, verdicts: Sequence[Facts], head: Facts) -> None:
+    """Write the verdicts as Markdown, the gravest first, in less than a mebibyte."""
+    text = [f"### {_MARKS[gate_status(verdicts)]}: tfrctrace check\n\n", f"{_totals(verdicts, head)}\n\n"]
+    text += [f"| {' | '.join(_HEADS)} |\n", f"|{' --- |' * len(_HEADS)}\n"]
+    room = MOST_SUMMARY_BYTES - sum(len(line.encode()) for line in text) - 100
+    ordered = sorted(verdicts, key=lambda one: _ORDER[one["effect"]])
+    for place, one in enumerate(ordered):
+        mark, *cells = _cells(one)
+        line = f"| {' | '.join((_MARKS[mark], *map(markdown_text, cells)))} |\n"
+        room -= len(line.encode())
+        if room < 0:
+            text.append(f"\nand {counted(len(ordered) - place, 'check')} more\n")
+            break
+        text.append(line)
+    file.writelines(text)
+
+
+def annotation_lines(verdicts: Sequence[Facts]) -> Iterator[str]:
+    """Give the workflow commands of GitHub that show what failed and what warns."""
+    for effect, command in (("fail", "error"), ("warn", "warning")):
+        for one in [one for one in verdicts if one["effect"] == effect][:MOST_ANNOTATIONS]:
+            title = _command_text(one["name"] or one["check"]).replace(":", "%3A").replace(",", "%2C")
+            yield f"::{command} title={title}::{_command_text(words(one))}"
+
+
+def words(one: Facts) -> str:
+    """Return a verdict as one sentence."""
+    said = f"{one['check']}: {value_words(one)}"
+    if one["kind"] == "baseline" and one["against"] is not None:
+        said += f" after {_with_unit(one['against'], one['unit'])}"
+    return f"{said} ({one['reason']})" if one["reason"] else said
+
+
+def value_words(one: Facts) -> str:
+    """Return the value of a verdict with its unit, or that it is not known."""
+    return "not known" if one["value"] is None else _with_unit(one["value"], one["unit"])
+
+
+def _cells(one: Facts) -> tuple[str, ...]:
+    against = MISSING if one["against"] is None else _with_unit(one["against"], one["unit"])
+    check = one["check"] if one["name"] is None else f"{one['name']}: {one['check']}"
+    unknown = "not known: " if one["outcome"] == "unknown" else ""
+    return (
+        one["effect"],
+        check,
+        MISSING if one["value"] is None else _with_unit(one["value"], one["unit"]),
+        against,
+        f"{unknown}{one['reason']}",
+    )
+
+
+def _totals(verdicts: Sequence[Facts], head: Facts) -> str:
+    runs = counted(len(head["runs"]), "run")
+    if not verdicts:
+        return f"nothing to check in {runs}"
+    found = {effect: sum(one["effect"] == effect for one in verdicts) for effect in _ORDER}
+    parts = [f"{found['pass']} of {counted(len(verdicts), 'check')} of {runs} passed"]
+    parts += [
+        f"{found[effect]} {word}"
+        for effect, word in (("fail", "failed"), ("warn", "warned"))
+        if found[effect]
+    ]
+    return ", ".join(parts)
+
+
+def _with_unit(value: float, unit: str) -> str:
+    if unit == "bit/s":
+        return format_rate_bps(value)
+    return format_ms(value) if unit == "ms" else f"{value:.4g} {unit}".rstrip()
+
+
+def _command_text(text: str) -> str:
+    """Return text as a workflow command takes it: no line ends, which would end the command."""
+    return plain_text(text).replace("%", "%25")

@@ -1,0 +1,199 @@
+"""Tables of means with their intervals, as a paper prints them: Markdown, LaTeX, CSV, and a page's."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.reports.elements import Cell, Heading, Row, TableView
+from tfrctrace.reports.safe_text import markdown_text, plain_text
+from tfrctrace.reports.units import MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_PREFIXES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_PREFIXED: Final = frozenset({"bit/s", "bytes"})
+_DIGITS: Final = 4
+"""Significant ones of a value without an interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A mean of `runs` values with its interval, and what somebody else reports; None where not known."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    runs: int = 0
+    reference: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A quantity (of one group): its heading and the unit of its values."""
+
+    label: str
+    unit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """A table: each row has a text for each of `axes`, and an estimate for each column."""
+
+    name: str
+    title: str
+    axes: tuple[str, ...]
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[tuple[str, ...], tuple[Estimate, ...]], ...]
+
+
+def markdown(grid: Grid) -> str:
+    """Return a table of GitHub's Markdown."""
+    heads = [*grid.axes, *_headings(grid)]
+    ruled = ["---", *("---:" for _ in heads[1:])]
+    lines = [heads, ruled, *([*axes, *cells] for axes, cells in _texts(grid))]
+    title = markdown_text(grid.title)
+    body = "\n".join(
+        "| " + " | ".join(markdown_text(cell) if line is not ruled else cell for cell in line) + " |"
+        for line in lines
+    )
+    return f"{title}\n\n{body}\n"
+
+
+def latex(grid: Grid) -> str:
+    """Return a `tabular` in a `table`; it needs no package."""
+    heads = [*grid.axes, *_headings(grid)]
+    columns = "l" * len(grid.axes) + "r" * (len(heads) - len(grid.axes))
+    lines = [
+        " & ".join(map(_escaped_latex, line)) + r" \\"
+        for line in ([*axes, *cells] for axes, cells in _texts(grid))
+    ]
+    return "\n".join(
+        [
+            r"\begin{table}",
+            rf"\caption{{{_escaped_latex(grid.title)}}}",
+            rf"\label{{tab:{grid.name}}}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\hline",
+            " & ".join(map(_escaped_latex, heads)) + r" \\",
+            r"\hline",
+            *lines,
+            r"\hline",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def comma_separated(grid: Grid) -> str:
+    """Return a row for each row, with value, bounds, runs and reference of each column, unrounded."""
+    written = io.StringIO()
+    lines = csv.writer(written, lineterminator="\n")
+    parts = ("", " low", " high", " runs", " reference")
+    lines.writerow(
+        [*grid.axes, *(f"{_heading(column, '')}{part}" for column in grid.columns for part in parts)]
+    )
+    for axes, estimates in grid.rows:
+        numbers = [
+            number for one in estimates for number in (one.value, one.low, one.high, one.runs, one.reference)
+        ]
+        lines.writerow([*axes, *("" if number is None else f"{number:.17g}" for number in numbers)])
+    return written.getvalue()
+
+
+def view(grid: Grid) -> TableView:
+    """Return the table of a page."""
+    rows = []
+    for number, ((axes, cells), (_, estimates)) in enumerate(zip(_texts(grid), grid.rows, strict=True)):
+        shown = [Cell(axis) for axis in axes] or [Cell("all")]
+        shown += [
+            Cell(text, back=f"n = {one.runs}" if one.runs else "", sort=one.value)
+            for text, one in zip(cells, _with_references(grid, estimates), strict=True)
+        ]
+        rows.append(Row(f"{grid.name}-{number}", tuple(shown)))
+    heads = [Heading(axis, numeric=False) for axis in grid.axes] or [Heading("runs", numeric=False)]
+    heads += [Heading(label) for label in _headings(grid)]
+    return TableView(grid.name, grid.title, tuple(heads), tuple(rows), sortable=len(rows) > 1)
+
+
+def _with_references(grid: Grid, estimates: Sequence[Estimate]) -> Iterator[Estimate]:
+    """Give each estimate, and after it the reference if its column has one."""
+    for place, one in enumerate(estimates):
+        yield one
+        if _has_reference(grid, place):
+            yield Estimate(value=one.reference)
+
+
+def _has_reference(grid: Grid, place: int) -> bool:
+    return any(estimates[place].reference is not None for _, estimates in grid.rows)
+
+
+def _headings(grid: Grid) -> list[str]:
+    heads = []
+    for place, column in enumerate(grid.columns):
+        _, prefix = _scale(grid, place)
+        heads.append(_heading(column, prefix))
+        if _has_reference(grid, place):
+            heads.append(f"{column.label}, reported")
+    return heads
+
+
+def _heading(column: Column, prefix: str) -> str:
+    return f"{column.label} ({prefix}{column.unit})" if column.unit else column.label
+
+
+def _texts(grid: Grid) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """Give the cells of each row in words."""
+    scales = [_scale(grid, place)[0] for place in range(len(grid.columns))]
+    for axes, estimates in grid.rows:
+        cells = []
+        for place, (one, scale) in enumerate(zip(estimates, scales, strict=True)):
+            cells.append(_estimate(one, scale))
+            if _has_reference(grid, place):
+                cells.append(_estimate(Estimate(value=one.reference), scale))
+        yield axes, cells
+
+
+def _scale(grid: Grid, place: int) -> tuple[float, str]:
+    """Return what the values of a column are divided by, and the prefix of their unit."""
+    if grid.columns[place].unit not in _PREFIXED:
+        return 1.0, ""
+    values = [abs(estimates[place].value or 0.0) for _, estimates in grid.rows]
+    return next((fit for fit in _PREFIXES if max(values, default=0.0) >= fit[0]), _PREFIXES[-1])
+
+
+def _estimate(one: Estimate, scale: float) -> str:
+    """Return `12.34 ± 0.56`: as many decimals as two digits of the interval need."""
+    if one.value is None:
+        return MISSING
+    value = one.value / scale
+    if one.low is None or one.high is None:
+        return f"{value:.{_DIGITS}g}"
+    half = (one.high - one.low) / (2 * scale)
+    if not half:
+        return f"{value:.{_DIGITS}g} ± 0"
+    decimals = min(max(1 - math.floor(math.log10(half)), 0), 12)
+    return f"{value:.{decimals}f} ± {half:.{decimals}f}"
+
+
+_LATEX: Final = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    # after a line break it would begin an option of that
+    "[": "{[}",
+    "±": r"$\pm$",
+    MISSING: "--",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+}
+
+
+def _escaped_latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in plain_text(text))

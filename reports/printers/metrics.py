@@ -1,0 +1,169 @@
+"""Metrics as a person or a program reads them: what `tfrctrace metrics` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO
+
+from tfrctrace.base.errors import printable, source_name
+from tfrctrace.metrics.catalogue import BY_NAME
+from tfrctrace.reports.units import (
+    MISSING,
+    counted,
+    format_duration_s,
+    format_ms,
+    format_rate_bps,
+    format_share,
+    format_time_ns,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import polars as pl
+
+Facts = dict[str, Any]
+
+METRICS_SCHEMA_VERSION: Final = 1
+
+_SHARES: Final = {"pdr", "plr", "drop_ratio", "goodput_share", "timeout_share", "link_utilisation"}
+_FLOWS_SHOWN: Final = 12
+
+
+def write_metrics_json(file: TextIO, told: Mapping[str, Any], *, version: str) -> None:
+    """Write all metrics with their competing sets; docs/metrics.md explains the names."""
+    import json
+
+    head = {"schema_version": METRICS_SCHEMA_VERSION, "tool": {"name": "tfrctrace", "version": version}}
+    rest = {name: value for name, value in told.items() if name != "metrics"}
+    encode = json.JSONEncoder(allow_nan=False).encode
+    lines = ",\n".join(encode(metric) for metric in told["metrics"])
+    file.write(f'{encode({**head, **rest})[:-1]},\n"metrics": [\n{lines}\n]}}\n')
+
+
+def write_metrics_table(file: BinaryIO, form: Literal["csv", "parquet"], frame: pl.DataFrame) -> None:
+    """Write a row for each metric; in CSV the flows are numbers with blanks between them."""
+    import polars as pl
+
+    if form == "parquet":
+        frame.write_parquet(file)
+    else:
+        flows = pl.col("flows").cast(pl.List(pl.String)).list.join(" ")
+        file.write(frame.with_columns(flows).write_csv().encode())
+
+
+def write_metrics_text(file: TextIO, told: Mapping[str, Any]) -> None:
+    """Write a block for each competing set, then one for whole flows."""
+    for line in _lines(told):
+        file.write(printable(line) + "\n")
+
+
+def _lines(told: Mapping[str, Any]) -> Iterator[str]:
+    windows = f"{told['basis']} in windows of {format_duration_s(told['window_s'])}"
+    if told["warmup_s"]:
+        windows += f", without the first {format_duration_s(told['warmup_s'])} of each flow"
+    sets = counted(len(told["competing_sets"]), "competing set")
+    yield f"{counted(told['flows'], 'flow')}, {sets}; {windows}"
+    for one in told["competing_sets"]:
+        own = [metric for metric in told["metrics"] if metric["competing_set"] == one["number"]]
+        yield from ("", _title(one), *_of_set(own))
+    whole = [metric for metric in told["metrics"] if metric["competing_set"] is None]
+    if whole:
+        yield from ("", "whole flows", *_of_flows(whole))
+    yield from _left_out(told)
+
+
+def _title(one: Mapping[str, Any]) -> str:
+    duration_s = (one["end_ns"] - one["start_ns"]) / 1e9
+    return (
+        f"set {one['number']}: {_flows(one['flows'])} of {source_name(one['source'])}, "
+        f"{format_duration_s(duration_s)} from {format_time_ns(one['start_ns'])}"
+    )
+
+
+def _flows(flows: Sequence[int]) -> str:
+    shown = ", ".join(map(str, flows[:_FLOWS_SHOWN]))
+    more = f" and {len(flows) - _FLOWS_SHOWN} more" if len(flows) > _FLOWS_SHOWN else ""
+    return f"{'flow' if len(flows) == 1 else 'flows'} {shown}{more}"
+
+
+def _of_set(metrics: Sequence[Facts]) -> Iterator[str]:
+    """Give the lines about the set and its groups, then the table of its flows."""
+    together = [metric for metric in metrics if BY_NAME[metric["name"]].subject != "flow"]
+    rows = [
+        (
+            metric["name"],
+            metric["group"] or "all",
+            _value(metric),
+            f"n = {metric['n']}",
+            metric["reason"] or "",
+        )
+        for metric in together
+    ]
+    yield from _aligned(rows, numbers={2})
+    alone = [metric for metric in metrics if BY_NAME[metric["name"]].subject == "flow"]
+    if alone and rows:
+        yield ""
+    yield from _of_flows(alone)
+
+
+def _of_flows(metrics: Sequence[Facts]) -> Iterator[str]:
+    """Give a table with a line for each flow and a column for each metric."""
+    headings = list(dict.fromkeys(_heading(metric) for metric in metrics if metric["value"] is not None))
+    cells: dict[tuple[int, str], dict[str, str]] = {}
+    unknown: dict[str, str] = {}
+    for metric in metrics:
+        if _heading(metric) in headings:
+            cells.setdefault((metric["flows"][0], metric["group"]), {})[_heading(metric)] = _value(metric)
+        else:
+            unknown[_heading(metric)] = metric["reason"]
+    if cells:
+        rows = [("flow", "group", *headings)]
+        for (flow, group), own in cells.items():
+            rows.append((str(flow), group, *(own.get(heading, MISSING) for heading in headings)))
+        yield from _aligned(rows, numbers={0, *range(2, len(headings) + 2)})
+    for reason in dict.fromkeys(unknown.values()):
+        names = ", ".join(name for name, why in unknown.items() if why == reason)
+        yield f"not known of any: {names} ({reason})"
+
+
+def _heading(metric: Facts) -> str:
+    """Return the metric's name; of the variation by timescale with the width."""
+    name: str = metric["name"]
+    return f"cov {metric['window_s']:g} s" if name == "cov" else name
+
+
+def _value(metric: Facts) -> str:
+    value = metric["value"]
+    if value is None:
+        return MISSING
+    if metric["name"] in _SHARES:
+        return format_share(value)
+    if metric["unit"] == "bit/s":
+        return format_rate_bps(value)
+    if metric["unit"] == "ms":
+        return format_ms(value)
+    return f"{value:.3g} s" if metric["unit"] == "s" else f"{value:.4g}"
+
+
+def _left_out(told: Mapping[str, Any]) -> Iterator[str]:
+    if told["flows_left_out"]:
+        yield from (
+            "",
+            f"left out: {counted(told['flows_left_out'], 'flow')} with few data packets (`--least-packets`)",
+        )
+    if told["sets_left_out"]:
+        yield from ("", f"left out: {counted(told['sets_left_out'], 'smaller competing set')}")
+
+
+def _aligned(rows: Sequence[Sequence[str]], numbers: set[int]) -> list[str]:
+    """Return rows with columns of one width, the columns `numbers` to the right."""
+    if not rows:
+        return []
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if place in numbers else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,238 @@
+"""Fairness: which flows competed, what share each had, and how that changed.
+
+The metrics are those of `tfrctrace metrics` (docs/metrics.md); only the index over time is made here, from
+the bins that the report has anyway.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.metrics.flow.bins import bin_width_for
+from tfrctrace.metrics.sets.fairness import jain_over_time
+from tfrctrace.metrics.windows import NS_PER_S, Windows, whole_windows, windowed
+from tfrctrace.reports.conversations import data_rows, direction_label, ends, flow_anchor
+from tfrctrace.reports.elements import Cell, Curve, Figure, Heading, Row, Section, TableView
+from tfrctrace.reports.units import (
+    MISSING,
+    counted,
+    format_count,
+    format_duration_s,
+    format_rate_bps,
+    format_share,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import polars as pl
+
+    from tfrctrace.reports.drawn_traces import DrawnTrace
+
+_MOST_SETS: Final = 3
+"""Competing sets that are told in full; with many short flows there are twenty."""
+
+_MOST_ROWS: Final = 100
+
+_MOST_NAMED: Final = 6
+"""Flows of a set that are named where it is spoken of; the table has the others."""
+
+_MOST_WINDOWS: Final = 240
+
+_FEWEST_WINDOWS: Final = 4
+
+_COMPETED: Final = (
+    "Flows competed if they were active at the same time; a trace is taken as one shared link. Only the "
+    "time that they have in common counts. Jain's index is 1 if all had the same rate, and 1/n if one of n "
+    "had all."
+)
+
+_HEADINGS: Final = (
+    Heading("Flow", meaning="number of the conversation, as in the table of flows"),
+    Heading("From → to", numeric=False, meaning="the direction of the data"),
+    Heading("Group", numeric=False, meaning="label, or the transport"),
+    Heading("Rate", meaning="goodput in the time that the flows have in common"),
+    Heading("Share", meaning="of the rates of all flows of the set"),
+    Heading("Burstiness", meaning="standard deviation over mean of the rate in windows"),
+    Heading("Change", meaning="mean relative change from one window to the next"),
+)
+
+Facts = list[dict[str, Any]]
+
+
+def fairness_section(
+    measured: Mapping[str, Any] | None, flows: pl.DataFrame, bins: pl.DataFrame, traces: Sequence[DrawnTrace]
+) -> Section:
+    """Return fairness and shares of the largest competing sets; empty if no two flows competed."""
+    sets = _largest_sets(measured)
+    if measured is None or not sets:
+        return Section("fairness", "Fairness")
+    rows = data_rows(flows, measured["metrics"])
+    trace_of = {flow: trace for trace in traces for flow in trace.flows["flow"].unique()}
+    figures = (
+        _index_figure(one, rows, bins, trace_of[one["flows"][0]])
+        for one in sets
+        if one["flows"][0] in trace_of
+    )
+    return Section(
+        "fairness",
+        "Fairness",
+        paragraphs=((_COMPETED,), *((words,) for one in sets for words in _words(one, measured["metrics"]))),
+        figures=tuple(filter(None, figures)),
+        tables=tuple(_shares(one, rows, measured) for one in sets),
+    )
+
+
+def _largest_sets(measured: Mapping[str, Any] | None) -> Facts:
+    """Return the sets of more than one flow in which there is most to compare, in order of time."""
+    sets = [] if measured is None else [one for one in measured["competing_sets"] if len(one["flows"]) > 1]
+    largest = sorted(
+        sets, key=lambda one: (-len(one["flows"]) * (one["end_ns"] - one["start_ns"]), one["number"])
+    )
+    return sorted(largest[:_MOST_SETS], key=lambda one: int(one["number"]))
+
+
+def _of_set(one: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]], name: str) -> Facts:
+    return [
+        dict(metric)
+        for metric in metrics
+        if metric["competing_set"] == one["number"] and metric["name"] == name and metric["value"] is not None
+    ]
+
+
+def _words(one: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Give what is to be said of one set in a sentence or two."""
+    lasted_s = (one["end_ns"] - one["start_ns"]) / NS_PER_S
+    told = f"Set {one['number']}, {_members(one)}: together for {format_duration_s(lasted_s)}"
+    for metric in _of_set(one, metrics, "jain"):
+        told += f", Jain's index {metric['value']:.3f}"
+    for metric in _of_set(one, metrics, "jain_window_mean"):
+        window = format_duration_s(metric["window_s"])
+        told += (
+            f" in all and {metric['value']:.3f} in the mean of {counted(metric['n'], 'window')} of {window}"
+        )
+    groups = [
+        f"{metric['group']} {format_rate_bps(metric['value'])} (mean of {counted(metric['n'], 'flow')})"
+        for metric in _of_set(one, metrics, "mean_rate_bps")
+    ]
+    yield f"{told}." + (f" By group: {', '.join(groups)}." if len(groups) > 1 else "")
+
+
+def _members(one: Mapping[str, Any]) -> str:
+    """Return which flows competed: `flows 1, 3, 4`, of many the first."""
+    return f"flows {', '.join(map(str, one['flows'][:_MOST_NAMED]))}{_more(one)}"
+
+
+def _more(one: Mapping[str, Any]) -> str:
+    rest = len(one["flows"]) - _MOST_NAMED
+    return f" and {format_count(rest)} more" if rest > 0 else ""
+
+
+def _index_figure(
+    one: Mapping[str, Any], rows: Mapping[int, dict[str, Any]], bins: pl.DataFrame, trace: DrawnTrace
+) -> Figure | None:
+    own = _data_bins(one, rows, bins)
+    if own.is_empty():
+        return None
+    windows = _windows(one, own, trace.window_ns)
+    if windows.count < _FEWEST_WINDOWS:
+        return None
+    index = jain_over_time(windowed(own, windows, "unique_bytes"), len(one["flows"]))
+    by_window = dict(index.iter_rows())
+    middles_ns = [
+        windows.start_ns + windows.width_ns * place + windows.width_ns // 2 for place in range(windows.count)
+    ]
+    return Figure(
+        key=f"fairness-{one['number']}",
+        title=trace.titled(f"Jain's index over time, set {one['number']}: {_members(one)}"),
+        description=f"Line chart; {counted(len(by_window), 'window')} with bytes.",
+        caption=(
+            f"Jain's index (Jain et al. 1984) of the goodputs of {counted(len(one['flows']), 'flow')} in "
+            f"each window of {format_duration_s(windows.width_s)}, {counted(len(by_window), 'window')}; a "
+            "flow without bytes in a window counts as 0. All alike is 1, one alone "
+            f"{1 / len(one['flows']):.3g}."
+        ),
+        unit="",
+        is_share=True,
+        value_label="Jain's index",
+        curves=(
+            Curve(
+                ", ".join(direction_label(rows[flow]) for flow in one["flows"][:_MOST_NAMED] if flow in rows)
+                + _more(one),
+                1,
+                trace.seconds(middles_ns),
+                tuple(by_window.get(place) for place in range(windows.count)),
+            ),
+        ),
+        lasted_s=trace.lasted_s,
+        linked=trace.linked,
+    )
+
+
+def _data_bins(
+    one: Mapping[str, Any], rows: Mapping[int, dict[str, Any]], bins: pl.DataFrame
+) -> pl.DataFrame:
+    """Return the bins of the flows of a set, each in the direction of its data."""
+    import polars as pl
+
+    keys = [(flow, rows[flow]["direction"]) for flow in one["flows"] if flow in rows]
+    wanted = pl.DataFrame(keys, schema={"flow": pl.UInt32, "direction": pl.String}, orient="row")
+    return bins.join(wanted, on=["flow", "direction"], how="semi").sort("flow", "time_ns")
+
+
+def _windows(one: Mapping[str, Any], bins: pl.DataFrame, window_ns: int | None) -> Windows:
+    """Return windows as narrow as a figure shows, but a second at least where the bins allow that."""
+    base_ns, origin_ns = int(bins["width_ns"][0]), int(bins["time_ns"][0])
+    base = whole_windows(origin_ns, base_ns, one["start_ns"], one["end_ns"])
+    if window_ns is not None:
+        return base.coarser(window_ns // base_ns)
+    least = max(NS_PER_S // base_ns, 1) if base.duration_s > _FEWEST_WINDOWS else 1
+    drawn_ns = bin_width_for(base.width_ns * base.count, base_ns, _MOST_WINDOWS)
+    return base.coarser(max(least, drawn_ns // base_ns))
+
+
+def _shares(
+    one: Mapping[str, Any], rows: Mapping[int, dict[str, Any]], measured: Mapping[str, Any]
+) -> TableView:
+    values: dict[str, dict[int, float]] = {
+        name: {metric["flows"][0]: metric["value"] for metric in _of_set(one, measured["metrics"], name)}
+        for name in ("rate_bps", "burstiness", "mean_relative_change")
+    }
+    groups = {metric["flows"][0]: metric["group"] for metric in _of_set(one, measured["metrics"], "rate_bps")}
+    total = sum(values["rate_bps"].values())
+    known = values["rate_bps"].keys() & rows.keys()
+    flows = sorted(known, key=lambda flow: (-values["rate_bps"][flow], flow))
+    rest = len(flows) - _MOST_ROWS
+    left_out = f" Not shown: {counted(rest, 'flow')} with smaller rates." if rest > 0 else ""
+    return TableView(
+        f"fairness-shares-{one['number']}",
+        f"The flows of set {one['number']}, largest rate first; goodput in windows of "
+        f"{format_duration_s(measured['window_s'])}.{left_out}",
+        _HEADINGS,
+        tuple(_share_row(one, rows[flow], groups[flow], values, total) for flow in flows[:_MOST_ROWS]),
+        sortable=True,
+    )
+
+
+def _share_row(
+    one: Mapping[str, Any],
+    row: Mapping[str, Any],
+    group: str,
+    values: Mapping[str, Mapping[int, float]],
+    total: float,
+) -> Row:
+    flow = row["flow"]
+    rate = values["rate_bps"][flow]
+    share = rate / total if total else None
+    told = (values[name].get(flow) for name in ("burstiness", "mean_relative_change"))
+    return Row(
+        f"fairness-{one['number']}-{flow_anchor(flow)}",
+        (
+            Cell(str(flow), sort=flow),
+            Cell(ends(row), str(row["transport"]).upper()),
+            Cell(group),
+            Cell(format_rate_bps(rate), sort=rate),
+            Cell(format_share(share), sort=share),
+            *(Cell(MISSING if value is None else f"{value:.3f}", sort=value) for value in told),
+        ),
+    )

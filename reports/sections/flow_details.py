@@ -1,0 +1,200 @@
+"""What a row of the table of flows shows when it is opened: the flow over time, and what is known of it."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.metrics.flow.bins import bin_width_for
+from tfrctrace.parsers.schema import FLOWS
+from tfrctrace.reports.conversations import direction_label, ends, flow_anchor
+from tfrctrace.reports.elements import Curve, Figure, FlowDetails, FlowProperty
+from tfrctrace.reports.units import (
+    MISSING,
+    counted,
+    format_bytes,
+    format_count,
+    format_duration_s,
+    format_ms,
+    format_rate_bps,
+    format_time_ns,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import polars as pl
+
+    from tfrctrace.parsers.schema import Column
+    from tfrctrace.reports.conversations import Conversation
+
+_MOST_BINS: Final = 150
+"""Bins across the life of a flow: a thousand flows have to fit into the page."""
+
+_LONGEST_BREAK: Final = 3
+"""Bins without an RTT sample that a line is still drawn across."""
+
+_IN_THE_TABLE: Final = frozenset(
+    {"flow", "direction", "src", "src_port", "dst", "dst_port", "source", "notes", "drop_reasons"}
+)
+"""Columns that name the flow, or are text that is told elsewhere."""
+
+_WRITTEN: Final[Mapping[str, Callable[[Any], str]]] = {
+    "ns": format_time_ns,
+    "s": format_duration_s,
+    "bytes": format_bytes,
+    "ms": format_ms,
+    "bit/s": format_rate_bps,
+}
+
+
+def flow_details(
+    conversations: Sequence[Conversation], bins: pl.DataFrame, starts_ns: Mapping[str, int]
+) -> tuple[FlowDetails, ...]:
+    """Return the details of `conversations`, each under the key of its row in the table of flows."""
+    wide = _flow_bins(conversations, bins)
+    courses: dict[tuple[int, str], list[dict[str, Any]]] = {}
+    for key, rows in groupby(wide.iter_rows(named=True), key=lambda row: (row["flow"], row["direction"])):
+        courses[key] = list(rows)
+    return tuple(
+        FlowDetails(
+            key=flow_anchor(pair.lead["flow"]),
+            ways=tuple(ends(row) for row in _direction_labels(pair)),
+            known=tuple(_properties(pair)),
+            figures=tuple(_figures(pair, courses, starts_ns)),
+        )
+        for pair in conversations
+    )
+
+
+def _direction_labels(pair: Conversation) -> tuple[dict[str, Any], ...]:
+    return (pair.lead,) if pair.back is None else (pair.lead, pair.back)
+
+
+def _properties(pair: Conversation) -> Iterator[FlowProperty]:
+    """Give what is known of a flow: columns without a value, or with 0 both ways, say nothing about it."""
+    for column in FLOWS:
+        values = [row[column.name] for row in _direction_labels(pair)]
+        if column.name not in _IN_THE_TABLE and any(values):
+            yield FlowProperty(column.name, column.meaning, tuple(_value(column, value) for value in values))
+
+
+def _value(column: Column, value: object) -> str:
+    if value is None:
+        return MISSING
+    if column.unit in _WRITTEN:
+        return _WRITTEN[column.unit](value)
+    if isinstance(value, float):
+        return f"{value:.4g} {column.unit}".strip()
+    return f"{format_count(value)} {column.unit}".strip() if isinstance(value, int) else str(value)
+
+
+def _flow_bins(conversations: Sequence[Conversation], bins: pl.DataFrame) -> pl.DataFrame:
+    """Return the bins of the flows joined to a width that fits the life of each."""
+    import polars as pl
+
+    flows = [pair.lead["flow"] for pair in conversations]
+    own = bins.filter(pl.col("flow").is_in(flows))
+    lives = own.group_by("flow").agg(
+        pl.col("time_ns").min().alias("first_ns"),
+        (pl.col("time_ns") + pl.col("width_ns")).max().alias("end_ns"),
+        pl.col("width_ns").first().alias("base_ns"),
+    )
+    widths = [
+        (flow, first_ns, bin_width_for(end_ns - first_ns, base_ns, _MOST_BINS))
+        for flow, first_ns, end_ns, base_ns in lives.iter_rows()
+    ]
+    schema = {"flow": pl.UInt32, "first_ns": pl.Int64, "life_width_ns": pl.Int64}
+    place = (pl.col("time_ns") - pl.col("first_ns")) // pl.col("life_width_ns")
+    weighted = (pl.col("rtt_mean_ms") * pl.col("rtt_samples")).sum() / pl.col("rtt_samples").sum()
+    return (
+        own.join(pl.DataFrame(widths, schema=schema, orient="row"), on="flow")
+        .sort("flow", "direction", "time_ns")
+        .group_by("flow", "direction", "first_ns", "life_width_ns", place.alias("place"), maintain_order=True)
+        .agg(
+            pl.col("wire_bytes", "retransmitted_packets", "rtt_samples").sum(),
+            pl.col("rtt_min_ms").min(),
+            pl.when(pl.col("rtt_samples").sum() > 0).then(weighted).alias("rtt_mean_ms"),
+            pl.col("rtt_max_ms").max(),
+        )
+    )
+
+
+def _figures(
+    pair: Conversation,
+    courses: Mapping[tuple[int, str], list[dict[str, Any]]],
+    starts_ns: Mapping[str, int],
+) -> Iterator[Figure]:
+    lead = pair.lead
+    told = [
+        (row, style, bins)
+        for style, row in enumerate(_direction_labels(pair), start=1)
+        if (bins := courses.get((row["flow"], row["direction"])))
+    ]
+    if not told:
+        return
+    first = told[0][2][0]
+    origin_ns = starts_ns.get(lead["source"], first["first_ns"])
+    width = format_duration_s(first["life_width_ns"] / 1e9)
+    end_s = max((_start_ns(bins[-1]) + bins[-1]["life_width_ns"] - origin_ns) / 1e9 for _, _, bins in told)
+    rates = tuple(_rates(direction_label(row), style, bins, origin_ns) for row, style, bins in told)
+    yield Figure(
+        key=f"{flow_anchor(lead['flow'])}-throughput",
+        title=f"Throughput of flow {lead['flow']}",
+        description="",
+        caption=f"Whole frames on the wire in bins of {width}. A ring marks a bin with retransmissions.",
+        unit="bit/s",
+        curves=rates,
+        lasted_s=end_s,
+        linked=flow_anchor(lead["flow"]),
+    )
+    sampled = [
+        (row, style, own) for row, style, bins in told if (own := [b for b in bins if b["rtt_samples"]])
+    ]
+    if sampled:
+        samples = sum(bin_["rtt_samples"] for _, _, own in sampled for bin_ in own)
+        yield Figure(
+            key=f"{flow_anchor(lead['flow'])}-rtt",
+            title=f"RTT of flow {lead['flow']}",
+            description="",
+            caption=f"Mean, smallest and largest RTT in bins of {width}; {counted(samples, 'sample')}.",
+            unit="ms",
+            curves=tuple(_rtts(direction_label(row), style, own, origin_ns) for row, style, own in sampled),
+            lasted_s=end_s,
+            linked=flow_anchor(lead["flow"]),
+        )
+
+
+def _start_ns(bin_: Mapping[str, Any]) -> int:
+    start_ns: int = bin_["first_ns"] + bin_["place"] * bin_["life_width_ns"]
+    return start_ns
+
+
+def _rates(label: str, style: int, bins: Iterable[Mapping[str, Any]], origin_ns: int) -> Curve:
+    """Return the rate of a direction; where it was silent between two bins it is 0."""
+    points: list[tuple[int, float]] = []
+    marked: list[int] = []
+    width_ns = 1
+    for bin_ in bins:
+        middle_ns, width_ns = _start_ns(bin_) + bin_["life_width_ns"] // 2, bin_["life_width_ns"]
+        if points and middle_ns - points[-1][0] > width_ns:
+            silent_ns = sorted({points[-1][0] + width_ns, middle_ns - width_ns})
+            points += [(time_ns, 0.0) for time_ns in silent_ns]
+        if bin_["retransmitted_packets"]:
+            marked.append(len(points))
+        points.append((middle_ns, bin_["wire_bytes"] * 8e9 / width_ns))
+    times_s = tuple((time_ns - origin_ns) / 1e9 for time_ns, _ in points)
+    return Curve(label, style, times_s, tuple(rate for _, rate in points), marked=tuple(marked))
+
+
+def _rtts(label: str, style: int, bins: Iterable[Mapping[str, Any]], origin_ns: int) -> Curve:
+    rows: list[tuple[float, float | None, float | None, float | None]] = []
+    previous: Mapping[str, Any] | None = None
+    for bin_ in bins:
+        middle_s = (_start_ns(bin_) + bin_["life_width_ns"] // 2 - origin_ns) / 1e9
+        if previous is not None and bin_["place"] - previous["place"] > _LONGEST_BREAK + 1:
+            rows.append((middle_s - bin_["life_width_ns"] / 1e9, None, None, None))
+        rows.append((middle_s, bin_["rtt_mean_ms"], bin_["rtt_min_ms"], bin_["rtt_max_ms"]))
+        previous = bin_
+    times_s, means, lows, highs = zip(*rows, strict=True)
+    return Curve(label, style, times_s, means, lows, highs)

@@ -1,0 +1,214 @@
+"""The tables of a report: flows, and the inputs they were read from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.reports.conversations import ends, flow_anchor
+from tfrctrace.reports.elements import Cell, Heading, Row, TableView
+from tfrctrace.reports.units import (
+    MISSING,
+    format_bytes,
+    format_count,
+    format_duration_s,
+    format_ms,
+    format_rate_bps,
+    format_share,
+    format_time_ns,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tfrctrace.reports.conversations import Conversation
+
+MOST_FLOWS: Final = 1000
+"""Rows in the table of flows, each with its details; a page with more is slow to open and nobody reads it."""
+
+_HEADINGS: Final = (
+    Heading("Flow", numeric=True, meaning="number of the conversation, in order of first packet"),
+    Heading("From → to", numeric=False, meaning="the direction that carried more bytes"),
+    Heading("State", numeric=False, meaning="of the connection when the capture ended"),
+    Heading("Start", meaning="first packet, from the start of its trace"),
+    Heading("Duration", meaning="from first to last packet of the direction"),
+    Heading("Packets", meaning="packets in the capture"),
+    Heading("Bytes", meaning="whole frames on the wire"),
+    Heading("Throughput", meaning="bytes on the wire over the duration of the direction"),
+    Heading("Goodput", meaning="unique payload over the duration of the direction"),
+    Heading("Sent again", meaning="data packets with bytes that the capture had already shown"),
+    Heading("RTT median", meaning="median of the round-trip times of the data of the direction"),
+    Heading("RTT 95\u00a0%", meaning="95th percentile of the round-trip times"),
+)
+
+_DELIVERY_HEADINGS: Final = (
+    Heading("Lost", meaning="packets that never reached the receiver"),
+    Heading("Delivered", meaning="packet delivery ratio: received of those sent"),
+    Heading("Delay mean", meaning="mean one-way delay of the packets that arrived"),
+    Heading("Delay 95\u00a0%", meaning="95th percentile of the one-way delays"),
+)
+"""Where a trace shows both ends."""
+
+
+def flow_table(
+    conversations: Sequence[Conversation], *, flows: int, starts_ns: Mapping[str, int]
+) -> TableView:
+    """Return the table of the largest flows.
+
+    `flows` is how many there are in all, `starts_ns` when each trace began.
+    """
+    several = len(starts_ns) > 1
+    delivery = any(pair.lead["pdr"] is not None for pair in conversations)
+    headings = (
+        *_HEADINGS,
+        *(_DELIVERY_HEADINGS if delivery else ()),
+        *((Heading("Trace", numeric=False, meaning="the input"),) if several else ()),
+    )
+    rows = tuple(
+        Row(
+            flow_anchor(pair.lead["flow"]),
+            (
+                *_flow_cells(pair, starts_ns),
+                *(_delivery_cells(pair) if delivery else ()),
+                *((Cell(pair.lead["source"]),) if several else ()),
+            ),
+        )
+        for pair in conversations
+    )
+    return TableView("flows", _flow_caption(len(rows), flows), headings, rows, sortable=True)
+
+
+def _flow_caption(shown: int, flows: int) -> str:
+    caption = (
+        "One row for each flow, largest first. The first line of a row is the direction that carried more "
+        "bytes, the second line is the way back."
+    )
+    if shown == flows:
+        return caption
+    return (
+        f"{caption} Shown are the {format_count(shown)} largest of {format_count(flows)} flows, "
+        f"{format_count(flows - shown)} are left out; `tfrctrace flows --format csv` writes all of them."
+    )
+
+
+def _flow_cells(pair: Conversation, starts_ns: Mapping[str, int]) -> tuple[Cell, ...]:
+    lead = pair.lead
+    begins = [row["start_ns"] for row in (lead, pair.back) if row and row["start_ns"] is not None]
+    started_s = (
+        (min(begins) - starts_ns[lead["source"]]) / 1e9 if begins and lead["source"] in starts_ns else None
+    )
+    return (
+        Cell(str(lead["flow"]), sort=lead["flow"]),
+        Cell(ends(lead), _transport(lead)),
+        Cell(_state(lead)),
+        Cell(MISSING if started_s is None else format_duration_s(started_s), sort=started_s),
+        _both_directions(pair, "duration_s", format_duration_s),
+        _both_directions(pair, "packets", format_count),
+        _both_directions(pair, "wire_bytes", format_bytes),
+        _both_directions(pair, "throughput_bps", format_rate_bps),
+        _both_directions(pair, "goodput_bps", format_rate_bps),
+        Cell(_retransmitted(lead), _retransmitted(pair.back), _number(lead["retransmitted_packets"])),
+        _both_directions(pair, "rtt_p50_ms", format_ms),
+        _both_directions(pair, "rtt_p95_ms", format_ms),
+    )
+
+
+def _delivery_cells(pair: Conversation) -> tuple[Cell, ...]:
+    return (
+        _both_directions(pair, "lost_packets", format_count),
+        _both_directions(pair, "pdr", format_share),
+        _both_directions(pair, "delay_mean_ms", format_ms),
+        _both_directions(pair, "delay_p95_ms", format_ms),
+    )
+
+
+def _both_directions(pair: Conversation, column: str, written: Callable[[Any], str]) -> Cell:
+    """Return a cell with `column` of the leading direction and, below, of the way back."""
+    back = "" if pair.back is None else written(pair.back[column])
+    return Cell(written(pair.lead[column]), back, _number(pair.lead[column]))
+
+
+def _transport(row: dict[str, Any]) -> str:
+    name = str(row["transport"]).upper()
+    return f"{name}, {row['label']}" if row["label"] else name
+
+
+def _state(row: dict[str, Any]) -> str:
+    return str(row["state"]).replace("_", "-") if row["state"] else MISSING
+
+
+def _retransmitted(row: dict[str, Any] | None) -> str:
+    """Return retransmitted packets and their share of all data packets: `345 (1.20 %)`."""
+    if row is None:
+        return ""
+    again, data = row["retransmitted_packets"], row["data_packets"]
+    if not again:
+        return format_count(again)
+    return f"{format_count(again)} ({format_share(again / data)})" if data else format_count(again)
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def source_table(sources: Sequence[Mapping[str, Any]]) -> TableView:
+    """Return the table of inputs: what each file was and what it held."""
+    headings = (
+        Heading("Input", numeric=False),
+        Heading("Format", numeric=False, meaning="with compression, if any"),
+        Heading("Link type", numeric=False, meaning="or the number of lines of a text"),
+        Heading("Interfaces", numeric=False),
+        Heading("First packet", numeric=False),
+        Heading("Duration"),
+        Heading("Packets"),
+        Heading("TCP"),
+        Heading("UDP"),
+        Heading("Other IP"),
+        Heading("Not IP"),
+        Heading("Bytes on the wire"),
+        Heading("Bytes in the file", meaning="of packets, as captured"),
+    )
+    rows = tuple(Row(f"source-{n}", _source_cells(source)) for n, source in enumerate(sources, start=1))
+    return TableView("sources", "What was read, one row for each input.", headings, rows)
+
+
+def _source_cells(source: Mapping[str, Any]) -> tuple[Cell, ...]:
+    return (
+        Cell(source["source"]),
+        Cell(_format(source)),
+        Cell(_link_types(source)),
+        Cell(_interfaces(source["interfaces"])),
+        Cell(format_time_ns(source["start_ns"])),
+        Cell(format_duration_s(span_s(source["start_ns"], source["end_ns"]))),
+        Cell(format_count(source["packets"])),
+        Cell(format_count(source["tcp_packets"])),
+        Cell(format_count(source["udp_packets"])),
+        Cell(format_count(source["other_ip_packets"])),
+        Cell(format_count(source["non_ip_packets"])),
+        Cell(format_bytes(source["wire_bytes"])),
+        Cell(format_bytes(source["captured_bytes"])),
+    )
+
+
+def _link_types(source: Mapping[str, Any]) -> str:
+    if source["lines"]:
+        return f"{format_count(source['lines'])} lines"
+    return ", ".join(source["link_types"]) or MISSING
+
+
+def span_s(start_ns: int | None, end_ns: int | None) -> float | None:
+    """Return the time between two times in seconds, None if one is not known."""
+    return None if start_ns is None or end_ns is None else (end_ns - start_ns) / 1e9
+
+
+def _format(source: Mapping[str, Any]) -> str:
+    if not source["format"]:
+        return "not recognised"
+    return f"{source['format']}, {source['compression']}" if source["compression"] else str(source["format"])
+
+
+def _interfaces(interfaces: Sequence[Mapping[str, Any]]) -> str:
+    """Return the named interfaces, at most eight of them."""
+    names = [str(interface["name"]) for interface in interfaces if interface["name"]]
+    if len(names) > 8:
+        return f"{', '.join(names[:8])} and {len(names) - 8} more"
+    return ", ".join(names) or MISSING

@@ -1,0 +1,322 @@
+"""What was lost, sent again or overtaken: a row for each direction, and the sentences of the summary.
+
+The classes are those of `docs/tcp.md`. They count packets as the wire carried them, so that their sum may be
+more than the packets of the capture that were sent again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.reports.conversations import ends, flow_anchor, largest_directions
+from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView, Term, Words
+from tfrctrace.reports.figures.loss_curves import loss_figure
+from tfrctrace.reports.sections.flow_table import MOST_FLOWS
+from tfrctrace.reports.units import MISSING, counted, enumerated, format_count, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence, Set
+
+    import polars as pl
+
+    from tfrctrace.reports.drawn_traces import DrawnTrace
+
+
+@dataclass(frozen=True, slots=True)
+class _CountColumn:
+    """A column of the table: the sum of `columns`. A `rare` one is shown if a direction has any."""
+
+    heading: Heading
+    columns: tuple[str, ...]
+    rare: bool = False
+
+    def of(self, row: Mapping[str, Any]) -> int | None:
+        """Return the count of one direction, None if a part of it cannot be known."""
+        values = [row[column] for column in self.columns]
+        return None if None in values else sum(values)
+
+
+_COUNTS: Final = (
+    _CountColumn(
+        Heading("Fast", meaning="sent again because of acknowledgements: the first of each recovery"),
+        ("fast_retransmissions",),
+    ),
+    _CountColumn(
+        Heading("SACK", meaning="sent again in the same recovery, as SACK showed what was missing"),
+        ("sack_retransmissions",),
+    ),
+    _CountColumn(
+        Heading("Timeout", meaning="sent again by the retransmission timer and in the recovery after it"),
+        ("rto_retransmissions",),
+    ),
+    _CountColumn(
+        Heading("Probe", meaning="last segment sent again to provoke an acknowledgement (tail loss probe)"),
+        ("tail_loss_probes",),
+        rare=True,
+    ),
+    _CountColumn(
+        Heading("Unexplained", meaning="sent again for a reason that the capture does not show"),
+        ("unexplained_retransmissions",),
+        rare=True,
+    ),
+    _CountColumn(
+        Heading("SYN, FIN", meaning="sent again without data"),
+        ("syn_retransmissions", "fin_retransmissions"),
+        rare=True,
+    ),
+    _CountColumn(
+        Heading("Not needed", meaning="of all that was sent again, what the receiver had or was to get"),
+        ("spurious_retransmissions",),
+    ),
+    _CountColumn(
+        Heading("Overtaken", meaning="packets that others overtook on the way to the capture"),
+        ("reordered_packets",),
+    ),
+    _CountColumn(
+        Heading("Doubled", meaning="packets that the network doubled and nobody sent again"),
+        ("network_duplicates",),
+        rare=True,
+    ),
+    _CountColumn(
+        Heading("Copies", meaning="packets that the capture shows again at another interface"),
+        ("capture_duplicates",),
+        rare=True,
+    ),
+    _CountColumn(
+        Heading("Lost before", meaning="lost before they came to the capture"),
+        ("lost_before_tap",),
+    ),
+    _CountColumn(
+        Heading("Lost after", meaning="seen in the capture and sent again because they were lost"),
+        ("lost_after_tap",),
+    ),
+    _CountColumn(
+        Heading("Loss events", meaning="losses within a round-trip time are one; below, their rate"),
+        ("loss_events",),
+    ),
+)
+
+_HARMLESS: Final = {"capture_duplicates"}
+"""What is shown beside trouble, but is none of the connection."""
+
+_READING: Final = (
+    "What was sent again is counted by what made the sender repeat it, what was lost by whether that was "
+    "before or after the place of the capture. A capture at the sender does not see what is overtaken on "
+    "the way, and knows of losses by what is sent again. One at the receiver does not see why the sender "
+    "repeats, and of losses only a lower bound. A dash stands for what cannot be seen, 0 for none."
+)
+
+_CAPTION: Final = (
+    "One row for each direction in which something was lost, sent again or overtaken, largest first. Counts "
+    "are packets as the wire carried them. Rarer classes have a column only where there are any."
+)
+
+_PLACES: Final = {
+    "sender": "sender",
+    "receiver": "receiver",
+    "middle": "on the way",
+    "both": "both ends",
+}
+
+
+def losses_section(
+    flows: pl.DataFrame,
+    with_rows: Set[int] = frozenset(),
+    *,
+    traces: Sequence[DrawnTrace] = (),
+    course: pl.DataFrame | None = None,
+) -> Section:
+    """Return the table of what was lost, sent again or overtaken, and its course; empty if nothing was.
+
+    Flows in `with_rows` have a row in the table of flows, to which theirs points. `course` is that of
+    `tfrctrace.metrics.flow.cumulative_losses`, None if packets were too many to be read for it.
+    """
+    import polars as pl
+
+    trouble = [column for count in _COUNTS for column in count.columns if column not in _HARMLESS]
+    is_troubled = pl.any_horizontal(pl.col(trouble) > 0)
+    shown = largest_directions(flows, is_troubled, "wire_bytes", MOST_FLOWS)
+    if not shown:
+        return Section("losses", "Losses and retransmissions")
+    counts = [count for count in _COUNTS if not count.rare or any(count.of(row) for row in shown)]
+    table = TableView(
+        "losses-table",
+        _caption(len(shown), flows.select(is_troubled.sum()).item()),
+        (
+            Heading("Flow", meaning="number of the conversation, as in the table of flows"),
+            Heading("From → to", numeric=False, meaning="the direction of the data"),
+            *(count.heading for count in counts),
+            Heading("Captured at", numeric=False, meaning="where this direction's data were captured"),
+        ),
+        tuple(_row(row, counts, with_rows) for row in shown),
+        sortable=True,
+    )
+    figures = () if course is None else (loss_figure(trace, course) for trace in traces)
+    return Section(
+        "losses",
+        "Losses and retransmissions",
+        paragraphs=((_READING,),),
+        figures=tuple(filter(None, figures)),
+        tables=(table,),
+    )
+
+
+def _caption(shown: int, directions: int) -> str:
+    if shown == directions:
+        return _CAPTION
+    return (
+        f"{_CAPTION} Shown are the {format_count(shown)} largest of {format_count(directions)} directions; "
+        "`tfrctrace flows --format csv` writes all of them."
+    )
+
+
+def _row(row: Mapping[str, Any], counts: Sequence[_CountColumn], with_rows: Set[int]) -> Row:
+    return Row(
+        f"losses-{row['flow']}-{row['direction']}",
+        (
+            Cell(
+                str(row["flow"]),
+                sort=row["flow"],
+                anchor=flow_anchor(row["flow"]) if row["flow"] in with_rows else "",
+            ),
+            Cell(ends(row), str(row["transport"]).upper()),
+            *(Cell(format_count(count.of(row)), _second_line(row, count), count.of(row)) for count in counts),
+            _vantage(row),
+        ),
+    )
+
+
+def _second_line(row: Mapping[str, Any], count: _CountColumn) -> str:
+    """Return the second line of a cell: what more is known of a count that is not 0."""
+    if not count.of(row):
+        return ""
+    match count.columns:
+        case ("rto_retransmissions",) if row["timeouts"]:
+            return f"in {counted(row['timeouts'], 'timeout')}"
+        case ("reordered_packets",) if row["reordering_max_packets"]:
+            return f"by up to {format_count(row['reordering_max_packets'])}"
+        case ("loss_events",) if row["loss_event_rate"] is not None:
+            return format_share(row["loss_event_rate"])
+        case _:
+            return ""
+
+
+def _vantage(row: Mapping[str, Any]) -> Cell:
+    """Return where the data was captured, and how sure that is unless the trace shows both ends anyway."""
+    confidence = None if row["vantage"] == "both" else row["vantage_confidence"]
+    sure = "" if confidence is None else f"{confidence * 100:.0f} % sure"
+    return Cell(_PLACES.get(row["vantage"], MISSING), sure)
+
+
+_CAUSES: Final = (
+    ("fast_retransmissions", "fast", "fast"),
+    ("sack_retransmissions", "a repair by SACK", "repairs by SACK"),
+    ("rto_retransmissions", "after a timeout", "after timeouts"),
+    ("tail_loss_probes", "a tail loss probe", "tail loss probes"),
+    ("unexplained_retransmissions", "unexplained", "unexplained"),
+)
+"""Every class of data sent again, as one and as several are called."""
+
+
+def retransmission_causes(flows: pl.DataFrame) -> Words:
+    """Return why data was sent again, of the directions in which the capture shows it."""
+    import polars as pl
+
+    shown = pl.all_horizontal(pl.col(column).is_not_null() for column, _, _ in _CAUSES)
+    told = (*(column for column, _, _ in _CAUSES), "spurious_retransmissions")
+    known = flows.lazy().filter(shown).select(told).collect()
+    counts = {column: int(known[column].sum()) for column, _, _ in _CAUSES}
+    total = sum(counts.values())
+    if not total:
+        return ()
+    named = [
+        (counts[column], one if counts[column] == 1 else several)
+        for column, one, several in _CAUSES
+        if counts[column]
+    ]
+    needless = int(known["spurious_retransmissions"].sum())
+    words = f"{_breakdown(total, named)}{_spurious_words(needless, total)}."
+    # of these directions only the places of the losses are seen, and they were repaired as well
+    if not flows.select((~shown & (pl.col("lost_before_tap") > 0)).any()).item():
+        return (words,)
+    return (f"Where the capture shows why data was sent again: {words[:1].lower()}{words[1:]}",)
+
+
+def _breakdown(total: int, named: Sequence[tuple[int, str]]) -> str:
+    """Return how `total` retransmissions are made up of `named` counts."""
+    first, *others = named
+    if not others:
+        return f"{_all_words(total)} {first[1]}"
+    parts = [f"{format_count(first[0])} {_was(first[0])} {first[1]}"]
+    parts += [f"{format_count(count)} {words}" for count, words in others]
+    return f"Of {format_count(total)} retransmissions {enumerated(parts)}"
+
+
+def _all_words(total: int) -> str:
+    if total <= 2:
+        return "The only retransmission was" if total == 1 else "Both retransmissions were"
+    return f"All {format_count(total)} retransmissions were"
+
+
+def _spurious_words(needless: int, total: int) -> str:
+    if not needless:
+        return ""
+    if needless >= total:
+        return "; none was needed" if total > 1 else "; it was not needed"
+    return f"; {format_count(needless)} {_was(needless)} not needed"
+
+
+def upstream_losses(flows: pl.DataFrame) -> Words:
+    """Return what was lost or overtaken on the way to the capture, where the capture can see that.
+
+    A loss at the end of a flight may come again as data that was never seen, so losses are a lower bound.
+    """
+    known = flows.select("reordered_packets", "lost_before_tap").drop_nulls()
+    overtaken, lost = int(known["reordered_packets"].sum()), int(known["lost_before_tap"].sum())
+    if lost:
+        beside = f", and {format_count(overtaken)} came out of order" if overtaken else ""
+        return (
+            f"At least {counted(lost, 'TCP packet')} {_was(lost)} lost on the way to the capture{beside}.",
+        )
+    if overtaken:
+        came = f"{counted(overtaken, 'packet')} came out of order"
+        return (f"No TCP packet is known to be lost on the way to the capture: {came}.",)
+    return ()
+
+
+def _was(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+LOSS_TERMS: Final = (
+    Term(
+        "Why it was sent again",
+        "Fast: acknowledgements began a recovery (RFC 5681; without SACK all of it, RFC 6582). SACK: the "
+        "others of a recovery with SACK (RFC 6675, RFC 8985). Timeout: the retransmission timer (RFC 6298), "
+        "and the recovery after it. Probe: the last segment again after two round trips without a word "
+        "(RFC 8985 section 7).",
+    ),
+    Term(
+        "Not needed",
+        "Acknowledged before, reported as doubled by the receiver (D-SACK, RFC 2883), or the acknowledgement "
+        "was that of the original (Eifel, RFC 3522; F-RTO, RFC 5682). Without D-SACK and timestamps some "
+        "remain unfound.",
+    ),
+    Term(
+        "Overtaken",
+        "Sent before the packet that came first, as IP identifications or TCP timestamps show, or too soon "
+        "after it to be a retransmission; how far as RFC 4737 section 4.2 counts.",
+    ),
+    Term(
+        "Loss events",
+        "A loss begins a new event if it was sent more than a round-trip time after the first of the last "
+        "event (RFC 5348 section 5.2). The rate is that of TFRC's receiver, or for TCP events over segments.",
+    ),
+    Term(
+        "Place of the capture",
+        "Inferred for each direction from who answers soon, times to live and which losses are seen; "
+        "`--vantage` sets it. From a confidence of 75 % on, what cannot be seen from there is a dash.",
+    ),
+)
+"""What the words of the table mean."""

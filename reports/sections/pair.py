@@ -1,0 +1,155 @@
+"""What two captures of the same packets tell: the clocks, delay over time, and where packets were lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.reports.conversations import direction_label, flow_anchor, largest_directions
+from tfrctrace.reports.elements import Cell, Fact, Heading, Row, Section, TableView, Words
+from tfrctrace.reports.figures.delay_and_delivery import delay_figure, delivered_figure
+from tfrctrace.reports.units import (
+    counted,
+    format_count,
+    format_ms,
+    format_share,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import polars as pl
+
+    from tfrctrace.parsers._native import Clock
+    from tfrctrace.reports.drawn_traces import DrawnTrace
+
+_MOST_ROWS: Final = 50
+"""Directions in the table; the table of flows has more."""
+
+_NS_PER_MS: Final = 1e6
+
+_HEADINGS: Final = (
+    Heading("Direction", numeric=False, meaning="flow, and which way"),
+    Heading("Sent", meaning="packets at the capture nearer to the sender"),
+    Heading("Lost before", meaning="of TCP: sent again before the nearer capture had seen them at all"),
+    Heading("Lost between", meaning="seen there, and never at the other capture"),
+    Heading(
+        "Lost behind", meaning="of TCP: seen at both, and sent again because the receiver asked for them"
+    ),
+    Heading("Delay min", meaning="smallest one-way delay"),
+    Heading("Median", meaning="median of the one-way delays"),
+    Heading("95\u00a0%", meaning="95th percentile"),
+    Heading("99\u00a0%", meaning="99th percentile"),
+    Heading("Max", meaning="largest one-way delay"),
+    Heading("Jitter", meaning="interarrival jitter at the end (RFC 3550)"),
+)
+
+
+def pair_section(traces: Sequence[DrawnTrace], clock: Clock | None) -> Section:
+    """Return the section on a pair of captures, which is one trace; it is empty without a `clock`."""
+    key, title = "between", "Between the two captures"
+    if clock is None:
+        return Section(key, title)
+    rows = _matched(traces[0].flows)
+    figures = (delay_figure(traces[0]), delivered_figure(traces[0]))
+    return Section(
+        key,
+        title,
+        paragraphs=(_on_the_clocks(clock),),
+        facts=tuple(_facts(rows, clock)),
+        figures=tuple(filter(None, figures)),
+        tables=(_table(rows),) if rows else (),
+    )
+
+
+def _matched(flows: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return the directions of which both captures can show packets, most packets first."""
+    import polars as pl
+
+    return largest_directions(flows, pl.col("sent_packets") > 0, "sent_packets", flows.height)
+
+
+def _facts(rows: list[dict[str, Any]], clock: Clock) -> Iterator[Fact]:
+    sent, lost = (sum(row[name] for row in rows) for name in ("sent_packets", "lost_packets"))
+    yield Fact("In both captures", counted(clock["packets"], "packet"), f"of {format_count(sent)} sent")
+    yield Fact("Lost between", format_count(lost), format_share(lost / sent) if sent else "")
+    if not clock["has_delays"]:
+        yield Fact("Second clock", "not known", "packets of one direction only")
+        return
+    yield Fact(
+        f"Second clock {'ahead' if clock['offset_ns'] >= 0 else 'behind'}",
+        _offset(clock),
+        "as given" if clock["is_given"] else f"{_offset_words(clock)} at the first packet in both",
+    )
+    if not clock["is_given"]:
+        drift = clock["drift_ppm"]
+        value = "not known" if drift is None else f"{drift:+.1f} ppm"
+        yield Fact("Its drift", value, _drift_words(clock))
+
+
+def _offset(clock: Clock) -> str:
+    """Return the offset to the microsecond, or millisecond if it is not known as well."""
+    low_ns, high_ns = clock["offset_low_ns"] or 0, clock["offset_high_ns"] or 0
+    is_coarse = not clock["is_given"] and high_ns - low_ns > _NS_PER_MS
+    seconds = abs(clock["offset_ns"]) / 1e9
+    return f"{seconds:,.3f} s" if is_coarse else f"{seconds:,.6f} s"
+
+
+def _offset_words(clock: Clock) -> str:
+    low_ns, high_ns = clock["offset_low_ns"], clock["offset_high_ns"]
+    if low_ns is None or high_ns is None:
+        return "estimated"
+    return f"± {format_ms((high_ns - low_ns) / 2 / _NS_PER_MS)}"
+
+
+def _drift_words(clock: Clock) -> str:
+    low, high = clock["drift_low_ppm"], clock["drift_high_ppm"]
+    if low is None or high is None:
+        return "it was set or adjusted in between"
+    return f"possible: {low:+.1f} to {high:+.1f} ppm"
+
+
+def _on_the_clocks(clock: Clock) -> Words:
+    if not clock["has_delays"]:
+        return (
+            "Both captures have packets of one direction only. Delays cannot be told from an offset of the "
+            "clocks then, only how they change: jitter. If the clocks agree, `--clock-offset 0s` says so.",
+        )
+    if clock["is_given"]:
+        return ("Delays are what the clocks show, with the offset that was given.",)
+    return (
+        "The offset of the clocks is estimated from the packets themselves: it lies where no packet arrives "
+        "before it is sent, and within these bounds in the middle, as if the shortest delay were the same in "
+        f"both directions. If it is not, delays of one direction are up to {_half_ms(clock)} too long, and "
+        "those of the other as much too short; changes of the delay and losses are not affected. If the "
+        "clocks agree, `--clock-offset 0s` gives exact delays.",
+    )
+
+
+def _half_ms(clock: Clock) -> str:
+    return _offset_words(clock).removeprefix("± ")
+
+
+def _table(rows: list[dict[str, Any]]) -> TableView:
+    shown = rows[:_MOST_ROWS]
+    left_out = len(rows) - len(shown)
+    rest = f" Not shown: {counted(left_out, 'direction')} with fewer packets." if left_out else ""
+    return TableView(
+        "between-directions",
+        f"Each direction at both captures, most packets first.{rest}",
+        _HEADINGS,
+        tuple(_row(row) for row in shown),
+        sortable=True,
+    )
+
+
+def _row(row: dict[str, Any]) -> Row:
+    counts = ("sent_packets", "lost_before_packets", "lost_packets", "lost_behind_packets")
+    times = ("delay_min_ms", "delay_p50_ms", "delay_p95_ms", "delay_p99_ms", "delay_max_ms", "jitter_ms")
+    return Row(
+        f"between-{flow_anchor(row['flow'])}-{row['direction']}",
+        (
+            Cell(direction_label(row)),
+            *(Cell(format_count(row[name]), sort=row[name]) for name in counts),
+            *(Cell(format_ms(row[name]), sort=row[name]) for name in times),
+        ),
+    )

@@ -1,0 +1,113 @@
+"""The time-sequence graph: what a TCP sender sent when, what was acknowledged, how far it was allowed to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from tfrctrace.metrics.flow.quantiles import envelope
+from tfrctrace.reports.conversations import direction_label
+from tfrctrace.reports.elements import OTHER, Curve, Figure, Section, Words
+from tfrctrace.reports.units import counted, format_bytes, format_count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from tfrctrace.reports.drawn_traces import DrawnTrace
+    from tfrctrace.reports.results import Results
+
+_MOST_POINTS: Final = 400
+"""Of each kind, in the whole; who looks closer sees all that was kept."""
+
+_KINDS: Final[tuple[tuple[str, str, int, Literal["dots", "steps"]], ...]] = (
+    ("data", "data sent", 1, "dots"),
+    ("sent_again", "data sent again", 2, "dots"),
+    ("acknowledged", "acknowledged", 3, "steps"),
+    ("window", "edge of the receive window", OTHER, "steps"),
+)
+
+
+def sequence_section(traces: Sequence[DrawnTrace], results: Results, flows: pl.DataFrame) -> Section:
+    """Return the graph of the largest TCP direction of each trace; empty without TCP.
+
+    `results.sequence` has `flow`, `direction`, `time_ns`, `kind` and `bytes`, and is None if there are no
+    packets of one capture to be read for it, or too many.
+    """
+    key, title = "sequence", "Time-sequence graph"
+    if results.sequence is None:
+        return Section(key, title, _not_drawn(results, flows))
+    sequence = results.sequence
+    figures = (_figure(trace, trace.of(sequence)) for trace in traces)
+    return Section(key, title, figures=tuple(filter(None, figures)))
+
+
+def _not_drawn(results: Results, flows: pl.DataFrame) -> tuple[Words, ...]:
+    import polars as pl
+
+    if flows.filter(pl.col("transport") == "tcp").is_empty():
+        return ()
+    if results.clock is not None or results.joined:
+        return (("Not drawn of several captures together: a report of one of them alone has it.",),)
+    return (
+        (
+            "Not drawn: it takes every packet of a flow, and this trace is read once, or has too many "
+            "packets or flows. A filter of one connection, as in `tfrctrace report --filter 'port 5201'`, "
+            "brings it back.",
+        ),
+    )
+
+
+def _figure(trace: DrawnTrace, own: pl.DataFrame) -> Figure | None:
+    import polars as pl
+
+    if own.is_empty():
+        return None
+    flow, direction = own.select("flow", "direction").row(0)
+    row = trace.flows.filter(pl.col("flow") == flow, pl.col("direction") == direction).row(0, named=True)
+    few = envelope(own, ("kind",), "bytes", _MOST_POINTS)
+    return Figure(
+        key=trace.key("sequence"),
+        title=trace.titled("Bytes over time"),
+        description=f"Sequence numbers of {direction_label(row)} up to {format_bytes(_highest(own))}.",
+        caption=_caption(row, own),
+        unit="B",
+        curves=_curves(trace, few),
+        detail=_curves(trace, own) if len(own) > len(few) else (),
+        lasted_s=trace.lasted_s,
+        linked=trace.linked,
+    )
+
+
+def _highest(own: pl.DataFrame) -> float:
+    highest = own["bytes"].max()
+    return float(highest) if isinstance(highest, int) else 0.0
+
+
+def _curves(trace: DrawnTrace, own: pl.DataFrame) -> tuple[Curve, ...]:
+    import polars as pl
+
+    curves = []
+    for kind, label, style, form in _KINDS:
+        points = own.filter(pl.col("kind") == kind).sort("time_ns", maintain_order=True)
+        # of packets at one time the last is drawn: an x axis has each time once
+        points = points.unique("time_ns", keep="last", maintain_order=True)
+        if points.height:
+            times_s = trace.seconds(points["time_ns"].to_list())
+            values = tuple(points["bytes"].cast(float).to_list())
+            curves.append(Curve(label, style, times_s, values, form=form))
+    return tuple(curves)
+
+
+def _caption(row: dict[str, Any], own: pl.DataFrame) -> str:
+    import polars as pl
+
+    again = own.filter(pl.col("kind") == "sent_again").height
+    repeated = f", {counted(again, 'point')} of data sent again" if again else ""
+    return (
+        f"Sequence numbers of {direction_label(row)}, the direction with most data, counted from its first "
+        f"byte: the first byte of each of {format_count(row['data_packets'])} data packets{repeated}, and "
+        "the acknowledgements and windows that the capture shows coming back. The slope is the rate, the "
+        "height between data and acknowledgements the data on its way. Of many packets the lowest and the "
+        "highest of each stretch are drawn."
+    )

@@ -1,0 +1,343 @@
+"""The first section of a report: what was captured and what stands out, in plain words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.reports.conversations import ends, flow_name, is_near_receiver
+from tfrctrace.reports.elements import Fact, Name, Section, Words
+from tfrctrace.reports.input_volume import volume
+from tfrctrace.reports.sections.flow_table import span_s
+from tfrctrace.reports.sections.losses import retransmission_causes, upstream_losses
+from tfrctrace.reports.units import (
+    MISSING,
+    counted,
+    enumerated,
+    format_bytes,
+    format_count,
+    format_duration_s,
+    format_ms,
+    format_rate_bps,
+    format_share,
+    format_time_ns,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import polars as pl
+
+    from tfrctrace.reports.conversations import Conversation
+
+_MOST_NAMES: Final = 4
+"""Inputs that are called by name in the opening sentence."""
+
+_FEWEST_DATA_PACKETS: Final = 100
+"""A share of retransmissions out of fewer packets says little about a flow."""
+
+_UNSUCCESSFUL: Final = {
+    "attempted": "{} not answered",
+    "refused": "{} refused",
+    "reset": "{} reset",
+}
+
+
+def summary(
+    flows: pl.DataFrame,
+    sources: Sequence[Mapping[str, Any]],
+    conversations: Sequence[Conversation],
+    *,
+    joined: bool,
+) -> Section:
+    """Return the summary; `conversations` are the largest flows, largest first."""
+    findings = (
+        _no_flow(flows, sources),
+        _largest_flow(flows, conversations),
+        _retransmissions(flows),
+        retransmission_causes(flows),
+        upstream_losses(flows),
+        _round_trips(conversations),
+        _unsuccessful(flows),
+        _closed_windows(flows),
+        _icmp_errors(flows),
+        _delivery(flows),
+    )
+    return Section(
+        key="summary",
+        title="Summary",
+        paragraphs=_opening(flows, sources, joined=joined),
+        facts=_facts(flows, sources, conversations, joined=joined),
+        findings=tuple(words for words in findings if words),
+    )
+
+
+def _opening(flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]], *, joined: bool) -> tuple[Words, ...]:
+    packets, _ = volume(flows, sources)
+    # an input that is no capture is named among the errors
+    sources = [source for source in sources if source["format"]] or sources
+    apart = (
+        " Each input is a trace of its own: a connection that two of them saw counts twice."
+        if len(sources) > 1 and not joined
+        else ""
+    )
+    held: Words = (
+        *_input_names(sources),
+        f" {'holds' if len(sources) == 1 else 'hold'} {counted(packets, 'packet')} in "
+        f"{counted(flows['flow'].n_unique(), 'flow')}{_by_transport(flows)}.{apart}",
+    )
+    when = _when(_covered(sources, joined=joined))
+    return (held, (when,)) if when else (held,)
+
+
+def _when(covered: Sequence[tuple[int, int]]) -> str:
+    """Return when the packets were; inputs that do not meet in time have no last packet in common."""
+    if not covered:
+        return ""
+    if len(covered) > 1:
+        return f"The inputs are of {len(covered)} separate times, which the table of inputs names."
+    ((first, last),) = covered
+    if first == last:
+        return f"The only packet is of {format_time_ns(first)}."
+    return (
+        f"The first packet is of {format_time_ns(first)}, the last came "
+        f"{format_duration_s(span_s(first, last))} later."
+    )
+
+
+def _input_names(sources: Sequence[Mapping[str, Any]]) -> Words:
+    """Return the names of the inputs as an enumeration, the rest of many as a count."""
+    shown = [Name(source["source"]) for source in sources[:_MOST_NAMES]]
+    rest = len(sources) - len(shown)
+    words: list[str | Name] = []
+    for position, name in enumerate(shown):
+        if position:
+            words.append(" and " if position == len(shown) - 1 and not rest else ", ")
+        words.append(name)
+    if rest:
+        words.append(f" and {counted(rest, 'more input')}")
+    return tuple(words)
+
+
+def _by_transport(flows: pl.DataFrame) -> str:
+    """Return `: 2 TCP and 1 UDP`, or nothing for no flow."""
+    import polars as pl
+
+    counts = (
+        flows.select("flow", "transport")
+        .unique("flow", keep="first")
+        .group_by("transport")
+        .agg(pl.len().alias("flows"))
+        .sort("flows", "transport", descending=[True, False])
+    )
+    parts = [
+        f"{format_count(count)} {str(transport).upper()}"
+        for transport, count in counts.select("transport", "flows").iter_rows()
+    ]
+    return f": {enumerated(parts)}" if parts else ""
+
+
+def _facts(
+    flows: pl.DataFrame,
+    sources: Sequence[Mapping[str, Any]],
+    conversations: Sequence[Conversation],
+    *,
+    joined: bool,
+) -> tuple[Fact, ...]:
+    packets, wire_bytes = volume(flows, sources)
+    covered = _covered(sources, joined=joined)
+    lasted_s = sum(last - first for first, last in covered) / 1e9 if covered else None
+    whose = "from first to last packet" if len(covered) <= 1 else f"of {len(covered)} separate times together"
+    facts = [
+        Fact("Duration", format_duration_s(lasted_s), whose),
+        Fact("Packets", format_count(packets), f"{_packet_rate(packets, lasted_s)} on average"),
+        Fact("On the wire", format_bytes(wire_bytes), f"{_mean_rate(wire_bytes, lasted_s)} on average"),
+        Fact("Flows", format_count(flows["flow"].n_unique()), _by_transport(flows).removeprefix(": ")),
+    ]
+    again, data = retransmitted_packets(flows)
+    if data:
+        seen = ", as seen here" if _hides_repairs(flows) else ""
+        detail = f"{counted(again, 'packet')}{seen}"
+        facts.append(Fact("TCP data sent again", format_share(again / data), detail))
+    sampled = first_with_rtt(conversations)
+    if sampled is not None:
+        facts.append(Fact("Median RTT", format_ms(sampled["rtt_p50_ms"]), _whose_rtt(sampled)))
+    return tuple(facts)
+
+
+def _whose_rtt(row: dict[str, Any]) -> str:
+    return f"flow {row['flow']}, near its receiver" if is_near_receiver(row) else f"flow {row['flow']}"
+
+
+def _packet_rate(packets: int, lasted_s: float | None) -> str:
+    """Return packets per second over `lasted_s` seconds."""
+    return f"{packets / lasted_s:,.0f} packets/s" if lasted_s else MISSING
+
+
+def _mean_rate(byte_count: int, lasted_s: float | None) -> str:
+    return format_rate_bps(byte_count * 8 / lasted_s) if lasted_s else MISSING
+
+
+def _covered(sources: Sequence[Mapping[str, Any]], *, joined: bool) -> list[tuple[int, int]]:
+    """Return the spans of time in ns that the inputs cover, in order and without overlap.
+
+    A simulation begins at 0 and a capture half a century later: what is between them is no duration. Joined
+    inputs are one trace, with whatever is between two of them.
+    """
+    covered: list[tuple[int, int]] = []
+    spans = (
+        (source["start_ns"], source["end_ns"])
+        for source in sources
+        if source["start_ns"] is not None and source["end_ns"] is not None
+    )
+    for start, end in sorted(spans):
+        if covered and (joined or start <= covered[-1][1]):
+            covered[-1] = (covered[-1][0], max(covered[-1][1], end))
+        else:
+            covered.append((start, end))
+    return covered
+
+
+def _no_flow(flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]]) -> Words:
+    """Return why there is nothing to tell, if no packet is of a flow."""
+    packets = sum(source["packets"] for source in sources)
+    if not flows.is_empty() or not packets:
+        return ()
+    told = (
+        ("non_ip_packets", "not IP"),
+        ("other_ip_packets", "IP, but neither TCP nor UDP nor DCCP"),
+        ("undecoded_packets", "without a readable header of IP"),
+    )
+    counts = ((sum(source[name] for source in sources), words) for name, words in told)
+    parts = [f"{format_count(count)} {words}" for count, words in counts if count]
+    why = f": {', '.join(parts)}" if parts else ""
+    return (f"No packet is of a flow{why}.",)
+
+
+def _largest_flow(flows: pl.DataFrame, conversations: Sequence[Conversation]) -> Words:
+    if not conversations:
+        return ()
+    pair = conversations[0]
+    own = pair.lead["wire_bytes"] + (pair.back["wire_bytes"] if pair.back else 0)
+    total = flows["wire_bytes"].sum()
+    share = f", {format_share(own / total)} of the bytes of all flows" if total else ""
+    rate = pair.lead["goodput_bps"]
+    goodput = f" at a goodput of {format_rate_bps(rate)}" if rate is not None else ""
+    return (
+        "The largest is ",
+        flow_name(pair.lead),
+        " (",
+        Name(ends(pair.lead)),
+        f"): {format_bytes(own)} on the wire{share}{goodput}.",
+    )
+
+
+def retransmitted_packets(flows: pl.DataFrame) -> tuple[int, int]:
+    """Return retransmitted and all data packets of the TCP flows in which they could be told apart."""
+    known = flows.select("retransmitted_packets", "data_packets").drop_nulls()
+    return int(known["retransmitted_packets"].sum()), int(known["data_packets"].sum())
+
+
+def _hides_repairs(flows: pl.DataFrame) -> bool:
+    """Tell whether data was lost before the capture: its repair is then the first that is seen of it."""
+    return bool(flows["lost_before_tap"].sum())
+
+
+def _retransmissions(flows: pl.DataFrame) -> Words:
+    import polars as pl
+
+    again, data = retransmitted_packets(flows)
+    if not data:
+        return ()
+    if not again:
+        if _hides_repairs(flows):
+            return ()
+        return (f"None of the {counted(data, 'TCP data packet')} was sent again.",)
+    opening = (
+        f"{format_count(again)} of {counted(data, 'TCP data packet')} {'was' if again == 1 else 'were'} "
+        f"sent again ({format_share(again / data)})"
+    )
+    share = pl.col("retransmitted_packets") / pl.col("data_packets")
+    worst = (
+        flows.select("flow", "data_packets", "retransmitted_packets", share.alias("_share"))
+        .filter(pl.col("data_packets") >= _FEWEST_DATA_PACKETS, pl.col("retransmitted_packets") > 0)
+        .sort("_share", "flow", descending=[True, False])
+        .head(1)
+        .to_dicts()
+    )
+    if not worst or flows["flow"].n_unique() == 1:
+        return (f"{opening}.",)
+    return (f"{opening}, most of all in ", flow_name(worst[0]), f" ({format_share(worst[0]['_share'])}).")
+
+
+def first_with_rtt(conversations: Sequence[Conversation]) -> dict[str, Any] | None:
+    """Return the leading direction of the largest flow that has RTT samples."""
+    return next((pair.lead for pair in conversations if pair.lead["rtt_p50_ms"] is not None), None)
+
+
+def _round_trips(conversations: Sequence[Conversation]) -> Words:
+    row = first_with_rtt(conversations)
+    if row is None:
+        return ()
+    seen_from = (
+        " The capture was taken near the receiver, so this is only the receiver's own delay"
+        f"{_handshake(row)}."
+        if is_near_receiver(row)
+        else ""
+    )
+    return (
+        "The round-trip time of ",
+        flow_name(row),
+        f" lay between {format_ms(row['rtt_min_ms'])} and {format_ms(row['rtt_max_ms'])}, "
+        f"95 % of its {counted(row['rtt_samples'], 'sample')} at or below {format_ms(row['rtt_p95_ms'])}."
+        f"{seen_from}",
+    )
+
+
+def _handshake(row: dict[str, Any]) -> str:
+    handshake_ms = row["handshake_rtt_ms"]
+    return "" if handshake_ms is None else f"; the handshake took {format_ms(handshake_ms)}"
+
+
+def _unsuccessful(flows: pl.DataFrame) -> Words:
+    states = flows.select("flow", "state").unique("flow", keep="first")["state"]
+    counts = {state: int((states == state).sum()) for state in _UNSUCCESSFUL}
+    parts = [
+        words.format(format_count(counts[state])) for state, words in _UNSUCCESSFUL.items() if counts[state]
+    ]
+    return (f"TCP connections without a regular end: {', '.join(parts)}.",) if parts else ()
+
+
+def _closed_windows(flows: pl.DataFrame) -> Words:
+    import polars as pl
+
+    closed = flows.filter(pl.col("zero_windows") > 0)
+    if closed.is_empty():
+        return ()
+    times = counted(int(closed["zero_windows"].sum()), "packet")
+    return (f"{times} announced a receive window of 0, in {counted(closed['flow'].n_unique(), 'flow')}.",)
+
+
+def _delivery(flows: pl.DataFrame) -> Words:
+    import polars as pl
+
+    sent = flows.filter(pl.col("sent_packets") > 0)
+    if sent.is_empty():
+        return ()
+    packets, lost = int(sent["sent_packets"].sum()), int(sent["lost_packets"].sum())
+    opening = f"{format_count(lost)} of {counted(packets, 'packet')} sent never arrived"
+    share = f" ({format_share(lost / packets)})"
+    worst = sent.filter(pl.col("lost_packets") > 0).sort("pdr", "flow").head(1).to_dicts()
+    if not worst or sent["flow"].n_unique() == 1:
+        return (f"{opening}{share}.",)
+    row = worst[0]
+    where = f", dropped at {row['drop_reasons']}" if row["drop_reasons"] else ""
+    return (
+        f"{opening}{share}, most of all in ",
+        flow_name(row),
+        f": {format_share(row['pdr'])} delivered{where}.",
+    )
+
+
+def _icmp_errors(flows: pl.DataFrame) -> Words:
+    errors = int(flows["icmp_errors"].sum())
+    return (f"{counted(errors, 'ICMP error')} came back for packets of these flows.",) if errors else ()

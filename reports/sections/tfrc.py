@@ -1,0 +1,254 @@
+"""What TFRC's two ends knew and decided: allowed rate, receive rate, loss event rate, round-trip time.
+
+Symbols are those of RFC 5348. Each report of the receiver is a step: what it said holds until the next one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.reports.conversations import direction_label, ends, flow_anchor, largest_directions
+from tfrctrace.reports.elements import Cell, Curve, Figure, Heading, Row, Section, TableView
+from tfrctrace.reports.units import (
+    counted,
+    format_count,
+    format_duration_s,
+    format_ms,
+    format_rate_bps,
+    format_share,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import polars as pl
+
+    from tfrctrace.reports.drawn_traces import DrawnTrace
+    from tfrctrace.reports.results import Results
+
+_MOST_DRAWN: Final = 4
+"""TFRC flows of a trace that are drawn; the table has all that the table of flows has room for."""
+
+_MOST_ROWS: Final = 200
+
+_FEWEST_REPORTS: Final = 2
+"""Reports of a flow that make a curve."""
+
+_READING: Final = (
+    "TFRC's receiver reports once per round-trip time how much arrived and how often something was lost; the "
+    "sender sets its rate by that. A step lasts from one report to the next. Where X follows the loss event "
+    "rate p, the path limits the flow; where it is twice X_recv, the flow sends less than it could."
+)
+
+_HEADINGS: Final = (
+    Heading("Flow", meaning="number of the conversation, as in the table of flows"),
+    Heading("From → to", numeric=False, meaning="the direction of the data"),
+    Heading("Reports", meaning="feedback packets about this direction"),
+    Heading("Loss events", meaning="losses within a round-trip time are one (RFC 5348 section 5.2)"),
+    Heading("p", meaning="loss event rate in the last report"),
+    Heading("X_recv", meaning="receive rate in the last report: payload"),
+    Heading("R", meaning="smoothed round-trip time of the sender at the end"),
+    Heading("Goodput", meaning="unique payload over the duration of the direction"),
+)
+
+_FINDING_HEADINGS: Final = (
+    Heading("Flow", meaning="number of the conversation, as in the table of flows"),
+    Heading("Finding", numeric=False, meaning="what is wrong; docs/tfrc.md explains each"),
+    Heading("Whose", numeric=False, meaning="who should have done otherwise"),
+    Heading("Rule", numeric=False, meaning="where the rule stands"),
+    Heading("Times", meaning="how often it was found"),
+    Heading("First", meaning="from the start of the trace"),
+)
+
+
+def tfrc_section(traces: Sequence[DrawnTrace], results: Results, flows: pl.DataFrame) -> Section:
+    """Return figures and table of the flows with reports of a TFRC receiver; empty without any."""
+    import polars as pl
+
+    rows = largest_directions(flows, pl.col("feedback_packets") > 0, "wire_bytes", _MOST_ROWS)
+    if not rows:
+        return Section("tfrc", "TFRC state")
+    figures = (figure for trace in traces for figure in _figures_of(trace, results))
+    findings = _findings_table(traces, results.table("findings"))
+    return Section(
+        "tfrc",
+        "TFRC state",
+        ((_READING,),),
+        figures=tuple(figures),
+        tables=(_table(rows),) if findings is None else (_table(rows), findings),
+    )
+
+
+def _figures_of(trace: DrawnTrace, results: Results) -> Iterator[Figure]:
+    import polars as pl
+
+    has_curve = pl.col("feedback_packets") >= _FEWEST_REPORTS
+    rows = largest_directions(trace.flows, has_curve, "wire_bytes", _MOST_DRAWN)
+    if not rows:
+        return
+    own = [(row, _reports_of(results.table("feedback"), row)) for row in rows]
+    for row, reports in own:
+        if reports.height >= _FEWEST_REPORTS:
+            events = _reports_of(results.table("loss_events"), row)
+            yield _rates(trace, row, reports, events)
+    told = [(row, reports) for row, reports in own if reports.height >= _FEWEST_REPORTS]
+    if told:
+        yield _loss_event_rates(trace, told)
+        yield _round_trips(trace, told)
+
+
+def _reports_of(table: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
+    import polars as pl
+
+    return table.filter(pl.col("flow") == row["flow"], pl.col("direction") == row["direction"]).sort(
+        "time_ns"
+    )
+
+
+def _changes_on_arrival(reports: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Return the reports that changed what the sender knew of `column`, by the time they arrived."""
+    import polars as pl
+
+    return reports.filter(pl.col("received_ns").is_not_null(), pl.col(column).is_not_null()).sort(
+        "received_ns"
+    )
+
+
+def _rates(trace: DrawnTrace, row: dict[str, Any], reports: pl.DataFrame, events: pl.DataFrame) -> Figure:
+    allowed = _changes_on_arrival(reports, "x_bps")
+    curves = []
+    if allowed.height:
+        times = allowed["received_ns"].to_list()
+        rings = _first_reports_after(times, events["time_ns"].to_list())
+        curves.append(trace.steps("X, allowed sending rate", 1, times, allowed["x_bps"], marked=rings))
+    told = reports.filter(reports["x_recv_bps"].is_not_null())
+    if told.height:
+        curves.append(trace.steps("X_recv, receive rate", 2, told["time_ns"].to_list(), told["x_recv_bps"]))
+    words = " A ring marks the first report after a loss event." if any(c.marked for c in curves) else ""
+    return trace.over_time(
+        f"tfrc-rate-{row['flow']}-{row['direction']}",
+        f"TFRC's rate, flow {direction_label(row)}",
+        curves,
+        unit="bit/s",
+        caption=(
+            "Payload, as the reports say (RFC 5348 sections 3.2.2 and 4.3), "
+            f"{counted(reports.height, 'report')} and {counted(events.height, 'loss event')}. X holds from "
+            f"when a report reached the sender, X_recv from when it left the receiver.{words}"
+        ),
+    )
+
+
+def _loss_event_rates(trace: DrawnTrace, told: Sequence[tuple[dict[str, Any], pl.DataFrame]]) -> Figure:
+    curves = [
+        trace.steps(direction_label(row), style, reports["time_ns"].to_list(), reports["p"])
+        for style, (row, reports) in enumerate(told, start=1)
+    ]
+    return trace.over_time(
+        "tfrc-p",
+        "Loss event rate p",
+        curves,
+        unit="",
+        caption=(
+            "Share of packets that begin a loss event, as the receiver's weighted mean of the last intervals "
+            "has it (RFC 5348 section 5.4); 0 before the first loss event. A step at each of "
+            f"{_all_reports(curves)}."
+        ),
+        value_label="p",
+    )
+
+
+def _round_trips(trace: DrawnTrace, told: Sequence[tuple[dict[str, Any], pl.DataFrame]]) -> Figure:
+    curves = [
+        trace.steps(direction_label(row), style, arrived["received_ns"].to_list(), arrived["r_ms"])
+        for style, (row, reports) in enumerate(told, start=1)
+        if (arrived := _changes_on_arrival(reports, "r_ms")).height
+    ]
+    return trace.over_time(
+        "tfrc-r",
+        "Round-trip time R of TFRC's senders",
+        curves,
+        unit="ms",
+        caption=(
+            "The smoothed round-trip time that stands in the throughput equation (RFC 5348 section 4.3), "
+            f"after each of {_all_reports(curves)} that arrived."
+        ),
+    )
+
+
+def _all_reports(curves: Sequence[Curve]) -> str:
+    return counted(sum(len(curve.x) for curve in curves), "report")
+
+
+def _first_reports_after(reports_ns: list[int], events_ns: list[int]) -> tuple[int, ...]:
+    """Return the places of the reports that were the first to arrive after a loss event."""
+    from bisect import bisect_left
+
+    places = {bisect_left(reports_ns, event_ns) for event_ns in events_ns}
+    return tuple(sorted(place for place in places if place < len(reports_ns)))
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> TableView:
+    return TableView(
+        "tfrc-flows",
+        "One row for each direction with reports of a TFRC receiver, largest first.",
+        _HEADINGS,
+        tuple(_row(row) for row in rows),
+        sortable=True,
+    )
+
+
+def _row(row: dict[str, Any]) -> Row:
+    return Row(
+        f"tfrc-{flow_anchor(row['flow'])}-{row['direction']}",
+        (
+            Cell(str(row["flow"]), sort=row["flow"]),
+            Cell(ends(row), str(row["transport"]).upper()),
+            Cell(format_count(row["feedback_packets"]), sort=row["feedback_packets"]),
+            Cell(format_count(row["loss_events"]), sort=row["loss_events"]),
+            Cell(format_share(row["loss_event_rate"]), sort=row["loss_event_rate"]),
+            Cell(format_rate_bps(row["x_recv_bps"]), sort=row["x_recv_bps"]),
+            Cell(format_ms(row["srtt_ms"]), sort=row["srtt_ms"]),
+            Cell(format_rate_bps(row["goodput_bps"]), sort=row["goodput_bps"]),
+        ),
+    )
+
+
+def _findings_table(traces: Sequence[DrawnTrace], findings: pl.DataFrame) -> TableView | None:
+    """Return what the ends of TFRC flows did against the rules, most frequent first; None if nothing."""
+    import polars as pl
+
+    kinds = (
+        findings.group_by("flow", "direction", "finding", "end", "rule", maintain_order=True)
+        .agg(pl.len().alias("times"), pl.col("time_ns").min().alias("first_ns"))
+        .sort("times", "flow", "finding", descending=[True, False, False])
+        .head(_MOST_ROWS)
+    )
+    if kinds.is_empty():
+        return None
+    trace_of = {flow: trace for trace in traces for flow in trace.flows["flow"].unique()}
+    return TableView(
+        "tfrc-findings",
+        "What a packet or an end of TFRC did against the rules, most frequent first; "
+        "`tfrctrace convert --what findings` has each one.",
+        _FINDING_HEADINGS,
+        tuple(
+            _finding_row(number, row, trace_of.get(row["flow"]))
+            for number, row in enumerate(kinds.iter_rows(named=True), start=1)
+        ),
+        sortable=True,
+    )
+
+
+def _finding_row(number: int, row: dict[str, Any], trace: DrawnTrace | None) -> Row:
+    first_s = None if trace is None else trace.seconds([row["first_ns"]])[0]
+    return Row(
+        f"tfrc-finding-{number}",
+        (
+            Cell(str(row["flow"]), sort=row["flow"]),
+            Cell(str(row["finding"]).replace("_", " ")),
+            Cell(row["end"]),
+            Cell(row["rule"]),
+            Cell(format_count(row["times"]), sort=row["times"]),
+            Cell(format_duration_s(first_s), sort=first_s),
+        ),
+    )

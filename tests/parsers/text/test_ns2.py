@@ -1,0 +1,159 @@
+"""The table of flows agrees with what ns-2's own agents and monitors counted while the trace was written."""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tfrctrace.parsers import _native
+
+DATA = Path(__file__).resolve().parent.parent.parent / "data" / "ns2"
+
+Row = dict[str, Any]
+
+TRUTH: dict[str, list[Row]] = json.loads((DATA / "truth.json").read_text())
+FLOWS = [(trace, flow) for trace, flows in TRUTH.items() for flow in flows]
+PROBED = sorted(trace for trace, flows in TRUTH.items() if "delays_ms" in flows[0])
+
+# a link prints microseconds, and the first and the last line of a packet are both rounded
+PRINTED_MS = 0.001
+
+
+def analyse(trace: Path, *options: str) -> dict[str, Any]:
+    command = [
+        sys.executable,
+        "-m",
+        "tfrctrace",
+        "flows",
+        "--quiet",
+        "--format",
+        "json",
+        *options,
+        str(trace),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def analysed() -> dict[str, dict[str, Any]]:
+    return {trace: analyse(DATA / trace) for trace in TRUTH}
+
+
+def row_of(analysis: dict[str, Any], flow: Row) -> Row:
+    transport = {"TFRC": "tfrc", "MessagePassing": "udp"}.get(flow["agent"], "tcp")
+    expected = {key: flow[key] for key in ("src", "src_port", "dst", "dst_port")} | {"transport": transport}
+    [row] = [row for row in analysis["flows"] if expected.items() <= row.items()]
+    found: Row = row
+    return found
+
+
+@pytest.mark.parametrize(("trace", "flow"), FLOWS)
+def test_packets_are_those_that_the_agents_counted(
+    analysed: dict[str, dict[str, Any]], trace: str, flow: Row
+) -> None:
+    row = row_of(analysed[trace], flow)
+    assert row["sent_packets"] == flow["sent_packets"]
+    # a sink of TCP counts what is new, the trace also what was sent again for nothing
+    twice = row["received_packets"] - flow["received_once"]
+    assert 0 <= twice <= (row["retransmitted_packets"] or 0)
+    assert row["sent_packets"] == row["received_packets"] + row["lost_packets"] + row["in_flight_packets"]
+    for column in {"dropped_packets", "retransmitted_packets"} & flow.keys():
+        assert row[column] == flow[column], column
+
+
+@pytest.mark.parametrize("trace", PROBED)
+def test_delays_and_jitter_are_those_of_the_probes(analysed: dict[str, dict[str, Any]], trace: str) -> None:
+    [flow] = TRUTH[trace]
+    delays = flow["delays_ms"]
+    row = row_of(analysed[trace], flow)
+    # wireless nodes print nanoseconds, links microseconds
+    tolerance = 1e-6 if trace == "probes-wireless.tr.gz" else PRINTED_MS
+    assert row["delay_mean_ms"] == pytest.approx(sum(delays) / len(delays), abs=tolerance)
+    assert row["delay_min_ms"] == pytest.approx(min(delays), abs=tolerance)
+    assert row["delay_max_ms"] == pytest.approx(max(delays), abs=tolerance)
+    changes = [abs(later - earlier) for earlier, later in pairwise(delays)]
+    jitter_ms = 0.0
+    for change in changes:
+        # RFC 3550 section 6.4.1
+        jitter_ms += (change - jitter_ms) / 16
+    assert row["jitter_ms"] == pytest.approx(jitter_ms, abs=2 * tolerance)
+    assert row["delay_variation_ms"] == pytest.approx(sum(changes) / len(changes), abs=2 * tolerance)
+
+
+@pytest.mark.parametrize("trace", PROBED)
+def test_delays_and_losses_in_bins_are_those_of_probes_and_agents(trace: str) -> None:
+    [flow] = TRUTH[trace]
+    found = _native.analyse([str(DATA / trace)], bins=True)
+    rows = [row for row in found.bins.rows() if row["delay_samples"] or row["lost_packets"]]
+    own = [row for row in rows if (row["flow"], row["direction"]) == (rows[0]["flow"], rows[0]["direction"])]
+    assert sum(row["delay_samples"] for row in own) == len(flow["delays_ms"])
+    total_ms = sum(row["delay_samples"] * (row["delay_mean_ms"] or 0.0) for row in own)
+    assert total_ms == pytest.approx(sum(flow["delays_ms"]), abs=PRINTED_MS * len(flow["delays_ms"]))
+    [row] = [row for row in found.flows.rows() if row["sent_packets"] and row["delay_p50_ms"] is not None]
+    assert sum(row["lost_packets"] for row in own) == row["lost_packets"]
+
+
+@pytest.mark.parametrize("trace", TRUTH)
+def test_every_line_is_understood(analysed: dict[str, dict[str, Any]], trace: str) -> None:
+    [source] = analysed[trace]["sources"]
+    assert source["format"] == "ns2"
+    assert source["bad_lines"] == 0
+    assert source["lines"] == source["packets"] + source["other_lines"]
+    assert analysed[trace]["warnings"] == []
+
+
+OLD_LINE = re.compile(
+    r"(?P<event>[srfD]) (?P<time>[\d.]+) _(?P<node>\d+)_ (?P<layer>\w+) +(?P<reason>\S+) (?P<uid>\d+) "
+    r"(?P<type>\w+) (?P<size>\d+) \[\w+ \w+ \w+ \w+\] ------- "
+    r"\[(?P<src>-?\d+):(?P<sport>\d+) (?P<dst>-?\d+):(?P<dport>\d+) "
+    r"(?P<ttl>\d+) \d+\] (\[(?P<sequence>\d+) (?P<ack>\d+)\] \d+ \d+)?"
+)
+
+
+def in_new_form(line: str) -> str:
+    """A line of the old form of wireless traces as `use-newtrace` would have written it."""
+    match = OLD_LINE.match(line)
+    assert match, line
+    field = match.groupdict()
+    event = field["event"].replace("D", "d")
+    tcp = ""
+    if field["sequence"]:
+        tcp = f"-Pn tcp -Ps {field['sequence']} -Pa {field['ack']} -Pf 0 -Po 0 "
+    return (
+        f"{event} -t {field['time']} -Hs {field['node']} -Hd -2 -Ni {field['node']} "
+        f"-Nx 50.00 -Ny 50.00 -Nz 0.00 -Ne -1.000000 -Nl {field['layer']} -Nw {field['reason']} "
+        "-Ma 0 -Md 0 -Ms 0 -Mt 0 "
+        f"-Is {field['src']}.{field['sport']} -Id {field['dst']}.{field['dport']} -It {field['type']} "
+        f"-Il {field['size']} -If 0 -Ii {field['uid']} -Iv {field['ttl']} {tcp}\n"
+    )
+
+
+def test_old_and_new_form_of_one_run_are_the_same_flows(
+    analysed: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    new = tmp_path / "new.tr"
+    with gzip.open(DATA / "wireless-old.tr.gz", "rt") as old:
+        new.write_text("".join(in_new_form(line) for line in old))
+    # the old form has no flow ids, and each its own file
+    differing = dict.fromkeys(("flow_id", "source"))
+    expected = [row | differing for row in analysed["wireless-old.tr.gz"]["flows"]]
+    assert [row | differing for row in analyse(new)["flows"]] == expected
+
+
+def test_a_nam_trace_is_refused_by_name(tmp_path: Path) -> None:
+    nam = tmp_path / "out.nam"
+    nam.write_text(
+        "V -t * -v 1.0a5 -a 0\nn -t * -a 0 -s 0 -S UP\n+ -t 0.1 -s 0 -d 1 -p tcp -e 40 -c 0 -i 0 -a 0\n"
+    )
+    command = [sys.executable, "-m", "tfrctrace", "flows", str(nam)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "nam trace" in done.stderr

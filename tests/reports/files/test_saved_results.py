@@ -1,0 +1,195 @@
+"""Saved results: the same page without the trace, and a plain word for what is not there."""
+
+import json
+import shutil
+
+import polars as pl
+import pytest
+
+import tfrctrace
+from tfrctrace.base.errors import InputError
+from tfrctrace.reports.build_report import build_report
+from tfrctrace.reports.files.json_schema import results_document
+from tfrctrace.reports.files.saved_results import load
+from tfrctrace.reports.page.html import render
+
+TRACES = {
+    "capture": ["sample_traces/two-flows.pcapng.gz"],
+    "simulation with TFRC": ["tests/data/ns2/tfrc/mixed.tr.xz"],
+    "802.11": ["tests/data/wifi/ns3-wifi-radiotap-veno-udp-2-1.pcap.gz"],
+    "cut capture": ["tests/data/captures/variant-truncated-last-record.pcap.gz"],
+}
+
+PAIR = ["tests/data/captures/linux-relay-loss-snd.pcap.gz", "tests/data/pair/linux-relay-loss-rcv.pcap.gz"]
+
+
+@pytest.fixture(scope="module")
+def saved(request, tmp_path_factory):
+    """Return a function that saves the results of a trace, and gives the trace and their folder."""
+
+    def save(paths, **options):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(request.config.rootpath)
+            trace = tfrctrace.open(paths, **options)
+            return trace, trace.save_results(tmp_path_factory.mktemp("results"), title="a title")
+
+    return save
+
+
+@pytest.fixture(scope="module")
+def simulation(saved):
+    return saved(TRACES["simulation with TFRC"])[1]
+
+
+@pytest.mark.filterwarnings("ignore::tfrctrace.TfrctraceWarning")
+@pytest.mark.parametrize("paths", TRACES.values(), ids=TRACES)
+def test_the_page_of_saved_results_is_that_of_the_trace_to_the_byte(saved, paths):
+    trace, folder = saved(paths)
+    results, title = load(str(folder))
+    assert render(build_report(results, title=title)) == trace.report_html(title="a title")
+
+
+def test_a_pair_of_captures_keeps_its_clock(saved):
+    trace, folder = saved(PAIR, pair=True)
+    results, title = load(str(folder))
+    assert results.clock is not None
+    assert render(build_report(results, title=title)) == trace.report_html(title="a title")
+
+
+def test_saving_twice_writes_the_same_bytes(saved, simulation):
+    one, (_, two) = simulation, saved(TRACES["simulation with TFRC"])
+    assert sorted(path.name for path in one.iterdir()) == sorted(path.name for path in two.iterdir())
+    for path in one.iterdir():
+        assert path.read_bytes() == (two / path.name).read_bytes(), path.name
+
+
+def test_tables_as_csv_hold_what_those_of_parquet_do(request, tmp_path):
+    tfrctrace.open(request.config.rootpath / "sample_traces/dumbbell.tr.xz").save_results(tmp_path, csv=True)
+    tables = sorted(tmp_path.glob("*.parquet"))
+    assert (
+        {path.stem for path in tables} == {path.stem for path in tmp_path.glob("*.csv")} > {"flows", "bins"}
+    )
+    for path in tables:
+        table = pl.read_parquet(path)
+        assert pl.read_csv(path.with_suffix(".csv"), schema=table.schema).equals(table), path.stem
+
+
+def test_the_facts_are_as_their_schema_says(simulation, complaints):
+    facts = json.loads((simulation / "results.json").read_text())
+    assert not list(complaints(facts, results_document()))
+    assert list(complaints(facts | {"joined": "no"}, results_document()))
+    assert set(facts["tables"].values()) | {"results.json"} == {path.name for path in simulation.iterdir()}
+
+
+def spoiled(folder, name):
+    """Spoil saved results in one way."""
+    facts = folder / "results.json"
+    document = json.loads(facts.read_text())
+    match name:
+        case "missing":
+            facts.unlink()
+        case "no JSON":
+            facts.write_text("{")
+        case "a list":
+            facts.write_text("[]")
+        case "of version 99":
+            facts.write_text(json.dumps(document | {"schema_version": 99}))
+        case "without sources":
+            facts.write_text(json.dumps({key: value for key, value in document.items() if key != "sources"}))
+        case "a table from elsewhere":
+            facts.write_text(json.dumps(document | {"tables": {**document["tables"], "../flows": "x"}}))
+        case "a table missing":
+            (folder / "bins.parquet").unlink()
+        case "a table cut":
+            (folder / "flows.parquet").write_bytes(b"PAR1")
+        case "brackets in brackets":
+            facts.write_text("[" * 100_000)
+        case "other columns":
+            pl.DataFrame({"a": [1]}).write_parquet(folder / "flows.parquet")
+
+
+def without_packets(document):
+    del document["sources"][0]["packets"]
+
+
+def beyond_all_clocks(document):
+    document["sources"][0]["start_ns"] = 10**30
+
+
+def with_a_clock(document):
+    known = dict.fromkeys(("is_given", "has_delays"), True) | dict.fromkeys(
+        ("reference_ns", "offset_ns", "packets"), 1
+    )
+    unknown = ("offset_low_ns", "offset_high_ns", "drift_ppm", "drift_low_ppm", "drift_high_ppm")
+    document["clock"] = known | dict.fromkeys(unknown)
+
+
+FACTS_SPOILED = {
+    "packets missing": (without_packets, r"`sources` of the document\[0\] has no `packets`"),
+    "time": (beyond_all_clocks, r"`start_ns` of .* is out of range"),
+    "title": (lambda document: document.update(title=5), "`title` of the document is no string"),
+    "metric of nobody": (
+        lambda document: document["metrics"]["metrics"][0].update(flows=[999]),
+        "metrics of flows that are not in the table of flows",
+    ),
+    "metric of no number": (
+        lambda document: document["metrics"]["metrics"][0].update(value=float("nan")),
+        "`metrics` of the document is none of what it may be",
+    ),
+    "clock of one": (with_a_clock, "a clock is that of two inputs"),
+}
+
+TABLES_SPOILED = {
+    "flow": ("flows", pl.lit(None, dtype=pl.UInt32).alias("flow"), "a value is missing that is always known"),
+    "rate": ("flows", pl.lit(float("inf")).alias("goodput_bps"), "a number that is none"),
+    "width": ("bins", pl.lit(0, dtype=pl.Int64).alias("width_ns"), "a bin without a width"),
+    "samples": ("rtt_quantiles", pl.lit(1).alias("more"), "other columns than this release has"),
+}
+
+
+SPOILED = {
+    "missing": "no such file or directory",
+    "no JSON": "no JSON",
+    "a list": "results of version None, expected 1",
+    "of version 99": "results of version 99, expected 1",
+    "without sources": "not complete: 'sources'",
+    "a table from elsewhere": "no table of a report",
+    "a table missing": "cannot be read",
+    "a table cut": "cannot be read",
+    "other columns": "other columns than this release has",
+    "brackets in brackets": "no JSON",
+}
+
+
+@pytest.fixture(scope="module")
+def whole(saved):
+    return saved(TRACES["802.11"])[1]
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_spoiled_results_are_refused_with_a_word(whole, tmp_path, name):
+    folder = shutil.copytree(whole, tmp_path / "results")
+    spoiled(folder, name)
+    with pytest.raises(InputError, match=SPOILED[name]):
+        load(str(folder))
+
+
+@pytest.mark.parametrize("name", FACTS_SPOILED)
+def test_facts_that_anybody_has_changed_are_refused_and_not_drawn(whole, tmp_path, name):
+    folder = shutil.copytree(whole, tmp_path / "results")
+    spoil, words = FACTS_SPOILED[name]
+    document = json.loads((folder / "results.json").read_text())
+    spoil(document)
+    (folder / "results.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=words):
+        load(str(folder))
+
+
+@pytest.mark.parametrize("name", TABLES_SPOILED)
+def test_tables_that_anybody_has_changed_are_refused_and_not_drawn(whole, tmp_path, name):
+    folder = shutil.copytree(whole, tmp_path / "results")
+    table, column, words = TABLES_SPOILED[name]
+    path = folder / f"{table}.parquet"
+    pl.read_parquet(path).with_columns(column).write_parquet(path)
+    with pytest.raises(InputError, match=words):
+        load(str(folder))

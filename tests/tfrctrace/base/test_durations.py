@@ -1,0 +1,51 @@
+"""Durations as people write them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfrctrace.base.durations import parse_duration_ns, parse_offset_ns
+from tfrctrace.base.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "nanoseconds"),
+    [
+        ("1ns", 1),
+        ("10us", 10_000),
+        ("10 µs", 10_000),
+        ("500ms", 500_000_000),
+        ("0.1s", 100_000_000),
+        ("1.5 min", 90_000_000_000),
+        ("2h", 7_200_000_000_000),
+    ],
+)
+def test_a_duration_is_a_number_and_a_unit(text, nanoseconds):
+    assert parse_duration_ns(text) == nanoseconds
+
+
+@pytest.mark.parametrize(
+    "text", ["", "5", "ms", "-1s", "1 lightyear", "1e3s", "0ms", "0.1ns", "٣s", "1s2", "9" * 30 + "s"]
+)
+def test_what_is_no_duration_is_wrong_usage(text):
+    with pytest.raises(UsageError, match="is not a duration"):
+        parse_duration_ns(text)
+
+
+@given(st.integers(min_value=1, max_value=2**63 - 1))
+def test_no_nanosecond_is_lost(nanoseconds):
+    assert parse_duration_ns(f"{nanoseconds}ns") == nanoseconds
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("-2.5s", -2_500_000_000), ("+3 ms", 3_000_000), ("0s", 0), ("-0", 0), ("1h", 3600 * 10**9)],
+)
+def test_an_offset_may_have_a_sign_or_be_nothing(text, expected):
+    assert parse_offset_ns(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "--1s", "-", "soon"])
+def test_what_is_no_offset_is_refused(text):
+    with pytest.raises(UsageError):
+        parse_offset_ns(text)

@@ -1,0 +1,175 @@
+"""`tfrctrace compare`: two sides, each of one run or several."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from tfrctrace.reports.printers.comparison import COLUMNS, write_comparison
+
+DATA = Path(__file__).parents[2] / "data" / "study" / "runs"
+TWO_FLOWS = Path(__file__).parents[3] / "sample_traces" / "two-flows.pcapng.gz"
+
+
+@pytest.fixture
+def compare(run, tmp_path):
+    def compare_sides(*arguments, **more):
+        # other processes start for longer than these small runs take
+        return run("compare", *arguments, "--cache", tmp_path / "cache", "--jobs", "1", **more)
+
+    return compare_sides
+
+
+def told(done):
+    assert done.status == 0, done.err
+    return json.loads(done.out)
+
+
+def test_repeated_runs_differ_by_what_scipy_says(compare):
+    arguments = ("--basis", "received", "-m", "delay_mean_ms", "--format", "json")
+    document = told(compare(DATA / "droptail-n2-*.xz", DATA / "red-n2-*.xz", *arguments))
+    assert (document["schema_version"], document["window"], document["warmup"]) == (1, "1s", None)
+    tcp = next(row for row in document["differences"] if row["group"] == "tcp")
+    assert (tcp["runs_a"], tcp["runs_b"], tcp["unit"]) == (3, 3, "ms")
+    # scipy.stats.ttest_ind(red, droptail, equal_var=False) of the delays of the study's runs
+    assert tcp["difference"] == pytest.approx(tcp["mean_b"] - tcp["mean_a"])
+    assert tcp["difference"] == pytest.approx(-67.04326722407473)
+    assert (tcp["low"], tcp["high"]) == pytest.approx((-82.14328621927552, -51.94324822887393))
+    assert tcp["p_value"] == pytest.approx(0.0003099530677126212)
+
+
+def test_one_run_on_a_side_gives_the_difference_and_says_why_there_is_no_test(compare):
+    arguments = ("--basis", "received", "-m", "jain", "--format", "json")
+    (row,) = told(compare(DATA / "droptail-n2-1.tr.xz", DATA / "red-n2-1.tr.xz", *arguments))["differences"]
+    assert (row["runs_a"], row["runs_b"], row["p_value"]) == (1, 1, None)
+    assert row["difference"] == pytest.approx(row["mean_b"] - row["mean_a"])
+    assert row["reason"] == "one run says nothing of others"
+
+
+def test_a_capacity_and_weights_are_given_to_both_sides(compare):
+    names = ("-m", "link_utilisation", "-m", "jain_weighted")
+    given = ("--capacity", "600k", "--weight", "tcp=2", "--basis", "received", "--format", "json")
+    sides = (DATA / "droptail-n2-1.tr.xz", DATA / "red-n2-1.tr.xz")
+    rows = told(compare(*sides, *given, *names))["differences"]
+    assert [row["metric"] for row in rows] == ["jain_weighted", "link_utilisation"]
+    assert 0.9 < rows[1]["mean_a"] < 1.01
+    assert compare(*sides, *names).status == 2
+
+
+def test_groups_of_one_trace_can_be_compared(compare):
+    labels = ("--label", "cubic=port 5201", "--label", "reno=port 5202", "--groups", "cubic:reno")
+    arguments = ("-m", "rate_bps", "--format", "json")
+    (row,) = told(compare(TWO_FLOWS, TWO_FLOWS, *labels, *arguments))["differences"]
+    assert row["group"] == "cubic, reno"
+    # 3.18 and 1.61 Mbit/s in docs/metrics.md
+    assert (row["mean_a"], row["mean_b"]) == pytest.approx((3.18e6, 1.61e6), rel=0.002)
+
+
+def test_a_directory_stands_for_its_runs(compare, tmp_path):
+    for side in ("one", "other"):
+        (tmp_path / side).mkdir()
+        for run in (1, 2):
+            name = f"{'red' if side == 'other' else 'droptail'}-n2-{run}.tr.xz"
+            (tmp_path / side / name).write_bytes((DATA / name).read_bytes())
+    arguments = (
+        "--basis",
+        "received",
+        "-m",
+        "jain",
+        "-m",
+        "pdr",
+        "--holm",
+        "--format",
+        "csv",
+        "-o",
+        "out.csv",
+    )
+    assert compare("one", "other", *arguments).status == 0
+    rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
+    assert {(row["runs_a"], row["runs_b"]) for row in rows} == {("2", "2")}
+    assert all(float(row["p_holm"]) >= float(row["p_value"]) for row in rows)
+
+
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_a_person_reads_a_row_for_each_metric_and_group(compare, form):
+    lines = compare(DATA / "red-n2-1.tr.xz", DATA / "red-n2-2.tr.xz", "--format", form).out.splitlines()
+    assert lines[0].replace("|", " ").split()[:4] == ["metric", "group", "A", "B"]
+    assert any("jain" in line and "one run says nothing of others" in line for line in lines)
+    # nothing was lost from sight: a metric without a value is there, with a dash
+    assert any("convergence_s" in line for line in lines)
+
+
+def test_the_name_of_a_group_is_one_cell_of_markdown(tmp_path):
+    row = dict.fromkeys(COLUMNS) | {"metric": "jain", "unit": "", "group": "a\\|b<i>"}
+    with open(tmp_path / "a.md", "w+") as file:
+        write_comparison(file, "markdown", [row], {})
+    line = (tmp_path / "a.md").read_text().splitlines()[-1]
+    assert r"| a\\\|b&lt;i&gt; |" in line
+
+
+def test_a_broken_run_is_named_and_the_others_are_compared(compare, tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "good.tr.xz").write_bytes((DATA / "red-n2-1.tr.xz").read_bytes())
+    (tmp_path / "a" / "broken.pcap").write_text("no capture, whatever its name says")
+    done = compare("a", DATA / "red-n2-2.tr.xz", "-m", "jain")
+    assert done.status == 3
+    assert "error: `a/broken.pcap`" in done.err
+    assert "jain" in done.out
+
+
+def test_what_no_run_has_is_said_once(compare):
+    done = compare(
+        DATA / "red-n2-*.xz",
+        DATA / "droptail-n2-*.xz",
+        "-m",
+        "jain",
+        "--label",
+        "x=port 9",
+        "--weight",
+        "z=2",
+    )
+    assert done.err.count("label `x=port 9` fits no flow of any run") == 1
+    assert done.err.count("weight `z=2` fits no flow of any run") == 1
+    assert done.err.count("warning") == 2
+
+
+def test_a_group_without_flows_is_said(compare):
+    sides = (DATA / "red-n2-1.tr.xz", DATA / "red-n2-2.tr.xz")
+    done = compare(*sides, "-m", "rate_bps", "--groups", "tcp:cubic")
+    assert "red-n2-2.tr.xz`: no flow of the group `cubic`" in done.err
+    assert done.err.count("warning") == 1
+    assert "not of groups" in compare(*sides, "-m", "jain", "--groups", "tcp:tfrc").err
+
+
+def test_the_variation_is_compared_at_each_timescale(compare):
+    sides = (DATA / "red-n2-1.tr.xz", DATA / "red-n2-2.tr.xz")
+    rows = told(compare(*sides, "--basis", "received", "-m", "cov", "--format", "json"))["differences"]
+    # the flows have less than 8 s in common
+    known = {row["metric"] for row in rows if row["difference"] is not None}
+    assert known == {"cov 0.1 s", "cov 0.2 s", "cov 0.5 s"}
+    reasons = {row["metric"]: row["reason"] for row in rows if row["difference"] is None}
+    assert reasons == dict.fromkeys(
+        ("cov 1 s", "cov 2 s", "cov 5 s", "cov 10 s"),
+        "the flows do not show it: too short, never together, or an option is missing",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "error"),
+    [
+        (("none-*.pcap", DATA / "red-n2-1.tr.xz"), 3, "is no trace, and no pattern that fits any"),
+        ((DATA / "red-n2-1.tr.xz", "/dev/null"), 3, "`/dev/null`"),
+        ((DATA / "red-n2-1.tr.xz", TWO_FLOWS, "--groups", "cubic"), 2, "does not name two groups"),
+        ((DATA / "red-n2-1.tr.xz", TWO_FLOWS, "--filter", "tcp and and"), 2, "error: filter `tcp and and`"),
+        ((DATA / "red-n2-1.tr.xz", TWO_FLOWS, "-m", "beauty"), 2, "there is no metric `beauty`"),
+        ((DATA / "red-n2-1.tr.xz", TWO_FLOWS, "--label", "x"), 2, "is no rule for a label"),
+        ((DATA / "red-n2-1.tr.xz", TWO_FLOWS, "--warmup", "soon"), 2, "is not a duration"),
+    ],
+)
+def test_what_cannot_be_is_said(compare, arguments, status, error):
+    done = compare(*arguments)
+    assert (done.status, done.out) == (status, "")
+    assert error in done.err

@@ -1,0 +1,215 @@
+"""`tfrctrace plot`: figures alone, of every kind and form, as wide as asked."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from itertools import pairwise
+from pathlib import Path
+from typing import get_args
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+
+import tfrctrace
+from tfrctrace.base.errors import UsageError
+from tfrctrace.metrics.flow.cumulative_losses import cumulative_losses
+from tfrctrace.reports.elements import Curve, Figure
+from tfrctrace.reports.figures.kinds import KINDS, PlotKind
+from tfrctrace.reports.figures.publication import PaperStyle, figure_file
+
+SAMPLES = Path(__file__).parents[3] / "sample_traces"
+RADIO = Path(__file__).parents[2] / "data/wifi/ns3-wifi-radiotap-veno-udp-2-1.pcap.gz"
+TWO_FLOWS, DUMBBELL = SAMPLES / "two-flows.pcapng.gz", SAMPLES / "dumbbell.tr.xz"
+WIDTHS_IN = {"ieee": (3.5, 7.16), "acm": (3.33, 7.0), "plain": (5.0, 10.0)}
+
+CAPTURE_KINDS = ("throughput", "sequence", "rtt", "cdf", "cwnd", "losses", "fairness", "burstiness")
+SIMULATION_KINDS = ("delay", "delay-spread", "pdr", "tfrc", "tfrc-p", "tfrc-r")
+RADIO_KINDS = ("retries", "phy-rate", "signal")
+
+
+@pytest.fixture(scope="module")
+def traces():
+    return {path: tfrctrace.open(path) for path in (TWO_FLOWS, DUMBBELL, RADIO)}
+
+
+@pytest.mark.parametrize("kind", get_args(PlotKind))
+def test_every_kind_is_drawn_from_a_sample(traces, tmp_path, kind):
+    assert {*CAPTURE_KINDS, *SIMULATION_KINDS, *RADIO_KINDS} == {*get_args(PlotKind)} == set(KINDS)
+    sample = RADIO if kind in RADIO_KINDS else DUMBBELL if kind in SIMULATION_KINDS else TWO_FLOWS
+    trace = traces[sample]
+    drawing = trace.plot(kind, tmp_path / "a.svg")
+    first = drawing.figures[0]
+    assert first.curves or first.spans
+    document = (tmp_path / "a.svg").read_bytes()
+    root = ElementTree.fromstring(document)
+    # text is outlines: no font is needed to see it
+    assert not list(root.iter("{http://www.w3.org/2000/svg}text"))
+    assert root.get("width") == "252pt"
+    assert drawing.content("svg") == document
+
+
+def test_the_delay_between_two_captures_is_drawn(run):
+    data = Path(__file__).parents[2] / "data"
+    pair = (
+        data / "captures/linux-relay-loss-snd.pcap.gz",
+        data / "pair/linux-relay-loss-rcv.pcap.gz",
+    )
+    done = run("plot", *pair, "--pair", "--kind", "delay", "-o", "a.svg")
+    assert (done.status, done.err) == (0, "figure written to `a.svg`: One-way delay over time\n")
+
+
+@pytest.mark.parametrize("style", get_args(PaperStyle))
+@pytest.mark.parametrize("width", ["single", "double"])
+def test_files_are_as_wide_as_the_columns_of_the_style(traces, style, width):
+    wide_in = WIDTHS_IN[style][width == "double"]
+    drawing = traces[TWO_FLOWS].plot("rtt", style=style, width=width)
+    content = drawing.content("png")
+    assert content.startswith(b"\x89PNG")
+    assert struct.unpack(">I", content[16:20])[0] == pytest.approx(wide_in * 300, abs=1)
+    document = drawing.content("pdf")
+    box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ", document)
+    assert float(box[1]) == pytest.approx(wide_in * 72, abs=0.1)
+    # fonts are embedded as TrueType, and nothing says when it was made
+    assert b"/FontFile2" in document
+    assert b"/Type3" not in document
+    assert b"CreationDate" not in document
+    assert drawing.content("pdf") == document
+
+
+@pytest.fixture
+def short(write_capture, conversation):
+    return write_capture("short.pcap", conversation())
+
+
+def test_the_command_takes_style_and_width(run, tmp_path, short):
+    arguments = ("plot", short, "--kind", "rtt", "--style", "acm", "--width", "double")
+    assert run(*arguments, "-o", "a.pdf").err == "figure written to `a.pdf`: RTT over time\n"
+    assert run(*arguments, "-o", "b.pdf", "-q").err == ""
+    tfrctrace.open(short).plot("rtt", tmp_path / "c.pdf", style="acm", width="double")
+    assert {(tmp_path / name).read_bytes() for name in ("a.pdf", "b.pdf")} == {
+        (tmp_path / "c.pdf").read_bytes()
+    }
+
+
+def test_one_flow_is_drawn_alone_even_if_it_is_small(traces, tmp_path):
+    (every,) = traces[TWO_FLOWS].plot("throughput", tmp_path / "all.svg").figures
+    (alone,) = traces[TWO_FLOWS].plot("throughput", tmp_path / "one.svg", flow=1).figures
+    assert {curve.label.split(":")[0] for curve in every.curves} == {
+        "2",
+        "4",
+        "the other 6 directions together",
+    }
+    assert {curve.label.split(":")[0] for curve in alone.curves} == {"1"}
+    (sequence,) = traces[TWO_FLOWS].plot("sequence", tmp_path / "sequence.svg", flow=4).figures
+    # the report draws flow 2; of flow 4 iperf3 counted these bytes at its receiver and at its sender
+    truth = json.loads((SAMPLES / "two-flows.truth.json").read_text())["iperf3"][1]
+    highest = max(value for curve in sequence.curves[:1] for value in curve.values)
+    assert 0.99 * truth["bytes_received"] < highest < 1.01 * truth["bytes"]
+
+
+def test_losses_are_those_that_the_kernel_counted(traces, tmp_path):
+    truth = json.loads((SAMPLES / "two-flows.truth.json").read_text())["iperf3"]
+    for flow, iperf3 in ((2, truth[0]), (4, truth[1])):
+        (figure,) = traces[TWO_FLOWS].plot("losses", flow=flow).figures
+        ends = [curve.values[-1] for curve in figure.curves]
+        assert sum(ends) == iperf3["retransmits"]
+        assert [f"{end:.0f}" for end in ends] == [curve.label.split(": ")[1] for curve in figure.curves]
+        for curve in figure.curves:
+            assert list(curve.values) == sorted(curve.values)
+            assert (curve.x[0], curve.values[0]) == (0, 0)
+        words = {curve.label.split(": ")[0] for curve in figure.curves}
+        assert words <= {f"{way} retransmission" for way in ("fast", "SACK", "RTO")} | {"tail loss probe"}
+
+
+@pytest.mark.parametrize("number", [1, 2, 9, 10, 11, 1000])
+def test_a_curve_of_very_many_losses_is_thinned_between_its_ends(number):
+    losses = pl.DataFrame(
+        {
+            "flow": pl.Series([3] * number, dtype=pl.UInt32),
+            "class": ["fast"] * number,
+            "time_ns": list(range(number)),
+            "packet": list(range(number)),
+        }
+    )
+    firsts = pl.DataFrame({"flow": [3], "first": [1]}, schema={"flow": pl.UInt32, "first": pl.UInt32})
+    course = cumulative_losses(losses, firsts, 6, 10)
+    counts = course["count"].to_list()
+    assert (counts[0], counts[-1], len(counts)) == (1, number, min(number, 10))
+    assert counts == sorted(set(counts)) == [time_ns + 1 for time_ns in course["time_ns"].to_list()]
+    assert set(course["flow"]) == {1}
+
+
+def test_a_window_is_what_each_point_sums_up(traces):
+    trace = traces[TWO_FLOWS]
+    (figure,) = trace.plot("throughput", flow=2, window="250ms").figures
+    leading = figure.curves[0]
+    steps = {round(later - sooner, 9) for sooner, later in pairwise(leading.x)}
+    assert steps == {0.25}
+    wire_bytes = trace.flows.filter(flow=2, direction="fwd")["wire_bytes"][0]
+    assert sum(leading.values) * 0.25 / 8 == pytest.approx(wire_bytes)
+    assert figure.detail == ()
+    (index,) = trace.plot("fairness", window="250ms").figures
+    assert {round(later - sooner, 9) for sooner, later in pairwise(index.curves[0].x)} == {0.25}
+    assert len(trace.plot("rtt", window="2s").figures[0].curves[0].x) < 13  # of 22.6 s
+    assert trace.plot("throughput").figures[0].curves != figure.curves  # the report's own are as they were
+
+
+def test_others_of_the_kind_are_named(run, short, write_capture, conversation):
+    other = write_capture("other.pcap", conversation(port=40_001))
+    done = run("plot", short, other, "-k", "throughput", "-o", "a.svg")
+    first, second = done.err.splitlines()
+    assert first.startswith("figure written to `a.svg`: Throughput over time: ")
+    assert second.startswith("there is also: Throughput over time: ")
+
+
+def test_what_a_trace_lacks_is_said_with_what_would_supply_it(run, tmp_path, short):
+    trace = tfrctrace.open(short)
+    for kind in set(KINDS) - {"throughput", "rtt", "cdf", "cwnd"}:
+        with pytest.raises(UsageError, match=f"nothing to draw of kind `{kind}`") as raised:
+            trace.plot(kind, tmp_path / "a.svg")
+        assert KINDS[kind].needs in raised.value.hint
+    done = run("plot", short, "-k", "tfrc", "-o", "a.svg")
+    assert (done.status, done.out) == (2, "")
+    assert "hint:  it needs reports of a TFRC receiver" in done.err
+    assert not (tmp_path / "a.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "error"),
+    [
+        (("-k", "rtt", "-o", "a.jpg"), 2, "`a.jpg` does not say what image it is"),
+        (("-k", "rtt", "-o", "-"), 2, "`-` does not say what image it is"),
+        (("-k", "beauty", "-o", "a.svg"), 2, "'beauty' is not one of"),
+        (("-k", "rtt", "-o", "none/a.svg"), 2, "no such directory"),
+        (("-k", "rtt", "-o", "a.svg", "--flow", "99"), 2, "the trace has no flow 99"),
+        (("-k", "fairness", "-o", "a.svg", "--flow", "2"), 2, "is of all flows"),
+        (("-k", "rtt"), 2, "missing option"),
+        (("-k", "cdf", "-o", "a.svg", "--window", "1s"), 2, "kind `cdf` has no windows"),
+        (("-k", "rtt", "-o", "a.svg", "--window", "1ms"), 2, "a figure shows at most 3000"),
+        (("-k", "rtt", "-o", "a.svg", "--window", "soon"), 2, "is not a duration"),
+    ],
+)
+def test_what_cannot_be_is_said(run, arguments, status, error):
+    done = run("plot", TWO_FLOWS, *arguments)
+    assert (done.status, done.out) == (status, "")
+    assert error in done.err
+
+
+def test_a_trace_that_cannot_be_read_is_no_figure(run, tmp_path):
+    (tmp_path / "broken.pcap").write_text("no capture")
+    assert run("plot", "broken.pcap", "-k", "rtt", "-o", "a.svg").status == 3
+
+
+def test_names_from_a_trace_are_text_and_have_an_end():
+    label = "$\\frac{1}{0}$ _^%\x1b[2J\u202e" + "x" * 1000
+    curves = tuple(Curve(label, style, (0.0, 1.0), (1.0, 2.0)) for style in (0, 1, 4))
+    figure = Figure("f", "t", "d", "c", "ms", curves=curves, lasted_s=1.0)
+    assert len(figure_file(figure, "svg")) < 200_000
+
+
+def test_a_kind_without_a_flow_is_refused_in_python_too(traces, tmp_path):
+    with pytest.raises(UsageError, match="is of all flows"):
+        traces[TWO_FLOWS].plot("burstiness", tmp_path / "a.svg", flow=1)

@@ -1,0 +1,108 @@
+"""`tfrctrace replay --loop closed` as a user runs it."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tfrctrace
+from tfrctrace.parsers.schema import TABLES
+
+DUMBBELL = Path(__file__).parents[3] / "data" / "ns2" / "dumbbell-newreno.tr.xz"
+CLOSED = ["--loop", "closed"]
+COLUMNS = [column.name for column in TABLES["closed_loop"]]
+
+
+def test_the_screen_says_what_the_bottleneck_is_told_from_and_which_loop_it_is(run):
+    done = run("replay", *CLOSED, "-a", "newreno,tfrc", DUMBBELL)
+    assert (done.status, done.err) == (0, "")
+    lines = {line.split("  ")[1]: line for line in done.out.splitlines() if line.startswith("  ")}
+    assert "s in closed loop" in done.out
+    assert "windows with a standing queue" in lines["capacity"]
+    assert "round-trip times" in lines["base RTT"]
+    assert {"newreno", "tfrc (rfc5348)"} <= set(lines)
+    assert "note: closed loop: each algorithm drives a fluid model" in done.out
+    assert "does not react" in done.out
+
+
+def test_open_loop_says_so_too(run):
+    done = run("replay", "-a", "newreno", DUMBBELL)
+    assert done.status == 0
+    assert "note: open loop" in done.out
+    assert "congestion avoidance" in done.out
+
+
+def test_json_has_the_bottleneck_with_its_evidence_and_every_round(run):
+    done = run("replay", *CLOSED, "-a", "cubic", "--bottleneck", "loss=0", "--format", "json", DUMBBELL)
+    document = json.loads(done.out)
+    assert document["loop"] == "closed"
+    [flow] = document["flows"]
+    assert flow["bottleneck"]["random_loss"] == {"value": 0.0, "evidence": "as given"}
+    [cubic] = document["replays"]
+    assert cubic["rounds"] == len(cubic["time_ns"])
+    assert cubic["received_mean_bps"] <= flow["bottleneck"]["capacity_bps"]["value"] * 1.05
+
+
+def test_csv_has_the_columns_of_the_table(run):
+    done = run("replay", *CLOSED, "-a", "vegas", "--format", "csv", DUMBBELL)
+    rows = list(csv.DictReader(io.StringIO(done.out)))
+    assert list(rows[0]) == COLUMNS
+    frame = tfrctrace.open(DUMBBELL).closed_loop("vegas")
+    assert frame.columns == COLUMNS
+    assert frame.height == len(rows)
+
+
+def test_algorithms_that_share_the_bottleneck_receive_less_each():
+    trace = tfrctrace.open(DUMBBELL)
+
+    def received(**how):
+        frame = trace.closed_loop("sack", "tfrc", **how)
+        weighted = (pl.col("received_bps") * pl.col("duration_ms")).sum() / pl.col("duration_ms").sum()
+        return dict(frame.group_by("algorithm").agg(weighted).iter_rows())
+
+    alone, together = received(), received(together=True)
+    assert sum(together.values()) == pytest.approx(770e3, rel=0.05)
+    assert all(together[name] < 0.8 * alone[name] for name in alone)
+
+
+def test_ns2_s_rules_run_in_closed_loop_too():
+    loops = tfrctrace.open(DUMBBELL).closed_loops("tfrc", profile="ns2")
+    received = loops.frame["received_bps"] * loops.frame["duration_ms"]
+    assert received.sum() / loops.frame["duration_ms"].sum() > 600e3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([*CLOSED, "-a", "tfrc", "--rtt", "40ms"], "`--rtt` has no effect with `--loop closed`"),
+        ([*CLOSED, "-a", "tfrc", "--sensitivity"], "`--sensitivity` has no effect with `--loop closed`"),
+        ([*CLOSED, "-a", "mtfrc"], "`mtfrc` is bounded by a MAC"),
+        ([*CLOSED, "-a", "tfrc", "--bottleneck", "colour=3"], "a bottleneck has no `colour`"),
+        (["-a", "tfrc", "--together"], "`--together` has no effect with `--loop open`"),
+        (["-a", "tfrc", "--bottleneck", "loss=0"], "`--bottleneck` has no effect with `--loop open`"),
+    ],
+)
+def test_what_has_no_effect_is_refused(run, arguments, message):
+    done = run("replay", *arguments, DUMBBELL)
+    assert done.status == 2
+    assert message in done.err
+
+
+def test_a_flow_that_shows_no_bottleneck_is_named_with_what_would_supply_it(run, write_capture, conversation):
+    write_capture("a.pcap", conversation())
+    done = run("replay", *CLOSED, "-a", "newreno", "--least-packets", "2", "a.pcap")
+    assert done.status == 0
+    assert "cannot be replayed" in done.out
+    assert "hint:" in done.out
+
+
+def test_what_is_given_needs_no_queue_in_the_trace(run):
+    given = ["capacity=3M", "base_rtt=40ms", "buffer=30000", "loss=0"]
+    options = [part for text in given for part in ("--bottleneck", text)]
+    done = run("replay", *CLOSED, "-a", "vegas", *options, "--format", "json", DUMBBELL)
+    [vegas] = json.loads(done.out)["replays"]
+    assert vegas["received_mean_bps"] == pytest.approx(3e6, rel=0.05)
+    assert vegas["losses"] == sum(vegas["lost_packets"]) == 0

@@ -1,0 +1,123 @@
+"""Runs measured in processes: a process that dies takes nothing but its own run with it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tfrctrace.base.errors import UsageError
+from tfrctrace.study.definition import MeasuringPlan
+from tfrctrace.study.find_runs import Run
+from tfrctrace.study.pool import NoProgress, measure_runs
+from tfrctrace.study.run_record import record_run
+
+RUNS = sorted((Path(__file__).parents[2] / "data" / "study" / "runs").iterdir())
+
+
+class Deadly:
+    """What ends the process that unpacks it."""
+
+    def __reduce__(self):
+        return os._exit, (1,)
+
+
+def test_a_process_that_dies_is_named_and_the_others_are_done():
+    runs = [Run(str(path), path.name, {"x": Deadly()} if path == RUNS[1] else {}) for path in RUNS[:3]]
+    measured = measure_runs(runs, MeasuringPlan(), (), jobs=2, cache=None, force=False, progress=NoProgress())
+    assert [record["failed"] for record in measured.records] == [False, True, False]
+    (problem,) = measured.records[1]["problems"]
+    assert problem["source"] == RUNS[1].name
+    assert "the process that measured it was ended" in problem["message"]
+
+
+def test_progress_counts_up_to_all_runs():
+    class Seen:
+        def __init__(self):
+            self.steps = []
+
+        def advance(self, done, of, cached):
+            self.steps.append((done, of, cached))
+
+    seen = Seen()
+    runs = [Run(str(path), path.name, {}) for path in RUNS[:2]]
+    measure_runs(runs, MeasuringPlan(), (), jobs=1, cache=None, force=False, progress=seen)
+    assert seen.steps == [(0, 2, 0), (1, 2, 0), (2, 2, 0)]
+
+
+def test_a_run_with_more_flows_than_a_record_holds_has_those_with_most_data(monkeypatch):
+    whole = record_run(str(RUNS[0]), "whole", MeasuringPlan(), ["rate"])
+    monkeypatch.setattr("tfrctrace.study.run_record.MAX_FLOWS", 1)
+    record = record_run(str(RUNS[0]), "run", MeasuringPlan(), ["rate"])
+    packets = sorted((flow["data_packets"] for flow in whole["flows"]), reverse=True)
+    assert len(packets) == 2
+    assert sorted((flow["data_packets"] for flow in record["flows"]), reverse=True) == packets[:1]
+    (problem,) = record["problems"]
+    assert "flows left out beside the 1 with most data packets: 1" in problem["message"]
+    assert problem["source"] == "run"
+    assert len({flow for metric in record["metrics"] for flow in metric["flows"]}) == 1
+
+
+def test_a_run_with_more_curves_than_a_figure_shows_says_which_are_kept(monkeypatch):
+    monkeypatch.setattr("tfrctrace.study.time_series.MAX_CURVES", 1)
+    record = record_run(str(RUNS[0]), "run", MeasuringPlan(labels=("any=port 0",)), ["rate"])
+    groups = [curve["group"] for curve in record["series"]["rate"]]
+    assert len(groups) == len(set(groups))
+    (problem,) = [one for one in record["problems"] if one["kind"] == "curves"]
+    assert "kept of the 1 flows of each label with most data packets" in problem["message"]
+
+
+def test_algorithms_are_replayed_on_the_runs_that_are_meant():
+    from tfrctrace.study.replayed_rates import parse_replay_plan, plan_for_run
+
+    zhang = Path(__file__).parents[3] / "sample_traces" / "studies" / "zhang" / "traces"
+    plan = parse_replay_plan(
+        {
+            "algorithms": ["tfrc", "mtfrc"],
+            "profile": "ns2",
+            "stations": ["{setting}x11"],
+            "downloads": "{setting}",
+            "preset": "paper",
+            "where": {"scenario": "updown"},
+        },
+        ("scenario", "setting"),
+    )
+    assert plan_for_run(plan, {"scenario": "up", "setting": 4}) is None
+    own = plan_for_run(plan, {"scenario": "updown", "setting": 1})
+    assert (own.stations, own.downloads) == (("1x11",), "1")
+    record = record_run(str(zhang / "updown-1.tr.xz"), "run", MeasuringPlan(replay=own), [])
+    by_port = {flow["src_port"]: flow["replayed"] for flow in record["flows"]}
+    # docs/validation.md, kbit/s: one upload (port 10) and one download (port 40)
+    assert [round(by_port[port][name] / 1e3) for port in (10, 40) for name in ("tfrc", "mtfrc")] == [
+        pytest.approx(known, rel=0.02) for known in (2296, 2248, 2986, 2725)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"algorithms": ["mtfrc"]}, "`stations` say who shares the medium"),
+        ({"algorithms": ["tfrc"], "stations": ["11"]}, "`stations` say who shares the medium"),
+        ({"algorithms": ["mtfrc"], "stations": ["{n}x11"]}, "there is no `n`"),
+        ({"algorithms": ["nothing"]}, "nothing"),
+        ({"profile": "mine"}, "profile"),
+        ({"where": {"n": 1}}, "there is no `n`"),
+        ({"speed": 1}, "speed"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused_before_the_first_run(table, words):
+    from tfrctrace.study.replayed_rates import parse_replay_plan
+
+    with pytest.raises(UsageError, match=words):
+        parse_replay_plan(table, ("setting",))
+
+
+def test_two_labels_for_one_flow_are_told_once_for_all_runs():
+    runs = [Run(str(path), path.name, {}) for path in RUNS[:3]]
+    measuring = MeasuringPlan(labels=("first=transport tcp", "second=transport tcp"))
+    measured = measure_runs(runs, measuring, (), jobs=1, cache=None, force=False, progress=NoProgress())
+    (problem,) = measured.problems()
+    assert problem["source"] == RUNS[0].name
+    assert problem["message"].startswith("label `second=transport tcp` fits flows that have a label already")
+    assert problem["message"].endswith("; so in 2 more runs")

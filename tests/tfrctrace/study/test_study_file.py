@@ -1,0 +1,211 @@
+"""What a study file may say, and what is said of one that says what cannot be."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tfrctrace.base.errors import InputError
+from tfrctrace.study.file.claims import Comparison, Term, Trend, parse_claim
+from tfrctrace.study.file.study_file import read_study
+from tfrctrace.study.file_pattern import compile_pattern, typed_values
+from tfrctrace.study.run_table import runs_of_table
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+SMALL = """
+[runs]
+files = "runs/*.tr"
+pattern = "{queue}-n{flows}-{run}.tr"
+repetition = "run"
+[[quantity]]
+metric = "jain"
+[[quantity]]
+name = "rate"
+metric = "rate_bps"
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    def read(text):
+        path = tmp_path / "study.toml"
+        path.write_text(text)
+        return read_study(str(path))
+
+    return read
+
+
+def test_the_study_that_the_documentation_shows_can_be_read(study):
+    (shown,) = re.findall(r"```toml\n(.*?)```", (DOCS / "experiments.md").read_text(), flags=re.DOTALL)
+    found = study(shown)
+    assert found.title == "TFRC beside TCP"
+    assert found.runs.scenario == ("queue", "flows")
+    assert found.measure.labels == ("tfrc=transport tfrc", "tcp=transport tcp")
+    assert found.measure.replay.stations == ("{flows}x11",)
+    assert [quantity.name for quantity in found.quantities] == ["rate", "rtt", "tcp_over_tfrc", "fairness"]
+    assert found.figures[0].where == {"flows": (2, 4, 8)}
+    assert [reference.where["flows"] for reference in found.references] == [(2,), (4,), (8,)]
+    assert [expectation.holds for expectation in found.expectations] == [True, False]
+
+
+def test_what_is_left_out_has_a_default(study):
+    found = study(SMALL)
+    assert (found.title, found.confidence, found.measure.window) == ("study", 0.95, "1s")
+    assert found.quantities[0].name == "jain"
+    assert (found.tables, found.figures, found.expectations) == ((), (), ())
+
+
+def test_parameters_may_come_from_a_table(study, tmp_path):
+    (tmp_path / "runs.csv").write_text("file,queue,run\na.tr,red,1\n")
+    assert study("[runs]\ntable = 'runs.csv'\nrepetition = 'run'").runs.parameters == ("queue", "run")
+
+
+def test_the_table_of_a_spreadsheet_may_begin_with_the_mark_of_utf_8(study, tmp_path):
+    (tmp_path / "runs.csv").write_bytes("\ufefffile,queue\r\na.tr,red\r\n".encode())
+    assert study("[runs]\ntable = 'runs.csv'").runs.parameters == ("queue",)
+    assert runs_of_table(str(tmp_path), "runs.csv") == {"a.tr": {"queue": "red"}}
+
+
+def test_a_table_without_end_is_not_read_to_its_end(study, tmp_path):
+    (tmp_path / "runs.csv").symlink_to("/dev/zero")
+    with pytest.raises(InputError, match="cannot be read: it is larger than"):
+        study("[runs]\ntable = 'runs.csv'")
+
+
+def test_the_file_of_a_layout_is_looked_for_beside_the_study(study, tmp_path):
+    (tmp_path / "layout.toml").write_text("[data]\nsequence = { offset = 0, width = 4 }")
+    measure = study(SMALL + "[measure]\ndissect = ['udp:9=layout.toml', 'udp:10=rtp']").measure
+    assert measure.dissect == (f"udp:9={tmp_path / 'layout.toml'}", "udp:10=rtp")
+
+
+def test_a_profile_and_a_round_trip_time_of_tfrc_are_texts(study):
+    measure = study(SMALL + "[measure]\ntfrc = { profile = 'linux', rtt = '50ms', df = 0.9 }").measure
+    assert measure.tfrc == {"profile": "linux", "rtt": "50ms", "df": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("", "the study names no runs"),
+        ("[runs", "not TOML"),
+        ("runs = 1", "`[runs]` is not a table"),
+        ("[run]\nfiles = 'a'", "the study has no `run`"),
+        ("[runs]\nfiles = 1", "`files` is not a list"),
+        ("[runs]\nfiles = ['']", "`files` is not a text"),
+        ("[runs]\nfiles = 'a'\npattern = 'a.tr'", "has no parameter"),
+        ("[runs]\nfiles = 'a'\npattern = '{a}{b}'", "touch each other"),
+        ("[runs]\nfiles = 'a'\npattern = '{a}-{a}'", "twice"),
+        ("[runs]\nfiles = 'a'\npattern = '{a b}'", "is no name"),
+        ("[runs]\nfiles = 'a'\npattern = '{group}'", "no parameter can be called `group`"),
+        ("[runs]\nfiles = 'a'\npattern = '{a}'\nrepetition = 'b'", "there is no `b`"),
+        ("[runs]\ntable = 'none.csv'", "the table of runs `none.csv` cannot be read"),
+        ("[runs]\ntable = 'a'\npattern = '{a}'", "cannot be together"),
+        ("confidence = 1" + SMALL, "`confidence` is not between 0 and 1"),
+        (SMALL + "[[quantity]]\nmetric = 'beauty'", "`metric` cannot be `beauty`"),
+        (SMALL + "[[quantity]]\ncolumn = 'src'", "has no numbers `src`"),
+        (SMALL + "[[quantity]]\nname = 'x'", "needs either a `metric` or a `column`"),
+        (SMALL + "[[quantity]]\nmetric = 'jain'", "there is more than one quantity `jain`"),
+        (SMALL + "[[quantity]]\nmetric = 'cov'", "needs a `timescale`"),
+        (SMALL + "[[quantity]]\nname = '../x'\nmetric = 'pdr'", "letters, digits"),
+        (SMALL + "[[quantity]]\nmetric = 'pdr'\nover = 'tcp'", "so `group` must be given"),
+        (SMALL + "[[quantity]]\nmetric = 'pdr'\nflows = 'most'", "`flows` cannot be `most`"),
+        (SMALL + "[[figure]]\ny = 'jain'", "needs an `x`"),
+        (SMALL + "[[figure]]\nkind = 'cdf'\ny = 'jain'\nx = 'flows'", "has no `x`"),
+        (SMALL + "[[figure]]\nkind = 'pie'\ny = 'jain'", "`kind` cannot be `pie`"),
+        (SMALL + "[[figure]]\ny = 'loss'\nx = 'flows'", "there is no `loss`"),
+        (SMALL + "[[figure]]\ny = 'jain'\nx = 'speed'", "there is no `speed`"),
+        (SMALL + "[[table]]\nrows = ['queue', 'colour']", "there is no `colour`"),
+        (SMALL + "[[table]]\nwhere = { flows = true }", "neither a number nor a text"),
+        (SMALL + "[[table]]\nname = 'a'\n[[table]]\nname = 'a'", "there is more than one table `a`"),
+        (SMALL + "[[compare]]\nquantity = 'jain'\nbetween = 'x'", "there is no `x`"),
+        (SMALL + "[[expect]]\nclaim = 'jain is good'", "`jain is good` is no claim"),
+        (SMALL + "[[expect]]\nclaim = 'loss > 1'", "there is no `loss`"),
+        (SMALL + "[[expect]]\nclaim = 'jain rising in speed'", "there is no `speed`"),
+        (SMALL + "[[reference]]\nquantity = 'jain'\nsource = 'x'", "needs a `value`"),
+        (SMALL + "[[reference]]\nquantity='jain'\nsource='x'\nby='flows'\nvalues=[[1]]", "has pairs"),
+        (SMALL + "[measure]\nwindow = 'soon'", "`soon` is not a duration"),
+        (SMALL + "[measure]\nbasis = 'joy'", "`basis` cannot be `joy`"),
+        (SMALL + "[measure]\ncapacity = '0'", "a link with a capacity of `0` carries nothing"),
+        (SMALL + "[measure]\nweight = { tcp = 0 }", "the weight of `tcp` is not above 0"),
+        (SMALL + "[[quantity]]\nmetric = 'link_utilisation'", "needs a `capacity`"),
+        (SMALL + "[[quantity]]\nmetric = 'jain_weighted'", "needs a `weight`"),
+        (SMALL + "[[quantity]]\nreplay = 'tfrc'", "replayed algorithm: there is no `tfrc`"),
+        (SMALL + "[measure.replay]\nalgorithms = ['mtfrc']", "say who shares the medium"),
+        (SMALL + "[measure]\nleast_packets = 0", "`least_packets` is not 1 or more"),
+        (SMALL + "[measure]\nfilter = 'tcp and and'", "can't parse filter expression"),
+        (SMALL + "[measure]\ninput_format = 'poem'", "poem"),
+        (SMALL + "[measure]\nlayer = 'cake'", "`layer` cannot be `cake`"),
+        (SMALL + "[measure]\ndissect = 'udp:9=none.toml'", "none.toml"),
+        (SMALL + "[measure]\ntfrc = { speed = 1 }", "has no parameter `speed`"),
+        (SMALL + "[measure]\ntfrc = { profile = 'mine' }", "no profile of TFRC is called `mine`"),
+        (SMALL + "[measure]\nstep = '4'", "`4` is not a duration"),
+        (SMALL + "[labels]\ntcp = 'often'", "is no rule for a label"),
+    ],
+)
+def test_what_cannot_be_is_said_with_the_name_of_the_file(study, text, error):
+    with pytest.raises(InputError) as caught:
+        study(text)
+    message = " ".join(line for one in caught.value.messages() for line in one.lines())
+    assert "study.toml" in message
+    assert error in message
+
+
+def test_a_study_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_study(str(tmp_path / "none.toml"))
+
+
+@pytest.mark.parametrize(
+    ("text", "claim"),
+    [
+        ("a > 0.5", Comparison("a > 0.5", Term("a", None, ()), ">", 0.5)),
+        (
+            "a[tcp] <= b[tfrc, queue=red]",
+            Comparison(
+                "a[tcp] <= b[tfrc, queue=red]",
+                Term("a", "tcp", ()),
+                "<=",
+                Term("b", "tfrc", (("queue", "red"),)),
+            ),
+        ),
+        ("a falling in n", Trend("a falling in n", Term("a", None, ()), False, "n")),
+    ],
+)
+def test_claims_have_terms_with_selectors(text, claim):
+    assert parse_claim(text) == claim
+
+
+@pytest.mark.parametrize("text", ["1 > 2", "a", "a[b, c] > 1", "a[ > 1", "2 rising in n", "a > ", " " * 999])
+def test_other_claims_are_refused(text):
+    with pytest.raises(ValueError, match="claim"):
+        parse_claim(text)
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("runs/red-n4-1.tr", {"queue": "red", "flows": "4", "run": "1"}),
+        ("red-n4-1.tr", {"queue": "red", "flows": "4", "run": "1"}),
+        ("red-n4-1-2.tr", {"queue": "red", "flows": "4", "run": "1-2"}),
+        ("infrared-n4-1.tr.gz", None),
+        ("red-n4/1.tr", None),
+    ],
+)
+def test_parameters_are_what_stands_in_their_place(path, found):
+    fits = compile_pattern("{queue}-n{flows}-{run}.tr").fullmatch(path)
+    assert (fits.groupdict() if fits else None) == found
+
+
+def test_a_long_name_that_nearly_fits_is_refused_at_once():
+    places = "-".join(f"{{p{place}}}" for place in range(20))
+    assert compile_pattern(places + ".tr").fullmatch("-" * 250) is None
+    assert compile_pattern(places + ".tr").fullmatch("a-" * 120) is None
+
+
+def test_values_are_numbers_only_if_all_are():
+    assert typed_values(["1", "10", "-2"]) == [1, 10, -2]
+    assert typed_values(["1", "0.5"]) == [1.0, 0.5]
+    assert typed_values(["1", "x", "nan"]) == ["1", "x", "nan"]

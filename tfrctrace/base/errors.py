@@ -1,0 +1,224 @@
+"""What can go wrong, as exceptions with facts, and the one place where the facts become words.
+
+    TfrctraceError
+    ├── InputError          none of the inputs could be read; `problems` has the facts of each
+    ├── FilterError         a capture filter that libpcap refuses
+    ├── UsageError          arguments that cannot be together (also a ValueError)
+    │   └── ReadOnceError   standard input was read, and what is asked for now was not collected
+    ├── OutputError         a result could not be written (also an OSError)
+    └── NotBuiltError       the Rust core is missing (also an ImportError)
+
+    TfrctraceWarning        an input was read, with a reservation (a UserWarning)
+
+This module imports nothing of the project: it is the floor all rooms stand on. What is wrong with an
+input is a `Problem` (a dictionary of facts) and not an exception, because the rest is still analysed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Severity = Literal["error", "warning", "note"]
+"""`error`: not done; `warning`: done, with a reservation; `note`: nothing is wrong, but good to know."""
+
+STANDARD_INPUT: Final = "-"
+"""The argument that stands for standard input."""
+
+# Controls (also those of 8 bits, which some terminals obey), marks that turn the direction of writing,
+# invisible characters, and the halves of characters that stand for undecodable bytes of file names.
+_UNPRINTABLE: Final = "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+
+
+class Problem(TypedDict):
+    """What went wrong with one input: facts, made into words by `describe`."""
+
+    severity: str
+    """`error`: the input, or the rest of it, could not be read; `warning`: read, with this reservation;
+    `note`: left out of a directory because it is no capture (said by `parsers.sources`, not by the core)."""
+    kind: str
+    """Stable identifier such as `cannot_open`, `empty`, `not_a_capture`, `truncated`, `corrupt`."""
+    source: str
+    packet: int | None
+    """Number of the packet that could not be read, from 1."""
+    line: int | None
+    """Number of the first line that could not be read, in a text."""
+    byte: int | None
+    """Offset in the (uncompressed) input where it starts."""
+    message: str
+    """What was found and what was expected, lower case, without full stop."""
+    hint: str | None
+    packets_before: int
+    """Packets of this source that were analysed before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Words for a person: one sentence, what was done nevertheless, what to do next."""
+
+    severity: Severity
+    text: str
+    detail: str | None = None
+    hint: str | None = None
+
+    def lines(self) -> list[str]:
+        """Return the message as it stands on a terminal, without colour."""
+        start = f"{self.severity}: "
+        lines = [start + self.text]
+        if self.detail:
+            lines.append(" " * len(start) + self.detail)
+        if self.hint:
+            lines.append("hint:".ljust(len(start)) + self.hint)
+        return lines
+
+
+class TfrctraceError(Exception):
+    """Root of all errors raised on purpose."""
+
+    hint: str | None = None
+
+    def messages(self) -> list[Message]:
+        """Return what to tell the user."""
+        return [Message("error", str(self), hint=self.hint)]
+
+
+class InputError(TfrctraceError):
+    """None of the inputs could be read."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = list(problems)
+        super().__init__("\n".join(describe(problem).text for problem in self.problems))
+
+    def messages(self) -> list[Message]:
+        """Return one message for each problem."""
+        return [describe(problem) for problem in self.problems]
+
+
+class FilterError(TfrctraceError):
+    """A capture filter that libpcap refuses; `reason` are libpcap's own words."""
+
+    hint = "the syntax is tcpdump's, see `man pcap-filter`"
+
+    def __init__(self, expression: str, reason: str) -> None:
+        self.expression = expression
+        self.reason = reason
+        super().__init__(f"filter `{expression}`: {reason}")
+
+
+class UsageError(TfrctraceError, ValueError):
+    """Arguments that cannot be together, or of which one makes no sense."""
+
+    def __init__(self, text: str, hint: str | None = None) -> None:
+        self.hint = hint
+        super().__init__(text)
+
+
+class ReadOnceError(UsageError):
+    """Standard input was read, and what is asked for now was not collected."""
+
+    def __init__(self, wanted: str) -> None:
+        self.wanted = wanted
+        super().__init__(
+            f"standard input can be read only once, and {wanted} was not collected",
+            hint="save the capture to a file first",
+        )
+
+
+class OutputError(TfrctraceError, OSError):
+    """A result could not be written."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        TfrctraceError.__init__(self, f"cannot write `{path}`: {reason}")
+
+    def __str__(self) -> str:
+        return f"cannot write `{self.path}`: {self.reason}"
+
+
+class NotBuiltError(TfrctraceError, ImportError):
+    """The Rust core is missing: a checkout that was not built."""
+
+    hint = "run `make setup` in the checkout, or install the package with `pip install .`"
+
+    def __init__(self) -> None:
+        super().__init__("the compiled core `tfrctrace.parsers._native` is not there")
+
+
+class TfrctraceWarning(UserWarning):
+    """An input was read, with a reservation; `problem` has the facts."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        super().__init__(" ".join(describe(problem).lines()))
+
+
+def describe(problem: Problem) -> Message:
+    """Return the words for `problem`: what, where, what was done nevertheless, what to do next."""
+    return Message(
+        severity=_severity(problem),
+        text=f"{_place(problem)}: {problem['message']}",
+        detail=_done_nevertheless(problem),
+        hint=problem["hint"],
+    )
+
+
+def input_problem(
+    source: str,
+    kind: str,
+    message: str,
+    *,
+    severity: Severity = "error",
+    hint: str | None = None,
+) -> Problem:
+    """Return the facts of a problem with a whole input, in the form that the core uses."""
+    return {
+        "severity": severity,
+        "kind": kind,
+        "source": source,
+        "packet": None,
+        "line": None,
+        "byte": None,
+        "message": message,
+        "hint": hint,
+        "packets_before": 0,
+    }
+
+
+def source_name(source: str) -> str:
+    """Return what an input is called in a sentence."""
+    return "standard input" if source == STANDARD_INPUT else f"`{source}`"
+
+
+def _severity(problem: Problem) -> Severity:
+    severity = problem["severity"]
+    return "warning" if severity == "warning" else "note" if severity == "note" else "error"
+
+
+def _place(problem: Problem) -> str:
+    place = source_name(problem["source"])
+    if problem["line"] is not None:
+        place += f" line {problem['line']}"
+    if problem["packet"] is not None:
+        place += f" packet {problem['packet']}"
+    if problem["byte"] is not None:
+        place += f" at byte {problem['byte']}"
+    return place
+
+
+def _done_nevertheless(problem: Problem) -> str | None:
+    before = problem["packets_before"]
+    if not before or problem["severity"] == "note":
+        return None
+    return "1 packet before it was analysed" if before == 1 else f"{before} packets before it were analysed"
+
+
+def printable(text: str) -> str:
+    r"""Return `text` with every character that could disturb a terminal written as `\x1b` or `\u202e`."""
+    if text.isprintable():
+        return text
+    return re.sub(_UNPRINTABLE, lambda match: match[0].encode("unicode_escape").decode(), text)

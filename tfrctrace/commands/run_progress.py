@@ -1,0 +1,46 @@
+"""Progress of many runs on stderr."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.progress import Progress, TaskID
+
+    from tfrctrace.commands.console import Console
+    from tfrctrace.study.pool import Progress as Watcher
+
+
+@contextmanager
+def run_progress(console: Console) -> Iterator[Watcher]:
+    """Show how many runs are done and the time that is left, if somebody looks."""
+    from tfrctrace.study.pool import NoProgress
+
+    if not console.shows_progress:
+        yield NoProgress()
+        return
+    from rich.console import Console as RichConsole
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("runs"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[cached]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=RichConsole(stderr=True), transient=True) as bar:
+        yield _ProgressBar(bar, bar.add_task("runs", total=None, cached=""))
+
+
+class _ProgressBar:
+    def __init__(self, bar: Progress, task: TaskID) -> None:
+        self._bar, self._task = bar, task
+
+    def advance(self, done: int, of: int, cached: int) -> None:
+        """Move the bar; runs from the cache are no measure of the time that is left."""
+        known = f"{cached} known" if cached else ""
+        self._bar.update(self._task, total=of - cached, completed=done - cached, cached=known)

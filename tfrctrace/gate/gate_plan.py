@@ -1,0 +1,112 @@
+"""All that one gate asks: limits, comparisons with a baseline, and how they are judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TextIO
+
+from tfrctrace.base.errors import UsageError
+from tfrctrace.gate import baseline as baselines
+from tfrctrace.gate.regression import DEFAULT_SIGNIFICANCE, DEFAULT_TOLERANCE, Rules, judge_baseline
+from tfrctrace.gate.requirement import parse_comparison, parse_requirement, parse_share
+from tfrctrace.gate.verdict import judge_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tfrctrace.gate.baseline import Baseline
+    from tfrctrace.gate.quantity import Quantity
+    from tfrctrace.gate.regression import TestName
+    from tfrctrace.gate.requirement import Comparison, Limit
+    from tfrctrace.gate.values import Run
+    from tfrctrace.gate.verdict import Effect, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class GatePlan:
+    """What is asked of runs; `is_usual` if nobody said which quantities a new baseline should have."""
+
+    limits: list[Limit]
+    comparisons: list[Comparison]
+    baseline: Baseline | None
+    is_usual: bool
+    rules: Rules
+    measured_with: Mapping[str, Any]
+
+    @property
+    def quantities(self) -> list[Quantity]:
+        """What has to be taken from each run."""
+        asked = [limit.quantity for limit in self.limits]
+        return asked + [comparison.quantity for comparison in self.comparisons]
+
+    def judge(self, runs: Sequence[Run]) -> list[Verdict]:
+        """Return a verdict for each limit, and for each comparison if there is a baseline."""
+        verdicts = [judge_limit(limit, runs, self.rules.unknown) for limit in self.limits]
+        if self.baseline is not None:
+            verdicts += judge_baseline(self.baseline, self.comparisons, runs, self.rules)
+        return verdicts
+
+    def write_baseline(self, file: TextIO, runs: Sequence[Run], *, version: str) -> None:
+        """Write `runs` as a baseline."""
+        baselines.write_baseline(
+            file, runs, self.comparisons, self.measured_with, only_known=self.is_usual, version=version
+        )
+
+
+def make_plan(
+    require: Sequence[str],
+    warn: Sequence[str],
+    *,
+    limits: str | None,
+    baseline: str | None,
+    compare: Sequence[str],
+    is_written: bool,
+    tolerance: str | None,
+    significance: str | None,
+    test: TestName,
+    unknown: Effect,
+    measured_with: Mapping[str, Any],
+) -> GatePlan:
+    """Return the plan that the options and the file `limits` describe.
+
+    Raises `UsageError` for what is none, and where something is said that would not be looked at.
+    """
+    from tfrctrace.gate.limits_file import read_limits
+
+    rules = Rules(
+        tolerance=DEFAULT_TOLERANCE if tolerance is None else parse_share(tolerance),
+        significance=DEFAULT_SIGNIFICANCE if significance is None else _significance(significance),
+        test=test,
+        unknown=unknown,
+    )
+    asked, comparisons = ([], []) if limits is None else read_limits(limits)
+    asked += [parse_requirement(text) for text in require]
+    asked += [parse_requirement(text, level="warn") for text in warn]
+    comparisons += [parse_comparison(text) for text in compare]
+    known = None if baseline is None else baselines.read_baseline(baseline)
+    if known is not None:
+        baselines.check_alike(known, measured_with)
+    elif comparisons and not is_written:
+        raise UsageError(
+            f"`{comparisons[0].quantity.text}` is to be compared, but there is no baseline",
+            hint="name one with `--baseline`, or write one with `--write-baseline`",
+        )
+    if not asked and known is None and not is_written:
+        raise UsageError("there is nothing to check", hint="give `--require`, `--limits` or `--baseline`")
+    usual = known.values if known is not None else baselines.USUAL if is_written else ()
+    return GatePlan(
+        limits=asked,
+        comparisons=comparisons or [parse_comparison(text) for text in usual],
+        baseline=known,
+        is_usual=not comparisons,
+        rules=rules,
+        measured_with=measured_with,
+    )
+
+
+def _significance(text: str) -> float:
+    """Return a probability: with none at all no difference would ever be one, from 1 on every one would."""
+    share = parse_share(text)
+    if not 0 < share < 1:
+        raise UsageError(f"`{text}` is not how often a test may err", hint="write such as `1%` or `0.01`")
+    return share

@@ -1,0 +1,63 @@
+"""Limits in a file of TOML: `[[limit]]` and `[[compare]]`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
+
+from tfrctrace.base.errors import UsageError
+from tfrctrace.base.toml import listed, number, one_of, read_toml, refuse_unknown, table_of, text
+from tfrctrace.gate.quantity import Better
+from tfrctrace.gate.requirement import Level, parse_comparison, parse_requirement, parse_share
+
+if TYPE_CHECKING:
+    from tfrctrace.gate.requirement import Comparison, Limit
+
+_MOST_BYTES: Final = 1_000_000
+_LEVELS: Final = get_args(Level)
+_DIRECTIONS: Final = get_args(Better)
+
+
+def read_limits(path: str) -> tuple[list[Limit], list[Comparison]]:
+    """Return the limits and the comparisons of the file at `path`. Raises `UsageError` with its name."""
+    try:
+        table = read_toml(path, _MOST_BYTES)
+        refuse_unknown(table, {"limit", "compare"}, "the file")
+        limits = [_limit(one) for one in listed(table.get("limit", []), "limit")]
+        comparisons = [_comparison(one) for one in listed(table.get("compare", []), "compare")]
+    except UsageError as error:
+        raise UsageError(f"`{path}`: {error}", hint=error.hint) from error
+    if not limits and not comparisons:
+        raise UsageError(f"`{path}` has no `[[limit]]` and no `[[compare]]`")
+    return limits, comparisons
+
+
+def _limit(value: object) -> Limit:
+    table = table_of(value, "`[[limit]]`")
+    refuse_unknown(table, {"require", "level", "name"}, "`[[limit]]`")
+    return parse_requirement(text(table.get("require"), "require"), level=_level(table), name=_name(table))
+
+
+def _comparison(value: object) -> Comparison:
+    table = table_of(value, "`[[compare]]`")
+    refuse_unknown(table, {"quantity", "better", "tolerance", "level", "name"}, "`[[compare]]`")
+    better = table.get("better")
+    return parse_comparison(
+        text(table.get("quantity"), "quantity"),
+        better=None if better is None else cast("Better", one_of(better, _DIRECTIONS, "better")),
+        tolerance=None if "tolerance" not in table else _tolerance(table["tolerance"]),
+        level=_level(table),
+        name=_name(table),
+    )
+
+
+def _level(table: dict[str, Any]) -> Level:
+    return cast("Level", one_of(table.get("level", "fail"), _LEVELS, "level"))
+
+
+def _name(table: dict[str, Any]) -> str | None:
+    return text(table["name"], "name") if "name" in table else None
+
+
+def _tolerance(value: object) -> float:
+    """Return the share that `0.05` or `"5%"` is."""
+    return parse_share(value) if isinstance(value, str) else number(value, "tolerance")

@@ -1,0 +1,103 @@
+"""What closed loops come to, in one row for each algorithm and flow: plain facts that reports write down."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops, ModelledFlow
+    from tfrctrace.replay.closed_loop.infer_path import Bottleneck
+    from tfrctrace.replay.recordings.recording import Recording
+
+KEY: Final = ("flow", "direction", "algorithm", "profile")
+
+
+def closed_loop_facts(loops: ClosedLoops) -> dict[str, Any]:
+    """Return all of it as plain names and values, the form of the JSON; docs/models.md explains the names."""
+    return {
+        "loop": "closed",
+        "flows": [_modelled(one) for one in loops.flows],
+        "lacking": [
+            {
+                "flow": one.flow,
+                "direction": one.direction,
+                "transport": one.transport,
+                "what": one.what,
+                "hint": one.hint,
+            }
+            for one in loops.lacking
+        ],
+        "notes": list(loops.notes),
+        "replays": [
+            {**dict(zip(KEY, key, strict=True)), **_summary(rounds), "series": _series(rounds)}
+            for key, rounds in loops.frame.group_by(KEY, maintain_order=True)
+        ],
+    }
+
+
+def _modelled(one: ModelledFlow) -> dict[str, Any]:
+    recording = one.recording
+    return {
+        "flow": recording.flow,
+        "direction": recording.direction,
+        "transport": recording.transport,
+        "segment_bytes": recording.segment_bytes,
+        "start_ns": recording.start_ns,
+        "end_ns": recording.end_ns,
+        "sent_mean_bps": _sent_mean_bps(recording),
+        "bottleneck": _bottleneck(one.bottleneck),
+    }
+
+
+def _bottleneck(bottleneck: Bottleneck) -> dict[str, Any]:
+    named = {
+        "capacity_bps": bottleneck.capacity_bps,
+        "base_rtt_ms": bottleneck.base_rtt_ms,
+        "buffer_bytes": bottleneck.buffer_bytes,
+        "random_loss": bottleneck.random_loss,
+        "least_rto_s": bottleneck.least_rto_s,
+    }
+    rates = bottleneck.background.rates
+    return {
+        **{name: {"value": one.value, "evidence": one.evidence} for name, one in named.items()},
+        "background_mean_bps": 8 * sum(rates) / len(rates) if rates else 0.0,
+        "receive_window_bytes": bottleneck.receive_window_bytes,
+        "outages_s": [list(outage) for outage in bottleneck.outages_s],
+    }
+
+
+def _sent_mean_bps(recording: Recording) -> float | None:
+    """Return what the flow itself sent between its first and its last data packet, repeats included."""
+    elapsed_ns = recording.end_ns - recording.start_ns
+    return 8e9 * float(recording.sends["payload_bytes"].sum()) / elapsed_ns if elapsed_ns > 0 else None
+
+
+def _summary(rounds: pl.DataFrame) -> dict[str, Any]:
+    """Return means over the time of the rounds, and shares of it by mode."""
+    total_ms = float(rounds["duration_ms"].sum())
+    modes = rounds.group_by("mode", maintain_order=True).agg(rounds["duration_ms"].name)
+    return {
+        "rounds": rounds.height,
+        "seconds": total_ms / 1e3,
+        "sent_mean_bps": _mean(rounds, "sent_bps", total_ms),
+        "received_mean_bps": _mean(rounds, "received_bps", total_ms),
+        "rtt_mean_ms": _mean(rounds, "rtt_ms", total_ms),
+        "queued_mean_bytes": _mean(rounds, "queued_bytes", total_ms),
+        "losses": int(rounds["lost_packets"].sum()),
+        "p_end": rounds["p"][-1],
+        "time_in_mode": {
+            mode: sum(durations) / total_ms if total_ms else None for mode, durations in modes.iter_rows()
+        },
+    }
+
+
+def _mean(rounds: pl.DataFrame, column: str, total_ms: float) -> float | None:
+    """Return the mean over time; None without any time."""
+    weighted = (rounds[column] * rounds["duration_ms"]).sum()
+    return float(weighted) / total_ms if total_ms > 0 else None
+
+
+def _series(rounds: pl.DataFrame) -> dict[str, list[Any]]:
+    return {name: rounds[name].to_list() for name in rounds.columns if name not in KEY}

@@ -1,0 +1,182 @@
+"""Algorithms by name in closed loop, each in place of the flows of a trace: one frame of all their rounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.base.errors import UsageError
+from tfrctrace.replay.closed_loop.fluid import simulate
+from tfrctrace.replay.closed_loop.infer_path import infer
+from tfrctrace.replay.closed_loop.observed_path import observe_path
+from tfrctrace.replay.closed_loop.path import Path
+from tfrctrace.replay.from_trace import NotReplayable
+from tfrctrace.replay.tfrc import Tfrc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import polars as pl
+
+    from tfrctrace.replay.closed_loop.infer_path import Bottleneck, Inferred
+    from tfrctrace.replay.closed_loop.overrides import BottleneckOverrides
+    from tfrctrace.replay.closed_loop.sender import Round
+    from tfrctrace.replay.controller import Controller, Start
+    from tfrctrace.replay.open_loop import Selection
+    from tfrctrace.replay.recordings.recording import Recording
+    from tfrctrace.replay.tfrc import TfrcVariant
+    from tfrctrace.trace.trace import Trace
+
+NOTE: Final = (
+    "closed loop: each algorithm drives a fluid model of the bottleneck that the trace shows, in which what "
+    "others sent stays as recorded and does not react"
+)
+TOGETHER: Final = "the algorithms share the bottleneck with one another"
+
+BITS: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelledFlow:
+    """A flow in whose place the algorithms ran."""
+
+    recording: Recording
+    bottleneck: Bottleneck
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedLoops:
+    """All rounds of all algorithms, and the bottleneck of each flow."""
+
+    frame: pl.DataFrame
+    """With the columns of `tfrctrace.parsers.schema.CLOSED_LOOP`."""
+    flows: tuple[ModelledFlow, ...]
+    lacking: tuple[NotReplayable, ...]
+    notes: tuple[str, ...]
+
+
+def closed_loops(
+    trace: Trace,
+    recordings: Iterable[Mapping[TfrcVariant, Recording] | NotReplayable],
+    wanted: Selection,
+    given: BottleneckOverrides,
+    *,
+    together: bool = False,
+) -> ClosedLoops:
+    """Run the algorithms in place of each flow, one after the other, or `together` at one bottleneck."""
+    import polars as pl
+
+    from tfrctrace.parsers.schema import polars_schema
+
+    if wanted.mtfrc:
+        raise UsageError(
+            "`mtfrc` is bounded by a MAC, which the model of a bottleneck has not",
+            hint="leave `--loop closed` out for `mtfrc`",
+        )
+    schema = polars_schema("closed_loop")
+    frames = [pl.DataFrame(schema=schema)]
+    flows: list[ModelledFlow] = []
+    lacking: list[NotReplayable] = []
+    for recorded in recordings:
+        if isinstance(recorded, NotReplayable):
+            lacking.append(recorded)
+            continue
+        # reports do not matter here: the model makes its own
+        found = _modelled(trace, next(iter(recorded.values())), given)
+        if isinstance(found, NotReplayable):
+            lacking.append(found)
+            continue
+        flows.append(found)
+        for name, profile, rounds in _rounds(found, wanted, together=together):
+            key = (found.recording.flow, found.recording.direction, name, profile)
+            rows = [(*key, *_row(one, found.recording.start_ns)) for one in rounds]
+            frames.append(pl.DataFrame(rows, schema=schema, orient="row"))
+    return ClosedLoops(
+        frame=pl.concat(frames),
+        flows=tuple(flows),
+        lacking=tuple(lacking),
+        notes=(NOTE, TOGETHER) if together else (NOTE,),
+    )
+
+
+def _modelled(trace: Trace, recording: Recording, given: BottleneckOverrides) -> ModelledFlow | NotReplayable:
+    bottleneck = infer(observe_path(trace, recording), given)
+    needed = {
+        "base RTT": (bottleneck.base_rtt_ms, "base_rtt=40ms"),
+        "capacity": (bottleneck.capacity_bps, "capacity=3M"),
+        "buffer": (bottleneck.buffer_bytes, "buffer=20000"),
+    }
+    for name, (finding, example) in needed.items():
+        if finding.value is None:
+            return NotReplayable(
+                flow=recording.flow,
+                direction=recording.direction,
+                transport=recording.transport,
+                what=f"the {name} of its bottleneck is not known: {finding.evidence}",
+                hint=f"`--bottleneck {example}` supplies it",
+            )
+    return ModelledFlow(recording=recording, bottleneck=bottleneck)
+
+
+def _path(bottleneck: Bottleneck) -> Path:
+    def known(finding: Inferred) -> float:
+        assert finding.value is not None
+        return finding.value
+
+    return Path(
+        capacity=known(bottleneck.capacity_bps) / BITS,
+        base_rtt_s=known(bottleneck.base_rtt_ms) / 1e3,
+        buffer_bytes=known(bottleneck.buffer_bytes),
+        # where a long queue stands all the time, what is lost by chance is lost in it anyway
+        random_loss=bottleneck.random_loss.value or 0.0,
+        background=bottleneck.background,
+        outages_s=bottleneck.outages_s,
+        window_bytes=bottleneck.receive_window_bytes,
+    )
+
+
+def _rounds(
+    modelled: ModelledFlow, wanted: Selection, *, together: bool
+) -> list[tuple[str, str | None, list[Round]]]:
+    recording = modelled.recording
+    start = replace(recording.start, least_rto_s=modelled.bottleneck.least_rto_s.value)
+    named = _controllers(wanted, start)
+    groups = [named] if together else [[one] for one in named]
+    found: list[tuple[str, str | None, list[Round]]] = []
+    for group in groups:
+        rounds = simulate(
+            _path(modelled.bottleneck),
+            [controller for _, _, controller in group],
+            segment_bytes=recording.segment_bytes,
+            duration_s=recording.seconds(recording.end_ns),
+        )
+        found += [(name, profile, own) for (name, profile, _), own in zip(group, rounds, strict=True)]
+    return found
+
+
+def _controllers(wanted: Selection, start: Start) -> Sequence[tuple[str, str | None, Controller]]:
+    kinds = [(one.variant, one.profile, Tfrc(start, one)) for one in wanted.tfrc]
+    others = [(one.name, None, one.begin(start)) for one in wanted.controllers]
+    return [*kinds, *others]
+
+
+def _row(one: Round, start_ns: int) -> tuple[Any, ...]:
+    """Return a round in the units of tables."""
+    allowed = one.allowed
+    bps = BITS / one.duration_s if one.duration_s > 0 else None
+    return (
+        start_ns + round(one.time_s * 1e9),
+        one.duration_s * 1e3,
+        *(
+            (None, "slow_start", "start")
+            if allowed is None
+            else (BITS * allowed.x, allowed.mode, allowed.reason)
+        ),
+        None if allowed is None else allowed.window_bytes,
+        None if bps is None else bps * one.sent_bytes,
+        None if bps is None else bps * one.arrived_bytes,
+        one.rtt_s * 1e3,
+        one.queued_bytes,
+        one.lost_packets,
+        one.p,
+    )

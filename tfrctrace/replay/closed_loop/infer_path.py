@@ -1,0 +1,242 @@
+"""The bottleneck that a trace shows: each of its numbers with the evidence, or with why it is not known.
+
+A queue is told by its delay: a round-trip time above the smallest. While one stands the bottleneck is busy,
+so the rates of all that pass it add up to its capacity, and do not vary. If those of the flow and all others
+vary, and those of the flow alone do too, then somebody shares it whom the trace does not show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.replay.closed_loop.path import Background
+from tfrctrace.replay.tcp.timer import LEAST_RTO_S
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tfrctrace.replay.closed_loop.observed_path import ObservedPath
+    from tfrctrace.replay.closed_loop.overrides import BottleneckOverrides
+
+STANDING_SHARE: Final = 0.1
+"""A queue stands in a window if all of its round-trip times are above the smallest by this share of the range
+to the 99th percentile, and by `LEAST_STANDING` of the smallest: what varies less is no queue."""
+
+LEAST_STANDING: Final = 0.02
+
+LEAST_WINDOWS: Final = 2
+"""Windows with a standing queue that a capacity is told from."""
+
+FLAT_SPREAD: Final = 0.2
+"""Rates are flat if their 10th and 90th percentile differ by less than this share of the median."""
+
+LONG_QUEUE_SEGMENTS: Final = 3.0
+"""A loss is one by chance if less waited: Veno's beta, for the queue of all flows."""
+
+LONG_QUEUE_SHARE: Final = 0.5
+"""It is one, too, if less than this share of the range of round-trip times was used."""
+
+BURST_PACKETS: Final = 3
+"""More packets than this are not lost at once by chance. TFRC's reports tell too few round-trip times to show
+each queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """A number, or None, and what it is told from, or why it is not known."""
+
+    value: float | None
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bottleneck:
+    """What a trace shows of the bottleneck. Sizes and rates count the flow's payload."""
+
+    capacity_bps: Inferred
+    base_rtt_ms: Inferred
+    buffer_bytes: Inferred
+    random_loss: Inferred
+    background: Background
+    """What the others sent, bytes/s, from the flow's first packet on."""
+    receive_window_bytes: float | None
+    outages_s: tuple[tuple[float, float], ...]
+    """When it carried nothing, in seconds from the flow's first packet on."""
+    least_rto_s: Inferred
+    """What the recorded sender's retransmission timer waits at least."""
+
+
+def infer(observed: ObservedPath, given: BottleneckOverrides) -> Bottleneck:
+    """Return the bottleneck that explains what was observed, with what is given in place of that."""
+    shown_bps, is_shared = capacity(observed)
+    capacity_bps = _or_override(shown_bps, given.capacity_bps)
+    window_bytes = given.receive_window_bytes
+    return Bottleneck(
+        capacity_bps=capacity_bps,
+        base_rtt_ms=_or_override(base_rtt(observed), given.base_rtt_ms),
+        buffer_bytes=_or_override(buffer(observed, capacity_bps.value), given.buffer_bytes),
+        random_loss=_or_override(random_loss(observed, capacity_bps.value), given.random_loss),
+        # who gives a capacity means that of the link, which the others of the trace share
+        background=background(observed, given.others) if is_shared or given.capacity_bps else Background(),
+        receive_window_bytes=observed.receive_window_bytes if window_bytes is None else window_bytes,
+        outages_s=tuple(
+            ((from_ns - observed.start_ns) / 1e9, (until_ns - observed.start_ns) / 1e9)
+            for from_ns, until_ns in observed.outages
+        ),
+        least_rto_s=least_rto(observed),
+    )
+
+
+def _or_override(shown: Inferred, given: float | None) -> Inferred:
+    return shown if given is None else Inferred(given, "as given")
+
+
+def base_rtt(observed: ObservedPath) -> Inferred:
+    """Return R_min, the smallest round-trip time of data, in ms."""
+    smallest_ms = observed.rtts["rtt_ms"].min()
+    if not isinstance(smallest_ms, float):
+        return Inferred(None, "no acknowledgement or report gives a round-trip time")
+    if smallest_ms <= 0:
+        return Inferred(None, "data and acknowledgement have the same time: the clock of the trace is coarse")
+    if observed.vantage == "receiver":
+        return Inferred(None, "the trace was taken at the receiver, where round trips do not show")
+    return Inferred(smallest_ms, f"smallest of {observed.rtts.height} round-trip times")
+
+
+def capacity(observed: ObservedPath) -> tuple[Inferred, bool]:
+    """Return the capacity in bit/s of payload, and whether what the others sent is part of it."""
+    busy = _busy_windows(observed)
+    if busy.height < LEAST_WINDOWS:
+        fastest_bps = observed.windows["own_bps"].max()
+        at_least = f"; it carried {fastest_bps:.0f} bit/s at most" if isinstance(fastest_bps, float) else ""
+        return Inferred(None, f"no queue stood long enough, so the path was never seen full{at_least}"), False
+    own_and_others = busy["own_bps"] + busy["others_bps"]
+    for rates, whose, is_shared in (
+        (own_and_others, "of all flows", True),
+        (busy["own_bps"], "of this flow", False),
+    ):
+        if _spread(rates) <= FLAT_SPREAD:
+            evidence = f"the rates {whose} in {busy.height} windows with a standing queue are within"
+            return Inferred(_median(rates), f"{evidence} {_spread(rates):.0%}"), is_shared
+    return Inferred(
+        None,
+        f"while a queue stood the rate varied by {_spread(own_and_others):.0%}: others that the trace does "
+        "not show share the bottleneck, or it is none with one rate",
+    ), False
+
+
+def buffer(observed: ObservedPath, capacity_bps: float | None) -> Inferred:
+    """Return what may wait, in bytes of payload: capacity times the longest delay in the queue.
+
+    That is the 99th percentile, or what was usual when packets were lost: a queue may be full only once.
+    """
+    if capacity_bps is None:
+        return Inferred(None, "it is told from the capacity, which is not known")
+    base_ms, high_ms = _range_ms(observed)
+    is_long = _is_long_queue(observed, capacity_bps)
+    is_of_queue = _is_of_queue(is_long)
+    in_queue = _lost(observed, is_of_queue)
+    at_losses_ms = _median(observed.losses.filter(is_of_queue)["rtt_ms"])
+    waiting_bytes = capacity_bps / 8 * (max(high_ms, at_losses_ms) - base_ms) / 1e3
+    if not in_queue:
+        return Inferred(None, f"nothing was lost to a full queue; at least {waiting_bytes:.0f} bytes waited")
+    return Inferred(waiting_bytes, f"longest delay in the queue, which lost {in_queue} packets while long")
+
+
+def random_loss(observed: ObservedPath, capacity_bps: float | None) -> Inferred:
+    """Return the share of packets that are lost by chance: while hardly anything waited."""
+    if capacity_bps is None:
+        return Inferred(None, "losses by chance and those of a queue are told apart by the capacity")
+    is_long = _is_long_queue(observed, capacity_bps)
+    by_chance = _lost(observed, ~_is_of_queue(is_long))
+    short_share = observed.rtts.select((~is_long).mean()).item()
+    packets = observed.packets * short_share
+    if packets < 1:
+        return Inferred(None, "a long queue stood all the time, in which losses by chance do not show")
+    total = observed.losses["packets"].sum()
+    return Inferred(
+        min(1.0, by_chance / packets),
+        f"{by_chance} of {total} losses met a short queue, as {packets:.0f} packets did",
+    )
+
+
+def least_rto(observed: ObservedPath) -> Inferred:
+    """Return the shortest timeout of the recorded sender in s, if it is shorter than RFC 6298's least one."""
+    shortest_s = min(observed.timeouts_s, default=None)
+    if shortest_s is None:
+        return Inferred(None, "no timeout of a TCP sender shows, so it is taken to be RFC 6298's second")
+    evidence = f"shortest of {len(observed.timeouts_s)} timeouts of the recorded sender"
+    return Inferred(min(shortest_s, LEAST_RTO_S), evidence)
+
+
+def background(observed: ObservedPath, share: float) -> Background:
+    """Return a share of what the others sent while the flow lived."""
+    rates = observed.others
+    times_s = ((rates["time_ns"] - observed.start_ns) / 1e9).clip(lower_bound=0)
+    return Background(tuple(times_s), tuple(share / 8 * rates["bps"]))
+
+
+def _busy_windows(observed: ObservedPath) -> pl.DataFrame:
+    """Return the windows in which a queue stood all the time."""
+    import polars as pl
+
+    if observed.windows.is_empty():
+        return observed.windows
+    base_ms, high_ms = _range_ms(observed)
+    least = (
+        observed.rtts.sort("time_ns")
+        .join_asof(observed.windows.select("time_ns", start_ns="time_ns"), on="time_ns")
+        .filter(pl.col("time_ns") < pl.col("start_ns") + observed.width_ns)
+        .group_by("start_ns")
+        .agg(pl.col("rtt_ms").min())
+    )
+    queue_ms = max(STANDING_SHARE * (high_ms - base_ms), LEAST_STANDING * base_ms)
+    standing = least.filter(pl.col("rtt_ms") > base_ms + queue_ms)
+    return observed.windows.join(standing, left_on="time_ns", right_on="start_ns", how="semi")
+
+
+def _range_ms(observed: ObservedPath) -> tuple[float, float]:
+    """Return the smallest round-trip time, and the 99th percentile: a few may have waited elsewhere."""
+    import polars as pl
+
+    rtt_ms = pl.col("rtt_ms")
+    low, high = observed.rtts.select(rtt_ms.min(), rtt_ms.quantile(0.99).alias("high_ms")).row(0)
+    return low or 0.0, high or 0.0
+
+
+def _is_long_queue(observed: ObservedPath, capacity_bps: float) -> pl.Expr:
+    """Return whether so much waits that a loss is one of the queue, from `rtt_ms`."""
+    import polars as pl
+
+    base_ms, high_ms = _range_ms(observed)
+    segment_ms = observed.segment_bytes * 8e3 / capacity_bps
+    least_ms = max(LONG_QUEUE_SEGMENTS * segment_ms, LONG_QUEUE_SHARE * (high_ms - base_ms))
+    return (pl.col("rtt_ms") - base_ms >= least_ms).fill_null(False)
+
+
+def _is_of_queue(is_long: pl.Expr) -> pl.Expr:
+    """Return whether losses are of a queue: it was long, or they were many at once."""
+    import polars as pl
+
+    return is_long | (pl.col("packets") > BURST_PACKETS)
+
+
+def _lost(observed: ObservedPath, condition: pl.Expr) -> int:
+    import polars as pl
+
+    return int(observed.losses.filter(condition).select(pl.col("packets").sum()).item())
+
+
+def _spread(rates: pl.Series) -> float:
+    """Return how far the 10th and the 90th percentile are apart, as share of the median."""
+    low, high = rates.quantile(0.1) or 0.0, rates.quantile(0.9) or 0.0
+    median = _median(rates)
+    return (high - low) / median if median else float("inf")
+
+
+def _median(rates: pl.Series) -> float:
+    import polars as pl
+
+    median: float | None = rates.to_frame("rate").select(pl.col("rate").median()).item()
+    return median or 0.0

@@ -1,0 +1,242 @@
+"""What a trace shows of one flow's path: round-trip times, losses, and the rates of it and of the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.replay.closed_loop.outages import outages
+from tfrctrace.replay.recordings.sender_losses import TIMEOUT, repairs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import polars as pl
+
+    from tfrctrace.replay.closed_loop.outages import Span
+    from tfrctrace.replay.recordings.recording import Recording
+    from tfrctrace.trace.trace import Trace
+
+WINDOW_RTTS: Final = 5
+"""Width of the windows in which rates are taken, in smallest round-trip times."""
+
+LEAST_STEP_NS: Final = 100_000
+"""Least step: a LAN's round-trip time is of less than one packet."""
+
+MOST_STEPS: Final = 500_000
+"""Steps into which the life of a flow is cut at most: as many as a run of the model has rounds."""
+
+NS_PER_MS: Final = 1_000_000
+BOTH_ENDS: Final = "both"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedPath:
+    """One direction of one flow, and what ran beside it. Rates are bit/s of payload."""
+
+    start_ns: int
+    """First and last data packet."""
+    end_ns: int
+    segment_bytes: float
+    packets: int
+    """Data packets sent."""
+    vantage: str | None
+    """Where the trace was taken, as in the table of flows."""
+    rtts: pl.DataFrame
+    """`time_ns` and `rtt_ms` of each sample of data, in order of time."""
+    losses: pl.DataFrame
+    """`packets` lost together, and `rtt_ms`, the round-trip time of those that passed beside them."""
+    windows: pl.DataFrame
+    """`time_ns` (start), `own_bps` and `others_bps` of each whole window; empty without round-trip times.
+    The others count in this flow's share of payload, since capacity is told in its payload."""
+    width_ns: int
+    others: pl.DataFrame
+    """`time_ns` and `bps`: what all others sent, in steps of a round-trip time."""
+    receive_window_bytes: float | None
+    outages: tuple[Span, ...] = ()
+    """When nothing arrived of what was sent; only a trace of both ends tells."""
+    timeouts_s: tuple[float, ...] = ()
+    """How long the timer of a TCP sender ran before each of its retransmissions."""
+
+
+def observe_path(trace: Trace, recording: Recording) -> ObservedPath:
+    """Return what `trace` shows of the flow that was recorded."""
+    import polars as pl
+
+    facts, payload_share = _flow_facts(trace, recording)
+    rtts = _rtts(trace, recording)
+    smallest_ms = rtts["rtt_ms"].min()
+    vantage = facts["vantage"]
+    rtt_ns, rates = LEAST_STEP_NS, _no_rates()
+    if isinstance(smallest_ms, float):
+        least_ns = max(LEAST_STEP_NS, (recording.end_ns - recording.start_ns) // MOST_STEPS)
+        rtt_ns = max(round(smallest_ms * NS_PER_MS), least_ns)
+        rates = _rates(trace, recording, rtt_ns, is_two_ended=vantage == BOTH_ENDS)
+        rates = rates.with_columns(pl.col("own_bps", "others_bps") * payload_share)
+        if vantage != BOTH_ENDS:
+            rates = _as_acknowledged(rates, _rows_of_flow(trace.rounds, recording), rtt_ns)
+    width_ns = WINDOW_RTTS * rtt_ns
+    receive_window = facts["receive_window_max_bytes"]
+    return ObservedPath(
+        start_ns=recording.start_ns,
+        end_ns=recording.end_ns,
+        segment_bytes=recording.segment_bytes,
+        packets=recording.sends.height,
+        vantage=vantage if isinstance(vantage, str) else None,
+        rtts=rtts,
+        losses=_losses(trace, recording, rtts),
+        windows=_windows(rates, recording, width_ns),
+        width_ns=width_ns,
+        others=rates.select("time_ns", pl.col("others_bps").alias("bps")),
+        receive_window_bytes=float(receive_window) if isinstance(receive_window, int) else None,
+        outages=outages(rates, recording.sends, rtt_ns) if vantage == BOTH_ENDS else (),
+        timeouts_s=_timeouts_s(trace, recording, rtts),
+    )
+
+
+def _no_rates() -> pl.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame(schema={"time_ns": pl.Int64(), "own_bps": pl.Float64(), "others_bps": pl.Float64()})
+
+
+def _flow_facts(trace: Trace, recording: Recording) -> tuple[Mapping[str, object], float]:
+    """Return the flow's row, that of its data, and which share of its frames is payload."""
+    facts = _rows_of_flow(trace.flows, recording).row(0, named=True)
+    return facts, facts["payload_bytes"] / facts["wire_bytes"]
+
+
+def _rows_of_flow(table: pl.DataFrame, recording: Recording) -> pl.DataFrame:
+    import polars as pl
+
+    return table.filter(pl.col("flow") == recording.flow, pl.col("direction") == recording.direction)
+
+
+def _rtts(trace: Trace, recording: Recording) -> pl.DataFrame:
+    """Return the samples: of reports where there are any, else of acknowledgements.
+
+    Those of what was sent before the first data or with it, the SYN, are of smaller packets.
+    """
+    import polars as pl
+
+    reported = _rows_of_flow(trace.feedback, recording).filter(pl.col("rtt_ms").is_not_null())
+    if not reported.is_empty():
+        return reported.select(pl.col("received_ns").alias("time_ns"), "rtt_ms").sort("time_ns")
+    return (
+        _rows_of_flow(trace.rtt, recording)
+        .filter(pl.col("method") == "ack", pl.col("time_ns") - pl.col("rtt_ns") > recording.start_ns)
+        .select("time_ns", (pl.col("rtt_ns") / NS_PER_MS).alias("rtt_ms"))
+        .sort("time_ns")
+    )
+
+
+def _losses(trace: Trace, recording: Recording, rtts: pl.DataFrame) -> pl.DataFrame:
+    """Return what was lost: as TFRC's receiver found it, or as TCP repaired it."""
+    import polars as pl
+
+    if recording.source == "reports":
+        events = (
+            _rows_of_flow(trace.loss_events, recording)
+            .filter(pl.col("lost_ns").is_not_null())
+            .sort("lost_ns")
+        )
+        # one sample in a round-trip time: the queue was as long as before the loss or behind it
+        samples = rtts.rename({"time_ns": "lost_ns"})
+        before = events.join_asof(samples, on="lost_ns", strategy="backward")["rtt_ms"]
+        behind = events.join_asof(samples, on="lost_ns", strategy="forward")["rtt_ms"]
+        longest = pl.max_horizontal(before, behind).alias("rtt_ms")
+        return events.select(pl.col("packets").cast(pl.UInt32), longest)
+    # the last acknowledgement before a repair is for the packet before the one lost
+    at_loss = repairs(_rows_of_flow(trace.losses, recording)).join_asof(
+        rtts, on="time_ns", strategy="backward"
+    )
+    return at_loss.select(pl.lit(1, dtype=pl.UInt32).alias("packets"), "rtt_ms")
+
+
+def _timeouts_s(trace: Trace, recording: Recording, rtts: pl.DataFrame) -> tuple[float, ...]:
+    """Return how long a TCP sender's timer ran before each retransmission that it sent.
+
+    It began with the last acknowledgement of new data (RFC 6298 section 5.3), as far as one gives a
+    round-trip time: those of repeats do not, after which the time told is too long.
+    """
+    import numpy as np
+    import polars as pl
+
+    of_timer = (pl.col("class") == TIMEOUT) & (pl.col("evidence") == "timer") & pl.col("spurious").is_null()
+    repeats = _rows_of_flow(trace.losses, recording).filter(of_timer)["time_ns"].sort().to_numpy()
+    acknowledged = rtts["time_ns"].to_numpy()
+    before = np.searchsorted(acknowledged, repeats, "left")
+    known = before > 0
+    return tuple(((repeats[known] - acknowledged[before[known] - 1]) / 1e9).tolist())
+
+
+def _rates(trace: Trace, recording: Recording, rtt_ns: int, *, is_two_ended: bool) -> pl.DataFrame:
+    """Return the rates of this flow and of all others that send data, in steps of a round-trip time."""
+    import polars as pl
+
+    bits = _arrival_rates(trace, rtt_ns) if is_two_ended else _capture_rates(trace, rtt_ns)
+    is_own = (pl.col("flow") == recording.flow) & (pl.col("direction") == recording.direction)
+    rate = pl.col("bps")
+    return (
+        bits.join(_data_directions(trace.flows), on=["flow", "direction"], how="semi")
+        .filter(pl.col("time_ns").is_between(recording.start_ns - rtt_ns, recording.end_ns))
+        .group_by("time_ns")
+        .agg(rate.filter(is_own).sum().alias("own_bps"), rate.filter(~is_own).sum().alias("others_bps"))
+        .sort("time_ns")
+        .upsample("time_ns", every=f"{rtt_ns}i")
+        .with_columns(pl.col("own_bps", "others_bps").fill_null(0.0))
+    )
+
+
+def _as_acknowledged(rates: pl.DataFrame, rounds: pl.DataFrame, rtt_ns: int) -> pl.DataFrame:
+    """Return the rates with that of a TCP flow as it was acknowledged: a window is sent in bursts."""
+    import numpy as np
+    import polars as pl
+
+    if rounds.is_empty():
+        return rates
+    ends = (rounds["time_ns"] + (rounds["duration_ms"] * NS_PER_MS).cast(pl.Int64)).to_numpy()
+    totals = rounds["delivered_bytes"].cum_sum().to_numpy()
+    starts = rates["time_ns"].to_numpy()
+    steps = np.interp(np.append(starts, starts[-1:] + rtt_ns), ends, totals, left=0)
+    return rates.with_columns(pl.Series("own_bps", np.diff(steps) * 8e9 / rtt_ns))
+
+
+def _windows(rates: pl.DataFrame, recording: Recording, width_ns: int) -> pl.DataFrame:
+    """Return the same in the wider windows that lie in the flow's life."""
+    import polars as pl
+
+    start = (pl.col("time_ns") // width_ns * width_ns).alias("time_ns")
+    return (
+        rates.group_by(start)
+        .agg(pl.col("own_bps", "others_bps").sum() / WINDOW_RTTS)
+        .filter(pl.col("time_ns") >= recording.start_ns, pl.col("time_ns") + width_ns <= recording.end_ns)
+        .sort("time_ns")
+    )
+
+
+def _data_directions(flows: pl.DataFrame) -> pl.DataFrame:
+    """Return flow and direction of what carries data: the direction with more payload."""
+    import polars as pl
+
+    return (
+        flows.filter(pl.col("payload_bytes") > 0)
+        .sort("payload_bytes", descending=True, maintain_order=True)
+        .unique("flow", keep="first", maintain_order=True)
+        .select("flow", "direction")
+    )
+
+
+def _arrival_rates(trace: Trace, width_ns: int) -> pl.DataFrame:
+    """Return what arrived, where a trace shows packets at their destination."""
+    import polars as pl
+
+    from tfrctrace.metrics.flow.arrivals import arrival_bins
+
+    bits = pl.col("received_bytes") * 8e9 / pl.col("width_ns")
+    return arrival_bins(trace.packets(), width_ns).with_columns(bits.alias("bps"))
+
+
+def _capture_rates(trace: Trace, width_ns: int) -> pl.DataFrame:
+    """Return what passed the capture."""
+    return trace.throughput(f"{width_ns}ns").rename({"throughput_bps": "bps"})

@@ -1,0 +1,79 @@
+"""What a user says of the bottleneck, in place of what the trace shows or where it does not show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.base.bitrates import parse_bitrate_bps
+from tfrctrace.base.durations import parse_duration_ns
+from tfrctrace.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BottleneckOverrides:
+    """The bottleneck in the units of `Bottleneck`; None is what the trace shows."""
+
+    capacity_bps: float | None = None
+    base_rtt_ms: float | None = None
+    buffer_bytes: float | None = None
+    random_loss: float | None = None
+    receive_window_bytes: float | None = None
+    others: float = 1.0
+    """Share of what the others sent that is kept: 0 leaves them out."""
+
+
+def parse_overrides(texts: Iterable[str]) -> BottleneckOverrides:
+    """Return what texts like `capacity=3M`, `base_rtt=40ms`, `buffer=20000` and `loss=0.01` say."""
+    given = BottleneckOverrides()
+    for text in texts:
+        name, _, value = text.partition("=")
+        if name not in _FIELDS:
+            raise UsageError(
+                f"a bottleneck has no `{name}`", hint=f"it has {', '.join(_FIELDS)}, as in `capacity=3M`"
+            )
+        field, parse = _FIELDS[name]
+        given = replace(given, **{field: parse(value)})
+    return given
+
+
+def _capacity_bps(text: str) -> float:
+    rate_bps = parse_bitrate_bps(text)
+    if rate_bps <= 0:
+        raise UsageError("a bottleneck must let something through", hint="give its rate, as `capacity=3M`")
+    return rate_bps
+
+
+def _ms(text: str) -> float:
+    return parse_duration_ns(text) / 1e6
+
+
+def _bytes(text: str) -> float:
+    return _number(text, "a number of bytes", 1e15)
+
+
+def _share(text: str) -> float:
+    return _number(text, "a share", 1.0)
+
+
+def _number(text: str, what: str, most: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= most:
+        raise UsageError(f"`{text}` is not {what}", hint=f"write a number from 0 to {most:g}")
+    return value
+
+
+_FIELDS: Final[Mapping[str, tuple[str, Callable[[str], float]]]] = {
+    "capacity": ("capacity_bps", _capacity_bps),
+    "base_rtt": ("base_rtt_ms", _ms),
+    "buffer": ("buffer_bytes", _bytes),
+    "loss": ("random_loss", _share),
+    "window": ("receive_window_bytes", _bytes),
+    "others": ("others", _share),
+}

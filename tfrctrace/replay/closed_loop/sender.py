@@ -1,0 +1,195 @@
+"""One algorithm at work in the model: what it sends in a round, what is lost of it, when it learns that."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.replay.closed_loop.loss_counter import LossCounter
+from tfrctrace.replay.closed_loop.receiver import LossHistory
+from tfrctrace.replay.controller import Report, refuse_impossible
+from tfrctrace.replay.tcp.window import rfc3390_window
+from tfrctrace.replay.tfrc import TfrcVariant
+
+if TYPE_CHECKING:
+    from tfrctrace.replay.closed_loop.loss_counter import LostPackets
+    from tfrctrace.replay.closed_loop.path import Path
+    from tfrctrace.replay.closed_loop.queue import Overflow
+    from tfrctrace.replay.controller import Allowed, Controller
+
+DUPLICATE_ACKS: Final = 3
+"""Acknowledgements that a fast retransmission needs (RFC 5681 section 3.2); with fewer the timer tells."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What a sender did from one decision to the next. Times are seconds, sizes bytes of payload."""
+
+    time_s: float
+    duration_s: float
+    rtt_s: float
+    """Round-trip time of what was sent when the round began."""
+    queued_bytes: float
+    """What waited then, of all flows."""
+    sent_bytes: float
+    arrived_bytes: float
+    lost_packets: int
+    """Losses that became known at its end."""
+    p: float
+    """Loss event rate at its end, as a receiver of TFRC has it."""
+    allowed: Allowed | None
+    """The decision that it followed; None for the first, which is the initial window."""
+
+
+class Sender:
+    """A controller, and what is under way between it and its receiver.
+
+    A round ends when the acknowledgements of what was sent at its beginning are back; before that, when a
+    loss becomes known, a round-trip time after it happened; later, if the timer must tell.
+    """
+
+    def __init__(self, controller: Controller, path: Path, segment_bytes: float) -> None:
+        self._controller = controller
+        # ns-2's rules begin with the first packet, and their timers look at the clock when one is sent
+        self._on_sent = getattr(controller, "on_sent", None)
+        self._path = path
+        self._segment_bytes = segment_bytes
+        # a sender of TFRC has a receiver of its own kind; for others p is what RFC 5348's would report
+        chosen: TfrcVariant = getattr(controller, "chosen", TfrcVariant())
+        self._history = LossHistory(chosen.for_core(segment_bytes, None))
+        self._by_chance = LossCounter()
+        self._by_queue = LossCounter()
+        self._allowed: Allowed | None = None
+        self._is_silent = False
+        self._arrived_bytes = 0.0
+        self._forget_losses()
+        # RFC 3390 and RFC 5348 section 4.2 begin with the same
+        self._begin(0.0, 0.0, rfc3390_window(segment_bytes) * segment_bytes / path.base_rtt_s)
+
+    def _begin(self, time_s: float, queued_bytes: float, rate: float, until_s: float | None = None) -> None:
+        self._time_s = time_s
+        self._queued_bytes = queued_bytes
+        self._rtt_s = self._path.rtt_s(queued_bytes)
+        self._sent_bytes = 0.0
+        # a packet may be lost of which most was sent in the round before: what is owed is not forgotten
+        self._arrived_bytes = min(self._arrived_bytes, 0.0)
+        self._ends_s = time_s + self._rtt_s if until_s is None else until_s
+        self.rate = rate
+        """What is being sent, bytes/s."""
+        if self._on_sent is not None:
+            self._on_sent(time_s, round(self._segment_bytes))
+
+    def _forget_losses(self) -> None:
+        self._lost_packets = 0
+        self._loss_events = 0
+        self._known_at_s = math.inf
+
+    @property
+    def next_s(self) -> float:
+        """When the next decision falls."""
+        return min(self._ends_s, self._known_at_s)
+
+    def send(self, begins_s: float, ends_s: float, overflow: Overflow | None) -> None:
+        """Count what is sent in a span of time and what of it is lost, by chance and in the queue."""
+        if not self.rate:
+            return
+        sent_bytes = self.rate * (ends_s - begins_s)
+        self._sent_bytes += sent_bytes
+        self._arrived_bytes += sent_bytes
+        packets_per_s = self.rate / self._segment_bytes
+        counted_s = begins_s
+        for lost, rtt_s in self._losses(begins_s, ends_s, overflow, packets_per_s):
+            self._history.sent(packets_per_s * (lost.at_s - counted_s))
+            counted_s = lost.at_s
+            arriving_pps = packets_per_s * (1 - overflow.share if overflow else 1)
+            self._loss_events += self._history.lost(lost.at_s, rtt_s, arriving_pps)
+            self._lost_packets += lost.packets
+            self._arrived_bytes -= lost.packets * self._segment_bytes
+            # known when the acknowledgements of those behind it are back
+            self._known_at_s = min(self._known_at_s, lost.at_s + rtt_s)
+        self._history.sent(packets_per_s * (ends_s - counted_s))
+
+    def _losses(
+        self, begins_s: float, ends_s: float, overflow: Overflow | None, packets_per_s: float
+    ) -> list[tuple[LostPackets, float]]:
+        """Return the losses of a span in order of time, each with the round-trip time that it met."""
+        losses = []
+        if self._path.random_loss:
+            by_chance = self._by_chance.lose(begins_s, ends_s, packets_per_s * self._path.random_loss)
+            losses += [(by_chance, self._rtt_s)] if by_chance else []
+        if overflow:
+            by_queue = self._by_queue.lose(overflow.begins_s, ends_s, packets_per_s * overflow.share)
+            losses += [(by_queue, self._path.full_rtt_s)] if by_queue else []
+        return sorted(losses, key=_time_of)
+
+    def decide(self, time_s: float, queued_bytes: float) -> Round:
+        """End the round, tell the controller what it has shown, and begin the next; return the one ended."""
+        is_known = time_s >= self._known_at_s
+        lost_packets = self._lost_packets if is_known else 0
+        ended = Round(
+            time_s=self._time_s,
+            duration_s=time_s - self._time_s,
+            rtt_s=self._rtt_s,
+            queued_bytes=self._queued_bytes,
+            sent_bytes=self._sent_bytes,
+            arrived_bytes=max(self._arrived_bytes, 0.0),
+            lost_packets=lost_packets,
+            p=self._history.p,
+            allowed=self._allowed,
+        )
+        timer_s = self._silent_until_s(ended)
+        if timer_s is not None and timer_s > time_s:
+            self._is_silent = True
+            # a window waits; a rate goes on
+            rate = 0.0 if self._allowed and self._allowed.window_bytes is not None else self.rate
+            self._begin(time_s, queued_bytes, rate, until_s=timer_s)
+        else:
+            self._allowed = self._decided(ended, time_s, self._loss_events if is_known else 0)
+            self._begin(time_s, queued_bytes, self._rate_of(self._allowed, queued_bytes))
+        if is_known:
+            self._forget_losses()
+        return ended
+
+    def _silent_until_s(self, ended: Round) -> float | None:
+        """Return when the timer tells what nothing else can: too few of a window arrive, or none at all."""
+        allowed = self._allowed
+        if self._is_silent or allowed is None:
+            return None
+        if allowed.window_bytes is None:
+            return allowed.timer_s if ended.arrived_bytes <= 0 < ended.sent_bytes else None
+        if not ended.lost_packets:
+            return None
+        arriving = allowed.window_bytes / self._segment_bytes - ended.lost_packets
+        return allowed.timer_s if arriving < DUPLICATE_ACKS else None
+
+    def _decided(self, ended: Round, time_s: float, loss_events: int) -> Allowed:
+        if self._is_silent:
+            self._is_silent = False
+            return self._controller.on_nofeedback(time_s, is_idle=False)
+        return self._controller.on_feedback(
+            Report(
+                time_s=time_s,
+                interval_s=ended.duration_s,
+                rtt_s=ended.rtt_s,
+                p=ended.p,
+                x_recv=ended.arrived_bytes / ended.duration_s if ended.duration_s > 0 else 0.0,
+                sent_bytes=round(ended.sent_bytes),
+                loss_events=loss_events,
+                lost_packets=ended.lost_packets,
+                acked_bytes=ended.arrived_bytes,
+            )
+        )
+
+    def _rate_of(self, allowed: Allowed, queued_bytes: float) -> float:
+        """Return what is sent: a window in each round-trip time, or the rate of an algorithm without one."""
+        rate = allowed.x
+        if allowed.window_bytes is not None:
+            most_bytes = self._path.window_bytes
+            window_bytes = min(allowed.window_bytes, math.inf if most_bytes is None else most_bytes)
+            rate = window_bytes / self._path.rtt_s(queued_bytes)
+        return refuse_impossible(rate)
+
+
+def _time_of(loss: tuple[LostPackets, float]) -> float:
+    return loss[0].at_s

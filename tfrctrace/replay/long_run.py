@@ -1,0 +1,100 @@
+"""What the published formulas give of an algorithm in the long run, at the loss event rate and RTT of a flow.
+
+An open loop overrates who yields less than the recorded sender did: the losses are those that the recorded
+sender brought about. The formulas say what to expect at this p and R instead, without timeouts for all but
+Reno's family. `tfrctrace.replay.tcp.steady` has them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tfrctrace.replay.tcp import steady
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Settings = Mapping[str, float | str]
+    Range = tuple[float, float]
+
+
+class LongRunRate(NamedTuple):
+    """What a formula gives, in packets/s; both ends are the same where it gives one number."""
+
+    formula: str
+    low_pps: float
+    high_pps: float
+
+
+class PathConditions(NamedTuple):
+    """What a flow met: loss event rate, mean and least round-trip time in seconds."""
+
+    p: float
+    rtt_s: float
+    base_rtt_s: float
+
+
+def long_run_rate(algorithm: str, settings: Settings, measured: PathConditions) -> LongRunRate | None:
+    """Return what an algorithm with these settings sends in the long run; None where no formula says it."""
+    known = _FORMULAS.get(algorithm)
+    if known is None or measured.rtt_s <= 0:
+        return None
+    formula, evaluate = known
+    numbers = {name: value for name, value in settings.items() if not isinstance(value, str)}
+    found = evaluate(measured, numbers)
+    return None if found is None else LongRunRate(formula, *found)
+
+
+def _single_rate(rate_pps: float | None) -> Range | None:
+    return None if rate_pps is None else (rate_pps, rate_pps)
+
+
+def _reno(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
+    if own.keys() & {"increase", "gamma"}:
+        increase, gamma = own.get("increase", 1.0), own.get("gamma", 0.5)
+        if increase <= 0:
+            return None
+        return _single_rate(steady.aimd_pps(measured.p, measured.rtt_s, increase=increase, gamma=gamma))
+    return _single_rate(steady.pftk_pps(measured.p, measured.rtt_s, 4 * measured.rtt_s))
+
+
+def _vegas(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
+    alpha, beta = own.get("alpha", 2.0), own.get("beta", 4.0)
+    return steady.vegas_bounds_pps(measured.rtt_s, measured.base_rtt_s, alpha=alpha, beta=beta)
+
+
+def _aimd_between(
+    increase: float, gammas: Range
+) -> Callable[[PathConditions, Mapping[str, float]], Range | None]:
+    """Return the formula of a window that keeps one share after congestion, another after other losses."""
+
+    def evaluate(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
+        step = 1 / own["stride"] if "stride" in own else increase
+        low, high = (
+            steady.aimd_pps(measured.p, measured.rtt_s, increase=step, gamma=gamma) for gamma in gammas
+        )
+        return None if low is None or high is None else (low, high)
+
+    return evaluate
+
+
+def _westwood(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
+    del own
+    return _single_rate(steady.westwood_pps(*measured))
+
+
+def _cubic(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
+    c, beta = own.get("c", steady.CUBIC_C), own.get("beta", steady.CUBIC_BETA)
+    window = steady.cubic_mean_window(measured.p, measured.rtt_s, c=c, beta=beta)
+    return _single_rate(None if window is None else window / measured.rtt_s)
+
+
+_FORMULAS: Mapping[str, tuple[str, Callable[[PathConditions, Mapping[str, float]], Range | None]]] = {
+    "newreno": ("Padhye", _reno),
+    "sack": ("Padhye", _reno),
+    "vegas": ("Vegas' rest", _vegas),
+    "veno": ("AIMD of 1/2 to 4/5", _aimd_between(1.0, (0.5, 0.8))),
+    "modified-veno": ("AIMD of 3/4 to 4/5", _aimd_between(0.25, (0.75, 0.8))),
+    "westwood": ("Westwood+", _westwood),
+    "cubic": ("RFC 9438", _cubic),
+}

@@ -1,0 +1,140 @@
+"""Who shares the medium while a trace is taken: what `--station` or a scenario says, or what frames tell."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.base.errors import UsageError
+from tfrctrace.wlan.cell import CellSettings, make_cell
+from tfrctrace.wlan.population import AccessPoint, Population, Sparing, fastest
+from tfrctrace.wlan.rates import DSSS_MBPS, OFDM_MBPS
+from tfrctrace.wlan.scenario import MAX_STEPS, Scenario, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import polars as pl
+
+    from tfrctrace.trace.trace import Trace
+    from tfrctrace.wlan.cell import Cell
+    from tfrctrace.wlan.population import Description
+    from tfrctrace.wlan.rates import Rate
+
+WINDOW_NS: Final = 1_000_000_000
+"""In windows of this width a station is there if it sends a data frame, at its most frequent rate. They are
+wider where a trace has more than `MAX_STEPS` of them."""
+
+SPARING_SHARE: Final = 0.7
+"""A station spares rate while it sends less than this share of the frames of the one that sends most: DCF
+gives all that have something to send as many, but for chance."""
+
+
+def medium_from_options(description: Description, settings: CellSettings) -> Scenario:
+    """Return the network that options describe, the same at all times."""
+    cell = make_cell(settings)
+    return Scenario(cell, (Step(0.0, None, description.population(cell.phy)),))
+
+
+def medium_frames(trace: Trace) -> pl.DataFrame:
+    """Return the frames that tell who sends and how fast: those of a capture, or of ns-2's MAC lines."""
+    from tfrctrace.replay.airtime import frames_in_the_air
+
+    captured = trace.link_samples
+    return frames_in_the_air(trace.packets()) if captured.is_empty() else captured
+
+
+def medium_from_frames(
+    frames: pl.DataFrame, settings: CellSettings, zero_ns: int, *, downloads: int = 0
+) -> Scenario:
+    """Return the network that 802.11 frames show (`medium_frames`), second by second from `zero_ns` on.
+
+    A station that sends about as many frames as the busiest is taken as greedy, any other as one that spares
+    rate, with its frames as its load (each counts as one of S bits, as in the model). Who sends from the
+    network's own address is the access point, which a network without such an address does not have.
+    """
+    import polars as pl
+
+    data = frames.filter(
+        (pl.col("kind") == "data")
+        & pl.col("transmitter").is_not_null()
+        & pl.col("rate_mbps").is_in([*DSSS_MBPS, *OFDM_MBPS])
+    )
+    if data.is_empty():
+        raise UsageError(
+            "no frame of the trace tells at which rate a station sends, so MTFRC's bounds are not known",
+            hint="a capture with radiotap headers does, or ns-2 with `-macTrace ON`; else say it with "
+            "`--station 11 --station 5.5` or `--scenario FILE`",
+        )
+    if settings.phy is None:
+        # only 802.11b has no other rates than these
+        is_b = set(data["rate_mbps"].unique()) <= set(DSSS_MBPS)
+        settings = CellSettings(phy="b" if is_b else "g").or_else(settings)
+    cell = make_cell(settings)
+    has_access_point = data["bssid"].null_count() < data.height
+    if "repeated" in data.columns:
+        data = data.filter(pl.col("repeated").fill_null(0) == 0)
+    since_ns = data["time_ns"] - zero_ns
+    last_ns = since_ns.max()
+    assert isinstance(last_ns, int)
+    width_ns = max(WINDOW_NS, last_ns // MAX_STEPS)
+    sent = pl.col("frames")
+    seen = (
+        data.with_columns((since_ns // width_ns).alias("window"))
+        .group_by("window", "transmitter", maintain_order=True)
+        .agg(
+            pl.col("rate_mbps").mode().sort().last(),
+            (pl.col("transmitter") == pl.col("bssid")).any().fill_null(value=False).alias("is_access_point"),
+            pl.len().alias("frames"),
+        )
+        .with_columns(
+            (sent * 1e9 / width_ns).alias("frames_per_s"),
+            (sent < SPARING_SHARE * sent.max().over("window")).alias("is_sparing"),
+        )
+        .sort("window", "transmitter")
+    )
+    if downloads and not has_access_point:
+        raise UsageError("the network that the trace shows has no access point, hence no `--downloads`")
+    return Scenario(cell, tuple(_steps(cell, seen, width_ns / 1e9, downloads if has_access_point else None)))
+
+
+def _steps(cell: Cell, seen: pl.DataFrame, width_s: float, downloads: int | None) -> list[Step]:
+    """Return the populations of all windows, those that are the same in a row as one.
+
+    `downloads` is None in a network without an access point.
+    """
+    populations: list[tuple[float, Population]] = []
+    # rows are in the order of windows, and a frame for each window would take longer than all of them
+    for window, stations in groupby(seen.iter_rows(named=True), key=itemgetter("window")):
+        population = _population(cell, stations, downloads)
+        if not populations or populations[-1][1] != population:
+            populations.append((window * width_s, population))
+    ends = [from_s for from_s, _ in populations[1:]]
+    return [
+        Step(from_s, until_s, population)
+        for (from_s, population), until_s in zip(populations, [*ends, None], strict=True)
+    ]
+
+
+def _population(cell: Cell, stations: Iterable[dict[str, Any]], downloads: int | None) -> Population:
+    greedy: list[Rate] = []
+    sparing: list[Sparing] = []
+    own: list[Rate] = []
+    for row in stations:
+        rate = cell.phy.rate(f"{row['rate_mbps']:g}")
+        if row["is_access_point"]:
+            own.append(rate)
+        elif row["is_sparing"]:
+            sparing.append(Sparing(rate, row["frames_per_s"] * cell.s_bits))
+        else:
+            greedy.append(rate)
+    if downloads is None:
+        return Population(greedy=tuple(greedy), sparing=tuple(sparing))
+    its_rate = fastest(own or [*greedy, *(one.rate for one in sparing)])
+    assert its_rate is not None
+    return Population(
+        greedy=tuple(greedy),
+        sparing=tuple(sparing),
+        access_point=AccessPoint(rate=its_rate, downloads=downloads),
+    )

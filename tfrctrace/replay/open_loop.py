@@ -1,0 +1,295 @@
+"""Algorithms by name, run over the flows of a trace: one frame of all their steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeVar, get_args
+
+from tfrctrace.base.errors import UsageError
+from tfrctrace.replay.algorithms import Algorithm, algorithm_named, algorithm_names
+from tfrctrace.replay.column_arrays import sent_between
+from tfrctrace.replay.controller import refuse_impossible
+from tfrctrace.replay.drive import drive
+from tfrctrace.replay.from_trace import FlowRecordings, NotReplayable, RecordingOptions
+from tfrctrace.replay.parameters import by_algorithm, check_parameters
+from tfrctrace.replay.tfrc import (
+    VARIANTS,
+    VENO,
+    VENO_PARAMETER,
+    Profile,
+    TfrcVariant,
+    parameter_names,
+    run,
+    tfrc_variant,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import polars as pl
+
+    from tfrctrace.replay.controller import Allowed, Report
+    from tfrctrace.replay.mtfrc import Bounds
+    from tfrctrace.replay.recordings.recording import Recording
+    from tfrctrace.wlan.scenario import Scenario
+
+One = TypeVar("One", "Recording", "NotReplayable")
+
+MTFRC: Final = "mtfrc"
+WIDE_GAMMA: Final = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What is to be replayed, each algorithm with its parameters."""
+
+    tfrc: tuple[TfrcVariant, ...]
+    """Kinds of TFRC, in the core."""
+    mtfrc: TfrcVariant | None
+    """The TFRC that MTFRC bounds; None without MTFRC."""
+    controllers: tuple[Algorithm, ...]
+    """Those in Python."""
+    profile: Profile
+    rtt_scales: tuple[float, ...] = (1.0,)
+
+    @property
+    def receivers(self) -> list[TfrcVariant]:
+        """The senders whose receivers make reports where a trace shows none.
+
+        Each kind of TFRC has its own; those of controllers in Python come from the first.
+        """
+        kinds = (*self.tfrc, *([self.mtfrc] if self.mtfrc else []))
+        return list(dict.fromkeys(kinds)) or [TfrcVariant(profile=self.profile)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenLoopReplay:
+    """All steps of all algorithms, and what is to be said of the flows."""
+
+    frame: pl.DataFrame
+    """With the columns of `tfrctrace.parsers.schema.REPLAY`."""
+    recordings: tuple[Recording, ...]
+    lacking: tuple[NotReplayable, ...]
+    notes: tuple[str, ...]
+    """What is to be said of the algorithms."""
+    settings: Mapping[str, Mapping[str, float | str]]
+    """Parameters of controllers in Python that are not the defaults, by their names."""
+
+
+def select_algorithms(
+    algorithms: Sequence[str],
+    profile: Profile,
+    parameters: Iterable[tuple[str, float]],
+    rtt_scales: Sequence[float] = (1.0,),
+    settings: Mapping[str, float | str] | None = None,
+) -> Selection:
+    """Return the algorithms of these names; raises `UsageError` for what there is not.
+
+    `parameters` are of all kinds of TFRC, `settings` of one algorithm each, such as `vegas.alpha`.
+    """
+    names = list(dict.fromkeys(algorithms))
+    parameters = tuple(parameters)
+    if not names:
+        raise UsageError("no algorithm is named", hint=f"there are {', '.join(all_names())}")
+    if profile not in get_args(Profile):
+        raise UsageError(
+            f"no profile is called `{profile}`", hint=f"there are {', '.join(get_args(Profile))}"
+        )
+    _refuse_idle_parameters(names, profile, parameters)
+    if any(not 0 < scale < float("inf") for scale in rtt_scales):
+        raise UsageError("a round-trip time is scaled with a positive number")
+
+    own = by_algorithm(settings or {}, names)
+
+    def controller(name: str) -> Algorithm:
+        found = algorithm_named(name, others=(*VARIANTS, MTFRC))
+        return replace(found, settings=check_parameters(name, found.make, own[name]))
+
+    return Selection(
+        tfrc=tuple(tfrc_variant(name, profile, parameters, own[name]) for name in names if name in VARIANTS),
+        mtfrc=tfrc_variant("tfrc", profile, parameters, own[MTFRC]) if MTFRC in names else None,
+        controllers=tuple(controller(name) for name in names if name not in (*VARIANTS, MTFRC)),
+        profile=profile,
+        rtt_scales=tuple(dict.fromkeys(rtt_scales)),
+    )
+
+
+def all_names() -> list[str]:
+    """Return the names of all algorithms that there are."""
+    return [*VARIANTS, MTFRC, *algorithm_names()]
+
+
+def _refuse_idle_parameters(
+    names: Sequence[str], profile: Profile, parameters: Sequence[tuple[str, float]]
+) -> None:
+    """Raise for parameters that would change nothing. Those of ns-2's agents tell how to read a trace."""
+    from tfrctrace.parsers._native import replay_profiles, tfrc_parameters
+
+    own = dict(replay_profiles())[profile]
+    for name, _ in parameters:
+        if name not in parameter_names():
+            raise UsageError(
+                f"no algorithm has a parameter `{name}`", hint=f"there are {', '.join(parameter_names())}"
+            )
+        if name not in own and name not in tfrc_parameters():
+            raise UsageError(f"the profile `{profile}` has no parameter `{name}`")
+        if name == VENO_PARAMETER and VENO not in names:
+            raise UsageError(f"`{name}` is a parameter of `{VENO}` alone")
+        if name not in tfrc_parameters() and not {*VARIANTS, MTFRC} & {*names}:
+            raise UsageError(
+                f"`{name}` is a parameter of TFRC, of which no kind is replayed",
+                hint="`--set` has those of other algorithms, as `vegas.alpha=1`",
+            )
+
+
+def replay(
+    gathered: FlowRecordings, selection: Selection, choice: RecordingOptions, bounds: list[Bounds]
+) -> OpenLoopReplay:
+    """Run the algorithms over the flows. `bounds` are those of the MAC, which MTFRC needs."""
+    import polars as pl
+
+    frames: list[pl.DataFrame] = []
+    recordings: list[Recording] = []
+    lacking: list[NotReplayable] = []
+    for scale in selection.rtt_scales:
+        for found in gathered.recordings(replace(choice, rtt_scale=scale), selection.receivers):
+            if isinstance(found, NotReplayable):
+                lacking.append(found)
+                continue
+            recordings.append(next(iter(found.values())))
+            frames += [
+                _with_all_columns(name, frame, recording, selection, scale)
+                for name, frame, recording in _of_flow(found, selection, bounds)
+            ]
+    none = _schema()
+    frame = pl.concat([pl.DataFrame(schema=none), *frames]) if frames else pl.DataFrame(schema=none)
+    return OpenLoopReplay(
+        frame=frame,
+        recordings=_first_of_each(recordings),
+        lacking=_first_of_each(lacking),
+        notes=tuple(_notes(selection)),
+        settings={one.name: one.settings for one in selection.controllers},
+    )
+
+
+def mac_bounds(selection: Selection, network: Scenario | None, zero_ns: int) -> list[Bounds]:
+    """Return the bounds of MTFRC. `network` is who shares the medium, and its 0 s is `zero_ns`."""
+    if network is None and selection.mtfrc:
+        raise UsageError(
+            "MTFRC needs to know who shares the medium",
+            hint="`--station 11 --station 5.5` or `--scenario FILE` says who is there, or `--stations-seen`",
+        )
+    if network is None:
+        return []
+    if not selection.mtfrc:
+        raise UsageError("who shares the medium matters to `mtfrc` alone")
+    from tfrctrace.replay.mtfrc import bounds_of
+
+    return bounds_of(network, zero_ns)
+
+
+def _of_flow(
+    recordings: Mapping[TfrcVariant, Recording], selection: Selection, bounds: list[Bounds]
+) -> Iterator[tuple[str, pl.DataFrame, Recording]]:
+    """Give the steps of each algorithm, and the recording with the reports that drove it."""
+    for chosen in selection.tfrc:
+        yield chosen.variant, run(chosen, recordings[chosen]), recordings[chosen]
+    if selection.mtfrc:
+        from tfrctrace.replay.mtfrc import bounded
+
+        recording = recordings[selection.mtfrc]
+        yield MTFRC, bounded(run(selection.mtfrc, recording), bounds, recording), recording
+    first = next(iter(recordings.values()))
+    for one in selection.controllers:
+        yield one.name, _run_controller(one, first), first
+
+
+def _run_controller(algorithm: Algorithm, recording: Recording) -> pl.DataFrame:
+    """Return the steps of a controller in Python."""
+    import polars as pl
+
+    schema = _schema()
+    steps = drive(algorithm.begin(recording.start), recording)
+    rows = [_row(*step) for step in steps]
+    told = ("time_ns", "event", *_TOLD, *_REPORTED)
+    return pl.DataFrame(rows, schema={name: schema[name] for name in told}, orient="row")
+
+
+_TOLD: Final = ("x_bps", "mode", "reason", "r_ms", "x_calc_bps", "x_limit_bps", "window_bytes")
+_REPORTED: Final = ("p", "rtt_ms", "x_recv_bps")
+
+
+def _row(time_ns: int, event: str, report: Report | None, allowed: Allowed) -> tuple[object, ...]:
+    """Return a step of a controller in the units of tables."""
+    told = (
+        8 * refuse_impossible(allowed.x),
+        allowed.mode,
+        allowed.reason,
+        _scaled(allowed.r_s, 1e3),
+        _scaled(allowed.x_calc, 8),
+        _scaled(allowed.x_limit, 8),
+        allowed.window_bytes,
+    )
+    if report is None:
+        return (time_ns, event, *told, None, None, None)
+    return (time_ns, event, *told, report.p, _scaled(report.rtt_s, 1e3), 8 * report.x_recv)
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else factor * value
+
+
+def _with_all_columns(
+    name: str, frame: pl.DataFrame, recording: Recording, selection: Selection, scale: float
+) -> pl.DataFrame:
+    """Return the steps of one algorithm on one flow with all columns of the table."""
+    import polars as pl
+
+    schema = _schema()
+    missing = [pl.lit(None, dtype=schema[one]).alias(one) for one in schema if one not in frame.columns]
+    is_tfrc = name in (*VARIANTS, MTFRC)
+    return (
+        frame.with_columns(missing)
+        .with_columns(
+            pl.lit(recording.flow).alias("flow"),
+            pl.lit(recording.direction).alias("direction"),
+            pl.lit(name).alias("algorithm"),
+            pl.lit(selection.profile if is_tfrc else None, dtype=pl.String).alias("profile"),
+            pl.lit(recording.source).alias("reports"),
+            pl.lit(scale).alias("rtt_scale"),
+            _sent_bps(frame, recording).alias("sent_bps"),
+        )
+        .select(pl.col(one).cast(type_) for one, type_ in schema.items())
+    )
+
+
+def _sent_bps(frame: pl.DataFrame, recording: Recording) -> pl.Series:
+    """Return what was sent since the step before, or the start; null between steps at one time."""
+    import numpy as np
+    import polars as pl
+
+    times = frame["time_ns"].to_numpy()
+    sent = sent_between(recording.sends, times)
+    elapsed = np.diff(times, prepend=recording.start_ns)
+    steps = pl.DataFrame({"sent": sent, "elapsed": elapsed})
+    rate = pl.col("sent") * 8e9 / pl.col("elapsed")
+    return steps.select(pl.when(pl.col("elapsed") > 0).then(rate).alias("sent_bps"))["sent_bps"]
+
+
+def _schema() -> dict[str, pl.DataType]:
+    from tfrctrace.parsers.schema import polars_schema
+
+    return polars_schema("replay")
+
+
+def _first_of_each(items: Iterable[One]) -> tuple[One, ...]:
+    """Return those of the first scale of round-trip times: the others say the same again."""
+    return tuple({(one.flow, one.direction): one for one in reversed(list(items))}.values())[::-1]
+
+
+def _notes(selection: Selection) -> Iterable[str]:
+    for chosen in selection.tfrc:
+        gamma = dict(chosen.parameters).get(VENO_PARAMETER, 0.0)
+        if not isinstance(gamma, str) and gamma > WIDE_GAMMA:
+            yield f"TCP Veno never keeps more than {WIDE_GAMMA:g} of its window, and gamma is {gamma:g}"
+    yield "open loop: the recorded reports drive each algorithm, whose own rate would have changed them"

@@ -1,0 +1,145 @@
+"""What a replay comes to, in one row for each algorithm and flow: the plain facts that reports write down."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import polars as pl
+
+    from tfrctrace.replay.open_loop import OpenLoopReplay
+    from tfrctrace.replay.recordings.recording import Recording
+
+KEY: Final = ("flow", "direction", "algorithm", "profile", "reports", "rtt_scale")
+
+SERIES: Final = (
+    "time_ns",
+    "event",
+    "x_bps",
+    "mode",
+    "reason",
+    "p",
+    "rtt_ms",
+    "r_ms",
+    "x_calc_bps",
+    "x_recv_bps",
+    "x_recv_set_bps",
+    "x_limit_bps",
+    "sent_bps",
+    "x_tfrc_bps",
+    "x_t_bps",
+    "x_fair_bps",
+    "window_bytes",
+)
+
+
+def open_loop_facts(replayed: OpenLoopReplay) -> dict[str, Any]:
+    """Return all of it as plain names and values, the form of the JSON; docs/replay.md explains the names."""
+    recordings = {(one.flow, one.direction): one for one in replayed.recordings}
+    return {
+        "loop": "open",
+        "flows": [_recording(one) for one in replayed.recordings],
+        "lacking": [
+            {
+                "flow": one.flow,
+                "direction": one.direction,
+                "transport": one.transport,
+                "what": one.what,
+                "hint": one.hint,
+            }
+            for one in replayed.lacking
+        ],
+        "notes": list(replayed.notes),
+        "replays": [
+            {
+                **dict(zip(KEY, key, strict=True)),
+                **_summary(steps, recordings[key[0], key[1]]),
+                **_long_run(steps, recordings[key[0], key[1]], replayed.settings.get(key[2])),
+                "series": _series(steps),
+            }
+            for key, steps in replayed.frame.group_by(KEY, maintain_order=True)
+        ],
+    }
+
+
+def _recording(one: Recording) -> dict[str, Any]:
+    return {
+        "flow": one.flow,
+        "direction": one.direction,
+        "transport": one.transport,
+        "reports_from": one.source,
+        "reports": one.reports.height,
+        "segment_bytes": one.segment_bytes,
+        "start_ns": one.start_ns,
+        "end_ns": one.end_ns,
+        "notes": list(one.notes),
+    }
+
+
+def _summary(steps: pl.DataFrame, recording: Recording) -> dict[str, Any]:
+    """Return means from the first step to the last data packet, and shares of that time by mode."""
+    import polars as pl
+
+    until_ns = pl.col("time_ns").shift(-1, fill_value=recording.end_ns)
+    timed = steps.with_columns((until_ns - pl.col("time_ns")).clip(lower_bound=0).alias("lasts_ns"))
+    total_ns = int(timed["lasts_ns"].sum())
+    reported = timed.filter(pl.col("p").is_not_null())
+    return {
+        "steps": steps.height,
+        "x_mean_bps": _mean(timed, "x_bps"),
+        "x_min_bps": steps["x_bps"].min(),
+        "x_max_bps": steps["x_bps"].max(),
+        "sent_mean_bps": _sent_mean_bps(recording, int(steps["time_ns"][0])),
+        "received_mean_bps": _mean(reported, "x_recv_bps"),
+        "p_mean": _mean(reported, "p"),
+        "r_mean_ms": _mean(timed.filter(pl.col("r_ms").is_not_null()), "r_ms"),
+        "time_in_mode": {
+            mode: lasts_ns / total_ns if total_ns else None
+            for mode, lasts_ns in timed.group_by("mode", maintain_order=True)
+            .agg(pl.col("lasts_ns").sum())
+            .iter_rows()
+        },
+    }
+
+
+def _long_run(
+    steps: pl.DataFrame, recording: Recording, settings: Mapping[str, float | str] | None
+) -> dict[str, Any]:
+    """Return what the algorithm's formula gives at the mean p and R since the first loss event."""
+    import polars as pl
+
+    from tfrctrace.replay.long_run import PathConditions, long_run_rate
+
+    found = None
+    lossy = steps.filter(pl.col("p") > 0, pl.col("rtt_ms") > 0)
+    if settings is not None and not lossy.is_empty():
+        p, rtt_ms = lossy.select(pl.col("p").mean(), pl.col("rtt_ms").mean()).row(0)
+        base_ms = steps.select(pl.col("rtt_ms").filter(pl.col("rtt_ms") > 0).min()).item()
+        found = long_run_rate(steps["algorithm"][0], settings, PathConditions(p, rtt_ms / 1e3, base_ms / 1e3))
+    if found is None:
+        return {"long_run_bps": None, "long_run_by": None}
+    bits = 8 * recording.segment_bytes
+    return {"long_run_bps": [bits * found.low_pps, bits * found.high_pps], "long_run_by": found.formula}
+
+
+def _mean(timed: pl.DataFrame, column: str) -> float | None:
+    """Return the mean of a step function; None if it never lasts."""
+    weights = timed["lasts_ns"].cast(float)
+    total = float(weights.sum())
+    return float((timed[column] * weights).sum()) / total if total > 0 else None
+
+
+def _sent_mean_bps(recording: Recording, since_ns: int) -> float | None:
+    """Return what was really sent from a time to the last data packet, in bit/s."""
+    import polars as pl
+
+    elapsed_ns = recording.end_ns - since_ns
+    sent = recording.sends.filter(pl.col("time_ns") > since_ns)["payload_bytes"].sum()
+    return 8e9 * float(sent) / elapsed_ns if elapsed_ns > 0 else None
+
+
+def _series(steps: pl.DataFrame) -> dict[str, list[Any]]:
+    """Return the columns that say anything."""
+    return {name: steps[name].to_list() for name in SERIES if steps[name].null_count() < steps.height}

@@ -1,0 +1,105 @@
+"""Parameters of algorithms by name: `vegas.alpha=1` sets `alpha` of `vegas`, also one of a class of your own.
+
+Those of an algorithm in Python are the keyword arguments of its class that have a default: numbers, or words
+where the default is one.
+"""
+
+from __future__ import annotations
+
+import math
+from inspect import Parameter, isclass, signature
+from typing import TYPE_CHECKING
+
+from tfrctrace.base.errors import UsageError
+from tfrctrace.replay.controller import Start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from tfrctrace.replay.controller import MakeController
+
+_ANY_START = Start(segment_bytes=1460)
+
+
+def parse_settings(texts: Iterable[str]) -> dict[str, float | str]:
+    """Return what texts like `vegas.alpha=1` and `tfrc-veno.gamma=mix` say, by `ALGORITHM.NAME`."""
+    told: dict[str, float | str] = {}
+    for text in texts:
+        place, sign, value = text.partition("=")
+        if not sign or not value or not all(place.rpartition(".")):
+            raise UsageError(
+                f"`{text}` sets nothing", hint="write algorithm, parameter and value, as `vegas.alpha=1`"
+            )
+        try:
+            told[place] = float(value)
+        except ValueError:
+            told[place] = value
+    return told
+
+
+def by_algorithm(
+    settings: Mapping[str, float | str], algorithms: Iterable[str]
+) -> dict[str, dict[str, float | str]]:
+    """Return the settings of each algorithm; raises `UsageError` if it is not among them."""
+    found: dict[str, dict[str, float | str]] = {name: {} for name in algorithms}
+    for place, value in settings.items():
+        algorithm, _, name = place.rpartition(".")
+        if algorithm not in found:
+            raise UsageError(
+                f"`{place}` is of `{algorithm}`, which is not replayed", hint=f"that is {', '.join(found)}"
+            )
+        found[algorithm][name] = value
+    return found
+
+
+def parameters_of(make: MakeController) -> dict[str, object]:
+    """Return the parameters of a controller with their defaults, its own first."""
+    if not isclass(make):
+        return _defaults(make)[0]
+    found: dict[str, object] = {}
+    for base in make.__mro__:
+        begin = vars(base).get("__init__")
+        if begin is not None:
+            own, passes_on = _defaults(begin)
+            found = {**found, **{name: default for name, default in own.items() if name not in found}}
+            if not passes_on:
+                break
+    return found
+
+
+def _defaults(function: Callable[..., object]) -> tuple[dict[str, object], bool]:
+    """Return the keyword arguments with a default, and whether others are passed on."""
+    parameters = signature(function).parameters.values()
+    named = {
+        one.name: one.default
+        for one in parameters
+        if one.kind is Parameter.KEYWORD_ONLY and one.default is not Parameter.empty
+    }
+    return named, any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
+
+
+def check_parameters(
+    algorithm: str, make: MakeController, own: Mapping[str, float | str]
+) -> dict[str, float | str]:
+    """Return the settings of one controller; raises `UsageError` for what it does not take."""
+    if not own:
+        return {}
+    known = parameters_of(make)
+    for name, value in own.items():
+        if name not in known:
+            there_are = f"it has {', '.join(known)}" if known else "it has none"
+            raise UsageError(f"`{algorithm}` has no parameter `{name}`", hint=there_are)
+        if isinstance(value, str) is not isinstance(known[name], str) or not _is_default(value):
+            raise UsageError(
+                f"`{name}` of `{algorithm}` cannot be `{value}`",
+                hint="it is a word" if isinstance(known[name], str) else "it is a number from 0 on",
+            )
+    try:
+        make(_ANY_START, **own)
+    except ValueError as error:
+        raise UsageError(f"a parameter of `{algorithm}` cannot be: {error}") from error
+    return dict(own)
+
+
+def _is_default(value: float | str) -> bool:
+    return isinstance(value, str) or 0 <= value < math.inf

@@ -1,0 +1,41 @@
+"""Studies: many runs, described in a study file, and the tables and figures that are made of them.
+
+`definition.py` has the parts of a study; `file/` reads them from TOML, which docs/experiments.md describes.
+`find_runs.py` finds the runs, `run_record.py` measures one, `pool.py` all that `cache.py` does not know;
+`results/` summarises and tests the values, and `page/` writes tables, figures and the page.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import os
+
+    from tfrctrace.study.run_study import StudyResults
+
+
+def perform_study(
+    path: str | os.PathLike[str],
+    *,
+    jobs: int = 1,
+    cache: str | os.PathLike[str] | None = None,
+    force: bool = False,
+) -> StudyResults:
+    """Perform the study in the file `path`, with `jobs` runs measured at a time.
+
+    `cache` is the folder in which what was measured is kept, the user's own if not given; with `force`
+    nothing is taken from there. What is wrong with some of the runs is in `problems` of the result. Raises
+    `InputError` if the study or all of its runs cannot be read.
+    """
+    import os
+
+    from tfrctrace.study.cache import Cache, default_folder
+    from tfrctrace.study.file.study_file import read_study
+    from tfrctrace.study.pool import NoProgress
+    from tfrctrace.study.run_study import perform
+
+    folder = default_folder() if cache is None else os.fspath(cache)
+    return perform(
+        read_study(os.fspath(path)), jobs=jobs, cache=Cache(folder), force=force, progress=NoProgress()
+    )

@@ -1,0 +1,149 @@
+"""Two sides, each of one run or several, and how their metrics differ."""
+
+from __future__ import annotations
+
+import glob
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.base.errors import InputError, UsageError, input_problem
+from tfrctrace.metrics.catalogue import CATALOGUE
+from tfrctrace.metrics.evaluation import TIMESCALES_NS
+from tfrctrace.parsers.sources import find_inputs, natural_key
+from tfrctrace.study.definition import GROUP, Quantity
+from tfrctrace.study.find_runs import Run
+from tfrctrace.study.pool import measure_runs
+from tfrctrace.study.results.cells import summarise
+from tfrctrace.study.results.differences import compare_cells, holm_corrected
+from tfrctrace.study.results.run_quantities import run_values
+from tfrctrace.study.run_record import check_reading
+from tfrctrace.trace.labels import parse_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.study.cache import Cache
+    from tfrctrace.study.definition import MeasuringPlan
+    from tfrctrace.study.pool import Progress
+    from tfrctrace.study.results.cells import Cell
+    from tfrctrace.study.results.differences import TestResult
+    from tfrctrace.study.run_record import Record
+
+SIDE: Final = "side"
+FIRST: Final = "A"
+SECOND: Final = "B"
+
+COV: Final = "cov"
+
+
+def runs_of(side: str, called: str) -> tuple[list[Run], list[Problem]]:
+    """Return the runs that an argument names, and what is to be said about those that are left out.
+
+    They are a trace, those below a directory, or those that fit a pattern. Raises `InputError` if there are
+    none.
+    """
+    problems: list[Problem] = []
+    if os.path.exists(side):
+        inputs = find_inputs([side])
+        names, problems = inputs.names, inputs.problems
+    else:
+        names = sorted(glob.glob(side, recursive=True), key=natural_key)
+    if not names:
+        raise InputError(
+            problems or [input_problem(side, "no_runs", "is no trace, and no pattern that fits any")]
+        )
+    return [Run(name, name, {SIDE: called}) for name in names], problems
+
+
+def parse_groups(text: str) -> tuple[str, str]:
+    """Return the two labels of `one:other`."""
+    first, colon, second = (part.strip() for part in text.partition(":"))
+    if not (first and colon and second):
+        raise UsageError(f"`{text}` does not name two groups", hint="write such as `cubic:reno`")
+    return first, second
+
+
+def differences(
+    first: str,
+    second: str,
+    measuring: MeasuringPlan,
+    names: Sequence[str],
+    *,
+    groups: tuple[str, str] | None,
+    level: float,
+    holm: bool,
+    jobs: int,
+    cache: Cache | None,
+    progress: Progress,
+) -> tuple[list[TestResult], list[Problem]]:
+    """Return how each metric of the second side differs from the first one, and what was wrong with runs.
+
+    With `groups` the flows of one label on the first side are compared with those of another on the second.
+    Raises `InputError` if a side has no run that could be read, and `UsageError` if groups are to be compared
+    by metrics that have none.
+    """
+    quantities = list(_quantities(names))
+    if groups is not None and not any(quantity.is_about_groups for quantity in quantities):
+        raise UsageError(f"{', '.join(names)} is told of all flows together, not of groups")
+    check_reading(measuring)
+    (of_first, problems), (of_second, more) = runs_of(first, FIRST), runs_of(second, SECOND)
+    runs = [*of_first, *of_second]
+    measured = measure_runs(runs, measuring, (), jobs=jobs, cache=cache, force=False, progress=progress)
+    problems += [*more, *measured.problems()]
+    read = [pair for pair in zip(runs, measured.records, strict=True) if not pair[1]["failed"]]
+    if {run.parameters[SIDE] for run, _ in read} != {FIRST, SECOND}:
+        raise InputError(problems)
+    labels = list(dict.fromkeys(parse_rule(rule).label for rule in measuring.labels))
+    told = [
+        (run, one)
+        for run, record in read
+        for quantity in quantities
+        for one in run_values(record, quantity, labels)
+    ]
+    cells = summarise(told, [SIDE], level)
+    if groups is not None:
+        problems += _missing_groups(read, groups, (first, second))
+        cells = list(_paired_groups(cells, groups))
+    made = list(_compared(cells, level))
+    return holm_corrected(made) if holm else made, problems
+
+
+def _quantities(names: Sequence[str]) -> Iterator[Quantity]:
+    """Give those metrics, or all but `cov`, which is many numbers: one for each timescale."""
+    for described in CATALOGUE:
+        name = described.name
+        if name == COV and name in names:
+            for scale_s in (scale_ns / 1e9 for scale_ns in TIMESCALES_NS):
+                yield Quantity(name=f"{name} {scale_s:g} s", metric=name, timescale_s=scale_s)
+        elif name in names or (not names and name != COV):
+            yield Quantity(name=name, metric=name)
+
+
+def _missing_groups(
+    read: Sequence[tuple[Run, Record]], groups: tuple[str, str], sides: tuple[str, str]
+) -> Iterator[Problem]:
+    """Say which group no flow of its side has."""
+    for side, group, called in zip((FIRST, SECOND), groups, sides, strict=True):
+        records = (record for run, record in read if run.parameters[SIDE] == side)
+        if not any(flow["group"] == group for record in records for flow in record["flows"]):
+            yield input_problem(called, "group", f"no flow of the group `{group}`", severity="warning")
+
+
+def _paired_groups(cells: Sequence[Cell], groups: tuple[str, str]) -> Iterator[Cell]:
+    """Give the cells of one group of each side, as if it were one group."""
+    for cell in cells:
+        if cell.group == groups[0 if cell.scenario[SIDE] == FIRST else 1]:
+            yield replace(cell, group=f"{groups[0]}, {groups[1]}")
+
+
+def _compared(cells: Sequence[Cell], level: float) -> Iterator[TestResult]:
+    parts: dict[tuple[str, str | None], list[Cell]] = {}
+    for cell in cells:
+        parts.setdefault((cell.quantity, cell.group), []).append(cell)
+    for (quantity, group), members in parts.items():
+        common = () if group is None else ((GROUP, group),)
+        # the second side first: what is told is how it differs from the other
+        ordered = sorted(members, key=lambda cell: str(cell.scenario[SIDE]), reverse=True)
+        yield compare_cells(ordered, quantity, SIDE, common, level)

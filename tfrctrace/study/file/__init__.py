@@ -1,0 +1,1 @@
+"""A study file, parsed and checked."""

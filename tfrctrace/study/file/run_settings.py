@@ -1,0 +1,119 @@
+"""What a study file says of its runs: which there are, and how each is read and measured."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from tfrctrace.base.bitrates import parse_capacity_bps
+from tfrctrace.base.durations import parse_duration_ns
+from tfrctrace.base.errors import UsageError
+from tfrctrace.base.toml import flag, number, one_of, refuse_unknown, table_of, text, texts, whole
+from tfrctrace.parsers.tfrc import PROFILE, RTT
+from tfrctrace.study.definition import RESERVED, MeasuringPlan, RunRule
+from tfrctrace.study.file.names import unknown
+from tfrctrace.study.file_pattern import parameter_names
+from tfrctrace.study.replayed_rates import parse_replay_plan
+from tfrctrace.study.run_record import check_reading
+from tfrctrace.study.run_table import table_parameters
+from tfrctrace.trace.labels import check_weights, parse_rule
+from tfrctrace.trace.measuring import Basis
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfrctrace.base.toml import Table
+
+
+def run_rule(table: Table, folder: str) -> RunRule:
+    """Return what `[runs]` says; paths in it are relative to `folder`."""
+    refuse_unknown(table, {"files", "pattern", "table", "repetition"}, "`[runs]`")
+    pattern = text(table["pattern"], "pattern") if "pattern" in table else None
+    listing = text(table["table"], "table") if "table" in table else None
+    if "files" not in table and listing is None:
+        raise UsageError("the study names no runs", hint='write `files = ["runs/*.pcap"]` below `[runs]`')
+    if pattern is not None and listing is not None:
+        raise UsageError(
+            "`pattern` and `table` cannot be together", hint="parameters come from names or from a table"
+        )
+    parameters: tuple[str, ...] = ()
+    if pattern is not None:
+        parameters = parameter_names(pattern)
+    elif listing is not None:
+        parameters = table_parameters(folder, listing)
+    for name in parameters:
+        if name in RESERVED:
+            raise UsageError(
+                f"no parameter can be called `{name}`", hint="a column of the results is called so"
+            )
+    rule = RunRule(
+        files=texts(table["files"], "files") if "files" in table else (),
+        pattern=pattern,
+        table=listing,
+        parameters=parameters,
+        repetition=text(table["repetition"], "repetition") if "repetition" in table else None,
+    )
+    if rule.repetition is not None and rule.repetition not in parameters:
+        raise unknown("repetition", rule.repetition, parameters)
+    return rule
+
+
+def label_rules(table: Table) -> tuple[str, ...]:
+    """Return the rules of `[labels]`; one label may have several, of which any suffices."""
+    rules = tuple(f"{label}={rule}" for label, rules in table.items() for rule in texts(rules, label))
+    for rule in rules:
+        parse_rule(rule)
+    return rules
+
+
+_MEASURED_TEXTS: Final = ("window", "warmup", "capacity", "step", "filter", "input_format", "layer")
+
+
+def parse_measuring_plan(
+    table: Table, labels: tuple[str, ...], folder: str, parameters: Sequence[str] = ()
+) -> MeasuringPlan:
+    """Return what `[measure]` says; files of layouts are relative to `folder`, `parameters` are of the runs.
+
+    Raises `UsageError` or `FilterError` for what cannot be.
+    """
+    refuse_unknown(
+        table,
+        {*_MEASURED_TEXTS, "basis", "only_labelled", "least_packets", "dissect", "tfrc", "weight", "replay"},
+        "`[measure]`",
+    )
+    for name in ("window", "warmup", "step"):
+        if name in table:
+            parse_duration_ns(text(table[name], name))
+    if "capacity" in table:
+        parse_capacity_bps(text(table["capacity"], "capacity"))
+    given: dict[str, Any] = {name: text(table[name], name) for name in _MEASURED_TEXTS if name in table}
+    if "basis" in table:
+        given["basis"] = one_of(table["basis"], get_args(Basis), "basis")
+    if "only_labelled" in table:
+        given["only_labelled"] = flag(table["only_labelled"], "only_labelled")
+    if "least_packets" in table:
+        given["least_packets"] = whole(table["least_packets"], "least_packets")
+        if not given["least_packets"]:
+            raise UsageError("`least_packets` is not 1 or more, but `0`")
+    if "dissect" in table:
+        given["dissect"] = tuple(_in_folder(one, folder) for one in texts(table["dissect"], "dissect"))
+    if "weight" in table:
+        weights = table_of(table["weight"], "`weight`").items()
+        given["weight"] = {label: number(value, label) for label, value in weights}
+        check_weights(given["weight"])
+    if "tfrc" in table:
+        told = table_of(table["tfrc"], "`tfrc`").items()
+        given["tfrc"] = {
+            name: text(value, name) if name in {PROFILE, RTT} else number(value, name) for name, value in told
+        }
+    if "replay" in table:
+        given["replay"] = parse_replay_plan(table_of(table["replay"], "`replay`"), parameters)
+    found = MeasuringPlan(labels=labels, **given)
+    check_reading(found)
+    return found
+
+
+def _in_folder(dissect: str, folder: str) -> str:
+    """Return `udp:PORT=LAYOUT` with the path of a layout's file from here, not from the study."""
+    port, equals, layout = dissect.partition("=")
+    return f"{port}{equals}{os.path.join(folder, layout) if layout.endswith('.toml') else layout}"

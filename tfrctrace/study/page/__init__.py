@@ -1,0 +1,1 @@
+"""Output of a study: its page, tables, figures and files."""

@@ -1,0 +1,240 @@
+"""The tables and figures of a study, made of the cells of its results."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.reports.figures.charts import MAX_SERIES, Chart, Series
+from tfrctrace.reports.printers.means_table import Column, Estimate, Grid
+from tfrctrace.study.definition import GROUP, RATE
+from tfrctrace.study.results.cells import is_same, sorted_values
+from tfrctrace.study.results.pivot import pivot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tfrctrace.study.definition import FigurePlan, Study, TablePlan, Value, Where
+    from tfrctrace.study.find_runs import Run
+    from tfrctrace.study.results.pivot import PivotCell
+    from tfrctrace.study.run_record import Record
+    from tfrctrace.study.run_study import StudyResults
+
+_TIME_LABEL: Final = "time (s)"
+
+
+def grid_of(results: StudyResults, plan: TablePlan) -> Grid:
+    """Return the table that `plan` asks for."""
+    study = results.study
+    columns: dict[tuple[str, str | None], str] = {}
+    rows: dict[tuple[Value, ...], dict[tuple[str, str | None], Estimate]] = {}
+    cells = results.cells_by([*plan.rows, *plan.where])
+    for quantity in plan.columns:
+        for placed in pivot(
+            cells,
+            quantity,
+            plan.rows,
+            where=plan.where,
+            references=study.references,
+            level=study.confidence,
+        ):
+            key = (quantity, placed.rest)
+            columns[key] = placed.cell.unit
+            rows.setdefault(placed.at, {})[key] = _estimate(placed)
+    orders = [sorted_values(at[place] for at in rows) for place in range(len(plan.rows))]
+    ordered = sorted(
+        rows, key=lambda at: [order.index(value) for order, value in zip(orders, at, strict=True)]
+    )
+    return Grid(
+        name=plan.name,
+        title=plan.title,
+        axes=plan.rows,
+        columns=tuple(
+            Column(label=quantity if rest is None else f"{quantity}, {rest}", unit=unit)
+            for (quantity, rest), unit in columns.items()
+        ),
+        rows=tuple(
+            (tuple(map(str, at)), tuple(rows[at].get(key, Estimate(value=None)) for key in columns))
+            for at in ordered
+        ),
+    )
+
+
+def _estimate(placed: PivotCell) -> Estimate:
+    student = placed.cell.student
+    return Estimate(
+        value=placed.cell.mean,
+        low=student.low if student else None,
+        high=student.high if student else None,
+        runs=len(placed.cell.values),
+        reference=placed.reference.value if placed.reference else None,
+    )
+
+
+def chart_of(results: StudyResults, plan: FigurePlan) -> Chart | None:
+    """Return the figure that `plan` asks for; None if no run has what it shows."""
+    found: list[PivotCell] = []
+    if plan.kind == "time series":
+        series, unit = _times(results, plan), _time_unit(results, plan)
+        categories: list[Value] = []
+    else:
+        axes = [axis for axis in (plan.x, plan.series) if axis is not None]
+        found = pivot(
+            results.cells_by([*axes, *plan.where]),
+            plan.y,
+            axes,
+            where=plan.where,
+            references=results.study.references,
+            level=results.study.confidence,
+        )
+        categories = _categories(plan, found)
+        series = list(_series(plan, found, categories))
+        unit = found[0].cell.unit if found else ""
+    if not series:
+        return None
+    return Chart(
+        key=plan.name,
+        title=plan.title,
+        description=f"{plan.title}: {plan.y} of {', '.join(one.label for one in series[:MAX_SERIES])}",
+        caption=_caption(results.study, plan, found, len(series)),
+        kind=plan.kind,
+        x_label=plan.x_label or (_TIME_LABEL if plan.kind == "time series" else plan.x or ""),
+        y_label=plan.y_label or plan.y,
+        unit=unit,
+        series=tuple(series[:MAX_SERIES]),
+        categories=tuple(map(str, categories)),
+        # rates are means of windows; what a sender or a report says holds until it says otherwise
+        is_stepped=plan.kind == "time series" and plan.y != RATE,
+    )
+
+
+def _categories(plan: FigurePlan, found: Sequence[PivotCell]) -> list[Value]:
+    """Return the names on the x axis; none if it has numbers, which only lines are drawn at."""
+    if plan.x is None:
+        return []
+    values = sorted_values(placed.at[0] for placed in found)
+    is_numeric = not any(isinstance(value, str) for value in values)
+    return [] if plan.kind == "line" and is_numeric else values
+
+
+def _series(plan: FigurePlan, found: Sequence[PivotCell], categories: Sequence[Value]) -> Iterator[Series]:
+    by_label: dict[str, list[PivotCell]] = {}
+    for placed in found:
+        by_label.setdefault(_label(plan, placed), []).append(placed)
+    for label, members in by_label.items():
+        if plan.kind == "cdf":
+            values = tuple(value for placed in members for value in placed.cell.values)
+            if values:
+                yield Series(label=label, x=values, values=())
+            continue
+        yield _line(label, members, categories)
+    for place, (label, members) in enumerate(by_label.items()):
+        reported = [placed for placed in members if placed.reference is not None]
+        if reported and plan.kind != "cdf":
+            yield Series(
+                label="reported" if len(by_label) == 1 else f"{label}, reported",
+                x=tuple(_place(placed.at[0], categories) for placed in reported),
+                values=tuple(placed.reference.value for placed in reported if placed.reference),
+                reference_of=place,
+            )
+
+
+def _line(label: str, members: Sequence[PivotCell], categories: Sequence[Value]) -> Series:
+    students = [placed.cell.student for placed in members]
+    return Series(
+        label=label,
+        x=tuple(_place(placed.at[0], categories) for placed in members),
+        values=tuple(placed.cell.mean for placed in members),
+        low=tuple(student.low if student else None for student in students),
+        high=tuple(student.high if student else None for student in students),
+        samples=tuple(placed.cell.values for placed in members),
+    )
+
+
+def _label(plan: FigurePlan, placed: PivotCell) -> str:
+    """Return what a series is called: the value of its parameter, and the group where several are mixed."""
+    named = [] if plan.series is None else [str(placed.at[-1])]
+    if plan.series is not None and plan.series != GROUP:
+        named[0] = f"{plan.series} {named[0]}" if not isinstance(placed.at[-1], str) else named[0]
+    return ", ".join([*named, *([placed.rest] if placed.rest else [])]) or plan.y
+
+
+def _place(value: Value, categories: Sequence[Value]) -> float:
+    return float(categories.index(value)) if categories else float(value)
+
+
+def _caption(study: Study, plan: FigurePlan, found: Sequence[PivotCell], series: int) -> str:
+    parts = []
+    if plan.kind in {"line", "bars"}:
+        parts.append(
+            f"Means with {study.confidence:.0%} intervals (Student's t) where there are two runs or more."
+        )
+    if plan.kind == "box":
+        parts.append(
+            "Quartiles by nearest rank; whiskers reach to the last value within 1.5 of their distance."
+        )
+    if plan.where:
+        conditions = (f"{axis} {' or '.join(map(str, wanted))}" for axis, wanted in plan.where.items())
+        parts.append(f"Only {', '.join(conditions)}.")
+    sources = dict.fromkeys(placed.reference.source for placed in found if placed.reference is not None)
+    if sources:
+        parts.append(f"Reported: {'; '.join(sources)}.")
+    if series > MAX_SERIES:
+        parts.append(f"{series - MAX_SERIES} more series are left out.")
+    return " ".join(parts)
+
+
+def _shown_runs(results: StudyResults, where: Where) -> list[tuple[Run, Record]]:
+    """Return the runs whose parameters are looked at; a group is chosen later."""
+    conditions = {axis: wanted for axis, wanted in where.items() if axis != GROUP}
+    return [
+        (run, record)
+        for run, record in results.read()
+        if all(
+            any(is_same(run.parameters[axis], one) for one in wanted) for axis, wanted in conditions.items()
+        )
+    ]
+
+
+def _times(results: StudyResults, plan: FigurePlan) -> list[Series]:
+    """Return a curve for each flow of the runs that are looked at."""
+    groups = plan.where.get(GROUP)
+    shown = _shown_runs(results, plan.where)
+    curves = [
+        (run, series)
+        for run, record in shown
+        for series in record["series"].get(plan.y, [])
+        if groups is None or any(is_same(series["group"], one) for one in groups)
+    ]
+    in_run = Counter((run.name, series["group"]) for run, series in curves)
+    return [
+        Series(
+            label=_curve_label(
+                run, series, is_one_of=in_run[run.name, series["group"]] > 1, runs=len(shown), plan=plan
+            ),
+            x=tuple(series["time_s"]),
+            values=tuple(series["values"]),
+        )
+        for run, series in curves
+    ]
+
+
+def _curve_label(run: Run, series: Record, *, is_one_of: bool, runs: int, plan: FigurePlan) -> str:
+    """Return what a curve is called; the flow is named if it `is_one_of` several of its group in the run."""
+    label = str(series["group"])
+    if is_one_of:
+        label += f" {series['flow']}"
+    if runs > 1:
+        label += (
+            f", {run.parameters[plan.series]}"
+            if plan.series is not None and plan.series in run.parameters
+            else f", {run.name}"
+        )
+    return label
+
+
+def _time_unit(results: StudyResults, plan: FigurePlan) -> str:
+    for _, record in results.read():
+        for series in record["series"].get(plan.y, []):
+            return str(series["unit"])
+    return ""

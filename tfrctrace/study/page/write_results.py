@@ -1,0 +1,125 @@
+"""What a study leaves in its folder: frames, tables, figures and the page."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final, cast, get_args
+
+from tfrctrace.reports.figures.publication import ImageForm, chart_file
+from tfrctrace.reports.output import make_folder, open_output
+from tfrctrace.reports.printers.means_table import comma_separated, latex, markdown
+from tfrctrace.study.page.charts_and_grids import chart_of, grid_of
+from tfrctrace.study.page.study_page import failing, page_of, where_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import polars as pl
+
+    from tfrctrace.reports.figures.charts import Chart
+    from tfrctrace.reports.printers.means_table import Grid
+    from tfrctrace.study.page.output_formats import StudyFormat
+    from tfrctrace.study.run_study import StudyResults
+
+_TABLES: Final = {"markdown": ("md", markdown), "latex": ("tex", latex), "csv": ("csv", comma_separated)}
+
+
+def write_results(results: StudyResults, folder: str, forms: Sequence[StudyFormat]) -> list[str]:
+    """Write what `forms` ask for below `folder`, and return the names of figures that show nothing."""
+    grids = [grid_of(results, plan) for plan in results.study.tables]
+    drawn = [(plan.name, chart_of(results, plan)) for plan in results.study.figures]
+    charts = [chart for _, chart in drawn if chart is not None]
+    for path, content in _files(results, grids, charts, forms):
+        place = os.path.join(folder, path)
+        make_folder(os.path.dirname(place))
+        with open_output(place) as file:
+            file.write(content)
+    return [name for name, chart in drawn if chart is None]
+
+
+def _files(
+    results: StudyResults, grids: Sequence[Grid], charts: Sequence[Chart], forms: Sequence[StudyFormat]
+) -> Iterator[tuple[str, bytes]]:
+    """Give the path of each file and its content."""
+    for form in forms:
+        if form in {"csv", "parquet"}:
+            for name, frame in _frames(results):
+                yield f"{name}.{form}", _written(frame, form)
+        if form in _TABLES:
+            suffix, write = _TABLES[form]
+            for grid in grids:
+                yield f"tables/{grid.name}.{suffix}", write(grid).encode(errors="backslashreplace")
+        if form in get_args(ImageForm):
+            for chart in charts:
+                yield f"figures/{chart.key}.{form}", chart_file(chart, cast("ImageForm", form))
+        if form == "html":
+            yield "report.html", page_of(results, grids, charts).encode(errors="backslashreplace")
+
+
+def _written(frame: pl.DataFrame, form: str) -> bytes:
+    import io
+
+    file = io.BytesIO()
+    if form == "csv":
+        frame.write_csv(file)
+    else:
+        frame.write_parquet(file)
+    return file.getvalue()
+
+
+def _frames(results: StudyResults) -> Iterator[tuple[str, pl.DataFrame]]:
+    yield "values", results.values()
+    yield "summary", results.summary()
+    if results.tests:
+        yield "tests", tests_frame(results)
+    if results.verdicts:
+        yield "claims", claims_frame(results)
+
+
+def tests_frame(results: StudyResults) -> pl.DataFrame:
+    """Return a row for each test between groups or scenarios."""
+    import polars as pl
+
+    rows = [
+        {
+            "quantity": one.quantity,
+            "where": where_text(one.scenario),
+            "between": one.between,
+            "levels": ", ".join(map(str, one.levels)),
+            "runs": ", ".join(map(str, one.runs)),
+            "difference": one.difference,
+            "low": one.low,
+            "high": one.high,
+            "unit": one.unit,
+            "effect": one.effect,
+            "test": one.test,
+            "statistic": one.statistic,
+            "degrees": one.degrees,
+            "p_value": one.p_value,
+            "p_holm": one.p_holm,
+            "reason": one.reason,
+        }
+        for one in results.tests
+    ]
+    numbers = ("difference", "low", "high", "effect", "statistic", "degrees", "p_value", "p_holm")
+    return pl.DataFrame(
+        rows,
+        schema_overrides={**dict.fromkeys(numbers, pl.Float64), "reason": pl.String},
+        infer_schema_length=None,
+    )
+
+
+def claims_frame(results: StudyResults) -> pl.DataFrame:
+    """Return a row for each claim: what was found, and where it does not hold."""
+    import polars as pl
+
+    return pl.DataFrame(
+        {
+            "claim": [one.expectation.claim.text for one in results.verdicts],
+            "says": [one.expectation.says for one in results.verdicts],
+            "finding": [one.finding for one in results.verdicts],
+            "as_expected": [one.is_as_expected for one in results.verdicts],
+            "where_not": [failing(one) for one in results.verdicts],
+        },
+        schema_overrides=dict.fromkeys(("claim", "says", "finding", "where_not"), pl.String),
+    )

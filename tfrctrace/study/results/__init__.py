@@ -1,0 +1,1 @@
+"""Results of a study: quantities by scenario, differences, claims."""

@@ -1,0 +1,100 @@
+"""The values of all runs by scenario: mean, spread and intervals of each quantity and group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfrctrace.study.definition import GROUP, NO_FLOW
+from tfrctrace.study.file_pattern import typed_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tfrctrace.metrics.statistics.significance import Interval
+    from tfrctrace.study.definition import Value, Where
+    from tfrctrace.study.find_runs import Run
+    from tfrctrace.study.results.run_quantities import RunValue
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What all runs of one scenario say of one quantity and group; all in its unit."""
+
+    scenario: Mapping[str, Value]
+    quantity: str
+    group: str | None
+    unit: str
+    values: tuple[float, ...]
+    """One of each run, or of each flow if the quantity keeps them apart."""
+    missing: int
+    """How many have no value."""
+    reason: str | None
+    """Why they have none."""
+    student: Interval | None
+    bootstrap: Interval | None
+
+    @property
+    def mean(self) -> float | None:
+        """Mean of the values; None if there is none."""
+        return self.student.mean if self.student else None
+
+    @property
+    def has_flows(self) -> bool:
+        """Whether a run of the scenario has a flow of the group at all."""
+        return bool(self.values) or self.reason != NO_FLOW
+
+    def axis(self, name: str) -> Value | None:
+        """Return the value of a parameter, or the group."""
+        return self.group if name == GROUP else self.scenario.get(name)
+
+
+def summarise(told: Iterable[tuple[Run, RunValue]], scenario: Sequence[str], level: float) -> list[Cell]:
+    """Return a cell for each scenario, quantity and group, in the order in which the runs tell them."""
+    import polars as pl
+
+    from tfrctrace.metrics.statistics.significance import bootstrap_interval, mean_interval
+
+    parts: dict[tuple[object, ...], list[tuple[Run, RunValue]]] = {}
+    for run, one in told:
+        own = tuple(run.parameters[name] for name in scenario)
+        parts.setdefault((own, one.quantity, one.group), []).append((run, one))
+    cells = []
+    for members in parts.values():
+        run, first = members[0]
+        values = pl.Series([one.value for _, one in members], dtype=pl.Float64)
+        reasons = dict.fromkeys(one.reason for _, one in members if one.reason)
+        cells.append(
+            Cell(
+                scenario={name: run.parameters[name] for name in scenario},
+                quantity=first.quantity,
+                group=first.group,
+                unit=first.unit,
+                values=tuple(values.drop_nulls()),
+                missing=values.null_count(),
+                reason="; ".join(reasons) or None,
+                student=mean_interval(values, level=level),
+                bootstrap=bootstrap_interval(values, level=level),
+            )
+        )
+    return cells
+
+
+def is_same(value: Value | None, wanted: Value) -> bool:
+    """Return whether a parameter has a value, which may be written as a text: `1` is 1.0."""
+    if value is None or isinstance(value, str) == isinstance(wanted, str):
+        return value == wanted
+    number, text = (wanted, value) if isinstance(value, str) else (value, wanted)
+    return str(number) == text or typed_values([str(text)]) == [number]
+
+
+def matches(cell: Cell, where: Where) -> bool:
+    """Return whether a cell has one of the values that are looked at."""
+    return all(any(is_same(cell.axis(axis), one) for one in wanted) for axis, wanted in where.items())
+
+
+def sorted_values(values: Iterable[Value | None]) -> list[Value]:
+    """Return different values in order: numbers by size, texts as they came."""
+    found = list(dict.fromkeys(value for value in values if value is not None))
+    numbers = [value for value in found if not isinstance(value, str)]
+    return [*sorted(numbers), *(value for value in found if isinstance(value, str))]

@@ -1,0 +1,154 @@
+"""What is kept of one run: its metrics, its flows and, if a figure asks for them, its series.
+
+A record is plain names and values, so that it can be stored and sent between processes. Quantities are
+taken from it afterwards (`results/run_quantities.py`): another quantity does not need the run to be read
+again.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.base.durations import parse_duration_ns
+from tfrctrace.base.errors import InputError, TfrctraceError, TfrctraceWarning, input_problem
+from tfrctrace.base.toml import one_of
+from tfrctrace.metrics.metric import Metric
+from tfrctrace.parsers.schema import FLOWS
+from tfrctrace.study.replayed_rates import mean_rates
+from tfrctrace.study.time_series import series_of, warn
+from tfrctrace.trace.labels import CLASH, UNUSED
+from tfrctrace.trace.measuring import UNUSED_WEIGHT, base_width_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.metrics.sets.competing import CompetingSet
+    from tfrctrace.study.definition import MeasuringPlan
+
+Record = dict[str, Any]
+
+MAX_FLOWS: Final = 1_000
+"""Flows of a run that are measured, those with most data packets: its record has some 200 numbers of each,
+and those of all runs are in memory together."""
+
+_NUMBERS: Final = [column.name for column in FLOWS if column.type != "string"]
+_OF_METRIC: Final = [field.name for field in fields(Metric)]
+
+
+def check_reading(measuring: MeasuringPlan) -> None:
+    """Raise for settings with which no run can be read: told once, and not of each run.
+
+    That is a `UsageError`, or a `FilterError`.
+    """
+    from tfrctrace.parsers._native import node_layers
+    from tfrctrace.parsers.dissect import parse_dissect
+    from tfrctrace.parsers.filters import CompiledFilter
+    from tfrctrace.parsers.plugins import check_format
+    from tfrctrace.parsers.tfrc import check_parameters
+
+    if measuring.filter is not None:
+        CompiledFilter(measuring.filter)
+    check_format(measuring.input_format)
+    if measuring.layer is not None:
+        one_of(measuring.layer, node_layers(), "layer")
+    for layout in measuring.dissect:
+        parse_dissect(layout)
+    check_parameters(measuring.tfrc.items())
+
+
+def record_run(path: str, called: str, measuring: MeasuringPlan, series: Sequence[str]) -> Record:
+    """Return the record of the run at `path`, with the `series` that are asked for.
+
+    Nothing is raised for a run that cannot be read: its record has `failed` set, and the problems.
+    """
+    problems: list[Problem] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            record: Record = {"failed": False, **_measured(path, measuring, series)}
+        except InputError as error:
+            record, problems = {"failed": True}, list(error.problems)
+        except TfrctraceError as error:
+            record, problems = {"failed": True}, [input_problem(called, "run", str(error), hint=error.hint)]
+    told = [one.message.problem for one in caught if isinstance(one.message, TfrctraceWarning)]
+    record["problems"] = [_of_run(problem, path, called) for problem in (*told, *problems)]
+    return record
+
+
+def _of_run(problem: Problem, path: str, called: str) -> Problem:
+    """Return a problem that says of which run it is, called as the study calls it."""
+    source = problem["source"]
+    if problem["kind"] in {CLASH, UNUSED, UNUSED_WEIGHT}:
+        what = "weight" if problem["kind"] == UNUSED_WEIGHT else "label"
+        return {**problem, "source": called, "message": f"{what} `{source}` {problem['message']}"}
+    below = os.path.relpath(source, path) if source.startswith(os.path.join(path, "")) else ""
+    return {**problem, "source": os.path.join(called, below) if below else called}
+
+
+def _measured(path: str, measuring: MeasuringPlan, series: Sequence[str]) -> Record:
+    import tfrctrace
+
+    window_ns = parse_duration_ns(measuring.window)
+    trace = tfrctrace.open(
+        path,
+        filter=measuring.filter,
+        input_format=measuring.input_format,
+        layer=measuring.layer,
+        dissect=measuring.dissect,
+        tfrc=measuring.tfrc,
+        bin_width=None if measuring.basis == "received" else f"{base_width_ns(window_ns)}ns",
+    )
+    measured = trace.measure(
+        window=measuring.window,
+        warmup=measuring.warmup,
+        basis=measuring.basis,
+        labels=measuring.labels,
+        only_labelled=measuring.only_labelled,
+        least_packets=measuring.least_packets,
+        most_flows=MAX_FLOWS,
+        capacity=measuring.capacity,
+        weight=measuring.weight,
+        step=measuring.step,
+    )
+    if measured.flows_beyond:
+        warn(
+            "flows",
+            f"flows left out beside the {MAX_FLOWS:,} with most data packets: {measured.flows_beyond:,}",
+            "a `filter`, `only_labelled` or more `least_packets` below `[measure]` chooses",
+        )
+    replayed = mean_rates(trace, measuring.replay) if measuring.replay else {}
+    chosen = max(measured.sets, key=_weight, default=None)
+    number = None if chosen is None else chosen.number
+    return {
+        "sets": len(measured.sets) + measured.sets_left_out,
+        "set": None if chosen is None else _set_facts(chosen),
+        "flows_left_out": measured.flows_left_out,
+        "metrics": [
+            {**{name: getattr(one, name) for name in _OF_METRIC}, "flows": list(one.flows)}
+            for one in measured.metrics
+            if one.competing_set in {None, number}
+        ],
+        "flows": [
+            {**flow, "replayed": replayed.get(flow["flow"], {})}
+            for flow in measured.looked_at.select("group", *_NUMBERS).iter_rows(named=True)
+        ],
+        "series": {name: list(series_of(trace, measured, measuring, name)) for name in series},
+    }
+
+
+def _weight(one: CompetingSet) -> tuple[int, int]:
+    """Return how much there is to compare; of equal sets the first counts."""
+    return len(one.flows) * (one.windows.end_ns - one.windows.start_ns), -one.number
+
+
+def _set_facts(one: CompetingSet) -> Record:
+    return {
+        "source": one.source,
+        "flows": list(one.flows),
+        "start_ns": one.windows.start_ns,
+        "end_ns": one.windows.end_ns,
+    }

@@ -1,0 +1,191 @@
+"""A study performed: its runs measured, and what they say together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tfrctrace.base.errors import InputError, input_problem
+from tfrctrace.study.find_runs import find_runs
+from tfrctrace.study.pool import measure_runs
+from tfrctrace.study.results.cells import summarise
+from tfrctrace.study.results.check_claims import check_claim
+from tfrctrace.study.results.differences import differences_between
+from tfrctrace.study.results.run_quantities import run_values
+from tfrctrace.trace.labels import parse_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import polars as pl
+
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.study.cache import Cache
+    from tfrctrace.study.definition import Study
+    from tfrctrace.study.find_runs import Run
+    from tfrctrace.study.pool import Progress
+    from tfrctrace.study.results.cells import Cell
+    from tfrctrace.study.results.check_claims import ClaimVerdict
+    from tfrctrace.study.results.differences import TestResult
+    from tfrctrace.study.results.run_quantities import RunValue
+    from tfrctrace.study.run_record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class StudyResults:
+    """What a study found."""
+
+    study: Study
+    runs: list[Run]
+    records: list[Record]
+    cached: int
+    """Runs that were not measured again."""
+    told: list[tuple[Run, RunValue]]
+    cells: list[Cell]
+    tests: list[TestResult]
+    verdicts: list[ClaimVerdict]
+    problems: list[Problem]
+
+    def read(self) -> Iterator[tuple[Run, Record]]:
+        """Give the runs that could be read."""
+        for run, record in zip(self.runs, self.records, strict=True):
+            if not record["failed"]:
+                yield run, record
+
+    def cells_by(self, axes: Iterable[str]) -> list[Cell]:
+        """Return cells that differ in each of `axes`, which may be the repetition too."""
+        runs = self.study.runs
+        if runs.repetition is None or runs.repetition not in axes:
+            return self.cells
+        return summarise(self.told, runs.parameters, self.study.confidence)
+
+    def values(self) -> pl.DataFrame:
+        """Return a row for each run, quantity and group: its parameters, the value and where it is from."""
+        rows = [
+            {
+                **run.parameters,
+                "file": run.name,
+                "quantity": one.quantity,
+                "group": one.group,
+                "flow": one.flow,
+                "value": one.value,
+                "unit": one.unit,
+                "made_of": one.made_of,
+                "reason": one.reason,
+            }
+            for run, one in self.told
+        ]
+        return _frame(rows, [*self.study.runs.parameters, *_VALUE_TYPES], _VALUE_TYPES)
+
+    def summary(self) -> pl.DataFrame:
+        """Return a row for each scenario, quantity and group: mean, spread and intervals, in its unit."""
+        return _frame(
+            [_summary_row(cell) for cell in self.cells],
+            [*self.study.runs.scenario, *_SUMMARY_TYPES],
+            _SUMMARY_TYPES,
+        )
+
+
+_VALUE_TYPES = {
+    "file": "String",
+    "quantity": "String",
+    "group": "String",
+    "flow": "UInt32",
+    "value": "Float64",
+    "unit": "String",
+    "made_of": "Int64",
+    "reason": "String",
+}
+_SUMMARY_TYPES = {
+    "quantity": "String",
+    "group": "String",
+    "unit": "String",
+    "runs": "Int64",
+    "missing": "Int64",
+    **dict.fromkeys(
+        ("mean", "std", "low", "high", "bootstrap_low", "bootstrap_high", "min", "median", "max"), "Float64"
+    ),
+    "reason": "String",
+}
+
+
+def _summary_row(cell: Cell) -> dict[str, Any]:
+    import polars as pl
+
+    from tfrctrace.metrics.exact_sums import nearest_rank
+
+    student, bootstrap = cell.student, cell.bootstrap
+    return {
+        **cell.scenario,
+        "quantity": cell.quantity,
+        "group": cell.group,
+        "unit": cell.unit,
+        "runs": len(cell.values),
+        "missing": cell.missing,
+        "mean": cell.mean,
+        "std": student.std if student else None,
+        "low": student.low if student else None,
+        "high": student.high if student else None,
+        "bootstrap_low": bootstrap.low if bootstrap else None,
+        "bootstrap_high": bootstrap.high if bootstrap else None,
+        "min": min(cell.values, default=None),
+        "median": nearest_rank(pl.Series(cell.values, dtype=pl.Float64), 0.5),
+        "max": max(cell.values, default=None),
+        "reason": cell.reason,
+    }
+
+
+def _frame(rows: Sequence[dict[str, Any]], names: Sequence[str], types: dict[str, str]) -> pl.DataFrame:
+    """Return rows as a frame; parameters have the type of their values."""
+    import polars as pl
+
+    schema = {name: getattr(pl, types[name]) if name in types else None for name in names}
+    return pl.DataFrame(rows, schema=schema, infer_schema_length=None)
+
+
+def perform(study: Study, *, jobs: int, cache: Cache | None, force: bool, progress: Progress) -> StudyResults:
+    """Measure the runs of a study, as many at a time as `jobs` says, and put together what they tell.
+
+    Runs that cannot be read are problems of the result. Raises `InputError` if none can be.
+    """
+    runs, problems = find_runs(study)
+    series = sorted({plan.y for plan in study.figures if plan.kind == "time series"})
+    measured = measure_runs(
+        runs, study.measure, series, jobs=jobs, cache=cache, force=force, progress=progress
+    )
+    problems += measured.problems()
+    if all(record["failed"] for record in measured.records):
+        raise InputError(problems)
+    labels = list(dict.fromkeys(parse_rule(rule).label for rule in study.measure.labels))
+    told = [
+        (run, one)
+        for run, record in zip(runs, measured.records, strict=True)
+        if not record["failed"]
+        for quantity in study.quantities
+        for one in run_values(record, quantity, labels)
+    ]
+    scenario = study.runs.scenario
+    cells = summarise(told, scenario, study.confidence)
+    return StudyResults(
+        study=study,
+        runs=runs,
+        records=measured.records,
+        cached=measured.cached,
+        told=told,
+        cells=cells,
+        tests=[
+            test
+            for plan in study.comparisons
+            for test in differences_between(cells, plan, scenario, study.confidence)
+        ],
+        verdicts=[check_claim(cells, expectation, scenario) for expectation in study.expectations],
+        problems=[*problems, *_several_sets(runs, measured.records)],
+    )
+
+
+def _several_sets(runs: Sequence[Run], records: Sequence[Record]) -> Iterator[Problem]:
+    """Say of which runs a part of the time is not in the metrics of flows that competed."""
+    for run, record in zip(runs, records, strict=True):
+        if not record["failed"] and record["sets"] > 1:
+            message = f"has {record['sets']} competing sets, of which that with most flows times time is told"
+            yield input_problem(run.name, "competing_sets", message, severity="note")

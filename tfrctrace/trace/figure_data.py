@@ -1,0 +1,41 @@
+"""Figures alone: what a trace has of one kind, of all its flows or of one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tfrctrace.base.durations import parse_duration_ns
+from tfrctrace.base.errors import UsageError
+from tfrctrace.reports.build_report import build_report
+from tfrctrace.reports.figures.kinds import OF_SETS, WINDOWED, check_found, figures_of
+from tfrctrace.trace.report_data import gather_results, loss_course_of
+
+if TYPE_CHECKING:
+    from tfrctrace.reports.elements import Figure
+    from tfrctrace.reports.figures.kinds import PlotKind
+    from tfrctrace.trace.trace import Trace
+
+
+def figures(trace: Trace, kind: PlotKind, flow: int | None, window: str | None) -> list[Figure]:
+    """Return the figures of `kind`, as `Trace.plot` has them. Raises `UsageError` if there is none."""
+    if flow is not None and kind in OF_SETS:
+        raise UsageError(f"a figure of kind `{kind}` is of all flows", hint="leave the flow out")
+    if window is not None and kind not in WINDOWED:
+        raise UsageError(
+            f"a figure of kind `{kind}` has no windows", hint=f"those of {', '.join(sorted(WINDOWED))} have"
+        )
+    window_ns = None if window is None else parse_duration_ns(window)
+    is_of_report = flow is None and window_ns is None
+    results = trace.results() if is_of_report else gather_results(trace, flow, window_ns)
+    if flow is not None and results.flows.is_empty():
+        raise UsageError(f"the trace has no flow {flow}", hint="`tfrctrace flows` numbers them")
+    if kind == "losses" and results.loss_course is None:
+        # of very many packets a report leaves it out; who asks for it waits
+        is_one = results.joined or results.clock is not None
+        results = replace(results, loss_course=loss_course_of(results.flows, trace.losses, is_one))
+        is_of_report = False
+    report = trace.report_parts() if is_of_report else build_report(results, title=trace.name)
+    found = figures_of(report, kind)
+    check_found(found, kind)
+    return found

@@ -1,0 +1,256 @@
+"""From a trace to its metrics: which flows are looked at, in which direction, and who competed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from tfrctrace.base.errors import UsageError, input_problem
+from tfrctrace.metrics.catalogue import BY_NAME
+from tfrctrace.metrics.metric import NO_ASSUMPTIONS
+from tfrctrace.trace.time_zero import time_zero_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import polars as pl
+
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.metrics.metric import Assumptions, Metric
+    from tfrctrace.metrics.sets.competing import CompetingSet, FlowLifetime
+
+Basis = Literal["goodput", "throughput", "received"]
+
+BYTES_OF: Final = {"goodput": "unique_bytes", "throughput": "wire_bytes", "received": "received_bytes"}
+"""The column of bins that counts."""
+
+FINEST_BASE_NS: Final = 100_000_000
+"""The smallest timescale whose variation is told; windows of other widths are cut to fit."""
+
+UNUSED_WEIGHT: Final = "unused_weight"
+"""Kind of the problem with a weight of a label that no flow has."""
+
+FULL: Final = 1.02
+"""Utilisation above which a capacity is doubted; a packet more than fits may end in a full link's windows."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredMetrics:
+    """The metrics of a trace, and of whom they are."""
+
+    metrics: list[Metric]
+    sets: list[CompetingSet]
+    sets_left_out: int
+    looked_at: pl.DataFrame
+    """The row of each flow that was looked at, in the direction that counted, with `group` and `begin_ns`."""
+    flows_left_out: int
+    """Flows with fewer data packets than asked for, or of a trace without what counts as a rate."""
+    flows_beyond: int
+    """Others that were more than asked for."""
+    basis: Basis
+    window_s: float
+    warmup_s: float
+
+    def frame(self) -> pl.DataFrame:
+        """Return a row for each metric."""
+        import polars as pl
+
+        schema: dict[str, pl.DataType | type[pl.DataType]] = {
+            "name": pl.String,
+            "value": pl.Float64,
+            "unit": pl.String,
+            "n": pl.Int64,
+            "window_s": pl.Float64,
+            "warmup_s": pl.Float64,
+            "flows": pl.List(pl.UInt32),
+            "group": pl.String,
+            "competing_set": pl.Int64,
+            "reason": pl.String,
+        }
+        return pl.DataFrame([asdict(metric) for metric in self.metrics], schema=schema)
+
+    def facts(self) -> dict[str, Any]:
+        """Return all of it as plain names and values, the form of the JSON."""
+        return {
+            "basis": self.basis,
+            "window_s": self.window_s,
+            "warmup_s": self.warmup_s,
+            "flows": self.looked_at.height,
+            "flows_left_out": self.flows_left_out,
+            "competing_sets": [
+                {
+                    "number": one.number,
+                    "source": one.source,
+                    "flows": list(one.flows),
+                    "start_ns": one.windows.start_ns,
+                    "end_ns": one.windows.end_ns,
+                    "windows": one.windows.count,
+                }
+                for one in self.sets
+            ],
+            "sets_left_out": self.sets_left_out,
+            "metrics": [asdict(metric) for metric in self.metrics],
+        }
+
+
+def base_width_ns(window_ns: int) -> int:
+    """Return the width in ns of the bins that windows of `window_ns` and the timescales are made of."""
+    return math.gcd(window_ns, FINEST_BASE_NS)
+
+
+def check_names(names: Iterable[str], **needed: object) -> None:
+    """Raise `UsageError` for a metric that there is not, or that needs what is empty in `needed`."""
+    for name in names:
+        if name not in BY_NAME:
+            raise UsageError(f"there is no metric `{name}`", hint=f"there are {', '.join(BY_NAME)}")
+        need = BY_NAME[name].needs
+        if need is not None and not needed.get(need):
+            raise UsageError(f"the metric `{name}` needs a `{need}`, which the trace does not tell")
+
+
+def measure(
+    flows: pl.DataFrame,
+    bins: pl.DataFrame,
+    *,
+    window_ns: int,
+    warmup_ns: int = 0,
+    basis: Basis = "goodput",
+    least_packets: int,
+    most_flows: int | None = None,
+    only_labelled: bool = False,
+    names: Sequence[str] = (),
+    given: Assumptions = NO_ASSUMPTIONS,
+) -> MeasuredMetrics:
+    """Return the metrics of `flows`, in the direction of each that carried more payload.
+
+    `names` chooses some of the metrics, `only_labelled` those flows that have a label. What needs more than
+    the trace tells is told if it is `given`. Of more than `most_flows` those with most data packets count.
+    `flows` and `bins` have the columns of `tfrctrace.parsers.schema`, bins those of
+    `tfrctrace.metrics.flow.arrivals` if what was received counts. They are `base_width_ns` wide.
+    """
+    import polars as pl
+
+    from tfrctrace.metrics.evaluation import evaluate
+    from tfrctrace.metrics.sets.competing import competing_sets
+
+    base_ns = base_width_ns(window_ns)
+    every = _data_directions(flows, only_labelled=only_labelled)
+    stretches = _stretches(bins)
+    origins_ns = _origins_ns(flows, stretches)
+    chosen = every.filter((pl.col("size") >= least_packets) & pl.col("source").is_in(list(origins_ns)))
+    of_enough = chosen.height
+    if most_flows is not None and of_enough > most_flows:
+        chosen = chosen.filter(pl.col("size").rank("ordinal", descending=True) <= most_flows)
+    looked_at = flows[chosen["row"]].with_columns(
+        time_zero_ns().alias("begin_ns"), pl.coalesce("label", "transport").alias("group")
+    )
+    own_bins = _bins_of_directions(bins, stretches, looked_at)
+    sets, sets_left_out = competing_sets(
+        _flow_lifetimes(looked_at), origins_ns, base_ns, window_ns, warmup_ns=warmup_ns
+    )
+    metrics = evaluate(
+        looked_at,
+        own_bins,
+        sets,
+        column=BYTES_OF[basis],
+        window_ns=window_ns,
+        warmup_ns=warmup_ns,
+        given=given,
+    )
+    return MeasuredMetrics(
+        metrics=[metric for metric in metrics if not names or metric.name in names],
+        sets=sets,
+        sets_left_out=sets_left_out,
+        looked_at=looked_at,
+        flows_left_out=every.height - of_enough,
+        flows_beyond=of_enough - looked_at.height,
+        basis=basis,
+        window_s=window_ns / 1e9,
+        warmup_s=warmup_ns / 1e9,
+    )
+
+
+def assumption_warnings(measured: MeasuredMetrics, given: Assumptions) -> Iterator[Problem]:
+    """Give what of the `given` does not fit what was measured, as warnings."""
+    groups = set(measured.looked_at["group"].to_list())
+    for label, weight in given.weights.items():
+        if label not in groups:
+            yield input_problem(f"{label}={weight:g}", UNUSED_WEIGHT, "fits no flow", severity="warning")
+    for metric in measured.metrics:
+        if metric.name == "link_utilisation" and (metric.value or 0) > FULL:
+            source = measured.sets[(metric.competing_set or 1) - 1].source
+            message = f"set {metric.competing_set} took {metric.value:.4g} times what the capacity allows"
+            hint = "the capacity is wrong, or the flows do not share one link"
+            yield input_problem(source, "capacity", message, severity="warning", hint=hint)
+
+
+def _data_directions(flows: pl.DataFrame, *, only_labelled: bool) -> pl.DataFrame:
+    """Return the row of each flow that carried more payload (or more bytes): its number, and data packets.
+
+    A row has some two hundred columns: those of a hundred thousand flows are sorted by few of them.
+    """
+    import polars as pl
+
+    narrow = flows.select(
+        "flow",
+        "source",
+        pl.int_range(pl.len(), dtype=pl.UInt32).alias("row"),
+        pl.coalesce("data_packets", "packets").alias("size"),
+        pl.col("payload_bytes").fill_null(0),
+        "wire_bytes",
+        ((pl.col("packets") > 0) & (pl.col("label").is_not_null() | (not only_labelled))).alias("is_asked"),
+    )
+    return (
+        narrow.filter("is_asked")
+        .sort("flow", "payload_bytes", "wire_bytes", descending=[False, True, True], maintain_order=True)
+        .unique("flow", keep="first", maintain_order=True)
+    )
+
+
+def _flow_lifetimes(flows: pl.DataFrame) -> list[FlowLifetime]:
+    from tfrctrace.metrics.sets.competing import FlowLifetime
+
+    return [FlowLifetime(*row) for row in flows.select("flow", "source", "start_ns", "end_ns").iter_rows()]
+
+
+def _stretches(bins: pl.DataFrame) -> pl.DataFrame:
+    """Return the stretches of rows of one flow and direction: `rows` in each, and the first time in it.
+
+    Tens of millions of bins are a few thousand stretches, which are joined and grouped in no time.
+    """
+    import numpy as np
+    import polars as pl
+
+    from tfrctrace.metrics.windows import first_of_each
+
+    is_forward = (bins["direction"] == "fwd").to_numpy()
+    # a trace of one direction alone has no other stretches than its flows
+    turns = () if is_forward.all() else (is_forward,)
+    first = first_of_each(bins["flow"].to_numpy(), *turns)
+    times = bins["time_ns"].to_numpy()
+    return bins.select("flow", "direction")[first].with_columns(
+        pl.Series("rows", np.diff(np.append(first, len(times)))),
+        pl.Series("first_ns", np.minimum.reduceat(times, first) if len(first) else times),
+    )
+
+
+def _bins_of_directions(bins: pl.DataFrame, stretches: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
+    """Return the bins of the flows and directions in `flows`."""
+    import polars as pl
+
+    wanted = flows.select("flow", "direction", pl.lit(value=True).alias("is_wanted"))
+    found = stretches.join(wanted, on=["flow", "direction"], how="left", maintain_order="left")
+    if found["is_wanted"].null_count() == 0:
+        return bins
+    is_wanted = found["is_wanted"].fill_null(value=False).to_numpy()
+    return bins.filter(pl.Series(is_wanted.repeat(stretches["rows"].to_numpy())))
+
+
+def _origins_ns(flows: pl.DataFrame, stretches: pl.DataFrame) -> dict[str, int]:
+    """Return for each source a time at which one of its bins starts."""
+    import polars as pl
+
+    sources = flows.select("flow", "source").unique()
+    first = stretches.join(sources, on="flow").group_by("source").agg(pl.col("first_ns").min()).sort("source")
+    return dict(first.iter_rows())

@@ -1,0 +1,232 @@
+"""The passes over the inputs of a trace: what each collected, and when another one is needed."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.base.errors import InputError, ReadOnceError, TfrctraceWarning, UsageError
+from tfrctrace.base.interruptible import STEP_S
+from tfrctrace.trace.time_zero import YEAR_NS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.parsers._native import Clock, SourceSummary
+    from tfrctrace.parsers.reading import (
+        PacketBatches,
+        Pass,
+        PassResult,
+        ReadSettings,
+        StackedTable,
+        TableName,
+    )
+    from tfrctrace.parsers.sources import Inputs
+
+NS_PER_MS: Final = 1_000_000
+
+_EVERYTHING: Final = (
+    "flows",
+    "tcp",
+    "bins",
+    "rtt",
+    "rtt_buckets",
+    "losses",
+    "rounds",
+    "variables",
+    "feedback",
+    "loss_events",
+    "loss_intervals",
+    "findings",
+    "rtp_sources",
+    "links",
+    "link_samples",
+)
+"""What is collected of an input that can be read only once."""
+
+
+def wait_quietly(running: Pass) -> None:
+    """Wait for the end of a pass; an interrupt stops it."""
+    try:
+        while not running.wait(STEP_S):
+            pass
+    except BaseException:
+        running.cancel()
+        raise
+
+
+def warn_about(problems: list[Problem]) -> None:
+    """Issue a `TfrctraceWarning` for each problem; notes are not worth one."""
+    for problem in problems:
+        if problem["severity"] != "note":
+            warnings.warn(TfrctraceWarning(problem), stacklevel=2)
+
+
+class Passes:
+    """Inputs, and what was read of them. What was collected is kept, so asking twice reads once."""
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        settings: ReadSettings,
+        *,
+        bin_ns: int | None = None,
+        watch: Callable[[Pass], None] = wait_quietly,
+        on_problems: Callable[[list[Problem]], None] = warn_about,
+    ) -> None:
+        """Take the inputs; use `tfrctrace.open` instead, unless you want to `watch` the reading yourself.
+
+        `watch` is given a running pass and returns at its end; `on_problems` is told once what was wrong.
+        """
+        if not inputs.names:
+            raise InputError(inputs.problems)
+        self._inputs = inputs
+        self._settings = settings
+        self._bin_ns = bin_ns
+        self._watch = watch
+        self._on_problems = on_problems
+        self._readings: list[tuple[frozenset[TableName], PassResult]] = []
+        self._bins: dict[int, pl.DataFrame] = {}
+        self._arrived: dict[int, pl.DataFrame] = {}
+        self._was_streamed = False
+        self._was_told = False
+        self._told_once: set[tuple[str, str]] = set()
+        self._names()  # numbers of anonymous inputs are in their order
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether all inputs are one trace, one after the other."""
+        return self._settings.join
+
+    @property
+    def agents(self) -> dict[str, float]:
+        """Parameters of ns-2's TFRC agents with which their ends are rebuilt, those that are not defaults."""
+        return dict(self._settings.tfrc.agents)
+
+    @property
+    def is_read_once(self) -> bool:
+        """Whether the trace comes through a pipe, so that its one pass has to collect everything."""
+        return self._inputs.is_standard_input
+
+    @property
+    def name(self) -> str:
+        """What the trace is called in a title: the file's name, or how many files there are."""
+        names = self._names()
+        if self._inputs.is_standard_input:
+            return "standard input"
+        return os.path.basename(names[0]) if len(names) == 1 else f"{len(names)} captures"
+
+    def _names(self) -> list[str]:
+        """Return the names of the inputs as they may be told."""
+        anonymizer = self._settings.anonymizer
+        return list(map(anonymizer.source, self._inputs.names)) if anonymizer else self._inputs.names
+
+    @property
+    def clock(self) -> Clock | None:
+        """How the clocks of two captures differ, with bounds; None without `pair`."""
+        return self._any_reading().clock
+
+    @property
+    def sources(self) -> list[SourceSummary]:
+        """What each input held: format, link types, counts, times in ns."""
+        return self._any_reading().sources
+
+    @property
+    def zero_ns(self) -> int:
+        """What 0 s of a scenario is: the start of a simulation, else the first packet of the trace."""
+        starts = [source["start_ns"] for source in self.sources if source["start_ns"] is not None]
+        return min((start_ns for start_ns in starts if start_ns > YEAR_NS), default=0)
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What was wrong with the inputs, as facts; `tfrctrace.base.errors.describe` makes words of them."""
+        return self.told(self._inputs.problems + self._any_reading().problems)
+
+    def told(self, problems: list[Problem]) -> list[Problem]:
+        """Return `problems` as a result may tell them: of an anonymised trace without names."""
+        anonymizer = self._settings.anonymizer
+        if anonymizer is None:
+            return problems
+        from tfrctrace.parsers.anonymity import anonymised_note
+
+        return [*map(anonymizer.problem, problems), anonymised_note()]
+
+    def table(self, name: TableName) -> StackedTable:
+        """Return a table as the core made it: rows or Arrow batches, without a data frame."""
+        return self._read_one(name).table(name)
+
+    def read(self, *tables: TableName) -> PassResult:
+        """Return a reading that holds `tables`, from one pass over the inputs if there was none yet.
+
+        Properties do this by themselves; call it first if several tables are wanted, and only those.
+        """
+        wanted = frozenset(tables)
+        if "transits" in wanted and self._settings.pair is None:
+            raise UsageError(
+                "packets in transit are between two captures of the same packets",
+                hint="name two captures, and say so with `--pair`",
+            )
+        for collected, reading in self._readings:
+            if wanted <= collected:
+                return reading
+        self._refuse_second_reading(" and ".join(sorted(wanted)))
+        reading = self._pass(wanted, self._bin_ns)
+        widths_ns = reading.bin_widths_ns
+        if len(widths_ns) > 1:
+            # each trace was given the width that fits its length; one table has one width
+            reading = self._pass(wanted, max(widths_ns))
+        self._readings.append((wanted, reading))
+        return reading
+
+    def _any_reading(self) -> PassResult:
+        return self._readings[0][1] if self._readings else self._read_one("flows")
+
+    def _read_one(self, name: TableName) -> PassResult:
+        """Return a reading with the table `name`; of standard input, with all that there will ever be."""
+        if self._inputs.is_standard_input and not self._readings:
+            return self.read(*_EVERYTHING)
+        return self.read(name)
+
+    def packet_batches(self) -> PacketBatches:
+        """Return all packets as Arrow record batches, to be iterated over once, without a data frame."""
+        from tfrctrace.parsers.reading import PacketBatches
+
+        if self._settings.pair is not None:
+            raise UsageError(
+                "the packets of a pair are in `transits`, matched", hint="leave `pair` out for those of each"
+            )
+        self._refuse_second_reading("the table of packets")
+        self._was_streamed = True
+        return PacketBatches(self._inputs.names, self._settings)
+
+    def _refuse_second_reading(self, wanted: str) -> None:
+        if self._inputs.is_standard_input and (self._readings or self._was_streamed):
+            raise ReadOnceError(wanted)
+
+    def _pass(self, collect: frozenset[TableName], bin_ns: int | None) -> PassResult:
+        """Read all inputs once; the first time, tell what was wrong with them."""
+        from tfrctrace.parsers.reading import Pass
+
+        running = Pass(self._inputs.names, self._settings, collect, bin_ns=bin_ns)
+        self._watch(running)
+        reading = running.result()
+        if reading.read_nothing:
+            raise InputError(self._inputs.problems + reading.problems)
+        self._tell(reading.problems)
+        return reading
+
+    def _tell(self, problems: list[Problem]) -> None:
+        if not self._was_told:
+            self._was_told = True
+            self._on_problems(self._inputs.problems + problems)
+
+    def _tell_once(self, problems: list[Problem]) -> None:
+        """Tell what has not been told before: several tables may be asked for with the same labels."""
+        new = {(problem["source"], problem["message"]): problem for problem in problems}
+        new = {key: problem for key, problem in new.items() if key not in self._told_once}
+        self._told_once |= new.keys()
+        self._on_problems(list(new.values()))

@@ -1,0 +1,300 @@
+"""From a trace to the results of a report: which tables it needs, and what of them is worth its time.
+
+One pass collects what grows with the flows. Metrics, RTT samples and single packets take passes of their own,
+which are made where they are short.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tfrctrace.base.errors import UsageError, input_problem
+from tfrctrace.parsers.schema import polars_schema
+from tfrctrace.reports.elements import STYLES
+from tfrctrace.reports.figures.loss_curves import MOST_POINTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import polars as pl
+
+    from tfrctrace.base.errors import Problem
+    from tfrctrace.parsers.reading import PassResult, TableName
+    from tfrctrace.reports.results import Results
+    from tfrctrace.trace.trace import Trace
+
+_TABLES: Final[tuple[TableName, ...]] = (
+    "rounds",
+    "variables",
+    "feedback",
+    "loss_events",
+    "findings",
+    "links",
+)
+"""What one pass collects beside flows and bins; each grows with what happened, none with every packet."""
+
+_SAMPLES: Final[tuple[TableName, ...]] = ("rtt", "losses", "link_samples")
+
+_WINDOW: Final = "1s"
+"""Windows of the metrics, as `tfrctrace metrics` takes them."""
+
+_MOST_MEASURED_FLOWS: Final = 2_000
+"""Flows of a trace whose metrics are told: each has a dozen."""
+
+_MOST_PACKETS: Final = 3_000_000
+"""Packets of a trace that is read again for its samples: a few seconds."""
+
+_MOST_SAMPLED_FLOWS: Final = 20_000
+"""Flows of such a trace: the tables of a hundred thousand are a gigabyte already."""
+
+_MOST_POINTS: Final = 4_000
+"""Points of the time-sequence graph that are kept of each kind."""
+
+_MOST_LINK_BINS: Final = 240
+"""Bins of an 802.11 link: more are narrower than the line that is drawn through them."""
+
+_MOST_REPLAYED: Final = 4
+"""Flows that are replayed; each has two figures."""
+
+_LEAST_REPORTS: Final = 2
+"""Reports of a receiver that make a course."""
+
+_LEAST_DATA_PACKETS: Final = 20
+"""Data packets below which a flow has no course to look at."""
+
+
+def gather_results(trace: Trace, flow: int | None = None, window_ns: int | None = None) -> Results:
+    """Return the results of `trace` that a report tells, of all flows or of one alone.
+
+    With `window_ns` that is the width of the points of figures over time.
+    """
+    from tfrctrace.metrics.flow.quantiles import sample_quantiles
+    from tfrctrace.parsers.variables import with_flows
+    from tfrctrace.replay.from_trace import TABLES
+    from tfrctrace.reports.results import Results
+
+    # what can be read only once is asked for all of it
+    reading = trace.read("flows", "bins", *_TABLES, *(_SAMPLES if trace.is_read_once else ()))
+    flows = _rows_of_flow(reading.table("flows").frame(), flow)
+    tables: dict[str, pl.DataFrame] = {
+        name: _rows_of_flow(reading.table(name).frame(), flow) for name in _TABLES
+    }
+    tables["variables"] = with_flows(tables["variables"], flows)
+    replayed = _replayable(trace, flows, reading)
+    samples = _samples(trace, reading, also=() if replayed.is_empty() else TABLES)
+    is_one = trace.is_joined or reading.clock is not None
+    tables["replay"] = _replayed(trace, replayed, reading)
+    measured = _measured(trace, flows) if flow is None else None
+    return Results(
+        flows=flows,
+        bins=_rows_of_flow(_bins(trace, reading, window_ns), flow),
+        sources=reading.sources,
+        problems=[*trace.warnings, *(_unmeasured(flows) if measured is None and flow is None else ())],
+        tables=tables,
+        measured=measured,
+        rtt_quantiles=None if samples is None else sample_quantiles(_drawn_rtts(flows, samples), "rtt_ns"),
+        sequence=None if samples is None else _sequence(trace, flows, samples),
+        link_bins=None if samples is None or flow is not None else _link_bins(trace, samples),
+        loss_course=None
+        if samples is None
+        else loss_course_of(flows, samples.table("losses").frame(), is_one),
+        joined=trace.is_joined,
+        clock=reading.clock,
+        window_ns=window_ns,
+    )
+
+
+def _bins(trace: Trace, reading: PassResult, window_ns: int | None) -> pl.DataFrame:
+    """Return the bins of a reading, or those of a width of which figures can show so many."""
+    from tfrctrace.metrics.flow.bins import time_span_ns
+    from tfrctrace.reports.figures.throughput_and_rtt import MOST_DETAILED_BINS
+
+    bins = reading.table("bins").frame()
+    if window_ns is None or bins.is_empty():
+        return bins
+    start_ns, end_ns = time_span_ns(bins)
+    points = (end_ns - start_ns) // window_ns
+    if points > MOST_DETAILED_BINS:
+        raise UsageError(
+            f"there would be {points} windows, and a figure shows at most {MOST_DETAILED_BINS}",
+            hint="make them wider, or filter a shorter part of the trace",
+        )
+    return trace.counted("throughput", window_ns)
+
+
+def _rows_of_flow(table: pl.DataFrame, flow: int | None) -> pl.DataFrame:
+    """Return the rows of one flow; all where no flow is chosen, or the table is not about flows."""
+    if flow is None or "flow" not in table.columns:
+        return table
+    return table.filter(table["flow"] == flow)
+
+
+def _measured(trace: Trace, flows: pl.DataFrame) -> dict[str, Any] | None:
+    """Return the metrics of `trace`; None where they would take longer than all the rest."""
+    if flows["flow"].n_unique() > _MOST_MEASURED_FLOWS:
+        return None
+    try:
+        return trace.measure(window=_WINDOW).facts()
+    except UsageError:
+        if trace.is_read_once:  # its bins have a width that fits its length, perhaps no window
+            return None
+        raise
+
+
+def _replayable(trace: Trace, flows: pl.DataFrame, reading: PassResult) -> pl.Series:
+    """Return the largest flows with reports; none where packets are too many, or cannot be read again."""
+    import polars as pl
+
+    chosen = (
+        flows.filter(pl.col("feedback_packets") >= _LEAST_REPORTS)
+        .sort("wire_bytes", "flow", descending=[True, False])
+        .head(_MOST_REPLAYED)["flow"]
+        .unique()
+    )
+    packets = sum(source["packets"] for source in reading.sources)
+    is_readable = not trace.is_read_once and reading.clock is None and packets <= _MOST_PACKETS
+    return chosen if is_readable else chosen.clear()
+
+
+def _replayed(trace: Trace, chosen: pl.Series, reading: PassResult) -> pl.DataFrame:
+    """Return TFRC replayed on these flows, by the rules of RFC 5348, of ns-2's agents on its own traces."""
+    import polars as pl
+
+    if chosen.is_empty():
+        return pl.DataFrame(schema=polars_schema("replay"))
+    is_of_ns2 = all(source["format"].startswith("ns2") for source in reading.sources)
+    return trace.replay("tfrc", profile="ns2" if is_of_ns2 else "rfc5348", flows=chosen)
+
+
+def _unmeasured(flows: pl.DataFrame) -> Iterator[Problem]:
+    """Give the note that owns up to metrics that are not there, if there were flows to compare."""
+    number = flows["flow"].n_unique()
+    if number < 2:
+        return
+    why = (
+        f"the trace has {number:,} flows, and of more than {_MOST_MEASURED_FLOWS:,} they would take longer "
+        "than all the rest"
+        if number > _MOST_MEASURED_FLOWS
+        else f"the trace is read once, in bins that no windows of {_WINDOW} are made of"
+    )
+    yield input_problem(
+        "metrics",
+        "left_out",
+        f"fairness and burstiness are not in this report: {why}",
+        severity="note",
+        hint="a `--filter` of fewer flows, or a file instead of a pipe, brings them back; "
+        "`tfrctrace metrics` tells them of any number of flows",
+    )
+
+
+def _samples(trace: Trace, reading: PassResult, *, also: tuple[TableName, ...]) -> PassResult | None:
+    """Return a reading with every sample; None where there are too many packets or flows for another one.
+
+    It has what is `also` needed, so that nobody has to read once more for that.
+    """
+    if trace.is_read_once:
+        return reading
+    packets = sum(source["packets"] for source in reading.sources)
+    if packets > _MOST_PACKETS or reading.flow_count > _MOST_SAMPLED_FLOWS:
+        return None
+    return trace.read(*_SAMPLES, *also)
+
+
+def _drawn_rtts(flows: pl.DataFrame, samples: PassResult) -> pl.DataFrame:
+    """Return the RTT samples of the directions that are drawn, of the kind that the table of flows counts."""
+    import polars as pl
+
+    most = (
+        flows.filter(pl.col("rtt_samples") > 0)
+        .sort("rtt_samples", "flow", "direction", descending=[True, False, False])
+        .group_by("source", maintain_order=True)
+        .head(STYLES)
+    )
+    own = samples.table("rtt").frame().filter(pl.col("method") == "ack")
+    return own.join(most, on=["flow", "direction"], how="semi")
+
+
+def loss_course_of(flows: pl.DataFrame, losses: pl.DataFrame, is_one: bool) -> pl.DataFrame:
+    """Return how losses of `flows` added up in each source, or in all together if that `is_one` trace."""
+    import polars as pl
+
+    from tfrctrace.metrics.flow.cumulative_losses import cumulative_losses
+
+    first = pl.col("flow").min()
+    firsts = flows.select("flow", (first if is_one else first.over("source")).alias("first")).unique()
+    return cumulative_losses(losses, firsts, STYLES, MOST_POINTS)
+
+
+def _link_bins(trace: Trace, samples: PassResult) -> pl.DataFrame | None:
+    """Return the course of the largest 802.11 links; None without any, or if there are several time axes."""
+    from tfrctrace.metrics.flow.wifi_links import link_bins
+
+    frames = samples.table("link_samples").frame()
+    if frames.is_empty() or (len(samples.sources) > 1 and not trace.is_joined):
+        return None
+    return link_bins(frames, STYLES, _MOST_LINK_BINS)
+
+
+def _sequence(trace: Trace, flows: pl.DataFrame, samples: PassResult) -> pl.DataFrame | None:
+    """Return the points of the time-sequence graph; None where there is no table of packets."""
+    import polars as pl
+
+    from tfrctrace.metrics.flow.quantiles import envelope
+
+    if trace.is_read_once or trace.is_joined or samples.clock is not None:
+        return None
+    chosen = _largest_tcp(flows)
+    repeated = (
+        samples.table("losses").frame().filter(pl.col("kind") == "retransmission").select("flow", "packet")
+    )
+    schema = {
+        "flow": pl.UInt32,
+        "direction": pl.String,
+        "time_ns": pl.Int64,
+        "kind": pl.String,
+        "bytes": pl.Int64,
+    }
+    parts = [pl.DataFrame(schema=schema)]
+    if chosen.height:
+        for packets in trace.packets():
+            own = packets.filter(pl.col("event").is_null()).join(chosen, on="flow")
+            parts += _points(own.join(repeated.with_columns(again=True), on=["flow", "packet"], how="left"))
+    points = pl.concat(parts).sort("flow", "kind", maintain_order=True)
+    return envelope(points, ("flow", "direction", "kind"), "bytes", _MOST_POINTS)
+
+
+def _largest_tcp(flows: pl.DataFrame) -> pl.DataFrame:
+    """Return flow and `leading` direction of the TCP direction with most data of each input."""
+    import polars as pl
+
+    return (
+        flows.filter(pl.col("transport") == "tcp", pl.col("data_packets") >= _LEAST_DATA_PACKETS)
+        .sort("unique_bytes", "flow", descending=[True, False], nulls_last=True)
+        .unique("source", keep="first", maintain_order=True)
+        .select("flow", pl.col("direction").alias("leading"))
+    )
+
+
+def _points(packets: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Give the points of some packets: data of the leading direction, and what came back."""
+    import polars as pl
+
+    leads = pl.col("direction") == pl.col("leading")
+    has_data = leads & (pl.col("payload_bytes") > 0)
+    for kind, condition, value in (
+        ("data", has_data & pl.col("again").is_null(), pl.col("seq_rel")),
+        ("sent_again", has_data & pl.col("again").is_not_null(), pl.col("seq_rel")),
+        ("acknowledged", ~leads, pl.col("ack_rel")),
+        ("window", ~leads, pl.col("ack_rel") + pl.col("window_bytes").cast(pl.Int64)),
+    ):
+        yield (
+            packets.filter(condition)
+            .select(
+                "flow",
+                pl.col("leading").alias("direction"),
+                "time_ns",
+                pl.lit(kind).alias("kind"),
+                value.alias("bytes"),
+            )
+            .drop_nulls("bytes")
+        )

@@ -1,0 +1,178 @@
+"""The tables of a trace as frames, each read when it is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfrctrace.base.errors import InputError, UsageError
+from tfrctrace.trace.passes import NS_PER_MS, Passes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import polars as pl
+    import pyarrow as pa
+
+    from tfrctrace.trace.measuring import Basis
+
+
+class Tables(Passes):
+    """Frames are Polars, with the columns of `tfrctrace.parsers.schema`; `.to_pandas()` is Polars' own."""
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """One row for each flow and direction."""
+        return self.table("flows").frame()
+
+    @property
+    def tcp(self) -> pl.DataFrame:
+        """One row for each TCP connection of a capture and direction: what `tcptrace -l` counts beside."""
+        return self.table("tcp").frame()
+
+    @property
+    def bins(self) -> pl.DataFrame:
+        """Counts in bins of time; their width is `bin_width` of `open`, else one that fits the length."""
+        return self.table("bins").frame()
+
+    @property
+    def rtt(self) -> pl.DataFrame:
+        """One row for each RTT sample, in ns."""
+        return self.table("rtt").frame()
+
+    @property
+    def rtt_buckets(self) -> pl.DataFrame:
+        """Round-trip times in buckets, in ns; what is added over flows and traces has percentiles, too."""
+        return self.table("rtt_buckets").frame()
+
+    @property
+    def losses(self) -> pl.DataFrame:
+        """One row for each retransmitted or out-of-order packet."""
+        return self.table("losses").frame()
+
+    @property
+    def rounds(self) -> pl.DataFrame:
+        """One row for each round of data in flight: flight, window, what limited it."""
+        return self.table("rounds").frame()
+
+    @property
+    def feedback(self) -> pl.DataFrame:
+        """One row for each report of a TFRC receiver: what it said, and what the sender made of it."""
+        return self.table("feedback").frame()
+
+    @property
+    def loss_events(self) -> pl.DataFrame:
+        """One row for each loss event of TFRC."""
+        return self.table("loss_events").frame()
+
+    @property
+    def loss_intervals(self) -> pl.DataFrame:
+        """One row for each loss interval (packets) that counts in a report of TFRC."""
+        return self.table("loss_intervals").frame()
+
+    @property
+    def findings(self) -> pl.DataFrame:
+        """One row for each thing that is wrong with a packet of TFRC or with what an end does."""
+        return self.table("findings").frame()
+
+    @property
+    def rtp_sources(self) -> pl.DataFrame:
+        """One row for each source of RTP in each direction: losses, jitter, and what receivers report."""
+        return self.table("rtp_sources").frame()
+
+    @property
+    def links(self) -> pl.DataFrame:
+        """One row for each pair of 802.11 stations that sent frames to one another, and each way."""
+        return self.table("links").frame()
+
+    @property
+    def link_samples(self) -> pl.DataFrame:
+        """One row for each 802.11 frame: rate, signal, retry."""
+        return self.table("link_samples").frame()
+
+    @property
+    def variables(self) -> pl.DataFrame:
+        """What senders wrote down themselves, such as cwnd: one row for each sample, with its flow."""
+        from tfrctrace.parsers.variables import with_flows
+
+        reading = self.read("flows", "variables")
+        return with_flows(reading.table("variables").frame(), reading.table("flows").frame())
+
+    def variable_batches(self) -> Iterator[pa.RecordBatch]:
+        """Return `variables` as Arrow record batches."""
+        return iter(self.variables.to_arrow().to_batches())
+
+    @property
+    def transits(self) -> pl.DataFrame:
+        """One row for each packet between two captures: when it passed each, its delay and fate."""
+        return self.table("transits").frame()
+
+    def packets(self) -> Iterator[pl.DataFrame]:
+        """Give all packets, in frames of bounded size; `polars.concat(trace.packets())` makes one of them."""
+        import polars as pl
+
+        batches = self.packet_batches()
+        for batch in batches:
+            yield pl.DataFrame(batch)
+        if batches.read_nothing:
+            raise InputError(batches.problems)
+        self._tell(batches.problems)
+
+    def throughput(self, width: str) -> pl.DataFrame:
+        """Return throughput and goodput (bit/s) of each flow and direction in bins of `width`, as `"500ms"`.
+
+        Between the first and the last packet of a direction a bin without packets is a row with 0.
+        """
+        from tfrctrace.base.durations import parse_duration_ns
+        from tfrctrace.metrics.flow.throughput import throughput_series
+
+        return throughput_series(self._bins_of_width(parse_duration_ns(width)))
+
+    def retransmission_timeout(self, *, method: str = "ack", min_rto_ms: float = 1000) -> pl.DataFrame:
+        """Return SRTT, RTTVAR and RTO (RFC 6298, ms) after each RTT sample of each flow and direction.
+
+        `method` is `ack` or `timestamp`. RFC 6298 has a smallest RTO of a second, Linux one of 200 ms.
+        """
+        from tfrctrace.metrics.flow.rto import rto_series
+
+        return rto_series(self.rtt, method=method, min_rto_ms=min_rto_ms)
+
+    def counted(self, basis: Basis, width_ns: int) -> pl.DataFrame:
+        """Return the bins of `width_ns` whose bytes are the rate that `basis` speaks of."""
+        return self._arrivals(width_ns) if basis == "received" else self._bins_of_width(width_ns)
+
+    def _bins_of_width(self, width_ns: int) -> pl.DataFrame:
+        """Return bins of `width_ns`: counted anew, or for standard input made from those there are."""
+        if self._inputs.is_standard_input:
+            return self._joined_bins(width_ns)
+        if width_ns == self._bin_ns:
+            return self.bins
+        if width_ns not in self._bins:
+            self._bins[width_ns] = self._pass(frozenset({"bins"}), width_ns).table("bins").frame()
+        return self._bins[width_ns]
+
+    def _arrivals(self, width_ns: int) -> pl.DataFrame:
+        """Return bins of what reached its destination, which the table of packets tells."""
+        from tfrctrace.metrics.flow.arrivals import arrival_bins
+
+        if self._settings.join:
+            raise UsageError("what was received is taken from packets, which `join` does not number through")
+        if width_ns not in self._arrived:
+            self._arrived[width_ns] = arrival_bins(self.packets(), width_ns, self._settings.layer)
+        if self._arrived[width_ns].is_empty():
+            raise UsageError(
+                "no packet of the trace is shown at its destination, so what was received is not known",
+                hint="the basis `goodput` counts payload that was seen first",
+            )
+        return self._arrived[width_ns]
+
+    def _joined_bins(self, width_ns: int) -> pl.DataFrame:
+        from tfrctrace.metrics.flow.bins import coarser_bins
+
+        bins = self.bins
+        if len(bins) and width_ns % bins["width_ns"][0]:
+            have_ms, wanted_ms = bins["width_ns"][0] / NS_PER_MS, width_ns / NS_PER_MS
+            raise UsageError(
+                f"standard input was counted in bins of {have_ms:g} ms, not a divisor of {wanted_ms:g} ms",
+                hint="give `bin_width` to `tfrctrace.open`, or save the capture to a file",
+            )
+        return coarser_bins(bins, width_ns)

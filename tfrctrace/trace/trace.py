@@ -1,0 +1,400 @@
+"""What `tfrctrace.open` returns: one or more traces, read when something is asked of them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from tfrctrace.trace.passes import NS_PER_MS
+from tfrctrace.trace.tables import Tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    import pandas as pd
+    import polars as pl
+    from pandas.io.formats.style import Styler
+
+    from tfrctrace.replay.closed_loop.closed_loops import ClosedLoops
+    from tfrctrace.replay.from_trace import FlowRecordings
+    from tfrctrace.replay.open_loop import OpenLoopReplay
+    from tfrctrace.replay.tfrc import Profile
+    from tfrctrace.reports.elements import Report
+    from tfrctrace.reports.figures.kinds import PlotKind
+    from tfrctrace.reports.figures.publication import Drawing, PaperStyle, Width
+    from tfrctrace.reports.results import Results
+    from tfrctrace.trace.measuring import Basis, MeasuredMetrics
+    from tfrctrace.wlan.scenario import Scenario
+
+StrPath = str | os.PathLike[str]
+
+MAX_FLOWS: Final = 1_000_000
+"""Flows that are followed in one trace, unless the caller says otherwise."""
+
+MAX_SAMPLES: Final = 10_000_000
+"""RTT samples, and as many losses and rounds, that are kept of one trace."""
+
+MAX_DECOMPRESSED_BYTES: Final = 64 * 2**30
+"""Bytes after which a compressed input is given up as a decompression bomb."""
+
+LEAST_PACKETS: Final = 20
+"""Data packets below which a flow is no competitor: control connections, handshakes, look-ups."""
+
+SHOWN_FLOWS: Final = 25
+"""Flows that a styled table shows, unless the caller says otherwise."""
+
+
+class Trace(Tables):
+    """One or more captures, and everything that can be asked of them."""
+
+    _results: Results | None = None
+    _report: Report | None = None
+    _gathered: FlowRecordings | None = None
+
+    def __repr__(self) -> str:
+        names = self._names()
+        what = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+        if not self._readings:
+            return f"<Trace of {what}, not read yet>"
+        reading = self._readings[0][1]
+        packets = sum(source["packets"] for source in reading.sources)
+        return f"<Trace of {what}: {reading.flow_count} flows, {packets} packets>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the summary of a report and the largest flows, from one pass."""
+        import polars as pl
+
+        from tfrctrace.parsers.schema import polars_schema
+        from tfrctrace.reports.printers.notebook import overview
+        from tfrctrace.reports.results import Results
+
+        told = Results(
+            flows=self.flows,
+            bins=pl.DataFrame(schema=polars_schema("bins")),
+            sources=self.sources,
+            problems=self.warnings,
+            joined=self.is_joined,
+            clock=self.clock,
+        )
+        return overview(told, title=self.name)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the flows as a frame of pandas, one row for each flow and direction."""
+        return self.flows.to_pandas()
+
+    def styled(self, *, limit: int | None = SHOWN_FLOWS) -> Styler:
+        """Return the `limit` largest flows (None for all) as pandas' Styler, with units and without gaps.
+
+        They have the columns that people look at first; `styled` of `tfrctrace.reports.printers.pandas_style`
+        does the same with any table.
+        """
+        from tfrctrace.reports.printers.pandas_style import leading_columns, styled
+
+        return styled(leading_columns(self.flows, limit))
+
+    def metrics(
+        self,
+        *names: str,
+        window: str = "1s",
+        warmup: str | None = None,
+        basis: Basis = "goodput",
+        labels: Iterable[str] = (),
+        only_labelled: bool = False,
+        least_packets: int = LEAST_PACKETS,
+        capacity: str | None = None,
+        weight: Mapping[str, float] | None = None,
+        step: str | None = None,
+    ) -> pl.DataFrame:
+        """Return fairness, burstiness, smoothness, delivery and more of the flows, one row for each metric.
+
+        `names` chooses some, else all of `tfrctrace.metrics.catalogue` are told. Rates are taken in windows
+        of `window`, without the first `warmup` of each flow, and only flows that overlap are compared.
+        `labels` are rules such as `"reno=port 5201"`; flows without go by their transport, or are left out
+        with `only_labelled`. `basis` says what a rate counts: `goodput` payload that was seen first,
+        `throughput` frames, `received` what arrived, in a trace that shows both ends.
+        Some metrics are told only with what they need: the link's `capacity`, as `"10M"`, the `weight` of
+        labels, as `{"video": 2}`, and the time of a `step` of the path, as `"20s"`.
+        """
+        return self.measure(
+            *names,
+            window=window,
+            warmup=warmup,
+            basis=basis,
+            labels=labels,
+            only_labelled=only_labelled,
+            least_packets=least_packets,
+            capacity=capacity,
+            weight=weight,
+            step=step,
+        ).frame()
+
+    def measure(
+        self,
+        *names: str,
+        window: str = "1s",
+        warmup: str | None = None,
+        basis: Basis = "goodput",
+        labels: Iterable[str] = (),
+        only_labelled: bool = False,
+        least_packets: int = LEAST_PACKETS,
+        most_flows: int | None = None,
+        capacity: str | None = None,
+        weight: Mapping[str, float] | None = None,
+        step: str | None = None,
+    ) -> MeasuredMetrics:
+        """Return what `metrics` does, with the competing sets and how many flows were left out.
+
+        Of more than `most_flows` those with most data packets are measured.
+        """
+        from tfrctrace.base.bitrates import parse_capacity_bps
+        from tfrctrace.base.durations import parse_duration_ns
+        from tfrctrace.metrics.metric import Assumptions
+        from tfrctrace.trace.labels import check_weights, parse_rule, with_labels
+        from tfrctrace.trace.measuring import assumption_warnings, base_width_ns, check_names, measure
+
+        check_names(names, capacity=capacity, weight=weight, step=step)
+        check_weights(weight or {})
+        given = Assumptions(
+            capacity_bps=None if capacity is None else parse_capacity_bps(capacity),
+            weights=weight or {},
+            step_ns=None if step is None else parse_duration_ns(step),
+        )
+        anonymizer = self._settings.anonymizer
+        hosts = anonymizer.host if anonymizer else None
+        rules = [parse_rule(text, hosts) for text in labels]
+        window_ns = parse_duration_ns(window)
+        warmup_ns = 0 if warmup is None else parse_duration_ns(warmup)
+        base_ns = base_width_ns(window_ns)
+        if self._bin_ns == base_ns:
+            self.read("flows", "bins")  # both from one pass
+        flows, problems = with_labels(self.flows, rules)
+        self._tell_once(problems)
+        measured = measure(
+            flows,
+            self.counted(basis, base_ns),
+            window_ns=window_ns,
+            warmup_ns=warmup_ns,
+            basis=basis,
+            least_packets=least_packets,
+            most_flows=most_flows,
+            only_labelled=only_labelled,
+            names=names,
+            given=given,
+        )
+        self._tell_once(list(assumption_warnings(measured, given)))
+        return measured
+
+    def replay(
+        self,
+        *algorithms: str,
+        profile: Profile = "rfc5348",
+        tfrc: Mapping[str, float] | None = None,
+        settings: Mapping[str, float | str] | None = None,
+        rtt: str | None = None,
+        segment_bytes: float | None = None,
+        rtt_scales: Iterable[float] = (1.0,),
+        flows: Iterable[int] | None = None,
+        network: Scenario | None = None,
+        simulate: bool = False,
+        least_packets: int = LEAST_PACKETS,
+    ) -> pl.DataFrame:
+        """Return what rate algorithms would have allowed each flow, one row for each of their steps.
+
+        `algorithms` are names such as `tfrc` (without any), `mtfrc`, `tfrc-veno`, or `mymodule:MyControl`;
+        `profile` is whose TFRC it is, and `tfrc` has its parameters that are not the defaults, as
+        `{"q": 0.8}`; `settings` has those of one algorithm, as `{"vegas.alpha": 1}`. `rtt` such as `"50ms"`
+        is the round-trip time of flows that do not tell theirs, `segment_bytes` the segment size of all.
+        `rtt_scales` repeats everything with other round-trip times. `network` is who shares the medium, which
+        `mtfrc` needs (see `tfrctrace.replay.medium`). `simulate` makes reports also where the trace shows
+        some; flows with fewer data packets than `least_packets` are left out.
+        docs/replay.md tells what this can and cannot say.
+        """
+        return self.replays(
+            *algorithms,
+            profile=profile,
+            tfrc=tfrc,
+            settings=settings,
+            rtt=rtt,
+            segment_bytes=segment_bytes,
+            rtt_scales=rtt_scales,
+            flows=flows,
+            network=network,
+            simulate=simulate,
+            least_packets=least_packets,
+        ).frame
+
+    def replays(
+        self,
+        *algorithms: str,
+        profile: Profile = "rfc5348",
+        tfrc: Mapping[str, float] | None = None,
+        settings: Mapping[str, float | str] | None = None,
+        rtt: str | None = None,
+        segment_bytes: float | None = None,
+        rtt_scales: Iterable[float] = (1.0,),
+        flows: Iterable[int] | None = None,
+        network: Scenario | None = None,
+        simulate: bool = False,
+        least_packets: int = LEAST_PACKETS,
+    ) -> OpenLoopReplay:
+        """Return what `replay` does, with the recordings, the flows that cannot be replayed, and why."""
+        from tfrctrace.base.durations import parse_duration_ns
+        from tfrctrace.replay.from_trace import FlowRecordings, RecordingOptions
+        from tfrctrace.replay.open_loop import mac_bounds, replay, select_algorithms
+
+        # what the trace's own agents are is where a replay of them begins
+        parameters = {**self.agents, **(tfrc or {})}
+        chosen = select_algorithms(
+            algorithms or ("tfrc",), profile, parameters.items(), tuple(rtt_scales), settings
+        )
+        choice = RecordingOptions(
+            rtt_ms=None if rtt is None else parse_duration_ns(rtt) / NS_PER_MS,
+            segment_bytes=segment_bytes,
+            simulate=simulate,
+            least_packets=least_packets,
+            flows=None if flows is None else frozenset(flows),
+        )
+        bounds = mac_bounds(chosen, network, self.zero_ns if network else 0)
+        gathered = self._gathered = self._gathered or FlowRecordings(self)
+        return replay(gathered, chosen, choice, bounds)
+
+    def closed_loop(
+        self,
+        *algorithms: str,
+        profile: Profile = "rfc5348",
+        tfrc: Mapping[str, float] | None = None,
+        settings: Mapping[str, float | str] | None = None,
+        segment_bytes: float | None = None,
+        flows: Iterable[int] | None = None,
+        least_packets: int = LEAST_PACKETS,
+        bottleneck: Iterable[str] = (),
+        together: bool = False,
+    ) -> pl.DataFrame:
+        """Return what algorithms would send through the bottleneck of each flow, one row for each round.
+
+        An algorithm takes the flow's place in a fluid model of its path, made of what the trace shows of it,
+        or of what `bottleneck` says, as `("capacity=3M", "base_rtt=40ms", "buffer=20000", "loss=0.01")`. What
+        the others sent does not react. With `together` all algorithms share the bottleneck. The rest is as
+        in `replay`; docs/models.md tells what a model can and cannot say.
+        """
+        return self.closed_loops(
+            *algorithms,
+            profile=profile,
+            tfrc=tfrc,
+            settings=settings,
+            segment_bytes=segment_bytes,
+            flows=flows,
+            least_packets=least_packets,
+            bottleneck=bottleneck,
+            together=together,
+        ).frame
+
+    def closed_loops(
+        self,
+        *algorithms: str,
+        profile: Profile = "rfc5348",
+        tfrc: Mapping[str, float] | None = None,
+        settings: Mapping[str, float | str] | None = None,
+        segment_bytes: float | None = None,
+        flows: Iterable[int] | None = None,
+        least_packets: int = LEAST_PACKETS,
+        bottleneck: Iterable[str] = (),
+        together: bool = False,
+    ) -> ClosedLoops:
+        """Return what `closed_loop` does, with the bottlenecks, and the flows that do not show theirs."""
+        from tfrctrace.replay.closed_loop.closed_loops import closed_loops
+        from tfrctrace.replay.closed_loop.overrides import parse_overrides
+        from tfrctrace.replay.from_trace import FlowRecordings, RecordingOptions
+        from tfrctrace.replay.open_loop import select_algorithms
+
+        given = parse_overrides(bottleneck)
+        parameters = {**self.agents, **(tfrc or {})}
+        chosen = select_algorithms(algorithms or ("newreno",), profile, parameters.items(), settings=settings)
+        choice = RecordingOptions(
+            segment_bytes=segment_bytes,
+            least_packets=least_packets,
+            flows=None if flows is None else frozenset(flows),
+        )
+        self.read("flows", "feedback", "rtt", "losses", "rounds", "loss_events", "bins")
+        gathered = self._gathered = self._gathered or FlowRecordings(self)
+        recordings = gathered.recordings(choice, chosen.receivers[:1])
+        return closed_loops(self, recordings, chosen, given, together=together)
+
+    def report(self, path: StrPath, *, title: str | None = None) -> Path:
+        """Write a report, one HTML file that needs nothing else, and return its path.
+
+        A `path` that ends in `.md` becomes Markdown, with its figures in a folder beside it.
+        """
+        from pathlib import Path
+
+        from tfrctrace.reports.formats import write_report
+
+        write_report(os.fspath(path), self.report_parts(title=title))
+        return Path(path)
+
+    def report_html(self, *, title: str | None = None) -> str:
+        """Return the report as text."""
+        from tfrctrace.reports.page.html import render
+
+        return render(self.report_parts(title=title))
+
+    def report_parts(self, *, title: str | None = None) -> Report:
+        """Return what a report says, before it is written: its sections, with figures and tables."""
+        from dataclasses import replace
+
+        from tfrctrace.reports.build_report import build_report
+
+        if self._report is None:
+            self._report = build_report(self.results(), title="")
+        return replace(self._report, title=title or self.name)
+
+    def results(self) -> Results:
+        """Return all that a report tells: flows, bins, samples in few, metrics, facts about the inputs."""
+        from tfrctrace.trace.report_data import gather_results
+
+        if self._results is None:
+            self._results = gather_results(self)
+        return self._results
+
+    def plot(
+        self,
+        kind: PlotKind,
+        path: StrPath | None = None,
+        *,
+        flow: int | None = None,
+        window: str | None = None,
+        style: PaperStyle = "ieee",
+        width: Width = "single",
+    ) -> Drawing:
+        """Return the first figure of `kind`, which a notebook shows; write it if there is a `path`.
+
+        `kind` is one of `tfrctrace.reports.figures.kinds.KINDS`, `path` an SVG, PDF or PNG file. `flow` draws
+        one flow alone. `window` such as `"500ms"` is the time that each point of a rate, an RTT or an index
+        of fairness sums up; else it fits the length. `style` and `width` (columns) fit the figure into a
+        paper.
+        Raises `UsageError` if the trace has nothing of that kind.
+        """
+        from tfrctrace.reports.figures.publication import Drawing, image_form
+        from tfrctrace.trace.figure_data import figures
+
+        if path is not None:
+            image_form(os.fspath(path))
+        drawing = Drawing(tuple(figures(self, kind, flow, window)), style, width)
+        if path is not None:
+            drawing.save(path)
+        return drawing
+
+    def save_results(self, folder: StrPath, *, title: str | None = None, csv: bool = False) -> Path:
+        """Write the results into a directory (JSON and Parquet), and return its path.
+
+        With `csv` each table is there as CSV too. `tfrctrace report --from` makes the report of them without
+        the trace.
+        """
+        from pathlib import Path
+
+        from tfrctrace import __version__
+        from tfrctrace.reports.files.saved_results import save
+
+        save(self.results(), os.fspath(folder), title=title or self.name, version=__version__, csv=csv)
+        return Path(folder)
