@@ -1,9 +1,9 @@
 //! What became of packets between their two ends, where a trace shows both.
 
-use super::key::Side;
-use super::rtt::{RttStatistics, Sketch};
-use crate::documents::FlowTotals;
-use crate::event::{Agent, Code, Network, NodeLayer, Numbering};
+use super::rtt_statistics::{RttStatistics, Sketch};
+use crate::packet::event::{Agent, Code, Network, NodeLayer, Numbering};
+use crate::packet::flow_totals::FlowTotals;
+use crate::packet::key::Side;
 use crate::wire::probe::ProbeLayout;
 
 /// Kinds of drops that are told apart in one direction.

@@ -1,45 +1,47 @@
 //! Packets to flows: which conversation, which direction, and what its state becomes.
 
-mod backlog;
-pub mod crossings;
+pub mod bins;
+pub mod bounded_samples;
 pub mod dccp;
 pub mod delivery;
+mod flow_batches;
+mod flow_group;
+mod flow_table;
 mod fragments;
-mod group;
 pub(crate) mod holes;
-mod identities;
-pub mod key;
-pub mod laid_out;
-pub mod numbered;
+pub mod numbered_datagrams;
+pub mod outstanding;
+mod queued_packet;
+mod ring_index;
 pub mod rtp;
-pub mod rtt;
-pub mod sendings;
+pub mod rtt_statistics;
 pub mod sequences;
-mod table;
 pub mod tcp;
 pub mod tfrc;
-mod waiting;
+pub mod tfrc_layout;
+pub mod transits;
 
-use crate::asides::{Asides, Head};
-use crate::dccp::Header;
-use crate::documents::FlowTotals;
-use crate::event::{Network, Numbering, Packet, TcpFlags, Transport};
-use crate::plain::PlainSegment;
+use crate::packet::dccp::Header;
+use crate::packet::event::{Network, Numbering, Packet, TcpFlags, Transport};
+use crate::packet::extras::{Asides, Head};
+use crate::packet::flow_totals::FlowTotals;
+use crate::packet::ip_fields::Carrier;
+use crate::packet::key::{FlowKey, KeptKey, Side};
+use crate::packet::plain::PlainSegment;
 use crate::wire::probe::ProbeLayout;
-pub use backlog::Backlog;
-use dccp::carrier::Assumed;
+use dccp::ccid::Assumed;
 use delivery::{Deliveries, Delivery};
+pub use flow_batches::Backlog;
+pub use flow_table::{FlowTable, Found, LOOK_UPS};
 pub use fragments::Fragments;
-use key::{FlowKey, KeptKey, Side};
-use laid_out::LaidOut;
-use numbered::{Numbered, Probing};
+use numbered_datagrams::{Numbered, Probing};
+use outstanding::Pool;
+use queued_packet::Waiting;
 use rtp::RtpFlow;
-use sendings::Pool;
-pub use table::{FlowTable, Found, LOOK_UPS};
 use tcp::vantage::Vantage;
-use tcp::{Carrier, Connection, Outcome, Segment};
+use tcp::{Connection, Outcome, Segment};
 use tfrc::{TfrcFlow, TfrcSamples};
-use waiting::Waiting;
+use tfrc_layout::LaidOut;
 
 /// Volume of one direction.
 #[derive(Clone, Copy, Debug)]

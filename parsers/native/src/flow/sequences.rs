@@ -1,6 +1,6 @@
 //! Datagrams by the numbers that their sender gave them: what arrived, what is missing.
 
-use crate::seq::distance;
+use crate::packet::seq::distance;
 
 /// Numbers behind the highest whose arrival is remembered. A jump further than this in either
 /// direction must be confirmed by the next datagram.

@@ -14,9 +14,9 @@
 //! time.
 
 use super::Tap;
-use super::hull::{LowerHull, Point};
+use super::convex_hull::{LowerHull, Point};
+use super::hash_sampling::Seen;
 use super::routes::Routes;
-use super::sample::Seen;
 
 /// No clock drifts more than this that a clock discipline could follow (RFC 5905 section 11.3,
 /// MAXFREQ: 500 ppm); what seems to is a queue that grows.
@@ -187,7 +187,7 @@ fn edge(mut inside: f64, mut outside: f64, good: impl Fn(f64) -> bool) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Endpoints;
+    use crate::packet::event::Endpoints;
     use proptest::prelude::*;
 
     const MS: i64 = 1_000_000;

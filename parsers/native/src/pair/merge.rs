@@ -5,12 +5,12 @@ use std::thread;
 
 use super::Tap;
 use super::clock::Clock;
-use crate::asides::Asides;
-use crate::batch::{Batch, Item};
-use crate::event::Packet;
-use crate::filter::Compiler;
-use crate::reading::Reading;
-use crate::summary::SourceSummary;
+use crate::input::filter::Compiler;
+use crate::input::reading::Reading;
+use crate::input::source_summary::SourceSummary;
+use crate::packet::batch::{Batch, Item};
+use crate::packet::event::Packet;
+use crate::packet::extras::Asides;
 
 /// Packets decoded in one go.
 const BATCH: usize = 1024;

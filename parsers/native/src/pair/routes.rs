@@ -3,8 +3,8 @@
 use hashbrown::HashMap;
 
 use super::Tap;
-use super::sample::Seen;
-use crate::event::{Address, Endpoints};
+use super::hash_sampling::Seen;
+use crate::packet::event::{Address, Endpoints};
 
 /// How it is known which capture comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

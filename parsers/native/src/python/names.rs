@@ -3,10 +3,10 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::dissection::Dissection;
-use crate::event::NodeLayer;
 use crate::flow::tcp::vantage::Vantage;
-use crate::source::InputFormat;
+use crate::input::source::InputFormat;
+use crate::packet::event::NodeLayer;
+use crate::pass::datagram_layout::Dissection;
 use crate::tfrc::ns2::Parameters;
 use crate::tfrc::profile::Profile;
 

@@ -7,15 +7,15 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::table::Table;
-use crate::columns::replay::{ReplayRows, ReportRows, RoundRows};
-use crate::replay::events::{Loss, Observed, Sample, Sent, round_reports as reports_of};
-use crate::replay::machine::{Decision, Machine};
-use crate::replay::parameters::{Ends, Profile, Refusal, Value, Variant, ends};
-use crate::replay::run::{RecordedReport, Recording, run};
-use crate::replay::simulate::{Packet, simulate};
+use crate::tables::replay::{ReplayRows, ReportRows, RoundRows};
 use crate::tfrc::Report;
-use crate::tfrc::intervals::LossHistory;
+use crate::tfrc::loss_intervals::LossHistory;
 use crate::tfrc::profile::ReceiverProfile;
+use crate::tfrc::replay::inferred_feedback::{Loss, Observed, Sample, Sent, round_reports as reports_of};
+use crate::tfrc::replay::rfc_parameters::{Ends, Profile, Refusal, Value, Variant, ends};
+use crate::tfrc::replay::run::{RecordedReport, Recording, run};
+use crate::tfrc::replay::sender_variant::{Decision, Machine};
+use crate::tfrc::replay::simulate::{Packet, simulate};
 
 /// In arrays of whole numbers: not known.
 const UNKNOWN_TIME: i64 = i64::MIN;

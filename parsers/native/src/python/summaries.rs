@@ -3,10 +3,10 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::analysis::Pairing;
-use crate::capture::LinkType;
 use crate::error::Problem;
-use crate::summary::SourceSummary;
+use crate::input::source_summary::SourceSummary;
+use crate::packet::link_type::LinkType;
+use crate::pass::Pairing;
 
 pub(super) fn sources_to_python<'py>(
     py: Python<'py>,

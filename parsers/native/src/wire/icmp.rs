@@ -1,8 +1,8 @@
 //! ICMP errors (RFC 792, RFC 4443): they quote the packet that they are about.
 
 use super::{Bytes, ip, u16_at};
-use crate::asides::{Asides, Head};
-use crate::event::{Family, Layer, Network, Reason, Stop, Transport};
+use crate::packet::event::{Family, Layer, Network, Reason, Stop, Transport};
+use crate::packet::extras::{Asides, Head};
 use crate::wire::link::{IPV4, IPV6};
 
 const HEADER: usize = 8;

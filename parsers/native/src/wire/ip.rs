@@ -2,8 +2,8 @@
 
 use super::link::{IPV4, IPV6};
 use super::{Bytes, dccp, icmp, tcp, u16_at, u32_at, udp};
-use crate::asides::Asides;
-use crate::event::{Family, Fragment, Layer, Network, Reason, Stop, Transport};
+use crate::packet::event::{Family, Fragment, Layer, Network, Reason, Stop, Transport};
+use crate::packet::extras::Asides;
 
 pub const ICMP: u8 = 1;
 pub const TCP: u8 = 6;

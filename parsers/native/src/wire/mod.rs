@@ -7,23 +7,24 @@
 pub mod dccp;
 mod icmp;
 mod ip;
-pub mod layout;
 mod link;
 mod prism;
 pub mod probe;
 mod radiotap;
-mod rates;
 pub mod rtcp;
 pub mod rtp;
 mod tcp;
+pub mod tfrc_layout;
 mod udp;
 mod wifi;
+mod wifi_rates;
 
-use crate::asides::Asides;
-use crate::capture::{LinkType, Record};
-use crate::event::{Event, Layer, Packet, Reason, Stop};
-use crate::flow::tcp::Carrier;
-use crate::plain::{Ends, PlainSegment};
+use crate::packet::event::{Event, Layer, Packet, Reason, Stop};
+use crate::packet::extras::Asides;
+use crate::packet::ip_fields::Carrier;
+use crate::packet::link_type::LinkType;
+use crate::packet::plain::{Ends, PlainSegment};
+use crate::packet::record::Record;
 
 /// What a layer's decoder was given: the captured bytes from its first on, and how many of them
 /// there were on the wire.

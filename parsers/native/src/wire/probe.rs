@@ -2,7 +2,7 @@
 //! fields are big-endian.
 
 use super::u32_at;
-use crate::asides::Head;
+use crate::packet::extras::Head;
 
 /// A generator's layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use std::num::{NonZeroU16, NonZeroU32};
 
 use super::Bytes;
 use super::link::{need, stop};
-use super::rates::{Modulation, Width, ht_kbps};
 use super::wifi::Preamble;
-use crate::event::{Reason, Stop};
+use super::wifi_rates::{Modulation, Width, ht_kbps};
+use crate::packet::event::{Reason, Stop};
 
 /// Alignment and size of each field, by its bit.
 const FIELDS: [(usize, usize); 28] = [
@@ -253,7 +253,7 @@ fn u16_le(bytes: &[u8], at: usize) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::Radio;
+    use crate::packet::frame::Radio;
     use proptest::prelude::*;
 
     fn read(header: &[u8]) -> Result<Preamble, Stop> {

@@ -169,7 +169,7 @@ pub fn static_clock_rate(payload_type: u8) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vectors::{from_hex, vectors};
+    use crate::testing::vectors::{from_hex, vectors};
     use proptest::prelude::*;
 
     fn packet(first: u8, behind: &[u8]) -> Vec<u8> {

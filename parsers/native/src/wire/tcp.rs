@@ -1,8 +1,8 @@
 //! TCP headers and options (RFC 9293, RFC 7323, RFC 2018).
 
 use super::{Bytes, u16_at, u32_at};
-use crate::asides::{Asides, SackBlocks};
-use crate::event::{Layer, Network, Reason, Sack, Stop, Tcp, TcpFlags, TcpOptions, Transport};
+use crate::packet::event::{Layer, Network, Reason, Sack, Stop, Tcp, TcpFlags, TcpOptions, Transport};
+use crate::packet::extras::{Asides, SackBlocks};
 
 /// Bytes of the header without options.
 const HEADER: usize = 20;

@@ -1,8 +1,8 @@
 //! UDP headers (RFC 768).
 
 use super::{Bytes, dccp, rtp, u16_at};
-use crate::asides::{Asides, Head};
-use crate::event::{Layer, Network, Reason, Stop, Transport};
+use crate::packet::event::{Layer, Network, Reason, Stop, Transport};
+use crate::packet::extras::{Asides, Head};
 
 const HEADER: usize = 8;
 

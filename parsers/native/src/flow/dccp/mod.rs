@@ -4,23 +4,23 @@
 //! file. Every packet of a direction has the next number, whatever its type, so a gap at the place
 //! of the capture is a packet that did not come there.
 
-pub mod carrier;
-mod said;
+pub mod ccid;
+mod feedback_options;
 #[cfg(test)]
 mod tests;
 mod vantage;
 
 use super::delivery::{Counted, Delivery, Numbers};
-use super::key::Side;
-use super::rtt::{RttStatistics, Sketch};
-use super::sendings::{Pool, Sendings};
+use super::outstanding::{Pool, Sendings};
+use super::rtt_statistics::{RttStatistics, Sketch};
 use super::sequences::{Arrival, Sequences};
 use super::tcp::State;
-use crate::dccp::{Header, Kind};
-use crate::event::Packet;
-use crate::seq::distance;
+use crate::packet::dccp::{Header, Kind};
+use crate::packet::event::Packet;
+use crate::packet::key::Side;
+use crate::packet::seq::distance;
+use crate::plural::all_counted;
 use crate::wire::dccp::options::{DccpOption, Feature, options};
-use crate::words::all_counted;
 
 /// Packets of one direction that wait for their acknowledgement. CCID 3 acknowledges once per RTT,
 /// so this is a window of 4,096 packets; the oldest beyond give no RTT.
@@ -54,7 +54,7 @@ pub struct Half {
     /// Time to live of its first packet; 0 before that.
     ttl: u8,
     /// What it sends and reports by TFRC.
-    carrier: carrier::Half,
+    carrier: ccid::Half,
     /// RTT of its packets, without the time that the other side held the acknowledgement.
     pub rtt: RttStatistics,
     /// Its percentiles.
@@ -73,7 +73,7 @@ impl Default for Half {
             impossible_elapsed_times: 0,
             has_closed: false,
             ttl: 0,
-            carrier: carrier::Half::default(),
+            carrier: ccid::Half::default(),
             rtt: RttStatistics::default(),
             rtt_sketch: Sketch::default(),
         }

@@ -1,8 +1,8 @@
 //! Where on the path of a DCCP connection the capture was taken.
 
 use super::Connection;
-use crate::flow::key::Side;
 use crate::flow::tcp::vantage::{Signs, Vantage};
+use crate::packet::key::Side;
 
 /// Samples of the window counter that make its round-trip time one to rely on.
 const MIN_SAMPLES: u64 = 3;

@@ -4,24 +4,24 @@
 //! agree: one SSRC, numbers that follow each other, timestamps that no clock of media outruns. RTCP
 //! must lead by its lengths from packet to packet to the datagram's end.
 
-mod clock;
-pub mod each;
-pub mod reports;
+mod media_clock;
+pub mod media_reports;
+mod send_times;
+pub mod sent_packets;
 pub mod sessions;
 pub mod source;
-mod times;
-mod wide;
+mod transport_wide;
 
 use super::delivery::{Counted, Delivery, Numbers};
-use super::key::Side;
-use super::rtt::{RttStatistics, Sketch};
-use crate::event::Packet;
-use crate::seq::distance;
+use super::rtt_statistics::{RttStatistics, Sketch};
+use crate::packet::event::Packet;
+use crate::packet::key::Side;
+use crate::packet::seq::distance;
+use crate::plural::all_counted;
 use crate::wire::rtp;
-use crate::words::all_counted;
-pub use clock::RateBy;
+pub use media_clock::RateBy;
 use source::{Seen, Source};
-use wide::Wide;
+use transport_wide::Wide;
 
 /// Sources of one direction that are told apart; packets of further ones are only counted.
 const MOST_SOURCES: usize = 16;

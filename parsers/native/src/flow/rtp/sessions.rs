@@ -3,8 +3,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::super::table::Found;
-use crate::event::{Address, Endpoints};
+use crate::flow::flow_table::Found;
+use crate::packet::event::{Address, Endpoints};
 
 /// Sources of all flows together that are remembered, in about 16 MiB at most.
 const MOST: usize = 1 << 16;

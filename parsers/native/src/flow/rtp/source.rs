@@ -1,10 +1,10 @@
 //! One source of RTP as the capture shows it: numbers, clock, and what receivers say of it.
 
 use super::super::sequences::{Arrival, Sequences};
-use super::clock::MediaClock;
-use super::each::{Progress, SentPackets};
-use super::times::TfrcTimes;
-use crate::flow::tfrc::carried::fates::{Fate, Fates};
+use super::media_clock::MediaClock;
+use super::send_times::TfrcTimes;
+use super::sent_packets::{Progress, SentPackets};
+use crate::flow::tfrc::from_capture::packet_outcomes::{Fate, Fates};
 use crate::wire::rtcp::{ReportBlock, SenderInfo};
 use crate::wire::rtp::{Header, RttSendTime};
 

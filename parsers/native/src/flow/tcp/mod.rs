@@ -5,51 +5,34 @@
 //! said of it. [`Connection::on_segment`] takes one segment and says what it was in an [`Outcome`];
 //! who counts, samples or draws that is not decided here.
 //!
-//! What repeats or is late gets a class in `finding.rs`, on what `trouble.rs` remembers.
+//! What repeats or is late gets a class in `classify/`, on what `recovery/recovery_state.rs` remembers.
 
-pub mod class;
-#[cfg(test)]
-mod class_tests;
-mod copies;
-#[cfg(test)]
-mod copies_tests;
-mod echoes;
+pub mod classify;
+pub mod details;
 mod ecn;
-mod finding;
-mod flight;
-#[cfg(test)]
-mod flight_tests;
-mod half;
-mod lengths;
+mod half_connection;
 mod loss_events;
-mod order;
-mod placing;
-pub mod round_trips;
+pub mod recovery;
 mod rounds;
-mod sacks;
-mod scoreboard;
+pub mod rtt;
 mod state;
 #[cfg(test)]
 mod tests;
-mod timer;
-mod trouble;
-mod unseen;
-#[cfg(test)]
-mod unseen_tests;
 pub mod vantage;
-mod verdicts;
 mod window;
+mod wire_mss;
 
 use std::num::NonZeroU32;
 
-use super::key::Side;
-use super::sendings::Pool;
-use crate::event::{Event, Layer, Packet, Tcp, TcpFlags};
-use crate::seq::SeqNumber;
-use class::{Class, Finding};
+use super::outstanding::Pool;
+use crate::packet::event::{Tcp, TcpFlags};
+use crate::packet::ip_fields::Carrier;
+use crate::packet::key::Side;
+use crate::packet::seq::SeqNumber;
+use classify::class::{Class, Finding};
 use ecn::Ecn;
-pub use half::Half;
-use half::{TIMESTAMP_BYTES, elapsed};
+pub use half_connection::Half;
+use half_connection::{TIMESTAMP_BYTES, elapsed};
 pub use rounds::{Limit, Round, Rounds};
 pub use state::State;
 
@@ -83,44 +66,6 @@ impl Segment<'_> {
     #[inline(always)]
     fn apart(&self) -> Self {
         *self
-    }
-}
-
-/// What is known of the packet that carried a segment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Carrier {
-    /// IPv4 identification: a packet that the network doubled keeps it, a retransmission does not.
-    pub ip_id: Option<u16>,
-    /// Time to live, or hop limit; 0 is unknown.
-    pub ttl: u8,
-    /// The ECN bits (RFC 3168).
-    pub ecn: u8,
-    /// Stands for the interface and the way through it: a copy that the capture made of a packet
-    /// has another place than the packet.
-    pub place: u16,
-    /// Whether the snap length cut the TCP options.
-    pub is_cut: bool,
-}
-
-impl Carrier {
-    /// What `packet` says of the segment in it.
-    #[inline(always)]
-    pub fn of(packet: &Packet) -> Self {
-        let network = &packet.network;
-        let place = Self::place_of(packet.interface, packet.event);
-        let is_cut = packet.stop.is_some_and(|stop| stop.layer == Layer::Tcp);
-        Self { ip_id: network.ip_id, ttl: network.ttl, ecn: network.ecn, place, is_cut }
-    }
-
-    /// Stands for the interface at which a packet was captured, and the way through it.
-    #[inline(always)]
-    pub fn place_of(interface: u32, event: Option<Event>) -> u16 {
-        let way = match event {
-            None => 0,
-            Some(Event::Sent) => 1,
-            Some(_) => 2,
-        };
-        (interface as u16) << 2 | way
     }
 }
 

@@ -4,8 +4,8 @@
 //! place with most weight is taken, and how much of all weight it has is the confidence.
 
 use super::{Connection, Half};
-use crate::flow::key::Side;
-use crate::flow::tcp::class::Class;
+use crate::flow::tcp::classify::class::Class;
+use crate::packet::key::Side;
 
 /// Initial values of the time to live that systems use.
 const INITIAL_TTLS: [u8; 3] = [64, 128, 255];

@@ -1,6 +1,6 @@
 //! The receive windows that one side announces.
 
-use crate::event::TcpFlags;
+use crate::packet::event::TcpFlags;
 
 /// Time with a closed window.
 #[derive(Debug, Default)]

@@ -1,22 +1,24 @@
 //! What both ends of TFRC flows did.
 //!
 //! Two ways lead there. A simulation shows both ends of a path but none of ns-2's headers, so
-//! [`simulated`] lives through what the agents did. A capture shows headers at one place, so
-//! [`carried`] holds what a receiver reported against what it should have seen there. A carrier
-//! (DCCP, RTP, UDP) makes [`carried::Carried`] one for each direction with data, and gives it every
+//! [`from_simulation`] lives through what the agents did. A capture shows headers at one place, so
+//! [`from_capture`] holds what a receiver reported against what it should have seen there. A carrier
+//! (DCCP, RTP, UDP) makes [`from_capture::Carried`] one for each direction with data, and gives it every
 //! data packet and every report.
 
-pub mod carried;
-pub mod findings;
-mod samples;
-pub mod simulated;
+pub mod anomalies;
+pub mod from_capture;
+pub mod from_simulation;
+mod tfrc_samples;
 
-use super::key::Side;
-use crate::event::Packet;
+use crate::packet::event::Packet;
+use crate::packet::key::Side;
 use crate::tfrc::ns2::Parameters;
-use carried::{Carried, Carrier, Heard};
-pub use samples::{FeedbackSample, LossEventSample, LossIntervalSample, RttBy, TakenReport, TfrcSamples};
-use simulated::{Happening, Simulated};
+use from_capture::{Carried, Carrier, Heard};
+use from_simulation::{Happening, Simulated};
+pub use tfrc_samples::{
+    FeedbackSample, LossEventSample, LossIntervalSample, RttBy, TakenReport, TfrcSamples,
+};
 
 /// A packet of one flow, and whose data it is about.
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +105,7 @@ impl TfrcFlow {
         parameters: &Parameters,
         samples: &mut TfrcSamples,
     ) {
-        let of = simulated::side_of_data(side, packet);
+        let of = from_simulation::side_of_data(side, packet);
         let place = Place { flow, side: of, time_ns: packet.time_ns, packet: packet.number };
         let ends = self.sides[of as usize]
             .get_or_insert_with(|| Ends::Simulated(Box::new(Simulated::new(parameters))));

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::tfrc::losses::{Arrival, Loss};
+use crate::tfrc::receive_record::{Arrival, Loss};
 
 /// Gaps that are kept in mind; of more the lowest is lost before its time.
 const MAX_GAPS: usize = 1024;

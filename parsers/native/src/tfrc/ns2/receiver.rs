@@ -7,7 +7,7 @@ use super::history::History;
 use super::parameters::Algorithm;
 use super::receive_rate::ReceiveRate;
 use super::{Feedback, Header, Parameters, p_of};
-use crate::tfrc::losses::{Arrival, Loss};
+use crate::tfrc::receive_record::{Arrival, Loss};
 
 /// Loss events between two reports; ns-2 reports at each, so that more are no trace of it.
 const MAX_UNCOUNTED: usize = 1024;

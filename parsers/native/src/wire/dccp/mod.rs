@@ -4,9 +4,9 @@ pub mod notation;
 pub mod options;
 
 use super::{Bytes, ip, u16_at, u32_at};
-use crate::asides::Asides;
-use crate::dccp::{Header, Kind};
-use crate::event::{Layer, Network, Reason, Stop, Transport};
+use crate::packet::dccp::{Header, Kind};
+use crate::packet::event::{Layer, Network, Reason, Stop, Transport};
+use crate::packet::extras::Asides;
 
 /// Bytes of the generic header with short sequence numbers, the least that there is.
 const SHORT: usize = 12;
@@ -105,8 +105,8 @@ fn u48_at(bytes: &[u8], at: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dccp::Kind;
-    use crate::vectors::{from_hex, vectors};
+    use crate::packet::dccp::Kind;
+    use crate::testing::vectors::{from_hex, vectors};
     use proptest::prelude::*;
     use serde_json::Value;
 

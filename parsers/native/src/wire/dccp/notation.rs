@@ -3,7 +3,7 @@
 use std::fmt::{Display, Write};
 
 use super::options::{DccpOption, options};
-use crate::dccp::Header;
+use crate::packet::dccp::Header;
 
 /// States of an Ack Vector (RFC 4340 section 11.4): received, marked, reserved, not received.
 const STATES: [char; 4] = ['R', 'M', '?', 'N'];
@@ -107,7 +107,7 @@ fn joined(values: impl Iterator<Item = impl Display>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dccp::Kind;
+    use crate::packet::dccp::Kind;
     use proptest::prelude::*;
 
     const ACK: Header = Header {

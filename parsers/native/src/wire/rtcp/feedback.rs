@@ -302,7 +302,7 @@ impl Iterator for Symbols<'_> {
 mod tests {
     use super::super::{Malformed, Rtcp, packets};
     use super::*;
-    use crate::vectors::{from_hex, vectors};
+    use crate::testing::vectors::{from_hex, vectors};
 
     #[test]
     fn test_reports_of_tfrc_are_those_of_the_vectors() {

@@ -1,0 +1,219 @@
+//! What is wrong with the packets of a TFRC flow, or with what its ends do.
+
+use super::Place;
+use crate::plural::all_counted;
+
+/// Kinds of findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Kind {
+    /// A report came later than the receiver may wait.
+    LateFeedback,
+    /// More was sent than X allows.
+    AboveAllowedRate,
+    /// The same after the nofeedback timer had reduced X.
+    HalvingMissed,
+    /// The nofeedback timer ran out.
+    NofeedbackTimeout,
+    /// An option was cut short, or has a length that it cannot have.
+    BadOption,
+    /// A report acknowledges a packet that the capture does not show.
+    UnseenAcknowledged,
+    /// A report was held for longer than its packet was away.
+    ImpossibleElapsedTime,
+    /// A loss event rate of infinity.
+    ZeroLossEventRate,
+    /// A number far from all others.
+    SequenceJump,
+    /// The window counter advanced by more than five quarters of a round-trip time.
+    CounterJump,
+    /// The receiver's application did not get data that had arrived.
+    DataDropped,
+    /// A field has a value that what it means cannot have.
+    ImpossibleValue,
+}
+
+/// What is said of a kind.
+struct Facts {
+    name: &'static str,
+    end: &'static str,
+    rule: &'static str,
+    unit: &'static str,
+    /// Behind a count of them, in the notation of [`crate::plural`].
+    words: &'static str,
+}
+
+impl Kind {
+    /// All of them, by number.
+    pub const ALL: [Self; 12] = [
+        Self::LateFeedback,
+        Self::AboveAllowedRate,
+        Self::HalvingMissed,
+        Self::NofeedbackTimeout,
+        Self::BadOption,
+        Self::UnseenAcknowledged,
+        Self::ImpossibleElapsedTime,
+        Self::ZeroLossEventRate,
+        Self::SequenceJump,
+        Self::CounterJump,
+        Self::DataDropped,
+        Self::ImpossibleValue,
+    ];
+
+    fn facts(self) -> Facts {
+        let facts = |name, end, rule, unit, words| Facts { name, end, rule, unit, words };
+        match self {
+            Self::LateFeedback => facts(
+                "late_feedback",
+                "receiver",
+                "RFC 5348 section 6.2",
+                "s",
+                "report[s] came much later than a round-trip time after the one before",
+            ),
+            Self::AboveAllowedRate => facts(
+                "above_allowed_rate",
+                "sender",
+                "RFC 5348 section 4.3",
+                "bit/s",
+                "time[s] more was sent than X allows",
+            ),
+            Self::HalvingMissed => facts(
+                "halving_missed",
+                "sender",
+                "RFC 5348 section 4.4",
+                "bit/s",
+                "time[s] more was sent than X allows after a nofeedback timeout",
+            ),
+            Self::NofeedbackTimeout => {
+                facts("nofeedback_timeout", "path", "RFC 5348 section 4.4", "bit/s", "nofeedback timeout[s]")
+            }
+            Self::BadOption => facts(
+                "bad_option",
+                "receiver",
+                "RFC 4340 section 5.8",
+                "",
+                "report[s] with options of impossible lengths",
+            ),
+            Self::UnseenAcknowledged => facts(
+                "unseen_acknowledged",
+                "path",
+                "RFC 4340 section 7",
+                "",
+                "report[s] about packets that the capture does not show",
+            ),
+            Self::ImpossibleElapsedTime => facts(
+                "impossible_elapsed_time",
+                "receiver",
+                "RFC 4340 section 13.2",
+                "",
+                "report[s] held for longer than [its packet was|their packets were] away",
+            ),
+            Self::ZeroLossEventRate => facts(
+                "zero_loss_event_rate",
+                "receiver",
+                "RFC 4342 section 8.5",
+                "",
+                "report[s] whose inverse loss event rate is 0",
+            ),
+            Self::SequenceJump => facts(
+                "sequence_jump",
+                "sender",
+                "RFC 4340 section 7.5",
+                "",
+                "sequence number[s] far from all others, which [was|were] left out",
+            ),
+            Self::CounterJump => facts(
+                "counter_jump",
+                "sender",
+                "RFC 4342 section 8.1",
+                "quarters of a round-trip time",
+                "window counter[s] that advanced by more than 5",
+            ),
+            Self::DataDropped => facts(
+                "data_dropped",
+                "receiver",
+                "RFC 4340 section 11.7",
+                "",
+                "report[s] of data that the receiver's application did not get",
+            ),
+            Self::ImpossibleValue => facts(
+                "impossible_value",
+                "path",
+                "RFC 5348 section 3.2",
+                "",
+                "packet[s] with a value that cannot be, such as p above 1",
+            ),
+        }
+    }
+
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        self.facts().name
+    }
+
+    /// Which end of the data it is about: `sender`, `receiver`, or `path` if neither did wrong.
+    pub fn end(self) -> &'static str {
+        self.facts().end
+    }
+
+    /// Where the rule stands.
+    pub fn rule(self) -> &'static str {
+        self.facts().rule
+    }
+
+    /// The unit of [`Finding::value`] and [`Finding::limit`].
+    pub fn unit(self) -> &'static str {
+        self.facts().unit
+    }
+}
+
+/// A finding without its place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Finding {
+    /// What.
+    pub kind: Kind,
+    /// What was found, in [`Kind::unit`].
+    pub value: Option<f64>,
+    /// What would have been right.
+    pub limit: Option<f64>,
+}
+
+impl Finding {
+    /// One without numbers.
+    pub fn of(kind: Kind) -> Self {
+        Self { kind, value: None, limit: None }
+    }
+
+    /// A value against its limit.
+    pub fn measured(kind: Kind, value: f64, limit: f64) -> Self {
+        Self { kind, value: Some(value), limit: Some(limit) }
+    }
+}
+
+/// How many of each kind there were.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts([u32; Kind::ALL.len()]);
+
+impl Counts {
+    /// One more.
+    pub fn count(&mut self, kind: Kind) {
+        if let Some(count) = self.0.get_mut(kind as usize) {
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// All of them in words.
+    pub fn words(&self) -> impl Iterator<Item = String> {
+        let counts = Kind::ALL.into_iter().zip(self.0);
+        all_counted(counts.map(|(kind, count)| (count, kind.facts().words)))
+    }
+}
+
+/// A finding and the packet that showed it.
+#[derive(Clone, Copy, Debug)]
+pub struct FindingSample {
+    /// Of which data, when, and which packet.
+    pub at: Place,
+    /// What.
+    pub finding: Finding,
+}
