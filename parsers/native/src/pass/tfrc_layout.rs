@@ -4,7 +4,7 @@ use super::Analysis;
 use crate::flow::sequences::Arrival;
 use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tfrc::RttBy;
-use crate::flow::tfrc::anomalies::{Finding, Kind};
+use crate::flow::tfrc::findings::{Finding, Kind};
 use crate::flow::tfrc::from_capture::Reported;
 use crate::flow::tfrc_layout::Echoed;
 use crate::flow::{Found, Others};

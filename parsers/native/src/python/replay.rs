@@ -11,9 +11,9 @@ use crate::tables::replay::{ReplayRows, ReportRows, RoundRows};
 use crate::tfrc::Report;
 use crate::tfrc::loss_intervals::LossHistory;
 use crate::tfrc::profile::ReceiverProfile;
+use crate::tfrc::replay::drive_sender::{RecordedReport, Recording, run};
 use crate::tfrc::replay::inferred_feedback::{Loss, Observed, Sample, Sent, round_reports as reports_of};
 use crate::tfrc::replay::rfc_parameters::{Ends, Profile, Refusal, Value, Variant, ends};
-use crate::tfrc::replay::run::{RecordedReport, Recording, run};
 use crate::tfrc::replay::sender_variant::{Decision, Machine};
 use crate::tfrc::replay::simulate::{Packet, simulate};
 

@@ -6,9 +6,9 @@ use arrow_schema::ArrowError;
 
 use super::{Columns, Rows};
 use crate::tfrc::Report;
+use crate::tfrc::replay::drive_sender::Row;
 use crate::tfrc::replay::inferred_feedback::RoundReport;
 use crate::tfrc::replay::nanoseconds;
-use crate::tfrc::replay::run::Row;
 
 /// The steps of a sender.
 pub struct ReplayRows(pub Vec<Row>);

@@ -9,7 +9,7 @@ use super::{Columns, Rows};
 use crate::flow::direction_name;
 use crate::flow::rtp::RateBy;
 use crate::flow::rtp::media_reports::MediaReport;
-use crate::flow::rtp::source::Source;
+use crate::flow::rtp::media_source::Source;
 use crate::flow::tfrc::FeedbackSample;
 use crate::packet::key::Side;
 use crate::pass::Analysis;

@@ -9,7 +9,7 @@ use arrow_schema::ArrowError;
 use super::flows::FlowRow;
 use super::{Columns, Rows, retransmissions, rtp};
 use crate::flow::direction_name;
-use crate::flow::tfrc::anomalies::FindingSample;
+use crate::flow::tfrc::findings::FindingSample;
 use crate::flow::tfrc::{FeedbackSample, LossIntervalSample, Summary, TakenReport};
 use crate::packet::key::Side;
 use crate::pass::Analysis;

@@ -4,7 +4,7 @@
 //! Names are the RFC's in snake case. Times are seconds, sizes bytes, rates bytes per second;
 //! sections named in comments are of RFC 5348 unless another is named.
 //!
-//! The way of a data packet: [`sequence_numbers`] gives its number back what wrapping took, [`receive_record`] keeps
+//! The way of a data packet: [`sequence_unwrapper`] gives its number back what wrapping took, [`receive_record`] keeps
 //! the receive record and declares losses, [`loss_events`] groups them, [`loss_intervals`] has the history
 //! between events and the loss event rate p; [`loss_tracker`] ties these together and lets late packets
 //! fill their holes. [`receiver`] adds the receive rate and says when reports are due. A report then
@@ -23,7 +23,7 @@ pub mod replay;
 pub mod round_trip;
 pub mod segment_size;
 pub mod sender;
-pub mod sequence_numbers;
+pub mod sequence_unwrapper;
 pub mod small_packets;
 #[cfg(test)]
 mod tests;

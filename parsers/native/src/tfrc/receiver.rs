@@ -6,7 +6,7 @@ use super::loss_tracker::{Circumstances, RefillingTracker};
 use super::profile::{FirstInterval, ReceiverProfile, Target};
 use super::receive_record::{Arrival, Kind};
 use super::segment_size::SegmentSize;
-use super::sequence_numbers::Unwrapper;
+use super::sequence_unwrapper::Unwrapper;
 use super::{DataPacket, EPS_T};
 
 /// Packets whose arrival is remembered for the receive rate of one round-trip time: with more than

@@ -11,7 +11,7 @@ use super::profile::{FirstInterval, LateArrival, ReceiverProfile, SenderProfile}
 use super::receive_record::{Arrival, Counts, ReceiveRecord};
 use super::round_trip::{CounterRtt, r_sample};
 use super::sender::{Sender, Step, initial_window};
-use super::sequence_numbers::Unwrapper;
+use super::sequence_unwrapper::Unwrapper;
 use super::small_packets::SmallPacketRate;
 use super::{EPS_T, Report};
 use crate::testing::vectors::vectors;

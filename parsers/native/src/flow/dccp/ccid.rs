@@ -7,7 +7,7 @@ use super::feedback_options::Said;
 use super::{Connection, Latest};
 use crate::flow::sequences::Arrival;
 use crate::flow::tcp::vantage::Vantage;
-use crate::flow::tfrc::anomalies::{Finding, Kind as Found};
+use crate::flow::tfrc::findings::{Finding, Kind as Found};
 use crate::flow::tfrc::from_capture::{Carried, Carrier, Reported};
 use crate::flow::tfrc::{Place, RttBy, TfrcFlow, TfrcSamples};
 use crate::packet::dccp::{Header, Kind};

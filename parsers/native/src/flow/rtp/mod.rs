@@ -6,10 +6,10 @@
 
 mod media_clock;
 pub mod media_reports;
+pub mod media_source;
 mod send_times;
 pub mod sent_packets;
 pub mod sessions;
-pub mod source;
 mod transport_wide;
 
 use super::delivery::{Counted, Delivery, Numbers};
@@ -20,7 +20,7 @@ use crate::packet::seq::distance;
 use crate::plural::all_counted;
 use crate::wire::rtp;
 pub use media_clock::RateBy;
-use source::{Seen, Source};
+use media_source::{Seen, Source};
 use transport_wide::Wide;
 
 /// Sources of one direction that are told apart; packets of further ones are only counted.

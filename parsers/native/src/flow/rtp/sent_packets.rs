@@ -1,6 +1,6 @@
 //! Reports that name each packet: what was sent, at which rate it came, and what did not come.
 
-use super::source::Seen;
+use super::media_source::Seen;
 use crate::flow::tfrc::from_capture::packet_outcomes::{Fate, Fates, NamedBy, Run};
 use crate::wire::rtp;
 

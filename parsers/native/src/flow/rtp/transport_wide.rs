@@ -1,8 +1,8 @@
 //! Transport-wide numbers: the packets of all sources of a direction together, counted by an element
 //! of the header's extension whose identifier only the signalling names.
 
+use super::media_source::Seen;
 use super::sent_packets::{Progress, REMEMBERED, SentPackets, fates};
-use super::source::Seen;
 use crate::flow::tfrc::from_capture::packet_outcomes::{Fate, Fates, NamedBy};
 use crate::wire::rtcp::feedback::TransportWide;
 

@@ -6,7 +6,7 @@
 //! (DCCP, RTP, UDP) makes [`from_capture::Carried`] one for each direction with data, and gives it every
 //! data packet and every report.
 
-pub mod anomalies;
+pub mod findings;
 pub mod from_capture;
 pub mod from_simulation;
 mod tfrc_samples;

@@ -1,6 +1,6 @@
 //! What is kept of TFRC's ends for tables.
 
-use super::anomalies::FindingSample;
+use super::findings::FindingSample;
 use super::from_capture::ReportedInterval;
 use crate::flow::bounded_samples::Samples;
 use crate::flow::rtp::media_reports::MediaReport;

@@ -10,7 +10,7 @@ pub mod date;
 mod forwarded;
 pub mod iperf;
 mod lines;
-mod names;
+mod name_table;
 pub mod ns2;
 pub mod ns3;
 mod number;
@@ -34,7 +34,7 @@ use crate::packet::logged_variables::VariableSample;
 pub use bad_lines::Complaints;
 pub use forwarded::{Passing, PassingCounts};
 use lines::{Line, Lines};
-pub use names::Names;
+pub use name_table::Names;
 use sack_blocks::has_blocks;
 
 /// Bytes of a text that are looked at to recognise its format.

@@ -5,7 +5,7 @@ mod tfrc;
 
 use super::{Analysis, RttMethod, RttSample};
 use crate::flow::rtp::media_reports::{MediaReport, ReportKind};
-use crate::flow::rtp::source::Source;
+use crate::flow::rtp::media_source::Source;
 use crate::flow::rtp::{self, GivenRtp};
 use crate::flow::tfrc::from_capture::packet_outcomes::Fates;
 use crate::flow::tfrc::{FeedbackSample, Place};

@@ -2,7 +2,7 @@
 
 use super::{Carrying, NUMBER_BITS};
 use crate::flow::numbered_datagrams::Numbered;
-use crate::flow::rtp::source::{Seen, Source};
+use crate::flow::rtp::media_source::{Seen, Source};
 use crate::flow::tfrc::from_capture::{Carrier, Reported};
 use crate::flow::tfrc::{Place, RttBy, TfrcFlow, TfrcSamples};
 use crate::flow::{Found, Others};

@@ -2,13 +2,13 @@
 //! a trace shows and what it sent between them.
 //!
 //! Nothing here knows where reports come from. [`sender_variant`] makes the state machines of [`crate::tfrc`]
-//! alike and says why each decision fell, and [`run`] drives one through a recording. Where a trace shows no
+//! alike and says why each decision fell, and [`drive_sender`] drives one through a recording. Where a trace shows no
 //! reports, [`simulate`] lets a receiver make them of arrivals, and [`inferred_feedback`] of the rounds and losses of a TCP.
 
+pub mod drive_sender;
 pub mod inferred_feedback;
 mod reverse_delay;
 pub mod rfc_parameters;
-pub mod run;
 pub mod sender_variant;
 pub mod simulate;
 

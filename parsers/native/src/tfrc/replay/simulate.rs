@@ -207,7 +207,7 @@ impl Flow {
 
     /// The sender's timer matters to the receiver: ns-2's asks for a report after it.
     fn expire(&mut self, time: f64) {
-        for _ in 0..super::run::MOST_EXPIRIES {
+        for _ in 0..super::drive_sender::MOST_EXPIRIES {
             let Some((due, _)) = self.machine.expire(time, self.timer_set, |_, _| false) else { return };
             self.timer_set = due;
             self.has_reported = false;

@@ -9,7 +9,7 @@ use crate::packet::key::Side;
 use crate::plural::counted;
 use crate::tfrc::DataPacket;
 use crate::tfrc::profile::ReceiverProfile;
-use crate::tfrc::sequence_numbers::Unwrapper;
+use crate::tfrc::sequence_unwrapper::Unwrapper;
 
 const NO_RTT: &str =
     "no loss events, because the whole path's round-trip time is not known: `--tfrc rtt=TIME`";

@@ -13,7 +13,7 @@ mod sender_side;
 #[cfg(test)]
 mod tests;
 
-use super::anomalies::{Counts, Finding, FindingSample, Kind};
+use super::findings::{Counts, Finding, FindingSample, Kind};
 use super::{FeedbackSample, LossIntervalSample, Place, RttBy, Summary, TfrcSamples};
 use crate::packet::key::Side;
 use crate::plural::counted;

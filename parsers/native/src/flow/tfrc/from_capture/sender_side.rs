@@ -1,6 +1,6 @@
 //! The sender: what reports make of its rate, and whether it keeps to that.
 
-use crate::flow::tfrc::anomalies::{Finding, Kind};
+use crate::flow::tfrc::findings::{Finding, Kind};
 use crate::flow::tfrc::tfrc_samples::{Damping, RfcSender, RttBy, TakenReport};
 use crate::tfrc::Report;
 use crate::tfrc::profile::SenderProfile;

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::packet_outcomes::{Fate, Fates, NamedBy, Run};
 use super::*;
 use crate::flow::bounded_samples::Samples;
-use crate::flow::tfrc::anomalies::Kind;
+use crate::flow::tfrc::findings::Kind;
 use crate::tfrc::profile::Profile;
 
 const MS: i64 = 1_000_000;

@@ -6,7 +6,7 @@
 //! flow they would count its packets twice, and UDP's do not tell received bytes.
 
 mod model;
-mod run;
+mod test_run;
 mod visitors;
 
 use serde::de::DeserializeSeed;
@@ -16,7 +16,7 @@ use super::json::Guarded;
 use crate::error::{ProblemKind, ReadError};
 use crate::input::bytes::Input;
 use crate::plural::counted;
-use run::{Findings, Run};
+use test_run::{Findings, Run};
 use visitors::TestSeed;
 
 /// Whether a file that starts so is one of iperf3's.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::model::{Start, StreamInterval};
-use super::run::{Findings, Run};
+use super::test_run::{Findings, Run};
 
 /// Errors of iperf3 that are kept, and their length.
 const MAX_ERRORS: usize = 3;

@@ -1,6 +1,6 @@
 //! One packet out of what its lines say.
 
-use super::sequence_numbers::Numbers;
+use super::absolute_sequence::Numbers;
 use super::{Tcpdump, datagram, endpoints, ip, link, tcp, tcp_options};
 use crate::packet::event::{
     Endpoints, Event, Family, Layer, Network, Packet, Reason, Sack, Stop, Tcp, TcpFlags, Transport,

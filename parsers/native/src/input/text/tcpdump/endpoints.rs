@@ -2,8 +2,8 @@
 
 use std::net::Ipv6Addr;
 
+use super::absolute_sequence::{Conversations, Place};
 use super::scan::{number, split_at_byte};
-use super::sequence_numbers::{Conversations, Place};
 use super::services;
 use crate::input::text::Names;
 use crate::packet::event::{Address, Endpoints, Family};

@@ -4,6 +4,7 @@
 //! header ([`ip`]), both ends ([`endpoints`]), and a transport header ([`tcp`], [`datagram`]). What other
 //! protocols print on lines of their own begins with a blank or tab.
 
+mod absolute_sequence;
 mod assembly;
 mod datagram;
 mod endpoints;
@@ -13,7 +14,6 @@ mod link;
 mod messages;
 mod pending_times;
 mod scan;
-mod sequence_numbers;
 mod services;
 mod tcp;
 mod tcp_options;
@@ -27,12 +27,12 @@ use crate::packet::batch::Batch;
 use crate::packet::event::{Endpoints, Family, Packet, Sack};
 use crate::packet::extras::SackBlocks;
 use crate::plural::counted;
+use absolute_sequence::Conversations;
 use assembly::Start;
 use endpoints::Recent;
 use fast_path::Second;
 use link::Kind;
 use pending_times::{Backlog, Meaning};
-use sequence_numbers::Conversations;
 use timestamp::{Clock, Stamp};
 
 const A_PACKET: &str = "expected a line of tcpdump: a time, then `IP`, `IP6` or another protocol";
