@@ -2,7 +2,7 @@
 
 /// Samples of one kind, up to a bound.
 #[derive(Debug)]
-pub struct Samples<T> {
+pub struct BoundedSamples<T> {
     /// Those kept: the first ones.
     pub kept: Vec<T>,
     /// Whether anybody asked for them.
@@ -12,7 +12,7 @@ pub struct Samples<T> {
     pub left_out: u64,
 }
 
-impl<T> Samples<T> {
+impl<T> BoundedSamples<T> {
     /// None yet, and room for `limit`.
     pub fn new(wanted: bool, limit: usize) -> Self {
         Self { kept: Vec::new(), wanted, limit, left_out: 0 }

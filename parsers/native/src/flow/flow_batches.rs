@@ -11,11 +11,11 @@ use std::slice::IterMut;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::flow_group::{Buffer, Group};
-use super::queued_packet::Waiting;
+use super::flow_group::{Buffer, FlowGroup};
+use super::queued_packet::QueuedPacket;
 use super::{FlowTable, Found};
 use crate::packet::batch::Item;
-use crate::packet::extras::Asides;
+use crate::packet::extras::PacketExtras;
 
 /// Buffers of all groups together that are taken in any case: 4 MB.
 const FEW_BUFFERS: usize = 2_000;
@@ -30,40 +30,40 @@ const MAX_THREADS: usize = 8;
 
 /// All packets set aside.
 #[derive(Debug)]
-pub struct Backlog {
+pub struct FlowBatches {
     /// Buffers that groups have.
     in_use: usize,
     spare: Vec<Buffer>,
     threads: usize,
 }
 
-impl Default for Backlog {
+impl Default for FlowBatches {
     fn default() -> Self {
         let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
         Self { in_use: 0, spare: Vec::new(), threads }
     }
 }
 
-impl Backlog {
+impl FlowBatches {
     /// Whether nothing is set aside.
     pub fn is_empty(&self) -> bool {
         self.in_use == 0
     }
 
     /// Set a packet of a known flow aside, if it is of the usual kind. Others must be given to their
-    /// flow at once, after [`Backlog::settle`].
+    /// flow at once, after [`FlowBatches::settle`].
     #[inline(always)]
     pub fn set_aside(
         &mut self,
         item: Item<'_>,
         found: Found,
-        asides: &Asides,
+        asides: &PacketExtras,
         flows: &mut FlowTable,
     ) -> bool {
         let (sack, time_ns, waiting) = match item {
             Item::Plain(segment) => {
                 let sack = asides.sack(segment.tcp.options.sack);
-                (sack, segment.time_ns, Waiting::of_plain(segment, found, sack.len()))
+                (sack, segment.time_ns, QueuedPacket::of_plain(segment, found, sack.len()))
             }
             Item::Other(packet) => {
                 // What is set aside has no room for it.
@@ -71,7 +71,7 @@ impl Backlog {
                     flows.get_mut(found.flow).note_dscp(found.side, packet.network.dscp);
                 }
                 let sack = packet.network.tcp().map_or(&[][..], |tcp| asides.sack(tcp.options.sack));
-                (sack, packet.time_ns, Waiting::of(packet, found, sack.len()))
+                (sack, packet.time_ns, QueuedPacket::of(packet, found, sack.len()))
             }
         };
         let Some(waiting) = waiting else { return false };
@@ -86,7 +86,7 @@ impl Backlog {
 
     #[cold]
     #[inline(never)]
-    fn begin_buffer(&mut self, (time_ns, first): (i64, Waiting), flow: u32, flows: &mut FlowTable) {
+    fn begin_buffer(&mut self, (time_ns, first): (i64, QueuedPacket), flow: u32, flows: &mut FlowTable) {
         if self.in_use >= (flows.len() / FLOWS_PER_BUFFER).clamp(FEW_BUFFERS, MAX_BUFFERS) {
             self.settle_all(flows);
         }
@@ -122,7 +122,7 @@ impl Backlog {
     pub fn settle(&mut self, flow: u32, flows: &mut FlowTable) {
         let buffers = flows.group_mut(flow).buffers();
         if buffers > 0 {
-            flows.lend_room(flow);
+            flows.borrow_pool(flow);
             let group = flows.group_mut(flow);
             group.settle();
             group.give_up_buffers(&mut self.spare);
@@ -131,7 +131,7 @@ impl Backlog {
     }
 }
 
-fn settle_each(groups: &Mutex<IterMut<'_, Group>>) {
+fn settle_each(groups: &Mutex<IterMut<'_, FlowGroup>>) {
     let next = || groups.lock().unwrap_or_else(PoisonError::into_inner).next();
     while let Some(group) = next() {
         group.settle();
@@ -143,20 +143,26 @@ mod tests {
     use super::*;
     use crate::flow::flow_group::BUFFER;
     use crate::packet::event::{Tcp, TcpFlags};
-    use crate::packet::plain::{Ends, PlainSegment};
+    use crate::packet::key::Ipv4Ends;
+    use crate::packet::plain::PlainSegment;
 
     #[test]
     fn test_every_buffer_is_filled_before_the_next_one_begins() {
-        let (mut backlog, mut flows) = (Backlog::default(), FlowTable::new(10));
+        let (mut backlog, mut flows) = (FlowBatches::default(), FlowTable::new(10));
         let tcp = Tcp { flags: TcpFlags(TcpFlags::ACK), ..Tcp::default() };
-        let ends = Ends { addresses: 1 << 32 | 2, ports: 3 << 16 | 4 };
+        let ends = Ipv4Ends { addresses: 1 << 32 | 2, ports: 3 << 16 | 4 };
         let segment = PlainSegment { number: 1, wire_bytes: 54, ends, tcp, ..PlainSegment::default() };
         let found = flows.find_or_open_plain(&segment, 0).unwrap();
         // Those that are new, and those that were used before.
         for _ in 0..2 {
             for packets in 0..=BUFFER {
                 assert_eq!(backlog.in_use, packets.div_ceil(BUFFER));
-                assert!(backlog.set_aside(Item::Plain(&segment), found, &Asides::default(), &mut flows));
+                assert!(backlog.set_aside(
+                    Item::Plain(&segment),
+                    found,
+                    &PacketExtras::default(),
+                    &mut flows
+                ));
             }
             assert_eq!(backlog.in_use, 2);
             backlog.settle_all(&mut flows);

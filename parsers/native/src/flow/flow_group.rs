@@ -2,7 +2,7 @@
 
 use super::Flow;
 use super::outstanding::{NODES_PER_PACKET, Pool};
-use super::queued_packet::Waiting;
+use super::queued_packet::QueuedPacket;
 use super::tcp::Outcome;
 
 /// Flows in a group, as a power of two: with what waits for acknowledgements 400 kB, which the
@@ -20,7 +20,7 @@ pub const BUFFER: usize = 64;
 pub struct Buffer {
     /// When the first one was seen.
     since_ns: i64,
-    packets: Vec<Waiting>,
+    packets: Vec<QueuedPacket>,
 }
 
 impl Buffer {
@@ -33,14 +33,14 @@ impl Buffer {
     }
 
     /// Begin with `first`, seen at `time_ns`.
-    pub fn begin(&mut self, time_ns: i64, first: Waiting) {
+    pub fn begin(&mut self, time_ns: i64, first: QueuedPacket) {
         self.since_ns = time_ns;
         self.packets.push(first);
     }
 
     /// Add a packet seen at `time_ns`; false without room, and four seconds after the first or before it.
     #[inline(always)]
-    fn push(&mut self, time_ns: i64, mut packet: Waiting) -> bool {
+    fn push(&mut self, time_ns: i64, mut packet: QueuedPacket) -> bool {
         let later_ns = u32::try_from(time_ns.wrapping_sub(self.since_ns));
         match later_ns {
             Ok(later_ns) if self.packets.len() < self.packets.capacity() => {
@@ -59,7 +59,7 @@ impl Buffer {
 
 /// Flows of consecutive numbers.
 #[derive(Debug)]
-pub struct Group {
+pub struct FlowGroup {
     flows: Vec<Flow>,
     /// What waits for acknowledgements.
     pool: Pool,
@@ -70,7 +70,7 @@ pub struct Group {
     sacks: Vec<(u32, u32)>,
 }
 
-impl Default for Group {
+impl Default for FlowGroup {
     fn default() -> Self {
         Self {
             // Address space only: memory is taken page by page as flows are opened.
@@ -83,7 +83,7 @@ impl Default for Group {
     }
 }
 
-impl Group {
+impl FlowGroup {
     /// Its flows.
     #[inline(always)]
     pub fn flows(&self) -> &[Flow] {
@@ -122,7 +122,7 @@ impl Group {
     /// Set a packet seen at `time_ns` aside, if the buffer has room for it; its SACK blocks follow if it
     /// has some.
     #[inline(always)]
-    pub fn set_aside(&mut self, time_ns: i64, packet: Waiting) -> bool {
+    pub fn set_aside(&mut self, time_ns: i64, packet: QueuedPacket) -> bool {
         self.filling.push(time_ns, packet)
     }
 
@@ -178,7 +178,7 @@ impl Group {
 
 /// A packet that waits.
 #[derive(Clone, Copy, Default)]
-struct Turn {
+struct QueueEntry {
     /// The number of its buffer.
     buffer: u32,
     /// Where its SACK blocks begin.
@@ -188,7 +188,7 @@ struct Turn {
 }
 
 /// The packets of these buffers, those of one flow together and in their order.
-fn turns(full: &[Buffer], filling: &Buffer) -> Vec<Turn> {
+fn turns(full: &[Buffer], filling: &Buffer) -> Vec<QueueEntry> {
     let buffers = || full.iter().chain([filling]);
     // A counting sort: how many each flow has, where its first one goes, and then all in their order.
     let mut next = [0_u32; FLOWS];
@@ -201,13 +201,13 @@ fn turns(full: &[Buffer], filling: &Buffer) -> Vec<Turn> {
     for place in &mut next {
         before += std::mem::replace(place, before);
     }
-    let mut turns = vec![Turn::default(); count];
+    let mut turns = vec![QueueEntry::default(); count];
     let mut sack = 0;
     for (number, buffer) in buffers().enumerate() {
         for (at, packet) in buffer.packets.iter().enumerate() {
             let place = &mut next[packet.place()];
             if let Some(turn) = turns.get_mut(*place as usize) {
-                *turn = Turn { buffer: number as u32, sack, at: at as u16 };
+                *turn = QueueEntry { buffer: number as u32, sack, at: at as u16 };
             }
             *place += 1;
             sack += packet.sack_blocks() as u32;
@@ -221,21 +221,21 @@ mod tests {
     use super::*;
     use crate::flow::Found;
     use crate::packet::event::{Tcp, TcpFlags};
-    use crate::packet::ip_fields::Carrier;
+    use crate::packet::ip_fields::IpFields;
     use crate::packet::key::Side;
     use crate::packet::plain::PlainSegment;
 
     /// A data segment from [`Side::Low`] with these blocks beside it.
-    fn waiting(sack_blocks: usize, place: u16) -> Option<Waiting> {
+    fn waiting(sack_blocks: usize, place: u16) -> Option<QueuedPacket> {
         let tcp = Tcp { flags: TcpFlags(TcpFlags::ACK), ..Tcp::default() };
-        let carrier = Carrier { place, ..Carrier::default() };
+        let carrier = IpFields { place, ..IpFields::default() };
         let segment = PlainSegment { wire_bytes: 154, payload: 100, tcp, carrier, ..PlainSegment::default() };
-        Waiting::of_plain(&segment, Found { flow: 0, side: Side::Low }, sack_blocks)
+        QueuedPacket::of_plain(&segment, Found { flow: 0, side: Side::Low }, sack_blocks)
     }
 
     #[test]
     fn test_a_packet_that_waits_takes_half_a_cache_line() {
-        assert_eq!(size_of::<Waiting>(), 32);
+        assert_eq!(size_of::<QueuedPacket>(), 32);
     }
 
     #[test]

@@ -5,12 +5,13 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::Flow;
-use super::flow_group::{GROUP_BITS, Group};
+use super::flow_group::{FlowGroup, GROUP_BITS};
 use super::outstanding::{MAX_NODES, NODES_PER_PACKET, Pool};
 use crate::packet::batch::Item;
 use crate::packet::event::{Endpoints, Network, Packet, TcpFlags, Transport};
-use crate::packet::key::{FlowKey, Side, Sought};
-use crate::packet::plain::{Ends, PlainSegment};
+use crate::packet::key::Ipv4Ends;
+use crate::packet::key::{FlowKey, LookupKey, Side};
+use crate::packet::plain::PlainSegment;
 
 /// Entries of the first-level cache.
 const RECENT: usize = 256;
@@ -30,7 +31,7 @@ pub struct FlowTable {
     others: HashTable<(FlowKey, u32)>,
     hasher: DefaultHashBuilder,
     /// All flows, in order of their first packet.
-    groups: Vec<Group>,
+    groups: Vec<FlowGroup>,
     /// How many there are.
     length: u32,
     /// Nodes that the groups' pools may still be lent.
@@ -42,7 +43,7 @@ pub struct FlowTable {
     recent_ends: [RecentEnds; RECENT],
 }
 
-/// An entry of [`FlowTable::plain`]: [`Ends`] and the number of the flow, in 16 bytes.
+/// An entry of [`FlowTable::plain`]: [`Ipv4Ends`] and the number of the flow, in 16 bytes.
 #[derive(Clone, Copy)]
 struct PlainFlow {
     addresses: u64,
@@ -52,15 +53,15 @@ struct PlainFlow {
 
 impl PlainFlow {
     #[inline(always)]
-    fn ends(&self) -> Ends {
-        Ends { addresses: self.addresses, ports: self.ports }
+    fn ends(&self) -> Ipv4Ends {
+        Ipv4Ends { addresses: self.addresses, ports: self.ports }
     }
 }
 
 /// The flow of a plain segment, and which ends that had.
 #[derive(Clone, Copy, Default)]
 struct RecentEnds {
-    ends: Ends,
+    ends: Ipv4Ends,
     found: Option<Found>,
 }
 
@@ -125,17 +126,17 @@ impl FlowTable {
 
     /// The group that `flow` belongs to.
     #[inline(always)]
-    pub fn group_mut(&mut self, flow: u32) -> &mut Group {
+    pub fn group_mut(&mut self, flow: u32) -> &mut FlowGroup {
         &mut self.groups[(flow >> GROUP_BITS) as usize]
     }
 
     /// Give a group's pool room for the packets set aside and one more, if there is any.
-    pub fn lend_room(&mut self, flow: u32) {
+    pub fn borrow_pool(&mut self, flow: u32) {
         lend(&mut self.room, &mut self.groups[(flow >> GROUP_BITS) as usize]);
     }
 
     /// All groups.
-    pub fn groups_mut(&mut self) -> &mut [Group] {
+    pub fn groups_mut(&mut self) -> &mut [FlowGroup] {
         &mut self.groups
     }
 
@@ -145,7 +146,7 @@ impl FlowTable {
         for group in &mut self.groups {
             self.room += group.pool_mut().take_room();
         }
-        let needed = |group: &Group| u64::from(group.needed_room());
+        let needed = |group: &FlowGroup| u64::from(group.needed_room());
         let all_needed: u64 = self.groups.iter().map(needed).sum();
         let room = u64::from(self.room);
         for group in &mut self.groups {
@@ -159,7 +160,7 @@ impl FlowTable {
 
     /// All flows, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
-        self.groups.iter_mut().flat_map(Group::flows_mut)
+        self.groups.iter_mut().flat_map(FlowGroup::flows_mut)
     }
 
     /// The flow that a packet belongs to, opened if need be. None if the bound is reached.
@@ -192,7 +193,7 @@ impl FlowTable {
     #[inline(never)]
     fn look_up_plain(&mut self, segment: &PlainSegment, source: u32) -> Option<Found> {
         let (ends, side) = segment.ends.sorted();
-        let flow = match self.lookup(&Sought::Plain(ends)) {
+        let flow = match self.lookup(&LookupKey::Plain(ends)) {
             Some(flow) => flow,
             None => {
                 let flow = self.open(FlowKey::of(&segment.endpoints()).0, side, source)?;
@@ -243,7 +244,7 @@ impl FlowTable {
         let mut hashes = [0; LOOK_UPS];
         for (hash, item) in hashes.iter_mut().zip(items.clone()) {
             if let Item::Plain(segment) = item {
-                *hash = self.hasher.hash_one(Sought::Plain(segment.ends.sorted().0));
+                *hash = self.hasher.hash_one(LookupKey::Plain(segment.ends.sorted().0));
             }
         }
         // The first that may be it, not looked at.
@@ -267,16 +268,16 @@ impl FlowTable {
         count
     }
 
-    fn lookup(&self, sought: &Sought) -> Option<u32> {
+    fn lookup(&self, sought: &LookupKey) -> Option<u32> {
         let hash = self.hasher.hash_one(sought);
         match sought {
-            Sought::Plain(ends) => self.lookup_plain(*ends, hash),
-            Sought::Other(key) => self.others.find(hash, |known| known.0 == *key).map(|known| known.1),
+            LookupKey::Plain(ends) => self.lookup_plain(*ends, hash),
+            LookupKey::Other(key) => self.others.find(hash, |known| known.0 == *key).map(|known| known.1),
         }
     }
 
     #[inline(always)]
-    fn lookup_plain(&self, ends: Ends, hash: u64) -> Option<u32> {
+    fn lookup_plain(&self, ends: Ipv4Ends, hash: u64) -> Option<u32> {
         self.plain.find(hash, |known| known.ends() == ends).map(|known| known.flow)
     }
 
@@ -288,7 +289,7 @@ impl FlowTable {
             return None;
         }
         if place_of(number) == 0 {
-            self.groups.push(Group::default());
+            self.groups.push(FlowGroup::default());
         }
         self.group_mut(number).open(Flow::new(key, side, source));
         self.length += 1;
@@ -301,28 +302,28 @@ impl FlowTable {
     fn forget_ends(&mut self, key: &FlowKey) {
         for side in [Side::Low, Side::High] {
             // Only those of IPv4 are there. Of others another entry is forgotten, if any.
-            let ends = Ends::of(&key.endpoints(side));
+            let ends = Ipv4Ends::of(&key.endpoints(side));
             self.recent_ends[slot_of(ends)].found = None;
         }
     }
 
     /// Make `number` the flow that is found, in place of an older one if there is.
-    fn register(&mut self, sought: &Sought, number: u32) {
+    fn register(&mut self, sought: &LookupKey, number: u32) {
         let Self { plain, others, hasher, .. } = self;
         let hash = hasher.hash_one(sought);
         match *sought {
-            Sought::Plain(ends) => match plain.find_mut(hash, |known| known.ends() == ends) {
+            LookupKey::Plain(ends) => match plain.find_mut(hash, |known| known.ends() == ends) {
                 Some(known) => known.flow = number,
                 None => {
-                    let Ends { addresses, ports } = ends;
-                    let hash_of = |known: &PlainFlow| hasher.hash_one(Sought::Plain(known.ends()));
+                    let Ipv4Ends { addresses, ports } = ends;
+                    let hash_of = |known: &PlainFlow| hasher.hash_one(LookupKey::Plain(known.ends()));
                     plain.insert_unique(hash, PlainFlow { addresses, ports, flow: number }, hash_of);
                 }
             },
-            Sought::Other(key) => match others.find_mut(hash, |known| known.0 == key) {
+            LookupKey::Other(key) => match others.find_mut(hash, |known| known.0 == key) {
                 Some(known) => known.1 = number,
                 None => {
-                    let hash_of = |known: &(FlowKey, u32)| hasher.hash_one(Sought::Other(known.0));
+                    let hash_of = |known: &(FlowKey, u32)| hasher.hash_one(LookupKey::Other(known.0));
                     others.insert_unique(hash, (key, number), hash_of);
                 }
             },
@@ -333,15 +334,15 @@ impl FlowTable {
 /// Where in [`FlowTable::recent_ends`] to look. Anybody can foresee it: those that share a slot are
 /// looked up each time.
 #[inline(always)]
-fn slot_of(ends: Ends) -> usize {
+fn slot_of(ends: Ipv4Ends) -> usize {
     let mixed = (ends.addresses ^ u64::from(ends.ports) << 16).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> (u64::BITS - RECENT.ilog2())) as usize
 }
 
-/// See [`FlowTable::lend_room`].
+/// See [`FlowTable::borrow_pool`].
 #[cold]
 #[inline(never)]
-fn lend(room: &mut u32, group: &mut Group) {
+fn lend(room: &mut u32, group: &mut FlowGroup) {
     let missing = group.needed_room().saturating_sub(group.pool_mut().room());
     let loan = missing.max(LOAN).min(*room);
     *room -= loan;

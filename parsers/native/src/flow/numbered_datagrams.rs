@@ -4,10 +4,10 @@
 //! first datagrams agree on one layout: numbers nearly consecutive, times that advance as the
 //! capture's clock does. At its end it must still do so.
 
-use super::delivery::{Counted, Delivery, Numbers};
-use super::sequences::{Arrival, Sequences};
+use super::delivery::{Delivery, NumberedCounts, Numbers};
+use super::sequences::{NumberArrival, Sequences};
 use crate::packet::event::Packet;
-use crate::packet::extras::Head;
+use crate::packet::extras::PayloadHead;
 use crate::wire::probe::{ProbeLayout, Stamp};
 
 /// Datagrams that must agree.
@@ -27,7 +27,7 @@ const NEAR_THE_END: i64 = 64;
 
 /// What is known of the datagrams of one direction.
 #[derive(Debug, Default)]
-pub struct Probing {
+pub struct NumberingDetector {
     state: State,
 }
 
@@ -36,7 +36,7 @@ enum State {
     /// That many datagrams had no number.
     Undecided(u8),
     /// The first ones, as long as they agree.
-    Watching(Vec<Seen>),
+    Watching(Vec<TimedDatagram>),
     /// They are numbered.
     Counting(Box<Count>),
     /// They are not.
@@ -51,8 +51,8 @@ impl Default for State {
 
 /// A datagram as far as it matters here.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
-    head: Head,
+struct TimedDatagram {
+    head: PayloadHead,
     time_ns: i64,
     packet: u64,
     wire_bytes: u32,
@@ -62,7 +62,7 @@ struct Seen {
 
 /// A datagram that has a number.
 #[derive(Clone, Copy, Debug)]
-pub struct Numbered {
+pub struct NumberedDatagram {
     /// What is left of the number.
     pub number: u64,
     /// In how many bits.
@@ -76,22 +76,22 @@ pub struct Numbered {
     /// Whether it is marked congestion experienced (RFC 3168).
     pub is_marked: bool,
     /// What its number is among those before.
-    pub arrival: Arrival,
+    pub arrival: NumberArrival,
     /// How often the numbers have begun anew.
     pub restarts: u64,
 }
 
-impl Probing {
+impl NumberingDetector {
     /// Take in a datagram whose payload begins with `head`. `forced` is the user's word for its layout;
     /// `follow` is given each datagram that has a number.
     pub fn take(
         &mut self,
         packet: &Packet,
-        head: Head,
+        head: PayloadHead,
         forced: Option<ProbeLayout>,
-        follow: &mut dyn FnMut(&Numbered),
+        follow: &mut dyn FnMut(&NumberedDatagram),
     ) {
-        let seen = Seen {
+        let seen = TimedDatagram {
             head,
             time_ns: packet.time_ns,
             packet: packet.number,
@@ -119,7 +119,7 @@ impl Probing {
         }
     }
 
-    fn decide(&mut self, follow: &mut dyn FnMut(&Numbered)) {
+    fn decide(&mut self, follow: &mut dyn FnMut(&NumberedDatagram)) {
         let State::Watching(first) = &self.state else { return };
         match agreed_layout(first) {
             None => self.state = State::Plain,
@@ -134,7 +134,7 @@ impl Probing {
 
     /// The number of a datagram that was just taken, as far as its layout is clear by then; the one that
     /// ends a test of iperf 2 has none.
-    pub fn number_of(&self, head: &Head) -> Option<u64> {
+    pub fn number_of(&self, head: &PayloadHead) -> Option<u64> {
         let layout = match &self.state {
             State::Counting(count) => Some(count.layout),
             State::Watching(first) => agreed_layout(first),
@@ -153,11 +153,11 @@ impl Probing {
 }
 
 /// The layout that all these datagrams may have.
-fn agreed_layout(seen: &[Seen]) -> Option<ProbeLayout> {
+fn agreed_layout(seen: &[TimedDatagram]) -> Option<ProbeLayout> {
     ProbeLayout::ALL.into_iter().find(|&layout| agree(layout, seen))
 }
 
-fn agree(layout: ProbeLayout, seen: &[Seen]) -> bool {
+fn agree(layout: ProbeLayout, seen: &[TimedDatagram]) -> bool {
     let mut stamps = [Stamp { number: 0, sent_ns: 0 }; AGREEING];
     for (stamp, seen) in stamps.iter_mut().zip(seen) {
         match layout.read(&seen.head) {
@@ -231,7 +231,7 @@ impl Count {
         }
     }
 
-    fn take(&mut self, seen: &Seen, follow: &mut dyn FnMut(&Numbered)) {
+    fn take(&mut self, seen: &TimedDatagram, follow: &mut dyn FnMut(&NumberedDatagram)) {
         let Some(stamp) = self.layout.read(&seen.head) else {
             self.unread += 1;
             return;
@@ -240,14 +240,23 @@ impl Count {
             return;
         }
         let stamp = self.unwrapped(stamp);
-        let &Seen { time_ns, packet, payload_bytes, is_marked, .. } = seen;
+        let &TimedDatagram { time_ns, packet, payload_bytes, is_marked, .. } = seen;
         let (number, bits) = (stamp.number, self.layout.number_bits());
         let arrival = self.sequences.take(stamp.number, stamp.sent_ns);
         let restarts = self.sequences.restarts;
-        follow(&Numbered { number, bits, time_ns, packet, payload_bytes, is_marked, arrival, restarts });
+        follow(&NumberedDatagram {
+            number,
+            bits,
+            time_ns,
+            packet,
+            payload_bytes,
+            is_marked,
+            arrival,
+            restarts,
+        });
         let times = (stamp.sent_ns, seen.time_ns);
         match arrival {
-            Arrival::New => {
+            NumberArrival::New => {
                 self.first.get_or_insert(times);
                 self.latest = times;
                 self.delivery.received_bytes += u64::from(seen.wire_bytes);
@@ -260,7 +269,7 @@ impl Count {
                     self.delivery.on_transit(stamp.sent_ns, seen.time_ns);
                 }
             }
-            Arrival::Duplicate | Arrival::Unconfirmed => {}
+            NumberArrival::Duplicate | NumberArrival::Unconfirmed => {}
         }
     }
 
@@ -302,7 +311,8 @@ impl Count {
             delivery.forget_delays();
         }
         let Sequences { reordered, restarts, .. } = sequences;
-        delivery.counted = Some(Counted { by: Numbers::Payload(layout), reordered, restarts, has_delays });
+        delivery.counted =
+            Some(NumberedCounts { by: Numbers::Payload(layout), reordered, restarts, has_delays });
         delivery
     }
 }
@@ -321,10 +331,10 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    fn take(probing: &mut Probing, words: &[u32], time_ns: i64, forced: Option<ProbeLayout>) {
+    fn take(probing: &mut NumberingDetector, words: &[u32], time_ns: i64, forced: Option<ProbeLayout>) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         let packet = Packet { time_ns, wire_bytes: 100, ..Packet::default() };
-        probing.take(&packet, Head::new(&bytes), forced, &mut |_| {});
+        probing.take(&packet, PayloadHead::new(&bytes), forced, &mut |_| {});
     }
 
     /// `number` of iperf 2, sent at a multiple of 10 ms.
@@ -338,7 +348,7 @@ mod tests {
 
     #[test]
     fn test_an_iperf_2_test_is_recognised_and_counted() {
-        let mut probing = Probing::default();
+        let mut probing = NumberingDetector::default();
         for number in (0..500).filter(|number| number % 10 != 3) {
             take(&mut probing, &iperf2(number), arrival_ns(number, 20), None);
         }
@@ -358,7 +368,7 @@ mod tests {
     #[test]
     fn test_iperf3_has_jitter_but_no_delay() {
         for is_wide in [false, true] {
-            let mut probing = Probing::default();
+            let mut probing = NumberingDetector::default();
             take(&mut probing, &[0x3938_3736], 0, None);
             for number in 1_u32..100 {
                 let wobble = i64::from(number % 2) * 4;
@@ -378,7 +388,7 @@ mod tests {
 
     #[test]
     fn test_delays_of_clocks_that_differ_are_not_told() {
-        let mut probing = Probing::default();
+        let mut probing = NumberingDetector::default();
         for number in 0..20 {
             take(&mut probing, &iperf2(number), arrival_ns(number, -300_000), None);
         }
@@ -396,7 +406,7 @@ mod tests {
         let counters = |n: u32| [n, n, n, n];
         let makers: [&dyn Fn(u32) -> [u32; 4]; 4] = [&rtp, &netflow, &constant, &counters];
         for make in makers {
-            let mut probing = Probing::default();
+            let mut probing = NumberingDetector::default();
             for number in 0..100 {
                 take(&mut probing, &make(number), i64::from(number) * 200 * MS, None);
             }
@@ -406,7 +416,7 @@ mod tests {
 
     #[test]
     fn test_the_users_word_counts_from_the_first_datagram() {
-        let mut probing = Probing::default();
+        let mut probing = NumberingDetector::default();
         for number in [4, 5, 7] {
             take(&mut probing, &iperf2(number), arrival_ns(number, 5), Some(ProbeLayout::Iperf2));
         }
@@ -420,7 +430,7 @@ mod tests {
             heads in proptest::collection::vec(proptest::collection::vec(any::<u32>(), 0..5), 0..40),
             step_ns in 0_i64..2_000_000_000,
         ) {
-            let mut probing = Probing::default();
+            let mut probing = NumberingDetector::default();
             for (at, words) in heads.iter().enumerate() {
                 take(&mut probing, words, at as i64 * step_ns, None);
             }
@@ -432,7 +442,7 @@ mod tests {
             stamps in proptest::collection::vec((any::<[u32; 4]>(), any::<i64>()), 0..40),
             layout in prop::sample::select(ProbeLayout::ALL.to_vec()),
         ) {
-            let mut probing = Probing::default();
+            let mut probing = NumberingDetector::default();
             for (words, time_ns) in stamps {
                 take(&mut probing, &words, time_ns, Some(layout));
             }

@@ -183,19 +183,19 @@ impl Cursor {
 /// Invariants: `first` and `last` are nowhere exactly if `count` is 0; the nodes from one to the
 /// other belong to no other list.
 #[derive(Debug)]
-pub struct Sendings {
+pub struct Outstanding {
     first: Cursor,
     last: Cursor,
     count: u32,
 }
 
-impl Default for Sendings {
+impl Default for Outstanding {
     fn default() -> Self {
         Self { first: Cursor::NOWHERE, last: Cursor::NOWHERE, count: 0 }
     }
 }
 
-impl Sendings {
+impl Outstanding {
     /// How many wait.
     #[inline(always)]
     pub fn count(&self) -> usize {
@@ -327,7 +327,7 @@ mod tests {
             steps in proptest::collection::vec((any::<bool>(), 0_u32..4, 0_usize..5, step()), 1..300),
         ) {
             let mut pool = Pool::default();
-            let mut lists = [Sendings::default(), Sendings::default()];
+            let mut lists = [Outstanding::default(), Outstanding::default()];
             let mut queues = [VecDeque::new(), VecDeque::new()];
             let (mut next, mut now_ns) = (u32::MAX - 20, 0_i64);
             let mut most = 0;
@@ -357,7 +357,7 @@ mod tests {
 
     #[test]
     fn test_entries_that_follow_closely_share_a_node() {
-        let (mut pool, mut list) = (Pool::default(), Sendings::default());
+        let (mut pool, mut list) = (Pool::default(), Outstanding::default());
         for number in 0..64 {
             assert!(list.push(1_448 * number, i64::from(number), &mut pool));
         }
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn test_without_room_nothing_is_remembered_and_nodes_are_used_again() {
-        let (mut pool, mut list) = (Pool::with_room(2), Sendings::default());
+        let (mut pool, mut list) = (Pool::with_room(2), Outstanding::default());
         let far = 1 << 20;
         assert!(list.push(0, 0, &mut pool) && list.push(far, 0, &mut pool));
         assert!(!list.push(2 * far, 0, &mut pool));

@@ -2,11 +2,11 @@
 
 use super::Found;
 use crate::packet::event::{Packet, Tcp, TcpFlags, TcpOptions, Transport};
-use crate::packet::ip_fields::Carrier;
+use crate::packet::ip_fields::IpFields;
 use crate::packet::key::Side;
 use crate::packet::plain::PlainSegment;
 
-/// In [`Waiting::bits`], beside the TCP flags: the packet comes from [`Side::High`].
+/// In [`QueuedPacket::bits`], beside the TCP flags: the packet comes from [`Side::High`].
 const FROM_HIGH: u16 = 1 << 15;
 /// Likewise: there is a timestamp option.
 const HAS_TIMESTAMP: u16 = 1 << 14;
@@ -23,7 +23,7 @@ const FLAGS: u16 = 0x01ff;
 
 /// What a flow needs to know of a packet of the usual kind, in 32 bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Waiting {
+pub struct QueuedPacket {
     /// When it was seen, after the first packet of its buffer.
     pub later_ns: u32,
     seq: u32,
@@ -33,7 +33,7 @@ pub struct Waiting {
     bits: u16,
     payload: u16,
     ip_id: u16,
-    /// [`Carrier::place`].
+    /// [`IpFields::place`].
     way: u8,
     ttl: u8,
     /// Bytes of its frame on the wire that are not payload.
@@ -42,7 +42,7 @@ pub struct Waiting {
     place: u8,
 }
 
-impl Waiting {
+impl QueuedPacket {
     /// The short form of a packet with so many SACK blocks, if that holds all of it but these and the time.
     #[inline(always)]
     pub fn of(packet: &Packet, found: Found, sack_blocks: usize) -> Option<Self> {
@@ -56,7 +56,7 @@ impl Waiting {
         if !is_short || network.fragment.is_some() || packet.stop.is_some() {
             return None;
         }
-        let carrier = Carrier::of(packet);
+        let carrier = IpFields::of(packet);
         let lengths = (packet.wire_bytes, network.payload_bytes?);
         Self::new(lengths, &network.tcp, carrier, (found, sack_blocks))
     }
@@ -72,7 +72,7 @@ impl Waiting {
     fn new(
         (wire_bytes, payload): (u32, u32),
         tcp: &Tcp,
-        carrier: Carrier,
+        carrier: IpFields,
         (found, sack_blocks): (Found, usize),
     ) -> Option<Self> {
         if sack_blocks > MAX_SACK {
@@ -131,10 +131,10 @@ impl Waiting {
 
     /// What the packet around the segment said.
     #[inline(always)]
-    pub fn carrier(&self) -> Carrier {
+    pub fn carrier(&self) -> IpFields {
         let ip_id = (self.bits & HAS_IP_ID != 0).then_some(self.ip_id);
         let ecn = (self.bits >> ECN_SHIFT & 3) as u8;
-        Carrier { ip_id, ttl: self.ttl, ecn, place: self.way.into(), is_cut: false }
+        IpFields { ip_id, ttl: self.ttl, ecn, place: self.way.into(), is_cut: false }
     }
 
     /// Its TCP header; means nothing if the flow is not TCP.

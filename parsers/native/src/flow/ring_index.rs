@@ -20,7 +20,7 @@ const NONE: u32 = u32::MAX;
 
 /// Slots of a ring by the keys of what is in them. The keys themselves stay in the ring.
 #[derive(Debug, Default)]
-pub struct Identities {
+pub struct RingIndex {
     /// By identity modulo the length.
     places: Vec<u32>,
     /// Those whose place was taken.
@@ -28,7 +28,7 @@ pub struct Identities {
     hasher: DefaultHashBuilder,
 }
 
-impl Identities {
+impl RingIndex {
     /// The slot of `key`; `key_of` tells what is in one.
     #[inline]
     pub fn find(&self, key: &Key, key_of: impl Fn(u32) -> Key) -> Option<u32> {
@@ -100,7 +100,7 @@ mod tests {
     proptest! {
         #[test]
         fn test_a_ring_is_found_like_in_a_map(keys in proptest::collection::vec((0_u32..3, 0_u64..40), 0..80)) {
-            let mut identities = Identities::default();
+            let mut identities = RingIndex::default();
             let mut ring: Vec<Key> = Vec::new();
             let mut map = HashMap::new();
             for (n, (flow, identity)) in keys.into_iter().enumerate() {

@@ -130,7 +130,7 @@ impl RttStatistics {
 /// Only buckets in use take memory, and their number is bounded by the 58 * 64 that exist for
 /// 64-bit values.
 #[derive(Clone, Debug, Default)]
-pub struct Sketch {
+pub struct LogHistogram {
     /// Bucket and count of the last samples: consecutive ones are alike. Apart from the others, so
     /// that most samples, and directions with few of them, need no other memory.
     last: (u16, u32),
@@ -149,7 +149,7 @@ pub struct Bucket {
     pub count: u32,
 }
 
-impl Sketch {
+impl LogHistogram {
     /// The buckets that have samples, in order.
     pub fn buckets(&self) -> Vec<Bucket> {
         let mut whole = self.clone();
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn test_no_samples_give_no_statistics() {
         assert_eq!(RttStatistics::default().range.mean_ms(), None);
-        assert_eq!(Sketch::default().percentile(0.5), None);
+        assert_eq!(LogHistogram::default().percentile(0.5), None);
     }
 
     proptest! {
@@ -280,7 +280,7 @@ mod tests {
             mut values in proptest::collection::vec(1_u64..10_000_000_000_000, 1..300),
             share in 0.01_f64..1.0,
         ) {
-            let mut sketch = Sketch::default();
+            let mut sketch = LogHistogram::default();
             values.iter().for_each(|&value| sketch.add(value));
             values.sort_unstable();
             let rank = ((share * values.len() as f64).ceil() as usize).max(1);
@@ -295,7 +295,7 @@ mod tests {
             values in proptest::collection::vec(any::<u64>(), 0..200), cut in 0_usize..200,
         ) {
             let of = |values: &[u64]| {
-                let mut sketch = Sketch::default();
+                let mut sketch = LogHistogram::default();
                 values.iter().for_each(|&value| sketch.add(value));
                 sketch.buckets()
             };

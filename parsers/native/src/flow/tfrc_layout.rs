@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use super::rtt_statistics::{RttStatistics, Sketch};
-use super::tcp::vantage::{Signs, Vantage};
+use super::rtt_statistics::{LogHistogram, RttStatistics};
+use super::tcp::vantage::{Vantage, VantageEvidence};
 use super::tfrc::RttBy;
 use crate::packet::key::Side;
 use crate::plural::all_counted;
 use crate::tfrc::round_trip::r_sample;
-use crate::wire::tfrc_layout::{DataSaid, Layout, ReportSaid};
+use crate::wire::tfrc_layout::{DataValues, Layout, ReportValues};
 
 /// Packets that wait for their echo, 24 bytes each; the oldest beyond give no RTT. A report comes about
 /// once per round-trip time, so this is the longest flight that is measured.
@@ -20,7 +20,7 @@ const LEAST_STEP: f64 = 1e-6;
 
 /// A data packet that a report may name.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SentData {
     number: u64,
     send_time: Option<u64>,
     time_ns: i64,
@@ -28,7 +28,7 @@ struct Sent {
 
 /// What a report is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Echoed {
+pub struct EchoedPacket {
     /// Number of the packet that it names.
     pub number: Option<u64>,
     /// The time since that passed, without what it was held, in seconds, and how it was known again.
@@ -68,15 +68,15 @@ impl Turnaround {
 
 /// What one side sent, and what reports say of it.
 #[derive(Debug, Default)]
-pub struct Half {
-    waiting: VecDeque<Sent>,
+pub struct LayoutHalf {
+    waiting: VecDeque<SentData>,
     /// The latest round-trip time that the data tell, seconds.
-    told_rtt: Option<f64>,
+    reported_rtt: Option<f64>,
     /// The latest that an echo gave, seconds.
     echo_rtt: Option<f64>,
     turnaround: Turnaround,
     /// Times of echoes, and their percentiles.
-    pub rtt: Option<Box<(RttStatistics, Sketch)>>,
+    pub rtt: Option<Box<(RttStatistics, LogHistogram)>>,
     ttl: u8,
     has_data: bool,
     /// How often its numbers have begun anew.
@@ -87,7 +87,7 @@ pub struct Half {
     pub others: u64,
 }
 
-impl Half {
+impl LayoutHalf {
     /// A datagram of this side passes.
     pub fn on_datagram(&mut self, ttl: u8) {
         if self.ttl == 0 {
@@ -96,22 +96,22 @@ impl Half {
     }
 
     /// Data pass.
-    pub fn on_data(&mut self, said: &DataSaid, time_ns: i64) {
+    pub fn on_data(&mut self, said: &DataValues, time_ns: i64) {
         self.has_data = true;
-        self.told_rtt = said.rtt.or(self.told_rtt);
+        self.reported_rtt = said.rtt.or(self.reported_rtt);
         if self.waiting.len() == WAITING {
             self.waiting.pop_front();
         }
-        self.waiting.push_back(Sent { number: said.stamp.number, send_time: said.send_time, time_ns });
+        self.waiting.push_back(SentData { number: said.stamp.number, send_time: said.send_time, time_ns });
     }
 
     /// A report on data of this side passes.
-    pub fn on_report(&mut self, layout: &Layout, said: &ReportSaid, time_ns: i64) -> Echoed {
+    pub fn on_report(&mut self, layout: &Layout, said: &ReportValues, time_ns: i64) -> EchoedPacket {
         let mask = layout.echo_mask();
-        let echoes = |sent: &&Sent| {
+        let echoes = |sent: &&SentData| {
             sent.send_time.zip(said.time_echo).is_some_and(|(one, other)| one & mask == other & mask)
         };
-        let is_named = |sent: &&Sent| Some(sent.number) == said.sequence;
+        let is_named = |sent: &&SentData| Some(sent.number) == said.sequence;
         let newest = || self.waiting.iter().rev();
         let (found, method) = match said.time_echo {
             Some(_) => (newest().find(echoes), RttBy::Timestamp),
@@ -119,19 +119,19 @@ impl Half {
         };
         let is_unseen = found.is_none() && (said.time_echo.is_some() || said.sequence.is_some());
         let number = said.sequence.or(found.map(|sent| sent.number));
-        let Some(found) = found else { return Echoed { number, is_unseen, ..Echoed::default() } };
+        let Some(found) = found else { return EchoedPacket { number, is_unseen, ..EchoedPacket::default() } };
         let away = time_ns.saturating_sub(found.time_ns) as f64 / 1e9;
         let elapsed = said.elapsed.unwrap_or(0.0);
         let sample = r_sample(away, 0.0, elapsed);
         // At the receiver nothing is left, or less, as elapsed times are rounded.
         let is_impossible = elapsed - away > layout.elapsed_step().max(LEAST_STEP);
         if !is_impossible {
-            self.turnaround.add(sample.unwrap_or(0.0), self.told_rtt);
+            self.turnaround.add(sample.unwrap_or(0.0), self.reported_rtt);
         }
         if let Some(rtt) = sample {
             self.on_echo(rtt);
         }
-        Echoed { number, sample: sample.map(|rtt| (rtt, method)), is_unseen, is_impossible }
+        EchoedPacket { number, sample: sample.map(|rtt| (rtt, method)), is_unseen, is_impossible }
     }
 
     fn on_echo(&mut self, rtt: f64) {
@@ -143,14 +143,14 @@ impl Half {
     }
 
     /// The round-trip time of the whole path that the data tell, seconds.
-    pub fn told_rtt(&self) -> Option<f64> {
-        self.told_rtt
+    pub fn reported_rtt(&self) -> Option<f64> {
+        self.reported_rtt
     }
 
     /// The round-trip time by which losses are grouped, seconds: the sender's, else what is `given`,
     /// else what echoes take from here.
     pub fn grouping_rtt(&self, given: Option<f64>) -> Option<f64> {
-        self.told_rtt.or(given).or(self.echo_rtt)
+        self.reported_rtt.or(given).or(self.echo_rtt)
     }
 
     /// What is to be said of it in words.
@@ -163,7 +163,7 @@ impl Half {
             (self.others, "datagram[s] [is|are] neither data nor report[s] by the layout"),
         ];
         let mut notes: Vec<_> = all_counted(counts).collect();
-        if self.has_data && self.told_rtt.is_none() {
+        if self.has_data && self.reported_rtt.is_none() {
             notes.push(
                 "the data tell no round-trip time: losses are grouped by `--tfrc rtt=TIME`, else by what \
                  echoes take from the capture on"
@@ -176,18 +176,18 @@ impl Half {
 
 /// One flow.
 #[derive(Debug, Default)]
-pub struct LaidOut {
-    halves: [Half; 2],
+pub struct LayoutFlow {
+    halves: [LayoutHalf; 2],
 }
 
-impl LaidOut {
+impl LayoutFlow {
     /// What `side` sent.
-    pub fn half(&self, side: Side) -> &Half {
+    pub fn half(&self, side: Side) -> &LayoutHalf {
         &self.halves[side as usize]
     }
 
     /// The same, to be changed.
-    pub fn half_mut(&mut self, side: Side) -> &mut Half {
+    pub fn half_connection_mut(&mut self, side: Side) -> &mut LayoutHalf {
         &mut self.halves[side as usize]
     }
 
@@ -199,7 +199,7 @@ impl LaidOut {
     /// Where the data of `side` were captured, and how sure that is, from 0 to 1. None if nothing
     /// tells.
     pub fn vantage(&self, side: Side) -> Option<(Vantage, f64)> {
-        let mut signs = Signs::default();
+        let mut signs = VantageEvidence::default();
         signs.add_hops([Side::Low, Side::High].map(|side| self.half(side).ttl));
         for side in [Side::Low, Side::High] {
             if let Some(share) = self.half(side).turnaround.share() {

@@ -3,7 +3,7 @@
 use super::FlowTable;
 use super::delivery::Delivery;
 use super::flow_table::Found;
-use super::ring_index::{Identities, Key};
+use super::ring_index::{Key, RingIndex};
 use crate::flow::bins::Bins;
 use crate::packet::event::{NodeLayer, Packet, Sighting};
 
@@ -13,22 +13,22 @@ const REMEMBERED: usize = 1 << 18;
 
 /// A packet that was sent.
 #[derive(Clone, Copy, Debug)]
-struct Crossing {
+struct PacketInTransit {
     found: Found,
-    state: State,
+    state: TransitState,
     bytes: u32,
     identity: u64,
     sent_ns: i64,
 }
 
-impl Crossing {
+impl PacketInTransit {
     fn key(&self) -> Key {
         (self.found, self.identity)
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum TransitState {
     Sent,
     Dropped,
     /// It still waited in a queue when the simulation ended.
@@ -39,7 +39,7 @@ enum State {
 
 /// What a sighting meant to its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meaning {
+pub enum SightingMeaning {
     /// A packet was sent.
     Sent,
     /// A packet arrived for the first time.
@@ -51,14 +51,14 @@ pub enum Meaning {
 }
 
 /// Where it is counted what became of packets: in their flows, and in time bins if these are wanted.
-pub struct Counts<'a> {
+pub struct TransitCounters<'a> {
     /// All flows.
     pub flows: &'a mut FlowTable,
     /// Their bins.
     pub bins: Option<&'a mut Bins>,
 }
 
-impl Counts<'_> {
+impl TransitCounters<'_> {
     fn delivery(&mut self, Found { flow, side }: Found) -> &mut Delivery {
         self.flows.get_mut(flow).deliveries_mut().of_mut(side)
     }
@@ -83,40 +83,40 @@ impl Counts<'_> {
 }
 
 /// All packets of a trace that were sent lately.
-pub struct Crossings {
-    ring: Vec<Crossing>,
+pub struct Transits {
+    ring: Vec<PacketInTransit>,
     /// Where the next goes, once the ring is full.
     next: usize,
-    index: Identities,
+    index: RingIndex,
     latest_ns: i64,
 }
 
-impl Default for Crossings {
+impl Default for Transits {
     fn default() -> Self {
-        Self { ring: Vec::new(), next: 0, index: Identities::default(), latest_ns: i64::MIN }
+        Self { ring: Vec::new(), next: 0, index: RingIndex::default(), latest_ns: i64::MIN }
     }
 }
 
-impl Crossings {
+impl Transits {
     /// A packet was seen where it was made.
     pub fn on_sent(
         &mut self,
         found: Found,
         packet: &Packet,
         sighting: &Sighting,
-        counts: &mut Counts<'_>,
-    ) -> Meaning {
+        counts: &mut TransitCounters<'_>,
+    ) -> SightingMeaning {
         self.latest_ns = self.latest_ns.max(packet.time_ns);
         let delivery = counts.delivery(found);
         if delivery.sent == 0 {
             delivery.layer = Some(sighting.layer);
         }
         if self.find(found, sighting.identity).is_some() {
-            return Meaning::Nothing;
+            return SightingMeaning::Nothing;
         }
         delivery.sent += 1;
-        self.insert(found, packet, sighting.identity, State::Sent, counts);
-        Meaning::Sent
+        self.insert(found, packet, sighting.identity, TransitState::Sent, counts);
+        SightingMeaning::Sent
     }
 
     /// A packet was seen where it was to go.
@@ -125,40 +125,40 @@ impl Crossings {
         found: Found,
         packet: &Packet,
         sighting: &Sighting,
-        counts: &mut Counts<'_>,
-    ) -> Meaning {
+        counts: &mut TransitCounters<'_>,
+    ) -> SightingMeaning {
         self.latest_ns = self.latest_ns.max(packet.time_ns);
         let delivery = counts.delivery(found);
         // In a trace without its start the first arrival comes first, and at the lowest layer.
         let sent_at = *delivery.layer.get_or_insert(sighting.layer);
         if !is_same_path(sent_at, sighting.layer) {
-            return Meaning::Nothing;
+            return SightingMeaning::Nothing;
         }
         let Some(slot) = self.find(found, sighting.identity) else {
             delivery.received += 1;
             delivery.unsent += 1;
             delivery.received_bytes += u64::from(packet.wire_bytes);
-            self.insert(found, packet, sighting.identity, State::Received(sighting.layer), counts);
-            return Meaning::Received;
+            self.insert(found, packet, sighting.identity, TransitState::Received(sighting.layer), counts);
+            return SightingMeaning::Received;
         };
         let crossing = &mut self.ring[slot];
         match crossing.state {
-            State::Received(layer) => {
+            TransitState::Received(layer) => {
                 // A node with a link and an agent writes down the same arrival twice.
                 if layer != sighting.layer {
-                    return Meaning::Nothing;
+                    return SightingMeaning::Nothing;
                 }
                 delivery.duplicates += 1;
-                return Meaning::ReceivedAgain;
+                return SightingMeaning::ReceivedAgain;
             }
-            State::Dropped => delivery.dropped = delivery.dropped.saturating_sub(1),
-            State::Sent | State::Left => {}
+            TransitState::Dropped => delivery.dropped = delivery.dropped.saturating_sub(1),
+            TransitState::Sent | TransitState::Left => {}
         }
-        crossing.state = State::Received(sighting.layer);
+        crossing.state = TransitState::Received(sighting.layer);
         delivery.received += 1;
         delivery.received_bytes += u64::from(crossing.bytes);
         counts.arrived(found, crossing.sent_ns, packet.time_ns);
-        Meaning::Received
+        SightingMeaning::Received
     }
 
     /// A packet was dropped. A collision on the air is repaired by the MAC layer and is no loss yet,
@@ -168,33 +168,33 @@ impl Crossings {
         found: Found,
         packet: &Packet,
         sighting: &Sighting,
-        counts: &mut Counts<'_>,
+        counts: &mut TransitCounters<'_>,
     ) {
         self.latest_ns = self.latest_ns.max(packet.time_ns);
         let delivery = counts.delivery(found);
         delivery.on_drop(sighting.layer, sighting.reason, 1);
         let state = match (sighting.layer, sighting.reason.text()) {
             (NodeLayer::Mac, "COL") => return,
-            (NodeLayer::Queue, "END") => State::Left,
-            _ => State::Dropped,
+            (NodeLayer::Queue, "END") => TransitState::Left,
+            _ => TransitState::Dropped,
         };
         if let Some(slot) = self.find(found, sighting.identity)
-            && self.ring[slot].state == State::Sent
+            && self.ring[slot].state == TransitState::Sent
         {
             self.ring[slot].state = state;
-            delivery.dropped += u64::from(state == State::Dropped);
+            delivery.dropped += u64::from(state == TransitState::Dropped);
         }
     }
 
     /// Decide about packets that neither arrived nor were dropped. To be called once, at the end.
-    pub fn finish(&mut self, counts: &mut Counts<'_>) {
+    pub fn finish(&mut self, counts: &mut TransitCounters<'_>) {
         for crossing in &self.ring {
             let delivery = counts.delivery(crossing.found);
             match crossing.state {
-                State::Received(_) => {}
-                State::Dropped => counts.lost(crossing.found, crossing.sent_ns),
-                State::Left => delivery.in_flight += 1,
-                State::Sent => {
+                TransitState::Received(_) => {}
+                TransitState::Dropped => counts.lost(crossing.found, crossing.sent_ns),
+                TransitState::Left => delivery.in_flight += 1,
+                TransitState::Sent => {
                     let age_ns = self.latest_ns.saturating_sub(crossing.sent_ns);
                     let longest_ns = delivery.delay.range.max_ns();
                     if longest_ns.is_some_and(|longest| age_ns as u64 <= longest) {
@@ -219,10 +219,11 @@ impl Crossings {
         found: Found,
         packet: &Packet,
         identity: u64,
-        state: State,
-        counts: &mut Counts<'_>,
+        state: TransitState,
+        counts: &mut TransitCounters<'_>,
     ) {
-        let crossing = Crossing { found, state, bytes: packet.wire_bytes, identity, sent_ns: packet.time_ns };
+        let crossing =
+            PacketInTransit { found, state, bytes: packet.wire_bytes, identity, sent_ns: packet.time_ns };
         let slot = if self.ring.len() < REMEMBERED {
             self.ring.push(crossing);
             self.ring.len() - 1
@@ -238,10 +239,10 @@ impl Crossings {
     }
 
     /// Take the packet in `slot` out of the index; what has not arrived by now is lost.
-    fn forget(&mut self, slot: usize, counts: &mut Counts<'_>) {
+    fn forget(&mut self, slot: usize, counts: &mut TransitCounters<'_>) {
         let old = self.ring[slot];
         self.index.remove(slot as u32, &old.key());
-        if !matches!(old.state, State::Received(_)) {
+        if !matches!(old.state, TransitState::Received(_)) {
             counts.lost(old.found, old.sent_ns);
         }
     }

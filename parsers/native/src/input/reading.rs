@@ -109,9 +109,9 @@ impl Reading {
 
     /// Count packets on their way through a simulated network, and give only those that were made,
     /// came to where they were to go, or were dropped. To be called before the first is read.
-    pub fn skip_passing(&mut self) {
+    pub fn skip_forwarded(&mut self) {
         if let Some(Source::Text(trace)) = &mut self.opened {
-            trace.skip_passing();
+            trace.skip_forwarded();
         }
     }
 
@@ -128,7 +128,7 @@ impl Reading {
             return Ok(());
         }
         thread::scope(|scope| {
-            let (sender, filled) = sync_channel::<Filled>(WAITING);
+            let (sender, filled) = sync_channel::<NextBatch>(WAITING);
             let (spent, returned) = channel();
             let reader = thread::Builder::new()
                 .name("reading".into())
@@ -144,7 +144,7 @@ impl Reading {
     fn run_ahead(
         &mut self,
         compiler: Option<&dyn Compiler>,
-        filled: SyncSender<Filled>,
+        filled: SyncSender<NextBatch>,
         returned: Receiver<Batch>,
     ) {
         loop {
@@ -257,7 +257,7 @@ impl Reading {
         if let Some(opened) = &mut self.opened {
             summary.format = opened.format();
             if let Source::Text(trace) = opened {
-                summary.add_passing(&trace.passing);
+                summary.add_forwarded(&trace.passing);
             }
             summary.finish(&opened.interfaces());
             if let Source::Text(trace) = opened {
@@ -302,10 +302,10 @@ impl Reading {
 }
 
 /// Decoded packets, or what libpcap says against the filter.
-type Filled = Result<Batch, String>;
+type NextBatch = Result<Batch, String>;
 
 fn consume(
-    filled: &Receiver<Filled>,
+    filled: &Receiver<NextBatch>,
     spent: &Sender<Batch>,
     work: &mut impl FnMut(&Batch),
 ) -> Result<(), String> {

@@ -1,7 +1,7 @@
 //! What one source held: every packet is counted somewhere.
 
 use crate::input::capture::Interface;
-use crate::input::text::PassingCounts;
+use crate::input::text::ForwardedCounts;
 use crate::packet::batch::{Batch, Item};
 use crate::packet::event::{Layer, Packet, Stop, Transport};
 use crate::packet::key::Notation;
@@ -192,7 +192,7 @@ impl SourceSummary {
     }
 
     /// Add packets that were counted where they were read, among those that were not.
-    pub fn add_passing(&mut self, passing: &PassingCounts) {
+    pub fn add_forwarded(&mut self, passing: &ForwardedCounts) {
         if passing.packets == 0 {
             return;
         }

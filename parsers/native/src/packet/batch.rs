@@ -1,7 +1,7 @@
 //! Decoded packets on their way from the thread that reads to the one that follows flows.
 
 use crate::packet::event::Packet;
-use crate::packet::extras::Asides;
+use crate::packet::extras::PacketExtras;
 use crate::packet::plain::PlainSegment;
 
 /// A packet of a batch.
@@ -41,7 +41,7 @@ pub struct Batch {
     /// The others; used up to `others_length`.
     others: Vec<Packet>,
     others_length: usize,
-    asides: Asides,
+    asides: PacketExtras,
 }
 
 /// Others whose memory is kept in any case, 14 kB.
@@ -58,7 +58,7 @@ impl Batch {
             length: 0,
             others: Vec::new(),
             others_length: 0,
-            asides: Asides::default(),
+            asides: PacketExtras::default(),
         }
     }
 
@@ -89,13 +89,13 @@ impl Batch {
     }
 
     /// What only some of them have.
-    pub fn asides(&self) -> &Asides {
+    pub fn asides(&self) -> &PacketExtras {
         &self.asides
     }
 
     /// Write the next packet in place, which [`Batch::add_plain`] then adds; None if there is no room.
     #[inline(always)]
-    pub fn next_plain(&mut self) -> Option<(&mut PlainSegment, &mut Asides)> {
+    pub fn next_plain(&mut self) -> Option<(&mut PlainSegment, &mut PacketExtras)> {
         Some((self.segments.get_mut(self.length)?, &mut self.asides))
     }
 
@@ -108,7 +108,7 @@ impl Batch {
     /// Write the next packet in place, whatever it is; [`Batch::add_other`] then adds it. It holds
     /// anything before.
     #[inline]
-    pub fn next_other(&mut self) -> (&mut Packet, &mut Asides) {
+    pub fn next_other(&mut self) -> (&mut Packet, &mut PacketExtras) {
         if self.others_length == self.others.len() {
             self.others.push(Packet::default());
         }

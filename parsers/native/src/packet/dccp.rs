@@ -3,7 +3,7 @@
 /// Packet types (RFC 4340 section 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum DccpType {
     /// Opens a connection.
     Request,
     /// Answers a Request.
@@ -26,7 +26,7 @@ pub enum Kind {
     SyncAck,
 }
 
-impl Kind {
+impl DccpType {
     /// All of them, by number.
     pub const ALL: [Self; 10] = [
         Self::Request,
@@ -92,9 +92,9 @@ impl Kind {
 
 /// The header without its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct DccpHeader {
     /// What the packet is for.
-    pub kind: Kind,
+    pub kind: DccpType,
     /// CCID 3: the sender's window counter, which advances by one each quarter of an RTT (RFC 4342
     /// section 8.1).
     pub ccval: u8,

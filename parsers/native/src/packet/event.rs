@@ -1,7 +1,11 @@
 //! The canonical packet: what every format is turned into before flows are made of it.
 
-use crate::packet::extras::Aside;
+use std::num::NonZeroU32;
+
 use crate::packet::frame::FrameKind;
+
+/// Index into one of the lists of [`PacketExtras`](super::extras::PacketExtras), from 1.
+pub type ExtraIndex = NonZeroU32;
 
 /// An address of either family as one number, so that a key compares without branches.
 /// The family stands beside it in [`Endpoints`].
@@ -124,7 +128,7 @@ impl Sack {
     pub const PERMITTED: Self = Self(u16::MAX);
 
     /// Blocks that are kept beside the batch; None if that has too many packets to say where.
-    pub fn with_blocks(aside: Aside) -> Option<Self> {
+    pub fn with_blocks(aside: ExtraIndex) -> Option<Self> {
         u16::try_from(aside.get()).ok().map(Self).filter(|sack| !sack.is_mark())
     }
 
@@ -135,9 +139,9 @@ impl Sack {
 
     /// Where the blocks are, if there are any.
     #[inline(always)]
-    pub fn blocks(self) -> Option<Aside> {
+    pub fn blocks(self) -> Option<ExtraIndex> {
         // Most have none.
-        if self == Self::NONE || self.is_mark() { None } else { Aside::new(u32::from(self.0)) }
+        if self == Self::NONE || self.is_mark() { None } else { ExtraIndex::new(u32::from(self.0)) }
     }
 
     fn is_mark(self) -> bool {
@@ -477,7 +481,7 @@ pub struct Network {
     pub tcp: Tcp,
     /// Of UDP how the payload begins, of DCCP the whole header, of an ICMP error how the transport header begins that
     /// it quotes; means nothing for others.
-    pub head: Option<Aside>,
+    pub head: Option<ExtraIndex>,
     /// Bytes of the transport header.
     pub header_bytes: u8,
     /// What the sequence numbers of `tcp` count.
@@ -529,7 +533,7 @@ pub struct Packet {
     /// Set if a simulator saw it.
     pub sighting: Option<Sighting>,
     /// The 802.11 frame that carried it, if one did.
-    pub frame: Option<Aside>,
+    pub frame: Option<ExtraIndex>,
     /// Bytes in the file.
     pub captured_bytes: u32,
     /// Bytes of the frame on the wire.

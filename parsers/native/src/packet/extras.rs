@@ -6,22 +6,19 @@
 
 use std::num::NonZeroU32;
 
-use crate::packet::dccp::Header;
-use crate::packet::event::Sack;
+use crate::packet::dccp::DccpHeader;
+use crate::packet::event::{ExtraIndex, Sack};
 use crate::packet::frame::Frame;
-
-/// Where in the lists, from 1.
-pub type Aside = NonZeroU32;
 
 /// The first bytes of a datagram's payload, as far as they were captured: traffic generators
 /// number and date their datagrams there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Head {
+pub struct PayloadHead {
     bytes: [u8; Self::MOST],
     length: u8,
 }
 
-impl Head {
+impl PayloadHead {
     /// Bytes that are kept.
     pub const MOST: usize = 32;
 
@@ -68,19 +65,19 @@ impl SackBlocks {
 
 /// The lists of one batch, at most one entry in each for every packet.
 #[derive(Clone, Debug, Default)]
-pub struct Asides {
-    heads: Vec<Head>,
+pub struct PacketExtras {
+    heads: Vec<PayloadHead>,
     /// Of datagrams whose head is not enough, in order: where their payloads end in `payloads`.
-    longer: Vec<(Aside, usize)>,
+    longer: Vec<(ExtraIndex, usize)>,
     payloads: Vec<u8>,
     frames: Vec<Frame>,
     sacks: Vec<SackBlocks>,
     /// Each with the end of its options in `options`, where they stand one behind the other.
-    dccp: Vec<(Header, usize)>,
+    dccp: Vec<(DccpHeader, usize)>,
     options: Vec<u8>,
 }
 
-impl Asides {
+impl PacketExtras {
     /// Forget the last batch.
     pub fn clear(&mut self) {
         self.heads.clear();
@@ -93,18 +90,18 @@ impl Asides {
     }
 
     /// Keep how a datagram's payload begins.
-    pub fn add_head(&mut self, head: Head) -> Option<Aside> {
+    pub fn add_head(&mut self, head: PayloadHead) -> Option<ExtraIndex> {
         self.heads.push(head);
         at_the_end(self.heads.len())
     }
 
     /// How the payload begins of the packet that has `aside`; empty if that is unknown.
-    pub fn head(&self, aside: Option<Aside>) -> Head {
+    pub fn head(&self, aside: Option<ExtraIndex>) -> PayloadHead {
         aside.and_then(|aside| self.heads.get(index(aside))).copied().unwrap_or_default()
     }
 
     /// Keep more of the datagram whose head was the last to be added.
-    pub fn add_longer(&mut self, head: Option<Aside>, payload: &[u8]) {
+    pub fn add_longer(&mut self, head: Option<ExtraIndex>, payload: &[u8]) {
         if let Some(head) = head {
             self.payloads.extend_from_slice(payload);
             self.longer.push((head, self.payloads.len()));
@@ -112,9 +109,9 @@ impl Asides {
     }
 
     /// What is kept of the payload of the datagram that has `aside`: its head, or more.
-    pub fn payload(&self, aside: Option<Aside>) -> &[u8] {
+    pub fn payload(&self, aside: Option<ExtraIndex>) -> &[u8] {
         let Some(aside) = aside else { return &[] };
-        let head = || self.heads.get(index(aside)).map_or(&[][..], Head::bytes);
+        let head = || self.heads.get(index(aside)).map_or(&[][..], PayloadHead::bytes);
         let Ok(at) = self.longer.binary_search_by_key(&aside, |(head, _)| *head) else { return head() };
         let end_of = |at: usize| self.longer.get(at).map_or(0, |(_, end)| *end);
         let start = at.checked_sub(1).map_or(0, end_of);
@@ -122,13 +119,13 @@ impl Asides {
     }
 
     /// Keep a frame.
-    pub fn add_frame(&mut self, frame: Frame) -> Option<Aside> {
+    pub fn add_frame(&mut self, frame: Frame) -> Option<ExtraIndex> {
         self.frames.push(frame);
         at_the_end(self.frames.len())
     }
 
     /// Keep the blocks of an acknowledgement.
-    pub fn add_sack(&mut self, blocks: SackBlocks) -> Option<Aside> {
+    pub fn add_sack(&mut self, blocks: SackBlocks) -> Option<ExtraIndex> {
         self.sacks.push(blocks);
         at_the_end(self.sacks.len())
     }
@@ -148,19 +145,19 @@ impl Asides {
     }
 
     /// The frame that carried the packet that has `aside`.
-    pub fn frame(&self, aside: Aside) -> Option<&Frame> {
+    pub fn frame(&self, aside: ExtraIndex) -> Option<&Frame> {
         self.frames.get(index(aside))
     }
 
     /// Keep a DCCP header and the options behind it.
-    pub fn add_dccp(&mut self, header: Header, options: &[u8]) -> Option<Aside> {
+    pub fn add_dccp(&mut self, header: DccpHeader, options: &[u8]) -> Option<ExtraIndex> {
         self.options.extend_from_slice(options);
         self.dccp.push((header, self.options.len()));
         at_the_end(self.dccp.len())
     }
 
     /// The DCCP header of the packet that has `aside`, and its options.
-    pub fn dccp(&self, aside: Aside) -> Option<(&Header, &[u8])> {
+    pub fn dccp(&self, aside: ExtraIndex) -> Option<(&DccpHeader, &[u8])> {
         let (header, end) = self.dccp.get(index(aside))?;
         let start = index(aside).checked_sub(1).and_then(|before| self.dccp.get(before));
         let options = self.options.get(start.map_or(0, |&(_, end)| end)..*end)?;
@@ -168,10 +165,10 @@ impl Asides {
     }
 }
 
-fn at_the_end(length: usize) -> Option<Aside> {
+fn at_the_end(length: usize) -> Option<ExtraIndex> {
     u32::try_from(length).ok().and_then(NonZeroU32::new)
 }
 
-fn index(aside: Aside) -> usize {
+fn index(aside: ExtraIndex) -> usize {
     aside.get() as usize - 1
 }

@@ -50,14 +50,14 @@ pub struct Radio {
 
 /// Where a frame stands in its transmitter's numbering. A repeated frame keeps its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FrameNumber {
     /// Traffic identifier: each has a numbering of its own; 16 for frames without one.
     pub traffic: u8,
     /// Sequence number, 12 bits.
     pub sequence: u16,
 }
 
-impl Place {
+impl FrameNumber {
     /// Stands for the traffic identifier of frames that have none.
     pub const NO_TRAFFIC: u8 = 16;
 }
@@ -76,7 +76,7 @@ pub struct Frame {
     /// The network it belongs to, if it tells.
     pub bssid: Option<Station>,
     /// Its place in the numbering, if it begins a packet; control frames have none.
-    pub place: Option<Place>,
+    pub place: Option<FrameNumber>,
     /// Its bytes on the air, without what the capture puts before them.
     pub bytes: u32,
     /// What the radio tells.

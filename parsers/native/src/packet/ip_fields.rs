@@ -4,7 +4,7 @@ use super::event::{Event, Layer, Packet};
 
 /// What is known of the packet that carried a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Carrier {
+pub struct IpFields {
     /// IPv4 identification: a packet that the network doubled keeps it, a retransmission does not.
     pub ip_id: Option<u16>,
     /// Time to live, or hop limit; 0 is unknown.
@@ -18,7 +18,7 @@ pub struct Carrier {
     pub is_cut: bool,
 }
 
-impl Carrier {
+impl IpFields {
     /// What `packet` says of the segment in it.
     #[inline(always)]
     pub fn of(packet: &Packet) -> Self {

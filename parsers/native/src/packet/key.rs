@@ -3,8 +3,45 @@
 use std::hash::{Hash, Hasher};
 
 use crate::packet::event::{Address, Endpoints, Family};
-use crate::packet::plain;
-use crate::packet::plain::Ends;
+
+/// IP protocol number.
+pub const TCP: u8 = 6;
+
+/// Sender and receiver, each pair in the order of the wire as one number: quick to read, compare and
+/// mix.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ipv4Ends {
+    /// The addresses.
+    pub addresses: u64,
+    /// The ports.
+    pub ports: u32,
+}
+
+impl Ipv4Ends {
+    /// Those of IPv4.
+    #[inline(always)]
+    pub fn of(endpoints: &Endpoints) -> Self {
+        let Endpoints { src, dst, src_port, dst_port, .. } = *endpoints;
+        Self {
+            addresses: u64::from(src as u32) << 32 | u64::from(dst as u32),
+            ports: u32::from(src_port) << 16 | u32::from(dst_port),
+        }
+    }
+
+    /// Those of the flow, the lower end first, and which of them sent the packet: as
+    /// [`FlowKey::of`](crate::packet::key::FlowKey::of) has it.
+    #[inline(always)]
+    pub fn sorted(self) -> (Self, Side) {
+        let Self { addresses, ports } = self;
+        let src = addresses >> 32 << 16 | u64::from(ports >> 16);
+        let dst = addresses << 32 >> 16 | u64::from(ports & 0xffff);
+        if src <= dst {
+            (self, Side::Low)
+        } else {
+            (Self { addresses: addresses.rotate_left(32), ports: ports.rotate_left(16) }, Side::High)
+        }
+    }
+}
 
 /// Which of a key's two ends a packet comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,12 +93,12 @@ impl FlowKey {
 
     /// What the table of flows is asked for.
     #[inline(always)]
-    pub fn sought(&self) -> Sought {
+    pub fn sought(&self) -> LookupKey {
         // Family and protocol together.
-        if self.rest >> 32 == u64::from(plain::TCP) {
-            Sought::Plain(Ends::of(&self.endpoints(Side::Low)))
+        if self.rest >> 32 == u64::from(TCP) {
+            LookupKey::Plain(Ipv4Ends::of(&self.endpoints(Side::Low)))
         } else {
-            Sought::Other(*self)
+            LookupKey::Other(*self)
         }
     }
 
@@ -156,14 +193,14 @@ impl KeptKey {
 
 /// A key in the form that the table of flows has it: most flows are TCP over IPv4, of which 12 bytes tell all.
 #[derive(Clone, Copy, Debug)]
-pub enum Sought {
+pub enum LookupKey {
     /// The ends of such a flow, the lower one first.
-    Plain(Ends),
+    Plain(Ipv4Ends),
     /// Any other.
     Other(FlowKey),
 }
 
-impl Hash for Sought {
+impl Hash for LookupKey {
     /// Neither is sought where the other is.
     #[inline(always)]
     fn hash<H: Hasher>(&self, state: &mut H) {

@@ -5,47 +5,8 @@
 //! fetch from the processor of the one that reads.
 
 use crate::packet::event::{Endpoints, Family, Network, Packet, Tcp, Transport};
-use crate::packet::ip_fields::Carrier;
-use crate::packet::key::Side;
-
-/// IP protocol number.
-pub const TCP: u8 = 6;
-
-/// Sender and receiver, each pair in the order of the wire as one number: quick to read, compare and
-/// mix.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ends {
-    /// The addresses.
-    pub addresses: u64,
-    /// The ports.
-    pub ports: u32,
-}
-
-impl Ends {
-    /// Those of IPv4.
-    #[inline(always)]
-    pub fn of(endpoints: &Endpoints) -> Self {
-        let Endpoints { src, dst, src_port, dst_port, .. } = *endpoints;
-        Self {
-            addresses: u64::from(src as u32) << 32 | u64::from(dst as u32),
-            ports: u32::from(src_port) << 16 | u32::from(dst_port),
-        }
-    }
-
-    /// Those of the flow, the lower end first, and which of them sent the packet: as
-    /// [`FlowKey::of`](crate::packet::key::FlowKey::of) has it.
-    #[inline(always)]
-    pub fn sorted(self) -> (Self, Side) {
-        let Self { addresses, ports } = self;
-        let src = addresses >> 32 << 16 | u64::from(ports >> 16);
-        let dst = addresses << 32 >> 16 | u64::from(ports & 0xffff);
-        if src <= dst {
-            (self, Side::Low)
-        } else {
-            (Self { addresses: addresses.rotate_left(32), ports: ports.rotate_left(16) }, Side::High)
-        }
-    }
-}
+use crate::packet::ip_fields::IpFields;
+use crate::packet::key::{Ipv4Ends, TCP};
 
 /// A TCP segment over IPv4: no fragment, no DSCP, headers captured whole, no SYN, no options but a timestamp
 /// and SACK blocks, no event and no 802.11 frame.
@@ -56,7 +17,7 @@ pub struct PlainSegment {
     /// Since the epoch.
     pub time_ns: i64,
     /// Both ends.
-    pub ends: Ends,
+    pub ends: Ipv4Ends,
     /// Bytes of the frame on the wire.
     pub wire_bytes: u32,
     /// Index of the interface it was seen at.
@@ -69,8 +30,8 @@ pub struct PlainSegment {
     pub payload: u32,
     /// The TCP header.
     pub tcp: Tcp,
-    /// What the packet around it says: [`Carrier::of`].
-    pub carrier: Carrier,
+    /// What the packet around it says: [`IpFields::of`].
+    pub carrier: IpFields,
 }
 
 impl PlainSegment {
@@ -118,7 +79,7 @@ impl PlainSegment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::key::{FlowKey, Sought};
+    use crate::packet::key::{FlowKey, LookupKey};
     use proptest::prelude::*;
 
     proptest! {
@@ -133,12 +94,12 @@ mod tests {
             let back = Endpoints { src: forth.dst, dst: forth.src, src_port: dst_port, dst_port: src_port, ..forth };
             for endpoints in [forth, back] {
                 let (key, side) = FlowKey::of(&endpoints);
-                let (ends, sorted_side) = Ends::of(&endpoints).sorted();
+                let (ends, sorted_side) = Ipv4Ends::of(&endpoints).sorted();
                 prop_assert_eq!(side, sorted_side);
-                prop_assert!(matches!(key.sought(), Sought::Plain(sought) if sought == ends));
+                prop_assert!(matches!(key.sought(), LookupKey::Plain(sought) if sought == ends));
             }
             let datagram = Endpoints { protocol: 17, ..forth };
-            prop_assert!(matches!(FlowKey::of(&datagram).0.sought(), Sought::Other(_)));
+            prop_assert!(matches!(FlowKey::of(&datagram).0.sought(), LookupKey::Other(_)));
         }
     }
 

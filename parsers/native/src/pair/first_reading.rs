@@ -2,13 +2,13 @@
 
 use hashbrown::HashMap;
 
-use super::hash_sampling::{KEPT, Sample, Seen};
+use super::hash_sampling::{HashSample, KEPT, SampledPacket};
 use super::packet_identity::{identity, payload_head};
 use crate::input::filter::Compiler;
 use crate::input::reading::Reading;
 use crate::packet::event::{Network, Packet, TcpFlags, Transport};
-use crate::packet::extras::Asides;
-use crate::packet::ip_fields::Carrier;
+use crate::packet::extras::PacketExtras;
+use crate::packet::ip_fields::IpFields;
 use crate::packet::key::{FlowKey, Side};
 
 /// The payload of the longest segment on an Ethernet without offload: what is longer may be several.
@@ -24,9 +24,9 @@ struct Lengths {
 }
 
 /// What one capture told.
-pub struct Survey {
+pub struct FirstReading {
     /// Packets that can be found in the other capture.
-    pub sample: Sample,
+    pub sample: HashSample,
     /// Packets that had an identity.
     pub packets: u64,
     /// Time of the first and last record.
@@ -35,7 +35,7 @@ pub struct Survey {
     max_flows: usize,
 }
 
-impl Survey {
+impl FirstReading {
     /// Read a capture to its end. An error is one of the filter, in libpcap's words.
     pub fn read(
         reading: &mut Reading,
@@ -43,7 +43,7 @@ impl Survey {
         max_flows: u32,
     ) -> Result<Self, String> {
         let mut survey = Self {
-            sample: Sample::new(KEPT),
+            sample: HashSample::new(KEPT),
             packets: 0,
             span_ns: None,
             lengths: HashMap::new(),
@@ -57,10 +57,10 @@ impl Survey {
 
     /// Forget the packets: once the clocks are compared, nobody asks for them.
     pub fn forget_sample(&mut self) {
-        self.sample = Sample::new(0);
+        self.sample = HashSample::new(0);
     }
 
-    fn take(&mut self, packet: &Packet, asides: &Asides) {
+    fn take(&mut self, packet: &Packet, asides: &PacketExtras) {
         let (start_ns, end_ns) = self.span_ns.unwrap_or((packet.time_ns, packet.time_ns));
         self.span_ns = Some((start_ns.min(packet.time_ns), end_ns.max(packet.time_ns)));
         if !packet.is_ip {
@@ -69,11 +69,11 @@ impl Survey {
         let network = &packet.network;
         let Some(identity) = identity(network, payload_head(network, asides)) else { return };
         self.packets += 1;
-        let seen = Seen {
+        let seen = SampledPacket {
             time_ns: packet.time_ns,
             endpoints: network.endpoints,
             ttl: network.ttl,
-            place: Carrier::place_of(packet.interface, packet.event),
+            place: IpFields::place_of(packet.interface, packet.event),
             is_ambiguous: false,
         };
         self.sample.add(identity, seen);
@@ -108,7 +108,7 @@ impl Survey {
 ///
 /// No packet carries more than the other side takes, less its TCP options (RFC 9293 section
 /// 3.7.1); without a SYN, no more than the capture with the shorter segments has.
-pub fn wire_payload(surveys: &[Survey; 2], network: &Network) -> Option<u32> {
+pub fn wire_payload(surveys: &[FirstReading; 2], network: &Network) -> Option<u32> {
     const TCP_HEADER: u8 = 20;
     let payload = network.payload_bytes.filter(|&payload| payload > LONGEST_USUAL)?;
     let (key, side) = FlowKey::of(&network.endpoints);

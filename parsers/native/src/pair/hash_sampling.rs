@@ -13,7 +13,7 @@ pub const KEPT: usize = 1 << 17;
 
 /// What is kept of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Seen {
+pub struct SampledPacket {
     /// When it was captured, by the capture's own clock.
     pub time_ns: i64,
     /// Its five-tuple.
@@ -28,14 +28,14 @@ pub struct Seen {
 
 /// The sample of one capture.
 #[derive(Debug)]
-pub struct Sample {
-    kept: HashMap<u64, Seen>,
+pub struct HashSample {
+    kept: HashMap<u64, SampledPacket>,
     /// Identities above it are not kept.
     limit: u64,
     most: usize,
 }
 
-impl Sample {
+impl HashSample {
     /// Nothing yet; at least `most` packets of a capture that has as many.
     pub fn new(most: usize) -> Self {
         Self { kept: HashMap::new(), limit: u64::MAX, most }
@@ -43,12 +43,12 @@ impl Sample {
 
     /// Take in a packet.
     #[inline]
-    pub fn add(&mut self, identity: u64, seen: Seen) {
+    pub fn add(&mut self, identity: u64, seen: SampledPacket) {
         if identity > self.limit {
             return;
         }
         let place = seen.place;
-        let doubt = |first: &mut Seen| first.is_ambiguous |= first.place == place;
+        let doubt = |first: &mut SampledPacket| first.is_ambiguous |= first.place == place;
         self.kept.entry(identity).and_modify(doubt).or_insert(seen);
         if self.kept.len() >= 2 * self.most.max(1) {
             self.lower_limit();
@@ -66,8 +66,9 @@ impl Sample {
 
     /// The packets that both samples have, as they were seen at each, in the order of the first's
     /// time.
-    pub fn common(&self, other: &Self) -> Vec<(Seen, Seen)> {
-        let find = |(identity, first): (&u64, &Seen)| Some((*identity, *first, *other.kept.get(identity)?));
+    pub fn common(&self, other: &Self) -> Vec<(SampledPacket, SampledPacket)> {
+        let find =
+            |(identity, first): (&u64, &SampledPacket)| Some((*identity, *first, *other.kept.get(identity)?));
         let mut common: Vec<_> = self.kept.iter().filter_map(find).collect();
         common.retain(|(_, first, second)| !first.is_ambiguous && !second.is_ambiguous);
         common.sort_unstable_by_key(|(identity, first, _)| (first.time_ns, *identity));
@@ -80,13 +81,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn seen(time_ns: i64) -> Seen {
-        Seen { time_ns, endpoints: Endpoints::default(), ttl: 64, place: 0, is_ambiguous: false }
+    fn seen(time_ns: i64) -> SampledPacket {
+        SampledPacket { time_ns, endpoints: Endpoints::default(), ttl: 64, place: 0, is_ambiguous: false }
     }
 
     #[test]
     fn test_an_identity_of_two_packets_is_not_used() {
-        let (mut first, mut second) = (Sample::new(10), Sample::new(10));
+        let (mut first, mut second) = (HashSample::new(10), HashSample::new(10));
         for (identity, time_ns) in [(1, 10), (2, 20), (2, 30)] {
             first.add(identity, seen(time_ns));
             second.add(identity, seen(time_ns + 5));
@@ -96,9 +97,9 @@ mod tests {
 
     #[test]
     fn test_a_copy_at_another_interface_is_the_same_packet() {
-        let (mut first, mut second) = (Sample::new(10), Sample::new(10));
+        let (mut first, mut second) = (HashSample::new(10), HashSample::new(10));
         first.add(1, seen(10));
-        first.add(1, Seen { place: 4, ..seen(11) });
+        first.add(1, SampledPacket { place: 4, ..seen(11) });
         second.add(1, seen(15));
         assert_eq!(first.common(&second), [(seen(10), seen(15))]);
     }
@@ -109,7 +110,7 @@ mod tests {
             identities in proptest::collection::hash_set(any::<u64>(), 0..500),
             lost in proptest::collection::hash_set(0_usize..500, 0..50),
         ) {
-            let (mut first, mut second) = (Sample::new(20), Sample::new(20));
+            let (mut first, mut second) = (HashSample::new(20), HashSample::new(20));
             for (at, &identity) in identities.iter().enumerate() {
                 first.add(identity, seen(at as i64));
                 if !lost.contains(&at) {

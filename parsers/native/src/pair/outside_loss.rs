@@ -10,7 +10,7 @@
 //! not ask for.
 
 use super::by_side::BySide;
-use crate::flow::holes::{Holes, Opening};
+use crate::flow::holes::{HoleOpening, Holes};
 use crate::packet::event::{Tcp, TcpFlags};
 use crate::packet::key::Side;
 use crate::packet::seq::{SeqNumber, Unwrapper};
@@ -28,7 +28,7 @@ enum Novelty {
 
 /// What one capture has shown of one direction: a few holes, as many as [`Holes`] keeps.
 #[derive(Debug)]
-struct Shown {
+struct CaptureView {
     unwrapper: Unwrapper,
     highest: i64,
     holes: Holes,
@@ -36,7 +36,7 @@ struct Shown {
     timestamp: Option<u32>,
 }
 
-impl Shown {
+impl CaptureView {
     fn starting_with(tcp: &Tcp) -> Self {
         let is_syn = tcp.flags.has(TcpFlags::SYN);
         let unwrapper = Unwrapper::new(SeqNumber(tcp.seq.wrapping_add(is_syn.into())));
@@ -67,7 +67,7 @@ impl Shown {
             return if filled.bytes > 0 { Novelty::Late } else { Novelty::Repeated };
         }
         if start > self.highest {
-            self.holes.open(self.highest, start, Opening::default());
+            self.holes.open(self.highest, start, HoleOpening::default());
         } else {
             self.holes.fill(start, self.highest);
         }
@@ -78,7 +78,7 @@ impl Shown {
 
 /// What the receiver has, in the positions of what the farther capture has shown.
 #[derive(Debug, Default)]
-struct Receipts {
+struct ReceivedRanges {
     /// The next byte that it expects.
     next: i64,
     /// End of what it has acknowledged, selectively or not; holes before it.
@@ -88,7 +88,7 @@ struct Receipts {
     is_closed: bool,
 }
 
-impl Receipts {
+impl ReceivedRanges {
     fn on_acknowledgement(&mut self, next: i64, blocks: impl Iterator<Item = (i64, i64)>) {
         self.next = next.max(self.next);
         self.cover(0, self.next);
@@ -102,7 +102,7 @@ impl Receipts {
             return;
         }
         if start > self.highest {
-            self.holes.open(self.highest, start, Opening::default());
+            self.holes.open(self.highest, start, HoleOpening::default());
         }
         self.holes.fill(start, end);
         self.highest = self.highest.max(end);
@@ -116,22 +116,22 @@ impl Receipts {
 /// One direction at both captures.
 #[derive(Debug, Default)]
 struct Direction {
-    near: Option<Shown>,
-    far: Option<Shown>,
-    receipts: Receipts,
+    near: Option<CaptureView>,
+    far: Option<CaptureView>,
+    receipts: ReceivedRanges,
 }
 
 /// All directions of TCP connections with data: as many as flows are followed.
 #[derive(Debug, Default)]
-pub struct Outside {
+pub struct OutsideLoss {
     directions: BySide<Box<Direction>>,
 }
 
-impl Outside {
+impl OutsideLoss {
     /// A segment with payload, or a SYN, of `side` passed the nearer capture; whether it had been lost before.
     pub fn is_lost_before(&mut self, flow: u32, side: Side, tcp: &Tcp, payload: u32) -> bool {
         let near = &mut self.direction(flow, side).near;
-        let shown = near.get_or_insert_with(|| Shown::starting_with(tcp));
+        let shown = near.get_or_insert_with(|| CaptureView::starting_with(tcp));
         let latest = shown.timestamp;
         let is_late = shown.show(tcp, payload) == Novelty::Late;
         let is_younger = |(mine, latest): (u32, u32)| SeqNumber(mine).since(SeqNumber(latest)) > 0;
@@ -142,7 +142,7 @@ impl Outside {
     /// that was lost behind.
     pub fn is_lost_behind(&mut self, flow: u32, side: Side, tcp: &Tcp, payload: u32) -> bool {
         let Direction { far, receipts, .. } = self.direction(flow, side);
-        let shown = far.get_or_insert_with(|| Shown::starting_with(tcp));
+        let shown = far.get_or_insert_with(|| CaptureView::starting_with(tcp));
         let (start, end) = shown.range(tcp, payload);
         shown.show(tcp, payload) == Novelty::Repeated && receipts.asks_for(start, end)
     }
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn test_a_late_segment_was_lost_before_if_it_was_sent_again_and_not_if_it_was_overtaken() {
         for (timestamp, is_lost) in [(9, false), (11, true)] {
-            let mut outside = Outside::default();
+            let mut outside = OutsideLoss::default();
             let mut lost =
                 |seq, timestamp| outside.is_lost_before(0, Side::Low, &segment(seq, timestamp), 100);
             assert!(!lost(0, 8) && !lost(200, 10));
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn test_a_segment_is_lost_behind_only_if_the_receiver_asks_for_it() {
-        let mut outside = Outside::default();
+        let mut outside = OutsideLoss::default();
         let mut lost = |seq, asked| {
             outside.on_acknowledgement(0, Side::Low, &acknowledgement(asked), &[]);
             outside.is_lost_behind(0, Side::Low, &segment(seq, 1), 100)
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn test_what_is_between_selective_acknowledgements_is_asked_for() {
-        let mut outside = Outside::default();
+        let mut outside = OutsideLoss::default();
         for seq in [0, 100, 200, 300, 400] {
             assert!(!outside.is_lost_behind(0, Side::Low, &segment(seq, 1), 100));
         }
@@ -229,7 +229,7 @@ mod tests {
         fn test_no_numbers_panic(
             segments in proptest::collection::vec(any::<(u32, u32, u32, bool)>(), 0..200),
         ) {
-            let mut outside = Outside::default();
+            let mut outside = OutsideLoss::default();
             for (seq, timestamp, payload, is_near) in segments {
                 let tcp = segment(seq, timestamp);
                 match is_near {

@@ -7,7 +7,7 @@
 use std::hash::{Hash, Hasher};
 
 use crate::packet::event::{Network, TcpFlags, Transport};
-use crate::packet::extras::{Asides, Head};
+use crate::packet::extras::{PacketExtras, PayloadHead};
 use crate::packet::key::FlowKey;
 
 /// Pieces that one segment is cut into at most: 64 kB at the smallest MSS of IPv4 (RFC 9293
@@ -17,23 +17,23 @@ const MOST_PIECES: u32 = 128;
 /// The same number for one packet wherever it is captured, another for nearly every other.
 ///
 /// `head` is how a datagram's payload begins. None if too little of the packet was captured.
-pub fn identity(network: &Network, head: Head) -> Option<u64> {
+pub fn identity(network: &Network, head: PayloadHead) -> Option<u64> {
     piece_identity(network, head, 0, 0)
 }
 
 /// The same for an ICMP error, which belongs to the flow of the packet that it quotes, but goes another way. `head` is
 /// how the transport header begins that it quotes.
-pub fn error_identity(network: &Network, head: Head) -> u64 {
-    let mut hasher = Mixer::default();
+pub fn error_identity(network: &Network, head: PayloadHead) -> u64 {
+    let mut hasher = StableHasher::default();
     (FlowKey::of(&network.endpoints), network.ip_id, head.bytes()).hash(&mut hasher);
     hasher.finish()
 }
 
 /// How the payload of a datagram begins, or the transport header that an ICMP error quotes; empty for other packets.
-pub fn payload_head(network: &Network, asides: &Asides) -> Head {
+pub fn payload_head(network: &Network, asides: &PacketExtras) -> PayloadHead {
     match network.transport {
         Transport::Udp | Transport::IcmpError => asides.head(network.head),
-        _ => Head::default(),
+        _ => PayloadHead::default(),
     }
 }
 
@@ -48,7 +48,11 @@ pub struct Piece {
 
 /// The packets on the wire that `network` stands for: several if it is a TCP segment of more than
 /// `wire_payload` bytes, else itself. None at all if too little of it was captured.
-pub fn pieces(network: &Network, head: Head, wire_payload: Option<u32>) -> impl Iterator<Item = Piece> {
+pub fn pieces(
+    network: &Network,
+    head: PayloadHead,
+    wire_payload: Option<u32>,
+) -> impl Iterator<Item = Piece> {
     let payload = network.payload_bytes.unwrap_or(0);
     let is_tcp = network.transport == Transport::Tcp;
     let step = wire_payload.filter(|_| is_tcp).unwrap_or(payload).max(payload / MOST_PIECES).max(1);
@@ -61,10 +65,10 @@ pub fn pieces(network: &Network, head: Head, wire_payload: Option<u32>) -> impl 
 }
 
 /// The identity of the piece that begins `offset` bytes into the payload, after `number` others.
-fn piece_identity(network: &Network, head: Head, number: u32, offset: u32) -> Option<u64> {
+fn piece_identity(network: &Network, head: PayloadHead, number: u32, offset: u32) -> Option<u64> {
     let payload = network.payload_bytes?;
     let (key, side) = FlowKey::of(&network.endpoints);
-    let mut hasher = Mixer::default();
+    let mut hasher = StableHasher::default();
     (key, side as u8).hash(&mut hasher);
     match network.transport {
         Transport::Tcp => {
@@ -94,14 +98,14 @@ fn piece_identity(network: &Network, head: Head, number: u32, offset: u32) -> Op
 /// foresee it, however long it took, and it is a short one: each word is multiplied in, and the upper half of
 /// the product folded into the lower one.
 #[derive(Debug, Default)]
-struct Mixer(u64);
+struct StableHasher(u64);
 
 /// Digits of the golden ratio: odd, and with as many ones as zeros.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Digits of pi, so that 0 is no word that changes nothing.
 const SEED: u64 = 0x243f_6a88_85a3_08d3;
 
-impl Hasher for Mixer {
+impl Hasher for StableHasher {
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
         for part in bytes.chunks(8) {
@@ -168,7 +172,7 @@ mod tests {
     }
 
     fn all(network: &Network, wire_payload: Option<u32>) -> Vec<Piece> {
-        pieces(network, Head::default(), wire_payload).collect()
+        pieces(network, PayloadHead::default(), wire_payload).collect()
     }
 
     #[test]
@@ -186,14 +190,17 @@ mod tests {
     fn test_what_routers_change_does_not_count_and_a_retransmission_does() {
         let sent = segment(1, 1, 100);
         let arrived = Network { ttl: 3, ecn: 3, ..sent };
-        assert_eq!(identity(&sent, Head::default()), identity(&arrived, Head::default()));
-        assert_ne!(identity(&sent, Head::default()), identity(&segment(1, 2, 100), Head::default()));
+        assert_eq!(identity(&sent, PayloadHead::default()), identity(&arrived, PayloadHead::default()));
+        assert_ne!(
+            identity(&sent, PayloadHead::default()),
+            identity(&segment(1, 2, 100), PayloadHead::default())
+        );
     }
 
     #[test]
     fn test_a_header_that_was_cut_has_no_identity() {
         let cut = Network { payload_bytes: None, ..segment(1, 1, 0) };
-        assert_eq!(identity(&cut, Head::default()), None);
+        assert_eq!(identity(&cut, PayloadHead::default()), None);
         let unread = Network { transport: Transport::Unread, ..segment(1, 1, 0) };
         assert_eq!(all(&unread, None), []);
     }
@@ -207,7 +214,7 @@ mod tests {
             for at in 0..65_536_u32 {
                 let mut packet = segment(at / 16 * 1_448, at as u16, 1_448);
                 packet.endpoints.src_port = port;
-                let identity = identity(&packet, Head::default()).unwrap();
+                let identity = identity(&packet, PayloadHead::default()).unwrap();
                 below_half += u32::from(identity >> 63 == 0);
                 assert!(seen.insert(identity));
             }

@@ -5,7 +5,7 @@ use crate::flow::{Found, LOOK_UPS};
 use crate::input::source_summary::SourceSummary;
 use crate::packet::batch::{Batch, Item};
 use crate::packet::event::Transport;
-use crate::packet::extras::Asides;
+use crate::packet::extras::PacketExtras;
 use crate::packet::plain::PlainSegment;
 
 /// Flows whose state the caches hold: up to here packets are given to their flows at once.
@@ -31,7 +31,7 @@ impl Analysis {
 
     /// [`Analysis::take`] for a packet of any kind, while nothing is collected.
     #[inline(always)]
-    fn take_item(&mut self, item: Item<'_>, asides: &Asides, summary: &mut SourceSummary) {
+    fn take_item(&mut self, item: Item<'_>, asides: &PacketExtras, summary: &mut SourceSummary) {
         match item {
             Item::Plain(segment) => self.take_plain(segment, asides, summary),
             Item::Other(packet) => {
@@ -42,7 +42,7 @@ impl Analysis {
 
     /// Give a plain segment to its flow, while nothing is collected.
     #[inline(always)]
-    fn take_plain(&mut self, segment: &PlainSegment, asides: &Asides, summary: &mut SourceSummary) {
+    fn take_plain(&mut self, segment: &PlainSegment, asides: &PacketExtras, summary: &mut SourceSummary) {
         let Some(found) = self.flows.find_or_open_plain(segment, self.source) else {
             summary.untracked_packets += 1;
             return;
@@ -76,7 +76,7 @@ impl Analysis {
     fn take_later(
         &mut self,
         item: Item<'_>,
-        asides: &Asides,
+        asides: &PacketExtras,
         found: Option<Found>,
         summary: &mut SourceSummary,
     ) {
@@ -103,7 +103,7 @@ impl Analysis {
 
     /// Take a packet after those of its flow that were set aside.
     #[inline(never)]
-    fn take_in_turn(&mut self, item: Item<'_>, asides: &Asides, summary: &mut SourceSummary) {
+    fn take_in_turn(&mut self, item: Item<'_>, asides: &PacketExtras, summary: &mut SourceSummary) {
         let found = match item {
             Item::Plain(segment) => self.flows.find_endpoints(&segment.endpoints()),
             Item::Other(packet) if packet.is_ip => self.flows.find(&packet.network),

@@ -2,7 +2,7 @@
 
 use super::{Analysis, LossSample, RoundSample, RttMethod, RttSample};
 use crate::flow::Found;
-use crate::flow::bounded_samples::Samples;
+use crate::flow::bounded_samples::BoundedSamples;
 use crate::flow::tcp::Outcome;
 use crate::packet::event::{Network, Packet};
 
@@ -56,7 +56,7 @@ impl Analysis {
     }
 }
 
-fn sample_rtt(samples: &mut Samples<RttSample>, found: Found, packet: &Packet, outcome: &Outcome) {
+fn sample_rtt(samples: &mut BoundedSamples<RttSample>, found: Found, packet: &Packet, outcome: &Outcome) {
     let found_rtts = [
         (outcome.ack_rtt_ns, RttMethod::Ack),
         (outcome.timestamp_rtt_ns, RttMethod::Timestamp),

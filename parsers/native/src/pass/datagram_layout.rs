@@ -9,7 +9,7 @@ const RTP: &str = "rtp";
 
 /// How datagrams begin.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Dissection {
+pub enum DatagramLayout {
     /// With a number, and perhaps a time.
     Numbers(ProbeLayout),
     /// As RTP.
@@ -18,7 +18,7 @@ pub enum Dissection {
     Tfrc(Layout),
 }
 
-impl Dissection {
+impl DatagramLayout {
     /// Names of those that need no description.
     pub fn names() -> impl Iterator<Item = &'static str> {
         ProbeLayout::ALL.into_iter().map(ProbeLayout::name).chain([RTP])
@@ -45,12 +45,12 @@ mod tests {
 
     #[test]
     fn test_names() {
-        assert!(Dissection::names().all(|name| Dissection::by_name(name).is_some()));
-        let rtp = |clock_rate| Some(Dissection::Rtp(GivenRtp { clock_rate }));
-        assert_eq!(Dissection::by_name("rtp"), rtp(None));
-        assert_eq!(Dissection::by_name("rtp/48000"), rtp(Some(48_000)));
+        assert!(DatagramLayout::names().all(|name| DatagramLayout::by_name(name).is_some()));
+        let rtp = |clock_rate| Some(DatagramLayout::Rtp(GivenRtp { clock_rate }));
+        assert_eq!(DatagramLayout::by_name("rtp"), rtp(None));
+        assert_eq!(DatagramLayout::by_name("rtp/48000"), rtp(Some(48_000)));
         for wrong in ["rtpx", "rtp/", "rtp/0", "rtp/x", "own"] {
-            assert_eq!(Dissection::by_name(wrong), None, "{wrong}");
+            assert_eq!(DatagramLayout::by_name(wrong), None, "{wrong}");
         }
     }
 }

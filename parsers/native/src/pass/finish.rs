@@ -8,19 +8,19 @@ use crate::flow::Flow;
 use crate::flow::bins::Bins;
 use crate::flow::delivery::Deliveries;
 use crate::flow::tfrc::LossEventSample;
-use crate::flow::transits::Counts;
+use crate::flow::transits::TransitCounters;
 use crate::packet::key::Side;
-use crate::pass::wifi_links::Links;
+use crate::pass::wifi_links::WifiLinks;
 
 impl Analysis {
     /// Report the bounds that were reached. To be called once, after the last source.
     pub fn finish(&mut self) {
-        let counts = &mut Counts { flows: &mut self.flows, bins: self.bins.as_mut() };
+        let counts = &mut TransitCounters { flows: &mut self.flows, bins: self.bins.as_mut() };
         self.crossings.finish(counts);
-        self.warn_of_an_empty_layer();
+        self.warn_empty_layer();
         self.flows.iter_mut().for_each(Flow::finish);
         self.finish_tfrc();
-        self.find_lenders();
+        self.find_rtt_sources();
         // Documents may say any number.
         let untracked =
             self.sources.iter().map(|source| source.untracked_packets).fold(0, u64::saturating_add);
@@ -35,7 +35,7 @@ impl Analysis {
         if self.links.untracked > 0 {
             let message = format!(
                 "more than {} links between stations: {} frames of further links were left out",
-                Links::MOST,
+                WifiLinks::MOST,
                 self.links.untracked
             );
             let hint = "select stations with `--filter`, such as `wlan host`";
@@ -94,7 +94,7 @@ impl Analysis {
     }
 
     /// A layer that was asked for and that the trace does not show.
-    pub(super) fn warn_of_an_empty_layer(&mut self) {
+    pub(super) fn warn_empty_layer(&mut self) {
         let Some(layer) = self.options.layer else { return };
         let numbers = 0..self.flows.len() as u32;
         let mut deliveries = numbers.filter_map(|flow| self.flows.get(flow).deliveries());

@@ -11,8 +11,8 @@ use hashbrown::HashMap;
 use super::Analysis;
 use crate::flow::Found;
 use crate::packet::event::{Network, Packet, Transport};
-use crate::packet::extras::Asides;
-use crate::packet::ip_fields::Carrier;
+use crate::packet::extras::PacketExtras;
+use crate::packet::ip_fields::IpFields;
 use crate::pair::packet_identity::{error_identity, identity, payload_head};
 
 /// How long after a packet its copy may be shown: the longest that it waits in a router's queue.
@@ -25,7 +25,7 @@ const FIRST: usize = 256;
 
 /// Where a packet was shown first.
 #[derive(Clone, Copy, Debug)]
-struct Shown {
+struct FirstSighting {
     place: u16,
     time_ns: i64,
     /// Number of the packet, to tell it from one that had the same identity before.
@@ -34,20 +34,20 @@ struct Shown {
 
 /// Datagrams that were shown lately.
 #[derive(Debug, Default)]
-pub(super) struct ShownAgain {
+pub(super) struct InterfaceDuplicates {
     /// Of the first packet.
     place: Option<u16>,
     has_several: bool,
-    shown: HashMap<u64, Shown>,
+    shown: HashMap<u64, FirstSighting>,
     /// Identities and numbers, the oldest first.
     order: VecDeque<(u64, u64)>,
 }
 
-impl ShownAgain {
+impl InterfaceDuplicates {
     /// Whether a packet was shown at another place before. It may be asked twice of a packet.
     #[inline]
-    pub fn is_copy(&mut self, packet: &Packet, network: &Network, asides: &Asides) -> bool {
-        let place = Carrier::place_of(packet.interface, packet.event);
+    pub fn is_copy(&mut self, packet: &Packet, network: &Network, asides: &PacketExtras) -> bool {
+        let place = IpFields::place_of(packet.interface, packet.event);
         self.has_several |= *self.place.get_or_insert(place) != place;
         if !self.has_several && self.order.len() >= FIRST {
             return false;
@@ -57,12 +57,12 @@ impl ShownAgain {
             Transport::IcmpError => Some(error_identity(network, head)),
             _ => identity(network, head),
         };
-        let shown = Shown { place, time_ns: packet.time_ns, number: packet.number };
+        let shown = FirstSighting { place, time_ns: packet.time_ns, number: packet.number };
         identity.is_some_and(|identity| self.see(identity, shown))
     }
 
     #[inline(never)]
-    fn see(&mut self, identity: u64, packet: Shown) -> bool {
+    fn see(&mut self, identity: u64, packet: FirstSighting) -> bool {
         if let Some(shown) = self.shown.get(&identity) {
             let is_at_once = packet.time_ns.saturating_sub(shown.time_ns) <= LONGEST_NS;
             if shown.place != packet.place && is_at_once {
@@ -92,7 +92,7 @@ impl Analysis {
         found: Found,
         packet: &Packet,
         network: &Network,
-        asides: &Asides,
+        asides: &PacketExtras,
     ) -> bool {
         let has_identity =
             matches!(network.transport, Transport::Udp | Transport::Dccp | Transport::LaterFragment);
@@ -109,17 +109,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    impl ShownAgain {
+    impl InterfaceDuplicates {
         /// See the next packet.
         fn next(&mut self, identity: u64, place: u16, time_ns: i64) -> bool {
             let number = self.order.back().map_or(0, |last| last.1 + 1);
-            self.see(identity, Shown { place, time_ns, number })
+            self.see(identity, FirstSighting { place, time_ns, number })
         }
     }
 
     #[test]
     fn test_a_copy_is_alike_at_another_place_and_soon() {
-        let mut shown = ShownAgain::default();
+        let mut shown = InterfaceDuplicates::default();
         assert!(!shown.next(1, 0, 0));
         assert!(!shown.next(1, 0, 1));
         assert!(shown.next(1, 2, 2) && shown.next(1, 2, 3) && shown.next(1, 4, 3));
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn test_what_is_remembered_is_bounded() {
-        let mut shown = ShownAgain::default();
+        let mut shown = InterfaceDuplicates::default();
         for identity in 0..3 * REMEMBERED as u64 {
             assert!(!shown.next(identity % (2 * REMEMBERED as u64), 0, 0));
         }
@@ -140,9 +140,9 @@ mod tests {
 
     #[test]
     fn test_a_packet_that_is_asked_of_twice_is_remembered_once() {
-        let mut shown = ShownAgain::default();
+        let mut shown = InterfaceDuplicates::default();
         for number in 0..10 {
-            let packet = Shown { place: 0, time_ns: 0, number };
+            let packet = FirstSighting { place: 0, time_ns: 0, number };
             assert!(!shown.see(number, packet) && !shown.see(number, packet));
         }
         assert_eq!(shown.order.len(), 10);
@@ -154,7 +154,7 @@ mod tests {
             alike in proptest::collection::vec(0_u64..4, 1..60), lags in 0_usize..5, places in 2_u16..4,
         ) {
             // The copies at each further place come `lags` datagrams behind.
-            let mut shown = ShownAgain::default();
+            let mut shown = InterfaceDuplicates::default();
             let steps = alike.len() + lags * usize::from(places);
             let counted = (0..steps).flat_map(|step| (0..places).map(move |place| (step, place)))
                 .filter_map(|(step, place)| {

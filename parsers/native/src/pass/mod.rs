@@ -17,34 +17,34 @@ use std::sync::Arc;
 
 use crate::error::Problem;
 use crate::flow::bins::{BinWidth, Bins};
-use crate::flow::bounded_samples::Samples;
-use crate::flow::dccp::ccid::Assumed;
+use crate::flow::bounded_samples::BoundedSamples;
+use crate::flow::dccp::ccid::CcidAssumptions;
 use crate::flow::rtp::sessions::Sessions;
-use crate::flow::tcp::classify::class::Finding;
-use crate::flow::tcp::details::AllDetails;
+use crate::flow::tcp::classify::class::Classification;
+use crate::flow::tcp::details::DetailsByFlow;
 use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tcp::{Outcome, Round};
 use crate::flow::tfrc::TfrcSamples;
-use crate::flow::transits::Crossings;
-use crate::flow::{Backlog, Flow, FlowTable, Found, Fragments};
+use crate::flow::transits::Transits;
+use crate::flow::{Flow, FlowBatches, FlowTable, Found, Fragments};
 use crate::input::bytes::Progress;
 use crate::input::filter::Compiler;
 use crate::input::reading::Reading;
 use crate::input::source::InputFormat;
 use crate::input::source_summary::SourceSummary;
 use crate::packet::event::{Endpoints, Network, NodeLayer, Packet, Transport};
-use crate::packet::extras::Asides;
+use crate::packet::extras::PacketExtras;
 use crate::packet::flow_totals::FlowTotals;
 use crate::packet::frame::Frame;
 use crate::packet::key::Side;
 use crate::packet::logged_variables::VariableSample;
-use crate::pass::datagram_layout::Dissection;
-use crate::pass::wifi_links::{LinkSample, Links};
+use crate::pass::datagram_layout::DatagramLayout;
+use crate::pass::wifi_links::{LinkSample, WifiLinks};
 use crate::tfrc::ns2::Parameters;
 use crate::tfrc::profile::Profile;
-use borrowed_rtt::Lenders;
-use interface_duplicates::ShownAgain;
-pub use pair::{Fate, Pairing, Transit};
+use borrowed_rtt::RttSources;
+use interface_duplicates::InterfaceDuplicates;
+pub use pair::{CapturePair, PairOutcome, Transit};
 
 /// What to collect, and the bounds.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ pub struct Options {
     /// Parameters of ns-2's TFRC agents, which a trace does not tell.
     pub tfrc: Parameters,
     /// What the payloads of UDP datagrams from or to these ports begin with.
-    pub dissect: Vec<(u16, Dissection)>,
+    pub dissect: Vec<(u16, DatagramLayout)>,
     /// The round-trip time in seconds of flows that do not tell it.
     pub rtt_s: Option<f64>,
     /// Flows that are told apart.
@@ -198,7 +198,7 @@ pub struct LossSample {
     /// Bytes of it that the capture had already shown.
     pub repeated_bytes: u32,
     /// What it was.
-    pub finding: Finding,
+    pub finding: Classification,
 }
 
 /// Everything that a pass finds out.
@@ -208,11 +208,11 @@ pub struct Analysis {
     pub flows: FlowTable,
     fragments: Fragments,
     /// Packets between their two ends, where the trace shows both.
-    crossings: Crossings,
+    crossings: Transits,
     /// Datagrams that were shown lately, in case a capture shows them again.
-    shown_again: ShownAgain,
+    shown_again: InterfaceDuplicates,
     /// Packets that are not given to their flows yet; empty outside of [`Analysis::read_from`].
-    backlog: Backlog,
+    backlog: FlowBatches,
     /// Of the last packet; kept here so that it is not copied. Nobody looks unless `collects`.
     outcome: Outcome,
     /// Whether anything is collected beside the flows themselves.
@@ -220,27 +220,27 @@ pub struct Analysis {
     /// Time bins, if wanted.
     pub bins: Option<Bins>,
     /// RTT samples.
-    pub rtt: Samples<RttSample>,
+    pub rtt: BoundedSamples<RttSample>,
     /// Retransmissions and late arrivals.
-    pub losses: Samples<LossSample>,
+    pub losses: BoundedSamples<LossSample>,
     /// Rounds.
-    pub rounds: Samples<RoundSample>,
+    pub rounds: BoundedSamples<RoundSample>,
     /// Details of TCP connections, if wanted.
-    pub details: Option<AllDetails>,
+    pub details: Option<DetailsByFlow>,
     /// What TFRC's ends did.
     pub tfrc: TfrcSamples,
     /// Connections whose round-trip time others may have.
-    lenders: Lenders,
+    lenders: RttSources,
     /// Where the sources are that RTCP tells of.
     sessions: Sessions,
     /// Links between 802.11 stations.
-    pub links: Links,
+    pub links: WifiLinks,
     /// Their frames.
-    pub link_samples: Samples<LinkSample>,
+    pub link_samples: BoundedSamples<LinkSample>,
     /// Variables that another program wrote down.
-    pub variables: Samples<VariableSample>,
+    pub variables: BoundedSamples<VariableSample>,
     /// Two captures of one path, if that is what was read.
-    pub pairing: Option<Box<Pairing>>,
+    pub pairing: Option<Box<CapturePair>>,
     /// Index of the source that is being read.
     source: u32,
     /// One for each source read.
@@ -255,9 +255,9 @@ impl Analysis {
         Self {
             flows: FlowTable::new(options.max_flows),
             fragments: Fragments::default(),
-            crossings: Crossings::default(),
-            shown_again: ShownAgain::default(),
-            backlog: Backlog::default(),
+            crossings: Transits::default(),
+            shown_again: InterfaceDuplicates::default(),
+            backlog: FlowBatches::default(),
             outcome: Outcome::default(),
             collects: options.bins.is_some()
                 || options.rtt
@@ -265,21 +265,21 @@ impl Analysis {
                 || options.rounds
                 || options.details,
             bins: options.bins.map(|width| Bins::new(width, options.max_samples)),
-            rtt: Samples::new(options.rtt, options.max_samples),
-            losses: Samples::new(options.losses, options.max_samples),
-            rounds: Samples::new(options.rounds, options.max_samples),
-            details: options.details.then(AllDetails::default),
+            rtt: BoundedSamples::new(options.rtt, options.max_samples),
+            losses: BoundedSamples::new(options.losses, options.max_samples),
+            rounds: BoundedSamples::new(options.rounds, options.max_samples),
+            details: options.details.then(DetailsByFlow::default),
             tfrc: TfrcSamples {
-                feedback: Samples::new(options.feedback, options.max_samples),
-                loss_events: Samples::new(options.loss_events, options.max_samples),
-                loss_intervals: Samples::new(options.loss_intervals, options.max_samples),
-                findings: Samples::new(options.findings, options.max_samples),
+                feedback: BoundedSamples::new(options.feedback, options.max_samples),
+                loss_events: BoundedSamples::new(options.loss_events, options.max_samples),
+                loss_intervals: BoundedSamples::new(options.loss_intervals, options.max_samples),
+                findings: BoundedSamples::new(options.findings, options.max_samples),
             },
-            lenders: Lenders::default(),
+            lenders: RttSources::default(),
             sessions: Sessions::default(),
-            links: Links::default(),
-            link_samples: Samples::new(options.links, options.max_samples),
-            variables: Samples::new(true, options.max_samples),
+            links: WifiLinks::default(),
+            link_samples: BoundedSamples::new(options.links, options.max_samples),
+            variables: BoundedSamples::new(true, options.max_samples),
             pairing: None,
             source: 0,
             sources: Vec::new(),
@@ -334,7 +334,7 @@ impl Analysis {
     pub fn read_from(&mut self, mut reading: Reading, compiler: Option<&dyn Compiler>) -> Result<(), String> {
         let mut summary = SourceSummary::new(reading.source());
         // See `take_sighting`.
-        reading.skip_passing();
+        reading.skip_forwarded();
         reading.for_each_batch(compiler, |batch| self.take_batch(batch, &mut summary))?;
         self.backlog.settle_all(&mut self.flows);
         self.close(reading, summary);
@@ -357,7 +357,12 @@ impl Analysis {
 
     /// Give a packet to its flow, which is the answer. `summary` gets what only this shows.
     #[inline(always)]
-    pub fn take(&mut self, packet: &Packet, asides: &Asides, summary: &mut SourceSummary) -> Option<Found> {
+    pub fn take(
+        &mut self,
+        packet: &Packet,
+        asides: &PacketExtras,
+        summary: &mut SourceSummary,
+    ) -> Option<Found> {
         if let Some(aside) = packet.frame
             && self.take_frame(packet, asides.frame(aside))
         {
@@ -402,17 +407,19 @@ impl Analysis {
 
     /// Look into the payload of a datagram: for RTP, or for a number.
     #[inline(never)]
-    fn take_datagram(&mut self, found: Found, packet: &Packet, asides: &Asides) {
+    fn take_datagram(&mut self, found: Found, packet: &Packet, asides: &PacketExtras) {
         let aside = packet.network.head;
         let head = asides.head(aside);
         let Endpoints { src_port, dst_port, .. } = packet.network.endpoints;
-        let is_meant = |(port, _): &&(u16, Dissection)| [src_port, dst_port].contains(port);
+        let is_meant = |(port, _): &&(u16, DatagramLayout)| [src_port, dst_port].contains(port);
         let forced = match self.options.dissect.iter().find(is_meant).copied() {
-            Some((_, Dissection::Numbers(layout))) => Some(layout),
-            Some((port, Dissection::Tfrc(layout))) => {
-                return self.take_laid_out(found, packet, asides, (port, &layout));
+            Some((_, DatagramLayout::Numbers(layout))) => Some(layout),
+            Some((port, DatagramLayout::Tfrc(layout))) => {
+                return self.take_layout(found, packet, asides, (port, &layout));
             }
-            Some((_, Dissection::Rtp(given))) => return self.take_rtp(found, packet, asides, Some(given)),
+            Some((_, DatagramLayout::Rtp(given))) => {
+                return self.take_rtp(found, packet, asides, Some(given));
+            }
             None => {
                 self.take_rtp(found, packet, asides, None);
                 None
@@ -428,11 +435,11 @@ impl Analysis {
 
     /// Give what a DCCP packet says of TFRC to the ends of that.
     #[inline(never)]
-    fn follow_dccp(&mut self, found: Found, packet: &Packet, asides: &Asides) {
+    fn follow_dccp(&mut self, found: Found, packet: &Packet, asides: &PacketExtras) {
         let Some(header) = packet.network.head.and_then(|aside| asides.dccp(aside)) else { return };
         let Found { flow, side } = found;
         let vantage = self.vantage(self.flows.get(flow), side.other()).map(|(vantage, _)| vantage);
-        let assumed = Assumed { profile: self.options.tfrc_profile, vantage };
+        let assumed = CcidAssumptions { profile: self.options.tfrc_profile, vantage };
         let of = self.flows.get_mut(flow);
         let Some(rtt) = of.follow_tfrc((flow, side), packet, header, assumed, &mut self.tfrc) else { return };
         if self.rtt.wanted {
@@ -484,7 +491,7 @@ impl Analysis {
         &mut self,
         packet: &Packet,
         network: &Network,
-        asides: &Asides,
+        asides: &PacketExtras,
         summary: &mut SourceSummary,
     ) -> Option<Found> {
         if matches!(network.transport, Transport::IcmpError) {
@@ -500,18 +507,18 @@ impl Analysis {
             return None;
         };
         if network.transport == Transport::LaterFragment
-            && self.take_copy(found, packet, &network, &Asides::default())
+            && self.take_copy(found, packet, &network, &PacketExtras::default())
         {
             return Some(found);
         }
         self.backlog.settle(found.flow, &mut self.flows);
         // A later fragment has no options.
-        self.give(found, packet, &network, &Asides::default());
+        self.give(found, packet, &network, &PacketExtras::default());
         Some(found)
     }
 
     #[inline(always)]
-    fn give(&mut self, found: Found, packet: &Packet, network: &Network, asides: &Asides) {
+    fn give(&mut self, found: Found, packet: &Packet, network: &Network, asides: &PacketExtras) {
         let outcome = &mut self.outcome;
         if self.collects {
             outcome.clear();

@@ -2,11 +2,11 @@
 
 use super::Analysis;
 use crate::flow::Found;
-use crate::flow::tfrc::from_simulation::Happening;
-use crate::flow::transits::{Counts, Meaning};
+use crate::flow::tfrc::from_simulation::PacketEvent;
+use crate::flow::transits::{SightingMeaning, TransitCounters};
 use crate::input::source_summary::SourceSummary;
 use crate::packet::event::{Event, NodeLayer, PROTOCOL_TFRC, Packet, PathPoint, Sighting};
-use crate::packet::extras::Asides;
+use crate::packet::extras::PacketExtras;
 
 impl Analysis {
     /// A packet that a simulator saw. It counts for its flow where it was sent, where it arrived,
@@ -15,7 +15,7 @@ impl Analysis {
         &mut self,
         packet: &Packet,
         sighting: &Sighting,
-        asides: &Asides,
+        asides: &PacketExtras,
         summary: &mut SourceSummary,
     ) -> Option<Found> {
         let network = &packet.network;
@@ -24,9 +24,9 @@ impl Analysis {
         }
         let counts = self.options.layer.is_none_or(|layer| layer == sighting.layer);
         let meaning = match (packet.event, sighting.point) {
-            (Some(Event::Sent | Event::Enqueued), PathPoint::Source) if counts => Meaning::Sent,
-            (Some(Event::Received), PathPoint::Destination) if counts => Meaning::Received,
-            (Some(Event::Dropped), _) => Meaning::Nothing,
+            (Some(Event::Sent | Event::Enqueued), PathPoint::Source) if counts => SightingMeaning::Sent,
+            (Some(Event::Received), PathPoint::Destination) if counts => SightingMeaning::Received,
+            (Some(Event::Dropped), _) => SightingMeaning::Nothing,
             _ => return self.flows.find(network),
         };
         let Some(found) = self.flows.find_or_open(packet, network, self.source) else {
@@ -34,16 +34,16 @@ impl Analysis {
             return None;
         };
         let crossings = &mut self.crossings;
-        let into = &mut Counts { flows: &mut self.flows, bins: self.bins.as_mut() };
+        let into = &mut TransitCounters { flows: &mut self.flows, bins: self.bins.as_mut() };
         let meaning = match meaning {
-            Meaning::Sent => crossings.on_sent(found, packet, sighting, into),
-            Meaning::Received => crossings.on_received(found, packet, sighting, into),
-            Meaning::Nothing | Meaning::ReceivedAgain => {
+            SightingMeaning::Sent => crossings.on_sent(found, packet, sighting, into),
+            SightingMeaning::Received => crossings.on_received(found, packet, sighting, into),
+            SightingMeaning::Nothing | SightingMeaning::ReceivedAgain => {
                 // A full queue at the source drops what it never took in: sent all the same.
                 let is_first = counts && sighting.point == PathPoint::Source;
                 let meaning = match is_first {
                     true => crossings.on_sent(found, packet, sighting, into),
-                    false => Meaning::Nothing,
+                    false => SightingMeaning::Nothing,
                 };
                 crossings.on_dropped(found, packet, sighting, into);
                 meaning
@@ -57,14 +57,14 @@ impl Analysis {
         outcome.clear();
         let (of, pool) = flows.get_with_pool(flow);
         match meaning {
-            Meaning::Nothing | Meaning::ReceivedAgain => {}
-            Meaning::Sent => {
+            SightingMeaning::Nothing | SightingMeaning::ReceivedAgain => {}
+            SightingMeaning::Sent => {
                 of.on_sent(side, packet, network, asides, pool, outcome);
                 if self.collects {
                     self.collect(found, packet, network);
                 }
             }
-            Meaning::Received => {
+            SightingMeaning::Received => {
                 of.on_received(side, packet, network, asides, pool, outcome);
                 if self.collects {
                     self.collect_rtt(found, packet);
@@ -80,11 +80,11 @@ impl Analysis {
     }
 
     /// Follow TFRC's ends.
-    pub(super) fn take_tfrc(&mut self, found: Found, packet: &Packet, meaning: Meaning) {
+    pub(super) fn take_tfrc(&mut self, found: Found, packet: &Packet, meaning: SightingMeaning) {
         let happening = match meaning {
-            Meaning::Sent => Happening::Sent,
-            Meaning::Received | Meaning::ReceivedAgain => Happening::Arrived,
-            Meaning::Nothing => return,
+            SightingMeaning::Sent => PacketEvent::Sent,
+            SightingMeaning::Received | SightingMeaning::ReceivedAgain => PacketEvent::Arrived,
+            SightingMeaning::Nothing => return,
         };
         let Found { flow, side } = found;
         let followed = self.flows.get_mut(flow).others_mut().tfrc.get_or_insert_default();

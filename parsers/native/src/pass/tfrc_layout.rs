@@ -1,49 +1,54 @@
 //! Datagrams with a layout of the user's to TFRC's ends.
 
 use super::Analysis;
-use crate::flow::sequences::Arrival;
+use crate::flow::sequences::NumberArrival;
 use crate::flow::tcp::vantage::Vantage;
 use crate::flow::tfrc::RttBy;
-use crate::flow::tfrc::findings::{Finding, Kind};
+use crate::flow::tfrc::findings::{Finding, FindingKind};
 use crate::flow::tfrc::from_capture::Reported;
-use crate::flow::tfrc_layout::Echoed;
-use crate::flow::{Found, Others};
+use crate::flow::tfrc_layout::EchoedPacket;
+use crate::flow::{Found, NonTcpState};
 use crate::packet::event::{Endpoints, Packet};
-use crate::packet::extras::Asides;
+use crate::packet::extras::PacketExtras;
 use crate::tfrc::DataPacket;
 use crate::wire::probe::ProbeLayout;
-use crate::wire::tfrc_layout::{Content, DataSaid, Layout, ReportSaid, Way};
+use crate::wire::tfrc_layout::{Content, DataValues, Layout, PortMatch, ReportValues};
 
 impl Analysis {
     /// Take in a datagram from or to `port`, which has this layout.
-    pub(super) fn take_laid_out(
+    pub(super) fn take_layout(
         &mut self,
         found: Found,
         packet: &Packet,
-        asides: &Asides,
+        asides: &PacketExtras,
         (port, layout): (u16, &Layout),
     ) {
         let head = asides.head(packet.network.head);
         let Endpoints { src_port, dst_port, .. } = packet.network.endpoints;
-        let way = Way { is_from_port: src_port == port, is_to_port: dst_port == port };
-        let half =
-            self.flows.get_mut(found.flow).others_mut().laid_out.get_or_insert_default().half_mut(found.side);
+        let way = PortMatch { is_from_port: src_port == port, is_to_port: dst_port == port };
+        let half = self
+            .flows
+            .get_mut(found.flow)
+            .others_mut()
+            .layout_flow
+            .get_or_insert_default()
+            .half_connection_mut(found.side);
         half.on_datagram(packet.network.ttl);
         match layout.read(head.bytes(), way) {
-            Content::Data(said) => self.take_laid_out_data(found, packet, asides, layout, &said),
-            Content::Report(said) => self.take_laid_out_report(found, packet, layout, &said),
+            Content::Data(said) => self.take_layout_data(found, packet, asides, layout, &said),
+            Content::Report(said) => self.take_layout_report(found, packet, layout, &said),
             Content::Misfit => half.misfits += 1,
             Content::Other => half.others += 1,
         }
     }
 
-    fn take_laid_out_data(
+    fn take_layout_data(
         &mut self,
         found: Found,
         packet: &Packet,
-        asides: &Asides,
+        asides: &PacketExtras,
         layout: &Layout,
-        said: &DataSaid,
+        said: &DataValues,
     ) {
         let follower = self.follower(found);
         let given_rtt = self.options.rtt_s;
@@ -53,8 +58,8 @@ impl Analysis {
         let head = asides.head(packet.network.head);
         flow.on_datagram(found.side, packet, head, numbers, |_, numbered| counted = Some(*numbered));
         let Some(numbered) = counted else { return };
-        let Others { laid_out, tfrc, .. } = flow.others_mut();
-        let half = laid_out.get_or_insert_default().half_mut(found.side);
+        let NonTcpState { layout_flow, tfrc, .. } = flow.others_mut();
+        let half = layout_flow.get_or_insert_default().half_connection_mut(found.side);
         let bytes = numbered.payload_bytes;
         let has_begun = said.stamp.number <= 1 || said.rtt.is_none() && layout.data.rtt.is_some();
         let carrier = || follower.carrier(numbered.bits, bytes, has_begun);
@@ -63,10 +68,10 @@ impl Analysis {
         };
         let at = follower.place(packet.time_ns, packet.number);
         if said.is_impossible {
-            ends.on_finding(at, Finding::of(Kind::ImpossibleValue), &mut self.tfrc);
+            ends.on_finding(at, Finding::of(FindingKind::ImpossibleValue), &mut self.tfrc);
         }
-        if numbered.arrival == Arrival::Unconfirmed {
-            ends.on_finding(at, Finding::of(Kind::SequenceJump), &mut self.tfrc);
+        if numbered.arrival == NumberArrival::Unconfirmed {
+            ends.on_finding(at, Finding::of(FindingKind::SequenceJump), &mut self.tfrc);
             return;
         }
         if std::mem::replace(&mut half.restarts, numbered.restarts) != numbered.restarts {
@@ -79,27 +84,27 @@ impl Analysis {
         ends.on_data(at, &data, &mut self.tfrc);
     }
 
-    fn take_laid_out_report(&mut self, found: Found, packet: &Packet, layout: &Layout, said: &ReportSaid) {
+    fn take_layout_report(&mut self, found: Found, packet: &Packet, layout: &Layout, said: &ReportValues) {
         let of = Found { side: found.side.other(), ..found };
         let vantage = self.vantage(self.flows.get(of.flow), of.side).map(|(vantage, _)| vantage);
         let follower = self.follower(of);
         let flow = self.flows.get_mut(of.flow);
-        let Others { laid_out, tfrc, .. } = flow.others_mut();
-        let half = laid_out.get_or_insert_default().half_mut(of.side);
+        let NonTcpState { layout_flow, tfrc, .. } = flow.others_mut();
+        let half = layout_flow.get_or_insert_default().half_connection_mut(of.side);
         let echoed = half.on_report(layout, said, packet.time_ns);
-        let told = half.told_rtt().map(|rtt| (rtt, RttBy::Estimate));
+        let told = half.reported_rtt().map(|rtt| (rtt, RttBy::Estimate));
         let carrier = || follower.carrier(layout.data.numbers.number.bits(), 0, false);
         let Some(ends) = tfrc.get_or_insert_default().carried(of.side, carrier) else {
             return;
         };
         let at = follower.place(packet.time_ns, packet.number);
-        let Echoed { number, sample, is_unseen, is_impossible } = echoed;
-        let oddities = [
-            (is_unseen, Kind::UnseenAcknowledged),
-            (is_impossible, Kind::ImpossibleElapsedTime),
-            (said.is_impossible, Kind::ImpossibleValue),
+        let EchoedPacket { number, sample, is_unseen, is_impossible } = echoed;
+        let rare_counts = [
+            (is_unseen, FindingKind::UnseenAcknowledged),
+            (is_impossible, FindingKind::ImpossibleElapsedTime),
+            (said.is_impossible, FindingKind::ImpossibleValue),
         ];
-        for (_, kind) in oddities.into_iter().filter(|(is_so, _)| *is_so) {
+        for (_, kind) in rare_counts.into_iter().filter(|(is_so, _)| *is_so) {
             ends.on_finding(at, Finding::of(kind), &mut self.tfrc);
         }
         let reported = Reported {

@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::packet::event::Packet;
-use crate::packet::frame::{Frame, FrameKind, Place, Station};
+use crate::packet::frame::{Frame, FrameKind, FrameNumber, Station};
 
 /// Links that are told apart. Addresses cost a hostile sender nothing.
 const MAX_LINKS: usize = 1 << 14;
@@ -29,13 +29,13 @@ pub struct LinkSample {
 
 /// Extremes and mean of what a radio measured.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Level {
+pub struct SignalLevel {
     sum: i64,
     count: u64,
     range: Option<(i32, i32)>,
 }
 
-impl Level {
+impl SignalLevel {
     fn add(&mut self, value: Option<i32>) {
         let Some(value) = value else { return };
         let (min, max) = self.range.unwrap_or((value, value));
@@ -84,11 +84,11 @@ pub struct Link {
     /// Latest time.
     pub end_ns: i64,
     /// Strength of the signal in dBm.
-    pub signal_dbm: Level,
+    pub signal_dbm: SignalLevel,
     /// Strength of the noise in dBm.
-    pub noise_dbm: Level,
+    pub noise_dbm: SignalLevel,
     /// Rate in kbit/s, of each frame alike.
-    pub rate_kbps: Level,
+    pub rate_kbps: SignalLevel,
     /// The channel of the last frame that tells.
     pub channel_mhz: Option<u16>,
     /// One for each traffic identifier.
@@ -108,9 +108,9 @@ impl Link {
             bytes: 0,
             start_ns: i64::MAX,
             end_ns: i64::MIN,
-            signal_dbm: Level::default(),
-            noise_dbm: Level::default(),
-            rate_kbps: Level::default(),
+            signal_dbm: SignalLevel::default(),
+            noise_dbm: SignalLevel::default(),
+            rate_kbps: SignalLevel::default(),
             channel_mhz: None,
             numberings: Vec::new(),
         }
@@ -135,7 +135,7 @@ impl Link {
         is_repeat
     }
 
-    fn was_seen(&mut self, place: Place, is_retry: bool) -> bool {
+    fn was_seen(&mut self, place: FrameNumber, is_retry: bool) -> bool {
         match self.numberings.iter_mut().find(|(traffic, _)| *traffic == place.traffic) {
             Some((_, numbering)) => numbering.take(place.sequence, is_retry),
             None => {
@@ -204,7 +204,7 @@ impl Numbering {
 
 /// All links.
 #[derive(Default)]
-pub struct Links {
+pub struct WifiLinks {
     /// In order of their first frame.
     pub all: Vec<Link>,
     /// Frames of further links.
@@ -213,7 +213,7 @@ pub struct Links {
     hasher: DefaultHashBuilder,
 }
 
-impl Links {
+impl WifiLinks {
     /// Links that are told apart.
     pub const MOST: usize = MAX_LINKS;
 
@@ -264,14 +264,14 @@ mod tests {
             transmitter: Some([2, 0, a, b, c, d]),
             receiver: [2; 6],
             bssid: None,
-            place: Some(Place { traffic: 0, sequence }),
+            place: Some(FrameNumber { traffic: 0, sequence }),
             bytes: 100,
             radio: Radio { signal_dbm: Some(-60), ..Radio::default() },
         }
     }
 
     fn repeats(frames: &[(u16, bool)]) -> Vec<bool> {
-        let mut links = Links::default();
+        let mut links = WifiLinks::default();
         let packet = Packet::default();
         frames
             .iter()
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn test_links_are_bounded_and_no_frame_is_lost() {
-        let mut links = Links::default();
+        let mut links = WifiLinks::default();
         for transmitter in 0..MAX_LINKS as u32 + 10 {
             links.take(&Packet::default(), &frame(transmitter, 1, false));
         }
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn test_levels() {
-        let mut level = Level::default();
+        let mut level = SignalLevel::default();
         level.add(None);
         assert_eq!((level.mean(), level.min(), level.max()), (None, None, None));
         [-40, -60, -53].into_iter().for_each(|value| level.add(Some(value)));

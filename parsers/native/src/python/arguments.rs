@@ -81,12 +81,12 @@ impl Compiler for PythonCompiler {
 
 /// A source: a path, or a name with an open file.
 #[derive(FromPyObject)]
-pub(super) enum Given {
+pub(super) enum SourceArgument {
     Path(OsString),
     File(String, PythonFile),
 }
 
-impl Given {
+impl SourceArgument {
     pub(super) fn name(&self) -> String {
         match self {
             Self::Path(path) => path.to_string_lossy().into_owned(),

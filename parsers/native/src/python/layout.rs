@@ -3,10 +3,12 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::packet::extras::Head;
-use crate::pass::datagram_layout::Dissection;
+use crate::packet::extras::PayloadHead;
+use crate::pass::datagram_layout::DatagramLayout;
 use crate::wire::probe::{Field, OwnLayout, ProbeLayout};
-use crate::wire::tfrc_layout::{DataFields, FeedbackFields, Form, Layout, Mark, Quantity, When};
+use crate::wire::tfrc_layout::{
+    DataFields, FeedbackFields, KindCondition, KindMark, Layout, NumberForm, Quantity,
+};
 
 /// Offset, bytes and little-endian.
 type GivenField = (usize, usize, bool);
@@ -61,36 +63,37 @@ struct GivenFeedback {
 }
 
 /// What `dissect` says of each port.
-pub fn layouts(given: &[(u16, GivenLayout)]) -> PyResult<Vec<(u16, Dissection)>> {
+pub fn layouts(given: &[(u16, GivenLayout)]) -> PyResult<Vec<(u16, DatagramLayout)>> {
     given.iter().map(|(port, layout)| Ok((*port, layout.dissection()?))).collect()
 }
 
 fn field((offset, bytes, is_little_endian): GivenField) -> PyResult<Field> {
-    let wrong = || PyValueError::new_err(format!("a field must lie in the first {} bytes", Head::MOST));
+    let wrong =
+        || PyValueError::new_err(format!("a field must lie in the first {} bytes", PayloadHead::MOST));
     Field::new(offset, bytes, is_little_endian).ok_or_else(wrong)
 }
 
 fn quantity((place, form, unit): &GivenQuantity) -> PyResult<Quantity> {
-    let form = Form::by_name(form).ok_or_else(|| PyValueError::new_err(format!("no form `{form}`")))?;
+    let form = NumberForm::by_name(form).ok_or_else(|| PyValueError::new_err(format!("no form `{form}`")))?;
     let wrong = || PyValueError::new_err("a float has 4 or 8 bytes, and a unit is above 0");
     Quantity::new(field(*place)?, form, *unit).ok_or_else(wrong)
 }
 
-fn when(to_port: Option<bool>, mark: Option<GivenMark>) -> PyResult<When> {
-    let known = |(place, mask, value)| Ok::<_, PyErr>(Mark { field: field(place)?, mask, value });
-    Ok(When { to_port, mark: mark.map(known).transpose()? })
+fn when(to_port: Option<bool>, mark: Option<GivenMark>) -> PyResult<KindCondition> {
+    let known = |(place, mask, value)| Ok::<_, PyErr>(KindMark { field: field(place)?, mask, value });
+    Ok(KindCondition { to_port, mark: mark.map(known).transpose()? })
 }
 
 impl GivenLayout {
-    fn dissection(&self) -> PyResult<Dissection> {
+    fn dissection(&self) -> PyResult<DatagramLayout> {
         match self {
-            Self::Name(name) => Dissection::by_name(name)
+            Self::Name(name) => DatagramLayout::by_name(name)
                 .ok_or_else(|| PyValueError::new_err(format!("no layout of UDP payloads `{name}`"))),
             Self::Own(number, time) => {
                 let time = time.map(|(offset, bytes, little, ns)| ((offset, bytes, little), ns));
-                Ok(Dissection::Numbers(ProbeLayout::Own(own(*number, time)?)))
+                Ok(DatagramLayout::Numbers(ProbeLayout::Own(own(*number, time)?)))
             }
-            Self::Tfrc(given) => Ok(Dissection::Tfrc(given.layout()?)),
+            Self::Tfrc(given) => Ok(DatagramLayout::Tfrc(given.layout()?)),
         }
     }
 }

@@ -31,7 +31,7 @@ use crate::tables::tfrc::{FeedbackRows, FindingRows, LossEventRows, LossInterval
 use crate::tables::time_series::{BinRows, LossRows, RttRows, VariableRows};
 use crate::tables::transits::TransitRows;
 use crate::tables::wifi_links::{LinkRows, LinkSampleRows};
-use arguments::{Given, Progress, PythonCompiler};
+use arguments::{Progress, PythonCompiler, SourceArgument};
 use layout::{GivenLayout, layouts};
 use names::{format_by_name, layer_by_name, parameters, profile_by_name, vantage_by_name};
 use packets::PacketReader;
@@ -157,7 +157,7 @@ impl Analysis {
 #[allow(clippy::too_many_arguments)]
 fn analyse(
     py: Python<'_>,
-    sources: Vec<Given>,
+    sources: Vec<SourceArgument>,
     format: Option<&str>,
     layer: Option<&str>,
     vantage: Option<&str>,

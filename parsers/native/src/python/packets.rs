@@ -6,7 +6,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use super::arguments::{Given, Progress, PythonCompiler};
+use super::arguments::{Progress, PythonCompiler, SourceArgument};
 use super::check_cancelled;
 use super::layout::{GivenLayout, layouts};
 use super::names::format_by_name;
@@ -40,7 +40,7 @@ impl PacketReader {
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
-        source: Given,
+        source: SourceArgument,
         format: Option<&str>,
         filter: Option<Py<PyAny>>,
         dissect: Vec<(u16, GivenLayout)>,

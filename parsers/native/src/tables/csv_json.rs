@@ -16,7 +16,7 @@ use super::Rows;
 
 /// How rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum RowFormat {
     /// A line for each row; what is null is an empty field, an empty text is quoted.
     Csv,
     /// An object for each row, with a comma and a line feed between them, all ASCII. Numbers look as
@@ -25,7 +25,7 @@ pub enum Form {
 }
 
 /// Rows `start..end` of `rows`, which must exist, made by as many threads as there are processors.
-pub fn written(rows: &dyn Rows, start: usize, end: usize, form: Form) -> Result<Vec<u8>, ArrowError> {
+pub fn written(rows: &dyn Rows, start: usize, end: usize, form: RowFormat) -> Result<Vec<u8>, ArrowError> {
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let share = (end - start).div_ceil(threads).max(1);
     thread::scope(|scope| {
@@ -38,7 +38,7 @@ pub fn written(rows: &dyn Rows, start: usize, end: usize, form: Form) -> Result<
         for part in parts {
             let text =
                 part?.join().map_err(|_| ArrowError::ComputeError("rows could not be written".into()))?;
-            if form == Form::Json && !all.is_empty() {
+            if form == RowFormat::Json && !all.is_empty() {
                 all.extend(b",\n");
             }
             all.append(&mut text?);
@@ -48,11 +48,11 @@ pub fn written(rows: &dyn Rows, start: usize, end: usize, form: Form) -> Result<
 }
 
 /// All rows of `batch`.
-fn of_batch(batch: &RecordBatch, form: Form) -> Result<Vec<u8>, ArrowError> {
+fn of_batch(batch: &RecordBatch, form: RowFormat) -> Result<Vec<u8>, ArrowError> {
     let columns = batch.columns().iter().map(|array| Column::of(array)).collect::<Result<Vec<_>, _>>()?;
     let mut out = Vec::new();
     match form {
-        Form::Csv => {
+        RowFormat::Csv => {
             for row in 0..batch.num_rows() {
                 for (at, column) in columns.iter().enumerate() {
                     if at > 0 {
@@ -63,7 +63,7 @@ fn of_batch(batch: &RecordBatch, form: Form) -> Result<Vec<u8>, ArrowError> {
                 out.push(b'\n');
             }
         }
-        Form::Json => {
+        RowFormat::Json => {
             let names = names(batch);
             for row in 0..batch.num_rows() {
                 if row > 0 {

@@ -9,13 +9,13 @@ use arrow_schema::ArrowError;
 use super::transits::note_on_pair;
 use super::{Columns, Rows, retransmissions, rounds, tfrc};
 use crate::flow::dccp::Connection as DccpConnection;
-use crate::flow::delivery::{Counted, Delivery, Numbers};
-use crate::flow::rtt_statistics::{RttRange, RttStatistics, Sketch};
-use crate::flow::tcp::rtt::Measured;
+use crate::flow::delivery::{Delivery, NumberedCounts, Numbers};
+use crate::flow::rtt_statistics::{LogHistogram, RttRange, RttStatistics};
+use crate::flow::tcp::rtt::RttTotals;
 use crate::flow::tcp::vantage::Vantage;
-use crate::flow::tcp::{Connection, Half};
-use crate::flow::tfrc::Summary;
-use crate::flow::tfrc_layout::LaidOut;
+use crate::flow::tcp::{Connection, HalfConnection};
+use crate::flow::tfrc::TfrcSummary;
+use crate::flow::tfrc_layout::LayoutFlow;
 use crate::flow::{Direction, Flow, direction_name};
 use crate::input::source_summary::SourceSummary;
 use crate::packet::event::{Numbering, PROTOCOL_TFRC};
@@ -40,9 +40,9 @@ pub(super) struct FlowRow<'a> {
     pub(super) flow: &'a Flow,
     pub(super) side: Side,
     pub(super) direction: &'a Direction,
-    pub(super) half: Option<&'a Half>,
+    pub(super) half: Option<&'a HalfConnection>,
     /// What its samples come to.
-    round_trips: Option<Cow<'a, Measured>>,
+    round_trips: Option<Cow<'a, RttTotals>>,
     pub(super) connection: Option<&'a Connection>,
     /// Where the capture was taken, and how sure that is.
     pub(super) tap: Option<(Vantage, f64)>,
@@ -126,7 +126,7 @@ impl<'a> FlowRow<'a> {
             6 => "tcp",
             33 => "dccp",
             PROTOCOL_TFRC => "tfrc",
-            _ if self.flow.laid_out().is_some_and(LaidOut::has_tfrc) => "tfrc",
+            _ if self.flow.layout_flow().is_some_and(LayoutFlow::has_tfrc) => "tfrc",
             _ => match self.flow.rtp() {
                 Some(rtp) if rtp.has_media() => "rtp",
                 Some(rtp) if rtp.is_only_rtcp() => "rtcp",
@@ -179,7 +179,7 @@ impl<'a> FlowRow<'a> {
     }
 
     /// RTT of this direction's packets by their acknowledgement.
-    pub(super) fn rtt(&self) -> Option<(&RttStatistics, &Sketch)> {
+    pub(super) fn rtt(&self) -> Option<(&RttStatistics, &LogHistogram)> {
         match (&self.round_trips, self.dccp()) {
             (Some(measured), _) => Some((&measured.by_ack, &measured.sketch)),
             (None, Some(dccp)) => {
@@ -188,7 +188,7 @@ impl<'a> FlowRow<'a> {
             }
             (None, None) => {
                 let of_rtp = || self.flow.rtp()?.direction(self.side).rtt.as_deref();
-                let of_layout = || self.flow.laid_out()?.half(self.side).rtt.as_deref();
+                let of_layout = || self.flow.layout_flow()?.half(self.side).rtt.as_deref();
                 of_layout().or_else(of_rtp).map(|(rtt, sketch)| (rtt, sketch))
             }
         }
@@ -217,7 +217,7 @@ impl<'a> FlowRow<'a> {
     }
 
     /// TFRC's ends of this direction's data.
-    pub(super) fn tfrc(&self) -> Option<Summary> {
+    pub(super) fn tfrc(&self) -> Option<TfrcSummary> {
         self.flow.tfrc()?.summary(self.side)
     }
 
@@ -273,8 +273,8 @@ impl<'a> FlowRow<'a> {
         if let Some(rtp) = self.flow.rtp() {
             notes.extend(rtp.direction(self.side).notes());
         }
-        if let Some(laid_out) = self.flow.laid_out() {
-            notes.extend(laid_out.half(self.side).notes());
+        if let Some(layout_flow) = self.flow.layout_flow() {
+            notes.extend(layout_flow.half(self.side).notes());
         }
         if let Some(ends) = self.flow.tfrc() {
             notes.extend(ends.notes(self.side));
@@ -292,7 +292,7 @@ impl<'a> FlowRow<'a> {
         (!notes.is_empty()).then(|| notes.join("; "))
     }
 
-    pub(super) fn note_on_half(&self, half: &Half, notes: &mut Vec<String>) {
+    pub(super) fn note_on_half(&self, half: &HalfConnection, notes: &mut Vec<String>) {
         notes.extend(self.note_on_vantage().map(str::to_owned));
         notes.extend(self.note_on_limits().map(str::to_owned));
         if half.mss.is_some_and(|mss| self.direction.largest_payload > u32::from(mss)) {
@@ -315,7 +315,7 @@ impl<'a> FlowRow<'a> {
 }
 
 /// What sent, received and lost packets are of, where their payload tells.
-fn note_on_numbers(counted: &Counted) -> String {
+fn note_on_numbers(counted: &NumberedCounts) -> String {
     let whose = match counted.by {
         Numbers::Payload(layout) => format!("sequence numbers in the payload ({})", layout.name()),
         Numbers::Dccp => "sequence numbers, which count packets of every type".into(),
@@ -394,19 +394,19 @@ fn volume(rows: &[FlowRow<'_>], columns: &mut Columns) {
 }
 
 fn reconstruction(rows: &[FlowRow<'_>], columns: &mut Columns) {
-    let mut counts = |name: &str, value: fn(&Half) -> u64| {
+    let mut counts = |name: &str, value: fn(&HalfConnection) -> u64| {
         columns.u64(name, rows.iter().map(|row| row.half.map(value)));
     };
     counts("retransmitted_packets", |half| half.tally().retransmitted_packets.into());
     columns.u64("retransmitted_bytes", rows.iter().map(FlowRow::retransmitted_bytes));
-    let mut counts = |name: &str, value: fn(&Half) -> u64| {
+    let mut counts = |name: &str, value: fn(&HalfConnection) -> u64| {
         columns.u64(name, rows.iter().map(|row| row.half.map(value)));
     };
-    counts("out_of_order_packets", |half| half.oddities().out_of_order_packets.into());
+    counts("out_of_order_packets", |half| half.rare_counts().out_of_order_packets.into());
     counts("duplicate_acks", |half| half.duplicate_acks.into());
     counts("zero_windows", |half| half.windows.closed_packets().into());
     let missing_bytes =
-        |row: &FlowRow<'_>| row.half.filter(|_| !row.counts_packets()).map(Half::missing_bytes);
+        |row: &FlowRow<'_>| row.half.filter(|_| !row.counts_packets()).map(HalfConnection::missing_bytes);
     columns.u64("missing_bytes", rows.iter().map(missing_bytes));
     let mss = |row: &FlowRow<'_>| row.connection.and_then(|tcp| tcp.half(row.side).mss).map(u32::from);
     columns.u32("mss", rows.iter().map(mss));

@@ -8,7 +8,7 @@ use crate::flow::{FlowTable, Found, direction_name};
 use crate::input::reading::Reading;
 use crate::packet::dccp;
 use crate::packet::event::{Address, Agent, Layer, PROTOCOL_TFRC, Packet, Transport};
-use crate::packet::extras::Asides;
+use crate::packet::extras::PacketExtras;
 use crate::packet::key::{Notation, address_text};
 use crate::wire::dccp::notation::notation;
 
@@ -22,7 +22,7 @@ pub struct PacketRow {
     positions: (Option<i64>, Option<i64>),
     window_bytes: Option<u64>,
     /// Of DCCP, and what else its header says.
-    dccp: Option<(dccp::Header, String)>,
+    dccp: Option<(dccp::DccpHeader, String)>,
     /// Of a datagram that a traffic generator numbered.
     number: Option<u64>,
 }
@@ -31,7 +31,7 @@ impl PacketRow {
     /// A packet as it stands in the table, with what `asides` and its flow add.
     pub fn new(
         packet: Packet,
-        asides: &Asides,
+        asides: &PacketExtras,
         found: Option<Found>,
         flows: &FlowTable,
         reading: &Reading,

@@ -6,12 +6,12 @@ use arrow_schema::ArrowError;
 
 use super::{Columns, Rows};
 use crate::tfrc::Report;
-use crate::tfrc::replay::drive_sender::Row;
+use crate::tfrc::replay::drive_sender::ReplayStep;
 use crate::tfrc::replay::inferred_feedback::RoundReport;
 use crate::tfrc::replay::nanoseconds;
 
 /// The steps of a sender.
-pub struct ReplayRows(pub Vec<Row>);
+pub struct ReplayRows(pub Vec<ReplayStep>);
 
 impl Rows for ReplayRows {
     fn len(&self) -> usize {
@@ -21,7 +21,7 @@ impl Rows for ReplayRows {
     fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
         let rows = self.0.get(start..end).unwrap_or_default();
         let mut columns = Columns::default();
-        let event = |row: &Row| if row.report.is_some() { "report" } else { "no_feedback" };
+        let event = |row: &ReplayStep| if row.report.is_some() { "report" } else { "no_feedback" };
         columns.i64("time_ns", rows.iter().map(|row| row.time_ns));
         columns.text("event", rows.iter().map(event).map(Some));
         columns.f64("x_bps", rows.iter().map(|row| row.decision.x * 8.0));

@@ -5,7 +5,7 @@
 
 use super::Columns;
 use super::flows::FlowRow;
-use crate::flow::tcp::Half;
+use crate::flow::tcp::HalfConnection;
 use crate::flow::tcp::classify::class::Class;
 use crate::flow::tcp::vantage::Vantage;
 
@@ -18,7 +18,7 @@ impl<'a> FlowRow<'a> {
         self.tap.filter(|(_, confidence)| *confidence >= BELIEVED).map(|(vantage, _)| vantage)
     }
 
-    pub(super) fn half_unless(&self, vantage: Vantage) -> Option<&'a Half> {
+    pub(super) fn half_connection_unless(&self, vantage: Vantage) -> Option<&'a HalfConnection> {
         self.half.filter(|_| self.believed_vantage() != Some(vantage))
     }
 
@@ -42,7 +42,7 @@ impl<'a> FlowRow<'a> {
 pub(super) fn classes(rows: &[FlowRow<'_>], columns: &mut Columns) {
     repetitions(rows, columns);
     path(rows, columns);
-    let counts = |columns: &mut Columns, name: &str, value: fn(&Half) -> Option<u64>| {
+    let counts = |columns: &mut Columns, name: &str, value: fn(&HalfConnection) -> Option<u64>| {
         columns.u64(name, rows.iter().map(|row| row.half.and_then(value)));
     };
     counts(columns, "ect_packets", |half| Some(half.ecn().ect_packets.into()));
@@ -50,16 +50,17 @@ pub(super) fn classes(rows: &[FlowRow<'_>], columns: &mut Columns) {
     counts(columns, "ece_packets", |half| Some(half.ecn().ece_packets.into()));
     counts(columns, "cwr_packets", |half| Some(half.ecn().cwr_packets.into()));
     counts(columns, "super_segments", |half| {
-        half.wire_segments().map(|_| half.oddities().super_segments.into())
+        half.wire_segments().map(|_| half.rare_counts().super_segments.into())
     });
-    counts(columns, "wire_segments", Half::wire_segments);
+    counts(columns, "wire_segments", HalfConnection::wire_segments);
     losses(rows, columns);
 }
 
 /// What the sender sent again, and its probes.
 fn repetitions(rows: &[FlowRow<'_>], columns: &mut Columns) {
-    let mut reasons = |name: &str, value: fn(&Half) -> u32| {
-        let value = |row: &FlowRow<'_>| row.half_unless(Vantage::Receiver).map(|half| value(half).into());
+    let mut reasons = |name: &str, value: fn(&HalfConnection) -> u32| {
+        let value =
+            |row: &FlowRow<'_>| row.half_connection_unless(Vantage::Receiver).map(|half| value(half).into());
         columns.u64(name, rows.iter().map(value));
     };
     reasons("fast_retransmissions", |half| half.classes().of(Class::Fast));
@@ -67,9 +68,9 @@ fn repetitions(rows: &[FlowRow<'_>], columns: &mut Columns) {
     reasons("rto_retransmissions", |half| half.classes().of(Class::Rto));
     reasons("tail_loss_probes", |half| half.classes().of(Class::TailLossProbe));
     reasons("unexplained_retransmissions", |half| half.classes().of(Class::Unexplained));
-    reasons("timeouts", |half| half.oddities().timeouts);
-    reasons("rto_backoff_max", |half| half.oddities().timeouts_in_a_row);
-    let mut counts = |name: &str, value: fn(&Half) -> u32| {
+    reasons("timeouts", |half| half.rare_counts().timeouts);
+    reasons("rto_backoff_max", |half| half.rare_counts().timeouts_in_a_row);
+    let mut counts = |name: &str, value: fn(&HalfConnection) -> u32| {
         columns.u64(name, rows.iter().map(|row| row.half.map(|half| u64::from(value(half)))));
     };
     counts("syn_retransmissions", |half| half.classes().of(Class::Syn));
@@ -87,15 +88,17 @@ fn repetitions(rows: &[FlowRow<'_>], columns: &mut Columns) {
 /// What the path did to the packets.
 fn path(rows: &[FlowRow<'_>], columns: &mut Columns) {
     let seen = |row: &FlowRow<'_>| {
-        row.half_unless(Vantage::Sender).map(|half| (half.classes().of(Class::Reordered), half.oddities()))
+        row.half_connection_unless(Vantage::Sender)
+            .map(|half| (half.classes().of(Class::Reordered), half.rare_counts()))
     };
     let reordered = |row: &FlowRow<'_>| seen(row).map(|(reordered, _)| u64::from(reordered));
     columns.u64("reordered_packets", rows.iter().map(reordered));
-    let extent = |row: &FlowRow<'_>| seen(row).map(|(_, oddities)| u64::from(oddities.reordered_by_packets));
+    let extent =
+        |row: &FlowRow<'_>| seen(row).map(|(_, rare_counts)| u64::from(rare_counts.reordered_by_packets));
     columns.u64("reordering_max_packets", rows.iter().map(extent));
     let late_ms = |row: &FlowRow<'_>| {
-        let (_, oddities) = seen(row).filter(|(reordered, _)| *reordered > 0)?;
-        Some(oddities.reordered_by_ns as f64 / 1e6)
+        let (_, rare_counts) = seen(row).filter(|(reordered, _)| *reordered > 0)?;
+        Some(rare_counts.reordered_by_ns as f64 / 1e6)
     };
     columns.f64("reordering_max_ms", rows.iter().map(late_ms));
     let doubled = |row: &FlowRow<'_>| row.half.map(|half| half.classes().of(Class::NetworkDuplicate).into());
@@ -110,21 +113,21 @@ fn path(rows: &[FlowRow<'_>], columns: &mut Columns) {
 
 /// What was lost, and where.
 fn losses(rows: &[FlowRow<'_>], columns: &mut Columns) {
-    let bytes = |row: &FlowRow<'_>| row.half.filter(|_| !row.counts_packets()).map(Half::gap_bytes);
+    let bytes = |row: &FlowRow<'_>| row.half.filter(|_| !row.counts_packets()).map(HalfConnection::gap_bytes);
     columns.u64("capture_gap_bytes", rows.iter().map(bytes));
     let before = |row: &FlowRow<'_>| {
-        row.half_unless(Vantage::Sender).map(|half| u64::from(half.lost_before().segments()))
+        row.half_connection_unless(Vantage::Sender).map(|half| u64::from(half.lost_before().segments()))
     };
     columns.u64("lost_before_tap", rows.iter().map(before));
     let after = |row: &FlowRow<'_>| {
-        row.half_unless(Vantage::Receiver).map(|half| u64::from(half.lost_after().segments()))
+        row.half_connection_unless(Vantage::Receiver).map(|half| u64::from(half.lost_after().segments()))
     };
     columns.u64("lost_after_tap", rows.iter().map(after));
 }
 
 /// Loss events of TCP.
 pub(super) fn loss_events(row: &FlowRow<'_>) -> Option<u64> {
-    row.half.and_then(Half::loss_events).map(u64::from)
+    row.half.and_then(HalfConnection::loss_events).map(u64::from)
 }
 
 /// Of all segments sent.

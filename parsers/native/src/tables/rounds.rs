@@ -9,7 +9,7 @@ use super::flows::FlowRow;
 use super::retransmissions::BELIEVED;
 use super::{Columns, Rows};
 use crate::flow::tcp::vantage::Vantage;
-use crate::flow::tcp::{Half, Limit, Rounds};
+use crate::flow::tcp::{HalfConnection, Limit, Rounds};
 use crate::flow::{Flow, direction_name};
 use crate::packet::key::Side;
 use crate::pass::{Analysis, RoundSample};
@@ -34,11 +34,11 @@ impl<'a> FlowRow<'a> {
 
     /// The rounds, where they show what was sent again.
     fn repaired_rounds(&self) -> Option<&'a Rounds> {
-        self.half_unless(Vantage::Receiver).and_then(|_| self.rounds())
+        self.half_connection_unless(Vantage::Receiver).and_then(|_| self.rounds())
     }
 
     /// What this side sent, if its sequence numbers count bytes.
-    fn in_bytes(&self) -> Option<&'a Half> {
+    fn in_bytes(&self) -> Option<&'a HalfConnection> {
         self.half.filter(|_| !self.counts_packets())
     }
 

@@ -9,7 +9,7 @@ use super::{Columns, Rows};
 use crate::flow::direction_name;
 use crate::flow::rtp::RateBy;
 use crate::flow::rtp::media_reports::MediaReport;
-use crate::flow::rtp::media_source::Source;
+use crate::flow::rtp::media_source::MediaSource;
 use crate::flow::tfrc::FeedbackSample;
 use crate::packet::key::Side;
 use crate::pass::Analysis;
@@ -37,7 +37,7 @@ impl RtpSourceRows {
         Self { analysis, first_flow, places }
     }
 
-    fn source(&self, &(flow, side, at): &(u32, Side, usize)) -> Option<&Source> {
+    fn source(&self, &(flow, side, at): &(u32, Side, usize)) -> Option<&MediaSource> {
         self.analysis.flows.get(flow).rtp()?.direction(side).sources().get(at)
     }
 }
@@ -54,21 +54,21 @@ impl Rows for RtpSourceRows {
             |place: &(u32, Side, usize)| direction_name(place.1, self.analysis.flows.get(place.0).forward());
         columns.u32("flow", places.iter().map(|(flow, ..)| flow + self.first_flow));
         columns.text("direction", places.iter().map(direction).map(Some));
-        let sources: Vec<Option<&Source>> = places.iter().map(|place| self.source(place)).collect();
+        let sources: Vec<Option<&MediaSource>> = places.iter().map(|place| self.source(place)).collect();
         let all = || sources.iter().copied();
         columns.u32("ssrc", all().map(|source| source.map(|source| source.ssrc)));
         columns.u32("payload_type", all().map(|source| source.map(|source| source.payload_type.into())));
-        let rate = |source: Option<&Source>| source?.clock.rate();
+        let rate = |source: Option<&MediaSource>| source?.clock.rate();
         columns.u32("clock_rate_hz", all().map(|source| rate(source).map(|(rate, _)| rate)));
         columns.text("clock_rate_by", all().map(|source| rate(source).map(|(_, by): (_, RateBy)| by.name())));
         columns.i64("start_ns", all().map(|source| source.map(|source| source.times_ns.0)));
         columns.i64("end_ns", all().map(|source| source.map(|source| source.times_ns.1)));
-        let mut counts = |name: &str, value: fn(&Source) -> u64| {
+        let mut counts = |name: &str, value: fn(&MediaSource) -> u64| {
             columns.u64(name, all().map(|source| source.map(value)));
         };
         counts("sent_packets", |source| source.sequences.sent());
         counts("received_packets", |source| source.sequences.received);
-        counts("lost_packets", Source::lost);
+        counts("lost_packets", MediaSource::lost);
         counts("duplicate_packets", |source| source.sequences.duplicates);
         counts("reordered_packets", |source| source.sequences.reordered);
         counts("restarts", |source| source.sequences.restarts);
@@ -76,13 +76,13 @@ impl Rows for RtpSourceRows {
         columns.f64("jitter_ms", all().map(|source| source?.clock.jitter()?.ms()));
         columns.u64("sender_packets", all().map(|source| source?.sender_packets.map(u64::from)));
         columns.u64("reports", all().map(|source| source.map(|source| source.reports)));
-        let last = |source: Option<&Source>| source?.last_report;
+        let last = |source: Option<&MediaSource>| source?.last_report;
         let fraction = |source| last(source).map(|report| f64::from(report.fraction_lost) / 256.0);
         columns.f64("reported_fraction_lost", all().map(fraction));
         let lost = |source| last(source).map(|report| i64::from(report.cumulative_lost));
         columns.i64("reported_lost_packets", all().map(lost));
         let jitter =
-            |source: Option<&Source>| Some(source?.clock.seconds(source?.last_report?.jitter)? * 1e3);
+            |source: Option<&MediaSource>| Some(source?.clock.seconds(source?.last_report?.jitter)? * 1e3);
         columns.f64("reported_jitter_ms", all().map(jitter));
         columns.finish(places.len())
     }

@@ -8,7 +8,7 @@ use arrow_schema::ArrowError;
 use super::flows::FlowRow;
 use super::{Columns, Rows};
 use crate::flow::rtt_statistics::RttStatistics;
-use crate::flow::tcp::details::Details;
+use crate::flow::tcp::details::ConnectionDetails;
 use crate::pass::Analysis;
 
 /// The table of details: two rows for each TCP connection of a capture, `fwd` then `rev`.
@@ -22,7 +22,7 @@ pub struct DetailRows {
 /// A row of the table of flows, with its details.
 struct DetailRow<'a> {
     flow: FlowRow<'a>,
-    details: &'a Details,
+    details: &'a ConnectionDetails,
 }
 
 impl DetailRow<'_> {
@@ -80,7 +80,7 @@ impl Rows for DetailRows {
 }
 
 fn packets(rows: &[DetailRow<'_>], columns: &mut Columns) {
-    let mut count = |name: &str, value: fn(&Details) -> u32| {
+    let mut count = |name: &str, value: fn(&ConnectionDetails) -> u32| {
         columns.u64(name, rows.iter().map(|row| u64::from(value(row.details))));
     };
     count("ack_packets", |details| details.ack_packets);
@@ -122,7 +122,7 @@ fn sizes(rows: &[DetailRow<'_>], columns: &mut Columns) {
 }
 
 fn acknowledgements(rows: &[DetailRow<'_>], columns: &mut Columns) {
-    let mut count = |name: &str, value: fn(&Details) -> u64| {
+    let mut count = |name: &str, value: fn(&ConnectionDetails) -> u64| {
         columns.u64(name, rows.iter().map(|row| value(row.details)));
     };
     count("cumulative_acks", |details| details.transmissions.cumulative.into());
@@ -137,7 +137,12 @@ fn acknowledgements(rows: &[DetailRow<'_>], columns: &mut Columns) {
 }
 
 /// Four columns, named after `what`.
-fn spread(what: &str, rows: &[DetailRow<'_>], columns: &mut Columns, of: fn(&Details) -> &RttStatistics) {
+fn spread(
+    what: &str,
+    rows: &[DetailRow<'_>],
+    columns: &mut Columns,
+    of: fn(&ConnectionDetails) -> &RttStatistics,
+) {
     let mut column = |name: &str, value: fn(&RttStatistics) -> Option<f64>| {
         columns.f64(&format!("{what}_{name}_ms"), rows.iter().map(|row| value(of(row.details))));
     };

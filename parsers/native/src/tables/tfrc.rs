@@ -10,14 +10,14 @@ use super::flows::FlowRow;
 use super::{Columns, Rows, retransmissions, rtp};
 use crate::flow::direction_name;
 use crate::flow::tfrc::findings::FindingSample;
-use crate::flow::tfrc::{FeedbackSample, LossIntervalSample, Summary, TakenReport};
+use crate::flow::tfrc::{FeedbackSample, LossIntervalSample, TakenReport, TfrcSummary};
 use crate::packet::key::Side;
 use crate::pass::Analysis;
 
 /// What the table of flows tells of TFRC, and of TCP by its measures.
 pub(super) fn flow_columns(rows: &[FlowRow<'_>], columns: &mut Columns) {
     // What is rebuilt without a report is nothing where losses do not show.
-    let tells = |row: &FlowRow<'_>, ends: &Summary| ends.feedback_packets > 0 || row.shows_arrivals();
+    let tells = |row: &FlowRow<'_>, ends: &TfrcSummary| ends.feedback_packets > 0 || row.shows_arrivals();
     let events = |row: &FlowRow<'_>| match row.tfrc() {
         Some(ends) if row.shows_arrivals() => ends.loss_events,
         Some(ends) => ends.inferred_loss_events,
@@ -74,7 +74,7 @@ impl Rows for FeedbackRows {
         columns.i64("received_ns", rows.iter().map(received_ns));
         columns.u64("packet", rows.iter().map(|row| row.packet));
         columns.u64("sequence", rows.iter().map(|row| row.sequence));
-        let shows = Arrivals::of(&self.analysis, &places);
+        let shows = ArrivalVisibility::of(&self.analysis, &places);
         let known = |at, row: &FeedbackSample| match shows.at(at) {
             true => row.p.map(|p| (p, "packets")),
             false => row.inferred_p,
@@ -125,12 +125,12 @@ fn sender_columns(rows: &[FeedbackSample], columns: &mut Columns) {
 }
 
 /// Whether arrivals at the receiver, and so its losses, can be seen in the directions of some rows.
-struct Arrivals<'a> {
+struct ArrivalVisibility<'a> {
     places: &'a [(u32, Side)],
     shown: HashMap<(u32, Side), bool>,
 }
 
-impl<'a> Arrivals<'a> {
+impl<'a> ArrivalVisibility<'a> {
     fn of(analysis: &Analysis, places: &'a [(u32, Side)]) -> Self {
         let mut shown = HashMap::new();
         for &(flow, side) in places {
@@ -225,7 +225,7 @@ impl Rows for LossIntervalRows {
         columns.i64("time_ns", rows.iter().map(|row| row.time_ns));
         columns.u64("packet", rows.iter().map(|row| row.packet));
         columns.u32("interval", rows.iter().map(|row| row.index));
-        let shows = Arrivals::of(&self.analysis, &places);
+        let shows = ArrivalVisibility::of(&self.analysis, &places);
         let packets = |at, row: &LossIntervalSample| if shows.at(at) { row.packets } else { row.inferred };
         columns.f64("packets", rows.iter().enumerate().map(|(at, row)| packets(at, row)));
         columns.f64("reported_packets", rows.iter().map(|row| Some(row.reported?.packets)));

@@ -10,7 +10,7 @@ use crate::flow::direction_name;
 use crate::input::source_summary::SourceSummary;
 use crate::packet::event::Endpoints;
 use crate::pair::Tap;
-use crate::pass::{Analysis, Pairing, Transit};
+use crate::pass::{Analysis, CapturePair, Transit};
 
 /// The table of packets between two captures, in the order in which they were sent.
 pub struct TransitRows {
@@ -56,7 +56,7 @@ impl Rows for TransitRows {
 
 /// Which capture packets between `endpoints` pass first, and how far their delays can be trusted.
 pub(super) fn note_on_pair(
-    pairing: &Pairing,
+    pairing: &CapturePair,
     endpoints: &Endpoints,
     sources: &[SourceSummary],
 ) -> Vec<String> {

@@ -10,7 +10,7 @@ use arrow_schema::ArrowError;
 use super::{Columns, Rows};
 use crate::packet::frame::Station;
 use crate::pass::Analysis;
-use crate::pass::wifi_links::{Level, Link, LinkSample};
+use crate::pass::wifi_links::{Link, LinkSample, SignalLevel};
 
 /// The table of links: one row for each pair of transmitter and receiver.
 pub struct LinkRows {
@@ -91,7 +91,7 @@ fn rate_mbps(sample: &LinkSample) -> Option<f64> {
     sample.frame.radio.rate_kbps.map(|rate: NonZeroU32| f64::from(rate.get()) / 1e3)
 }
 
-fn mbps(kbps: &Level) -> Option<f64> {
+fn mbps(kbps: &SignalLevel) -> Option<f64> {
     kbps.mean().map(|mean| mean / 1e3)
 }
 

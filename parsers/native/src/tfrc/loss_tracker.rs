@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use super::loss_events::{LossEvent, LossEvents};
 use super::loss_intervals::LossHistory;
 use super::profile::{FirstInterval, LateArrival, ReceiverProfile};
-use super::receive_record::{Arrival, Kind, Loss, ReceiveRecord};
+use super::receive_record::{Arrival, ArrivalKind, Loss, ReceiveRecord};
 
 /// Arrivals that a late packet may take back; one that is later than that is ignored.
 const REFILLED: usize = 1024;
 
 /// What was known when a packet arrived.
 #[derive(Clone, Copy, Debug)]
-pub struct Circumstances {
+pub struct ArrivalContext {
     /// The round-trip time.
     pub rtt: f64,
     /// Receive rate that the first loss interval is made of, and the packet size it is of.
@@ -53,7 +53,7 @@ impl LossTracker {
     }
 
     /// Take in a packet.
-    pub fn take(&mut self, arrival: Arrival, now: &Circumstances) -> Kind {
+    pub fn take(&mut self, arrival: Arrival, now: &ArrivalContext) -> ArrivalKind {
         self.ended.clear();
         let kind = self.record.take(arrival, &mut self.losses);
         let mut losses = std::mem::take(&mut self.losses);
@@ -61,7 +61,7 @@ impl LossTracker {
             self.on_loss(&loss, now);
         }
         self.losses = losses;
-        if matches!(kind, Kind::New | Kind::Reordered) {
+        if matches!(kind, ArrivalKind::New | ArrivalKind::Reordered) {
             if now.ce {
                 self.on_mark(arrival, now);
             }
@@ -76,20 +76,20 @@ impl LossTracker {
         &self.ended
     }
 
-    fn on_loss(&mut self, loss: &Loss, now: &Circumstances) {
+    fn on_loss(&mut self, loss: &Loss, now: &ArrivalContext) {
         let (before, known) = (self.events.current, self.ended.len());
         self.events.on_loss(loss, now.rtt, &mut self.ended);
         self.on_events(before, known, now);
     }
 
-    fn on_mark(&mut self, arrival: Arrival, now: &Circumstances) {
+    fn on_mark(&mut self, arrival: Arrival, now: &ArrivalContext) {
         let (before, known) = (self.events.current, self.ended.len());
         self.events.on_mark(arrival, self.previous, now.rtt, &mut self.ended);
         self.on_events(before, known, now);
     }
 
     /// Close the intervals of the events that ended, of which the first `known` are done.
-    fn on_events(&mut self, before: Option<LossEvent>, known: usize, now: &Circumstances) {
+    fn on_events(&mut self, before: Option<LossEvent>, known: usize, now: &ArrivalContext) {
         let Some(current) = self.events.current else { return };
         if before.is_none() {
             let start = self.ended.get(known).map_or(current.start, |event| event.start);
@@ -106,10 +106,10 @@ impl LossTracker {
     }
 
     /// What stands for the interval before the first loss event (section 6.3.1).
-    fn first_interval(&self, start: i64, now: &Circumstances) -> f64 {
+    fn first_interval(&self, start: i64, now: &ArrivalContext) -> f64 {
         match self.profile.first_interval {
             FirstInterval::Equation(_) => {
-                let Circumstances { rtt, s, x_target, .. } = *now;
+                let ArrivalContext { rtt, s, x_target, .. } = *now;
                 self.profile.first_interval(s, rtt, x_target)
             }
             FirstInterval::Count => start.saturating_sub(self.record.first().unwrap_or(start)) as f64,
@@ -144,7 +144,7 @@ pub struct RefillingTracker {
     pub now: LossTracker,
     /// As things were before the arrivals that are kept; None if late packets are ignored.
     then: Option<Box<LossTracker>>,
-    recent: VecDeque<(Arrival, Circumstances)>,
+    recent: VecDeque<(Arrival, ArrivalContext)>,
 }
 
 impl RefillingTracker {
@@ -156,7 +156,7 @@ impl RefillingTracker {
     }
 
     /// Take in a packet.
-    pub fn take(&mut self, arrival: Arrival, now: &Circumstances) -> Kind {
+    pub fn take(&mut self, arrival: Arrival, now: &ArrivalContext) -> ArrivalKind {
         let kind = self.now.take(arrival, now);
         let Some(then) = &mut self.then else { return kind };
         if self.recent.len() == REFILLED
@@ -166,7 +166,7 @@ impl RefillingTracker {
             then.record.release_below(then.record.highest().saturating_sub(REFILLED as i64));
         }
         self.recent.push_back((arrival, *now));
-        if kind != Kind::Late {
+        if kind != ArrivalKind::Late {
             return kind;
         }
         self.refill(arrival.number)
@@ -174,16 +174,16 @@ impl RefillingTracker {
 
     /// Live through the recent arrivals once more, knowing that `number` comes. Its hole moves the
     /// declaration of others, so that further packets may turn out to be late.
-    fn refill(&mut self, number: i64) -> Kind {
-        let Some(then) = &mut self.then else { return Kind::Late };
+    fn refill(&mut self, number: i64) -> ArrivalKind {
+        let Some(then) = &mut self.then else { return ArrivalKind::Late };
         let mut late = Some(number);
-        let mut kind = Kind::Late;
+        let mut kind = ArrivalKind::Late;
         while let Some(number) = late.take() {
             then.record.withhold(number);
             let mut now = (**then).clone();
             for (arrival, at_the_time) in &self.recent {
                 kind = now.take(*arrival, at_the_time);
-                if kind == Kind::Late && arrival.number != number {
+                if kind == ArrivalKind::Late && arrival.number != number {
                     late = late.or(Some(arrival.number));
                 }
             }

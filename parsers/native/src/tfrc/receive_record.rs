@@ -69,7 +69,7 @@ impl Loss {
 
 /// What an arrival was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArrivalKind {
     /// The highest number so far.
     New,
     /// Overtaken by others, and not declared lost.
@@ -84,7 +84,7 @@ pub enum Kind {
 
 /// Arrivals by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct ArrivalCounts {
     /// Packets that had come before.
     pub duplicates: u64,
     /// Packets overtaken by others that still came in time.
@@ -122,7 +122,7 @@ pub struct ReceiveRecord {
     /// Packets that are known to come late, and are never declared lost.
     withheld: BTreeSet<i64>,
     /// Arrivals so far.
-    pub counts: Counts,
+    pub counts: ArrivalCounts,
 }
 
 impl ReceiveRecord {
@@ -136,7 +136,7 @@ impl ReceiveRecord {
             holes: VecDeque::new(),
             declared: VecDeque::new(),
             withheld: BTreeSet::new(),
-            counts: Counts::default(),
+            counts: ArrivalCounts::default(),
         }
     }
 
@@ -171,16 +171,16 @@ impl ReceiveRecord {
     }
 
     /// Take in a packet; losses that it declares go to `losses` in ascending order.
-    pub fn take(&mut self, arrival: Arrival, losses: &mut Vec<Loss>) -> Kind {
+    pub fn take(&mut self, arrival: Arrival, losses: &mut Vec<Loss>) -> ArrivalKind {
         let kind = self.place(arrival);
         match kind {
-            Kind::New => {}
-            Kind::Reordered => self.counts.reordered += 1,
-            Kind::Duplicate => self.counts.duplicates += 1,
-            Kind::Late => self.counts.late_after_declared += 1,
-            Kind::Early => self.counts.early += 1,
+            ArrivalKind::New => {}
+            ArrivalKind::Reordered => self.counts.reordered += 1,
+            ArrivalKind::Duplicate => self.counts.duplicates += 1,
+            ArrivalKind::Late => self.counts.late_after_declared += 1,
+            ArrivalKind::Early => self.counts.early += 1,
         }
-        if matches!(kind, Kind::New | Kind::Reordered) {
+        if matches!(kind, ArrivalKind::New | ArrivalKind::Reordered) {
             if arrival.ndp > 0 {
                 let last = arrival.number.saturating_sub(1);
                 self.cut(arrival.number.saturating_sub_unsigned(arrival.ndp), last);
@@ -194,28 +194,28 @@ impl ReceiveRecord {
         kind
     }
 
-    fn place(&mut self, arrival: Arrival) -> Kind {
+    fn place(&mut self, arrival: Arrival) -> ArrivalKind {
         let number = arrival.number;
         let Some(first) = self.first else {
             self.first = Some(number);
             self.highest = number;
-            return Kind::New;
+            return ArrivalKind::New;
         };
         if number < first {
-            return Kind::Early;
+            return ArrivalKind::Early;
         }
         if number > self.highest {
             self.advance(arrival);
-            return Kind::New;
+            return ArrivalKind::New;
         }
         let at = self.holes.partition_point(|hole| hole.loss.last < number);
         if self.holes.get(at).is_some_and(|hole| hole.loss.first <= number) {
             self.cut(number, number);
-            Kind::Reordered
+            ArrivalKind::Reordered
         } else if self.forget_declared(number) {
-            Kind::Late
+            ArrivalKind::Late
         } else {
-            Kind::Duplicate
+            ArrivalKind::Duplicate
         }
     }
 

@@ -6,9 +6,9 @@ use serde_json::Value;
 use super::equation::Equation;
 use super::loss_events::LossEvent;
 use super::loss_intervals::{Averaging, LossHistory};
-use super::loss_tracker::{Circumstances, RefillingTracker};
+use super::loss_tracker::{ArrivalContext, RefillingTracker};
 use super::profile::{FirstInterval, LateArrival, ReceiverProfile, SenderProfile};
-use super::receive_record::{Arrival, Counts, ReceiveRecord};
+use super::receive_record::{Arrival, ArrivalCounts, ReceiveRecord};
 use super::round_trip::{CounterRtt, r_sample};
 use super::sender::{Sender, Step, initial_window};
 use super::sequence_unwrapper::Unwrapper;
@@ -98,14 +98,14 @@ fn test_the_average_loss_interval() {
 }
 
 /// The arrivals of a vector: `[seq, time]`, then possibly the RTT and whether it was marked.
-fn arrivals(row: &Value) -> Vec<(Arrival, Circumstances)> {
+fn arrivals(row: &Value) -> Vec<(Arrival, ArrivalContext)> {
     let mut numbers = Unwrapper::new(number(&row["seq_bits"]) as u32);
     let read = |arrival: &Value| {
         let rtt = arrival[2].as_f64().or(row["rtt"].as_f64()).unwrap();
         let ce = arrival[3] == true;
         let extended = numbers.extend(arrival[0].as_u64().unwrap());
         let arrival = Arrival { number: extended, time: number(&arrival[1]), ..Arrival::default() };
-        (arrival, Circumstances { rtt, x_target: 1.0, s: 1.0, ce })
+        (arrival, ArrivalContext { rtt, x_target: 1.0, s: 1.0, ce })
     };
     row["arrivals"].as_array().unwrap().iter().map(read).collect()
 }
@@ -167,7 +167,7 @@ fn test_loss_events_and_intervals() {
             assert!((event.time - number(&expected["t_loss"])).abs() <= EPS_T, "{id}");
         }
         let count = |name: &str| expected[name].as_u64().unwrap();
-        let Counts { duplicates, reordered, late_after_declared, early, .. } = now.record.counts;
+        let ArrivalCounts { duplicates, reordered, late_after_declared, early, .. } = now.record.counts;
         assert_eq!((duplicates, reordered), (count("duplicates"), count("reordered")), "{id}");
         assert_eq!((late_after_declared, early), (count("late_after_declared"), count("early")), "{id}");
         assert_eq!(now.record.first(), expected["first_seq"].as_i64(), "{id}");

@@ -4,7 +4,7 @@
 use std::num::NonZeroU32;
 
 use super::link::{need, stop};
-use super::wifi::Preamble;
+use super::radiotap::Preamble;
 use super::{Bytes, u32_at};
 use crate::packet::event::{Reason, Stop};
 use crate::packet::frame::Radio;

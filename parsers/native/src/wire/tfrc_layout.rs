@@ -4,7 +4,7 @@ use super::probe::{Field, OwnLayout, Stamp};
 
 /// How the bytes of a quantity are a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum NumberForm {
     /// Unsigned.
     Integer,
     /// IEEE 754, of four or eight bytes.
@@ -13,7 +13,7 @@ pub enum Form {
     Inverse,
 }
 
-impl Form {
+impl NumberForm {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Integer, Self::Float, Self::Inverse];
 
@@ -36,37 +36,37 @@ impl Form {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantity {
     field: Field,
-    form: Form,
+    form: NumberForm,
     /// What one means, in seconds, bytes per second or 1.
     unit: f64,
 }
 
 impl Quantity {
     /// None if a float has a width that none has, or `unit` is no positive number.
-    pub fn new(field: Field, form: Form, unit: f64) -> Option<Self> {
-        let is_wide_enough = form != Form::Float || matches!(field.bits(), 32 | 64);
+    pub fn new(field: Field, form: NumberForm, unit: f64) -> Option<Self> {
+        let is_wide_enough = form != NumberForm::Float || matches!(field.bits(), 32 | 64);
         (is_wide_enough && unit > 0.0 && unit.is_finite()).then_some(Self { field, form, unit })
     }
 
     /// How far apart two values are at least; 0 if that depends on the value.
     fn step(self) -> f64 {
-        if self.form == Form::Integer { self.unit } else { 0.0 }
+        if self.form == NumberForm::Integer { self.unit } else { 0.0 }
     }
 
     fn value(self, raw: u64) -> f64 {
         match (self.form, self.field.bits()) {
-            (Form::Integer, _) => raw as f64 * self.unit,
-            (Form::Float, 32) => f64::from(f32::from_bits(raw as u32)) * self.unit,
-            (Form::Float, _) => f64::from_bits(raw) * self.unit,
-            (Form::Inverse, bits) if raw == u64::MAX >> (u64::BITS - bits) => 0.0,
-            (Form::Inverse, _) => self.unit / raw as f64,
+            (NumberForm::Integer, _) => raw as f64 * self.unit,
+            (NumberForm::Float, 32) => f64::from(f32::from_bits(raw as u32)) * self.unit,
+            (NumberForm::Float, _) => f64::from_bits(raw) * self.unit,
+            (NumberForm::Inverse, bits) if raw == u64::MAX >> (u64::BITS - bits) => 0.0,
+            (NumberForm::Inverse, _) => self.unit / raw as f64,
         }
     }
 }
 
 /// Bits that tell one kind of datagram from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct KindMark {
     /// Where they are.
     pub field: Field,
     /// Which of its bits.
@@ -77,26 +77,26 @@ pub struct Mark {
 
 /// By what a kind of datagram is known; all that is said must be so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct When {
+pub struct KindCondition {
     /// Whether it goes to the layout's port, or comes from it.
     pub to_port: Option<bool>,
     /// What it contains.
-    pub mark: Option<Mark>,
+    pub mark: Option<KindMark>,
 }
 
 /// Which of a datagram's ports are the layout's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct PortMatch {
     /// It comes from the port.
     pub is_from_port: bool,
     /// It goes there.
     pub is_to_port: bool,
 }
 
-impl When {
-    fn holds(self, bytes: &[u8], way: Way) -> bool {
+impl KindCondition {
+    fn holds(self, bytes: &[u8], way: PortMatch) -> bool {
         let is_its_way = self.to_port.is_none_or(|to| if to { way.is_to_port } else { way.is_from_port });
-        let is_marked = |mark: Mark| {
+        let is_marked = |mark: KindMark| {
             mark.field.read(bytes).is_some_and(|read| read & mark.mask == mark.value & mark.mask)
         };
         is_its_way && self.mark.is_none_or(is_marked)
@@ -107,7 +107,7 @@ impl When {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DataFields {
     /// By what it is known.
-    pub when: When,
+    pub when: KindCondition,
     /// Its number, and the time of sending.
     pub numbers: OwnLayout,
     /// The sender's estimate of the round-trip time.
@@ -118,7 +118,7 @@ pub struct DataFields {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FeedbackFields {
     /// By what it is known.
-    pub when: When,
+    pub when: KindCondition,
     /// The time of sending of the latest packet, as that had it.
     pub time_echo: Option<Field>,
     /// How long the receiver has had that packet.
@@ -142,7 +142,7 @@ pub struct Layout {
 
 /// What a datagram with data says.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DataSaid {
+pub struct DataValues {
     /// Its number and its time of sending.
     pub stamp: Stamp,
     /// That time as it stands there.
@@ -155,7 +155,7 @@ pub struct DataSaid {
 
 /// What a report says.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ReportSaid {
+pub struct ReportValues {
     /// Time of sending of the packet that it echoes.
     pub time_echo: Option<u64>,
     /// How long it was held, seconds.
@@ -174,9 +174,9 @@ pub struct ReportSaid {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Content {
     /// Data.
-    Data(DataSaid),
+    Data(DataValues),
     /// A report.
-    Report(ReportSaid),
+    Report(ReportValues),
     /// Neither.
     Other,
     /// One of both, but too little of it is there, or its time is beyond all times.
@@ -225,7 +225,7 @@ impl Layout {
     }
 
     /// What a datagram is whose payload begins with `bytes`.
-    pub fn read(&self, bytes: &[u8], way: Way) -> Content {
+    pub fn read(&self, bytes: &[u8], way: PortMatch) -> Content {
         if self.data.when.holds(bytes, way) {
             self.data.read(bytes).map_or(Content::Misfit, Content::Data)
         } else if let Some(feedback) = self.feedback.filter(|feedback| feedback.when.holds(bytes, way)) {
@@ -237,20 +237,20 @@ impl Layout {
 }
 
 impl DataFields {
-    fn read(&self, bytes: &[u8]) -> Option<DataSaid> {
+    fn read(&self, bytes: &[u8]) -> Option<DataValues> {
         let stamp = self.numbers.read(bytes)?;
         let mut reader = Reader::new(bytes);
         let send_time = reader.number(self.numbers.time.map(|(field, _)| field));
         let rtt = reader.value(self.rtt, f64::MAX).filter(|rtt| *rtt > 0.0);
         let Reader { is_short, is_impossible, .. } = reader;
-        (!is_short).then_some(DataSaid { stamp, send_time, rtt, is_impossible })
+        (!is_short).then_some(DataValues { stamp, send_time, rtt, is_impossible })
     }
 }
 
 impl FeedbackFields {
-    fn read(&self, bytes: &[u8]) -> Option<ReportSaid> {
+    fn read(&self, bytes: &[u8]) -> Option<ReportValues> {
         let mut reader = Reader::new(bytes);
-        let said = ReportSaid {
+        let said = ReportValues {
             time_echo: reader.number(self.time_echo),
             elapsed: reader.value(self.elapsed, f64::MAX),
             x_recv: reader.value(self.x_recv, f64::MAX),
@@ -267,9 +267,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const WAY: Way = Way { is_from_port: false, is_to_port: true };
+    const WAY: PortMatch = PortMatch { is_from_port: false, is_to_port: true };
 
-    fn quantity(bytes: usize, form: Form, unit: f64) -> Quantity {
+    fn quantity(bytes: usize, form: NumberForm, unit: f64) -> Quantity {
         Quantity::new(Field::new(0, bytes, false).unwrap(), form, unit).unwrap()
     }
 
@@ -279,36 +279,36 @@ mod tests {
 
     #[test]
     fn test_a_loss_event_rate_in_each_form() {
-        let full = quantity(4, Form::Integer, 1.0 / f64::from(u32::MAX));
+        let full = quantity(4, NumberForm::Integer, 1.0 / f64::from(u32::MAX));
         assert_eq!(value(full, &[255; 4]), Some(1.0));
-        let inverse = quantity(4, Form::Inverse, 1.0);
+        let inverse = quantity(4, NumberForm::Inverse, 1.0);
         assert_eq!(value(inverse, &[0, 0, 0, 8]), Some(0.125));
         assert_eq!(value(inverse, &[255; 4]), Some(0.0));
         assert_eq!(value(inverse, &[0; 4]), None);
-        let float = quantity(4, Form::Float, 1.0);
+        let float = quantity(4, NumberForm::Float, 1.0);
         assert_eq!(value(float, &0.25_f32.to_be_bytes()), Some(0.25));
         for impossible in [f32::NAN, f32::INFINITY, -0.1, 1.1] {
             assert_eq!(value(float, &impossible.to_be_bytes()), None);
         }
-        assert_eq!(value(quantity(8, Form::Float, 1.0), &0.1_f64.to_be_bytes()), Some(0.1));
+        assert_eq!(value(quantity(8, NumberForm::Float, 1.0), &0.1_f64.to_be_bytes()), Some(0.1));
     }
 
     #[test]
     fn test_a_float_has_four_or_eight_bytes() {
         let field = Field::new(0, 3, false).unwrap();
-        assert_eq!(Quantity::new(field, Form::Float, 1.0), None);
-        assert_eq!(Quantity::new(field, Form::Integer, f64::NAN), None);
-        assert!(Quantity::new(field, Form::Inverse, 1.0).is_some());
+        assert_eq!(Quantity::new(field, NumberForm::Float, 1.0), None);
+        assert_eq!(Quantity::new(field, NumberForm::Integer, f64::NAN), None);
+        assert!(Quantity::new(field, NumberForm::Inverse, 1.0).is_some());
     }
 
     #[test]
     fn test_a_kind_is_known_by_some_bits_and_by_its_way() {
-        let mark = Mark { field: Field::new(0, 1, false).unwrap(), mask: 0xF0, value: 0x20 };
-        let when = When { to_port: Some(true), mark: Some(mark) };
+        let mark = KindMark { field: Field::new(0, 1, false).unwrap(), mask: 0xF0, value: 0x20 };
+        let when = KindCondition { to_port: Some(true), mark: Some(mark) };
         assert!(when.holds(&[0x2A], WAY));
         assert!(!when.holds(&[0x3A], WAY));
         assert!(!when.holds(&[], WAY));
-        assert!(!when.holds(&[0x2A], Way { is_from_port: true, is_to_port: false }));
+        assert!(!when.holds(&[0x2A], PortMatch { is_from_port: true, is_to_port: false }));
     }
 
     fn field() -> impl Strategy<Value = Field> {
@@ -317,7 +317,7 @@ mod tests {
     }
 
     fn any_quantity() -> impl Strategy<Value = Quantity> {
-        (field(), prop::sample::select(Form::ALL.to_vec()), 1e-9..1e9)
+        (field(), prop::sample::select(NumberForm::ALL.to_vec()), 1e-9..1e9)
             .prop_filter_map("no float has this width", |(field, form, unit)| {
                 Quantity::new(field, form, unit)
             })
@@ -332,9 +332,9 @@ mod tests {
             bytes in proptest::collection::vec(any::<u8>(), 0..33),
         ) {
             let numbers = OwnLayout { number: fields.0, time: Some((fields.1, ns_per_tick)) };
-            let data = DataFields { when: When::default(), numbers, rtt: Some(quantities.0) };
+            let data = DataFields { when: KindCondition::default(), numbers, rtt: Some(quantities.0) };
             let feedback = FeedbackFields {
-                when: When::default(),
+                when: KindCondition::default(),
                 time_echo: Some(fields.2),
                 elapsed: Some(quantities.1),
                 x_recv: Some(quantities.2),

@@ -3,14 +3,14 @@
 
 use std::collections::VecDeque;
 
-use super::feedback_options::Said;
-use super::{Connection, Latest};
-use crate::flow::sequences::Arrival;
+use super::feedback_options::FeedbackOptions;
+use super::{Connection, LatestPacket};
+use crate::flow::sequences::NumberArrival;
 use crate::flow::tcp::vantage::Vantage;
-use crate::flow::tfrc::findings::{Finding, Kind as Found};
-use crate::flow::tfrc::from_capture::{Carried, Carrier, Reported};
-use crate::flow::tfrc::{Place, RttBy, TfrcFlow, TfrcSamples};
-use crate::packet::dccp::{Header, Kind};
+use crate::flow::tfrc::findings::{Finding, FindingKind as Found};
+use crate::flow::tfrc::from_capture::{CapturedEnds, CarrierSetup, Reported};
+use crate::flow::tfrc::{PacketRef, RttBy, TfrcFlow, TfrcSamples};
+use crate::packet::dccp::{DccpHeader, DccpType};
 use crate::packet::event::Packet;
 use crate::packet::key::Side;
 use crate::tfrc::DataPacket;
@@ -30,7 +30,7 @@ const ECN_MARKED: u8 = 3;
 
 /// What one side's packets tell of TFRC.
 #[derive(Debug, Default)]
-pub(super) struct Half {
+pub(super) struct CcidHalf {
     counter: CounterRtt,
     /// By the window counter, smoothed; seconds.
     counter_rtt: Option<f64>,
@@ -47,21 +47,27 @@ pub(super) struct Half {
 
 /// What a connection's packets do not tell, or not yet.
 #[derive(Clone, Copy, Debug)]
-pub struct Assumed {
+pub struct CcidAssumptions {
     /// Whose rules its ends obey.
     pub profile: Profile,
     /// Where the data that the packet may be a report about were captured.
     pub vantage: Option<Vantage>,
 }
 
-impl Half {
+impl CcidHalf {
     /// Round-trip time by the window counter, seconds.
     pub(super) fn counter_rtt(&self) -> Option<f64> {
         self.counter_rtt
     }
 
     /// Take in a packet that this side sent. The answer is the sample of its window counter.
-    fn take(&mut self, latest: &Latest, header: &Header, said: &Said, time_ns: i64) -> Option<f64> {
+    fn take(
+        &mut self,
+        latest: &LatestPacket,
+        header: &DccpHeader,
+        said: &FeedbackOptions,
+        time_ns: i64,
+    ) -> Option<f64> {
         if let Some(us) = said.estimate.filter(|us| *us > 0) {
             self.estimate = Some(f64::from(us) / 1e6);
         }
@@ -73,7 +79,7 @@ impl Half {
         }
         let origin_ns = *self.origin_ns.get_or_insert(time_ns);
         // The counter begins with the data, and says nothing where a number is doubtful.
-        if !is_data(header) || latest.arrival != Some(Arrival::New) {
+        if !is_data(header) || latest.arrival != Some(NumberArrival::New) {
             return None;
         }
         self.counts |= header.ccval != 0;
@@ -97,8 +103,8 @@ impl Half {
     }
 }
 
-fn is_data(header: &Header) -> bool {
-    matches!(header.kind, Kind::Data | Kind::DataAck)
+fn is_data(header: &DccpHeader) -> bool {
+    matches!(header.kind, DccpType::Data | DccpType::DataAck)
 }
 
 impl Connection {
@@ -108,15 +114,15 @@ impl Connection {
         &mut self,
         (flow, side): (u32, Side),
         packet: &Packet,
-        (header, behind): (&Header, &[u8]),
-        assumed: Assumed,
+        (header, behind): (&DccpHeader, &[u8]),
+        assumed: CcidAssumptions,
         tfrc: &mut Option<Box<TfrcFlow>>,
         samples: &mut TfrcSamples,
     ) -> Option<f64> {
-        let said = Said::read(behind, assumed.profile.receiver().ndupack);
+        let said = FeedbackOptions::read(behind, assumed.profile.receiver().ndupack);
         let (latest, half) = (self.latest, &mut self.halves[side as usize]);
         let sample = half.carrier.take(&latest, header, &said, packet.time_ns);
-        let at = |side| Place { flow, side, time_ns: packet.time_ns, packet: packet.number };
+        let at = |side| PacketRef { flow, side, time_ns: packet.time_ns, packet: packet.number };
         if self.sends_by_tfrc(side) {
             self.give_data(at(side), packet, (header, &said), assumed.profile, tfrc, samples);
         }
@@ -133,8 +139,8 @@ impl Connection {
         half.ccid.map_or(half.carrier.counts, |ccid| matches!(ccid, 3 | 4))
     }
 
-    fn carrier(&self, side: Side, profile: Profile, first_bytes: u32) -> Carrier {
-        let mut carrier = Carrier {
+    fn carrier(&self, side: Side, profile: Profile, first_bytes: u32) -> CarrierSetup {
+        let mut carrier = CarrierSetup {
             receiver: profile.receiver(),
             sender: profile.sender(f64::from(first_bytes.max(1))),
             is_whole: self.opener.is_some(),
@@ -148,14 +154,14 @@ impl Connection {
 
     fn give_data(
         &mut self,
-        at: Place,
+        at: PacketRef,
         packet: &Packet,
-        (header, said): (&Header, &Said),
+        (header, said): (&DccpHeader, &FeedbackOptions),
         profile: Profile,
         tfrc: &mut Option<Box<TfrcFlow>>,
         samples: &mut TfrcSamples,
     ) {
-        let Latest { seq, arrival, restarts, .. } = self.latest;
+        let LatestPacket { seq, arrival, restarts, .. } = self.latest;
         let bytes = packet.network.payload_bytes.filter(|_| is_data(header)).unwrap_or(0);
         let carrier = || self.carrier(at.side, profile, bytes);
         let ends = if bytes > 0 {
@@ -166,7 +172,7 @@ impl Connection {
         };
         let Some(ends) = ends else { return };
         let half = &mut self.halves[at.side as usize].carrier;
-        if arrival == Some(Arrival::Unconfirmed) {
+        if arrival == Some(NumberArrival::Unconfirmed) {
             ends.on_finding(at, Finding::of(Found::SequenceJump), samples);
             return;
         }
@@ -186,9 +192,9 @@ impl Connection {
 
     fn give_report(
         &self,
-        at: Place,
-        said: &Said,
-        assumed: Assumed,
+        at: PacketRef,
+        said: &FeedbackOptions,
+        assumed: CcidAssumptions,
         tfrc: &mut Option<Box<TfrcFlow>>,
         samples: &mut TfrcSamples,
     ) {
@@ -198,7 +204,7 @@ impl Connection {
             false => tfrc.as_mut().and_then(|tfrc| tfrc.known(at.side)),
         };
         let Some(ends) = ends else { return };
-        self.tell_of_oddities(at, said, ends, samples);
+        self.report_rare_counts(at, said, ends, samples);
         if said.is_report() {
             let reported = Reported {
                 sequence: self.latest.ack,
@@ -215,16 +221,22 @@ impl Connection {
         }
     }
 
-    fn tell_of_oddities(&self, at: Place, said: &Said, ends: &mut Carried, samples: &mut TfrcSamples) {
-        let Latest { acknowledges_unseen, has_impossible_elapsed_time, .. } = self.latest;
-        let oddities = [
+    fn report_rare_counts(
+        &self,
+        at: PacketRef,
+        said: &FeedbackOptions,
+        ends: &mut CapturedEnds,
+        samples: &mut TfrcSamples,
+    ) {
+        let LatestPacket { acknowledges_unseen, has_impossible_elapsed_time, .. } = self.latest;
+        let rare_counts = [
             (acknowledges_unseen && said.is_report(), Found::UnseenAcknowledged),
             (has_impossible_elapsed_time, Found::ImpossibleElapsedTime),
             (said.loss_event_rate == Some(0), Found::ZeroLossEventRate),
             (said.drops_data, Found::DataDropped),
             (said.bad > 0, Found::BadOption),
         ];
-        for (_, kind) in oddities.into_iter().filter(|(is_so, _)| *is_so) {
+        for (_, kind) in rare_counts.into_iter().filter(|(is_so, _)| *is_so) {
             ends.on_finding(at, Finding::of(kind), samples);
         }
     }
@@ -232,7 +244,12 @@ impl Connection {
     /// The round-trip time of a report. Where the data are sent it is that of the packet that the
     /// report acknowledges, or of the timestamp it echoes; elsewhere that is a part of it, and the
     /// sender's own measure is what its data carry.
-    fn r_sample(&self, at: Place, said: &Said, vantage: Option<Vantage>) -> Option<(f64, RttBy)> {
+    fn r_sample(
+        &self,
+        at: PacketRef,
+        said: &FeedbackOptions,
+        vantage: Option<Vantage>,
+    ) -> Option<(f64, RttBy)> {
         let half = &self.half(at.side).carrier;
         let seconds = |ns: u64| ns as f64 / 1e9;
         let acknowledged = self.latest.rtt_ns.map(|ns| (seconds(ns), RttBy::Ack));

@@ -2,7 +2,9 @@
 //! named.
 
 use crate::flow::tfrc::from_capture::ReportedInterval;
-use crate::flow::tfrc::from_capture::packet_outcomes::{Fate, Fates, NamedBy, Run};
+use crate::flow::tfrc::from_capture::packet_outcomes::{
+    NamedBy, OutcomeRun, PacketOutcome, ReportedOutcomes,
+};
 use crate::tfrc::loss_intervals::{Averaging, LossHistory};
 use crate::wire::dccp::options::{DccpOption, LossInterval, options};
 
@@ -13,7 +15,7 @@ const DATA_DROPPED: u8 = 40;
 
 /// What a packet says.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct FeedbackOptions {
     pub timestamp: Option<u32>,
     pub echo: Option<(u32, Option<u32>)>,
     pub elapsed: Option<u32>,
@@ -22,7 +24,7 @@ pub(super) struct Said {
     pub receive_rate: Option<u32>,
     pub intervals: Vec<ReportedInterval>,
     /// What it names of single packets.
-    pub fates: Option<Fates>,
+    pub fates: Option<ReportedOutcomes>,
     /// Options that cannot be.
     pub bad: u32,
     pub drops_data: bool,
@@ -33,7 +35,7 @@ pub(super) struct Said {
     parts: Vec<LossInterval>,
 }
 
-impl Said {
+impl FeedbackOptions {
     /// Read the options `behind` a header. A packet is lost when `ndupack` later ones have come.
     pub fn read(behind: &[u8], ndupack: u32) -> Self {
         let mut said = Self::default();
@@ -76,33 +78,36 @@ impl Said {
     }
 
     /// What an Ack Vector names: two bits of state, six of the length less one.
-    fn by_vector(&mut self, vector: &[u8], ndupack: u32) -> Option<Fates> {
+    fn by_vector(&mut self, vector: &[u8], ndupack: u32) -> Option<ReportedOutcomes> {
         let run = |byte: &u8| {
             let fate = match byte >> 6 {
-                0 => Fate::Came,
-                1 => Fate::Marked,
-                3 => Fate::Lost,
+                0 => PacketOutcome::Came,
+                1 => PacketOutcome::Marked,
+                3 => PacketOutcome::Lost,
                 // Reserved.
                 _ => return None,
             };
-            Some(Run { packets: u32::from(byte & 0x3f) + 1, fate })
+            Some(OutcomeRun { packets: u32::from(byte & 0x3f) + 1, fate })
         };
-        let runs: Option<Vec<Run>> = vector.iter().map(run).collect();
+        let runs: Option<Vec<OutcomeRun>> = vector.iter().map(run).collect();
         self.bad = self.bad.saturating_add(u32::from(runs.is_none()));
         let runs = runs.filter(|runs| !runs.is_empty())?;
-        Some(Fates::of_arrivals(NamedBy::AckVector, runs.into_iter(), ndupack))
+        Some(ReportedOutcomes::of_arrivals(NamedBy::AckVector, runs.into_iter(), ndupack))
     }
 
     /// What Loss Intervals name: behind the packets that are skipped each has first, from the highest
     /// number down, packets that came, and then those of a loss event (section 8.6.1).
-    fn by_intervals(&self) -> Option<Fates> {
+    fn by_intervals(&self) -> Option<ReportedOutcomes> {
         let parts = self.parts.iter().zip(&self.intervals).flat_map(|(part, interval)| {
-            let lost = Fate::LostAmong(interval.lost.unwrap_or(1));
-            [Run { packets: part.lossless, fate: Fate::Came }, Run { packets: part.loss, fate: lost }]
+            let lost = PacketOutcome::LostAmong(interval.lost.unwrap_or(1));
+            [
+                OutcomeRun { packets: part.lossless, fate: PacketOutcome::Came },
+                OutcomeRun { packets: part.loss, fate: lost },
+            ]
         });
-        let skipped = Run { packets: self.skip.into(), fate: Fate::Open };
+        let skipped = OutcomeRun { packets: self.skip.into(), fate: PacketOutcome::Open };
         let runs = std::iter::once(skipped).chain(parts).collect();
-        (!self.parts.is_empty()).then_some(Fates { by: NamedBy::LossIntervals, runs })
+        (!self.parts.is_empty()).then_some(ReportedOutcomes { by: NamedBy::LossIntervals, runs })
     }
 
     /// Whether it is a report of CCID 3 or 4.
@@ -133,20 +138,25 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn run(packets: u32, fate: Fate) -> Run {
-        Run { packets, fate }
+    fn run(packets: u32, fate: PacketOutcome) -> OutcomeRun {
+        OutcomeRun { packets, fate }
     }
 
     #[test]
     fn test_an_ack_vector_in_two_options_names_each_packet() {
         // RFC 4340 section 11.4: 11 received, 1 not, 2 marked, 1 not, 1 received.
-        let said = Said::read(&[38, 4, 0x0a, 0xc0, 39, 5, 0x41, 0xc0, 0x00], 3);
+        let said = FeedbackOptions::read(&[38, 4, 0x0a, 0xc0, 39, 5, 0x41, 0xc0, 0x00], 3);
         let fates = said.fates.unwrap();
         assert_eq!(fates.by, NamedBy::AckVector);
-        let expected =
-            [(11, Fate::Came), (1, Fate::Lost), (2, Fate::Marked), (1, Fate::Lost), (1, Fate::Came)];
+        let expected = [
+            (11, PacketOutcome::Came),
+            (1, PacketOutcome::Lost),
+            (2, PacketOutcome::Marked),
+            (1, PacketOutcome::Lost),
+            (1, PacketOutcome::Came),
+        ];
         assert_eq!(fates.runs, expected.map(|(packets, fate)| run(packets, fate)));
-        let bad = Said::read(&[38, 3, 0x80], 3);
+        let bad = FeedbackOptions::read(&[38, 3, 0x80], 3);
         assert_eq!((bad.bad, bad.fates), (1, None));
     }
 
@@ -155,13 +165,13 @@ mod tests {
         let mut bytes = vec![193, 3 + 18, 2];
         bytes.extend([0, 0, 9, 0x80, 0, 4, 0, 0, 12, 0, 0, 20, 0, 0, 1, 0, 0, 21]);
         bytes.extend([195, 5, 0, 0, 3]);
-        let fates = Said::read(&bytes, 3).fates.unwrap();
+        let fates = FeedbackOptions::read(&bytes, 3).fates.unwrap();
         let expected = [
-            (2, Fate::Open),
-            (9, Fate::Came),
-            (4, Fate::LostAmong(3)),
-            (20, Fate::Came),
-            (1, Fate::LostAmong(1)),
+            (2, PacketOutcome::Open),
+            (9, PacketOutcome::Came),
+            (4, PacketOutcome::LostAmong(3)),
+            (20, PacketOutcome::Came),
+            (1, PacketOutcome::LostAmong(1)),
         ];
         assert_eq!(
             (fates.by, fates.runs),
@@ -174,13 +184,13 @@ mod tests {
         // Two intervals of 100 numbers, of which 50 each are data.
         let interval = [0, 0, 99, 0, 0, 1, 0, 0, 50];
         let bytes = [&[193, 3 + 18, 0][..], &interval, &interval].concat();
-        assert_eq!(Said::read(&bytes, 3).p(), Some(0.02));
+        assert_eq!(FeedbackOptions::read(&bytes, 3).p(), Some(0.02));
     }
 
     proptest! {
         #[test]
         fn test_no_options_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), ndupack in 0_u32..5) {
-            let said = Said::read(&bytes, ndupack);
+            let said = FeedbackOptions::read(&bytes, ndupack);
             prop_assert!(said.p().is_none_or(|p| (0.0..=1.0).contains(&p)));
         }
     }

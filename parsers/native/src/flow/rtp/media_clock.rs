@@ -39,12 +39,12 @@ impl RateBy {
 
 /// First and latest of two clocks that run beside each other: ticks of the media, and seconds.
 #[derive(Clone, Copy, Debug, Default)]
-struct Course {
+struct ClockSpan {
     first: Option<(i64, f64)>,
     latest: (i64, f64),
 }
 
-impl Course {
+impl ClockSpan {
     fn take(&mut self, ticks: i64, seconds: f64) {
         self.first.get_or_insert((ticks, seconds));
         self.latest = (ticks, seconds);
@@ -67,8 +67,8 @@ pub struct MediaClock {
     payload_type: u8,
     /// The latest timestamp, without wraps.
     ticks: Option<i64>,
-    arrivals: Course,
-    reports: Course,
+    arrivals: ClockSpan,
+    reports: ClockSpan,
     meters: Vec<(u32, Jitter)>,
 }
 
@@ -87,8 +87,8 @@ impl MediaClock {
             known,
             payload_type,
             ticks: None,
-            arrivals: Course::default(),
-            reports: Course::default(),
+            arrivals: ClockSpan::default(),
+            reports: ClockSpan::default(),
             meters,
         }
     }
@@ -126,7 +126,7 @@ impl MediaClock {
 
     /// Ticks per second, and who says so; None if nothing does.
     pub fn rate(&self) -> Option<(u32, RateBy)> {
-        let measured = |course: &Course, by| Some((course.rate()?, by));
+        let measured = |course: &ClockSpan, by| Some((course.rate()?, by));
         self.known
             .or_else(|| measured(&self.reports, RateBy::Reports))
             .or_else(|| measured(&self.arrivals, RateBy::Arrivals))

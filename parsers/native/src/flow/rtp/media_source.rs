@@ -1,10 +1,10 @@
 //! One source of RTP as the capture shows it: numbers, clock, and what receivers say of it.
 
-use super::super::sequences::{Arrival, Sequences};
+use super::super::sequences::{NumberArrival, Sequences};
 use super::media_clock::MediaClock;
-use super::send_times::TfrcTimes;
-use super::sent_packets::{Progress, SentPackets};
-use crate::flow::tfrc::from_capture::packet_outcomes::{Fate, Fates};
+use super::send_times::SendTimes;
+use super::sent_packets::{ReceiveProgress, SentPackets};
+use crate::flow::tfrc::from_capture::packet_outcomes::{PacketOutcome, ReportedOutcomes};
 use crate::wire::rtcp::{ReportBlock, SenderInfo};
 use crate::wire::rtp::{Header, RttSendTime};
 
@@ -13,7 +13,7 @@ const NUMBER_BITS: u32 = 16;
 
 /// An RTP packet where it was captured.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct MediaPacket {
     /// Its header.
     pub header: Header,
     /// When.
@@ -34,7 +34,7 @@ pub struct Seen {
 
 /// What the report before said, and how far the capture was then.
 #[derive(Clone, Copy, Debug)]
-struct Before {
+struct PreviousReport {
     reporter: u32,
     highest: u32,
     cumulative_lost: i32,
@@ -45,7 +45,7 @@ struct Before {
 
 /// One source.
 #[derive(Debug)]
-pub struct Source {
+pub struct MediaSource {
     /// Who it is.
     pub ssrc: u32,
     /// Format of its first packet.
@@ -66,7 +66,7 @@ pub struct Source {
     pub reports: u64,
     /// The latest report block on it.
     pub last_report: Option<ReportBlock>,
-    before: Option<Before>,
+    before: Option<PreviousReport>,
     /// Whether a receiver lacks packets that passed the capture.
     pub lost_behind: bool,
     /// Whether a receiver names which these are.
@@ -74,14 +74,14 @@ pub struct Source {
     /// Its packets, since there are reports on each.
     pub sent: Option<Box<SentPackets>>,
     /// How far those are.
-    pub progress: Progress,
+    pub progress: ReceiveProgress,
     /// What TFRC's sender says of its clock.
-    pub tfrc_times: TfrcTimes,
+    pub tfrc_times: SendTimes,
 }
 
-impl Source {
+impl MediaSource {
     /// A source whose first packet is `seen`, which is not counted yet.
-    pub fn new(seen: &Seen, given_rate: Option<u32>) -> Self {
+    pub fn new(seen: &MediaPacket, given_rate: Option<u32>) -> Self {
         let Header { ssrc, payload_type, .. } = seen.header;
         Self {
             ssrc,
@@ -98,17 +98,17 @@ impl Source {
             lost_behind: false,
             names_losses: false,
             sent: None,
-            progress: Progress::default(),
-            tfrc_times: TfrcTimes::default(),
+            progress: ReceiveProgress::default(),
+            tfrc_times: SendTimes::default(),
         }
     }
 
     /// Take in a packet.
-    pub fn take(&mut self, seen: &Seen) {
+    pub fn take(&mut self, seen: &MediaPacket) {
         let Header { sequence, payload_type, timestamp, .. } = seen.header;
         self.times_ns.1 = self.times_ns.1.max(seen.time_ns);
         // Timestamps are times of sampling: packets of one picture share one, so they order nothing.
-        if self.sequences.take(sequence.into(), 0) != Arrival::New {
+        if self.sequences.take(sequence.into(), 0) != NumberArrival::New {
             return;
         }
         self.received_bytes += u64::from(seen.wire_bytes);
@@ -128,9 +128,10 @@ impl Source {
     }
 
     /// A report names packets of it.
-    pub fn on_named(&mut self, named: Option<&(u16, Fates)>) {
+    pub fn on_named(&mut self, named: Option<&(u16, ReportedOutcomes)>) {
         self.names_losses |= named.is_some();
-        let has_losses = |fates: &Fates| fates.runs.iter().any(|run| run.fate == Fate::Lost);
+        let has_losses =
+            |fates: &ReportedOutcomes| fates.runs.iter().any(|run| run.fate == PacketOutcome::Lost);
         self.lost_behind |= named.is_some_and(|(_, fates)| has_losses(fates));
     }
 
@@ -146,7 +147,7 @@ impl Source {
         self.reports += 1;
         self.last_report = Some(*block);
         self.lost_behind |= i64::from(block.cumulative_lost) > self.lost() as i64;
-        let now = Before {
+        let now = PreviousReport {
             reporter,
             highest: block.highest,
             cumulative_lost: block.cumulative_lost,

@@ -13,18 +13,18 @@ const RATES: [f64; 2] = [1e3, 1e6];
 
 /// Send times of the latest packets.
 #[derive(Clone, Debug, Default)]
-pub struct TfrcTimes {
+pub struct SendTimes {
     first: Option<(u32, i64)>,
     rate: Option<f64>,
     /// The sender's own R in ticks, since it has one.
-    told_rtt: Option<u32>,
+    reported_rtt: Option<u32>,
     latest: VecDeque<(u32, u16, i64)>,
 }
 
-impl TfrcTimes {
+impl SendTimes {
     /// A packet with these times and this number was captured.
     pub fn add(&mut self, RttSendTime { rtt, send_time }: RttSendTime, sequence: u16, time_ns: i64) {
-        self.told_rtt = Some(rtt).filter(|rtt| *rtt > 0).or(self.told_rtt);
+        self.reported_rtt = Some(rtt).filter(|rtt| *rtt > 0).or(self.reported_rtt);
         let (first, first_ns) = *self.first.get_or_insert((send_time, time_ns));
         let elapsed_ns = time_ns.saturating_sub(first_ns);
         if self.rate.is_none() && elapsed_ns >= LEAST_NS {
@@ -48,8 +48,8 @@ impl TfrcTimes {
     }
 
     /// The sender's own R in seconds, once packets tell it and its unit.
-    pub fn told_rtt(&self) -> Option<f64> {
-        Some(f64::from(self.told_rtt?) / self.rate?)
+    pub fn reported_rtt(&self) -> Option<f64> {
+        Some(f64::from(self.reported_rtt?) / self.rate?)
     }
 
     /// Number of the latest packet with this send time, and when it was captured.
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn test_the_unit_is_decided_by_the_capture_across_the_wrap() {
         for (per_ms, rate) in [(1, 1e3), (1000, 1e6)] {
-            let mut times = TfrcTimes::default();
+            let mut times = SendTimes::default();
             for packet in 0..10_u16 {
                 assert_eq!(times.rate(), (packet > 4).then_some(rate));
                 let late_ns = i64::from(packet % 3) * 300_000;
@@ -78,18 +78,18 @@ mod tests {
                     i64::from(ms) * 1_000_000 + late_ns,
                 );
             }
-            assert_eq!(times.told_rtt(), Some(0.04));
+            assert_eq!(times.reported_rtt(), Some(0.04));
             assert_eq!(times.captured((u32::MAX - 3).wrapping_add(40 * per_ms)), Some((8, 40_600_000)));
         }
     }
 
     #[test]
     fn test_what_is_no_clock_has_no_unit() {
-        let mut times = TfrcTimes::default();
+        let mut times = SendTimes::default();
         (0..100).for_each(|packet| {
             times.add(RttSendTime { rtt: 9, send_time: 7 }, packet, i64::from(packet) * 10_000_000);
         });
-        assert_eq!(times.told_rtt(), None);
+        assert_eq!(times.reported_rtt(), None);
         assert_eq!(times.rate(), None);
     }
 }

@@ -1,9 +1,9 @@
 //! Transport-wide numbers: the packets of all sources of a direction together, counted by an element
 //! of the header's extension whose identifier only the signalling names.
 
-use super::media_source::Seen;
-use super::sent_packets::{Progress, REMEMBERED, SentPackets, fates};
-use crate::flow::tfrc::from_capture::packet_outcomes::{Fate, Fates, NamedBy};
+use super::media_source::MediaPacket;
+use super::sent_packets::{REMEMBERED, ReceiveProgress, SentPackets, fates};
+use crate::flow::tfrc::from_capture::packet_outcomes::{NamedBy, PacketOutcome, ReportedOutcomes};
 use crate::wire::rtcp::feedback::TransportWide;
 
 /// Packets in a row whose element counts on before it is taken for the number.
@@ -13,7 +13,7 @@ const WATCHED: usize = 4;
 
 /// An element that may be the number.
 #[derive(Clone, Copy, Debug)]
-struct Watched {
+struct CandidateElement {
     id: u8,
     last: u16,
     in_a_row: u32,
@@ -21,19 +21,19 @@ struct Watched {
 
 /// The numbers of one direction.
 #[derive(Debug, Default)]
-pub struct Wide {
-    watched: Vec<Watched>,
+pub struct TransportWideNumbers {
+    watched: Vec<CandidateElement>,
     /// The identifier of the element, with the latest packets.
     numbered: Option<(u8, Box<SentPackets>)>,
-    progress: Progress,
+    progress: ReceiveProgress,
     /// Number of the latest report, and the highest packet that it names.
     report: Option<u8>,
     told_to: Option<u16>,
 }
 
-impl Wide {
+impl TransportWideNumbers {
     /// Take in a packet.
-    pub fn take(&mut self, seen: &Seen) {
+    pub fn take(&mut self, seen: &MediaPacket) {
         for (id, number) in seen.pairs.into_iter().flatten() {
             match &mut self.numbered {
                 Some((of, sent)) if *of == id => sent.add(number, seen),
@@ -43,10 +43,10 @@ impl Wide {
         }
     }
 
-    fn watch(&mut self, id: u8, number: u16, seen: &Seen) {
+    fn watch(&mut self, id: u8, number: u16, seen: &MediaPacket) {
         let Some(watched) = self.watched.iter_mut().find(|watched| watched.id == id) else {
             if self.watched.len() < WATCHED {
-                self.watched.push(Watched { id, last: number, in_a_row: 0 });
+                self.watched.push(CandidateElement { id, last: number, in_a_row: 0 });
             }
             return;
         };
@@ -61,7 +61,7 @@ impl Wide {
         }
     }
 
-    /// What a report says of the receive rate, see [`Progress::x_recv`].
+    /// What a report says of the receive rate, see [`ReceiveProgress::x_recv`].
     pub fn x_recv(&mut self, arrivals: impl Iterator<Item = (u16, f64)>) -> Option<f64> {
         let (_, sent) = self.numbered.as_ref()?;
         self.progress.x_recv(sent, arrivals)
@@ -69,7 +69,7 @@ impl Wide {
 
     /// What a report names of the packets of `ssrc`, see [`fates`]. As far back as packets are remembered.
     /// To be called before [`Self::missing_before`].
-    pub fn fates(&mut self, ssrc: u32, report: &TransportWide<'_>) -> Option<(u16, Fates)> {
+    pub fn fates(&mut self, ssrc: u32, report: &TransportWide<'_>) -> Option<(u16, ReportedOutcomes)> {
         let highest = report.arrivals().last()?.number;
         let told_to = self.told_to.replace(highest);
         // Some receivers leave out what did not come between two reports.
@@ -81,10 +81,10 @@ impl Wide {
         let (_, sent) = self.numbered.as_ref()?;
         let packets = highest.wrapping_sub(first).saturating_add(1).min(REMEMBERED as u16);
         let first = highest.wrapping_sub(packets).wrapping_add(1);
-        let mut named = vec![Fate::Lost; packets.into()];
+        let mut named = vec![PacketOutcome::Lost; packets.into()];
         for arrival in report.arrivals() {
             if let Some(fate) = named.get_mut(usize::from(arrival.number.wrapping_sub(first))) {
-                *fate = Fate::Came;
+                *fate = PacketOutcome::Came;
             }
         }
         let named: Vec<_> =

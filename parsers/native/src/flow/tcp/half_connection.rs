@@ -3,19 +3,19 @@
 use std::cmp::Ordering;
 use std::num::NonZeroU32;
 
-use super::classify::class::{Class, Counts, Evidence};
-use super::classify::ip_id_order::{Age, Order};
+use super::classify::class::{Class, ClassCounts, Evidence};
+use super::classify::ip_id_order::{IpIdOrder, RelativeAge};
 use super::ecn::Ecn;
 use super::loss_events::LossEvents;
-use super::recovery::recovery_state::{Oddities, Tally, Trouble};
-use super::recovery::upstream_loss::Unseen;
+use super::recovery::recovery_state::{RareRecoveryCounts, RecoveryState, RetransmissionCounts};
+use super::recovery::upstream_loss::UpstreamLoss;
 use super::rounds::flight::Flight;
-use super::rounds::{Close, Repair, Round, Rounds};
+use super::rounds::{RepairCause, Round, RoundEnd, Rounds};
 use super::rtt::RoundTrips;
-use super::rtt::timestamp_echoes::Echoes;
+use super::rtt::timestamp_echoes::TimestampEchoes;
 use super::window::Windows;
 use super::{Outcome, Segment};
-use crate::flow::outstanding::{Pool, Sendings};
+use crate::flow::outstanding::{Outstanding, Pool};
 use crate::packet::event::TcpFlags;
 use crate::packet::seq::{SeqNumber, Unwrapper};
 
@@ -42,15 +42,15 @@ pub(super) const TIMESTAMP_BYTES: u32 = 12;
 
 /// What few directions have.
 #[derive(Debug, Default)]
-struct Asides {
+struct RareState {
     ecn: Ecn,
-    echoes: Option<Box<Echoes>>,
+    echoes: Option<Box<TimestampEchoes>>,
     delayed_acks: u32,
 }
 
 /// What one side sent, and what was said of it.
 #[derive(Debug, Default)]
-pub struct Half {
+pub struct HalfConnection {
     pub(super) stream: Option<Unwrapper>,
     /// Position behind the highest seen (SND.NXT as the capture knows it).
     pub(super) next: i64,
@@ -70,14 +70,14 @@ pub struct Half {
     /// usual one (`wire_mss.rs`).
     pub(super) longest: Option<NonZeroU32>,
     /// What only a direction with trouble has.
-    pub(super) trouble: Option<Box<Trouble>>,
+    pub(super) trouble: Option<Box<RecoveryState>>,
     /// None unless ECN is used, there are many data, or the receiver waits with acknowledgements.
-    asides: Option<Box<Asides>>,
+    asides: Option<Box<RareState>>,
 
     /// New data not yet acknowledged, by the position where they end.
-    pub(super) outstanding: Sendings,
+    pub(super) outstanding: Outstanding,
     /// Timestamp values not yet echoed, each with the time of the first data that carried it.
-    timestamps: Sendings,
+    timestamps: Outstanding,
     /// The newest timestamp value of data, and the newest echo beside it; mean nothing before data had one.
     newest_stamp: (u32, u32),
     /// Whether they did.
@@ -85,7 +85,7 @@ pub struct Half {
     /// From the capture point to this side and back, and over the whole path, by the handshake.
     pub(super) handshake_us: (u32, u32),
     /// In which order this side sent its packets.
-    pub(super) order: Order,
+    pub(super) order: IpIdOrder,
     /// Where its first packet was captured.
     pub(super) place: u16,
     /// Time to live of that.
@@ -127,7 +127,7 @@ pub struct Half {
     pub has_timestamps: bool,
 }
 
-impl Half {
+impl HalfConnection {
     /// Bytes passed over and never seen.
     pub fn missing_bytes(&self) -> u64 {
         self.unseen().map_or(0, |unseen| unseen.holes.missing())
@@ -173,7 +173,7 @@ impl Half {
     /// Data segments as the wire carried them; None if their length is not known.
     pub fn wire_segments(&self) -> Option<u64> {
         self.known_longest()?;
-        Some(u64::from(self.segments).saturating_add(self.oddities().extra_segments))
+        Some(u64::from(self.segments).saturating_add(self.rare_counts().extra_segments))
     }
 
     /// By what it was found that the retransmission of finding `number` was not needed.
@@ -182,23 +182,23 @@ impl Half {
     }
 
     /// What was lost before the capture point, if anything was.
-    pub(super) fn unseen(&self) -> Option<&Unseen> {
+    pub(super) fn unseen(&self) -> Option<&UpstreamLoss> {
         self.trouble.as_ref()?.unseen.as_deref()
     }
 
     /// What was counted of trouble.
-    pub fn tally(&self) -> Tally {
-        self.trouble.as_ref().map_or_else(Tally::default, |trouble| trouble.tally)
+    pub fn tally(&self) -> RetransmissionCounts {
+        self.trouble.as_ref().map_or_else(RetransmissionCounts::default, |trouble| trouble.tally)
     }
 
     /// Segments on the wire by class.
-    pub fn classes(&self) -> Counts {
-        self.trouble.as_ref().map_or_else(Counts::default, |trouble| trouble.classes())
+    pub fn classes(&self) -> ClassCounts {
+        self.trouble.as_ref().map_or_else(ClassCounts::default, |trouble| trouble.classes())
     }
 
     /// What was counted of trouble that is rare.
-    pub fn oddities(&self) -> Oddities {
-        self.trouble.as_ref().map_or_else(Oddities::default, |trouble| trouble.oddities())
+    pub fn rare_counts(&self) -> RareRecoveryCounts {
+        self.trouble.as_ref().map_or_else(RareRecoveryCounts::default, |trouble| trouble.rare_counts())
     }
 
     /// Packets that filled the other side's window.
@@ -228,7 +228,7 @@ impl Half {
 
     /// What is known of trouble, which is made if there was none yet.
     #[inline(never)]
-    pub(super) fn trouble_mut(&mut self) -> &mut Trouble {
+    pub(super) fn recovery_mut(&mut self) -> &mut RecoveryState {
         let trouble = self.trouble.get_or_insert_default();
         trouble.is_over = false;
         trouble
@@ -284,7 +284,7 @@ impl Half {
         self.flight.rounds()
     }
 
-    /// Largest flight; None as [`Half::rounds`].
+    /// Largest flight; None as [`HalfConnection::rounds`].
     pub fn max_flight_bytes(&self) -> Option<u32> {
         self.flight.max_bytes(self.outstanding_bytes())
     }
@@ -416,7 +416,7 @@ impl Half {
 
     /// What is known of the way to this side, if anything is looked for.
     #[inline(always)]
-    pub(super) fn echoes_mut(&mut self) -> Option<&mut Echoes> {
+    pub(super) fn echoes_mut(&mut self) -> Option<&mut TimestampEchoes> {
         self.asides.as_mut()?.echoes.as_deref_mut()
     }
 
@@ -434,7 +434,7 @@ impl Half {
     #[inline(always)]
     pub(super) fn on_acknowledgement(
         &mut self,
-        acknowledger: &mut Half,
+        acknowledger: &mut HalfConnection,
         segment: &Segment<'_>,
         pool: &mut Pool,
         outcome: &mut Outcome,
@@ -466,12 +466,12 @@ impl Half {
             && segment.payload == 0
             && !segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST)
             && Some(segment.tcp.window) == acknowledger.windows.last()
-            && acknowledger.order.age(segment.carrier.ip_id) != Age::Seen
+            && acknowledger.order.age(segment.carrier.ip_id) != RelativeAge::Seen
         {
             // RFC 5681 section 2, "duplicate acknowledgment", conditions (a) to (e); and not the
             // same packet twice.
             acknowledger.duplicate_acks += 1;
-            self.trouble_mut().on_duplicate_ack();
+            self.recovery_mut().on_duplicate_ack();
         }
         if self.segments > MANY_SEGMENTS
             && let Some((value, _)) = segment.tcp.options.timestamp
@@ -480,7 +480,7 @@ impl Half {
             let echoes = self.asides.get_or_insert_default().echoes.get_or_insert_default();
             echoes.ask(value, segment.time_ns, self.segments, is_busy);
         }
-        self.note_trouble((before, position), acknowledger, segment);
+        self.note_recovery((before, position), acknowledger, segment);
         let left = in_flight - self.outstanding_bytes();
         if position > before {
             if self.flight.on_progress(left, self.acknowledged, segment.time_ns) {
@@ -495,7 +495,7 @@ impl Half {
 
     /// The same for what is known of trouble.
     #[inline(always)]
-    fn note_trouble(&mut self, moved: (i64, i64), acknowledger: &Half, segment: &Segment<'_>) {
+    fn note_recovery(&mut self, moved: (i64, i64), acknowledger: &HalfConnection, segment: &Segment<'_>) {
         match &mut self.trouble {
             None if segment.sack.is_empty() => {}
             Some(trouble) if trouble.is_over && segment.sack.is_empty() => trouble.heard_ns = segment.time_ns,
@@ -542,7 +542,7 @@ impl Half {
     /// more. It does so for less than two full-sized segments (RFC 5681 section 4.2), and only if it
     /// has no data of its own to send along.
     #[inline(never)]
-    fn note_delay(&mut self, bytes: i64, acknowledger: &Half, segment: &Segment<'_>) -> bool {
+    fn note_delay(&mut self, bytes: i64, acknowledger: &HalfConnection, segment: &Segment<'_>) -> bool {
         let is_control = segment.tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST);
         let is_few = bytes < 2 * i64::from(self.full_size(acknowledger));
         let is_delayed = is_few && !is_control && segment.payload == 0;
@@ -556,12 +556,12 @@ impl Half {
     /// The acknowledgement of all that was sent when the round began.
     fn end_round(
         &mut self,
-        acknowledger: &Half,
+        acknowledger: &HalfConnection,
         segment: &Segment<'_>,
         (in_flight, rtt_ns): (i64, Option<u64>),
     ) -> Option<Round> {
         let has_sack = self.trouble.as_ref().is_some_and(|trouble| trouble.has_sack);
-        let close = Close {
+        let close = RoundEnd {
             time_ns: segment.time_ns,
             window: acknowledger.windows.last().and_then(|window| acknowledger.scaled(window, self)),
             next_window: acknowledger.scaled(segment.tcp.window, self),
@@ -575,7 +575,7 @@ impl Half {
 
     /// Data are sent again.
     pub(super) fn on_repair(&mut self, class: Class, time_ns: i64) {
-        let repair = if class == Class::Rto { Repair::Timeout } else { Repair::Recovery };
+        let repair = if class == Class::Rto { RepairCause::Timeout } else { RepairCause::Recovery };
         self.flight.note(self.outstanding_bytes());
         self.flight.on_repair(repair, self.next, time_ns);
     }

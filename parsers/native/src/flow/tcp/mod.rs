@@ -1,7 +1,7 @@
 //! One TCP connection as the capture shows it.
 //!
 //! Read RFC 9293 (TCP), RFC 5681 (duplicate acknowledgements), RFC 6298 (Karn's rule) and RFC 7323
-//! (timestamps) beside this folder. Each side has a [`Half`]: what it sent, and what the other side
+//! (timestamps) beside this folder. Each side has a [`HalfConnection`]: what it sent, and what the other side
 //! said of it. [`Connection::on_segment`] takes one segment and says what it was in an [`Outcome`];
 //! who counts, samples or draws that is not decided here.
 //!
@@ -26,15 +26,15 @@ use std::num::NonZeroU32;
 
 use super::outstanding::Pool;
 use crate::packet::event::{Tcp, TcpFlags};
-use crate::packet::ip_fields::Carrier;
+use crate::packet::ip_fields::IpFields;
 use crate::packet::key::Side;
 use crate::packet::seq::SeqNumber;
-use classify::class::{Class, Finding};
+use classify::class::{Class, Classification};
 use ecn::Ecn;
-pub use half_connection::Half;
+pub use half_connection::HalfConnection;
 use half_connection::{TIMESTAMP_BYTES, elapsed};
 pub use rounds::{Limit, Round, Rounds};
-pub use state::State;
+pub use state::ConnectionState;
 
 /// Silence after which a SYN begins a new connection whatever its number (two maximum segment
 /// lifetimes, RFC 9293 section 3.4.1).
@@ -57,7 +57,7 @@ pub struct Segment<'a> {
     /// The blocks of its SACK option.
     pub sack: &'a [(u32, u32)],
     /// What the packet around it says.
-    pub carrier: &'a Carrier,
+    pub carrier: &'a IpFields,
 }
 
 impl Segment<'_> {
@@ -81,7 +81,7 @@ pub struct Outcome {
     /// Bytes not seen before, below the highest seen.
     pub out_of_order: bool,
     /// What it was, if it repeats others or is late.
-    pub finding: Option<Finding>,
+    pub finding: Option<Classification>,
     /// It acknowledged data of the other side, sent this long ago (Karn's rule).
     pub ack_rtt_ns: Option<u64>,
     /// It echoed a timestamp that the other side sent this long ago.
@@ -110,7 +110,7 @@ impl Outcome {
 /// Both halves and what belongs to neither.
 #[derive(Debug)]
 pub struct Connection {
-    halves: [Half; 2],
+    halves: [HalfConnection; 2],
     /// The side that sent the first SYN.
     opener: Option<Side>,
     /// Time of the first SYN, of the SYN/ACK, or [`UNSEEN`].
@@ -126,7 +126,7 @@ impl Connection {
     /// A connection that nothing is known of.
     pub fn new() -> Self {
         Self {
-            halves: [Half::default(), Half::default()],
+            halves: [HalfConnection::default(), HalfConnection::default()],
             opener: None,
             handshake: [UNSEEN; 2],
             handshake_rtt_ns: UNTIMED,
@@ -138,7 +138,7 @@ impl Connection {
 
     /// What one side sent.
     #[inline(always)]
-    pub fn half(&self, side: Side) -> &Half {
+    pub fn half(&self, side: Side) -> &HalfConnection {
         &self.halves[side as usize]
     }
 
@@ -175,7 +175,10 @@ impl Connection {
         // (RFC 5961 section 4); otherwise the ports are used again.
         let position = stream.position(SeqNumber(seq), half.next);
         let inside = position > half.acknowledged && position <= half.next;
-        let open = matches!(self.state(), State::Established | State::HalfClosed | State::Midstream);
+        let open = matches!(
+            self.state(),
+            ConnectionState::Established | ConnectionState::HalfClosed | ConnectionState::Midstream
+        );
         !(open && inside) || self.idle_since(time_ns)
     }
 
@@ -208,7 +211,7 @@ impl Connection {
     }
 
     fn is_closed(&self) -> bool {
-        matches!(self.state(), State::Closed | State::Reset | State::Refused)
+        matches!(self.state(), ConnectionState::Closed | ConnectionState::Reset | ConnectionState::Refused)
     }
 
     fn idle_since(&self, time_ns: i64) -> bool {
@@ -312,7 +315,7 @@ impl Connection {
         is_reset_again || self.half(side).is_copy(segment, self.half(side.other()))
     }
 
-    fn split(&mut self, side: Side) -> (&mut Half, &mut Half) {
+    fn split(&mut self, side: Side) -> (&mut HalfConnection, &mut HalfConnection) {
         let [low, high] = &mut self.halves;
         match side {
             Side::Low => (low, high),

@@ -7,7 +7,7 @@
 use std::num::NonZeroU32;
 
 use super::classify::class::Class;
-use super::half_connection::Half;
+use super::half_connection::HalfConnection;
 
 /// The longest payload on an Ethernet: longer ones are looked at if no SYN tells the length.
 const USUAL: u32 = 1_460;
@@ -23,7 +23,7 @@ const MISFITS: u32 = 3;
 
 /// What long segments have told so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Learning {
+pub struct MssEstimator {
     common: u32,
     segments: u32,
     bytes: u64,
@@ -31,7 +31,7 @@ pub struct Learning {
     is_varied: bool,
 }
 
-impl Learning {
+impl MssEstimator {
     /// Take in a segment of `payload`; what it leaves to believe of the packets.
     fn take(&mut self, payload: u32) -> Option<NonZeroU32> {
         let common = divisor(self.common, payload);
@@ -71,9 +71,9 @@ fn divisor(mut a: u32, mut b: u32) -> u32 {
     a
 }
 
-impl Half {
+impl HalfConnection {
     /// Without a SYN no packet longer than usual is believed before it was looked at.
-    pub(super) fn suppose_usual_length(&mut self) {
+    pub(super) fn assume_usual_length(&mut self) {
         (self.longest, self.longest_is_usual) = (NonZeroU32::new(USUAL), true);
     }
 
@@ -88,15 +88,15 @@ impl Half {
     }
 
     fn learn_longest(&mut self, payload: u32) {
-        let oddities = self.trouble_mut().oddities_mut();
-        let Some(longest) = oddities.learning.take(payload) else { return };
+        let rare_counts = self.recovery_mut().rare_counts_mut();
+        let Some(longest) = rare_counts.learning.take(payload) else { return };
         if longest.get() < payload {
             // Those before this one; it is counted by who asks.
-            let others = oddities.learning.segments.saturating_sub(1);
+            let others = rare_counts.learning.segments.saturating_sub(1);
             let packets = u64::from(payload / longest.get()).saturating_sub(1);
-            oddities.super_segments = oddities.super_segments.saturating_add(others);
-            let extra = oddities.learning.extra(longest).saturating_sub(packets);
-            oddities.extra_segments = oddities.extra_segments.saturating_add(extra);
+            rare_counts.super_segments = rare_counts.super_segments.saturating_add(others);
+            let extra = rare_counts.learning.extra(longest).saturating_sub(packets);
+            rare_counts.extra_segments = rare_counts.extra_segments.saturating_add(extra);
         }
         (self.longest, self.longest_is_usual) = (Some(longest), false);
     }
@@ -110,16 +110,16 @@ impl Half {
         let packets = self.packets_of(payload);
         let is_full = end >= self.window_end;
         let is_probe = is_full && payload == 1 && self.is_window_closed();
-        let trouble = self.trouble_mut();
+        let trouble = self.recovery_mut();
         if is_probe {
             trouble.count_segments(Class::ZeroWindowProbe, 1);
         } else if is_full {
             trouble.window_full = trouble.window_full.saturating_add(1);
         }
         if packets > 1 {
-            let oddities = trouble.oddities_mut();
-            oddities.super_segments = oddities.super_segments.saturating_add(1);
-            oddities.extra_segments = oddities.extra_segments.saturating_add(u64::from(packets - 1));
+            let rare_counts = trouble.rare_counts_mut();
+            rare_counts.super_segments = rare_counts.super_segments.saturating_add(1);
+            rare_counts.extra_segments = rare_counts.extra_segments.saturating_add(u64::from(packets - 1));
         }
     }
 }
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     fn learned(payloads: &[u32]) -> Option<u32> {
-        let mut learning = Learning::default();
+        let mut learning = MssEstimator::default();
         payloads.iter().find_map(|&payload| learning.take(payload)).map(NonZeroU32::get)
     }
 

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use super::{
-    FeedbackSample, LossEventSample, LossIntervalSample, Place, RttBy, Summary, TakenReport, TfrcSamples,
+    FeedbackSample, LossEventSample, LossIntervalSample, PacketRef, RttBy, TakenReport, TfrcSamples,
+    TfrcSummary,
 };
 use crate::packet::event::{Network, Packet, Transport};
 use crate::packet::key::Side;
@@ -17,7 +18,7 @@ const REPORTS: usize = 1 << 8;
 
 /// What the trace shows happening to a packet of TFRC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening {
+pub enum PacketEvent {
     /// It was sent.
     Sent,
     /// It arrived; possibly not for the first time, which the agents do not tell apart.
@@ -35,7 +36,7 @@ struct ReportSent {
 
 /// Both ends of one direction.
 #[derive(Debug)]
-pub struct Simulated {
+pub struct SimulatedEnds {
     sender: Sender,
     receiver: Receiver,
     /// Sequence numbers and headers of data sent, in order.
@@ -59,7 +60,7 @@ pub struct Simulated {
     latest: Option<FeedbackSample>,
 }
 
-impl Simulated {
+impl SimulatedEnds {
     /// Nothing sent yet.
     pub fn new(parameters: &Parameters) -> Self {
         Self {
@@ -80,8 +81,8 @@ impl Simulated {
 
     /// Loss events are not known where the flow's beginning or its reports are not in the trace: the
     /// receiver learns the round-trip time only through these.
-    pub fn summary(&self) -> Summary {
-        Summary {
+    pub fn summary(&self) -> TfrcSummary {
+        TfrcSummary {
             loss_events: (self.is_whole && self.feedback_packets > 0).then_some(self.receiver.loss_events),
             inferred_loss_events: None,
             inferred_p: None,
@@ -113,13 +114,19 @@ impl Simulated {
     }
 
     /// Take in a packet that is about the data of `at`.
-    pub fn take(&mut self, at: Place, happening: Happening, packet: &Packet, samples: &mut TfrcSamples) {
+    pub fn take(
+        &mut self,
+        at: PacketRef,
+        happening: PacketEvent,
+        packet: &Packet,
+        samples: &mut TfrcSamples,
+    ) {
         let network = &packet.network;
         match (network.transport == Transport::Tfrc, happening) {
-            (true, Happening::Sent) => self.on_data_sent(packet, network, samples),
-            (true, Happening::Arrived) => self.on_data_arrived(at, packet, network, samples),
-            (false, Happening::Sent) => self.on_report_sent(at, packet, network, samples),
-            (false, Happening::Arrived) => self.on_report_arrived(packet, samples),
+            (true, PacketEvent::Sent) => self.on_data_sent(packet, network, samples),
+            (true, PacketEvent::Arrived) => self.on_data_arrived(at, packet, network, samples),
+            (false, PacketEvent::Sent) => self.on_report_sent(at, packet, network, samples),
+            (false, PacketEvent::Arrived) => self.on_report_arrived(packet, samples),
         }
     }
 
@@ -134,7 +141,7 @@ impl Simulated {
             self.mend();
         }
         if !self.sender.is_undecided() {
-            self.hand_out_latest(samples);
+            self.release_latest(samples);
         }
         if self.in_flight.len() == IN_FLIGHT {
             self.in_flight.pop_front();
@@ -142,7 +149,13 @@ impl Simulated {
         self.in_flight.push_back((sequence, header));
     }
 
-    fn on_data_arrived(&mut self, at: Place, packet: &Packet, network: &Network, samples: &mut TfrcSamples) {
+    fn on_data_arrived(
+        &mut self,
+        at: PacketRef,
+        packet: &Packet,
+        network: &Network,
+        samples: &mut TfrcSamples,
+    ) {
         let header = network.sequence.and_then(|sequence| self.header_of(sequence));
         let Some((number, header)) = header else {
             self.unknown_arrivals += 1;
@@ -152,7 +165,7 @@ impl Simulated {
         let arrived = self.receiver.on_data(number, seconds(packet.time_ns), &header, is_marked);
         if let Some((start, start_time)) = arrived.event {
             self.end_event(samples);
-            let Place { flow, side, time_ns, packet } = at;
+            let PacketRef { flow, side, time_ns, packet } = at;
             // A float beyond the range of integers saturates.
             let lost_ns = (start_time * 1e9).round() as i64;
             self.event = Some(LossEventSample {
@@ -183,13 +196,19 @@ impl Simulated {
         }
     }
 
-    fn on_report_sent(&mut self, at: Place, packet: &Packet, network: &Network, samples: &mut TfrcSamples) {
+    fn on_report_sent(
+        &mut self,
+        at: PacketRef,
+        packet: &Packet,
+        network: &Network,
+        samples: &mut TfrcSamples,
+    ) {
         self.feedback_packets += 1;
         if !self.is_whole {
             return;
         }
         let feedback = self.receiver.on_report(seconds(packet.time_ns), packet.wire_bytes);
-        let Place { flow, side, time_ns, packet: number } = at;
+        let PacketRef { flow, side, time_ns, packet: number } = at;
         let sample = FeedbackSample {
             flow,
             side,
@@ -259,11 +278,11 @@ impl Simulated {
             mode: self.sender.mode.name(),
             rfc: None,
         };
-        self.hand_out_latest(samples);
+        self.release_latest(samples);
         self.latest = Some(FeedbackSample { taken: Some(taken), ..sample });
     }
 
-    fn hand_out_latest(&mut self, samples: &mut TfrcSamples) {
+    fn release_latest(&mut self, samples: &mut TfrcSamples) {
         if let Some(report) = self.latest.take() {
             samples.feedback.offer(report);
         }
@@ -279,7 +298,7 @@ impl Simulated {
     /// Hand out what still waited.
     pub fn finish(&mut self, samples: &mut TfrcSamples) {
         self.end_event(samples);
-        self.hand_out_latest(samples);
+        self.release_latest(samples);
         while !self.reports.is_empty() {
             self.forget_report(samples);
         }
@@ -301,17 +320,17 @@ pub fn side_of_data(side: Side, packet: &Packet) -> Side {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::bounded_samples::Samples;
+    use crate::flow::bounded_samples::BoundedSamples;
     use crate::flow::tfrc::TfrcFlow;
     use crate::packet::event::{Code, NodeLayer, PathPoint, Sighting};
     use proptest::prelude::*;
 
     fn samples() -> TfrcSamples {
         TfrcSamples {
-            feedback: Samples::new(true, 1000),
-            loss_events: Samples::new(true, 1000),
-            loss_intervals: Samples::new(true, 1000),
-            findings: Samples::new(true, 1000),
+            feedback: BoundedSamples::new(true, 1000),
+            loss_events: BoundedSamples::new(true, 1000),
+            loss_intervals: BoundedSamples::new(true, 1000),
+            findings: BoundedSamples::new(true, 1000),
         }
     }
 
@@ -331,7 +350,7 @@ mod tests {
         packet
     }
 
-    fn take(flow: &mut TfrcFlow, packet: &Packet, happening: Happening, samples: &mut TfrcSamples) {
+    fn take(flow: &mut TfrcFlow, packet: &Packet, happening: PacketEvent, samples: &mut TfrcSamples) {
         let side = if packet.network.transport == Transport::Tfrc { Side::Low } else { Side::High };
         flow.take_simulated((0, side), happening, packet, &Parameters::default(), samples);
     }
@@ -344,15 +363,15 @@ mod tests {
             let at = number as i64 * 100 * MS;
             let data = |time_ns| packet(Transport::Tfrc, number, time_ns, Some(number), 0);
             let report = |time_ns| packet(Transport::TfrcFeedback, 10 + number, time_ns, Some(number), 0);
-            take(&mut flow, &data(at), Happening::Sent, &mut found);
-            take(&mut flow, &data(at + 20 * MS), Happening::Arrived, &mut found);
-            take(&mut flow, &report(at + 20 * MS), Happening::Sent, &mut found);
+            take(&mut flow, &data(at), PacketEvent::Sent, &mut found);
+            take(&mut flow, &data(at + 20 * MS), PacketEvent::Arrived, &mut found);
+            take(&mut flow, &report(at + 20 * MS), PacketEvent::Sent, &mut found);
             for _ in 0..number {
-                take(&mut flow, &report(at + 50 * MS), Happening::Arrived, &mut found);
+                take(&mut flow, &report(at + 50 * MS), PacketEvent::Arrived, &mut found);
             }
         }
         let stranger = packet(Transport::TfrcFeedback, 99, 400 * MS, Some(9), 0);
-        take(&mut flow, &stranger, Happening::Arrived, &mut found);
+        take(&mut flow, &stranger, PacketEvent::Arrived, &mut found);
         flow.finish(0, &mut found);
         let mut rows: Vec<_> =
             found.feedback.kept.iter().map(|row| (row.packet, row.taken.is_some())).collect();
@@ -374,7 +393,7 @@ mod tests {
             let (mut flow, mut found) = (TfrcFlow::default(), samples());
             for (kind, identity, time_ns, sequence, ecn) in events {
                 let transport = if kind < 2 { Transport::Tfrc } else { Transport::TfrcFeedback };
-                let happening = if kind % 2 == 0 { Happening::Sent } else { Happening::Arrived };
+                let happening = if kind % 2 == 0 { PacketEvent::Sent } else { PacketEvent::Arrived };
                 let packet = packet(transport, identity, time_ns, Some(sequence), ecn);
                 take(&mut flow, &packet, happening, &mut found);
             }

@@ -2,7 +2,7 @@
 
 use super::findings::FindingSample;
 use super::from_capture::ReportedInterval;
-use crate::flow::bounded_samples::Samples;
+use crate::flow::bounded_samples::BoundedSamples;
 use crate::flow::rtp::media_reports::MediaReport;
 use crate::packet::key::Side;
 
@@ -154,11 +154,11 @@ pub struct LossIntervalSample {
 #[derive(Debug)]
 pub struct TfrcSamples {
     /// Reports.
-    pub feedback: Samples<FeedbackSample>,
+    pub feedback: BoundedSamples<FeedbackSample>,
     /// Loss events.
-    pub loss_events: Samples<LossEventSample>,
+    pub loss_events: BoundedSamples<LossEventSample>,
     /// Loss intervals at each report.
-    pub loss_intervals: Samples<LossIntervalSample>,
+    pub loss_intervals: BoundedSamples<LossIntervalSample>,
     /// What is wrong.
-    pub findings: Samples<FindingSample>,
+    pub findings: BoundedSamples<FindingSample>,
 }

@@ -28,7 +28,7 @@ pub struct Chunk {
 }
 
 /// What came next.
-pub enum Filled {
+pub enum NextChunk {
     Chunk(Chunk),
     End,
     Failed(ReadError),
@@ -45,8 +45,8 @@ pub struct Chunks {
 }
 
 enum State {
-    Fresh(Filler),
-    Ahead { filled: Receiver<Filled>, spent: Sender<Vec<u8>> },
+    Fresh(ChunkFiller),
+    Ahead { filled: Receiver<NextChunk>, spent: Sender<Vec<u8>> },
     Ended,
 }
 
@@ -58,7 +58,7 @@ impl Chunks {
         progress: Arc<Progress>,
     ) -> Self {
         Self {
-            state: State::Fresh(Filler { reader, compression, limit, total: 0, progress, failed: None }),
+            state: State::Fresh(ChunkFiller { reader, compression, limit, total: 0, progress, failed: None }),
             is_eager: false,
             spare: Vec::new(),
         }
@@ -70,26 +70,26 @@ impl Chunks {
     }
 
     /// The next chunk; after the end it stays the end.
-    pub fn next(&mut self) -> Filled {
+    pub fn next(&mut self) -> NextChunk {
         match std::mem::replace(&mut self.state, State::Ended) {
-            State::Ended => Filled::End,
+            State::Ended => NextChunk::End,
             State::Fresh(mut filler) => {
                 let filled = filler.fill_guarded(std::mem::take(&mut self.spare));
                 match &filled {
-                    Filled::Chunk(chunk)
+                    NextChunk::Chunk(chunk)
                         if (filler.is_plain() && !self.is_eager) || chunk.end - chunk.head < CHUNK =>
                     {
                         self.state = State::Fresh(filler);
                     }
-                    Filled::Chunk(_) => self.state = read_ahead(filler),
-                    Filled::End | Filled::Failed(_) => {}
+                    NextChunk::Chunk(_) => self.state = read_ahead(filler),
+                    NextChunk::End | NextChunk::Failed(_) => {}
                 }
                 filled
             }
             State::Ahead { filled, spent } => {
                 // A closed channel means the thread ended after it had sent its last message.
-                let next = filled.recv().unwrap_or(Filled::End);
-                if matches!(next, Filled::Chunk(_)) {
+                let next = filled.recv().unwrap_or(NextChunk::End);
+                if matches!(next, NextChunk::Chunk(_)) {
                     self.state = State::Ahead { filled, spent };
                 }
                 next
@@ -107,13 +107,13 @@ impl Chunks {
     }
 }
 
-fn read_ahead(mut filler: Filler) -> State {
-    let (filled_sender, filled): (SyncSender<Filled>, _) = sync_channel(WAITING);
+fn read_ahead(mut filler: ChunkFiller) -> State {
+    let (filled_sender, filled): (SyncSender<NextChunk>, _) = sync_channel(WAITING);
     let (spent, spent_receiver) = channel::<Vec<u8>>();
     let work = move || loop {
         let buffer = spent_receiver.try_recv().unwrap_or_default();
         let filled = filler.fill_guarded(buffer);
-        let last = !matches!(filled, Filled::Chunk(_));
+        let last = !matches!(filled, NextChunk::Chunk(_));
         // A failed send means that nobody listens any more.
         if filled_sender.send(filled).is_err() || last {
             return;
@@ -124,13 +124,13 @@ fn read_ahead(mut filler: Filler) -> State {
         // No thread to be had and the reader is gone with it: say so rather than lose the rest.
         Err(error) => {
             let (sender, filled) = sync_channel(1);
-            let _ = sender.send(Filled::Failed(ReadError::io(ProblemKind::ReadFailed, &error)));
+            let _ = sender.send(NextChunk::Failed(ReadError::io(ProblemKind::ReadFailed, &error)));
             State::Ahead { filled, spent }
         }
     }
 }
 
-struct Filler {
+struct ChunkFiller {
     reader: Box<dyn Read + Send>,
     compression: Compression,
     limit: u64,
@@ -139,29 +139,29 @@ struct Filler {
     failed: Option<ReadError>,
 }
 
-impl Filler {
+impl ChunkFiller {
     /// Whether nothing needs decompressing: then a thread for it gains nothing.
     fn is_plain(&self) -> bool {
         self.compression == Compression::None
     }
 
     /// Fill `buffer`, and turn a panic inside a decompressor into an error of its input.
-    fn fill_guarded(&mut self, buffer: Vec<u8>) -> Filled {
+    fn fill_guarded(&mut self, buffer: Vec<u8>) -> NextChunk {
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.fill(buffer)));
         outcome.unwrap_or_else(|_| {
-            Filled::Failed(ReadError::whole(
+            NextChunk::Failed(ReadError::whole(
                 ProblemKind::BadCompression,
                 format!("the {} data are damaged", self.compression.name()),
             ))
         })
     }
 
-    fn fill(&mut self, mut buffer: Vec<u8>) -> Filled {
+    fn fill(&mut self, mut buffer: Vec<u8>) -> NextChunk {
         if let Some(error) = self.failed.take() {
-            return Filled::Failed(error);
+            return NextChunk::Failed(error);
         }
         if self.progress.cancelled.load(Ordering::Relaxed) {
-            return Filled::Failed(ReadError::whole(ProblemKind::Cancelled, "stopped"));
+            return NextChunk::Failed(ReadError::whole(ProblemKind::Cancelled, "stopped"));
         }
         if buffer.len() != HEADROOM + PAGE + CHUNK {
             buffer = vec![0; HEADROOM + PAGE + CHUNK];
@@ -188,11 +188,11 @@ impl Filler {
             self.failed = Some(self.limit_reached());
         }
         match (end == head, self.failed.take()) {
-            (true, None) => Filled::End,
-            (true, Some(error)) => Filled::Failed(error),
+            (true, None) => NextChunk::End,
+            (true, Some(error)) => NextChunk::Failed(error),
             (false, error) => {
                 self.failed = error;
-                Filled::Chunk(Chunk { bytes: buffer, head, end })
+                NextChunk::Chunk(Chunk { bytes: buffer, head, end })
             }
         }
     }

@@ -53,14 +53,14 @@ impl Compression {
 }
 
 /// The input with the bytes that were looked at put back in front.
-type Rewound = Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
+type RewoundInput = Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
 
 /// Look at the first bytes and put the right decompressor in between.
 pub fn recognise(mut raw: Box<dyn Read + Send>) -> io::Result<(Compression, Box<dyn Read + Send>)> {
     let mut first = Vec::with_capacity(6);
     raw.by_ref().take(6).read_to_end(&mut first)?;
     let compression = Compression::of(&first);
-    let rewound: Rewound = Cursor::new(first).chain(raw);
+    let rewound: RewoundInput = Cursor::new(first).chain(raw);
     let buffered = |rewound| BufReader::with_capacity(BUFFER, rewound);
     let reader: Box<dyn Read + Send> = match compression {
         Compression::None => Box::new(rewound),
@@ -76,13 +76,13 @@ pub fn recognise(mut raw: Box<dyn Read + Send>) -> io::Result<(Compression, Box<
 
 /// All frames of a zstd file; the library decodes one frame at a time.
 struct ZstdFrames {
-    source: BufReader<Rewound>,
+    source: BufReader<RewoundInput>,
     decoder: FrameDecoder,
     inside_frame: bool,
 }
 
 impl ZstdFrames {
-    fn new(source: BufReader<Rewound>) -> Self {
+    fn new(source: BufReader<RewoundInput>) -> Self {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(MAX_ZSTD_WINDOW);
         Self { source, decoder, inside_frame: false }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::error::{ProblemKind, ReadError};
-use chunks::{Chunks, Filled};
+use chunks::{Chunks, NextChunk};
 pub use decompress::Compression;
 
 /// Bytes that one chunk holds: small enough to stay in a core's second-level cache.
@@ -163,9 +163,9 @@ impl Input {
                 };
             }
             match self.chunks.next() {
-                Filled::Chunk(chunk) => self.append(chunk),
-                Filled::End => self.ended = Some(None),
-                Filled::Failed(error) => self.ended = Some(Some(error)),
+                NextChunk::Chunk(chunk) => self.append(chunk),
+                NextChunk::End => self.ended = Some(None),
+                NextChunk::Failed(error) => self.ended = Some(Some(error)),
             }
         }
         Ok(())

@@ -13,7 +13,7 @@ const MAX_TOKEN: usize = 64 * 1024;
 const MAX_DEPTH: usize = 64;
 
 /// Hands an input's bytes to the parser and stops at what would fill the memory.
-pub struct Guarded {
+pub struct BoundedReader {
     input: Input,
     passed: u64,
     depth: usize,
@@ -23,7 +23,7 @@ pub struct Guarded {
     error: Option<ReadError>,
 }
 
-impl Guarded {
+impl BoundedReader {
     /// All of `input`, behind a byte order mark if there is one.
     pub fn new(mut input: Input) -> Result<Self, ReadError> {
         if input.peek(3)?.starts_with(b"\xef\xbb\xbf") {
@@ -100,7 +100,7 @@ impl Guarded {
     }
 }
 
-impl Read for Guarded {
+impl Read for BoundedReader {
     /// One byte at a time, as the parser asks for them: its place in the input is then known.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(slot) = buffer.first_mut() else { return Ok(0) };

@@ -8,12 +8,12 @@ const NAMED: usize = 3;
 
 /// What is to be said of a text's lines.
 #[derive(Debug, Default)]
-pub struct Complaints {
+pub struct BadLines {
     count: u64,
     first: Vec<(u64, &'static str)>,
 }
 
-impl Complaints {
+impl BadLines {
     /// Note that line `number` was not as expected.
     #[cold]
     pub fn add(&mut self, number: u64, expected: &'static str) {

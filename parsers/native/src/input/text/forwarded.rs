@@ -5,7 +5,7 @@
 
 /// One sighting of a packet on its way, of TCP, UDP or a simulator's TFRC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passing {
+pub struct ForwardedPacket {
     /// When.
     pub time_ns: i64,
     /// Index of the node.
@@ -18,7 +18,7 @@ pub struct Passing {
 
 /// What [`SourceSummary`](crate::input::source_summary::SourceSummary) has to know of them.
 #[derive(Clone, Debug)]
-pub struct PassingCounts {
+pub struct ForwardedCounts {
     /// All of them.
     pub packets: u64,
     /// Those of TCP.
@@ -38,7 +38,7 @@ pub struct PassingCounts {
     previous_ns: i64,
 }
 
-impl Default for PassingCounts {
+impl Default for ForwardedCounts {
     fn default() -> Self {
         Self {
             packets: 0,
@@ -54,7 +54,7 @@ impl Default for PassingCounts {
     }
 }
 
-impl PassingCounts {
+impl ForwardedCounts {
     /// A packet is given, which is not counted here: only its time matters to the next.
     #[inline(always)]
     pub fn on_given(&mut self, time_ns: i64) {
@@ -64,8 +64,8 @@ impl PassingCounts {
 
     /// Count a packet.
     #[inline(always)]
-    pub fn count(&mut self, passing: Passing) {
-        let Passing { time_ns, interface, bytes, protocol } = passing;
+    pub fn count(&mut self, passing: ForwardedPacket) {
+        let ForwardedPacket { time_ns, interface, bytes, protocol } = passing;
         self.on_given(time_ns);
         self.start_ns = self.start_ns.min(time_ns);
         self.end_ns = self.end_ns.max(time_ns);

@@ -31,10 +31,10 @@ use crate::packet::extras::SackBlocks;
 use crate::packet::key::Notation;
 use crate::packet::link_type::LinkType;
 use crate::packet::logged_variables::VariableSample;
-pub use bad_lines::Complaints;
-pub use forwarded::{Passing, PassingCounts};
+pub use bad_lines::BadLines;
+pub use forwarded::{ForwardedCounts, ForwardedPacket};
 use lines::{Line, Lines};
-pub use name_table::Names;
+pub use name_table::NameTable;
 use sack_blocks::has_blocks;
 
 /// Bytes of a text that are looked at to recognise its format.
@@ -52,8 +52,8 @@ pub enum Outcome {
     /// The packet was filled. It need not be of this line: a format may hold packets back.
     Packet,
     /// A packet on its way, which counts for the source and not for its flow. Nothing was filled.
-    /// Only after [`LineFormat::skip_passing`].
-    Passing(Passing),
+    /// Only after [`LineFormat::skip_forwarded`].
+    Forwarded(ForwardedPacket),
     /// A packet was taken in, and none is to be given yet.
     Held,
     /// Understood, and nothing to tell of: a comment, an event, the first half of a packet.
@@ -64,7 +64,7 @@ pub enum Outcome {
 
 /// Lines of the usual form that were read in one go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usual {
+pub struct FastLines {
     /// How many.
     pub lines: u64,
     /// Their bytes, with their ends.
@@ -85,15 +85,15 @@ pub trait LineFormat: Send {
         first: u64,
         window: &[u8],
         batch: &mut Batch,
-        passing: &mut PassingCounts,
-    ) -> Usual {
+        passing: &mut ForwardedCounts,
+    ) -> FastLines {
         let _ = (first, window, batch, passing);
-        Usual::default()
+        FastLines::default()
     }
 
     /// Nobody wants packets on their way, neither at their source nor at their destination: they may
-    /// be answered with [`Outcome::Passing`].
-    fn skip_passing(&mut self) {}
+    /// be answered with [`Outcome::Forwarded`].
+    fn skip_forwarded(&mut self) {}
 
     /// Give a packet that was held back, after the last line; to be called until it says false.
     fn finish(&mut self, packet: &mut Packet) -> bool {
@@ -102,10 +102,10 @@ pub trait LineFormat: Send {
     }
 
     /// What the packets' `interface` means: nodes, or interfaces by name.
-    fn places(&self) -> &Names;
+    fn places(&self) -> &NameTable;
 
     /// Names behind addresses of [`Family::Name`](crate::packet::event::Family::Name).
-    fn hosts(&self) -> Option<&Names> {
+    fn hosts(&self) -> Option<&NameTable> {
         None
     }
 
@@ -188,7 +188,7 @@ impl TextFormat {
             Self::Ns3 => Box::new(ns3::Ns3::default()),
             Self::Ns2 => Box::new(ns2::Ns2::default()),
             Self::Tcpdump => Box::new(tcpdump::Tcpdump::default()),
-            Self::Packets => Box::new(packets_csv::Packets::default()),
+            Self::Packets => Box::new(packets_csv::PacketsCsv::default()),
             Self::Iperf => Box::new(iperf::Iperf::default()),
             Self::Ss => Box::new(ss::Ss::default()),
             Self::TcpVars => Box::new(tcpvars::TcpVars::default()),
@@ -225,9 +225,9 @@ pub struct TextTrace {
     /// Lines that are understood but no packets.
     pub other_lines: u64,
     /// Lines that are not understood.
-    pub complaints: Complaints,
+    pub complaints: BadLines,
     /// Packets on their way, as far as they are not given.
-    pub passing: PassingCounts,
+    pub passing: ForwardedCounts,
     ended: bool,
 }
 
@@ -248,8 +248,8 @@ impl TextTrace {
             lines: Lines::new(input),
             reader: format.reader(),
             other_lines: 0,
-            complaints: Complaints::default(),
-            passing: PassingCounts::default(),
+            complaints: BadLines::default(),
+            passing: ForwardedCounts::default(),
             ended: false,
         }
     }
@@ -265,8 +265,8 @@ impl TextTrace {
     }
 
     /// Count packets on their way instead of giving them, where the format can tell.
-    pub fn skip_passing(&mut self) {
-        self.reader.skip_passing();
+    pub fn skip_forwarded(&mut self) {
+        self.reader.skip_forwarded();
     }
 
     /// What the format knows beside packets.
@@ -323,7 +323,7 @@ impl TextTrace {
         };
         match outcome {
             Outcome::Packet => self.give(batch),
-            Outcome::Passing(passing) => self.passing.count(passing),
+            Outcome::Forwarded(passing) => self.passing.count(passing),
             Outcome::Held => {}
             Outcome::Other => self.other_lines += 1,
             Outcome::Wrong(expected) => self.complaints.add(number, expected),

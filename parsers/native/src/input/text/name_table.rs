@@ -9,14 +9,14 @@ const MAX_LENGTH: usize = 255;
 
 /// A list of different names, in order of first use.
 #[derive(Debug, Default)]
-pub struct Names {
+pub struct NameTable {
     names: Vec<String>,
     by_name: HashMap<String, u32>,
     /// Index by number, plus one, for names that are small numbers: most nodes are.
     by_number: Vec<u32>,
 }
 
-impl Names {
+impl NameTable {
     /// The index of `name`. Beyond the bound all further names share the last one, `others`.
     pub fn index(&mut self, name: &str) -> u32 {
         let name = name.get(..MAX_LENGTH).unwrap_or(name);
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn test_a_number_and_its_text_are_one_name() {
-        let mut names = Names::default();
+        let mut names = NameTable::default();
         assert_eq!(names.index_of_number(7), 0);
         assert_eq!(names.index("7"), 0);
         assert_eq!(names.index("gateway"), 1);
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn test_the_number_of_names_is_bounded() {
-        let mut names = Names::default();
+        let mut names = NameTable::default();
         for number in 0..2 * MAX_NAMES as u64 {
             assert!((names.index_of_number(number * 1_000_003) as usize) < MAX_NAMES);
         }

@@ -6,7 +6,7 @@
 use memchr::memchr;
 
 use super::number::{decimal, signed};
-use super::{LineFormat, Names, Outcome};
+use super::{LineFormat, NameTable, Outcome};
 use crate::packet::event::{
     Agent, Code, Endpoints, Event, Family, Layer, Network, NodeLayer, PROTOCOL_TFRC, Packet, PathPoint,
     Reason, Sighting, Stop, TcpFlags, Transport,
@@ -99,15 +99,15 @@ const MAX_COLUMNS: usize = 256;
 
 /// Reader of the table.
 #[derive(Default)]
-pub struct Packets {
+pub struct PacketsCsv {
     columns: Vec<Column>,
-    places: Names,
-    hosts: Names,
+    places: NameTable,
+    hosts: NameTable,
 }
 
 /// What a row said beside the packet's own fields.
 #[derive(Default)]
-struct Row {
+struct RowExtras {
     has_time: bool,
     layer: Option<NodeLayer>,
     point: PathPoint,
@@ -121,7 +121,7 @@ struct Row {
     is_feedback: bool,
 }
 
-impl LineFormat for Packets {
+impl LineFormat for PacketsCsv {
     fn read(&mut self, number: u64, line: &[u8], packet: &mut Packet) -> Outcome {
         if line.is_empty() {
             return Outcome::Other;
@@ -137,7 +137,7 @@ impl LineFormat for Packets {
             };
         }
         *packet = Packet { number, ..Packet::default() };
-        let mut row = Row::default();
+        let mut row = RowExtras::default();
         let mut rest = Some(line);
         for at in 0..self.columns.len() {
             let Some(text) = rest else { break };
@@ -150,18 +150,18 @@ impl LineFormat for Packets {
         finish(packet, &row)
     }
 
-    fn places(&self) -> &Names {
+    fn places(&self) -> &NameTable {
         &self.places
     }
 
-    fn hosts(&self) -> Option<&Names> {
+    fn hosts(&self) -> Option<&NameTable> {
         Some(&self.hosts)
     }
 }
 
-impl Packets {
+impl PacketsCsv {
     /// Take in one field; None if it is not what its column holds.
-    fn take(&mut self, column: Column, field: &[u8], packet: &mut Packet, row: &mut Row) -> Option<()> {
+    fn take(&mut self, column: Column, field: &[u8], packet: &mut Packet, row: &mut RowExtras) -> Option<()> {
         let network = &mut packet.network;
         let tcp = &mut network.tcp;
         match column {
@@ -224,7 +224,7 @@ impl Packets {
 }
 
 /// Put together what only the whole row tells.
-fn finish(packet: &mut Packet, row: &Row) -> Outcome {
+fn finish(packet: &mut Packet, row: &RowExtras) -> Outcome {
     if !row.has_time {
         return Outcome::Wrong(expected(Column::TimeNs));
     }
@@ -350,13 +350,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(lines: &[&str]) -> (Vec<Packet>, Vec<&'static str>) {
-        let mut reader = Packets::default();
+        let mut reader = PacketsCsv::default();
         let (mut packets, mut wrong) = (Vec::new(), Vec::new());
         for (number, line) in (1..).zip(lines) {
             let mut packet = Packet::default();
             match reader.read(number, line.as_bytes(), &mut packet) {
                 Outcome::Packet => packets.push(packet),
-                Outcome::Held | Outcome::Other | Outcome::Passing(_) => {}
+                Outcome::Held | Outcome::Other | Outcome::Forwarded(_) => {}
                 Outcome::Wrong(expected) => wrong.push(expected),
             }
         }

@@ -12,7 +12,7 @@ pub fn read_line(reader: &mut dyn LineFormat, number: u64, line: &[u8], packet: 
     // Behind it as much as a format wants to see.
     let window = [line, b"\n".repeat(1024).as_slice()].concat();
     let mut batch = Batch::new(1);
-    let usual = reader.read_usual(number, &window, &mut batch, &mut PassingCounts::default());
+    let usual = reader.read_usual(number, &window, &mut batch, &mut ForwardedCounts::default());
     match (batch.items().next(), usual.lines) {
         (Some(item), _) => {
             *packet = item.to_packet();
@@ -30,7 +30,7 @@ pub fn packets_of<'a>(reader: &mut dyn LineFormat, lines: impl IntoIterator<Item
         match read_line(reader, number, line.as_bytes(), &mut packet) {
             Outcome::Packet => packets.push(packet),
             Outcome::Wrong(expected) => panic!("{line}: {expected}"),
-            Outcome::Other | Outcome::Held | Outcome::Passing(_) => {}
+            Outcome::Other | Outcome::Held | Outcome::Forwarded(_) => {}
         }
     }
     while reader.finish(&mut packet) {
@@ -85,7 +85,7 @@ fn one_by_one(format: TextFormat, text: &[u8]) -> Told {
             }
             Outcome::Other => other += 1,
             Outcome::Wrong(_) => wrong += 1,
-            Outcome::Held | Outcome::Passing(_) => {}
+            Outcome::Held | Outcome::Forwarded(_) => {}
         }
     }
     while reader.finish(&mut packet) {

@@ -5,13 +5,13 @@ mod tfrc;
 
 use super::{Analysis, RttMethod, RttSample};
 use crate::flow::rtp::media_reports::{MediaReport, ReportKind};
-use crate::flow::rtp::media_source::Source;
+use crate::flow::rtp::media_source::MediaSource;
 use crate::flow::rtp::{self, GivenRtp};
-use crate::flow::tfrc::from_capture::packet_outcomes::Fates;
-use crate::flow::tfrc::{FeedbackSample, Place};
-use crate::flow::{Found, Others};
+use crate::flow::tfrc::from_capture::packet_outcomes::ReportedOutcomes;
+use crate::flow::tfrc::{FeedbackSample, PacketRef};
+use crate::flow::{Found, NonTcpState};
 use crate::packet::event::{Endpoints, Packet};
-use crate::packet::extras::Asides;
+use crate::packet::extras::PacketExtras;
 use crate::packet::key::Side;
 use crate::tfrc::round_trip::r_sample;
 use crate::wire::rtcp::extended::Block;
@@ -25,12 +25,12 @@ const SHORT_TIME: f64 = 65_536.0;
 
 /// A packet with reports.
 #[derive(Clone, Copy)]
-struct Carrying<'a> {
+struct ReportPacket<'a> {
     found: Found,
     packet: &'a Packet,
 }
 
-impl Carrying<'_> {
+impl ReportPacket<'_> {
     fn endpoints(&self) -> &Endpoints {
         &self.packet.network.endpoints
     }
@@ -42,13 +42,13 @@ impl Analysis {
         &mut self,
         found: Found,
         packet: &Packet,
-        asides: &Asides,
+        asides: &PacketExtras,
         given: Option<GivenRtp>,
     ) {
         let payload = asides.payload(packet.network.head);
         match wire_rtp::kind(payload) {
-            Some(wire_rtp::Kind::Rtp) => self.take_media(found, packet, payload, given),
-            Some(wire_rtp::Kind::Rtcp) => self.take_rtcp(found, packet, payload),
+            Some(wire_rtp::DatagramKind::Rtp) => self.take_media(found, packet, payload, given),
+            Some(wire_rtp::DatagramKind::Rtcp) => self.take_rtcp(found, packet, payload),
             None => {}
         }
     }
@@ -56,7 +56,7 @@ impl Analysis {
     fn take_media(&mut self, found: Found, packet: &Packet, payload: &[u8], given: Option<GivenRtp>) {
         let Some(seen) = rtp::seen(packet, payload) else { return };
         let follower = self.follower(found);
-        let Others { rtp, tfrc, .. } = self.flows.get_mut(found.flow).others_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(found.flow).others_mut();
         let samples = &mut self.tfrc;
         let direction = rtp.get_or_insert_default().direction_mut(found.side);
         let believed = direction.take(&seen, given, |source, seen| {
@@ -79,7 +79,7 @@ impl Analysis {
         }
         direction.compounds += 1;
         direction.cut_compounds += u64::from(!is_whole);
-        let from = Carrying { found, packet };
+        let from = ReportPacket { found, packet };
         for report in wire_rtcp::packets(payload) {
             match report {
                 Ok(Rtcp::SenderReport(ssrc, info, blocks)) => {
@@ -104,17 +104,17 @@ impl Analysis {
         }
     }
 
-    fn counts(&mut self, found: Found) -> &mut rtp::Direction {
+    fn counts(&mut self, found: Found) -> &mut rtp::RtpDirection {
         self.flows.get_mut(found.flow).others_mut().rtp.get_or_insert_default().direction_mut(found.side)
     }
 
     /// The source that a report is about, or that sent it itself.
-    fn source_of(&mut self, from: Carrying<'_>, ssrc: u32, is_own: bool) -> Option<&mut Source> {
+    fn source_of(&mut self, from: ReportPacket<'_>, ssrc: u32, is_own: bool) -> Option<&mut MediaSource> {
         let media = self.sessions.find(ssrc, from.found, from.endpoints(), is_own)?;
         self.counts(media).source_mut(ssrc)
     }
 
-    fn take_blocks(&mut self, from: Carrying<'_>, reporter: u32, blocks: ReportBlocks<'_>) {
+    fn take_blocks(&mut self, from: ReportPacket<'_>, reporter: u32, blocks: ReportBlocks<'_>) {
         for block in blocks.iter() {
             let rtt = self.echo_rtt(from, block.ssrc, block.last_sr, block.delay_since_last_sr);
             let x_recv = self
@@ -132,14 +132,14 @@ impl Analysis {
             self.on_media_report(
                 from,
                 report,
-                Row { sequence: Some(highest.into()), x_recv, held, named: None },
+                ReportRow { sequence: Some(highest.into()), x_recv, held, named: None },
             );
         }
     }
 
     /// The round-trip time of an echo of what `ssrc` said, seconds (RFC 3550 section 6.4.1). Both ends
     /// of it were captured here, so no clock but the capture's matters.
-    fn echo_rtt(&mut self, from: Carrying<'_>, ssrc: u32, middle_ntp: u32, held: u32) -> Option<f64> {
+    fn echo_rtt(&mut self, from: ReportPacket<'_>, ssrc: u32, middle_ntp: u32, held: u32) -> Option<f64> {
         if middle_ntp == 0 {
             return None;
         }
@@ -150,7 +150,7 @@ impl Analysis {
         sample
     }
 
-    fn take_extended(&mut self, from: Carrying<'_>, reporter: u32, block: &Block<'_>) {
+    fn take_extended(&mut self, from: ReportPacket<'_>, reporter: u32, block: &Block<'_>) {
         let report = |ssrc| MediaReport::new(ReportKind::Extended, ssrc, reporter);
         let report = match *block {
             Block::Malformed => {
@@ -179,19 +179,19 @@ impl Analysis {
                 jitter_ticks: summary.mean_jitter,
                 ..report(summary.ssrc)
             },
-            Block::Voice(voice) => MediaReport {
+            Block::Voip(voice) => MediaReport {
                 fraction_lost: Some(f64::from(voice.loss_rate) / 256.0),
                 rtt: (voice.round_trip_ms > 0).then(|| (f64::from(voice.round_trip_ms) / 1e3, "reported")),
                 ..report(voice.ssrc)
             },
         };
-        self.on_media_report(from, report, Row::default());
+        self.on_media_report(from, report, ReportRow::default());
     }
 
     /// Keep a report, and what it says of the round-trip time. Where the capture does not show the
     /// media, it belongs to the other side of the flow that it was in.
-    fn on_media_report(&mut self, from: Carrying<'_>, report: MediaReport, row: Row) {
-        let Carrying { found, packet } = from;
+    fn on_media_report(&mut self, from: ReportPacket<'_>, report: MediaReport, row: ReportRow) {
+        let ReportPacket { found, packet } = from;
         let media = self.sessions.find(report.ssrc, found, from.endpoints(), false);
         let other = Found { side: found.side.other(), ..found };
         if media.is_none() && !self.counts(other).may_have(report.ssrc) {
@@ -201,12 +201,12 @@ impl Analysis {
         if let Some((rtt, _)) = report.rtt {
             self.on_media_rtt(media, packet, rtt);
         }
-        let Others { rtp, tfrc, .. } = self.flows.get_mut(media.flow).others_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(media.flow).others_mut();
         let rtt_from_here = rtp.as_deref().and_then(|rtp| rtp.direction(media.side).rtt_behind);
         let place =
-            Place { flow: media.flow, side: media.side, time_ns: packet.time_ns, packet: packet.number };
+            PacketRef { flow: media.flow, side: media.side, time_ns: packet.time_ns, packet: packet.number };
         let (mut p, mut inferred_p) = (None, None);
-        if let Some(heard) = tfrc.as_deref_mut().and_then(|tfrc| tfrc.known_heard(media.side)) {
+        if let Some(heard) = tfrc.as_deref_mut().and_then(|tfrc| tfrc.known_inferred(media.side)) {
             p = heard.p(packet.time_ns);
             inferred_p = row.named.as_ref().and_then(|(highest, fates)| {
                 heard.on_named(place, ((*highest).into(), fates), rtt_from_here, &mut self.tfrc)
@@ -234,14 +234,14 @@ impl Analysis {
     fn on_media_rtt(&mut self, media: Found, packet: &Packet, rtt: f64) {
         let rtt_ns = (rtt * 1e9).round() as u64;
         let Found { flow, side } = media;
-        let Others { rtp, tfrc, .. } = self.flows.get_mut(flow).others_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(flow).others_mut();
         let rtp = rtp.get_or_insert_default();
         rtp.direction_mut(side).on_rtt(rtt_ns);
         rtp.direction_mut(side).rtt_behind = Some(rtt);
         // An echo measures from the capture to who sent it. Only both together are the whole path.
         if let (Some(whole), Some(tfrc)) = (rtp.whole_rtt(), tfrc.as_deref_mut()) {
             for side in [Side::Low, Side::High] {
-                if let Some(heard) = tfrc.known_heard(side) {
+                if let Some(heard) = tfrc.known_inferred(side) {
                     heard.on_rtt(whole);
                 }
             }
@@ -265,10 +265,10 @@ impl Analysis {
 
 /// What a report says of its place.
 #[derive(Default)]
-struct Row {
+struct ReportRow {
     sequence: Option<u64>,
     x_recv: Option<f64>,
     held: Option<f64>,
     /// The highest number that came of the source that is followed, and the fates below.
-    named: Option<(u16, Fates)>,
+    named: Option<(u16, ReportedOutcomes)>,
 }

@@ -1,15 +1,15 @@
 //! Reports that name each packet of media.
 
-use super::{Carrying, Row, SHORT_TIME};
+use super::{ReportPacket, ReportRow, SHORT_TIME};
 use crate::flow::rtp::media_reports::{MediaReport, ReportKind};
 use crate::flow::rtp::sent_packets::fates;
-use crate::flow::tfrc::from_capture::packet_outcomes::{Fate, NamedBy};
+use crate::flow::tfrc::from_capture::packet_outcomes::{NamedBy, PacketOutcome};
 use crate::pass::Analysis;
 use crate::tfrc::round_trip::r_sample;
 use crate::wire::rtcp::feedback::{Congestion, PacketReport, TICKS_PER_SECOND, TransportWide};
 
 impl Analysis {
-    pub(super) fn take_congestion(&mut self, from: Carrying<'_>, report: &Congestion<'_>) {
+    pub(super) fn take_congestion(&mut self, from: ReportPacket<'_>, report: &Congestion<'_>) {
         for part in report.sources() {
             let (mut came, mut missing) = (0_u64, 0_u64);
             let mut heard = Vec::new();
@@ -20,14 +20,14 @@ impl Analysis {
                 heard.extend(packet.is_received.then_some((packet.sequence, age)));
             }
             let time = f64::from(report.time) / SHORT_TIME;
-            let mut row = Row::default();
+            let mut row = ReportRow::default();
             let mut rtt = None;
             let is_followed = self.is_followed(from, part.ssrc);
             if let Some(source) = self.source_of(from, part.ssrc, false) {
                 source.reports += 1;
                 let sent = source.sent.get_or_insert_default();
                 if is_followed {
-                    let named: Vec<_> = part.packets().map(fate_of).collect();
+                    let named: Vec<_> = part.packets().map(outcome_of).collect();
                     row.named = fates(NamedBy::Congestion, sent, part.ssrc, &named);
                 }
                 let arrivals = heard.iter().filter_map(|&(number, age)| Some((number, time - age?)));
@@ -50,7 +50,7 @@ impl Analysis {
         }
     }
 
-    pub(super) fn take_transport_wide(&mut self, from: Carrying<'_>, report: &TransportWide<'_>) {
+    pub(super) fn take_transport_wide(&mut self, from: ReportPacket<'_>, report: &TransportWide<'_>) {
         let media = self.sessions.find(report.media, from.found, from.endpoints(), false);
         let (mut came, mut highest) = (0_u64, None);
         for packet in report.arrivals() {
@@ -79,22 +79,22 @@ impl Analysis {
             fraction_lost: share(missing, came + missing),
             ..MediaReport::new(ReportKind::TransportWide, report.media, report.sender)
         };
-        self.on_media_report(from, report, Row { sequence: highest, x_recv, held: None, named });
+        self.on_media_report(from, report, ReportRow { sequence: highest, x_recv, held: None, named });
     }
 
     /// Whether `ssrc` is the source whose losses are grouped into events: the first of its direction.
-    fn is_followed(&mut self, from: Carrying<'_>, ssrc: u32) -> bool {
+    fn is_followed(&mut self, from: ReportPacket<'_>, ssrc: u32) -> bool {
         let media = self.sessions.find(ssrc, from.found, from.endpoints(), false);
         let first = media.and_then(|media| self.counts(media).sources().first().map(|source| source.ssrc));
         first == Some(ssrc)
     }
 }
 
-fn fate_of(packet: PacketReport) -> (u16, Fate) {
+fn outcome_of(packet: PacketReport) -> (u16, PacketOutcome) {
     let fate = match (packet.is_received, packet.is_marked) {
-        (false, _) => Fate::Lost,
-        (true, true) => Fate::Marked,
-        (true, false) => Fate::Came,
+        (false, _) => PacketOutcome::Lost,
+        (true, true) => PacketOutcome::Marked,
+        (true, false) => PacketOutcome::Came,
     };
     (packet.sequence, fate)
 }

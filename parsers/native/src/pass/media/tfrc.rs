@@ -1,11 +1,11 @@
 //! Media to TFRC's ends, and the reports of TFRC itself.
 
-use super::{Carrying, NUMBER_BITS};
-use crate::flow::numbered_datagrams::Numbered;
-use crate::flow::rtp::media_source::{Seen, Source};
-use crate::flow::tfrc::from_capture::{Carrier, Reported};
-use crate::flow::tfrc::{Place, RttBy, TfrcFlow, TfrcSamples};
-use crate::flow::{Found, Others};
+use super::{NUMBER_BITS, ReportPacket};
+use crate::flow::numbered_datagrams::NumberedDatagram;
+use crate::flow::rtp::media_source::{MediaPacket, MediaSource};
+use crate::flow::tfrc::from_capture::{CarrierSetup, Reported};
+use crate::flow::tfrc::{PacketRef, RttBy, TfrcFlow, TfrcSamples};
+use crate::flow::{Found, NonTcpState};
 use crate::packet::event::Packet;
 use crate::pass::Analysis;
 use crate::tfrc::DataPacket;
@@ -14,19 +14,19 @@ use crate::tfrc::round_trip::r_sample;
 use crate::wire::rtcp::feedback::TfrcReport;
 
 impl Analysis {
-    pub(super) fn take_tfrc_report(&mut self, from: Carrying<'_>, report: &TfrcReport) {
+    pub(super) fn take_tfrc_report(&mut self, from: ReportPacket<'_>, report: &TfrcReport) {
         let media = self.sessions.find(report.media, from.found, from.endpoints(), false);
         let Some(media) = media else {
             self.counts(from.found).unknown_reports += 1;
             return;
         };
-        let Others { rtp, tfrc, .. } = self.flows.get_mut(media.flow).others_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(media.flow).others_mut();
         let direction = rtp.get_or_insert_default().direction_mut(media.side);
         let Some(source) = direction.source_mut(report.media) else { return };
         source.reports += 1;
         let rate = source.tfrc_times.rate();
         // Where the data are not sent an echo is a part of the way only.
-        let told = source.tfrc_times.told_rtt().map(|rtt| (rtt, RttBy::Estimate));
+        let told = source.tfrc_times.reported_rtt().map(|rtt| (rtt, RttBy::Estimate));
         let held = rate.map(|rate| f64::from(report.delay) / rate);
         let echoed = source.tfrc_times.captured(report.echoed_send_time);
         let &Packet { time_ns, number: packet, .. } = from.packet;
@@ -45,7 +45,7 @@ impl Analysis {
             ..Reported::default()
         };
         let Found { flow, side } = media;
-        let place = Place { flow, side, time_ns, packet };
+        let place = PacketRef { flow, side, time_ns, packet };
         if let Some(ends) = tfrc.as_deref_mut().and_then(|tfrc| tfrc.known(side)) {
             ends.on_report(place, &reported, &mut self.tfrc);
         }
@@ -55,45 +55,46 @@ impl Analysis {
     }
 
     /// Who gives the packets found at `found` to TFRC's ends.
-    pub(in crate::pass) fn follower(&self, found: Found) -> Follower {
-        Follower { profile: self.options.tfrc_profile, rtt: self.options.rtt_s, found }
+    pub(in crate::pass) fn follower(&self, found: Found) -> TfrcFollower {
+        TfrcFollower { profile: self.options.tfrc_profile, rtt: self.options.rtt_s, found }
     }
 }
 
 /// Gives packets with numbers to TFRC's ends.
 #[derive(Clone, Copy)]
-pub(in crate::pass) struct Follower {
+pub(in crate::pass) struct TfrcFollower {
     profile: Profile,
     /// The user's word for the round-trip time, seconds.
     rtt: Option<f64>,
     found: Found,
 }
 
-impl Follower {
+impl TfrcFollower {
     /// Ends whose packets have numbers of `seq_bits` bits, the first one `bytes` of payload.
-    pub(in crate::pass) fn carrier(&self, seq_bits: u32, bytes: u32, is_whole: bool) -> Carrier {
+    pub(in crate::pass) fn carrier(&self, seq_bits: u32, bytes: u32, is_whole: bool) -> CarrierSetup {
         let receiver = ReceiverProfile { seq_bits, ..self.profile.receiver() };
-        Carrier { receiver, sender: self.profile.sender(bytes.into()), is_whole }
+        CarrierSetup { receiver, sender: self.profile.sender(bytes.into()), is_whole }
     }
 
     /// The place of a packet of the data.
-    pub(in crate::pass) fn place(&self, time_ns: i64, packet: u64) -> Place {
+    pub(in crate::pass) fn place(&self, time_ns: i64, packet: u64) -> PacketRef {
         let Found { flow, side } = self.found;
-        Place { flow, side, time_ns, packet }
+        PacketRef { flow, side, time_ns, packet }
     }
 
     /// A datagram whose generator numbered it. Nothing but the user tells a round-trip time.
     pub(in crate::pass) fn follow_numbered(
         &self,
         tfrc: &mut Option<Box<TfrcFlow>>,
-        numbered: &Numbered,
+        numbered: &NumberedDatagram,
         samples: &mut TfrcSamples,
     ) {
         if self.rtt.is_none() {
             return;
         }
-        let &Numbered { number: seq, bits, time_ns, packet, payload_bytes: bytes, is_marked: ce, .. } =
-            numbered;
+        let &NumberedDatagram {
+            number: seq, bits, time_ns, packet, payload_bytes: bytes, is_marked: ce, ..
+        } = numbered;
         let carrier = || self.carrier(bits, bytes, false);
         if let Some(heard) = tfrc.get_or_insert_default().heard(self.found.side, carrier, self.rtt) {
             let data = DataPacket { seq, ce, bytes, ..DataPacket::default() };
@@ -105,8 +106,8 @@ impl Follower {
     pub(super) fn follow(
         &self,
         tfrc: &mut TfrcFlow,
-        source: &Source,
-        seen: &Seen,
+        source: &MediaSource,
+        seen: &MediaPacket,
         samples: &mut TfrcSamples,
     ) {
         let place = self.place(seen.time_ns, seen.packet);

@@ -13,7 +13,7 @@ mod pair_packets;
 mod tests;
 mod two_readings;
 
-use super::Samples;
+use super::BoundedSamples;
 use crate::error::{ProblemKind, ReadError};
 use crate::flow::delivery::Delivery;
 use crate::packet::event::Endpoints;
@@ -21,14 +21,14 @@ use crate::packet::key::Side;
 use crate::pair::Tap;
 use crate::pair::by_side::BySide;
 use crate::pair::clock::{Clock, Estimate};
-use crate::pair::first_reading::Survey;
-use crate::pair::outside_loss::Outside;
+use crate::pair::first_reading::FirstReading;
+use crate::pair::outside_loss::OutsideLoss;
 use crate::pair::routes::{Evidence, Routes};
-use crate::pair::unmatched::{Passing, Waiting};
+use crate::pair::unmatched::{PacketAtCapture, UnmatchedPackets};
 
 /// What became of a packet between the captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum PairOutcome {
     /// Both captures have it.
     Arrived,
     /// It passed the first on its way and not the second.
@@ -41,7 +41,7 @@ pub enum Fate {
     Unsent,
 }
 
-impl Fate {
+impl PairOutcome {
     /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
@@ -62,7 +62,7 @@ pub struct Transit {
     /// The side that sent it.
     pub side: Side,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: PairOutcome,
     /// Time and number of the packet at the capture that it passes first, if it has it.
     pub near: Option<(i64, u64)>,
     /// The same at the other, by the first capture's clock.
@@ -72,9 +72,9 @@ pub struct Transit {
 }
 
 /// What is known of the two captures, and of the packets between them.
-pub struct Pairing {
+pub struct CapturePair {
     routes: Routes,
-    surveys: [Survey; 2],
+    surveys: [FirstReading; 2],
     /// The clock by which times were told.
     pub clock: Clock,
     /// What the packets say of it; None if there are none.
@@ -83,8 +83,8 @@ pub struct Pairing {
     pub is_given: bool,
     /// Packets that both captures have.
     pub met: u64,
-    waiting: Waiting,
-    outside: Outside,
+    waiting: UnmatchedPackets,
+    outside: OutsideLoss,
     /// First and last time of each, by the first one's clock.
     spans_ns: [(i64, i64); 2],
     /// The longest delay of any packet.
@@ -92,21 +92,25 @@ pub struct Pairing {
     /// When the first and the last packet of each flow and direction that arrived were sent.
     arrived_ns: BySide<(i64, i64)>,
     /// Every packet, if wanted.
-    pub transits: Samples<Transit>,
+    pub transits: BoundedSamples<Transit>,
 }
 
-impl Pairing {
-    fn new(mut surveys: [Survey; 2], given_offset_ns: Option<i64>, transits: Samples<Transit>) -> Self {
+impl CapturePair {
+    fn new(
+        mut surveys: [FirstReading; 2],
+        given_offset_ns: Option<i64>,
+        transits: BoundedSamples<Transit>,
+    ) -> Self {
         let [first, second] = &surveys;
         let common = first.sample.common(&second.sample);
         let routes = Routes::learn(&common);
         let estimate = Estimate::from_packets(&common, &routes);
         let given = given_offset_ns.map(|offset_ns| Clock { offset_ns, ..Clock::default() });
         let clock = given.or(estimate.map(|estimate| estimate.clock)).unwrap_or_default();
-        let span = |survey: &Survey| survey.span_ns.unwrap_or_default();
+        let span = |survey: &FirstReading| survey.span_ns.unwrap_or_default();
         let (start_ns, end_ns) = span(second);
         let spans_ns = [span(first), (clock.to_first(start_ns), clock.to_first(end_ns))];
-        surveys.iter_mut().for_each(Survey::forget_sample);
+        surveys.iter_mut().for_each(FirstReading::forget_sample);
         Self {
             routes,
             surveys,
@@ -114,8 +118,8 @@ impl Pairing {
             estimate,
             is_given: given.is_some(),
             met: 0,
-            waiting: Waiting::default(),
-            outside: Outside::default(),
+            waiting: UnmatchedPackets::default(),
+            outside: OutsideLoss::default(),
             spans_ns,
             longest_ns: 0,
             arrived_ns: BySide::default(),
@@ -170,7 +174,7 @@ impl Pairing {
 
     /// Whether the capture at the far end was running when a packet should have come there. So it was
     /// if one that was sent before it has come, and one that was sent after it.
-    fn was_expected(&self, near: &Passing, delivery: &Delivery) -> bool {
+    fn was_expected(&self, near: &PacketAtCapture, delivery: &Delivery) -> bool {
         let (start_ns, end_ns) = self.spans_ns[near.tap.other() as usize];
         let arrived_ns = self.arrived_ns.get(near.flow, near.side);
         let (earliest_ns, latest_ns) = arrived_ns.copied().unwrap_or((i64::MAX, i64::MIN));
@@ -181,9 +185,9 @@ impl Pairing {
     }
 
     /// Keep what became of a packet, if anybody wants to know.
-    fn keep(&mut self, fate: Fate, near: Option<Passing>, far: Option<Passing>) {
+    fn keep(&mut self, fate: PairOutcome, near: Option<PacketAtCapture>, far: Option<PacketAtCapture>) {
         let Some(either) = near.or(far).filter(|_| self.transits.wanted) else { return };
-        let place = |passing: Passing| (passing.time_ns, passing.packet);
+        let place = |passing: PacketAtCapture| (passing.time_ns, passing.packet);
         self.transits.add(Transit {
             flow: either.flow,
             side: either.side,

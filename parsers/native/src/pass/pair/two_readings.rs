@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-use super::{Pairing, Transit};
+use super::{CapturePair, Transit};
 use crate::error::{Problem, ProblemKind, ReadError};
 use crate::input::bytes::Progress;
 use crate::input::filter::Compiler;
@@ -11,9 +11,9 @@ use crate::input::reading::Reading;
 use crate::input::source_summary::SourceSummary;
 use crate::packet::key::Side;
 use crate::pair::Tap;
-use crate::pair::first_reading::Survey;
+use crate::pair::first_reading::FirstReading;
 use crate::pair::merge::for_each_packet;
-use crate::pass::{Analysis, Samples};
+use crate::pass::{Analysis, BoundedSamples};
 
 impl Analysis {
     /// Read two captures of the same path as one trace, each twice. What is wrong with them goes to
@@ -45,9 +45,12 @@ impl Analysis {
         }
         let [first, second] = &mut readings;
         let max_flows = self.options.max_flows;
-        let surveys = [Survey::read(first, compiler, max_flows)?, Survey::read(second, compiler, max_flows)?];
-        let transits = Samples::new(self.options.transits, self.options.max_samples);
-        let mut pairing = Pairing::new(surveys, given_offset_ns, transits);
+        let surveys = [
+            FirstReading::read(first, compiler, max_flows)?,
+            FirstReading::read(second, compiler, max_flows)?,
+        ];
+        let transits = BoundedSamples::new(self.options.transits, self.options.max_samples);
+        let mut pairing = CapturePair::new(surveys, given_offset_ns, transits);
         if pairing.estimate.is_none() {
             let source = readings[0].source().to_owned();
             self.refuse(readings);
@@ -105,7 +108,7 @@ impl Analysis {
     }
 
     /// Say that the captures have nothing in common.
-    fn complain(&mut self, source: String, pairing: &Pairing) {
+    fn complain(&mut self, source: String, pairing: &CapturePair) {
         let [first, second] = &pairing.surveys;
         let message = format!(
             "none of its {} TCP, UDP and DCCP packets is among the {} of the other capture",

@@ -1,6 +1,6 @@
 //! A sender driven through what a trace shows: its reports, its own packets, and its timer between them.
 
-use super::sender_variant::{Decision, Machine, Rules};
+use super::sender_variant::{Decision, Rules, SenderVariant};
 use super::{nanoseconds, seconds};
 use crate::tfrc::Report;
 
@@ -44,7 +44,7 @@ pub struct Recording {
 
 /// One step of a sender.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct ReplayStep {
     /// When.
     pub time_ns: i64,
     /// The report that made it; None if the nofeedback timer did.
@@ -57,9 +57,9 @@ pub struct Row {
 const DATA_LIMITED_SHARE: f64 = 0.9;
 
 /// Drive a sender with these rules through the recording.
-pub fn run(rules: &Rules, recording: &Recording) -> Vec<Row> {
+pub fn run(rules: &Rules, recording: &Recording) -> Vec<ReplayStep> {
     let mut replay = Replay {
-        machine: Machine::new(rules, 0.0),
+        machine: SenderVariant::new(rules, 0.0),
         recording,
         rows: Vec::with_capacity(recording.reports.len()),
         sent: 0,
@@ -81,9 +81,9 @@ pub fn run(rules: &Rules, recording: &Recording) -> Vec<Row> {
 }
 
 struct Replay<'a> {
-    machine: Machine,
+    machine: SenderVariant,
     recording: &'a Recording,
-    rows: Vec<Row>,
+    rows: Vec<ReplayStep>,
     /// Packets sent so far.
     sent: usize,
     timer_set: f64,
@@ -113,7 +113,7 @@ impl Replay<'_> {
         };
         let decision = self.machine.on_report(&report, self.p);
         (self.timer_set, self.last_report, self.bytes, self.p) = (time, time, 0, p);
-        self.rows.push(Row { time_ns: recorded.time_ns, report: Some(report), decision });
+        self.rows.push(ReplayStep { time_ns: recorded.time_ns, report: Some(report), decision });
     }
 
     fn looks_data_limited(&self, time: f64) -> bool {
@@ -161,7 +161,7 @@ impl Replay<'_> {
             self.alike = if changes { 0 } else { self.alike.saturating_add(1) };
             if self.alike < MOST_ALIKE {
                 let time_ns = nanoseconds(due, recording.start_ns);
-                self.rows.push(Row { time_ns, report: None, decision });
+                self.rows.push(ReplayStep { time_ns, report: None, decision });
             }
         }
     }
@@ -184,7 +184,7 @@ fn is_idle(recording: &Recording, from: f64, to: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tfrc::replay::rfc_parameters::{Profile, Variant, ends};
+    use crate::tfrc::replay::rfc_parameters::{ParameterProfile, Variant, ends};
     use crate::tfrc::replay::sender_variant::{Mode, Reason};
     use proptest::prelude::*;
 
@@ -195,11 +195,11 @@ mod tests {
     }
 
     fn replayed(
-        profile: Profile,
+        profile: ParameterProfile,
         reports: Vec<RecordedReport>,
         sends: Vec<(i64, u32)>,
         end_ns: i64,
-    ) -> Vec<Row> {
+    ) -> Vec<ReplayStep> {
         let ends = ends(profile, Variant::Tfrc, 1000.0, None, &[]).unwrap();
         run(&ends.rules, &Recording { start_ns: 0, end_ns, reports, sends })
     }
@@ -217,7 +217,7 @@ mod tests {
             report(850 * MS, 0.01, 20_000.0),
             report(1050 * MS, 0.01, 20_000.0),
         ];
-        let rows = replayed(Profile::Rfc5348, reports, Vec::new(), 1400 * MS);
+        let rows = replayed(ParameterProfile::Rfc5348, reports, Vec::new(), 1400 * MS);
         let words: Vec<_> = rows.iter().map(|row| (row.decision.mode, row.decision.reason)).collect();
         assert_eq!(
             words,
@@ -239,13 +239,13 @@ mod tests {
     fn test_a_timer_that_runs_out_is_a_row_of_its_own_and_an_idle_sender_keeps_its_rate() {
         let reports = vec![report(100 * MS, 0.0, 10_000.0)];
         let busy = (0..200).map(|n| (n * 10 * MS, 1000)).collect();
-        let rows = replayed(Profile::Rfc5348, reports.clone(), busy, 2000 * MS);
+        let rows = replayed(ParameterProfile::Rfc5348, reports.clone(), busy, 2000 * MS);
         assert_eq!((rows[1].decision.mode, rows[1].decision.reason), (Mode::NoFeedback, Reason::Halved));
         assert!(rows[1].report.is_none() && rows[1].decision.x == rows[0].decision.x / 2.0);
         // Four round-trip times after the report (section 4.3 step 3).
         assert_eq!(rows[1].time_ns, 500 * MS);
         let idle = vec![(0, 1000), (4000 * MS, 1000)];
-        let rows = replayed(Profile::Rfc5348, reports, idle, 4000 * MS);
+        let rows = replayed(ParameterProfile::Rfc5348, reports, idle, 4000 * MS);
         assert_eq!((rows[1].decision.mode, rows[1].decision.reason), (Mode::Idle, Reason::Idle));
         assert_eq!(rows[1].decision.x, rows[0].decision.x);
     }
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn test_reports_after_the_end_find_no_sender() {
         let reports = vec![report(100 * MS, 0.0, 1e4), report(300 * MS, 0.0, 1e4)];
-        assert_eq!(replayed(Profile::Rfc3448, reports, Vec::new(), 200 * MS).len(), 1);
+        assert_eq!(replayed(ParameterProfile::Rfc3448, reports, Vec::new(), 200 * MS).len(), 1);
     }
 
     #[test]
@@ -261,7 +261,7 @@ mod tests {
         // 20 µs away, a packet each 100 ms: the timer of an idle sender runs out a thousand times in between.
         let first = RecordedReport { r_sample: 20e-6, ..report(MS, 0.01, 1e8) };
         let sends: Vec<_> = (0..200).map(|n| (n * 100 * MS, 160)).collect();
-        let rows = replayed(Profile::Rfc5348, vec![first], sends, 20_000 * MS);
+        let rows = replayed(ParameterProfile::Rfc5348, vec![first], sends, 20_000 * MS);
         let idle = rows.iter().filter(|row| row.decision.mode == Mode::Idle).count();
         assert!(idle > MOST_ALIKE && rows.len() < 2000, "{idle} of {}", rows.len());
     }
@@ -285,7 +285,7 @@ mod tests {
             let (reports, mut sends): (Vec<_>, Vec<_>) = (reports.collect(), sends);
             sends.sort_unstable();
             let (given, sent) = (reports.len(), sends.len());
-            let rows = replayed(Profile::ALL[at], reports, sends, end_ns);
+            let rows = replayed(ParameterProfile::ALL[at], reports, sends, end_ns);
             prop_assert!(rows.len() <= given + (given + sent + 1) * MOST_EXPIRIES);
         }
 
@@ -298,7 +298,7 @@ mod tests {
                 time_ns += (step * 1e9) as i64;
                 report(time_ns, p, x_recv)
             });
-            let rows = replayed(Profile::Rfc5348, reports.collect(), Vec::new(), i64::MAX);
+            let rows = replayed(ParameterProfile::Rfc5348, reports.collect(), Vec::new(), i64::MAX);
             for row in rows.iter().filter(|row| row.report.is_some()) {
                 let Decision { x, x_calc, x_limit, .. } = row.decision;
                 prop_assert!(x <= x_calc.unwrap() * (1.0 + 1e-12) || x <= 1000.0 / 64.0);

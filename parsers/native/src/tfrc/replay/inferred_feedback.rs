@@ -8,7 +8,7 @@ use crate::tfrc::profile::ReceiverProfile;
 
 /// A data packet as it was seen; times are seconds.
 #[derive(Clone, Copy, Debug)]
-pub struct Sent {
+pub struct SentSegment {
     /// When.
     pub time: f64,
     /// Its payload.
@@ -37,9 +37,9 @@ pub struct Sample {
 
 /// What a capture shows of one direction, each in order of time.
 #[derive(Clone, Debug, Default)]
-pub struct Observed {
+pub struct ObservedDirection {
     /// Data packets.
-    pub sent: Vec<Sent>,
+    pub sent: Vec<SentSegment>,
     /// Those that were lost.
     pub losses: Vec<Loss>,
     /// Round-trip times; at least one.
@@ -63,12 +63,12 @@ pub struct RoundReport {
 
 /// The reports that such a receiver would have made on all rounds in which data arrived, for packets of `s`
 /// bytes.
-pub fn round_reports(observed: &Observed, s: f64, profile: &ReceiverProfile) -> Vec<RoundReport> {
+pub fn round_reports(observed: &ObservedDirection, s: f64, profile: &ReceiverProfile) -> Vec<RoundReport> {
     let (Some(first), Some(sample)) = (observed.sent.first(), observed.samples.first()) else {
         return Vec::new();
     };
     let mut rounds = Rounds { observed, next_sample: 0, rtt: sample.rtt, time: first.time };
-    let mut arrivals = Arrivals { sent: &observed.sent, next: 0, highest: 0.0 };
+    let mut arrivals = ReportedArrivals { sent: &observed.sent, next: 0, highest: 0.0 };
     let mut events = Events::new(s, profile);
     let mut reports = Vec::new();
     let mut has_skipped = false;
@@ -94,7 +94,7 @@ pub fn round_reports(observed: &Observed, s: f64, profile: &ReceiverProfile) -> 
 
 /// Rounds one after the other, each as long as the median of the samples in it.
 struct Rounds<'a> {
-    observed: &'a Observed,
+    observed: &'a ObservedDirection,
     next_sample: usize,
     rtt: f64,
     time: f64,
@@ -121,14 +121,14 @@ impl Rounds<'_> {
 }
 
 /// Packets that arrived, as far as they were reported.
-struct Arrivals<'a> {
-    sent: &'a [Sent],
+struct ReportedArrivals<'a> {
+    sent: &'a [SentSegment],
     next: usize,
     /// The highest place in the stream.
     highest: f64,
 }
 
-impl Arrivals<'_> {
+impl ReportedArrivals<'_> {
     /// The bytes of the next packets up to `time`.
     fn take_until(&mut self, time: f64) -> f64 {
         let mut bytes = 0.0;
@@ -192,14 +192,15 @@ mod tests {
     use crate::tfrc::equation::Equation;
     use proptest::prelude::*;
 
-    fn reports_of(observed: &Observed, s: f64) -> Vec<RoundReport> {
+    fn reports_of(observed: &ObservedDirection, s: f64) -> Vec<RoundReport> {
         round_reports(observed, s, &ReceiverProfile::rfc5348())
     }
 
     /// 100 packets of 1000 bytes a second for 4 s, and a round-trip time of 100 ms.
-    fn observed(losses: &[(f64, f64)]) -> Observed {
-        let sent = (0..400).map(|n| Sent { time: f64::from(n) * 0.01, bytes: 1000.0, end: f64::from(n + 1) });
-        Observed {
+    fn observed(losses: &[(f64, f64)]) -> ObservedDirection {
+        let sent =
+            (0..400).map(|n| SentSegment { time: f64::from(n) * 0.01, bytes: 1000.0, end: f64::from(n + 1) });
+        ObservedDirection {
             sent: sent.collect(),
             losses: losses.iter().map(|&(time, packet)| Loss { time, packet }).collect(),
             samples: vec![Sample { time: 0.1, rtt: 0.1 }],
@@ -214,7 +215,7 @@ mod tests {
         assert!(reports[1..].iter().all(|report| (report.x_recv - 100_000.0).abs() < 10_001.0));
         let bytes: f64 = reports.iter().map(|report| report.x_recv * report.rtt).sum();
         assert!((bytes - 400_000.0).abs() < 1e-3);
-        let at_receiver = Observed { is_at_receiver: true, ..observed(&[]) };
+        let at_receiver = ObservedDirection { is_at_receiver: true, ..observed(&[]) };
         assert!(reports_of(&at_receiver, 1000.0)[0].x_recv > 90_000.0);
     }
 
@@ -233,7 +234,7 @@ mod tests {
     #[test]
     fn test_silence_makes_no_rounds() {
         let mut silent = observed(&[]);
-        silent.sent.push(Sent { time: 1e6, bytes: 1000.0, end: 401.0 });
+        silent.sent.push(SentSegment { time: 1e6, bytes: 1000.0, end: 401.0 });
         let reports = reports_of(&silent, 1000.0);
         assert!(reports.len() < 45 && (reports[reports.len() - 1].time - 1e6 - 0.1).abs() < 1e-6);
     }
@@ -247,9 +248,9 @@ mod tests {
             is_at_receiver: bool,
         ) {
             let mut time = 0.0;
-            let sent: Vec<Sent> = gaps.into_iter().map(|(gap, bytes)| {
+            let sent: Vec<SentSegment> = gaps.into_iter().map(|(gap, bytes)| {
                 time += gap;
-                Sent { time, bytes, end: time }
+                SentSegment { time, bytes, end: time }
             }).collect();
             let mut losses: Vec<Loss> = losses.into_iter().map(|(time, packet)| Loss { time, packet }).collect();
             losses.sort_by(|one, other| one.time.total_cmp(&other.time));
@@ -257,7 +258,7 @@ mod tests {
             samples.sort_by(|one, other| one.time.total_cmp(&other.time));
             let total: f64 = sent.iter().map(|sent| sent.bytes).sum();
             let count = sent.len();
-            let reports = reports_of(&Observed { sent, losses, samples, is_at_receiver }, 1460.0);
+            let reports = reports_of(&ObservedDirection { sent, losses, samples, is_at_receiver }, 1460.0);
             prop_assert!(reports.len() <= count);
             prop_assert!(reports.iter().all(|report| (0.0..=1.0).contains(&report.p)));
             let reported: f64 = reports.iter().map(|report| report.x_recv * report.rtt).sum();

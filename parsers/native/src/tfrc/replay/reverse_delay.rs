@@ -9,15 +9,15 @@ const LOST_AFTER: f64 = 3.0;
 
 /// What is known of the way back: what is given, until packets tell.
 #[derive(Clone, Debug)]
-pub struct WayBack {
+pub struct ReverseDelay {
     given: f64,
     /// The latest ones that were told, seconds.
     told: VecDeque<f64>,
-    /// See [`WayBack::usual`]: asked for at each packet, and changed by few.
+    /// See [`ReverseDelay::usual`]: asked for at each packet, and changed by few.
     usual: f64,
 }
 
-impl WayBack {
+impl ReverseDelay {
     /// Nothing told yet; seconds.
     pub fn new(given: f64) -> Self {
         Self { given, told: VecDeque::with_capacity(REMEMBERED), usual: given }
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn test_what_packets_tell_counts_more_than_what_is_given() {
-        let mut way = WayBack::new(0.02);
+        let mut way = ReverseDelay::new(0.02);
         assert_eq!((way.usual(), way.is_too_long(100.0)), (0.02, false));
         [0.5, 0.04, 0.05].into_iter().for_each(|took| way.tell(took));
         assert_eq!(way.usual(), 0.05);

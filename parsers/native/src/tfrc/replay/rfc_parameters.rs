@@ -10,7 +10,7 @@ use super::sender_variant::Rules;
 
 /// Whose implementation a sender is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Profile {
+pub enum ParameterProfile {
     /// RFC 5348.
     Rfc5348,
     /// RFC 3448.
@@ -21,7 +21,7 @@ pub enum Profile {
     Linux,
 }
 
-impl Profile {
+impl ParameterProfile {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Rfc5348, Self::Rfc3448, Self::Ns2, Self::Linux];
 
@@ -95,7 +95,7 @@ pub enum Value {
 
 /// Both ends of a flow.
 #[derive(Clone, Copy, Debug)]
-pub struct Ends {
+pub struct EndParameters {
     /// The sender's rules.
     pub rules: Rules,
     /// The receiver's, where it is one of the RFCs'.
@@ -161,19 +161,19 @@ pub enum Refusal {
 /// The rules of a sender of packets of `s` bytes, which knows `handshake_rtt` if that is known, and of its
 /// receiver.
 pub fn ends(
-    profile: Profile,
+    profile: ParameterProfile,
     variant: Variant,
     s: f64,
     handshake_rtt: Option<f64>,
     parameters: &[(String, Value)],
-) -> Result<Ends, Refusal> {
+) -> Result<EndParameters, Refusal> {
     let mut receiver = profile.receiver();
     let mut sender = match profile {
-        Profile::Ns2 if variant != Variant::Tfrc => return Err(Refusal::Variant),
-        Profile::Ns2 => return Ok(Ends { rules: ns2_rules(parameters)?, receiver }),
-        Profile::Rfc5348 => SenderProfile::rfc5348(s),
-        Profile::Rfc3448 => SenderProfile::rfc3448(s),
-        Profile::Linux => SenderProfile::linux(s),
+        ParameterProfile::Ns2 if variant != Variant::Tfrc => return Err(Refusal::Variant),
+        ParameterProfile::Ns2 => return Ok(EndParameters { rules: ns2_rules(parameters)?, receiver }),
+        ParameterProfile::Rfc5348 => SenderProfile::rfc5348(s),
+        ParameterProfile::Rfc3448 => SenderProfile::rfc3448(s),
+        ParameterProfile::Linux => SenderProfile::linux(s),
     };
     sender.handshake_rtt = handshake_rtt;
     variant.apply(&mut sender, &mut receiver);
@@ -197,7 +197,7 @@ pub fn ends(
     }
     // The first loss interval is made with the sender's own equation (section 6.3.1).
     (receiver.equation, receiver.t_rto_factor) = (sender.equation, sender.t_rto_factor);
-    Ok(Ends { rules: Rules::Rfc(sender), receiver })
+    Ok(EndParameters { rules: Rules::Rfc(sender), receiver })
 }
 
 fn ns2_rules(parameters: &[(String, Value)]) -> Result<Rules, Refusal> {
@@ -271,22 +271,29 @@ mod tests {
         (name.to_owned(), Value::Number(value))
     }
 
-    fn with(profile: Profile, variant: Variant, parameters: &[(String, Value)]) -> Result<Ends, Refusal> {
+    fn with(
+        profile: ParameterProfile,
+        variant: Variant,
+        parameters: &[(String, Value)],
+    ) -> Result<EndParameters, Refusal> {
         ends(profile, variant, 1000.0, None, parameters)
     }
 
-    fn averaging(profile: Profile, parameters: &[(String, Value)]) -> Averaging {
+    fn averaging(profile: ParameterProfile, parameters: &[(String, Value)]) -> Averaging {
         with(profile, Variant::Tfrc, parameters).unwrap().receiver.averaging
     }
 
     #[test]
     fn test_the_receiver_s_parameters_are_its_own() {
-        assert_eq!(averaging(Profile::Rfc5348, &[number("n", 16.0)]).n, 16);
-        assert_eq!(averaging(Profile::Rfc5348, &[number("discounting", 0.0)]).discounting, None);
-        assert_eq!(averaging(Profile::Rfc3448, &[number("discounting", 1.0)]).discounting, Some(0.5));
-        assert_eq!(averaging(Profile::Linux, &[]).discounting, None);
-        assert_eq!(averaging(Profile::Linux, &[number("discounting", 1.0)]).discounting, Some(0.5));
-        assert_eq!(averaging(Profile::Rfc5348, &[number("threshold", 0.1)]).discounting, Some(0.1));
+        assert_eq!(averaging(ParameterProfile::Rfc5348, &[number("n", 16.0)]).n, 16);
+        assert_eq!(averaging(ParameterProfile::Rfc5348, &[number("discounting", 0.0)]).discounting, None);
+        assert_eq!(
+            averaging(ParameterProfile::Rfc3448, &[number("discounting", 1.0)]).discounting,
+            Some(0.5)
+        );
+        assert_eq!(averaging(ParameterProfile::Linux, &[]).discounting, None);
+        assert_eq!(averaging(ParameterProfile::Linux, &[number("discounting", 1.0)]).discounting, Some(0.5));
+        assert_eq!(averaging(ParameterProfile::Rfc5348, &[number("threshold", 0.1)]).discounting, Some(0.1));
     }
 
     #[test]
@@ -303,21 +310,22 @@ mod tests {
             ("initial_window", f64::INFINITY),
         ];
         for (name, value) in refused {
-            let found = with(Profile::Rfc5348, Variant::Tfrc, &[number(name, value)]);
+            let found = with(ParameterProfile::Rfc5348, Variant::Tfrc, &[number(name, value)]);
             assert_eq!(found.unwrap_err(), Refusal::Value(name.to_owned()));
         }
         let mix = ("gamma".to_owned(), Value::Word("mix".to_owned()));
-        assert!(with(Profile::Rfc5348, Variant::Veno, std::slice::from_ref(&mix)).is_ok());
+        assert!(with(ParameterProfile::Rfc5348, Variant::Veno, std::slice::from_ref(&mix)).is_ok());
         for word in [("gamma", "both"), ("q", "mix")] {
             let word = (word.0.to_owned(), Value::Word(word.1.to_owned()));
-            assert!(with(Profile::Rfc5348, Variant::Veno, &[word]).is_err());
+            assert!(with(ParameterProfile::Rfc5348, Variant::Veno, &[word]).is_err());
         }
-        assert!(with(Profile::Ns2, Variant::Tfrc, &[mix]).is_err());
+        assert!(with(ParameterProfile::Ns2, Variant::Tfrc, &[mix]).is_err());
     }
 
     #[test]
     fn test_the_first_interval_is_made_with_the_sender_s_equation() {
-        let found = with(Profile::Rfc5348, Variant::Veno, &[number("b", 2.0), number("t_rto_factor", 2.0)]);
+        let found =
+            with(ParameterProfile::Rfc5348, Variant::Veno, &[number("b", 2.0), number("t_rto_factor", 2.0)]);
         let receiver = found.unwrap().receiver;
         assert_eq!((receiver.equation.b, receiver.equation.gamma, receiver.t_rto_factor), (2.0, 0.8, 2.0));
     }
@@ -326,7 +334,10 @@ mod tests {
     fn test_receivers_of_small_packets_count_short_intervals() {
         for variant in Variant::ALL {
             let is_small = matches!(variant, Variant::SmallPackets | Variant::Ccid4);
-            assert_eq!(with(Profile::Rfc5348, variant, &[]).unwrap().receiver.short_intervals, is_small);
+            assert_eq!(
+                with(ParameterProfile::Rfc5348, variant, &[]).unwrap().receiver.short_intervals,
+                is_small
+            );
         }
     }
 }

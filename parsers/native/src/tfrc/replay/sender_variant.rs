@@ -120,7 +120,7 @@ pub enum Rules {
 
 /// A sender of any kind.
 #[derive(Clone, Debug)]
-pub enum Machine {
+pub enum SenderVariant {
     /// Of an RFC. The flag: whether X_inst is told instead of X (section 4.5).
     Rfc(Box<Sender>, bool),
     /// ns-2's.
@@ -128,14 +128,14 @@ pub enum Machine {
 }
 
 /// What a step is judged by: the state before it.
-struct Before {
+struct PreviousState {
     x: f64,
     p: f64,
     has_r: bool,
     had_losses: bool,
 }
 
-impl Machine {
+impl SenderVariant {
     /// A sender whose first packet leaves at `time`.
     pub fn new(rules: &Rules, time: f64) -> Self {
         match rules {
@@ -187,7 +187,7 @@ impl Machine {
 
     /// A report arrives, after one that said `p_before`.
     pub fn on_report(&mut self, report: &Report, p_before: f64) -> Decision {
-        let before = Before {
+        let before = PreviousState {
             x: self.x(),
             p: p_before,
             has_r: self.r().is_some(),
@@ -310,7 +310,7 @@ impl Machine {
         }
     }
 
-    fn reason(&self, before: &Before, p: f64, mode: Mode, approaches: bool) -> Reason {
+    fn reason(&self, before: &PreviousState, p: f64, mode: Mode, approaches: bool) -> Reason {
         let has_losses = self.x_calc().is_some();
         match () {
             () if self.r().is_none() => Reason::NoRtt,

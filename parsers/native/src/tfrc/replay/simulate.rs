@@ -3,9 +3,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::reverse_delay::WayBack;
-use super::rfc_parameters::Ends;
-use super::sender_variant::{Machine, Rules};
+use super::reverse_delay::ReverseDelay;
+use super::rfc_parameters::EndParameters;
+use super::sender_variant::{Rules, SenderVariant};
 use super::{nanoseconds, seconds};
 use crate::tfrc::ns2;
 use crate::tfrc::receiver::{Feedback, Receiver};
@@ -40,7 +40,7 @@ struct Event {
 
 /// A report on its way.
 #[derive(Clone, Copy, Debug)]
-struct UnderWay {
+struct ReportInFlight {
     made: f64,
     /// How long the packet took that it answers.
     forward: f64,
@@ -50,7 +50,7 @@ struct UnderWay {
 
 /// What a data packet carries of its sender.
 #[derive(Clone, Copy, Debug, Default)]
-struct Carried {
+struct DataHeader {
     header: ns2::Header,
     rtt: Option<f64>,
     wants_report: bool,
@@ -59,7 +59,12 @@ struct Carried {
 /// The reports of a receiver that gets `packets` (in order of sending, the first one at time 0), as
 /// `reverse` seconds later they reach a sender with these rules. If the flow `is_theirs`, its packets tell more
 /// of ns-2's agent: in slow start it sends one at each report.
-pub fn simulate(ends: &Ends, packets: &[Packet], reverse: f64, is_theirs: bool) -> Vec<(i64, Report)> {
+pub fn simulate(
+    ends: &EndParameters,
+    packets: &[Packet],
+    reverse: f64,
+    is_theirs: bool,
+) -> Vec<(i64, Report)> {
     let Some(start_ns) = packets.first().map(|packet| packet.sent_ns) else { return Vec::new() };
     let mut events = Vec::with_capacity(2 * packets.len());
     for (packet, at) in packets.iter().zip(0..) {
@@ -70,9 +75,9 @@ pub fn simulate(ends: &Ends, packets: &[Packet], reverse: f64, is_theirs: bool) 
     let mut flow = Flow {
         start_ns,
         is_theirs,
-        way_back: WayBack::new(reverse),
-        machine: Machine::new(&ends.rules, 0.0),
-        receiver: End::new(ends),
+        way_back: ReverseDelay::new(reverse),
+        machine: SenderVariant::new(&ends.rules, 0.0),
+        receiver: ReceiverVariant::new(ends),
         carried: HashMap::new(),
         forward: 0.0,
         under_way: VecDeque::new(),
@@ -102,16 +107,16 @@ pub fn simulate(ends: &Ends, packets: &[Packet], reverse: f64, is_theirs: bool) 
 struct Flow {
     start_ns: i64,
     is_theirs: bool,
-    way_back: WayBack,
-    machine: Machine,
-    receiver: End,
+    way_back: ReverseDelay,
+    machine: SenderVariant,
+    receiver: ReceiverVariant,
     /// Of packets that were sent and did not arrive yet; those lost stay to the end.
-    carried: HashMap<usize, Carried>,
+    carried: HashMap<usize, DataHeader>,
     /// How long the newest packet took that arrived.
     forward: f64,
-    under_way: VecDeque<UnderWay>,
+    under_way: VecDeque<ReportInFlight>,
     /// Kept for its memory.
-    made: Vec<Made>,
+    made: Vec<GeneratedReport>,
     /// Reports with the time at which they reached the sender, in ns.
     delivered: Vec<(i64, Report)>,
     timer_set: f64,
@@ -124,11 +129,11 @@ impl Flow {
     fn send(&mut self, at: usize, packet: &Packet, time: f64) {
         self.hear(time);
         let header = match &mut self.machine {
-            Machine::Ns2(sender) => sender.on_data(time, packet.bytes),
-            Machine::Rfc(..) => ns2::Header::default(),
+            SenderVariant::Ns2(sender) => sender.on_data(time, packet.bytes),
+            SenderVariant::Rfc(..) => ns2::Header::default(),
         };
         if packet.arrived_ns.is_some() {
-            let carried = Carried { header, rtt: self.machine.r(), wants_report: !self.has_reported };
+            let carried = DataHeader { header, rtt: self.machine.r(), wants_report: !self.has_reported };
             self.carried.insert(at, carried);
         }
     }
@@ -149,9 +154,9 @@ impl Flow {
         }
     }
 
-    fn send_back(&mut self, Made { time, p, x_recv, losses }: Made) {
+    fn send_back(&mut self, GeneratedReport { time, p, x_recv, losses }: GeneratedReport) {
         let report = Report { x_recv, p, losses, ..Report::default() };
-        self.under_way.push_back(UnderWay { made: time, forward: self.forward, report });
+        self.under_way.push_back(ReportInFlight { made: time, forward: self.forward, report });
     }
 
     /// Reports that reach the sender before `time`, as long as no packets tell when.
@@ -170,8 +175,8 @@ impl Flow {
     /// A packet that is sent before its turn answers a report that just arrived.
     fn hear(&mut self, time: f64) {
         let is_answer = match &mut self.machine {
-            Machine::Ns2(sender) => self.is_theirs && sender.is_out_of_turn(time),
-            Machine::Rfc(..) => false,
+            SenderVariant::Ns2(sender) => self.is_theirs && sender.is_out_of_turn(time),
+            SenderVariant::Rfc(..) => false,
         };
         while let Some(next) = self.under_way.front().copied().filter(|next| is_answer && next.made < time) {
             if !self.is_answered(&next, time) {
@@ -187,15 +192,17 @@ impl Flow {
     }
 
     /// Whether a packet tells when this report arrives.
-    fn is_answered(&self, report: &UnderWay, time: f64) -> bool {
+    fn is_answered(&self, report: &ReportInFlight, time: f64) -> bool {
         match &self.machine {
-            Machine::Ns2(sender) => self.is_theirs && report.report.p <= 0.0 && sender.answers_reports(time),
-            Machine::Rfc(..) => false,
+            SenderVariant::Ns2(sender) => {
+                self.is_theirs && report.report.p <= 0.0 && sender.answers_reports(time)
+            }
+            SenderVariant::Rfc(..) => false,
         }
     }
 
     /// It arrives after it took so long.
-    fn deliver(&mut self, report: &UnderWay, took: f64) {
+    fn deliver(&mut self, report: &ReportInFlight, took: f64) {
         let time = report.made + took;
         self.expire(time);
         let r_sample = Some(report.forward + took).filter(|sample| *sample > 0.0);
@@ -216,7 +223,7 @@ impl Flow {
 }
 
 /// A report as its receiver makes it.
-struct Made {
+struct GeneratedReport {
     time: f64,
     p: f64,
     x_recv: f64,
@@ -224,20 +231,20 @@ struct Made {
     losses: u64,
 }
 
-impl From<Feedback> for Made {
+impl From<Feedback> for GeneratedReport {
     fn from(Feedback { time, p, x_recv, .. }: Feedback) -> Self {
         Self { time, p, x_recv, losses: 0 }
     }
 }
 
 /// A receiver of any kind.
-enum End {
+enum ReceiverVariant {
     Rfc(Box<Receiver>, Vec<Feedback>),
     Ns2(Box<Ns2End>),
 }
 
-impl End {
-    fn new(ends: &Ends) -> Self {
+impl ReceiverVariant {
+    fn new(ends: &EndParameters) -> Self {
         match &ends.rules {
             Rules::Rfc(_) => Self::Rfc(Box::new(Receiver::new(&ends.receiver)), Vec::new()),
             Rules::Ns2(parameters) => Self::Ns2(Box::new(Ns2End {
@@ -251,8 +258,8 @@ impl End {
         }
     }
 
-    /// A packet arrives, after [`End::on_time`] was asked for all before; the reports that it causes go to `made`.
-    fn take(&mut self, packet: &Packet, time: f64, carried: &Carried, made: &mut Vec<Made>) {
+    /// A packet arrives, after [`ReceiverVariant::on_time`] was asked for all before; the reports that it causes go to `made`.
+    fn take(&mut self, packet: &Packet, time: f64, carried: &DataHeader, made: &mut Vec<GeneratedReport>) {
         match self {
             Self::Rfc(receiver, due) => {
                 let data = DataPacket {
@@ -266,14 +273,14 @@ impl End {
                     ndp: 0,
                 };
                 receiver.on_data(&data, due);
-                made.extend(due.drain(..).map(Made::from));
+                made.extend(due.drain(..).map(GeneratedReport::from));
             }
             Self::Ns2(end) => made.extend(end.take(packet, time, carried)),
         }
     }
 
     /// The report that was due before `time`, if no packet asked for it.
-    fn on_time(&mut self, time: f64) -> Option<Made> {
+    fn on_time(&mut self, time: f64) -> Option<GeneratedReport> {
         match self {
             // The next packet makes it, whose round-trip time it gives.
             Self::Rfc(..) => None,
@@ -299,7 +306,7 @@ struct Ns2End {
 
 impl Ns2End {
     /// One and a half of the time between reports after the last attempt, whether there were data or not.
-    fn on_time(&mut self, time: f64) -> Option<Made> {
+    fn on_time(&mut self, time: f64) -> Option<GeneratedReport> {
         let due = self.timer;
         if due >= time {
             return None;
@@ -318,7 +325,7 @@ impl Ns2End {
         if rtt > 0.0 { 1.5 * rtt / self.per_round } else { f64::INFINITY }
     }
 
-    fn take(&mut self, packet: &Packet, time: f64, carried: &Carried) -> Option<Made> {
+    fn take(&mut self, packet: &Packet, time: f64, carried: &DataHeader) -> Option<GeneratedReport> {
         let number = i64::try_from(packet.number).unwrap_or(i64::MAX);
         let had_losses = self.receiver.loss_events > 0;
         let arrived = self.receiver.on_data(number, time, &carried.header, packet.is_marked);
@@ -329,24 +336,24 @@ impl Ns2End {
         (carried.wants_report || begins || is_due).then(|| self.report(time))
     }
 
-    fn report(&mut self, time: f64) -> Made {
+    fn report(&mut self, time: f64) -> GeneratedReport {
         let feedback = self.receiver.on_report(time, REPORT_BYTES);
         self.last_report = time;
         self.timer = time + self.period();
         let ns2::Feedback { p, x_recv_pps, losses, .. } = feedback;
-        Made { time, p, x_recv: x_recv_pps * f64::from(self.bytes), losses }
+        GeneratedReport { time, p, x_recv: x_recv_pps * f64::from(self.bytes), losses }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tfrc::replay::rfc_parameters::{Profile, Variant, ends};
+    use crate::tfrc::replay::rfc_parameters::{ParameterProfile, Variant, ends};
     use proptest::prelude::*;
 
     const MS: i64 = 1_000_000;
 
-    fn reports(profile: Profile, packets: &[Packet], reverse: f64) -> Vec<(i64, Report)> {
+    fn reports(profile: ParameterProfile, packets: &[Packet], reverse: f64) -> Vec<(i64, Report)> {
         let ends = ends(profile, Variant::Tfrc, 1000.0, None, &[]).unwrap();
         simulate(&ends, packets, reverse, false)
     }
@@ -365,7 +372,7 @@ mod tests {
 
     #[test]
     fn test_reports_come_once_a_round_trip_time_with_its_length_and_the_rate_that_arrived() {
-        for profile in Profile::ALL {
+        for profile in ParameterProfile::ALL {
             let reports = reports(profile, &steady(&[]), 0.02);
             let times: Vec<f64> = reports.iter().map(|(time_ns, _)| *time_ns as f64 / 1e9).collect();
             assert!((times[0] - 0.05).abs() < 1e-9, "{profile:?}");
@@ -381,7 +388,7 @@ mod tests {
 
     #[test]
     fn test_a_loss_is_reported_at_once_and_stays_a_loss() {
-        for profile in Profile::ALL {
+        for profile in ParameterProfile::ALL {
             let reports = reports(profile, &steady(&[100]), 0.02);
             let (first_ns, _) = reports.iter().find(|(_, report)| report.p > 0.0).unwrap();
             // Lost at 1.0 s; three later packets tell (ns-2's sink needs one), and 50 ms bring it back.
@@ -396,7 +403,7 @@ mod tests {
             .into_iter()
             .map(|packet| Packet { arrived_ns: Some(packet.sent_ns), ..packet })
             .collect();
-        let reports = reports(Profile::Rfc5348, &packets, 0.05);
+        let reports = reports(ParameterProfile::Rfc5348, &packets, 0.05);
         assert!(reports.len() > 35 && reports.iter().all(|(_, report)| report.r_sample == Some(0.05)));
     }
 
@@ -412,7 +419,7 @@ mod tests {
                 Packet { number, sent_ns, arrived_ns, bytes, is_marked }
             }).collect();
             packets.sort_by_key(|packet| packet.sent_ns);
-            let ends = ends(Profile::ALL[at], Variant::Tfrc, 1000.0, None, &[]).unwrap();
+            let ends = ends(ParameterProfile::ALL[at], Variant::Tfrc, 1000.0, None, &[]).unwrap();
             for (_, report) in simulate(&ends, &packets, reverse, is_theirs) {
                 prop_assert!((0.0..=1.0).contains(&report.p));
             }

@@ -1,10 +1,11 @@
 //! 802.11 frames (IEEE 802.11-2020 chapter 9): who sent them to whom, and the packet in them.
 
 use super::link::{IPV4, IPV6, need, stop, tagged};
+use super::radiotap::Preamble;
 use super::{Bytes, ip, prism, radiotap};
 use crate::packet::event::{Packet, Reason, Stop};
-use crate::packet::extras::Asides;
-use crate::packet::frame::{Frame, FrameKind, Place, Radio, Station};
+use crate::packet::extras::PacketExtras;
+use crate::packet::frame::{Frame, FrameKind, FrameNumber, Radio, Station};
 use crate::packet::link_type::LinkType;
 
 /// Bytes of the check sequence at the end.
@@ -22,28 +23,13 @@ const PROTECTED: u8 = 0x40;
 /// In data frames with QoS and in management frames: four bytes of HT control follow the header.
 const HT_CONTROL: u8 = 0x80;
 
-/// What a capture puts before a frame.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Preamble {
-    /// Its bytes.
-    pub header: usize,
-    /// What the radio tells.
-    pub radio: Radio,
-    /// Whether the frame ends with its check sequence.
-    pub has_check_sequence: bool,
-    /// Whether it was received damaged.
-    pub is_damaged: bool,
-    /// Whether its body begins at a multiple of four bytes.
-    pub is_padded: bool,
-}
-
 /// Whether packets of this type are 802.11 frames.
 pub fn is_wifi(link_type: LinkType) -> bool {
     matches!(link_type, LinkType::Wifi | LinkType::WifiPrism | LinkType::WifiRadiotap | LinkType::WifiAvs)
 }
 
 /// Decode a frame into `packet`: its link, and the first IP packet in it.
-pub fn decode(link_type: LinkType, bytes: Bytes<'_>, packet: &mut Packet, asides: &mut Asides) {
+pub fn decode(link_type: LinkType, bytes: Bytes<'_>, packet: &mut Packet, asides: &mut PacketExtras) {
     let mut seen = None;
     let body = frame(link_type, bytes, &mut seen);
     packet.frame = seen.and_then(|frame| asides.add_frame(frame));
@@ -58,14 +44,18 @@ pub fn decode(link_type: LinkType, bytes: Bytes<'_>, packet: &mut Packet, asides
 }
 
 /// A network header and what is behind it.
-struct Body<'a> {
+struct NetworkBody<'a> {
     ether_type: u16,
     bytes: Bytes<'a>,
     /// Whether further packets follow in the same frame.
     has_more: bool,
 }
 
-fn frame<'a>(link_type: LinkType, bytes: Bytes<'a>, seen: &mut Option<Frame>) -> Result<Body<'a>, Stop> {
+fn frame<'a>(
+    link_type: LinkType,
+    bytes: Bytes<'a>,
+    seen: &mut Option<Frame>,
+) -> Result<NetworkBody<'a>, Stop> {
     let preamble = match link_type {
         LinkType::WifiRadiotap => radiotap::decode(bytes)?,
         LinkType::WifiPrism | LinkType::WifiAvs => prism::decode(bytes)?,
@@ -118,7 +108,7 @@ impl Header {
 
     fn management(bytes: Bytes<'_>, flags: u8) -> Result<Self, Stop> {
         let header = need(bytes, 24)?;
-        let place = Place { traffic: Place::NO_TRAFFIC, sequence: sequence(header) };
+        let place = FrameNumber { traffic: FrameNumber::NO_TRAFFIC, sequence: sequence(header) };
         let frame = Frame {
             transmitter: Some(station(header, 10)),
             bssid: Some(station(header, 16)),
@@ -156,8 +146,8 @@ impl Header {
         let length = addresses + quality_of_service + ht_control;
         let header = need(bytes, length)?;
         let quality = if has_qos { header.get(addresses).copied() } else { None };
-        let traffic = quality.map_or(Place::NO_TRAFFIC, |quality| quality & 0x0f);
-        let place = Place { traffic, sequence: sequence(header) };
+        let traffic = quality.map_or(FrameNumber::NO_TRAFFIC, |quality| quality & 0x0f);
+        let place = FrameNumber { traffic, sequence: sequence(header) };
         let bssid = match direction {
             0 => Some(station(header, 16)),
             TO_NETWORK => Some(station(header, 4)),
@@ -195,7 +185,7 @@ fn plain(kind: FrameKind, flags: u8, header: &[u8]) -> Frame {
 }
 
 /// Find the packet in the body of a data frame, which begins at `at`.
-fn body<'a>(mut bytes: Bytes<'a>, at: usize, header: &Header) -> Result<Body<'a>, Stop> {
+fn body<'a>(mut bytes: Bytes<'a>, at: usize, header: &Header) -> Result<NetworkBody<'a>, Stop> {
     if header.is_later_part {
         return Err(stop(Reason::LaterPart));
     }
@@ -214,13 +204,13 @@ fn body<'a>(mut bytes: Bytes<'a>, at: usize, header: &Header) -> Result<Body<'a>
 }
 
 /// The packet behind LLC and SNAP headers.
-fn packet(bytes: Bytes<'_>, at: usize) -> Result<Body<'_>, Stop> {
+fn packet(bytes: Bytes<'_>, at: usize) -> Result<NetworkBody<'_>, Stop> {
     let (ether_type, at) = tagged(bytes, 0, at)?;
-    Ok(Body { ether_type, bytes: bytes.behind(at), has_more: false })
+    Ok(NetworkBody { ether_type, bytes: bytes.behind(at), has_more: false })
 }
 
 /// The first IP packet of an A-MSDU: a record can be one packet only.
-fn first_of_aggregate(mut bytes: Bytes<'_>) -> Result<Body<'_>, Stop> {
+fn first_of_aggregate(mut bytes: Bytes<'_>) -> Result<NetworkBody<'_>, Stop> {
     loop {
         let header = need(bytes, SUBFRAME)?;
         let length = usize::from(u16::from_be_bytes([header[12], header[13]]));
@@ -229,7 +219,9 @@ fn first_of_aggregate(mut bytes: Bytes<'_>) -> Result<Body<'_>, Stop> {
         let subframe = bytes.behind(SUBFRAME);
         let found = packet(Bytes { on_wire: subframe.on_wire.min(length as u32), ..subframe }, 0);
         match found {
-            Ok(body) if matches!(body.ether_type, IPV4 | IPV6) => return Ok(Body { has_more, ..body }),
+            Ok(body) if matches!(body.ether_type, IPV4 | IPV6) => {
+                return Ok(NetworkBody { has_more, ..body });
+            }
             found if !has_more || bytes.captured.len() <= behind => return found,
             _ => bytes = bytes.behind(behind),
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::packet::event::{Layer, Transport};
-use crate::packet::extras::Head;
+use crate::packet::extras::PayloadHead;
 use crate::packet::record::Record;
 use proptest::prelude::*;
 
@@ -39,11 +39,11 @@ fn with_datagram(mut frame: Vec<u8>) -> Vec<u8> {
 struct Seen {
     packet: Packet,
     frame: Option<Frame>,
-    head: Head,
+    head: PayloadHead,
 }
 
 fn decode_record(record: &Record<'_>, packet: &mut Packet) -> Seen {
-    let mut asides = Asides::default();
+    let mut asides = PacketExtras::default();
     crate::wire::decode(*record, 1, packet, &mut asides);
     let frame = packet.frame.and_then(|aside| asides.frame(aside)).copied();
     Seen { packet: *packet, frame, head: asides.head(packet.network.head) }
@@ -79,7 +79,7 @@ fn test_data_to_and_from_the_network_and_within_it() {
         check_datagram(&seen);
         let frame = seen.frame.unwrap();
         assert_eq!((frame.receiver, frame.transmitter, frame.bssid), (HERE, Some(THERE), Some(bssid)));
-        assert_eq!(frame.place, Some(Place { traffic: Place::NO_TRAFFIC, sequence: 7 }));
+        assert_eq!(frame.place, Some(FrameNumber { traffic: FrameNumber::NO_TRAFFIC, sequence: 7 }));
         assert_eq!(frame.bytes, 24 + 8 + 38);
         assert!(!frame.is_retry && frame.kind == FrameKind::Data);
     }
@@ -95,7 +95,7 @@ fn test_four_addresses_quality_of_service_and_ht_control() {
     check_datagram(&seen);
     let frame = seen.frame.unwrap();
     assert_eq!((frame.bssid, frame.is_retry), (None, true));
-    assert_eq!(frame.place, Some(Place { traffic: 5, sequence: 7 }));
+    assert_eq!(frame.place, Some(FrameNumber { traffic: 5, sequence: 7 }));
 }
 
 #[test]

@@ -125,7 +125,7 @@ impl Evidence {
 
 /// A segment's class, and by what it was recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct Classification {
     /// What it was.
     pub class: Class,
     /// Why we think so.
@@ -136,9 +136,9 @@ pub struct Finding {
 
 /// How many segments of each class there were.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counts([u32; Class::COUNT]);
+pub struct ClassCounts([u32; Class::COUNT]);
 
-impl Counts {
+impl ClassCounts {
     /// Count `segments` more.
     pub fn add(&mut self, class: Class, segments: u32) {
         if let Some(count) = self.0.get_mut(class as usize) {

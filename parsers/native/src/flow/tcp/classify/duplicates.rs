@@ -3,12 +3,12 @@
 
 use std::cmp::Ordering;
 
-use super::Placed;
-use super::class::{Class, Evidence, Finding};
-use super::ip_id_order::Age;
+use super::Placement;
+use super::class::{Class, Classification, Evidence};
+use super::ip_id_order::RelativeAge;
 use crate::flow::outstanding::Pool;
 use crate::flow::tcp::Segment;
-use crate::flow::tcp::half_connection::Half;
+use crate::flow::tcp::half_connection::HalfConnection;
 use crate::packet::event::TcpFlags;
 
 /// What a packet that repeats another says of when it was sent.
@@ -36,18 +36,18 @@ impl Origin {
     }
 }
 
-impl Half {
+impl HalfConnection {
     /// Whether the capture saw this packet before, at another interface: one with the same
     /// identification, or, where hosts do not count, one that says nothing new.
     #[cold]
-    pub(crate) fn is_copy(&self, segment: &Segment<'_>, acknowledged: &Half) -> bool {
+    pub(crate) fn is_copy(&self, segment: &Segment<'_>, acknowledged: &HalfConnection) -> bool {
         if self.stream.is_none() {
             return false;
         }
         match self.order.age(segment.carrier.ip_id) {
-            Age::Seen | Age::Old => return true,
-            Age::Newer | Age::Overtaken => return false,
-            Age::Unknown => {}
+            RelativeAge::Seen | RelativeAge::Old => return true,
+            RelativeAge::Newer | RelativeAge::Overtaken => return false,
+            RelativeAge::Unknown => {}
         }
         let header = segment.tcp;
         // A SYN announces no receive window, and many hosts give a SYN/ACK the identification 0.
@@ -62,25 +62,25 @@ impl Half {
 
     /// Count a copy that the capture made.
     #[cold]
-    pub(crate) fn find_copy(&mut self, segment: &Segment<'_>) -> Finding {
+    pub(crate) fn find_copy(&mut self, segment: &Segment<'_>) -> Classification {
         let class = Class::CaptureDuplicate;
         let is_forwarded = segment.carrier.ttl.checked_add(1) == Some(self.ttl);
-        let trouble = self.trouble_mut();
+        let trouble = self.recovery_mut();
         if is_forwarded {
-            trouble.oddities_mut().is_forwarded = true;
+            trouble.rare_counts_mut().is_forwarded = true;
         }
         let number = trouble.count(class, 1);
-        Finding { class, evidence: Evidence::Interface, number }
+        Classification { class, evidence: Evidence::Interface, number }
     }
 
     /// When a packet was sent, as far as it says so.
     pub(crate) fn origin(&self, segment: &Segment<'_>) -> Origin {
         match self.order.age(segment.carrier.ip_id) {
-            Age::Seen => return Origin::Copy(Evidence::IpId),
-            Age::Old => return Origin::Older(Evidence::IpId),
-            Age::Overtaken => return Origin::Overtaken(Evidence::IpId),
-            Age::Newer => return Origin::Newer,
-            Age::Unknown => {}
+            RelativeAge::Seen => return Origin::Copy(Evidence::IpId),
+            RelativeAge::Old => return Origin::Older(Evidence::IpId),
+            RelativeAge::Overtaken => return Origin::Overtaken(Evidence::IpId),
+            RelativeAge::Newer => return Origin::Newer,
+            RelativeAge::Unknown => {}
         }
         match segment.tcp.options.timestamp.and_then(|stamp| self.stamp_order(stamp)) {
             Some(Ordering::Less) => Origin::Older(Evidence::Timestamp),
@@ -95,7 +95,7 @@ impl Half {
     /// for what was sent just now (RFC 6582). The timestamp is the same, or it would be known.
     pub(crate) fn is_too_soon_for_another(
         &self,
-        placed: &Placed,
+        placed: &Placement,
         segment: &Segment<'_>,
         pool: &Pool,
     ) -> bool {
@@ -116,7 +116,12 @@ impl Half {
 
     /// Whether a segment has the timestamp and the echo with which the same data were sent last, and that so lately
     /// that nobody can have repeated them since: the clocks behind timestamps may tick slowly (RFC 7323 section 5.4).
-    pub(crate) fn is_with_same_stamp(&mut self, placed: &Placed, segment: &Segment<'_>, pool: &Pool) -> bool {
+    pub(crate) fn is_with_same_stamp(
+        &mut self,
+        placed: &Placement,
+        segment: &Segment<'_>,
+        pool: &Pool,
+    ) -> bool {
         let Some(stamp) = segment.tcp.options.timestamp.filter(|&stamp| self.last_stamp() == Some(stamp))
         else {
             return false;
@@ -124,7 +129,7 @@ impl Half {
         let Some(path_ns) = self.path_ns() else { return false };
         let original_ns = self.outstanding.sent_ns(placed.end as u32, pool);
         let (acknowledged, progress_ns, next) = (self.acknowledged, self.progress_ns, self.next);
-        let trouble = self.trouble_mut();
+        let trouble = self.recovery_mut();
         let from = trouble.stamped_from(next);
         let again = trouble.last_resent(placed.start);
         let is_same = match again {

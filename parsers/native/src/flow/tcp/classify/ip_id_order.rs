@@ -9,7 +9,7 @@ const MAX_BACK: i16 = 1_024;
 
 /// When a packet was sent, compared to those seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Age {
+pub enum RelativeAge {
     /// After all of them.
     Newer,
     /// It is one of them.
@@ -24,7 +24,7 @@ pub enum Age {
 
 /// The identifications of one side's packets.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Order {
+pub struct IpIdOrder {
     /// Of `newest - n` whether it was seen, at bit n.
     seen: u64,
     newest: u16,
@@ -33,7 +33,7 @@ pub struct Order {
     repeats: u16,
 }
 
-impl Order {
+impl IpIdOrder {
     /// Take in the next packet's identification. Where it is 0 the host does not count (RFC 6864
     /// section 4.1).
     #[inline(always)]
@@ -95,21 +95,21 @@ impl Order {
     }
 
     /// The age of a packet that was not taken in yet.
-    pub fn age(&self, ip_id: Option<u16>) -> Age {
+    pub fn age(&self, ip_id: Option<u16>) -> RelativeAge {
         let Some(ip_id) = ip_id.filter(|&ip_id| ip_id != 0 && self.is_counting()) else {
-            return Age::Unknown;
+            return RelativeAge::Unknown;
         };
         let step = ip_id.wrapping_sub(self.newest) as i16;
         match bit(step) {
-            _ if step > 0 => Age::Newer,
-            Some(bit) if self.seen & bit != 0 => Age::Seen,
-            Some(_) => Age::Overtaken,
-            None => Age::Old,
+            _ if step > 0 => RelativeAge::Newer,
+            Some(bit) if self.seen & bit != 0 => RelativeAge::Seen,
+            Some(_) => RelativeAge::Overtaken,
+            None => RelativeAge::Old,
         }
     }
 }
 
-/// The bit of [`Order::seen`] for the identification `step`, which is not positive, from the newest.
+/// The bit of [`IpIdOrder::seen`] for the identification `step`, which is not positive, from the newest.
 fn bit(step: i16) -> Option<u64> {
     1_u64.checked_shl(step.unsigned_abs().into())
 }
@@ -119,8 +119,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn order_of(ids: &[u16]) -> Order {
-        let mut order = Order::default();
+    fn order_of(ids: &[u16]) -> IpIdOrder {
+        let mut order = IpIdOrder::default();
         ids.iter().for_each(|&id| order.note(Some(id)));
         order
     }
@@ -128,40 +128,40 @@ mod tests {
     #[test]
     fn test_a_host_that_counts_tells_the_order_across_the_wrap() {
         let order = order_of(&[0, 65_534, 1, 2]);
-        assert_eq!(order.age(Some(3)), Age::Newer);
-        assert_eq!(order.age(Some(2)), Age::Seen);
-        assert_eq!(order.age(Some(65_534)), Age::Seen);
-        assert_eq!(order.age(Some(65_535)), Age::Overtaken);
-        assert_eq!(order.age(Some(65_000)), Age::Old);
+        assert_eq!(order.age(Some(3)), RelativeAge::Newer);
+        assert_eq!(order.age(Some(2)), RelativeAge::Seen);
+        assert_eq!(order.age(Some(65_534)), RelativeAge::Seen);
+        assert_eq!(order.age(Some(65_535)), RelativeAge::Overtaken);
+        assert_eq!(order.age(Some(65_000)), RelativeAge::Old);
     }
 
     #[test]
     fn test_a_packet_that_was_overtaken_is_known_once_it_came() {
         let mut order = order_of(&[10, 11, 13, 14]);
-        assert_eq!(order.age(Some(12)), Age::Overtaken);
+        assert_eq!(order.age(Some(12)), RelativeAge::Overtaken);
         order.note(Some(12));
-        assert_eq!(order.age(Some(12)), Age::Seen);
+        assert_eq!(order.age(Some(12)), RelativeAge::Seen);
     }
 
     #[test]
     fn test_a_host_that_does_not_count_tells_nothing() {
-        assert_eq!(order_of(&[9; 20]).age(Some(9)), Age::Unknown);
-        assert_eq!(order_of(&[5, 60_000, 900, 33_000, 7, 48_000, 3]).age(Some(4)), Age::Unknown);
-        assert_eq!(order_of(&[0, 0]).age(Some(0)), Age::Unknown);
-        assert_eq!(Order::default().age(None), Age::Unknown);
+        assert_eq!(order_of(&[9; 20]).age(Some(9)), RelativeAge::Unknown);
+        assert_eq!(order_of(&[5, 60_000, 900, 33_000, 7, 48_000, 3]).age(Some(4)), RelativeAge::Unknown);
+        assert_eq!(order_of(&[0, 0]).age(Some(0)), RelativeAge::Unknown);
+        assert_eq!(IpIdOrder::default().age(None), RelativeAge::Unknown);
     }
 
     #[test]
     fn test_a_capture_that_doubles_every_packet_leaves_the_order() {
-        assert_eq!(order_of(&[40_000, 40_000, 40_001, 40_001, 40_002]).age(Some(40_002)), Age::Seen);
+        assert_eq!(order_of(&[40_000, 40_000, 40_001, 40_001, 40_002]).age(Some(40_002)), RelativeAge::Seen);
     }
 
     #[test]
     fn test_a_long_count_stays_a_count() {
-        let mut order = Order::default();
+        let mut order = IpIdOrder::default();
         (0..300_000_u32).for_each(|id| order.note(Some(id as u16)));
         (0..5_000_u16).for_each(|_| order.note(Some(37_000)));
-        assert_eq!(order.age(Some(37_900)), Age::Newer);
+        assert_eq!(order.age(Some(37_900)), RelativeAge::Newer);
     }
 
     proptest! {
@@ -173,10 +173,10 @@ mod tests {
             for step in steps {
                 let ip_id = order.newest.wrapping_add(step as u16);
                 match order.age(Some(ip_id)) {
-                    Age::Seen => prop_assert!(came.contains(&ip_id)),
-                    Age::Overtaken => prop_assert!(!came.contains(&ip_id)),
-                    Age::Newer => prop_assert!(step > 0),
-                    Age::Old | Age::Unknown => {}
+                    RelativeAge::Seen => prop_assert!(came.contains(&ip_id)),
+                    RelativeAge::Overtaken => prop_assert!(!came.contains(&ip_id)),
+                    RelativeAge::Newer => prop_assert!(step > 0),
+                    RelativeAge::Old | RelativeAge::Unknown => {}
                 }
                 order.note(Some(ip_id));
                 came.push(ip_id);

@@ -9,13 +9,13 @@ pub(crate) mod duplicates;
 pub(crate) mod ip_id_order;
 pub(crate) mod placement;
 
-use self::class::{Class, Evidence, Finding};
+use self::class::{Class, Classification, Evidence};
 use self::duplicates::Origin;
-use self::ip_id_order::Age;
+use self::ip_id_order::RelativeAge;
 use super::Segment;
-use super::half_connection::Half;
-use super::recovery::recovery_state::{Episode, NEVER, Resent, Trouble};
-use crate::flow::holes::Opening;
+use super::half_connection::HalfConnection;
+use super::recovery::recovery_state::{NEVER, RecoveryEpisode, RecoveryState, Retransmission};
+use crate::flow::holes::HoleOpening;
 use crate::flow::outstanding::Pool;
 use crate::packet::event::TcpFlags;
 use crate::packet::seq::SeqNumber;
@@ -30,7 +30,7 @@ const KEEP_ALIVE_NS: i64 = 1_000_000_000;
 
 /// Where a segment with data lies that is not simply the next.
 #[derive(Clone, Copy, Debug)]
-pub struct Placed {
+pub struct Placement {
     /// Its first position.
     pub start: i64,
     /// The one behind its last.
@@ -42,23 +42,23 @@ pub struct Placed {
     /// Bytes not seen before, below the highest seen.
     pub late: u32,
     /// When the hole opened that it falls into.
-    pub opening: Option<Opening>,
+    pub opening: Option<HoleOpening>,
 }
 
-impl Half {
+impl HalfConnection {
     /// What a segment with repeated or late data is.
-    pub(super) fn find(&mut self, placed: &Placed, segment: &Segment<'_>, pool: &Pool) -> Finding {
+    pub(super) fn find(&mut self, placed: &Placement, segment: &Segment<'_>, pool: &Pool) -> Classification {
         let (class, evidence) = match placed.opening {
             _ if placed.repeated > 0 => self.class_of_repeated(placed, segment, pool),
             opening => self.class_of_late(opening, segment),
         };
         let bytes = if placed.repeated > 0 { placed.repeated } else { placed.late };
         let segments = self.packets_of(bytes);
-        let number = self.trouble_mut().count(class, segments);
+        let number = self.recovery_mut().count(class, segments);
         match class {
             Class::Reordered => self.note_reordering(placed.opening, segment),
             Class::Unseen => {
-                self.note_unseen_recovery(placed, segment.time_ns, pool);
+                self.note_upstream_recovery(placed, segment.time_ns, pool);
                 self.note_lost_before(placed, segment, (number, segments));
             }
             _ if class.is_retransmission() => {
@@ -67,14 +67,14 @@ impl Half {
             _ => {}
         }
         if placed.repeated == 0 {
-            let late = &mut self.trouble_mut().oddities_mut().out_of_order_packets;
+            let late = &mut self.recovery_mut().rare_counts_mut().out_of_order_packets;
             *late = late.saturating_add(1);
         }
-        Finding { class, evidence, number }
+        Classification { class, evidence, number }
     }
 
     /// A SYN or FIN whose number was seen before.
-    pub(super) fn find_control(&mut self, segment: &Segment<'_>) -> Option<Finding> {
+    pub(super) fn find_control(&mut self, segment: &Segment<'_>) -> Option<Classification> {
         let flags = segment.tcp.flags;
         let is_syn = flags.has(TcpFlags::SYN);
         let syn_acks = u16::from(self.syn_acks);
@@ -89,18 +89,18 @@ impl Half {
             Some(evidence) => (Class::NetworkDuplicate, evidence),
             None => (if is_syn { Class::Syn } else { Class::Fin }, Evidence::Flags),
         };
-        let number = self.trouble_mut().count(class, 1);
-        Some(Finding { class, evidence, number })
+        let number = self.recovery_mut().count(class, 1);
+        Some(Classification { class, evidence, number })
     }
 
     /// A segment without data whose number is one before the next.
-    pub(super) fn find_probe(&mut self, segment: &Segment<'_>) -> Finding {
+    pub(super) fn find_probe(&mut self, segment: &Segment<'_>) -> Classification {
         let (class, evidence) = match self.origin(segment).of_copy() {
             Some(evidence) => (Class::NetworkDuplicate, evidence),
             None => (self.kind_of_probe(), Evidence::Window),
         };
-        let number = self.trouble_mut().count(class, 1);
-        Finding { class, evidence, number }
+        let number = self.recovery_mut().count(class, 1);
+        Classification { class, evidence, number }
     }
 
     /// Whether everything is acknowledged and `position` is one before the next.
@@ -115,18 +115,18 @@ impl Half {
     /// A sender that asked for room has something to send. If it asks again instead, it has not heard of the room
     /// that it has by now.
     fn kind_of_probe(&mut self) -> Class {
-        let asked_at = self.oddities().asked_at;
+        let asked_at = self.rare_counts().asked_at;
         if !self.is_window_closed() && asked_at != Some(self.next) {
             return Class::KeepAlive;
         }
         let next = self.next;
-        self.trouble_mut().oddities_mut().asked_at = Some(next);
+        self.recovery_mut().rare_counts_mut().asked_at = Some(next);
         Class::ZeroWindowProbe
     }
 
     fn class_of_repeated(
         &mut self,
-        placed: &Placed,
+        placed: &Placement,
         segment: &Segment<'_>,
         pool: &Pool,
     ) -> (Class, Evidence) {
@@ -134,7 +134,7 @@ impl Half {
             Origin::Copy(evidence) => return (Class::NetworkDuplicate, evidence),
             // If what it carries came already, that was a retransmission.
             Origin::Older(evidence) | Origin::Overtaken(evidence)
-                if self.trouble_mut().forgive(placed.start, placed.end, evidence) =>
+                if self.recovery_mut().forgive(placed.start, placed.end, evidence) =>
             {
                 return (Class::Reordered, evidence);
             }
@@ -158,11 +158,11 @@ impl Half {
     }
 
     /// Whether a late segment was overtaken or sent again.
-    fn class_of_late(&self, opening: Option<Opening>, segment: &Segment<'_>) -> (Class, Evidence) {
+    fn class_of_late(&self, opening: Option<HoleOpening>, segment: &Segment<'_>) -> (Class, Evidence) {
         let class = |is_sent_again| if is_sent_again { Class::Unseen } else { Class::Reordered };
         let carrier = segment.carrier;
         let opened = opening.unwrap_or_default();
-        if self.order.age(carrier.ip_id) != Age::Unknown {
+        if self.order.age(carrier.ip_id) != RelativeAge::Unknown {
             // Sent after the packet that passed it over?
             let is_newer = |(id, opened): (u16, u16)| id.wrapping_sub(opened) as i16 > 0;
             return (class(carrier.ip_id.zip(opened.ip_id).is_none_or(is_newer)), Evidence::IpId);
@@ -205,7 +205,7 @@ impl Half {
         }
     }
 
-    fn class_of_retransmission(&mut self, placed: &Placed, now_ns: i64, pool: &Pool) -> (Class, Evidence) {
+    fn class_of_retransmission(&mut self, placed: &Placement, now_ns: i64, pool: &Pool) -> (Class, Evidence) {
         let near_ns = i64::from(self.handshake_us.0) * 1_000;
         let timer = self.round_trips.timer();
         let Self { next, acknowledged, progress_ns, refuses_sack, ref outstanding, .. } = *self;
@@ -250,7 +250,7 @@ impl Half {
         }
         if placed.end <= acknowledged && unheard_timeout_ns.is_some_and(|timeout_ns| quiet_ns >= timeout_ns) {
             // The acknowledgement was lost behind the capture.
-            return (trouble.on_unheard(placed.is_last && !refuses_sack, next), Evidence::Timer);
+            return (trouble.on_inferred(placed.is_last && !refuses_sack, next), Evidence::Timer);
         }
         if in_recovery && let Some(episode) = trouble.episode {
             let class = match (episode.is_timeout, trouble.has_sack) {
@@ -274,14 +274,14 @@ impl Half {
         } else {
             return (Class::Unexplained, Evidence::Nothing);
         };
-        trouble.episode = Some(Episode::new(next, false));
+        trouble.episode = Some(RecoveryEpisode::new(next, false));
         (Class::Fast, evidence)
     }
 
     fn note_retransmission(
         &mut self,
         class: Class,
-        placed: &Placed,
+        placed: &Placement,
         segment: &Segment<'_>,
         pool: &Pool,
         (number, segments): (u32, u32),
@@ -289,10 +289,10 @@ impl Half {
         let time_ns = segment.time_ns;
         let original_ns = self.outstanding.sent_ns(placed.end as u32, pool);
         let (acknowledged, rtt_ns) = (self.acknowledged, self.path_ns().unwrap_or(0));
-        let trouble = self.trouble_mut();
+        let trouble = self.recovery_mut();
         let previous_ns = trouble.resent_ns(placed.start).or(original_ns).unwrap_or(time_ns);
         let is_acknowledged = placed.end <= acknowledged;
-        trouble.remember(Resent {
+        trouble.remember(Retransmission {
             start: placed.start,
             end: placed.end,
             time_ns,
@@ -315,20 +315,20 @@ impl Half {
         tally.retransmitted_bytes += u64::from(placed.repeated);
     }
 
-    fn note_reordering(&mut self, opening: Option<Opening>, segment: &Segment<'_>) {
+    fn note_reordering(&mut self, opening: Option<HoleOpening>, segment: &Segment<'_>) {
         let Some(opening) = opening else { return };
         let packets = self.segments.saturating_sub(opening.segments);
-        let oddities = self.trouble_mut().oddities_mut();
+        let rare_counts = self.recovery_mut().rare_counts_mut();
         // RFC 4737 section 4.2: reordering extent and late time.
-        oddities.reordered_by_packets = oddities.reordered_by_packets.max(packets);
+        rare_counts.reordered_by_packets = rare_counts.reordered_by_packets.max(packets);
         let late_ns = segment.time_ns.saturating_sub(opening.time_ns);
-        oddities.reordered_by_ns = oddities.reordered_by_ns.max(late_ns);
+        rare_counts.reordered_by_ns = rare_counts.reordered_by_ns.max(late_ns);
     }
 }
 
-impl Trouble {
+impl RecoveryState {
     /// A timer repeats what is acknowledged: of the last segment the first is that of the probe.
-    fn on_unheard(&mut self, may_be_probe: bool, next: i64) -> Class {
+    fn on_inferred(&mut self, may_be_probe: bool, next: i64) -> Class {
         if may_be_probe && !self.has_probed {
             self.has_probed = true;
             return Class::TailLossProbe;
@@ -340,12 +340,12 @@ impl Trouble {
     pub(super) fn on_timeout(&mut self, next: i64) {
         self.timeouts_in_a_row = self.timeouts_in_a_row.saturating_add(1);
         let in_a_row = self.timeouts_in_a_row;
-        let oddities = self.oddities_mut();
-        oddities.timeouts = oddities.timeouts.saturating_add(1);
-        oddities.timeouts_in_a_row = oddities.timeouts_in_a_row.max(in_a_row);
+        let rare_counts = self.rare_counts_mut();
+        rare_counts.timeouts = rare_counts.timeouts.saturating_add(1);
+        rare_counts.timeouts_in_a_row = rare_counts.timeouts_in_a_row.max(in_a_row);
         // A further timeout does not move the end of the recovery.
-        let is_further = |episode: &&Episode| episode.is_timeout && episode.ended_ns().is_none();
+        let is_further = |episode: &&RecoveryEpisode| episode.is_timeout && episode.ended_ns().is_none();
         let until = self.episode.as_ref().filter(is_further).map_or(next, |episode| episode.until);
-        self.episode = Some(Episode::new(until, true));
+        self.episode = Some(RecoveryEpisode::new(until, true));
     }
 }

@@ -1,14 +1,14 @@
 //! Where a segment belongs in its stream, if it is not simply the next.
 
-use super::Placed;
-use crate::flow::holes::{Filled, Opening};
+use super::Placement;
+use crate::flow::holes::{FilledHoles, HoleOpening};
 use crate::flow::outstanding::Pool;
-use crate::flow::tcp::half_connection::Half;
+use crate::flow::tcp::half_connection::HalfConnection;
 use crate::flow::tcp::{Outcome, Segment};
 use crate::packet::event::TcpFlags;
 use crate::packet::seq::{SeqNumber, Unwrapper};
 
-impl Half {
+impl HalfConnection {
     /// Everything but the next data or a bare acknowledgement with the next number.
     #[inline(never)]
     pub(crate) fn place_unusual(&mut self, segment: &Segment<'_>, pool: &mut Pool, outcome: &mut Outcome) {
@@ -53,7 +53,7 @@ impl Half {
         self.place = segment.carrier.place;
         self.ttl = segment.carrier.ttl;
         if syn == 0 {
-            self.suppose_usual_length();
+            self.assume_usual_length();
         }
         if segment.tcp.flags.has(TcpFlags::RST) {
             return;
@@ -87,7 +87,7 @@ impl Half {
         }
         let within = (start.max(known.start), end.min(known.end));
         let unseen = self.trouble.as_mut().and_then(|trouble| trouble.unseen.as_mut());
-        let filled = unseen.map_or_else(Filled::default, |unseen| unseen.holes.fill(within.0, within.1));
+        let filled = unseen.map_or_else(FilledHoles::default, |unseen| unseen.holes.fill(within.0, within.1));
         let beyond = (end - start.max(known.end)).max(0);
         if start > known.end {
             self.open_hole(known.end, start, segment);
@@ -103,7 +103,7 @@ impl Half {
         if outcome.repeated_bytes > 0 || outcome.out_of_order {
             let (repeated, opening) = (outcome.repeated_bytes, filled.opening);
             let is_last = occupied >= known.end;
-            let placed = Placed { start, end, is_last, repeated, late: late_bytes, opening };
+            let placed = Placement { start, end, is_last, repeated, late: late_bytes, opening };
             outcome.finding = Some(self.find(&placed, segment, pool));
         } else if segment.payload == 0 && occupied <= known.end {
             outcome.finding = self.find_control(segment);
@@ -117,18 +117,18 @@ impl Half {
         }
         if outcome.position < known.end {
             let until = self.next;
-            self.trouble_mut().doubt(outcome.position, until);
+            self.recovery_mut().doubt(outcome.position, until);
         }
     }
 
     /// `segment` shows that `start..end` was passed over.
     fn open_hole(&mut self, start: i64, end: i64, segment: &Segment<'_>) {
-        let opening = Opening {
+        let opening = HoleOpening {
             time_ns: segment.time_ns,
             timestamp: segment.tcp.options.timestamp.map(|(value, _)| value),
             ip_id: segment.carrier.ip_id,
             segments: self.segments,
         };
-        self.trouble_mut().unseen_mut().holes.open(start, end, opening);
+        self.recovery_mut().upstream_loss_mut().holes.open(start, end, opening);
     }
 }

@@ -8,7 +8,7 @@ mod transmissions;
 use crate::flow::tcp::{Connection, Outcome};
 use crate::packet::event::{Packet, Tcp, TcpFlags};
 use crate::packet::key::Side;
-use transmissions::Room;
+use transmissions::SegmentPool;
 pub use transmissions::Transmissions;
 
 /// Duplicates of one acknowledgement that make a sender send again (RFC 5681 section 3.2).
@@ -16,7 +16,7 @@ const TRIPLE: u32 = 3;
 
 /// What the packets of one direction were like. Every counter stays at its maximum.
 #[derive(Debug, Default)]
-pub struct Details {
+pub struct ConnectionDetails {
     /// With the ACK flag.
     pub ack_packets: u32,
     /// With nothing else than an acknowledgement.
@@ -66,7 +66,7 @@ pub struct Details {
     pub transmissions: Transmissions,
 }
 
-impl Details {
+impl ConnectionDetails {
     /// Mean of the announced windows, not scaled.
     pub fn mean_window(&self) -> Option<f64> {
         let (sum, packets) = self.window_sum;
@@ -173,14 +173,14 @@ struct Acknowledgement {
 
 /// The details of every connection, by number of the flow; None where there was no TCP.
 #[derive(Debug, Default)]
-pub struct AllDetails {
-    flows: Vec<Option<Box<[Details; 2]>>>,
-    room: Room,
+pub struct DetailsByFlow {
+    flows: Vec<Option<Box<[ConnectionDetails; 2]>>>,
+    room: SegmentPool,
 }
 
-impl AllDetails {
+impl DetailsByFlow {
     /// Of both sides of `flow`.
-    pub fn get(&self, flow: u32) -> Option<&[Details; 2]> {
+    pub fn get(&self, flow: u32) -> Option<&[ConnectionDetails; 2]> {
         self.flows.get(flow as usize)?.as_deref()
     }
 

@@ -18,11 +18,11 @@ const ROOM_KEPT: usize = 64;
 
 /// Room for segments of all directions.
 #[derive(Debug)]
-pub struct Room {
+pub struct SegmentPool {
     left: usize,
 }
 
-impl Default for Room {
+impl Default for SegmentPool {
     fn default() -> Self {
         Self { left: MOST_OF_ALL }
     }
@@ -68,7 +68,7 @@ impl Transmissions {
     }
 
     /// `start..end` was sent.
-    pub fn on_sent(&mut self, (start, end): (i64, i64), time_ns: i64, room: &mut Room) {
+    pub fn on_sent(&mut self, (start, end): (i64, i64), time_ns: i64, room: &mut SegmentPool) {
         let next = self.waiting.back().map_or(i64::MIN, |last| last.end);
         let first = self.waiting.partition_point(|sent| sent.end <= start);
         let is_known = self.waiting.get(first).is_some_and(|sent| sent.start < end);
@@ -104,7 +104,7 @@ impl Transmissions {
     }
 
     /// Everything below `position` was acknowledged.
-    pub fn on_acknowledged(&mut self, position: i64, time_ns: i64, room: &mut Room) {
+    pub fn on_acknowledged(&mut self, position: i64, time_ns: i64, room: &mut SegmentPool) {
         while let Some(sent) = self.waiting.front().copied().filter(|sent| sent.end <= position) {
             self.waiting.pop_front();
             room.left = room.left.saturating_add(1);
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn test_a_segment_sent_three_times_has_two_intervals_and_an_ambiguous_acknowledgement() {
-        let (mut sent, mut room) = (Transmissions::default(), Room::default());
+        let (mut sent, mut room) = (Transmissions::default(), SegmentPool::default());
         for time_ms in [0, 200, 600] {
             sent.on_sent((1, 1_001), time_ms * MS, &mut room);
         }
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn test_what_was_sent_before_an_older_segment_was_sent_again_is_acknowledged_after_a_loss() {
-        let (mut sent, mut room) = (Transmissions::default(), Room::default());
+        let (mut sent, mut room) = (Transmissions::default(), SegmentPool::default());
         sent.on_sent((1, 1_001), 0, &mut room);
         sent.on_sent((1_001, 2_001), MS, &mut room);
         sent.on_sent((2_001, 3_001), 2 * MS, &mut room);
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn test_what_has_no_room_is_not_watched_and_said_so() {
-        let mut room = Room { left: 3 };
+        let mut room = SegmentPool { left: 3 };
         let (mut one, mut other) = (Transmissions::default(), Transmissions::default());
         for segment in 0..3 {
             one.on_sent((segment, segment + 1), 0, &mut room);
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn test_a_packet_that_covers_a_whole_window_of_small_ones_takes_little_time() {
-        let (mut sent, mut room) = (Transmissions::default(), Room::default());
+        let (mut sent, mut room) = (Transmissions::default(), SegmentPool::default());
         let most = MOST as i64;
         (0..most).for_each(|byte| sent.on_sent((2 * byte, 2 * byte + 1), 0, &mut room));
         sent.on_sent((0, 2 * most), MS, &mut room);
@@ -196,7 +196,7 @@ mod tests {
         fn test_nothing_sent_is_lost_sight_of(
             steps in proptest::collection::vec((any::<bool>(), 0_i64..50, 1_i64..9), 1..200),
         ) {
-            let (mut sent, mut room) = (Transmissions::default(), Room::default());
+            let (mut sent, mut room) = (Transmissions::default(), SegmentPool::default());
             let (mut next, mut segments) = (1, 0);
             for (time_ns, (is_data, back, length)) in steps.into_iter().enumerate() {
                 let start = (next - back).max(1);

@@ -7,18 +7,18 @@
 use smallvec::SmallVec;
 
 use super::scoreboard::Scoreboard;
-use super::spurious::{Answer, Verdict};
-use super::upstream_loss::Unseen;
-use crate::flow::tcp::classify::class::{Class, Counts, Evidence};
+use super::spurious::{Acknowledgement, SpuriousRetransmission};
+use super::upstream_loss::UpstreamLoss;
+use crate::flow::tcp::classify::class::{Class, ClassCounts, Evidence};
 use crate::flow::tcp::loss_events::LossEvents;
-use crate::flow::tcp::wire_mss::Learning;
+use crate::flow::tcp::wire_mss::MssEstimator;
 
 /// Retransmissions that wait for a verdict. The oldest is then believed to have been needed.
 const MAX_RESENT: usize = 256;
 
 /// A time in which the sender repairs losses.
 #[derive(Clone, Copy, Debug)]
-pub struct Episode {
+pub struct RecoveryEpisode {
     /// It is over when this is acknowledged (`recover` of RFC 6582, `RecoveryPoint` of RFC 6675).
     pub until: i64,
     /// Whether a timeout began it.
@@ -31,17 +31,17 @@ pub struct Episode {
     ended_ns: i64,
 }
 
-/// In [`Episode::ended_ns`].
+/// In [`RecoveryEpisode::ended_ns`].
 const GOING_ON: i64 = i64::MAX;
 
-impl Episode {
+impl RecoveryEpisode {
     /// The one that begins while `until` is sent.
     pub fn new(until: i64, is_timeout: bool) -> Self {
         Self { until, is_timeout, sent: 0, progressed: 0, ended_ns: GOING_ON }
     }
 
     /// The same, where F-RTO (RFC 5682) has nothing to judge: what the timer repeated was lost.
-    pub fn beyond_doubt(self) -> Self {
+    pub fn certainly(self) -> Self {
         Self { progressed: 1, ..self }
     }
 
@@ -58,7 +58,7 @@ impl Episode {
 
 /// A segment that was sent again.
 #[derive(Clone, Copy, Debug)]
-pub struct Resent {
+pub struct Retransmission {
     /// Its first position.
     pub start: i64,
     /// The one behind its last.
@@ -87,12 +87,12 @@ pub struct Resent {
     pub spurious: Option<Evidence>,
 }
 
-/// In [`Resent::arrived_ns`].
+/// In [`Retransmission::arrived_ns`].
 pub const NEVER: i64 = i64::MAX;
 
 /// What was counted.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Tally {
+pub struct RetransmissionCounts {
     /// Segments on the wire, of the classes in [`Class::RETRANSMISSIONS`].
     retransmissions: [u32; Class::RETRANSMISSIONS.len()],
     /// Findings of all classes.
@@ -107,7 +107,7 @@ pub struct Tally {
 
 /// What was counted of which most directions with trouble have nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Oddities {
+pub struct RareRecoveryCounts {
     /// Late packets with data not seen before.
     pub out_of_order_packets: u32,
     /// Timeouts, by their first retransmissions.
@@ -125,28 +125,28 @@ pub struct Oddities {
     /// Behind what the last zero-window probe was sent.
     pub asked_at: Option<i64>,
     /// What long segments have told of the length of packets.
-    pub learning: Learning,
+    pub learning: MssEstimator,
     /// Whether copies of packets had passed a router between two interfaces of the capture.
     pub is_forwarded: bool,
 }
 
 /// What most directions with trouble do not have.
 #[derive(Debug, Default)]
-struct Rarities {
-    oddities: Oddities,
-    /// See [`Trouble::stamped_from`].
+struct RareRecoveryState {
+    rare_counts: RareRecoveryCounts,
+    /// See [`RecoveryState::stamped_from`].
     stamped_from: Option<i64>,
     /// Segments on the wire, of classes that are no retransmissions.
-    classes: Counts,
+    classes: ClassCounts,
     /// Findings that were not needed, and by what that was found.
     verdicts: Vec<(u32, Evidence)>,
 }
 
 /// See the module.
 #[derive(Debug)]
-pub struct Trouble {
+pub struct RecoveryState {
     /// What was lost before the capture point; None if nothing was.
-    pub unseen: Option<Box<Unseen>>,
+    pub unseen: Option<Box<UpstreamLoss>>,
     /// Arrived beyond the acknowledgement.
     pub sacked: Scoreboard,
     /// Acknowledgements beyond `.0` while up to `.1` is outstanding tell no RTT: something there was
@@ -159,13 +159,13 @@ pub struct Trouble {
     /// When the last acknowledgement came.
     pub heard_ns: i64,
     /// The last one.
-    pub episode: Option<Episode>,
+    pub episode: Option<RecoveryEpisode>,
     /// Timeouts since the acknowledgement moved.
     pub timeouts_in_a_row: u32,
     /// Whether a tail loss probe was sent since then.
     pub has_probed: bool,
     /// Most flows send one again, which needs no other memory.
-    pub(crate) resent: SmallVec<[Resent; 1]>,
+    pub(crate) resent: SmallVec<[Retransmission; 1]>,
     /// Of them, those not acknowledged yet.
     pub(crate) awaited: u16,
     /// Packets that filled the other side's window.
@@ -176,14 +176,14 @@ pub struct Trouble {
     pub missed: (i64, i64),
     after: LossEvents,
     /// What was counted.
-    pub tally: Tally,
-    rarities: Option<Box<Rarities>>,
+    pub tally: RetransmissionCounts,
+    rarities: Option<Box<RareRecoveryState>>,
     /// Whether acknowledgements change nothing but `heard_ns`, as long as they have no SACK blocks: most
     /// come when all is repaired. Whoever changes anything else takes it back.
     pub is_over: bool,
 }
 
-impl Default for Trouble {
+impl Default for RecoveryState {
     fn default() -> Self {
         Self {
             unseen: None,
@@ -201,14 +201,14 @@ impl Default for Trouble {
             missed: (i64::MIN, i64::MIN),
             delivered_ns: i64::MIN,
             after: LossEvents::default(),
-            tally: Tally::default(),
+            tally: RetransmissionCounts::default(),
             rarities: None,
             is_over: false,
         }
     }
 }
 
-impl Trouble {
+impl RecoveryState {
     /// What is outstanding from `position` to `until` tells no RTT any more.
     pub fn doubt(&mut self, position: i64, until: i64) {
         self.ambiguous = (self.ambiguous.0.min(position), self.ambiguous.1.max(until));
@@ -224,7 +224,7 @@ impl Trouble {
     }
 
     /// Keep a retransmission until it is known whether it was needed.
-    pub fn remember(&mut self, resent: Resent) {
+    pub fn remember(&mut self, resent: Retransmission) {
         if self.resent.len() == MAX_RESENT {
             let oldest = self.resent.remove(0);
             self.awaited -= u16::from(!oldest.is_acknowledged);
@@ -235,18 +235,22 @@ impl Trouble {
         self.awaited += u16::from(!resent.is_acknowledged);
         self.resent.push(resent);
         if let Some(evidence) = resent.spurious {
-            self.record(&[Verdict { number: resent.number, segments: resent.segments, evidence }]);
+            self.record(&[SpuriousRetransmission {
+                number: resent.number,
+                segments: resent.segments,
+                evidence,
+            }]);
         }
     }
 
     /// What was counted that is rare.
-    pub fn oddities(&self) -> Oddities {
-        self.rarities.as_ref().map_or_else(Oddities::default, |rarities| rarities.oddities)
+    pub fn rare_counts(&self) -> RareRecoveryCounts {
+        self.rarities.as_ref().map_or_else(RareRecoveryCounts::default, |rarities| rarities.rare_counts)
     }
 
     /// The same, to be changed.
-    pub fn oddities_mut(&mut self) -> &mut Oddities {
-        &mut self.rarities.get_or_insert_default().oddities
+    pub fn rare_counts_mut(&mut self) -> &mut RareRecoveryCounts {
+        &mut self.rarities.get_or_insert_default().rare_counts
     }
 
     /// Data from this position on were first sent with the newest timestamp and echo of their side. Followed from the
@@ -274,12 +278,12 @@ impl Trouble {
     }
 
     /// The same, to be changed.
-    pub(crate) fn verdicts_mut(&mut self) -> &mut Vec<(u32, Evidence)> {
+    pub(crate) fn spurious_mut(&mut self) -> &mut Vec<(u32, Evidence)> {
         &mut self.rarities.get_or_insert_default().verdicts
     }
 
     /// What was lost before the capture point, which is made if there was nothing yet.
-    pub fn unseen_mut(&mut self) -> &mut Unseen {
+    pub fn upstream_loss_mut(&mut self) -> &mut UpstreamLoss {
         self.unseen.get_or_insert_default()
     }
 
@@ -288,7 +292,11 @@ impl Trouble {
     pub fn forgive(&mut self, start: i64, end: i64, evidence: Evidence) -> bool {
         let found = self.unseen.as_mut().and_then(|unseen| unseen.forgive(start, end));
         if let Some(repaired) = found {
-            self.record(&[Verdict { number: repaired.number, segments: repaired.segments, evidence }]);
+            self.record(&[SpuriousRetransmission {
+                number: repaired.number,
+                segments: repaired.segments,
+                evidence,
+            }]);
         }
         found.is_some()
     }
@@ -302,7 +310,7 @@ impl Trouble {
         }
     }
 
-    /// See [`Trouble::is_over`].
+    /// See [`RecoveryState::is_over`].
     pub fn is_settled(&self) -> bool {
         let is_repaired = self.episode.is_none_or(|episode| episode.ended_ns().is_some());
         let is_heard = self.duplicate_acks == 0 && self.timeouts_in_a_row == 0 && !self.has_probed;
@@ -320,8 +328,8 @@ impl Trouble {
     }
 
     /// The last time that what lies at `position` was sent again.
-    pub fn last_resent(&self, position: i64) -> Option<&Resent> {
-        let covers = |resent: &&Resent| resent.start <= position && position < resent.end;
+    pub fn last_resent(&self, position: i64) -> Option<&Retransmission> {
+        let covers = |resent: &&Retransmission| resent.start <= position && position < resent.end;
         self.resent.iter().rev().find(covers)
     }
 
@@ -340,8 +348,8 @@ impl Trouble {
     }
 
     /// The acknowledgement moved on.
-    pub fn on_progress(&mut self, answer: &Answer) {
-        let Answer { position, time_ns, echo, .. } = *answer;
+    pub fn on_progress(&mut self, answer: &Acknowledgement) {
+        let Acknowledgement { position, time_ns, echo, .. } = *answer;
         self.duplicate_acks = 0;
         self.timeouts_in_a_row = 0;
         self.has_probed = false;
@@ -364,8 +372,9 @@ impl Trouble {
     }
 
     /// Segments on the wire by class.
-    pub fn classes(&self) -> Counts {
-        let mut classes = self.rarities.as_ref().map_or_else(Counts::default, |rarities| rarities.classes);
+    pub fn classes(&self) -> ClassCounts {
+        let mut classes =
+            self.rarities.as_ref().map_or_else(ClassCounts::default, |rarities| rarities.classes);
         for (class, segments) in Class::RETRANSMISSIONS.into_iter().zip(self.tally.retransmissions) {
             classes.add(class, segments);
         }

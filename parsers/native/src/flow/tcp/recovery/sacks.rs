@@ -1,34 +1,34 @@
 //! What acknowledgements tell of a direction that has trouble: SACK blocks (RFC 2018), D-SACK (RFC 2883).
 
-use super::spurious::Answer;
+use super::spurious::Acknowledgement;
 use crate::flow::tcp::Segment;
-use crate::flow::tcp::classify::ip_id_order::Age;
-use crate::flow::tcp::half_connection::Half;
+use crate::flow::tcp::classify::ip_id_order::RelativeAge;
+use crate::flow::tcp::half_connection::HalfConnection;
 
 /// Round-trip times that are enough to know the smallest: a single one may have waited for a
 /// delayed-acknowledgement timer.
 const ENOUGH_SAMPLES: u64 = 3;
 
-impl Half {
+impl HalfConnection {
     /// `segment`, sent by `acknowledger`, acknowledges up to `position`, before which it was `before`.
     #[inline(never)]
     pub(crate) fn on_acknowledgement_in_trouble(
         &mut self,
         (before, position): (i64, i64),
-        acknowledger: &Half,
+        acknowledger: &HalfConnection,
         segment: &Segment<'_>,
     ) {
         let (acknowledged, next) = (self.acknowledged, self.next);
         let blocks = self.blocks_of(segment);
-        let answer = Answer {
+        let answer = Acknowledgement {
             position: acknowledged,
             time_ns: segment.time_ns,
             echo: segment.tcp.options.timestamp.map(|(_, echo)| echo),
             soonest_ns: self.soonest_answer_ns(acknowledger),
             has_sack: !self.refuses_sack,
         };
-        let is_copy = acknowledger.order.age(segment.carrier.ip_id) == Age::Seen;
-        let trouble = self.trouble_mut();
+        let is_copy = acknowledger.order.age(segment.carrier.ip_id) == RelativeAge::Seen;
+        let trouble = self.recovery_mut();
         trouble.heard_ns = segment.time_ns;
         trouble.note_missed(before, segment.time_ns);
         if position > before {
@@ -63,7 +63,7 @@ impl Half {
 
     /// An acknowledgement of `acknowledger` that comes sooner than this after a packet is not for it: half
     /// of the shortest way to it and back that was seen, be it of data or of the SYN. 0 if none is known.
-    fn soonest_answer_ns(&self, acknowledger: &Half) -> i64 {
+    fn soonest_answer_ns(&self, acknowledger: &HalfConnection) -> i64 {
         if self.round_trips.count() < ENOUGH_SAMPLES {
             return 0;
         }

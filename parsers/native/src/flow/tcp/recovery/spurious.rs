@@ -1,6 +1,6 @@
 //! Which retransmissions were not needed, as the acknowledgements behind them say.
 
-use super::recovery_state::{Resent, Trouble};
+use super::recovery_state::{RecoveryState, Retransmission};
 use crate::flow::tcp::classify::class::Evidence;
 use crate::packet::seq::SeqNumber;
 
@@ -9,7 +9,7 @@ const MAX_VERDICTS: usize = 4_096;
 
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug)]
-pub struct Answer {
+pub struct Acknowledgement {
     /// Up to where.
     pub position: i64,
     /// When.
@@ -23,20 +23,20 @@ pub struct Answer {
     pub has_sack: bool,
 }
 
-impl Answer {
+impl Acknowledgement {
     /// Whether it comes so soon behind `resent` that it cannot be for it. A clock that was set back tells
     /// nothing.
-    fn is_too_soon_for(&self, resent: &Resent) -> bool {
+    fn is_too_soon_for(&self, resent: &Retransmission) -> bool {
         (0..self.soonest_ns).contains(&self.time_ns.saturating_sub(resent.time_ns))
     }
 
     /// Whether `resent` can have been to the receiver and back, at the soonest.
-    fn is_late_enough_for(&self, resent: &Resent) -> bool {
+    fn is_late_enough_for(&self, resent: &Retransmission) -> bool {
         self.soonest_ns > 0 && self.time_ns.saturating_sub(resent.time_ns) >= 2 * self.soonest_ns
     }
 }
 
-impl Trouble {
+impl RecoveryState {
     /// By what finding `number` was recognised as not needed.
     pub fn verdict(&self, number: u32) -> Option<Evidence> {
         self.verdicts().iter().find(|verdict| verdict.0 == number).map(|verdict| verdict.1)
@@ -44,8 +44,8 @@ impl Trouble {
 
     /// The receiver said that it had `start..end` twice: what was sent again of it was sent for nothing,
     /// the newest first. A retransmission of more has to be doubled as a whole.
-    pub fn on_duplicate_sack(&mut self, (start, end): (i64, i64), answer: &Answer) {
-        let Answer { time_ns, soonest_ns, .. } = *answer;
+    pub fn on_duplicate_sack(&mut self, (start, end): (i64, i64), answer: &Acknowledgement) {
+        let Acknowledgement { time_ns, soonest_ns, .. } = *answer;
         let mut left = end.saturating_sub(start);
         let mut found = Vec::new();
         for resent in self.resent.iter_mut().rev() {
@@ -74,7 +74,7 @@ impl Trouble {
     /// Whether the first acknowledgement of a retransmission was for the original, because it echoes
     /// an older timestamp, the Eifel detection algorithm (RFC 3522 section 3.2), or because it comes
     /// sooner than the way to the receiver and back takes.
-    pub(crate) fn judge_acknowledged(&mut self, answer: &Answer) {
+    pub(crate) fn judge_acknowledged(&mut self, answer: &Acknowledgement) {
         let mut found = Vec::new();
         let mut is_eifel = false;
         for resent in self.resent.iter_mut().filter(|resent| !resent.is_acknowledged) {
@@ -109,7 +109,7 @@ impl Trouble {
 
     /// A block tells of `start..end` for the first time: whether sooner than what was sent again of it
     /// can have arrived, so that it tells of the original.
-    pub(crate) fn judge_sacked(&mut self, (start, end): (i64, i64), answer: &Answer) {
+    pub(crate) fn judge_sacked(&mut self, (start, end): (i64, i64), answer: &Acknowledgement) {
         let mut found = Vec::new();
         // The newest are last, so that mostly none is looked at.
         let newest = self.resent.iter_mut().rev().take_while(|resent| answer.is_too_soon_for(resent));
@@ -156,11 +156,11 @@ impl Trouble {
     }
 
     /// Count and keep verdicts.
-    pub(crate) fn record(&mut self, verdicts: &[Verdict]) {
+    pub(crate) fn record(&mut self, verdicts: &[SpuriousRetransmission]) {
         for verdict in verdicts {
             self.tally.spurious = self.tally.spurious.saturating_add(verdict.segments);
             if self.verdicts().len() < MAX_VERDICTS {
-                self.verdicts_mut().push((verdict.number, verdict.evidence));
+                self.spurious_mut().push((verdict.number, verdict.evidence));
             }
         }
     }
@@ -168,7 +168,7 @@ impl Trouble {
 
 /// That a retransmission was not needed.
 #[derive(Clone, Copy, Debug)]
-pub struct Verdict {
+pub struct SpuriousRetransmission {
     /// Number of its finding.
     pub number: u32,
     /// Packets on the wire.
@@ -177,9 +177,9 @@ pub struct Verdict {
     pub evidence: Evidence,
 }
 
-impl Resent {
-    fn condemn(&mut self, evidence: Evidence) -> Verdict {
+impl Retransmission {
+    fn condemn(&mut self, evidence: Evidence) -> SpuriousRetransmission {
         self.spurious = Some(evidence);
-        Verdict { number: self.number, segments: self.segments, evidence }
+        SpuriousRetransmission { number: self.number, segments: self.segments, evidence }
     }
 }

@@ -3,7 +3,7 @@
 //! This is what every data packet and every acknowledgement touches: 32 bytes. What is known of the
 //! rounds before is in [`Rounds`], which only the end of a round touches.
 
-use super::{Close, Repair, Round, Rounds, Sent};
+use super::{RepairCause, Round, RoundEnd, Rounds, SentInRound};
 
 /// In [`Flight::round_end`]: no data is outstanding.
 const IDLE: i64 = i64::MAX;
@@ -85,11 +85,11 @@ impl Flight {
         &mut self,
         (acknowledged, next): (i64, i64),
         outstanding: i64,
-        close: Close,
+        close: RoundEnd,
     ) -> Option<Round> {
         let rounds = self.rounds.as_mut()?;
         let is_empty = acknowledged >= next;
-        let sent = Sent { flight: self.highest, last_payload: self.last_payload };
+        let sent = SentInRound { flight: self.highest, last_payload: self.last_payload };
         let round = rounds.end(acknowledged, is_empty, sent, &close);
         self.highest = saturated(outstanding);
         self.round_end = if is_empty { IDLE } else { rounds.end_of_repair().unwrap_or(next) };
@@ -98,7 +98,7 @@ impl Flight {
 
     /// Something up to `next` is sent again.
     #[cold]
-    pub fn on_repair(&mut self, repair: Repair, next: i64, time_ns: i64) {
+    pub fn on_repair(&mut self, repair: RepairCause, next: i64, time_ns: i64) {
         if self.round_end == IDLE {
             // Everything was acknowledged: nothing is repaired by it.
             return;

@@ -73,7 +73,7 @@ impl Limit {
 
 /// What made the sender send something again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repair {
+pub enum RepairCause {
     /// Acknowledgements that told of a loss.
     Recovery,
     /// Their absence.
@@ -82,7 +82,7 @@ pub enum Repair {
 
 /// The end of a round, as the acknowledgement that ends it shows it.
 #[derive(Clone, Copy, Debug)]
-pub struct Close {
+pub struct RoundEnd {
     /// When it was seen.
     pub time_ns: i64,
     /// The receive window that the sender had until then; None if its scale is not known.
@@ -99,23 +99,23 @@ pub struct Close {
 
 /// What was sent in a round.
 #[derive(Clone, Copy, Debug)]
-pub struct Sent {
+pub struct SentInRound {
     /// Largest flight.
     pub flight: u32,
     /// Payload of the newest data.
     pub last_payload: u32,
 }
 
-impl Sent {
+impl SentInRound {
     /// The receiver had no room for another segment, or nearly.
-    fn fills_window(&self, close: &Close) -> bool {
+    fn fills_window(&self, close: &RoundEnd) -> bool {
         let Some(window) = close.window else { return false };
         let margin = close.full_size.max(window / WINDOW_TOLERANCE);
         self.flight.saturating_add(margin) > window
     }
 
     /// The newest segment is a whole one, or before segmentation offload several.
-    fn is_whole(&self, close: &Close) -> bool {
+    fn is_whole(&self, close: &RoundEnd) -> bool {
         self.last_payload.checked_rem(close.full_size) == Some(0)
     }
 }
@@ -189,8 +189,8 @@ impl Times {
 
 /// A stretch in which something is sent again.
 #[derive(Clone, Copy, Debug)]
-struct Episode {
-    repair: Repair,
+struct RepairEpisode {
+    repair: RepairCause,
     /// Acknowledging this ends it (RFC 6582's `recover`).
     until: i64,
     since_ns: i64,
@@ -200,7 +200,7 @@ struct Episode {
 #[derive(Debug, Default)]
 struct Repairs {
     /// The one that is going on.
-    episode: Option<Episode>,
+    episode: Option<RepairEpisode>,
     /// Number of episodes that acknowledgements began, and the time in those that are over.
     recoveries: (u32, i64),
     /// The same of those that a timeout began, or came to.
@@ -208,10 +208,10 @@ struct Repairs {
 }
 
 impl Repairs {
-    fn tally(&mut self, repair: Repair) -> &mut (u32, i64) {
+    fn tally(&mut self, repair: RepairCause) -> &mut (u32, i64) {
         match repair {
-            Repair::Recovery => &mut self.recoveries,
-            Repair::Timeout => &mut self.timeouts,
+            RepairCause::Recovery => &mut self.recoveries,
+            RepairCause::Timeout => &mut self.timeouts,
         }
     }
 }
@@ -295,7 +295,7 @@ impl Rounds {
         self.repairs.as_ref().map_or((0, 0), |repairs| repairs.timeouts)
     }
 
-    fn episode(&self) -> Option<Episode> {
+    fn episode(&self) -> Option<RepairEpisode> {
         self.repairs.as_ref()?.episode
     }
 
@@ -320,7 +320,7 @@ impl Rounds {
     }
 
     /// A round is over; silence follows if nothing is outstanding.
-    pub fn end(&mut self, acknowledged: i64, is_empty: bool, sent: Sent, close: &Close) -> Round {
+    pub fn end(&mut self, acknowledged: i64, is_empty: bool, sent: SentInRound, close: &RoundEnd) -> Round {
         let limit = self.limit(is_empty, sent, close);
         self.last_payload = in_short(sent.last_payload);
         let phase = self.phase(limit, sent.flight);
@@ -351,7 +351,7 @@ impl Rounds {
         round
     }
 
-    fn limit(&self, is_empty: bool, sent: Sent, close: &Close) -> Limit {
+    fn limit(&self, is_empty: bool, sent: SentInRound, close: &RoundEnd) -> Limit {
         let is_whole = sent.is_whole(close) || (!is_empty && self.is_usual(sent.last_payload));
         if sent.fills_window(close) {
             Limit::Receiver
@@ -372,8 +372,8 @@ impl Rounds {
     /// The phase of a round. What something else limited does not tell how the window grew.
     fn phase(&mut self, limit: Limit, flight: u32) -> Option<Phase> {
         match self.episode().map(|episode| episode.repair) {
-            Some(Repair::Recovery) => Some(Phase::Recovery),
-            Some(Repair::Timeout) => Some(Phase::Timeout),
+            Some(RepairCause::Recovery) => Some(Phase::Recovery),
+            Some(RepairCause::Timeout) => Some(Phase::Timeout),
             None => (limit == Limit::Network).then(|| self.grow(flight)),
         }
     }
@@ -402,9 +402,9 @@ impl Rounds {
     }
 
     /// Something is sent again while `next` is the highest number sent.
-    pub fn on_repair(&mut self, repair: Repair, flight: u32, next: i64, time_ns: i64) {
+    pub fn on_repair(&mut self, repair: RepairCause, flight: u32, next: i64, time_ns: i64) {
         let before = self.episode().map(|episode| episode.repair);
-        if before == Some(Repair::Timeout) || before == Some(repair) {
+        if before == Some(RepairCause::Timeout) || before == Some(repair) {
             return;
         }
         if before.is_some() {
@@ -413,21 +413,21 @@ impl Rounds {
         }
         self.leave_slow_start(flight, time_ns);
         let repairs = self.repairs.get_or_insert_default();
-        repairs.episode = Some(Episode { repair, until: next, since_ns: time_ns });
+        repairs.episode = Some(RepairEpisode { repair, until: next, since_ns: time_ns });
         let episodes = &mut repairs.tally(repair).0;
         *episodes = episodes.saturating_add(1);
     }
 
     fn end_episode(&mut self, time_ns: i64) {
         let Some(repairs) = &mut self.repairs else { return };
-        let Some(Episode { repair, since_ns, .. }) = repairs.episode.take() else { return };
+        let Some(RepairEpisode { repair, since_ns, .. }) = repairs.episode.take() else { return };
         let lasted_ns = &mut repairs.tally(repair).1;
         *lasted_ns = lasted_ns.saturating_add(elapsed_ns(since_ns, time_ns));
         // Half the flight after a recovery, one segment after a timeout: growth is counted anew.
         self.last_flight = 0;
         self.last_phase = match repair {
-            Repair::Recovery => Phase::CongestionAvoidance,
-            Repair::Timeout => Phase::SlowStart,
+            RepairCause::Recovery => Phase::CongestionAvoidance,
+            RepairCause::Timeout => Phase::SlowStart,
         };
     }
 }

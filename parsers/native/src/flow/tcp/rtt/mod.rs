@@ -9,23 +9,23 @@ pub(crate) mod timestamp_echoes;
 use std::borrow::Cow;
 use std::num::NonZeroU32;
 
-use self::rto_timer::Timer;
-use crate::flow::rtt_statistics::{RttRange, RttStatistics, Sketch};
+use self::rto_timer::RtoTimer;
+use crate::flow::rtt_statistics::{LogHistogram, RttRange, RttStatistics};
 
 /// What samples come to.
 #[derive(Clone, Debug, Default)]
-pub struct Measured {
+pub struct RttTotals {
     /// By Karn's rule.
     pub by_ack: RttStatistics,
     /// Percentiles of these.
-    pub sketch: Sketch,
+    pub sketch: LogHistogram,
     /// By the echo of timestamps.
     pub by_echo: RttRange,
     /// The retransmission timer that the former make.
-    timer: Timer,
+    timer: RtoTimer,
 }
 
-impl Measured {
+impl RttTotals {
     #[inline(always)]
     fn add_ack(&mut self, rtt_ns: u64) {
         self.timer.note(rtt_ns);
@@ -35,23 +35,23 @@ impl Measured {
 }
 
 /// A sample below four seconds, plus one.
-type Short = NonZeroU32;
+type ShortRtt = NonZeroU32;
 
 /// All samples of one kind, while there are at most two.
-type Few = [Option<Short>; 2];
+type FirstSamples = [Option<ShortRtt>; 2];
 
 /// Samples, or what they come to.
 #[derive(Debug)]
 pub enum RoundTrips {
     /// By Karn's rule, and by the echo of timestamps.
-    Few(Few, Few),
+    Few(FirstSamples, FirstSamples),
     /// More of one kind, or longer ones.
-    Many(Box<Measured>),
+    Many(Box<RttTotals>),
 }
 
 impl Default for RoundTrips {
     fn default() -> Self {
-        Self::Few(Few::default(), Few::default())
+        Self::Few(FirstSamples::default(), FirstSamples::default())
     }
 }
 
@@ -83,11 +83,11 @@ impl RoundTrips {
     }
 
     /// What all samples come to.
-    pub fn measured(&self) -> Cow<'_, Measured> {
+    pub fn measured(&self) -> Cow<'_, RttTotals> {
         match self {
             Self::Many(measured) => Cow::Borrowed(measured),
             Self::Few(by_ack, by_echo) => {
-                let mut measured = Measured::default();
+                let mut measured = RttTotals::default();
                 samples(by_ack).for_each(|rtt_ns| measured.add_ack(rtt_ns));
                 samples(by_echo).for_each(|rtt_ns| measured.by_echo.add(rtt_ns));
                 Cow::Owned(measured)
@@ -96,11 +96,11 @@ impl RoundTrips {
     }
 
     /// The retransmission timer of the sender.
-    pub fn timer(&self) -> Timer {
+    pub fn timer(&self) -> RtoTimer {
         match self {
             Self::Many(measured) => measured.timer,
             Self::Few(by_ack, _) => {
-                let mut timer = Timer::default();
+                let mut timer = RtoTimer::default();
                 samples(by_ack).for_each(|rtt_ns| timer.note(rtt_ns));
                 timer
             }
@@ -126,7 +126,7 @@ impl RoundTrips {
 
     /// Make statistics of the samples and one more, which `add` takes in.
     #[cold]
-    fn measure(&mut self, add: impl FnOnce(&mut Measured)) {
+    fn measure(&mut self, add: impl FnOnce(&mut RttTotals)) {
         let mut measured = self.measured().into_owned();
         add(&mut measured);
         *self = Self::Many(Box::new(measured));
@@ -135,8 +135,8 @@ impl RoundTrips {
 
 /// Add a sample to the few, if there is room and it is short.
 #[inline(never)]
-fn keep(few: &mut Few, rtt_ns: u64) -> bool {
-    let short = u32::try_from(rtt_ns).ok().and_then(|rtt_ns| rtt_ns.checked_add(1)).and_then(Short::new);
+fn keep(few: &mut FirstSamples, rtt_ns: u64) -> bool {
+    let short = u32::try_from(rtt_ns).ok().and_then(|rtt_ns| rtt_ns.checked_add(1)).and_then(ShortRtt::new);
     match few.iter_mut().find(|place| place.is_none()) {
         Some(place) if short.is_some() => {
             *place = short;
@@ -146,7 +146,7 @@ fn keep(few: &mut Few, rtt_ns: u64) -> bool {
     }
 }
 
-fn samples(few: &Few) -> impl Iterator<Item = u64> {
+fn samples(few: &FirstSamples) -> impl Iterator<Item = u64> {
     few.iter().flatten().map(|short| u64::from(short.get()) - 1)
 }
 
@@ -176,7 +176,7 @@ mod tests {
                 (any::<bool>(), prop_oneof![0..100_000_u64, u64::from(u32::MAX) - 2..1 << 33]), 0..8),
         ) {
             let mut trips = RoundTrips::default();
-            let mut expected = Measured::default();
+            let mut expected = RttTotals::default();
             for (is_ack, rtt_ns) in samples {
                 if is_ack {
                     trips.add_ack(rtt_ns);

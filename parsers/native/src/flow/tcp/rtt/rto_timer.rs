@@ -18,13 +18,13 @@ const TICK_NS: u64 = 16;
 
 /// Smoothed round-trip time and its variation, in 8 bytes: there are many flows.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Timer {
+pub struct RtoTimer {
     /// 0 before the first sample that is not 0.
     smoothed: u32,
     variation: u32,
 }
 
-impl Timer {
+impl RtoTimer {
     /// Take in a round-trip time, by equations (2.2) and (2.3).
     #[inline(always)]
     pub fn note(&mut self, rtt_ns: u64) {
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn test_the_first_samples_go_in_as_rfc_6298_says() {
-        let mut timer = Timer::default();
+        let mut timer = RtoTimer::default();
         assert_eq!((timer.timeout_ns(), timer.smoothed_ns()), (1_000 * MS, None));
         timer.note(0);
         assert_eq!(timer.smoothed_ns(), None);

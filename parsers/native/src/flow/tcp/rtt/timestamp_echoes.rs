@@ -6,24 +6,24 @@
 //! half: a queue that stood for a moment counts for what went through it, not for how long that took.
 
 use super::rto_timer::MIN_VARIATION_NS;
-use crate::flow::rtt_statistics::{RttRange, Sketch};
-use crate::flow::tcp::half_connection::Half;
+use crate::flow::rtt_statistics::{LogHistogram, RttRange};
+use crate::flow::tcp::half_connection::HalfConnection;
 use crate::packet::seq::SeqNumber;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct Echoes {
+pub struct TimestampEchoes {
     /// The newest timestamp of an acknowledgement.
     newest: Option<u32>,
     /// The acknowledgement whose echo is awaited.
-    asked: Option<Asked>,
+    asked: Option<PendingAck>,
     rtt: RttRange,
-    sketch: Sketch,
+    sketch: LogHistogram,
 }
 
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct PendingAck {
     timestamp: u32,
     /// When it passed.
     time_ns: i64,
@@ -33,14 +33,14 @@ struct Asked {
 
 /// What was timed: of the sender, or of its application.
 #[derive(Clone, Copy, Debug)]
-pub struct Answer {
+pub struct EchoTiming {
     /// From an acknowledgement to the data that echo it.
     rtt_ns: u64,
     /// Data segments that passed meanwhile, with them.
     segments: u32,
 }
 
-impl Answer {
+impl EchoTiming {
     /// Whether the application may have been waited for: nothing else passed, and a sender with something to
     /// send is not silent for so much longer than `path_ns`, because its timer runs out before.
     #[inline(always)]
@@ -50,7 +50,7 @@ impl Answer {
     }
 }
 
-impl Echoes {
+impl TimestampEchoes {
     /// An acknowledgement with this timestamp passed after so many data segments; whether the sender has data on
     /// their way, so that it answers at once and does not wait for its application.
     pub fn ask(&mut self, timestamp: u32, time_ns: i64, segments: u32, is_busy: bool) {
@@ -61,7 +61,7 @@ impl Echoes {
         }
         self.newest = Some(timestamp);
         if is_busy && self.asked.is_none() {
-            self.asked = Some(Asked { timestamp, time_ns, segments });
+            self.asked = Some(PendingAck { timestamp, time_ns, segments });
         }
     }
 
@@ -79,19 +79,19 @@ impl Echoes {
         timestamp: u32,
         time_ns: i64,
         (segments, is_resent): (u32, bool),
-    ) -> Option<Answer> {
+    ) -> Option<EchoTiming> {
         let asked = self.asked.take()?;
         // A newer echo tells of an acknowledgement that came later.
         if timestamp != asked.timestamp || is_resent {
             return None;
         }
         let rtt_ns = u64::try_from(time_ns.saturating_sub(asked.time_ns)).ok()?;
-        Some(Answer { rtt_ns, segments: segments.saturating_sub(asked.segments).max(1) })
+        Some(EchoTiming { rtt_ns, segments: segments.saturating_sub(asked.segments).max(1) })
     }
 
     /// It was the sender that was timed.
     #[inline]
-    pub fn add(&mut self, answer: Answer) {
+    pub fn add(&mut self, answer: EchoTiming) {
         self.rtt.add(answer.rtt_ns);
         self.sketch.add_times(answer.rtt_ns, answer.segments);
     }
@@ -102,7 +102,7 @@ impl Echoes {
     }
 }
 
-impl Half {
+impl HalfConnection {
     /// Data of this side echo a `timestamp` that is awaited.
     #[inline(never)]
     pub(crate) fn answer_echo(&mut self, timestamp: u32, time_ns: i64) {
@@ -125,7 +125,7 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     /// Data that echo `timestamp` pass, after a path of 50 ms.
-    fn pass(echoes: &mut Echoes, timestamp: u32, time_ns: i64, segments: u32) {
+    fn pass(echoes: &mut TimestampEchoes, timestamp: u32, time_ns: i64, segments: u32) {
         let answer = echoes.answer(timestamp, time_ns, (segments, false));
         if let Some(answer) = answer.filter(|answer| !answer.waits_for_application(|| 50 * MS)) {
             echoes.add(answer);
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn test_the_first_echo_of_a_timestamp_ends_its_round_trip() {
-        let mut echoes = Echoes::default();
+        let mut echoes = TimestampEchoes::default();
         echoes.ask(100, 0, 1, true);
         echoes.ask(103, 3 * MS, 1, true);
         assert!(!echoes.is_awaited(99));
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn test_the_median_is_that_of_segments() {
-        let mut echoes = Echoes::default();
+        let mut echoes = TimestampEchoes::default();
         let (mut now_ns, mut segments) = (0, 0);
         // More time is spent in the long ones, but less is sent.
         for (step, (rtt_ms, sent)) in [(20, 10), (20, 10), (900, 9), (20, 10)].into_iter().enumerate() {
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn test_nothing_is_timed_that_something_else_may_have_provoked() {
-        let mut echoes = Echoes::default();
+        let mut echoes = TimestampEchoes::default();
         echoes.ask(100, 0, 0, false);
         // Of the same tick, and the sender has nothing to send; its acknowledgement was lost; the clock was set back.
         echoes.ask(100, 0, 0, true);

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 pub(crate) struct Given<'a> {
     pub(crate) sack: &'a [(u32, u32)],
     pub(crate) timestamp: Option<(u32, u32)>,
-    pub(crate) carrier: Carrier,
+    pub(crate) carrier: IpFields,
 }
 
 impl Script {
@@ -57,7 +57,7 @@ pub(crate) fn class_of(outcome: Outcome) -> Option<(Class, Evidence)> {
 }
 
 pub(crate) fn packet(ip_id: u16) -> Given<'static> {
-    Given { carrier: Carrier { ip_id: Some(ip_id), ttl: 64, ..Carrier::default() }, ..Given::default() }
+    Given { carrier: IpFields { ip_id: Some(ip_id), ttl: 64, ..IpFields::default() }, ..Given::default() }
 }
 
 pub(crate) fn stamped(value: u32, echo: u32) -> Given<'static> {
@@ -98,8 +98,8 @@ fn test_silence_for_a_timeout_and_what_follows_is_of_the_timeout() {
     assert_eq!(class_of(script.data(870, 1001, 1000)), timeout);
     script.ack(920, 2001);
     assert_eq!(class_of(script.data(921, 2001, 1000)), Some((Class::Rto, Evidence::Recovery)));
-    let oddities = script.sender().oddities();
-    assert_eq!((oddities.timeouts, oddities.timeouts_in_a_row, script.count(Class::Rto)), (2, 2, 3));
+    let rare_counts = script.sender().rare_counts();
+    assert_eq!((rare_counts.timeouts, rare_counts.timeouts_in_a_row, script.count(Class::Rto)), (2, 2, 3));
 }
 
 #[test]
@@ -187,8 +187,8 @@ fn test_identifications_tell_a_doubled_packet_and_an_overtaken_one() {
     }
     let overtaken = script.data_with(18, 2001, 1000, packet(12));
     assert_eq!(class_of(overtaken), Some((Class::Reordered, Evidence::IpId)));
-    let oddities = script.sender().oddities();
-    assert_eq!((oddities.reordered_by_packets, oddities.reordered_by_ns), (2, 5_000_000));
+    let rare_counts = script.sender().rare_counts();
+    assert_eq!((rare_counts.reordered_by_packets, rare_counts.reordered_by_ns), (2, 5_000_000));
     let doubled = script.data_with(19, 4001, 1000, packet(14));
     assert_eq!(class_of(doubled), Some((Class::NetworkDuplicate, Evidence::IpId)));
     assert_eq!(script.sender().lost_before().segments(), 0);
@@ -226,7 +226,7 @@ fn test_a_copy_at_another_interface_is_nothing_to_the_connection() {
     for (id, seq) in [(10, 1), (11, 1001)] {
         let original = packet(id);
         script.data_with(i64::from(id), seq, 1000, original);
-        let carrier = Carrier { place: 1, ttl: 63, ..original.carrier };
+        let carrier = IpFields { place: 1, ttl: 63, ..original.carrier };
         let copy = script.data_with(i64::from(id), seq, 1000, Given { carrier, ..original });
         assert_eq!(
             (class_of(copy), copy.repeated_bytes),
@@ -276,7 +276,7 @@ fn test_a_super_segment_counts_as_the_packets_of_the_wire() {
     }
     script.data(10, 1, 1460);
     script.data(10, 1461, 3 * 1460 + 1);
-    assert_eq!((script.sender().oddities().super_segments, script.sender().wire_segments()), (1, Some(5)));
+    assert_eq!((script.sender().rare_counts().super_segments, script.sender().wire_segments()), (1, Some(5)));
     script.data(1_500, 1461, 3 * 1460 + 1);
     assert_eq!((script.count(Class::TailLossProbe), script.count(Class::Rto)), (4, 0));
 }
@@ -332,7 +332,7 @@ fn test_without_sack_silence_of_a_round_trip_is_a_timeout() {
         {
             let mut tcp = Tcp { seq: 0, ack: 1, ..header(flags) };
             tcp.options.sack = if sack { Sack::PERMITTED } else { Sack::NONE };
-            let carrier = Carrier::default();
+            let carrier = IpFields::default();
             let segment =
                 Segment { time_ns: time_ms * MS, tcp: &tcp, payload: 0, sack: &[], carrier: &carrier };
             script.take(side, &segment, &mut Outcome::default());
@@ -355,7 +355,7 @@ fn test_without_sack_silence_of_a_round_trip_is_a_timeout() {
 #[test]
 fn test_marks_of_congestion_are_counted() {
     let mut script = Script::new();
-    let ecn = |ecn| Given { carrier: Carrier { ecn, ..Carrier::default() }, ..Given::default() };
+    let ecn = |ecn| Given { carrier: IpFields { ecn, ..IpFields::default() }, ..Given::default() };
     script.data_with(0, 1, 1000, ecn(2));
     script.data_with(1, 1001, 1000, ecn(3));
     script.flags(Side::Low, 2, TcpFlags::ACK | TcpFlags::CWR, 2001, 0);
@@ -400,7 +400,7 @@ proptest! {
             time_ms += i64::from(gap);
             let side = if from_low { Side::Low } else { Side::High };
             let sack = block.as_slice();
-            let carrier = Carrier { ip_id, ttl: 64, place, ..Carrier::default() };
+            let carrier = IpFields { ip_id, ttl: 64, place, ..IpFields::default() };
             let tcp = Tcp { seq, ack, window, ..header(flags) };
             let given = Given { sack, timestamp, carrier };
             let outcome = script.take_with(side, time_ms, u32::from(payload), tcp, given);
@@ -413,10 +413,10 @@ proptest! {
             late += u32::from(outcome.out_of_order);
         }
         let halves = [Side::Low, Side::High].map(|side| script.connection.half(side));
-        let sum = |count: fn(&Half) -> u32| halves.map(count).iter().sum::<u32>();
+        let sum = |count: fn(&HalfConnection) -> u32| halves.map(count).iter().sum::<u32>();
         prop_assert_eq!(sum(|half| half.tally().findings), found);
         prop_assert_eq!(sum(|half| half.tally().retransmitted_packets), retransmitted);
-        prop_assert_eq!(sum(|half| half.oddities().out_of_order_packets), late);
+        prop_assert_eq!(sum(|half| half.rare_counts().out_of_order_packets), late);
         for side in [Side::Low, Side::High] {
             let half = script.connection.half(side);
             prop_assert!(half.lost_after().segments() <= half.classes().sum(&Class::RETRANSMISSIONS));

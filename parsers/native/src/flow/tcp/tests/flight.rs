@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
-use crate::flow::tcp::recovery::recovery_state::Trouble;
+use crate::flow::tcp::recovery::recovery_state::RecoveryState;
 use crate::flow::tcp::rounds::flight::Flight;
-use crate::flow::tcp::rounds::{Close, Limit, Phase, Repair, Round, Rounds};
-use crate::flow::tcp::{Connection, Half};
+use crate::flow::tcp::rounds::{Limit, Phase, RepairCause, Round, RoundEnd, Rounds};
+use crate::flow::tcp::{Connection, HalfConnection};
 
 const MS: i64 = 1_000_000;
 const SEGMENT: i64 = 1_000;
@@ -39,7 +39,7 @@ impl Sender {
         (0..n).for_each(|_| self.send(time_ms, SEGMENT));
     }
 
-    fn send_again(&mut self, time_ms: i64, repair: Repair) {
+    fn send_again(&mut self, time_ms: i64, repair: RepairCause) {
         self.flight.note(self.next - self.acknowledged);
         self.flight.on_repair(repair, self.next, time_ms * MS);
     }
@@ -51,7 +51,7 @@ impl Sender {
         if self.flight.on_progress(bytes, self.acknowledged, time_ns) {
             let (window, full_size) = (self.window, SEGMENT as u32);
             let close =
-                Close { time_ns, window, next_window: window, full_size, in_flight: None, rtt_ns: None };
+                RoundEnd { time_ns, window, next_window: window, full_size, in_flight: None, rtt_ns: None };
             let ends = (self.acknowledged, self.next);
             self.rounds.extend(self.flight.end_round(ends, self.next - self.acknowledged, close));
         }
@@ -117,9 +117,9 @@ fn test_slow_start_ends_where_the_flight_grows_by_less_than_half() {
 fn test_a_recovery_lasts_until_what_was_outstanding_is_acknowledged() {
     let mut sender = Sender::new();
     sender.send_segments(0, 10);
-    sender.send_again(100, Repair::Recovery);
+    sender.send_again(100, RepairCause::Recovery);
     sender.send_segments(110, 2);
-    sender.send_again(120, Repair::Recovery);
+    sender.send_again(120, RepairCause::Recovery);
     sender.acknowledge(200, 10 * SEGMENT);
     let rounds = sender.flight.rounds().unwrap();
     assert_eq!((rounds.recoveries(), rounds.timeouts()), ((1, 100 * MS), (0, 0)));
@@ -132,9 +132,9 @@ fn test_a_recovery_lasts_until_what_was_outstanding_is_acknowledged() {
 fn test_a_timeout_takes_over_from_a_recovery() {
     let mut sender = Sender::new();
     sender.send_segments(0, 10);
-    sender.send_again(100, Repair::Recovery);
-    sender.send_again(400, Repair::Timeout);
-    sender.send_again(900, Repair::Timeout);
+    sender.send_again(100, RepairCause::Recovery);
+    sender.send_again(400, RepairCause::Timeout);
+    sender.send_again(900, RepairCause::Timeout);
     sender.acknowledge(1_000, 10 * SEGMENT);
     let rounds = sender.flight.rounds().unwrap();
     assert_eq!((rounds.recoveries(), rounds.timeouts()), ((1, 300 * MS), (1, 600 * MS)));
@@ -145,7 +145,7 @@ fn test_a_timeout_takes_over_from_a_recovery() {
 fn test_what_is_sent_again_after_all_was_acknowledged_is_no_recovery() {
     let mut sender = Sender::new();
     sender.round_trip(0, 3);
-    sender.send_again(150, Repair::Timeout);
+    sender.send_again(150, RepairCause::Timeout);
     sender.round_trip(200, 3);
     assert_eq!(sender.flight.rounds().unwrap().timeouts(), (0, 0));
 }
@@ -197,9 +197,9 @@ fn test_segments_shorter_than_the_mss_allows_are_whole_if_they_all_are() {
 fn test_a_hundred_thousand_flows_fit_into_memory() {
     assert!(size_of::<Flight>() <= 32);
     assert!(size_of::<Rounds>() <= 112);
-    assert!(size_of::<Half>() <= 368);
+    assert!(size_of::<HalfConnection>() <= 368);
     assert!(size_of::<Connection>() <= 800);
-    assert!(size_of::<Trouble>() <= 296);
+    assert!(size_of::<RecoveryState>() <= 296);
 }
 
 #[test]
@@ -227,8 +227,8 @@ proptest! {
             match action {
                 0 | 1 => sender.send(time_ms, bytes + 1),
                 2 => sender.acknowledge(time_ms, bytes.min(sender.next - sender.acknowledged)),
-                3 => sender.send_again(time_ms, Repair::Recovery),
-                _ => sender.send_again(time_ms, Repair::Timeout),
+                3 => sender.send_again(time_ms, RepairCause::Recovery),
+                _ => sender.send_again(time_ms, RepairCause::Timeout),
             }
             highest = highest.max(sender.next - sender.acknowledged);
         }

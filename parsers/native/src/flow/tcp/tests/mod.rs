@@ -30,7 +30,7 @@ impl Script {
     pub(super) fn give(&mut self, side: Side, time_ms: i64, payload: u32, tcp: Tcp) -> Outcome {
         let mut outcome = Outcome::default();
         let segment =
-            Segment { time_ns: time_ms * MS, tcp: &tcp, payload, sack: &[], carrier: &Carrier::default() };
+            Segment { time_ns: time_ms * MS, tcp: &tcp, payload, sack: &[], carrier: &IpFields::default() };
         self.take(side, &segment, &mut outcome);
         outcome
     }
@@ -58,11 +58,11 @@ impl Script {
         self.flags(Side::Low, 20, TcpFlags::ACK, 1, 1);
     }
 
-    pub(super) fn sender(&self) -> &Half {
+    pub(super) fn sender(&self) -> &HalfConnection {
         self.connection.half(Side::Low)
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> ConnectionState {
         self.connection.state()
     }
 }
@@ -159,7 +159,7 @@ fn test_the_handshake_takes_from_syn_to_final_ack() {
     let mut script = Script::new();
     script.open();
     assert_eq!(script.connection.handshake_rtt_ns(), Some(20_000_000));
-    assert_eq!(script.state(), State::Established);
+    assert_eq!(script.state(), ConnectionState::Established);
     assert_eq!(script.connection.opener(), Some(Side::Low));
 }
 
@@ -171,29 +171,29 @@ fn test_a_repeated_syn_leaves_the_handshake_unknown() {
     script.flags(Side::High, 1010, TcpFlags::SYN | TcpFlags::ACK, 0, 1);
     script.flags(Side::Low, 1020, TcpFlags::ACK, 1, 1);
     assert_eq!(script.connection.handshake_rtt_ns(), None);
-    assert_eq!(script.state(), State::Established);
+    assert_eq!(script.state(), ConnectionState::Established);
 }
 
 #[test]
 fn test_states_follow_the_flags() {
     let mut script = Script::new();
     script.flags(Side::Low, 0, TcpFlags::SYN, 0, 0);
-    assert_eq!(script.state(), State::Attempted);
+    assert_eq!(script.state(), ConnectionState::Attempted);
     script.flags(Side::High, 1, TcpFlags::RST | TcpFlags::ACK, 0, 1);
-    assert_eq!(script.state(), State::Refused);
+    assert_eq!(script.state(), ConnectionState::Refused);
 
     let mut script = Script::new();
     script.open();
     script.flags(Side::Low, 30, TcpFlags::FIN | TcpFlags::ACK, 1, 1);
-    assert_eq!(script.state(), State::HalfClosed);
+    assert_eq!(script.state(), ConnectionState::HalfClosed);
     script.flags(Side::High, 31, TcpFlags::FIN | TcpFlags::ACK, 1, 2);
-    assert_eq!(script.state(), State::Closed);
+    assert_eq!(script.state(), ConnectionState::Closed);
 
     let mut script = Script::new();
     script.data(0, 7, 10);
-    assert_eq!(script.state(), State::Midstream);
+    assert_eq!(script.state(), ConnectionState::Midstream);
     script.flags(Side::High, 1, TcpFlags::RST, 0, 0);
-    assert_eq!(script.state(), State::Reset);
+    assert_eq!(script.state(), ConnectionState::Reset);
 }
 
 #[test]
@@ -264,10 +264,10 @@ fn test_a_window_of_acknowledgements_keeps_memory_for_one_window() {
 #[test]
 fn test_a_connection_takes_little_memory() {
     let of_trouble = (
-        size_of::<super::recovery::recovery_state::Trouble>(),
-        size_of::<super::recovery::recovery_state::Resent>(),
+        size_of::<super::recovery::recovery_state::RecoveryState>(),
+        size_of::<super::recovery::recovery_state::Retransmission>(),
     );
-    assert_eq!((size_of::<Half>(), size_of::<Connection>(), of_trouble), (240, 520, (272, 72)));
+    assert_eq!((size_of::<HalfConnection>(), size_of::<Connection>(), of_trouble), (240, 520, (272, 72)));
 }
 
 /// A segment that goes on from those before it of its side, or does not.
@@ -356,7 +356,7 @@ proptest! {
             let options = TcpOptions { timestamp: step.ticks.map(|_| (ticks[this], ticks[other])), ..TcpOptions::default() };
             let tcp = Tcp { seq, ack: acks[this], flags: TcpFlags(step.flags), window: step.window, options };
             let ip_id = step.ids.map(|_| ids[this]);
-            let carrier = Carrier { ip_id, ttl: 64, ecn: step.ecn, place: step.place, is_cut: false };
+            let carrier = IpFields { ip_id, ttl: 64, ecn: step.ecn, place: step.place, is_cut: false };
             let block = [(tcp.ack.wrapping_add(1_000), tcp.ack.wrapping_add(2_000))];
             let sack = if step.has_block { block.as_slice() } else { &[] };
             let segment = Segment { time_ns: now_ns, tcp: &tcp, payload: step.payload, sack, carrier: &carrier };

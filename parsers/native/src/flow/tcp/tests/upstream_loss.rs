@@ -28,7 +28,7 @@ fn test_what_follows_a_timeout_whose_segment_was_lost_before_is_of_the_timeout()
     script.ack(396, 3001);
     assert_eq!(class_of(script.data(447, 3001, 1000)).map(|found| found.0), Some(Class::Unseen));
     assert_eq!(class_of(script.data(448, 4001, 1000)), Some((Class::Rto, Evidence::Recovery)));
-    assert_eq!((script.sender().oddities().timeouts, script.sender().tally().spurious), (1, 0));
+    assert_eq!((script.sender().rare_counts().timeouts, script.sender().tally().spurious), (1, 0));
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn test_what_follows_a_recovery_that_began_with_a_loss_before_is_of_it() {
     assert_eq!(class_of(script.data(127, 1, 1000)).map(|found| found.0), Some(Class::Unseen));
     script.sack(137, 3001, &[(4001, 5001)]);
     assert_eq!(class_of(script.data(188, 5001, 1000)), Some((Class::Sack, Evidence::Recovery)));
-    assert_eq!(script.sender().oddities().timeouts, 0);
+    assert_eq!(script.sender().rare_counts().timeouts, 0);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Losses behind the capture, as far as reports tell of them.
 //!
 //! A capture at the sender shows every packet and no loss. Reports may name what was lost (Ack Vector,
-//! Loss Intervals: [`Fates`]); then nothing has to be guessed. If they do not, a report still names the
+//! Loss Intervals: [`ReportedOutcomes`]); then nothing has to be guessed. If they do not, a report still names the
 //! receive rate since the one before and the highest packet that came; that rate times the time between
 //! them is bytes, and what is missing to those that were sent was lost. The time between two reports
 //! where they were made shows twice: between the packets that they name, if these took equally long, and
@@ -11,9 +11,9 @@
 
 use std::collections::VecDeque;
 
-use super::packet_outcomes::{Fate, Fates};
-use super::receiver_side::Receiving;
-use crate::flow::tfrc::{Place, TfrcSamples};
+use super::packet_outcomes::{PacketOutcome, ReportedOutcomes};
+use super::receiver_side::ReceiverSide;
+use crate::flow::tfrc::{PacketRef, TfrcSamples};
 use crate::tfrc::DataPacket;
 use crate::tfrc::profile::ReceiverProfile;
 
@@ -35,12 +35,12 @@ const BY_RATE: &str = "receive_rate";
 
 /// The receiver behind the capture.
 #[derive(Debug)]
-pub struct Behind {
+pub struct DownstreamReceiver {
     /// As it would be with the losses that follow from the reports.
-    settled: Receiving,
+    settled: ReceiverSide,
     /// The same with the packets that came by the latest report, but may yet be lost; None if none
     /// may, or if reports leave so much open so often that it is not looked at.
-    pub(super) latest: Option<Box<Receiving>>,
+    pub(super) latest: Option<Box<ReceiverSide>>,
     ndupack: usize,
     waiting: VecDeque<(i64, DataPacket)>,
     /// Packets at the front of those that a report has covered, and left open.
@@ -63,7 +63,7 @@ pub struct Behind {
 
 /// What a report tells.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
+pub struct ReportContents<'a> {
     /// The highest packet that came.
     pub number: i64,
     /// Bytes per second.
@@ -75,14 +75,14 @@ pub struct Told<'a> {
     /// How long the receiver waited with it.
     pub elapsed: f64,
     /// What became of single packets.
-    pub fates: Option<&'a Fates>,
+    pub fates: Option<&'a ReportedOutcomes>,
 }
 
-impl Behind {
+impl DownstreamReceiver {
     /// Nothing sent yet.
     pub fn new(profile: &ReceiverProfile) -> Self {
         Self {
-            settled: Receiving::new(profile, true),
+            settled: ReceiverSide::new(profile, true),
             latest: None,
             ndupack: profile.ndupack as usize,
             waiting: VecDeque::new(),
@@ -96,7 +96,7 @@ impl Behind {
         }
     }
 
-    fn latest(&self) -> &Receiving {
+    fn latest(&self) -> &ReceiverSide {
         self.latest.as_deref().unwrap_or(&self.settled)
     }
 
@@ -117,14 +117,14 @@ impl Behind {
     }
 
     /// Hand out the loss event that is still open: no more packets come.
-    pub fn finish(&self, at: Place, samples: &mut TfrcSamples) {
+    pub fn finish(&self, at: PacketRef, samples: &mut TfrcSamples) {
         self.settled.finish(at, samples);
     }
 
     /// A packet passes the capture.
     pub fn on_data(
         &mut self,
-        at: Place,
+        at: PacketRef,
         origin_ns: i64,
         (number, packet): (i64, DataPacket),
         samples: &mut TfrcSamples,
@@ -141,7 +141,13 @@ impl Behind {
     }
 
     /// A report passes. The answer is the payload that it covers.
-    pub fn on_report(&mut self, at: Place, origin_ns: i64, told: Told<'_>, samples: &mut TfrcSamples) -> u64 {
+    pub fn on_report(
+        &mut self,
+        at: PacketRef,
+        origin_ns: i64,
+        told: ReportContents<'_>,
+        samples: &mut TfrcSamples,
+    ) -> u64 {
         let packets = self.waiting.iter().take_while(|(waiting, _)| *waiting <= told.number).count();
         let new = self.waiting.iter().take(packets).skip(self.counted);
         let bytes = new.map(|(_, packet)| u64::from(packet.bytes)).sum();
@@ -159,10 +165,10 @@ impl Behind {
     /// Of the next `packets` the report names which came.
     fn take_named(
         &mut self,
-        at: Place,
+        at: PacketRef,
         origin_ns: i64,
-        (packets, told): (usize, Told<'_>),
-        fates: &Fates,
+        (packets, told): (usize, ReportContents<'_>),
+        fates: &ReportedOutcomes,
         samples: &mut TfrcSamples,
     ) {
         self.known_by = Some(fates.by.name());
@@ -177,8 +183,8 @@ impl Behind {
         for (number, packet) in self.waiting.drain(..settled) {
             self.covered = Some((packet.time + told.elapsed, told.time));
             let fate = named.of(number);
-            if fate != Fate::Lost || self.counts_ndp && packet.bytes == 0 {
-                let packet = DataPacket { ce: packet.ce || fate == Fate::Marked, ..packet };
+            if fate != PacketOutcome::Lost || self.counts_ndp && packet.bytes == 0 {
+                let packet = DataPacket { ce: packet.ce || fate == PacketOutcome::Marked, ..packet };
                 self.settled.take(at, origin_ns, &packet, samples);
             }
         }
@@ -187,7 +193,7 @@ impl Behind {
     }
 
     /// The receiver with the packets that are covered and open; None if that was too much work.
-    fn imagine(&mut self) -> Option<Box<Receiving>> {
+    fn imagine(&mut self) -> Option<Box<ReceiverSide>> {
         let work = self.counted + self.settled.state.remembered() / COPIED;
         self.imaginable = self.imaginable.checked_sub(work)?;
         let mut latest = Box::new(self.settled.clone());
@@ -200,9 +206,9 @@ impl Behind {
     /// Of the next `packets`, which have so many bytes, the receive rate tells how many came.
     fn take_by_rate(
         &mut self,
-        at: Place,
+        at: PacketRef,
         origin_ns: i64,
-        (packets, bytes, told): (usize, u64, Told<'_>),
+        (packets, bytes, told): (usize, u64, ReportContents<'_>),
         samples: &mut TfrcSamples,
     ) {
         let lost = self.lost(packets, bytes, told);
@@ -218,7 +224,7 @@ impl Behind {
 
     /// Of the next `packets`, which have so many bytes, how many were lost if the rest came at the rate
     /// that is told. The one that the report names came.
-    fn lost(&mut self, packets: usize, bytes: u64, told: Told<'_>) -> usize {
+    fn lost(&mut self, packets: usize, bytes: u64, told: ReportContents<'_>) -> usize {
         let data = self.waiting.iter().take(packets).filter(|(_, packet)| packet.bytes > 0).count();
         if data == 0 || bytes == 0 {
             return 0;

@@ -1,10 +1,10 @@
 //! A receiver that says nothing of TFRC, or is not seen to say anything: what it would report of the
 //! packets that passed, and of those that its reports name, given a round-trip time from elsewhere.
 
-use super::super::{LossIntervalSample, Place, Summary, TfrcSamples};
-use super::downstream_loss::{Behind, Told};
-use super::packet_outcomes::Fates;
-use super::receiver_side::Receiving;
+use super::super::{LossIntervalSample, PacketRef, TfrcSamples, TfrcSummary};
+use super::downstream_loss::{DownstreamReceiver, ReportContents};
+use super::packet_outcomes::ReportedOutcomes;
+use super::receiver_side::ReceiverSide;
 use crate::packet::key::Side;
 use crate::plural::counted;
 use crate::tfrc::DataPacket;
@@ -16,9 +16,9 @@ const NO_RTT: &str =
 
 /// The receiver of one direction.
 #[derive(Debug)]
-pub struct Heard {
+pub struct InferredReceiver {
     profile: ReceiverProfile,
-    receiving: Receiving,
+    receiving: ReceiverSide,
     numbers: Unwrapper,
     highest: Option<i64>,
     /// From the capture to the receiver and back, seconds.
@@ -26,7 +26,7 @@ pub struct Heard {
     /// Loss event rate behind the capture at the latest report.
     inferred_p: Option<f64>,
     /// The receiver behind the capture, from the first report on that names packets.
-    behind: Option<Box<Behind>>,
+    behind: Option<Box<DownstreamReceiver>>,
     origin_ns: Option<i64>,
     /// Seconds; None as long as nothing tells it.
     rtt: Option<f64>,
@@ -36,10 +36,10 @@ pub struct Heard {
     latest: f64,
 }
 
-impl Heard {
+impl InferredReceiver {
     /// Nothing came yet. `rtt` is the user's word for the round-trip time in seconds.
     pub fn new(profile: &ReceiverProfile, rtt: Option<f64>) -> Self {
-        let receiving = Receiving::new(profile, false);
+        let receiving = ReceiverSide::new(profile, false);
         let numbers = Unwrapper::new(profile.seq_bits);
         Self {
             profile: *profile,
@@ -62,7 +62,7 @@ impl Heard {
     }
 
     /// A packet passes. Without a round-trip time its losses belong to no event.
-    pub fn on_data(&mut self, at: Place, packet: &DataPacket, samples: &mut TfrcSamples) {
+    pub fn on_data(&mut self, at: PacketRef, packet: &DataPacket, samples: &mut TfrcSamples) {
         let number = self.numbers.extend(packet.seq);
         let (time, origin_ns) = self.seconds(at.time_ns);
         self.latest = time;
@@ -95,8 +95,8 @@ impl Heard {
     /// the capture, and by what it is known.
     pub fn on_named(
         &mut self,
-        at: Place,
-        (highest, fates): (u64, &Fates),
+        at: PacketRef,
+        (highest, fates): (u64, &ReportedOutcomes),
         rtt_from_here: Option<f64>,
         samples: &mut TfrcSamples,
     ) -> Option<(f64, &'static str)> {
@@ -104,8 +104,8 @@ impl Heard {
         self.rtt.or(self.rtt_from_here)?;
         let (time, origin_ns) = self.seconds(at.time_ns);
         let number = self.numbers.peek(highest);
-        let behind = self.behind.get_or_insert_with(|| Box::new(Behind::new(&self.profile)));
-        let told = Told { number, x_recv: None, p: None, time, elapsed: 0.0, fates: Some(fates) };
+        let behind = self.behind.get_or_insert_with(|| Box::new(DownstreamReceiver::new(&self.profile)));
+        let told = ReportContents { number, x_recv: None, p: None, time, elapsed: 0.0, fates: Some(fates) };
         behind.on_report(at, origin_ns, told, samples);
         let p = behind.p(time);
         self.inferred_p = p.map(|(p, _)| p);
@@ -123,24 +123,24 @@ impl Heard {
     }
 
     /// What the table of flows tells.
-    pub fn summary(&self) -> Summary {
+    pub fn summary(&self) -> TfrcSummary {
         let receiver = &self.receiving.state;
-        Summary {
+        TfrcSummary {
             loss_events: self.receiving.loss_events(),
             p: self.receiving.has_data.then(|| receiver.clone().p(self.latest)),
             x_recv: receiver.recent_rate().filter(|_| self.receiving.has_data),
             inferred_loss_events: self.behind.as_ref().and_then(|behind| behind.loss_events()),
             inferred_p: self.inferred_p,
-            ..Summary::default()
+            ..TfrcSummary::default()
         }
     }
 
     /// Whether packets are in no loss event because nothing tells the round-trip time.
     pub fn lacks_rtt(&self) -> bool {
-        self.rtt.is_none() && self.too_early > 0 && !self.tells_of_losses_behind()
+        self.rtt.is_none() && self.too_early > 0 && !self.reports_downstream_losses()
     }
 
-    fn tells_of_losses_behind(&self) -> bool {
+    fn reports_downstream_losses(&self) -> bool {
         self.behind.as_ref().and_then(|behind| behind.loss_events()).is_some_and(|events| events > 0)
     }
 
@@ -150,7 +150,7 @@ impl Heard {
             return vec![NO_RTT.into()];
         }
         let early = self.too_early;
-        let is_told = early > 0 && !self.tells_of_losses_behind();
+        let is_told = early > 0 && !self.reports_downstream_losses();
         let told = is_told
             .then(|| counted(early, "packet[s] [is|are] in no loss event: no round-trip time was known yet"));
         told.into_iter().collect()
@@ -158,7 +158,7 @@ impl Heard {
 
     /// Hand out the loss event that is still open. To be called once, after the last packet.
     pub fn finish(&self, (flow, side): (u32, Side), samples: &mut TfrcSamples) {
-        let at = Place { flow, side, time_ns: 0, packet: 0 };
+        let at = PacketRef { flow, side, time_ns: 0, packet: 0 };
         self.receiving.finish(at, samples);
         if let Some(behind) = &self.behind {
             behind.finish(at, samples);
@@ -168,11 +168,11 @@ impl Heard {
 
 /// Keep the loss intervals at a report: as rebuilt at the capture, and behind it.
 fn take_intervals(
-    at: Place,
+    at: PacketRef,
     intervals: impl Iterator<Item = (Option<f64>, Option<f64>)>,
     samples: &mut TfrcSamples,
 ) {
-    let Place { flow, side, time_ns, packet } = at;
+    let PacketRef { flow, side, time_ns, packet } = at;
     for (index, (packets, inferred)) in (0..).zip(intervals) {
         samples.loss_intervals.add(LossIntervalSample {
             flow,

@@ -13,19 +13,19 @@ mod sender_side;
 #[cfg(test)]
 mod tests;
 
-use super::findings::{Counts, Finding, FindingSample, Kind};
-use super::{FeedbackSample, LossIntervalSample, Place, RttBy, Summary, TfrcSamples};
+use super::findings::{Finding, FindingCounts, FindingKind, FindingSample};
+use super::{FeedbackSample, LossIntervalSample, PacketRef, RttBy, TfrcSamples, TfrcSummary};
 use crate::packet::key::Side;
 use crate::plural::counted;
 use crate::tfrc::profile::{ReceiverProfile, SenderProfile};
 use crate::tfrc::receive_record;
 use crate::tfrc::small_packets::HEADER_CCID4;
 use crate::tfrc::{DataPacket, EPS_T, Report};
-use downstream_loss::{Behind, Told};
-pub use inferred_receiver::Heard;
-use packet_outcomes::Fates;
-use receiver_side::Receiving;
-use sender_side::Sending;
+use downstream_loss::{DownstreamReceiver, ReportContents};
+pub use inferred_receiver::InferredReceiver;
+use packet_outcomes::ReportedOutcomes;
+use receiver_side::ReceiverSide;
+use sender_side::SenderSide;
 
 /// A report is late if it takes longer than this many round-trip times and the longest pause of the
 /// data: receivers round the round-trip time, and their clocks tick.
@@ -33,7 +33,7 @@ const LATE: f64 = 2.0;
 
 /// What must be known of a carrier and its ends before their first packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Carrier {
+pub struct CarrierSetup {
     /// How the receiver works.
     pub receiver: ReceiverProfile,
     /// How the sender works; its `s` is that of the first packet, and then follows the payloads.
@@ -62,7 +62,7 @@ pub struct Reported<'a> {
     /// Loss intervals, the newest first.
     pub intervals: &'a [ReportedInterval],
     /// What became of single packets, if it names them.
-    pub fates: Option<&'a Fates>,
+    pub fates: Option<&'a ReportedOutcomes>,
 }
 
 /// A loss interval as a report names it.
@@ -74,7 +74,7 @@ pub struct ReportedInterval {
     pub lost: Option<u32>,
 }
 
-impl Carrier {
+impl CarrierSetup {
     /// The ends count headers and short loss intervals as for small packets (RFC 5622).
     pub fn use_small_packets(&mut self) {
         self.receiver.short_intervals = true;
@@ -84,23 +84,23 @@ impl Carrier {
 
 /// Both ends of one direction.
 #[derive(Debug)]
-pub struct Carried {
-    carrier: Carrier,
+pub struct CapturedEnds {
+    carrier: CarrierSetup,
     /// Zero of all times in seconds.
     origin_ns: Option<i64>,
     /// The receiver as if it stood at the capture.
-    receiving: Receiving,
-    behind: Behind,
+    receiving: ReceiverSide,
+    behind: DownstreamReceiver,
     /// Loss events that either had found when the sender's numbers began anew.
     found_before: (Option<u64>, Option<u64>),
-    sending: Sending,
+    sending: SenderSide,
     pauses: Pauses,
     last_report: Option<f64>,
     feedback_packets: u64,
     /// Data before any round-trip time was known.
     without_rtt: u64,
-    summary: Summary,
-    findings: Counts,
+    summary: TfrcSummary,
+    findings: FindingCounts,
 }
 
 /// Data since the last report.
@@ -125,30 +125,35 @@ impl Pauses {
     }
 }
 
-impl Carried {
+impl CapturedEnds {
     /// Nothing seen yet.
-    pub fn new(carrier: Carrier) -> Self {
+    pub fn new(carrier: CarrierSetup) -> Self {
         Self {
             carrier,
             origin_ns: None,
-            receiving: Receiving::new(&carrier.receiver, false),
-            behind: Behind::new(&carrier.receiver),
+            receiving: ReceiverSide::new(&carrier.receiver, false),
+            behind: DownstreamReceiver::new(&carrier.receiver),
             found_before: (None, None),
-            sending: Sending::new(&carrier.sender, carrier.is_whole),
+            sending: SenderSide::new(&carrier.sender, carrier.is_whole),
             pauses: Pauses::default(),
             last_report: None,
             feedback_packets: 0,
             without_rtt: 0,
-            summary: Summary::default(),
-            findings: Counts::default(),
+            summary: TfrcSummary::default(),
+            findings: FindingCounts::default(),
         }
     }
 
     /// What the table of flows tells. The receiver's part is what the reports say, and only without
     /// that what is rebuilt.
-    pub fn summary(&self) -> Summary {
+    pub fn summary(&self) -> TfrcSummary {
         let (loss_events, inferred_loss_events) = self.found();
-        Summary { loss_events, inferred_loss_events, feedback_packets: self.feedback_packets, ..self.summary }
+        TfrcSummary {
+            loss_events,
+            inferred_loss_events,
+            feedback_packets: self.feedback_packets,
+            ..self.summary
+        }
     }
 
     /// Loss events that the receiver found, at the capture and behind it; None where nothing tells.
@@ -189,28 +194,28 @@ impl Carried {
     }
 
     /// Something is wrong with a packet, or with what an end does.
-    pub fn on_finding(&mut self, at: Place, finding: Finding, samples: &mut TfrcSamples) {
+    pub fn on_finding(&mut self, at: PacketRef, finding: Finding, samples: &mut TfrcSamples) {
         self.findings.count(finding.kind);
         samples.findings.offer(FindingSample { at, finding });
     }
 
     /// The sender's numbers begin anew, and with them what the receiver knows.
-    pub fn restart(&mut self, at: Place, samples: &mut TfrcSamples) {
+    pub fn restart(&mut self, at: PacketRef, samples: &mut TfrcSamples) {
         self.receiving.finish(at, samples);
         self.behind.finish(at, samples);
         self.found_before = self.found();
-        self.receiving = Receiving::new(&self.carrier.receiver, false);
-        self.behind = Behind::new(&self.carrier.receiver);
+        self.receiving = ReceiverSide::new(&self.carrier.receiver, false);
+        self.behind = DownstreamReceiver::new(&self.carrier.receiver);
     }
 
     /// A packet from the sender passes, of data if it has any payload. Its `time` is that of `at`.
-    pub fn on_data(&mut self, at: Place, packet: &DataPacket, samples: &mut TfrcSamples) {
+    pub fn on_data(&mut self, at: PacketRef, packet: &DataPacket, samples: &mut TfrcSamples) {
         let (time, origin_ns) = self.seconds(at.time_ns);
         let packet = DataPacket { time, ..*packet };
         if self.feedback_packets > 0 {
             self.run_timer(at, time, samples);
         }
-        if self.receiving.take(at, origin_ns, &packet, samples) == receive_record::Kind::Duplicate {
+        if self.receiving.take(at, origin_ns, &packet, samples) == receive_record::ArrivalKind::Duplicate {
             return;
         }
         let number = self.receiving.state.extended(packet.seq);
@@ -224,14 +229,14 @@ impl Carried {
         }
     }
 
-    fn run_timer(&mut self, at: Place, time: f64, samples: &mut TfrcSamples) {
+    fn run_timer(&mut self, at: PacketRef, time: f64, samples: &mut TfrcSamples) {
         for finding in self.sending.run_until(time) {
             self.on_finding(at, finding, samples);
         }
     }
 
     /// A report passes.
-    pub fn on_report(&mut self, at: Place, reported: &Reported<'_>, samples: &mut TfrcSamples) {
+    pub fn on_report(&mut self, at: PacketRef, reported: &Reported<'_>, samples: &mut TfrcSamples) {
         let (time, origin_ns) = self.seconds(at.time_ns);
         self.feedback_packets += 1;
         if let Some(finding) = self.lateness(time).filter(|_| !reported.follows_gap) {
@@ -250,7 +255,7 @@ impl Carried {
             losses: 0,
         };
         let taken = self.sending.on_report(at.time_ns, taken, r_sample, reported.shows_sending);
-        let Place { flow, side, time_ns, packet } = at;
+        let PacketRef { flow, side, time_ns, packet } = at;
         samples.feedback.offer(FeedbackSample {
             flow,
             side,
@@ -270,7 +275,7 @@ impl Carried {
         self.take_intervals(at, reported.intervals, samples);
         self.pauses.on_report();
         self.last_report = Some(time);
-        self.summary = Summary {
+        self.summary = TfrcSummary {
             p: reported.p.or(p),
             x_recv: reported.x_recv.or(x_recv),
             r: taken.map(|taken| taken.r).or(self.summary.r),
@@ -283,14 +288,14 @@ impl Carried {
         let (last, r) = (self.last_report?, self.sending.r()?);
         let (value, limit) = (time - last, LATE * r + self.pauses.longest);
         let is_late = self.pauses.packets > 0 && value > limit;
-        is_late.then(|| Finding::measured(Kind::LateFeedback, value, limit))
+        is_late.then(|| Finding::measured(FindingKind::LateFeedback, value, limit))
     }
 
     /// Payload of the packets that the report covers over the time since the last one, or over a
     /// round-trip time if that is longer (section 6.2).
     fn x_recv(
         &mut self,
-        at: Place,
+        at: PacketRef,
         origin_ns: i64,
         time: f64,
         reported: &Reported<'_>,
@@ -300,7 +305,7 @@ impl Carried {
         let number = reported.sequence.map_or(i64::MAX, |sequence| receiver.extended(sequence));
         let elapsed = reported.elapsed.unwrap_or(0.0);
         let Reported { x_recv, p, fates, .. } = *reported;
-        let told = Told { number, x_recv, p, time, elapsed, fates };
+        let told = ReportContents { number, x_recv, p, time, elapsed, fates };
         let bytes = self.behind.on_report(at, origin_ns, told, samples);
         if !self.receiving.has_data {
             return None;
@@ -311,13 +316,13 @@ impl Carried {
         }
     }
 
-    fn take_intervals(&mut self, at: Place, reported: &[ReportedInterval], samples: &mut TfrcSamples) {
+    fn take_intervals(&mut self, at: PacketRef, reported: &[ReportedInterval], samples: &mut TfrcSamples) {
         if !samples.loss_intervals.wanted {
             return;
         }
         let seen: Vec<f64> = self.receiving.intervals().collect();
         let inferred: Vec<f64> = self.behind.intervals().collect();
-        let Place { flow, side, time_ns, packet } = at;
+        let PacketRef { flow, side, time_ns, packet } = at;
         for (index, at) in (0..).zip(0..seen.len().max(inferred.len()).max(reported.len())) {
             samples.loss_intervals.add(LossIntervalSample {
                 flow,
@@ -334,7 +339,7 @@ impl Carried {
 
     /// Hand out the loss events that are still open. To be called once, after the last packet.
     pub fn finish(&mut self, (flow, side): (u32, Side), samples: &mut TfrcSamples) {
-        let at = Place { flow, side, time_ns: 0, packet: 0 };
+        let at = PacketRef { flow, side, time_ns: 0, packet: 0 };
         self.receiving.finish(at, samples);
         self.behind.finish(at, samples);
     }

@@ -1,15 +1,15 @@
 //! A receiver, and the loss events that it finds.
 
-use crate::flow::tfrc::{LossEventSample, Place, TfrcSamples};
+use crate::flow::tfrc::{LossEventSample, PacketRef, TfrcSamples};
 use crate::tfrc::DataPacket;
 use crate::tfrc::loss_events::LossEvent;
 use crate::tfrc::profile::ReceiverProfile;
-use crate::tfrc::receive_record::Kind;
+use crate::tfrc::receive_record::ArrivalKind;
 use crate::tfrc::receiver::{Feedback, Receiver};
 
 /// A receiver of one direction.
 #[derive(Clone, Debug)]
-pub struct Receiving {
+pub struct ReceiverSide {
     /// Its state.
     pub state: Receiver,
     /// Reports that would have been due; kept for its memory.
@@ -24,7 +24,7 @@ pub struct Receiving {
     pub has_data: bool,
 }
 
-impl Receiving {
+impl ReceiverSide {
     /// Nothing received yet.
     pub fn new(profile: &ReceiverProfile, is_inferred: bool) -> Self {
         Self {
@@ -40,11 +40,11 @@ impl Receiving {
     /// The packet that passes at `at` shows the receiver getting `packet`.
     pub fn take(
         &mut self,
-        at: Place,
+        at: PacketRef,
         origin_ns: i64,
         packet: &DataPacket,
         samples: &mut TfrcSamples,
-    ) -> Kind {
+    ) -> ArrivalKind {
         self.origin_ns = origin_ns;
         self.has_data |= packet.bytes > 0;
         self.due.clear();
@@ -90,7 +90,7 @@ impl Receiving {
     }
 
     /// Hand out the loss event that is still open: no more packets come.
-    pub fn finish(&self, at: Place, samples: &mut TfrcSamples) {
+    pub fn finish(&self, at: PacketRef, samples: &mut TfrcSamples) {
         if let (Some(event), Some(seen)) = (self.state.tracker.now.events.current, self.told) {
             samples.loss_events.offer(sample(at, seen, &event, self.origin_ns, self.is_inferred));
         }
@@ -98,13 +98,13 @@ impl Receiving {
 }
 
 fn sample(
-    at: Place,
+    at: PacketRef,
     (time_ns, packet): (i64, u64),
     event: &LossEvent,
     origin_ns: i64,
     is_inferred: bool,
 ) -> LossEventSample {
-    let Place { flow, side, .. } = at;
+    let PacketRef { flow, side, .. } = at;
     // A float beyond the range of integers saturates.
     let lost_ns = origin_ns.saturating_add((event.time * 1e9).round() as i64);
     let LossEvent { start, packets, .. } = *event;

@@ -1,6 +1,6 @@
 //! The sender: what reports make of its rate, and whether it keeps to that.
 
-use crate::flow::tfrc::findings::{Finding, Kind};
+use crate::flow::tfrc::findings::{Finding, FindingKind};
 use crate::flow::tfrc::tfrc_samples::{Damping, RfcSender, RttBy, TakenReport};
 use crate::tfrc::Report;
 use crate::tfrc::profile::SenderProfile;
@@ -16,7 +16,7 @@ const TOLERANCE: f64 = 1.1;
 
 /// The sender of one direction.
 #[derive(Debug)]
-pub struct Sending {
+pub struct SenderSide {
     profile: SenderProfile,
     /// None before the first report.
     sender: Option<Sender>,
@@ -28,7 +28,7 @@ pub struct Sending {
     /// Payload since the last report, and when that came.
     since_report: u64,
     last_report: Option<f64>,
-    bucket: Bucket,
+    bucket: TokenBucket,
     /// Whether the capture shows when data are sent.
     is_shown: bool,
 }
@@ -36,7 +36,7 @@ pub struct Sending {
 /// What may be sent at once: an unused rate is saved up for one round-trip time (section 8.2.1 of
 /// RFC 5348 allows no more).
 #[derive(Clone, Copy, Debug, Default)]
-struct Bucket {
+struct TokenBucket {
     bytes: f64,
     time: f64,
     /// Since when more is sent than is saved up, and how much.
@@ -48,7 +48,7 @@ struct Bucket {
     is_told: bool,
 }
 
-impl Sending {
+impl SenderSide {
     /// Nothing sent yet.
     pub fn new(profile: &SenderProfile, is_whole: bool) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Sending {
             timer_set: 0.0,
             since_report: 0,
             last_report: None,
-            bucket: Bucket::default(),
+            bucket: TokenBucket::default(),
             is_shown: false,
         }
     }
@@ -99,7 +99,7 @@ impl Sending {
         }
         bucket.is_told = true;
         let value = bucket.busy_bytes / (time - bucket.busy_since).max(sender.r()?);
-        let kind = if bucket.is_halved { Kind::HalvingMissed } else { Kind::AboveAllowedRate };
+        let kind = if bucket.is_halved { FindingKind::HalvingMissed } else { FindingKind::AboveAllowedRate };
         Some(Finding::measured(kind, value * 8.0, sender.x() * 8.0))
     }
 
@@ -126,7 +126,7 @@ impl Sending {
                 break;
             }
             let (before, after) = (before * 8.0, sender.x() * 8.0);
-            findings.push(Finding::measured(Kind::NofeedbackTimeout, after, before));
+            findings.push(Finding::measured(FindingKind::NofeedbackTimeout, after, before));
             self.bucket.is_halved = true;
         }
         findings
@@ -163,7 +163,7 @@ impl Sending {
         let (r, x) = (sender.r()?, sender.x());
         self.bucket.is_told = false;
         if std::mem::take(&mut self.bucket.is_halved) || since.is_none() {
-            self.bucket = Bucket { bytes: x * r + s, time, busy_since: time, ..Bucket::default() };
+            self.bucket = TokenBucket { bytes: x * r + s, time, busy_since: time, ..TokenBucket::default() };
         }
         let mode = match sender.x_equation() {
             None => "slow_start",

@@ -1,16 +1,16 @@
 use proptest::prelude::*;
 
-use super::packet_outcomes::{Fate, Fates, NamedBy, Run};
+use super::packet_outcomes::{NamedBy, OutcomeRun, PacketOutcome, ReportedOutcomes};
 use super::*;
-use crate::flow::bounded_samples::Samples;
-use crate::flow::tfrc::findings::Kind;
+use crate::flow::bounded_samples::BoundedSamples;
+use crate::flow::tfrc::findings::FindingKind;
 use crate::tfrc::profile::Profile;
 
 const MS: i64 = 1_000_000;
 const RTT_MS: i64 = 100;
 
 struct Script {
-    ends: Carried,
+    ends: CapturedEnds,
     samples: TfrcSamples,
     packet: u64,
 }
@@ -18,19 +18,19 @@ struct Script {
 impl Script {
     fn new(profile: Profile) -> Self {
         let carrier =
-            Carrier { receiver: profile.receiver(), sender: profile.sender(1000.0), is_whole: true };
+            CarrierSetup { receiver: profile.receiver(), sender: profile.sender(1000.0), is_whole: true };
         let samples = TfrcSamples {
-            feedback: Samples::new(true, 10_000),
-            loss_events: Samples::new(true, 10_000),
-            loss_intervals: Samples::new(true, 10_000),
-            findings: Samples::new(true, 10_000),
+            feedback: BoundedSamples::new(true, 10_000),
+            loss_events: BoundedSamples::new(true, 10_000),
+            loss_intervals: BoundedSamples::new(true, 10_000),
+            findings: BoundedSamples::new(true, 10_000),
         };
-        Self { ends: Carried::new(carrier), samples, packet: 0 }
+        Self { ends: CapturedEnds::new(carrier), samples, packet: 0 }
     }
 
-    fn at(&mut self, time_ns: i64) -> Place {
+    fn at(&mut self, time_ns: i64) -> PacketRef {
         self.packet += 1;
-        Place { flow: 0, side: Side::Low, time_ns, packet: self.packet }
+        PacketRef { flow: 0, side: Side::Low, time_ns, packet: self.packet }
     }
 
     fn data(&mut self, time_ms: i64, seq: u64) {
@@ -52,7 +52,7 @@ impl Script {
         self.ends.on_report(at, &reported, &mut self.samples);
     }
 
-    fn found(&self, kind: Kind) -> Vec<FindingSample> {
+    fn found(&self, kind: FindingKind) -> Vec<FindingSample> {
         self.samples.findings.kept.iter().filter(|sample| sample.finding.kind == kind).copied().collect()
     }
 
@@ -155,7 +155,7 @@ fn test_losses_behind_the_capture_follow_from_the_receive_rate() {
 }
 
 /// 200 packets, each 10 ms after the one before, of which reports each 100 ms name what came.
-fn named(fates: impl Fn(u64) -> Option<Fates>) -> Script {
+fn named(fates: impl Fn(u64) -> Option<ReportedOutcomes>) -> Script {
     let mut script = Script::new(Profile::Rfc5348);
     for number in 0..200_u64 {
         let time_ms = number as i64 * 10;
@@ -172,9 +172,9 @@ fn named(fates: impl Fn(u64) -> Option<Fates>) -> Script {
     script
 }
 
-fn runs<const N: usize>(by: NamedBy, runs: [(u32, Fate); N]) -> Option<Fates> {
-    let runs = runs.map(|(packets, fate)| Run { packets, fate });
-    Some(Fates { by, runs: runs.into() })
+fn runs<const N: usize>(by: NamedBy, runs: [(u32, PacketOutcome); N]) -> Option<ReportedOutcomes> {
+    let runs = runs.map(|(packets, fate)| OutcomeRun { packets, fate });
+    Some(ReportedOutcomes { by, runs: runs.into() })
 }
 
 #[test]
@@ -183,10 +183,19 @@ fn test_losses_behind_the_capture_are_those_that_a_report_names() {
     let script = named(|number| match number {
         109 => runs(
             NamedBy::AckVector,
-            [(3, Fate::Came), (1, Fate::Lost), (1, Fate::Came), (1, Fate::Lost), (2, Fate::Came)],
+            [
+                (3, PacketOutcome::Came),
+                (1, PacketOutcome::Lost),
+                (1, PacketOutcome::Came),
+                (1, PacketOutcome::Lost),
+                (2, PacketOutcome::Came),
+            ],
         ),
-        159 => runs(NamedBy::AckVector, [(9, Fate::Came), (1, Fate::Marked), (5, Fate::Came)]),
-        _ => runs(NamedBy::AckVector, [(4, Fate::Came)]),
+        159 => runs(
+            NamedBy::AckVector,
+            [(9, PacketOutcome::Came), (1, PacketOutcome::Marked), (5, PacketOutcome::Came)],
+        ),
+        _ => runs(NamedBy::AckVector, [(4, PacketOutcome::Came)]),
     });
     let events: Vec<_> =
         script.samples.loss_events.kept.iter().map(|event| (event.start, event.packets)).collect();
@@ -199,10 +208,17 @@ fn test_losses_behind_the_capture_are_those_that_a_report_names() {
 fn test_what_an_interval_had_no_room_for_is_lost_all_the_same() {
     // 108 is lost, of which the report on 109 knows nothing yet.
     let script = named(|number| match number {
-        ..=109 => runs(NamedBy::LossIntervals, [(number as u32 + 1, Fate::Came)]),
+        ..=109 => runs(NamedBy::LossIntervals, [(number as u32 + 1, PacketOutcome::Came)]),
         _ => {
             let lossless = (number - 108) as u32;
-            runs(NamedBy::LossIntervals, [(lossless, Fate::Came), (1, Fate::LostAmong(1)), (108, Fate::Came)])
+            runs(
+                NamedBy::LossIntervals,
+                [
+                    (lossless, PacketOutcome::Came),
+                    (1, PacketOutcome::LostAmong(1)),
+                    (108, PacketOutcome::Came),
+                ],
+            )
         }
     });
     let [event] = script.samples.loss_events.kept[..] else { panic!("one loss event") };
@@ -214,14 +230,20 @@ fn test_what_an_interval_had_no_room_for_is_lost_all_the_same() {
 
 #[test]
 fn test_what_a_report_leaves_open_is_looked_at_only_now_and_then_if_it_is_much() {
-    let all_open = Fates { by: NamedBy::AckVector, runs: vec![Run { packets: u32::MAX, fate: Fate::Open }] };
+    let all_open = ReportedOutcomes {
+        by: NamedBy::AckVector,
+        runs: vec![OutcomeRun { packets: u32::MAX, fate: PacketOutcome::Open }],
+    };
     let [mut looked_at, mut reports] = [0, 0];
     let mut script = Script::new(Profile::Rfc5348);
     for number in 0..8000_u64 {
         script.data(number as i64, number);
         let at = script.at(number as i64 * MS);
-        let fates =
-            if number == 0 { runs(NamedBy::AckVector, [(1, Fate::Came)]) } else { Some(all_open.clone()) };
+        let fates = if number == 0 {
+            runs(NamedBy::AckVector, [(1, PacketOutcome::Came)])
+        } else {
+            Some(all_open.clone())
+        };
         let reported = Reported { sequence: Some(number), fates: fates.as_ref(), ..Reported::default() };
         script.ends.on_report(at, &reported, &mut script.samples);
         if number >= 4000 {
@@ -243,7 +265,10 @@ fn test_a_lost_packet_without_data_is_no_loss_where_the_sender_says_so() {
             let packet = DataPacket { seq: number, rtt: Some(0.1), bytes, ndp, ..DataPacket::default() };
             script.ends.on_data(at, &packet, &mut script.samples);
         }
-        let fates = runs(NamedBy::AckVector, [(19, Fate::Came), (1, Fate::Lost), (20, Fate::Came)]);
+        let fates = runs(
+            NamedBy::AckVector,
+            [(19, PacketOutcome::Came), (1, PacketOutcome::Lost), (20, PacketOutcome::Came)],
+        );
         let at = script.at(400 * MS);
         let reported = Reported { sequence: Some(39), fates: fates.as_ref(), ..Reported::default() };
         script.ends.on_report(at, &reported, &mut script.samples);
@@ -289,13 +314,13 @@ fn test_a_report_that_comes_late_is_found_and_one_behind_a_lost_one_is_not() {
             script.report(number as i64 * 10, number, 0.0, 100_000.0);
         }
     }
-    let late = script.found(Kind::LateFeedback);
+    let late = script.found(FindingKind::LateFeedback);
     assert_eq!(late.iter().map(|found| found.at.time_ns / MS).collect::<Vec<_>>(), [590]);
     assert!(late[0].finding.value.unwrap() > 0.39);
     let at = script.at(1_500 * MS);
     let reported = Reported { follows_gap: true, ..Reported::default() };
     script.ends.on_report(at, &reported, &mut script.samples);
-    assert_eq!(script.found(Kind::LateFeedback).len(), 1);
+    assert_eq!(script.found(FindingKind::LateFeedback).len(), 1);
 }
 
 #[test]
@@ -310,7 +335,7 @@ fn test_sending_faster_than_the_reports_allow_is_found() {
                 script.report(number * step_ms, number as u64, 0.01, 200_000.0);
             }
         }
-        script.found(Kind::AboveAllowedRate)
+        script.found(FindingKind::AboveAllowedRate)
     };
     assert!(send(9).is_empty());
     let found = send(5);
@@ -332,11 +357,11 @@ fn test_without_reports_the_timer_halves_the_rate_and_the_sender_must_obey() {
     for number in 30..200_i64 {
         script.data(number * 9, number as u64);
     }
-    let timeouts = script.found(Kind::NofeedbackTimeout);
+    let timeouts = script.found(FindingKind::NofeedbackTimeout);
     // Each is four round-trip times after the last report, or after the one before.
     assert_eq!(timeouts.iter().map(|found| found.at.time_ns / MS / 100).collect::<Vec<_>>(), [6, 10, 14]);
     assert!(timeouts[0].finding.value.unwrap() < 0.6 * timeouts[0].finding.limit.unwrap());
-    assert!(!script.found(Kind::HalvingMissed).is_empty());
+    assert!(!script.found(FindingKind::HalvingMissed).is_empty());
 }
 
 #[test]
@@ -345,7 +370,7 @@ fn test_a_silence_of_years_ends() {
     script.data(0, 0);
     script.report(1, 0, 0.5, 1.0);
     script.data(i64::MAX / MS, 1);
-    assert!(script.found(Kind::NofeedbackTimeout).len() <= 128);
+    assert!(script.found(FindingKind::NofeedbackTimeout).len() <= 128);
 }
 
 proptest! {
@@ -368,10 +393,10 @@ proptest! {
             } else {
                 let intervals = [ReportedInterval { packets: f64::from(bytes), lost: None }];
                 let sequence = Some(seq);
-                let fate = [Fate::Came, Fate::Marked, Fate::Lost, Fate::LostAmong(2), Fate::Open];
+                let fate = [PacketOutcome::Came, PacketOutcome::Marked, PacketOutcome::Lost, PacketOutcome::LostAmong(2), PacketOutcome::Open];
                 let by = if ce { NamedBy::AckVector } else { NamedBy::LossIntervals };
-                let run = |(packets, kind)| Run { packets, fate: fate[usize::from(kind)] };
-                let fates = named.map(|runs| Fates { by, runs: runs.into_iter().map(run).collect() });
+                let run = |(packets, kind)| OutcomeRun { packets, fate: fate[usize::from(kind)] };
+                let fates = named.map(|runs| ReportedOutcomes { by, runs: runs.into_iter().map(run).collect() });
                 let fates = fates.as_ref();
                 let r_sample = Some((rtt, if ce { RttBy::Ack } else { RttBy::Estimate }));
                 let reported =

@@ -12,11 +12,11 @@ mod visitors;
 use serde::de::DeserializeSeed;
 
 use super::Document;
-use super::json::Guarded;
+use super::json::BoundedReader;
 use crate::error::{ProblemKind, ReadError};
 use crate::input::bytes::Input;
 use crate::plural::counted;
-use test_run::{Findings, Run};
+use test_run::{FileFindings, TestRun};
 use visitors::TestSeed;
 
 /// Whether a file that starts so is one of iperf3's.
@@ -30,8 +30,8 @@ pub fn recognises(start: &[u8]) -> bool {
 
 /// Read all documents of `input`.
 pub fn read(input: Input, document: &mut Document) -> Result<(), ReadError> {
-    let mut guarded = Guarded::new(input)?;
-    let mut findings = Findings::default();
+    let mut guarded = BoundedReader::new(input)?;
+    let mut findings = FileFindings::default();
     let outcome = read_tests(&mut guarded, &mut findings);
     document.samples = findings.samples.take();
     document.remarks = remarks(&findings, document.samples.is_empty());
@@ -44,9 +44,9 @@ pub fn read(input: Input, document: &mut Document) -> Result<(), ReadError> {
     }
 }
 
-fn read_tests(guarded: &mut Guarded, findings: &mut Findings) -> Result<(), serde_json::Error> {
+fn read_tests(guarded: &mut BoundedReader, findings: &mut FileFindings) -> Result<(), serde_json::Error> {
     let mut json = serde_json::Deserializer::from_reader(guarded);
-    let mut run = Run::default();
+    let mut run = TestRun::default();
     let mut outcome = Ok(());
     // `end` says whether nothing but white space is left.
     while outcome.is_ok() && json.end().is_err() {
@@ -56,7 +56,7 @@ fn read_tests(guarded: &mut Guarded, findings: &mut Findings) -> Result<(), serd
     outcome
 }
 
-fn remarks(findings: &Findings, is_empty: bool) -> Vec<String> {
+fn remarks(findings: &FileFindings, is_empty: bool) -> Vec<String> {
     let mut remarks: Vec<String> =
         findings.errors.iter().map(|words| format!("iperf3 reports an error: {words}")).collect();
     if findings.is_coarse && !is_empty {

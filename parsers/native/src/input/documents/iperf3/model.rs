@@ -6,7 +6,7 @@ use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::packet::address;
-use crate::packet::address::End;
+use crate::packet::address::HostPort;
 
 /// Streams of one test that are told apart; iperf3 itself allows 128 in each direction.
 const MAX_STREAMS: usize = 1024;
@@ -17,7 +17,7 @@ const MAX_STREAMS: usize = 1024;
 pub struct Start {
     /// The streams and their sockets.
     #[serde(deserialize_with = "first_streams")]
-    pub connected: Vec<Connected>,
+    pub connected: Vec<ConnectedStream>,
     /// When the test began.
     pub timestamp: Timestamp,
     /// What is tested.
@@ -29,7 +29,7 @@ pub struct Start {
 /// A stream.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Connected {
+pub struct ConnectedStream {
     /// Its number in the intervals.
     pub socket: i64,
     local_host: Host,
@@ -38,16 +38,16 @@ pub struct Connected {
     remote_port: u16,
 }
 
-impl Connected {
+impl ConnectedStream {
     /// This end and the other; None if they are not written as addresses.
-    pub fn ends(&self) -> Option<(End, End)> {
+    pub fn ends(&self) -> Option<(HostPort, HostPort)> {
         let (local, remote) = (self.local_host.0?, self.remote_host.0?);
-        Some((End { port: self.local_port, ..local }, End { port: self.remote_port, ..remote }))
+        Some((HostPort { port: self.local_port, ..local }, HostPort { port: self.remote_port, ..remote }))
     }
 }
 
 #[derive(Debug, Default)]
-struct Host(Option<End>);
+struct Host(Option<HostPort>);
 
 impl<'de> Deserialize<'de> for Host {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -159,11 +159,11 @@ pub struct StreamInterval {
 }
 
 /// The streams, up to a bound.
-fn first_streams<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Connected>, D::Error> {
+fn first_streams<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ConnectedStream>, D::Error> {
     struct ListVisitor;
 
     impl<'de> Visitor<'de> for ListVisitor {
-        type Value = Vec<Connected>;
+        type Value = Vec<ConnectedStream>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a list of streams")

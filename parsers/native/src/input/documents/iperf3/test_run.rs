@@ -1,7 +1,7 @@
 //! One test of iperf3: its streams, and what they did in each interval.
 
 use super::model::{Protocol, Start, StreamInterval};
-use crate::packet::address::End;
+use crate::packet::address::HostPort;
 use crate::packet::event::Endpoints;
 use crate::packet::logged_variables::{SampleList, Unit, VariableSample};
 
@@ -11,13 +11,13 @@ const MAX_WAITING: usize = 1 << 16;
 /// A stream of the test.
 struct Stream {
     socket: i64,
-    ends: Option<(End, End)>,
+    ends: Option<(HostPort, HostPort)>,
     retransmits: f64,
 }
 
 /// What all tests of a file share.
 #[derive(Default)]
-pub struct Findings {
+pub struct FileFindings {
     /// Samples of all streams.
     pub samples: SampleList,
     /// Intervals of streams that no start names.
@@ -30,15 +30,15 @@ pub struct Findings {
 
 /// One test while it is read.
 #[derive(Default)]
-pub struct Run {
+pub struct TestRun {
     start: Option<Start>,
     streams: Vec<Stream>,
     waiting: Vec<StreamInterval>,
 }
 
-impl Run {
+impl TestRun {
     /// Take in the streams, and what they did if that was already read.
-    pub fn begin(&mut self, start: Start, findings: &mut Findings) {
+    pub fn begin(&mut self, start: Start, findings: &mut FileFindings) {
         findings.is_coarse |= start.timestamp.timemillisecs.is_none();
         self.streams = start
             .connected
@@ -52,7 +52,7 @@ impl Run {
     }
 
     /// Take in what one stream did.
-    pub fn take(&mut self, interval: &StreamInterval, findings: &mut Findings) {
+    pub fn take(&mut self, interval: &StreamInterval, findings: &mut FileFindings) {
         let Some(start) = &self.start else {
             match self.waiting.len() < MAX_WAITING {
                 true => self.waiting.push(*interval),
@@ -80,7 +80,7 @@ impl Run {
     }
 
     /// Nothing more comes.
-    pub fn end(self, findings: &mut Findings) {
+    pub fn end(self, findings: &mut FileFindings) {
         findings.unknown_intervals += self.waiting.len() as u64;
     }
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::model::{Start, StreamInterval};
-use super::test_run::{Findings, Run};
+use super::test_run::{FileFindings, TestRun};
 
 /// Errors of iperf3 that are kept, and their length.
 const MAX_ERRORS: usize = 3;
@@ -16,9 +16,9 @@ const MAX_ERROR_CHARS: usize = 200;
 /// A whole test, or one event of a stream of events.
 pub struct TestSeed<'a> {
     /// The test that is being read.
-    pub run: &'a mut Run,
+    pub run: &'a mut TestRun,
     /// Where what it says goes.
-    pub findings: &'a mut Findings,
+    pub findings: &'a mut FileFindings,
 }
 
 /// The keys of a test, and those of an event.
@@ -98,7 +98,7 @@ impl TestSeed<'_> {
 
     /// What the server wrote, with `--get-server-output`: a test as this one, of the other end.
     fn other_end<'de, A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error> {
-        map.next_value_seed(TestSeed { run: &mut Run::default(), findings: self.findings })
+        map.next_value_seed(TestSeed { run: &mut TestRun::default(), findings: self.findings })
     }
 
     fn error<'de, A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error> {
@@ -132,8 +132,8 @@ enum ListOf {
 /// A list of intervals, or the list of streams in one.
 struct ListSeed<'a> {
     of: ListOf,
-    run: &'a mut Run,
-    findings: &'a mut Findings,
+    run: &'a mut TestRun,
+    findings: &'a mut FileFindings,
 }
 
 impl<'de> DeserializeSeed<'de> for ListSeed<'_> {
@@ -167,8 +167,8 @@ impl<'de> Visitor<'de> for ListSeed<'_> {
 
 /// One interval: of its keys only the streams are of interest, the sums follow from them.
 struct IntervalSeed<'a> {
-    run: &'a mut Run,
-    findings: &'a mut Findings,
+    run: &'a mut TestRun,
+    findings: &'a mut FileFindings,
 }
 
 #[derive(Deserialize)]

@@ -6,9 +6,9 @@ mod report;
 
 use std::collections::VecDeque;
 
-use super::{LineFormat, Names, Outcome, date, number};
+use super::{LineFormat, NameTable, Outcome, date, number};
 use crate::packet::address;
-use crate::packet::address::End;
+use crate::packet::address::HostPort;
 use crate::packet::event::Packet;
 use crate::packet::logged_variables::{SampleList, Unit, VariableSample};
 use banner::Banner;
@@ -30,8 +30,8 @@ pub fn recognises(line: &[u8]) -> bool {
 /// One test: a connection, or UDP's like.
 #[derive(Clone, Copy)]
 struct Test {
-    local: End,
-    remote: End,
+    local: HostPort,
+    remote: HostPort,
     /// Whether this end sends; None if the log does not say it.
     is_sender: Option<bool>,
     /// Its start since the epoch, if the log says it.
@@ -51,7 +51,7 @@ pub struct Iperf {
     samples: SampleList,
     has_dates: bool,
     lacks_dates: bool,
-    places: Names,
+    places: NameTable,
 }
 
 impl LineFormat for Iperf {
@@ -84,7 +84,7 @@ impl LineFormat for Iperf {
         }
     }
 
-    fn places(&self) -> &Names {
+    fn places(&self) -> &NameTable {
         &self.places
     }
 
@@ -104,7 +104,7 @@ impl LineFormat for Iperf {
 }
 
 impl Iperf {
-    fn open(&mut self, id: u64, (local, remote): (End, End), line: &[u8]) {
+    fn open(&mut self, id: u64, (local, remote): (HostPort, HostPort), line: &[u8]) {
         let is_sender = self.banner.is_sender(local.port, line);
         let start_ns = start_ns(line);
         let test = Test { local, remote, is_sender, start_ns, last_end_ns: 0, retransmits: 0.0 };
@@ -191,7 +191,7 @@ fn role(text: &[u8]) -> (Option<bool>, &[u8]) {
 }
 
 /// Both ends in `local 10.0.0.1 port 5001 connected with 10.0.0.2 port 47302`.
-fn connected(text: &[u8]) -> Option<(End, End)> {
+fn connected(text: &[u8]) -> Option<(HostPort, HostPort)> {
     let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     words.by_ref().find(|word| *word == b"local")?;
     let local = end(&mut words)?;
@@ -201,7 +201,7 @@ fn connected(text: &[u8]) -> Option<(End, End)> {
 }
 
 /// `10.0.0.1 port 5001`
-fn end<'a>(words: &mut impl Iterator<Item = &'a [u8]>) -> Option<End> {
+fn end<'a>(words: &mut impl Iterator<Item = &'a [u8]>) -> Option<HostPort> {
     let address = words.next()?;
     let port = words.next().filter(|word| *word == b"port").and_then(|_| words.next())?;
     address::end(address, u16::try_from(number::decimal(port)?).ok()?)

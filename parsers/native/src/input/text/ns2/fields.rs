@@ -12,7 +12,7 @@ const MAX_PARTS: usize = 4;
 
 /// One end of a packet's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct End {
+pub struct PathEnd {
     /// The node's address: a number, or domain, cluster and node put into one as ns-2 does.
     pub address: u32,
     /// None if the agent is connected to nothing.
@@ -21,7 +21,7 @@ pub struct End {
     pub is_dotted: bool,
 }
 
-impl End {
+impl PathEnd {
     /// A node's number and a port.
     #[inline(always)]
     pub fn flat(node: i64, port: i64) -> Option<Self> {
@@ -165,7 +165,7 @@ impl<'a> Fields<'a> {
 
     /// An address with its port: `2.0`, `1.0.3.0`, `4194307:0`.
     #[inline(always)]
-    pub fn end(&mut self) -> Option<End> {
+    pub fn end(&mut self) -> Option<PathEnd> {
         self.rest();
         let mut ahead = *self;
         let first = ahead.signed_digits()?;
@@ -174,14 +174,14 @@ impl<'a> Fields<'a> {
             ahead.at += 1;
             if let Some(port) = ahead.signed_digits().filter(|_| ahead.is_at_end()) {
                 *self = ahead;
-                return End::flat(first, port);
+                return PathEnd::flat(first, port);
             }
         }
         self.long_end()
     }
 
     #[inline(never)]
-    fn long_end(&mut self) -> Option<End> {
+    fn long_end(&mut self) -> Option<PathEnd> {
         let mut parts = [0_i64; MAX_PARTS];
         let mut count = 0;
         loop {
@@ -199,7 +199,7 @@ impl<'a> Fields<'a> {
             _ => return None,
         };
         let port = u16::try_from(*port).ok();
-        self.is_at_end().then_some(End { address, port, is_dotted: true })
+        self.is_at_end().then_some(PathEnd { address, port, is_dotted: true })
     }
 
     /// The next tag, without its dash, and its value. Values in braces may hold blanks.

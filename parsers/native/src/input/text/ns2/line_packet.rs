@@ -1,6 +1,6 @@
 //! What every form of line says of a packet, and the packet that is made of it.
 
-use super::fields::End;
+use super::fields::PathEnd;
 use crate::packet::event::{
     Address, Agent, Code, Endpoints, Event, Family, Layer, Network, NodeLayer, Numbering, PROTOCOL_TFRC,
     Packet, PathPoint, Reason, Sack, Sighting, Stop, Tcp, TcpFlags, TcpOptions, Transport,
@@ -29,7 +29,7 @@ const NO_WINDOW: Tcp = Tcp {
 
 /// What a packet is to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PacketKind {
     /// Data of TCP.
     Tcp,
     /// An acknowledgement of TCP.
@@ -44,7 +44,7 @@ pub enum Kind {
     Control,
 }
 
-impl Kind {
+impl PacketKind {
     /// The kind of the type that a line names.
     #[inline]
     pub fn of(name: &[u8]) -> Self {
@@ -73,7 +73,7 @@ pub struct Header {
 
 /// One line that tells of a packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct LinePacket {
     /// What happened.
     pub event: Event,
     /// When.
@@ -85,7 +85,7 @@ pub struct Seen {
     /// The same over all hops.
     pub uid: u64,
     /// What it is.
-    pub kind: Kind,
+    pub kind: PacketKind,
     /// Whose it is.
     pub agent: Option<Agent>,
     /// Bytes, headers as ns-2 counts them.
@@ -93,20 +93,20 @@ pub struct Seen {
     /// The flow id; not in all forms.
     pub flow_id: Option<u32>,
     /// Source and destination; frames of medium access have none.
-    pub ends: Option<(End, End)>,
+    pub ends: Option<(PathEnd, PathEnd)>,
     /// Sequence number as printed; not in all forms.
     pub sequence: Option<i64>,
     /// The header of a FullTcp agent.
     pub header: Option<Header>,
     /// Letters for ECN.
-    pub marks: Marks,
+    pub marks: FlagMarks,
     /// Why it was dropped.
     pub reason: Code,
     /// Time to live; 0 if not shown.
     pub ttl: u8,
 }
 
-impl Default for Seen {
+impl Default for LinePacket {
     fn default() -> Self {
         Self {
             event: Event::Sent,
@@ -114,21 +114,21 @@ impl Default for Seen {
             node: 0,
             layer: NodeLayer::Link,
             uid: 0,
-            kind: Kind::Control,
+            kind: PacketKind::Control,
             agent: None,
             size: 0,
             flow_id: None,
             ends: None,
             sequence: None,
             header: None,
-            marks: Marks::default(),
+            marks: FlagMarks::default(),
             reason: Code::default(),
             ttl: 0,
         }
     }
 }
 
-impl Seen {
+impl LinePacket {
     /// A packet of which nothing is known yet but what all forms start with.
     pub fn new(event: Event, time_ns: i64, node: u32, layer: NodeLayer) -> Self {
         Self { event, time_ns, node, layer, ..Self::default() }
@@ -142,13 +142,13 @@ impl Seen {
         self.node = node;
         self.layer = layer;
         self.uid = 0;
-        self.kind = Kind::Control;
+        self.kind = PacketKind::Control;
         self.size = 0;
         self.flow_id = None;
         self.ends = None;
         self.sequence = None;
         self.header = None;
-        self.marks = Marks::default();
+        self.marks = FlagMarks::default();
         self.agent = None;
         self.reason = Code::default();
         self.ttl = 0;
@@ -159,10 +159,10 @@ impl Seen {
     pub fn endpoints(&self) -> Option<Endpoints> {
         let (src, dst) = self.ends?;
         let protocol = match self.kind {
-            Kind::Tcp | Kind::Ack => 6,
-            Kind::Tfrc | Kind::TfrcFeedback => PROTOCOL_TFRC,
-            Kind::Datagram => 17,
-            Kind::Control => return None,
+            PacketKind::Tcp | PacketKind::Ack => 6,
+            PacketKind::Tfrc | PacketKind::TfrcFeedback => PROTOCOL_TFRC,
+            PacketKind::Datagram => 17,
+            PacketKind::Control => return None,
         };
         let (src_port, dst_port) = (src.port?, dst.port?);
         // DSDV's updates are of type `message`, as applications' may be.
@@ -179,7 +179,7 @@ impl Seen {
         self.endpoints().map(|endpoints| endpoints.protocol)
     }
 
-    /// Make `packet` of it, field by field for the same reason as in [`Seen::restart`].
+    /// Make `packet` of it, field by field for the same reason as in [`LinePacket::restart`].
     #[inline(always)]
     pub fn fill(&self, number: u64, interface: u32, event: Event, point: PathPoint, packet: &mut Packet) {
         packet.number = number;
@@ -219,16 +219,16 @@ impl Seen {
         network.has_ports = true;
         network.flow_id = self.flow_id;
         let payload = match self.kind {
-            Kind::Tcp | Kind::Ack => self.fill_tcp(network),
-            Kind::Tfrc => {
+            PacketKind::Tcp | PacketKind::Ack => self.fill_tcp(network),
+            PacketKind::Tfrc => {
                 network.transport = Transport::Tfrc;
                 self.size.saturating_sub(TFRC_HEADER_BYTES)
             }
-            Kind::TfrcFeedback => {
+            PacketKind::TfrcFeedback => {
                 network.transport = Transport::TfrcFeedback;
                 0
             }
-            Kind::Datagram | Kind::Control => {
+            PacketKind::Datagram | PacketKind::Control => {
                 network.transport = Transport::Udp;
                 self.size
             }
@@ -250,7 +250,7 @@ impl Seen {
         }
         network.numbering = Numbering::Packets;
         let marks = TcpFlags(self.marks.tcp_flags);
-        if self.kind == Kind::Tcp {
+        if self.kind == PacketKind::Tcp {
             network.tcp.seq = sequence as u32;
             network.tcp.flags = marks;
             return self.size.saturating_sub(TCP_HEADER_BYTES);
@@ -275,12 +275,12 @@ impl Seen {
 
 /// What the letters of the flags field say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Marks {
+pub struct FlagMarks {
     ecn: u8,
     tcp_flags: u16,
 }
 
-impl Marks {
+impl FlagMarks {
     /// The flags field: `-------`, `----E-N` and so on.
     #[inline(always)]
     pub fn of(field: &[u8]) -> Self {

@@ -1,7 +1,7 @@
 //! ns-2's packet traces, in all their forms, which one file may mix: wired links, wireless nodes in
 //! the old and the new form, tagged ones; and variables of agents.
 //!
-//! Each form is read into one [`Seen`]; from there on they are the same. What a line is, its first
+//! Each form is read into one [`LinePacket`]; from there on they are the same. What a line is, its first
 //! letters tell:
 //!
 //! | it starts like | it is |
@@ -26,17 +26,17 @@ mod wired;
 mod wired_fast_path;
 mod wireless;
 
-use super::{LineFormat, Names, Outcome, Passing, PassingCounts, Usual};
+use super::{FastLines, ForwardedCounts, ForwardedPacket, LineFormat, NameTable, Outcome};
 use crate::packet::batch::Batch;
 use crate::packet::event::{Event, NodeLayer, Packet, PathPoint};
 use crate::packet::logged_variables::VariableSample;
 use fields::Fields;
-use line_packet::Seen;
-use node_addresses::Homes;
-use pending_arrivals::{Arrival, Waiting};
-use tfrc_sequence::Sequences;
+use line_packet::LinePacket;
+use node_addresses::NodeAddresses;
+use pending_arrivals::{PendingArrival, PendingArrivals};
+use tfrc_sequence::TfrcSequences;
 use variables::Variables;
-use wired_fast_path::Plain;
+use wired_fast_path::WiredFastPath;
 
 const EXPECTED: Outcome = Outcome::Wrong("expected a line of a packet trace of ns-2");
 const NAM: Outcome =
@@ -45,14 +45,14 @@ const NAM: Outcome =
 /// Reader of all forms.
 #[derive(Default)]
 pub struct Ns2 {
-    nodes: Names,
-    homes: Homes,
-    waiting: Waiting,
-    sequences: Sequences,
+    nodes: NameTable,
+    homes: NodeAddresses,
+    waiting: PendingArrivals,
+    sequences: TfrcSequences,
     variables: Variables,
-    plain: Plain,
+    plain: WiredFastPath,
     /// What the last line says.
-    seen: Seen,
+    seen: LinePacket,
     /// Whether packets on their way are only to be counted.
     skips_passing: bool,
 }
@@ -77,9 +77,9 @@ impl LineFormat for Ns2 {
         first: u64,
         window: &[u8],
         batch: &mut Batch,
-        passing: &mut PassingCounts,
-    ) -> Usual {
-        let mut usual = Usual::default();
+        passing: &mut ForwardedCounts,
+    ) -> FastLines {
+        let mut usual = FastLines::default();
         while !batch.is_full()
             && let Some(line) = window.get(usual.bytes..).and_then(wired_fast_path::Line::first_of)
             && let Some(route) = self.plain.find(&line)
@@ -92,7 +92,7 @@ impl LineFormat for Ns2 {
                 }
                 let (packet, _) = batch.next_other();
                 match self.take(first + usual.lines, packet) {
-                    Outcome::Passing(it) => {
+                    Outcome::Forwarded(it) => {
                         self.plain.remember(route, &line, it);
                         passing.count(it);
                     }
@@ -109,7 +109,7 @@ impl LineFormat for Ns2 {
         usual
     }
 
-    fn skip_passing(&mut self) {
+    fn skip_forwarded(&mut self) {
         self.skips_passing = true;
     }
 
@@ -123,7 +123,7 @@ impl LineFormat for Ns2 {
         }
     }
 
-    fn places(&self) -> &Names {
+    fn places(&self) -> &NameTable {
         &self.nodes
     }
 
@@ -144,7 +144,7 @@ impl Ns2 {
     /// A line that is to be counted only, if one of its kind was already: then only its time and its
     /// packet's number are new.
     #[inline(always)]
-    fn passing(&mut self, route: usize, line: &wired_fast_path::Line<'_>) -> Option<Passing> {
+    fn passing(&mut self, route: usize, line: &wired_fast_path::Line<'_>) -> Option<ForwardedPacket> {
         let passing = self.plain.passing(route, line).filter(|_| !self.homes.is_hierarchical())?;
         self.homes.on_packet(line.uid);
         Some(passing)
@@ -218,7 +218,7 @@ impl Ns2 {
             && !homes.is_hierarchical()
             && let Some(protocol) = seen.protocol()
         {
-            return Outcome::Passing(Passing {
+            return Outcome::Forwarded(ForwardedPacket {
                 time_ns: seen.time_ns,
                 interface,
                 bytes: seen.size,
@@ -251,11 +251,11 @@ impl Ns2 {
     }
 
     /// Set if the packet came over a link to a node that may be its destination.
-    fn arrival(&self, seen: &Seen) -> Option<Arrival> {
+    fn arrival(&self, seen: &LinePacket) -> Option<PendingArrival> {
         let is_arrival = seen.layer == NodeLayer::Link && seen.event == Event::Received;
         let (_, dst) = seen.ends.filter(|_| is_arrival && seen.endpoints().is_some())?;
         let is_unknown = self.homes.is_at(dst.address, seen.node).is_none();
-        is_unknown.then_some(Arrival { address: dst.address, node: seen.node, uid: seen.uid })
+        is_unknown.then_some(PendingArrival { address: dst.address, node: seen.node, uid: seen.uid })
     }
 }
 
@@ -268,7 +268,7 @@ fn is_passing(event: Event, point: PathPoint) -> bool {
 /// What the line means on the packet's path, as far as is known: an event that counts for a flow
 /// happens at one of the two ends.
 #[inline(always)]
-fn place(seen: &Seen, homes: &Homes) -> (Event, PathPoint) {
+fn place(seen: &LinePacket, homes: &NodeAddresses) -> (Event, PathPoint) {
     use PathPoint::{Between, Destination, Source};
     let Some((src, dst)) = seen.ends else {
         return (seen.event, Between);

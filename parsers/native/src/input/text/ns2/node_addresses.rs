@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::line_packet::Seen;
+use super::line_packet::LinePacket;
 use crate::packet::event::{Event, NodeLayer};
 
 /// The most addresses, and nodes with a radio, that are remembered.
@@ -17,7 +17,7 @@ const FIRST_LONG: u32 = 1 << 11;
 
 /// What is known of nodes and their addresses.
 #[derive(Debug, Default)]
-pub struct Homes {
+pub struct NodeAddresses {
     nodes: HashMap<u32, u32>,
     /// Nodes whose packets may go on without a link.
     radios: HashSet<u32>,
@@ -28,7 +28,7 @@ pub struct Homes {
     is_hierarchical: bool,
 }
 
-impl Homes {
+impl NodeAddresses {
     /// Whether addresses are not simply the numbers of their nodes.
     #[inline(always)]
     pub fn is_hierarchical(&self) -> bool {
@@ -52,14 +52,18 @@ impl Homes {
     /// Take in a line before it is judged. The answer is the address that it told the node of, if
     /// that is news.
     #[inline(always)]
-    pub fn learn(&mut self, seen: &Seen) -> Option<u32> {
+    pub fn learn(&mut self, seen: &LinePacket) -> Option<u32> {
         let (src, dst) = seen.ends?;
         let is_new = self.on_packet(seen.uid);
         if !self.is_hierarchical {
             self.is_hierarchical =
                 src.is_dotted || dst.is_dotted || is_elsewhere(seen, src.address, dst.address);
         }
-        if self.is_hierarchical { self.learn_home(seen, src.address, dst.address, is_new) } else { None }
+        if self.is_hierarchical {
+            self.learn_node_address(seen, src.address, dst.address, is_new)
+        } else {
+            None
+        }
     }
 
     /// Take in the number of a packet: all that there is to learn from one that only passes, as long
@@ -74,7 +78,7 @@ impl Homes {
     }
 
     #[inline(never)]
-    fn learn_home(&mut self, seen: &Seen, src: u32, dst: u32, is_new: bool) -> Option<u32> {
+    fn learn_node_address(&mut self, seen: &LinePacket, src: u32, dst: u32, is_new: bool) -> Option<u32> {
         let arrived = self.arrived.take();
         match (seen.layer, seen.event) {
             (NodeLayer::Agent, Event::Sent) => self.set(src, seen.node),
@@ -126,7 +130,7 @@ impl Homes {
 
 /// Whether an agent's address is not its node's number, as only hierarchical ones are not.
 #[inline(always)]
-fn is_elsewhere(seen: &Seen, src: u32, dst: u32) -> bool {
+fn is_elsewhere(seen: &LinePacket, src: u32, dst: u32) -> bool {
     let own = match (seen.layer, seen.event) {
         (NodeLayer::Agent, Event::Sent) => src,
         (NodeLayer::Agent, Event::Received) => dst,

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::node_addresses::Homes;
+use super::node_addresses::NodeAddresses;
 use crate::packet::event::{Event, Packet, PathPoint};
 
 /// Packets that wait at most: about 1 MB.
@@ -14,7 +14,7 @@ const MAX_WAITING: usize = 4096;
 
 /// Where a packet is that may have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
+pub struct PendingArrival {
     /// The address that it is for.
     pub address: u32,
     /// The node that it came to.
@@ -25,11 +25,11 @@ pub struct Arrival {
 
 /// Packets in the order of their lines; the first is one that waits, or others are about to go.
 #[derive(Debug, Default)]
-pub struct Waiting {
-    queue: VecDeque<(Packet, Option<Arrival>)>,
+pub struct PendingArrivals {
+    queue: VecDeque<(Packet, Option<PendingArrival>)>,
 }
 
-impl Waiting {
+impl PendingArrivals {
     /// Whether no packet waits.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
@@ -37,7 +37,7 @@ impl Waiting {
     }
 
     /// Put a packet at the end, which has to wait if it has an arrival.
-    pub fn add(&mut self, packet: Packet, arrival: Option<Arrival>) {
+    pub fn add(&mut self, packet: Packet, arrival: Option<PendingArrival>) {
         self.queue.push_back((packet, arrival));
     }
 
@@ -51,9 +51,9 @@ impl Waiting {
     }
 
     /// It became known where `address` is: all that waited for that need not any longer.
-    pub fn on_known(&mut self, address: u32, homes: &Homes) {
+    pub fn on_known(&mut self, address: u32, homes: &NodeAddresses) {
         for (packet, arrival) in &mut self.queue {
-            if let Some(Arrival { node, .. }) = arrival.filter(|arrival| arrival.address == address) {
+            if let Some(PendingArrival { node, .. }) = arrival.filter(|arrival| arrival.address == address) {
                 if homes.is_at(address, node) == Some(true) {
                     arrive(packet);
                 }
@@ -63,7 +63,7 @@ impl Waiting {
     }
 
     /// The first packet, if it need not wait.
-    pub fn next(&mut self, homes: &mut Homes) -> Option<Packet> {
+    pub fn next(&mut self, homes: &mut NodeAddresses) -> Option<Packet> {
         let &(_, first) = self.queue.front()?;
         if let Some(arrival) = first {
             if self.queue.len() < MAX_WAITING {
@@ -75,7 +75,7 @@ impl Waiting {
     }
 
     /// The first packet, now that no line can tell any more.
-    pub fn finish(&mut self, homes: &mut Homes) -> Option<Packet> {
+    pub fn finish(&mut self, homes: &mut NodeAddresses) -> Option<Packet> {
         if let Some(arrival) = self.queue.front()?.1 {
             self.conclude(arrival, homes);
         }
@@ -84,8 +84,8 @@ impl Waiting {
 
     /// Decide about the first packet. A path that ends at a node ends at its destination, unless it
     /// may go on by radio there, unseen.
-    fn conclude(&mut self, arrival: Arrival, homes: &mut Homes) {
-        let Arrival { address, node, .. } = arrival;
+    fn conclude(&mut self, arrival: PendingArrival, homes: &mut NodeAddresses) {
+        let PendingArrival { address, node, .. } = arrival;
         if !homes.has_radio(node) {
             homes.conclude(address, node);
             self.on_known(address, homes);

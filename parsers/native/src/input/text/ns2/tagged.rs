@@ -1,8 +1,8 @@
 //! Lines of tags with values: wireless nodes in the new form (`-t TIME -Hs NODE ...`), and what
 //! `use-taggedtrace` writes of links (`-x {...}`) and of wireless nodes (`-k LAYER`).
 
-use super::fields::{End, Fields};
-use super::line_packet::{Kind, Marks, Seen};
+use super::fields::{Fields, PathEnd};
+use super::line_packet::{FlagMarks, LinePacket, PacketKind};
 use super::{wired, wireless};
 use crate::input::text::{Outcome, number};
 use crate::packet::event::{Agent, Event, NodeLayer};
@@ -25,12 +25,12 @@ struct Numbers {
 
 impl Numbers {
     /// Give them to the packet; None if they are missing where they must not.
-    fn give(self, mut seen: Seen) -> Option<Seen> {
+    fn give(self, mut seen: LinePacket) -> Option<LinePacket> {
         match (seen.kind, self.sequence) {
-            (Kind::Tcp | Kind::Ack, sequence) => {
+            (PacketKind::Tcp | PacketKind::Ack, sequence) => {
                 Some(wireless::with_numbers(seen, sequence?, self.ack.unwrap_or(0)))
             }
-            (Kind::Datagram, sequence) => {
+            (PacketKind::Datagram, sequence) => {
                 seen.sequence = sequence;
                 Some(seen)
             }
@@ -40,14 +40,14 @@ impl Numbers {
 }
 
 /// Read what follows `EVENT -t TIME` in the new form of wireless traces.
-pub fn read_new_wireless(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Result<Seen, Outcome> {
+pub fn read_new_wireless(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Result<LinePacket, Outcome> {
     new_wireless(letter, time_ns, fields).ok_or(NEW_WIRELESS)
 }
 
-fn new_wireless(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Option<Seen> {
+fn new_wireless(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Option<LinePacket> {
     let event = wireless::event(letter)?;
     // The layer is not known yet, and must be found.
-    let mut seen = Seen::new(event, time_ns, 0, NodeLayer::Link);
+    let mut seen = LinePacket::new(event, time_ns, 0, NodeLayer::Link);
     let (mut src, mut dst) = (None, None);
     let mut numbers = Numbers::default();
     let mut has_node = false;
@@ -61,7 +61,7 @@ fn new_wireless(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Option<See
             b"Nw" => seen.reason = wireless::reason(event, value),
             b"Is" => src = Some(end(value)?),
             b"Id" => dst = Some(end(value)?),
-            b"It" => (seen.kind, seen.agent) = (Kind::of(value), Agent::of(value)),
+            b"It" => (seen.kind, seen.agent) = (PacketKind::of(value), Agent::of(value)),
             b"Il" => (seen.size, has_size) = (small(value)?, true),
             b"If" => seen.flow_id = flow_id(value),
             b"Ii" => seen.uid = number::signed(value)? as u64,
@@ -76,7 +76,7 @@ fn new_wireless(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Option<See
         return None;
     }
     let Some(ends) = src.zip(dst) else {
-        seen.kind = Kind::Control;
+        seen.kind = PacketKind::Control;
         return Some(seen);
     };
     seen.ends = Some(ends);
@@ -84,7 +84,7 @@ fn new_wireless(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Option<See
 }
 
 /// Read what follows the time in a tagged trace. The hops of links, `h`, repeat what `-` said.
-pub fn read_tagged(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Result<Seen, Outcome> {
+pub fn read_tagged(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Result<LinePacket, Outcome> {
     let Some(line) = Tagged::read(fields) else {
         return Err(TAGGED);
     };
@@ -102,7 +102,7 @@ struct Tagged<'a> {
     /// Where it goes; -1 where a wireless node does not say.
     to: Option<i64>,
     layer: Option<NodeLayer>,
-    kind: Option<Kind>,
+    kind: Option<PacketKind>,
     agent: Option<Agent>,
     size: Option<u32>,
     flow_id: Option<u32>,
@@ -124,7 +124,7 @@ impl<'a> Tagged<'a> {
             match tag {
                 b"s" => line.from = Some(small(value)?),
                 b"d" => line.to = Some(number::signed(value)?),
-                b"p" => (line.kind, line.agent) = (Some(Kind::of(value)), Agent::of(value)),
+                b"p" => (line.kind, line.agent) = (Some(PacketKind::of(value)), Agent::of(value)),
                 b"e" => line.size = Some(small(value)?),
                 b"c" => line.flow_id = flow_id(value),
                 b"i" => line.uid = Some(number::signed(value)?),
@@ -145,37 +145,37 @@ impl<'a> Tagged<'a> {
     }
 
     /// A packet on a link.
-    fn on_link(self, letter: u8, time_ns: i64) -> Option<Seen> {
+    fn on_link(self, letter: u8, time_ns: i64) -> Option<LinePacket> {
         let (event, at_far_end) = wired::event(letter)?;
         let to = u32::try_from(self.to?).ok()?;
         let node = if at_far_end { to } else { self.from? };
-        let mut seen = Seen::new(event, time_ns, node, NodeLayer::Link);
+        let mut seen = LinePacket::new(event, time_ns, node, NodeLayer::Link);
         let mut link = self.link?;
         seen.ends = Some((link.end()?, link.end()?));
         seen.sequence = Some(link.signed()?);
-        seen.marks = Marks::of(link.field()?);
+        seen.marks = FlagMarks::of(link.field()?);
         (seen.kind, seen.size, seen.uid) = (self.kind?, self.size?, self.uid? as u64);
         (seen.flow_id, seen.agent) = (self.flow_id, self.agent);
         Some(seen)
     }
 
     /// A packet at a wireless node. Sending is written as putting into a queue.
-    fn at_node(self, letter: u8, time_ns: i64, layer: NodeLayer) -> Option<Seen> {
+    fn at_node(self, letter: u8, time_ns: i64, layer: NodeLayer) -> Option<LinePacket> {
         let event = match letter {
             b'+' => Event::Sent,
             b'h' => Event::Forwarded,
             _ => wireless::event(letter)?,
         };
-        let mut seen = Seen::new(event, time_ns, self.from?, layer);
+        let mut seen = LinePacket::new(event, time_ns, self.from?, layer);
         seen.reason = self.reason.map(|code| wireless::reason(event, code)).unwrap_or_default();
         (seen.kind, seen.flow_id, seen.ttl) = (self.kind?, self.flow_id, self.ttl);
         seen.agent = self.agent;
         let [Some(src), Some(src_port), Some(dst), Some(dst_port)] = self.ends else {
-            seen.kind = Kind::Control;
+            seen.kind = PacketKind::Control;
             seen.size = self.size.unwrap_or(0);
             return Some(seen);
         };
-        seen.ends = Some((End::flat(src, src_port)?, End::flat(dst, dst_port)?));
+        seen.ends = Some((PathEnd::flat(src, src_port)?, PathEnd::flat(dst, dst_port)?));
         (seen.size, seen.uid) = (self.size?, self.uid? as u64);
         self.numbers.give(seen)
     }
@@ -185,7 +185,7 @@ fn small(value: &[u8]) -> Option<u32> {
     u32::try_from(number::decimal(value)?).ok()
 }
 
-fn end(value: &[u8]) -> Option<End> {
+fn end(value: &[u8]) -> Option<PathEnd> {
     Fields::new(value).end()
 }
 

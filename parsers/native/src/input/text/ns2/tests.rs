@@ -362,7 +362,7 @@ fn count(text: &str, skips_passing: bool) -> (usize, [u64; 7], [i64; 2], Vec<u64
     let input = Input::from_reader(Box::new(Cursor::new(text.to_owned())), u64::MAX, &progress);
     let mut reading = Reading::with_input("trace", input, None, &progress);
     if skips_passing {
-        reading.skip_passing();
+        reading.skip_forwarded();
     }
     let mut batch = Batch::new(256);
     reading.fill(&mut batch, None).unwrap();

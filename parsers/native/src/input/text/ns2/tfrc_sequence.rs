@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::line_packet::{Kind, Seen};
+use super::line_packet::{LinePacket, PacketKind};
 use crate::packet::event::{Event, NodeLayer};
 
 /// Flows that are counted.
@@ -17,17 +17,17 @@ type Flow = (u32, Option<u16>, u32, Option<u16>);
 
 /// The count of each flow, and the numbers given lately.
 #[derive(Debug, Default)]
-pub struct Sequences {
+pub struct TfrcSequences {
     next: HashMap<Flow, i64>,
     /// Packet and its number, at the packet's place modulo the length.
     given: Vec<Option<(u64, i64)>>,
 }
 
-impl Sequences {
+impl TfrcSequences {
     /// Give `seen` its number, if it is TFRC's and has none; else remember that.
     #[inline(always)]
-    pub fn number(&mut self, seen: &mut Seen) {
-        if seen.kind != Kind::Tfrc {
+    pub fn number(&mut self, seen: &mut LinePacket) {
+        if seen.kind != PacketKind::Tfrc {
             return;
         }
         match seen.sequence {
@@ -44,7 +44,7 @@ impl Sequences {
     }
 
     #[inline(never)]
-    fn number_of(&mut self, seen: &Seen) -> Option<i64> {
+    fn number_of(&mut self, seen: &LinePacket) -> Option<i64> {
         if let Some(&Some((uid, sequence))) = self.given.get(seen.uid as usize % REMEMBERED)
             && uid == seen.uid
         {

@@ -1,8 +1,8 @@
 //! Lines of wired links: `EVENT TIME FROM TO TYPE SIZE FLAGS FID SRC.PORT DST.PORT SEQ UID`, which
 //! `show_tcphdr_` follows up with `ACKNO 0xFLAGS HLEN SACKLEN`.
 
-use super::fields::{End, Fields};
-use super::line_packet::{Header, Kind, Marks, Seen};
+use super::fields::{Fields, PathEnd};
+use super::line_packet::{FlagMarks, Header, LinePacket, PacketKind};
 use crate::input::text::{Outcome, number};
 use crate::packet::event::{Agent, Event, NodeLayer};
 
@@ -29,12 +29,12 @@ pub fn event(letter: u8) -> Option<(Event, bool)> {
 pub struct Route {
     from: u32,
     to: u32,
-    kind: Kind,
+    kind: PacketKind,
     agent: Option<Agent>,
     size: u32,
-    marks: Marks,
+    marks: FlagMarks,
     flow_id: Option<u32>,
-    ends: (End, End),
+    ends: (PathEnd, PathEnd),
 }
 
 impl Route {
@@ -45,10 +45,10 @@ impl Route {
         Some(Self {
             from,
             to,
-            kind: Kind::of(name),
+            kind: PacketKind::of(name),
             agent: Agent::of(name),
             size: fields.small()?,
-            marks: Marks::of(fields.field()?),
+            marks: FlagMarks::of(fields.field()?),
             flow_id: u32::try_from(fields.signed()?).ok(),
             ends: (fields.end()?, fields.end()?),
         })
@@ -56,7 +56,7 @@ impl Route {
 
     /// Make `seen` a packet here, at one of the link's ends, without its numbers.
     #[inline(always)]
-    pub fn fill(&self, (event, at_far_end): (Event, bool), time_ns: i64, seen: &mut Seen) {
+    pub fn fill(&self, (event, at_far_end): (Event, bool), time_ns: i64, seen: &mut LinePacket) {
         let node = if at_far_end { self.to } else { self.from };
         seen.restart(event, time_ns, node, NodeLayer::Link);
         seen.kind = self.kind;
@@ -70,13 +70,13 @@ impl Route {
 
 /// Read what follows the time into `seen`.
 #[inline(always)]
-pub fn read(letter: u8, time_ns: i64, fields: &mut Fields<'_>, seen: &mut Seen) -> Result<(), Outcome> {
+pub fn read(letter: u8, time_ns: i64, fields: &mut Fields<'_>, seen: &mut LinePacket) -> Result<(), Outcome> {
     read_packet(letter, time_ns, fields, seen).ok_or(EXPECTED)?;
     if fields.is_empty() { Ok(()) } else { read_header(fields, seen) }
 }
 
 #[inline(always)]
-fn read_packet(letter: u8, time_ns: i64, fields: &mut Fields<'_>, seen: &mut Seen) -> Option<()> {
+fn read_packet(letter: u8, time_ns: i64, fields: &mut Fields<'_>, seen: &mut LinePacket) -> Option<()> {
     let event = event(letter)?;
     Route::read(fields)?.fill(event, time_ns, seen);
     seen.sequence = Some(fields.signed()?);
@@ -85,7 +85,7 @@ fn read_packet(letter: u8, time_ns: i64, fields: &mut Fields<'_>, seen: &mut See
 }
 
 /// The four fields of `show_tcphdr_`. Only FullTcp agents have a header: others print zeros.
-fn read_header(fields: &mut Fields<'_>, seen: &mut Seen) -> Result<(), Outcome> {
+fn read_header(fields: &mut Fields<'_>, seen: &mut LinePacket) -> Result<(), Outcome> {
     let mut ahead = *fields;
     let Some(ack) = fields.signed() else {
         return Err(if ahead.field().is_some_and(is_position) { SATELLITE } else { EXPECTED });

@@ -9,9 +9,9 @@
 use memchr::memchr;
 
 use super::fields::Fields;
-use super::line_packet::Seen;
+use super::line_packet::LinePacket;
 use super::wired::{self, Route};
-use crate::input::text::Passing;
+use crate::input::text::ForwardedPacket;
 use crate::input::text::number::{TO_NS, leading_digits};
 
 /// No line of twelve fields is shorter: its end is looked for behind so many bytes.
@@ -48,7 +48,7 @@ pub struct Line<'a> {
 
 impl<'a> Line<'a> {
     /// The line that `window` begins with, if it ends there. An end before the shortest length is not
-    /// seen: it is then inside of the route, where [`Plain::find`] does not let it pass.
+    /// seen: it is then inside of the route, where [`WiredFastPath::find`] does not let it pass.
     #[inline(always)]
     pub fn first_of(window: &'a [u8]) -> Option<Self> {
         let most = window.get(..LONGEST).unwrap_or(window);
@@ -109,28 +109,28 @@ fn decimal(line: &[u8], start: usize, end: usize) -> Option<i64> {
 
 /// What is remembered of routes.
 #[derive(Debug, Default)]
-pub struct Plain {
+pub struct WiredFastPath {
     /// Each at the place that its text is mixed to, in place of an older one.
-    routes: Vec<Known>,
+    routes: Vec<KnownRoute>,
 }
 
 /// A route and its text.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct KnownRoute {
     text: [u8; ROUTE],
     length: u8,
     route: Route,
-    passed: [Option<Passed>; LETTERS],
+    passed: [Option<NodePassed>; LETTERS],
 }
 
 /// A packet on this route passes a node when a line has this letter.
 #[derive(Clone, Copy, Debug)]
-struct Passed {
+struct NodePassed {
     letter: u8,
-    passing: Passing,
+    passing: ForwardedPacket,
 }
 
-impl Plain {
+impl WiredFastPath {
     /// Where the line's route is remembered, now at the latest. None if there is more or less in it
     /// than there should be.
     #[inline(always)]
@@ -150,11 +150,12 @@ impl Plain {
         if !fields.is_empty() || memchr(b'\n', text).is_some() {
             return None;
         }
-        let mut known = Known { text: [0; ROUTE], length: text.len() as u8, route, passed: [None; LETTERS] };
+        let mut known =
+            KnownRoute { text: [0; ROUTE], length: text.len() as u8, route, passed: [None; LETTERS] };
         known.text.get_mut(..text.len())?.copy_from_slice(text);
         if self.routes.is_empty() {
             // The others have no text, and no line is without.
-            self.routes.resize(1 << ROUTE_BITS, Known { length: 0, ..known });
+            self.routes.resize(1 << ROUTE_BITS, KnownRoute { length: 0, ..known });
         }
         *self.routes.get_mut(place)? = known;
         Some(())
@@ -163,7 +164,7 @@ impl Plain {
     /// Make `seen` the packet that a line on a known route tells of. If the line is of another form,
     /// nothing is changed.
     #[inline(always)]
-    pub fn fill(&self, route: usize, line: &Line<'_>, seen: &mut Seen) -> Option<()> {
+    pub fn fill(&self, route: usize, line: &Line<'_>, seen: &mut LinePacket) -> Option<()> {
         let event = wired::event(line.letter)?;
         self.routes.get(route)?.route.fill(event, line.time_ns, seen);
         seen.sequence = Some(line.sequence);
@@ -172,22 +173,22 @@ impl Plain {
     }
 
     /// Remember that a line told of a packet on its way: others with this letter and route do, too.
-    pub fn remember(&mut self, route: usize, line: &Line<'_>, passing: Passing) {
+    pub fn remember(&mut self, route: usize, line: &Line<'_>, passing: ForwardedPacket) {
         let known = self.routes.get_mut(route);
         if let Some(slot) = known.and_then(|known| known.passed.get_mut(slot(line.letter))) {
-            *slot = Some(Passed { letter: line.letter, passing });
+            *slot = Some(NodePassed { letter: line.letter, passing });
         }
     }
 
     /// The packet on its way that a line tells of, if one of its kind did.
     #[inline(always)]
-    pub fn passing(&self, route: usize, line: &Line<'_>) -> Option<Passing> {
+    pub fn passing(&self, route: usize, line: &Line<'_>) -> Option<ForwardedPacket> {
         let passed = (*self.routes.get(route)?.passed.get(slot(line.letter))?)?;
-        (passed.letter == line.letter).then_some(Passing { time_ns: line.time_ns, ..passed.passing })
+        (passed.letter == line.letter).then_some(ForwardedPacket { time_ns: line.time_ns, ..passed.passing })
     }
 }
 
-impl Known {
+impl KnownRoute {
     #[inline(always)]
     fn text(&self) -> &[u8] {
         self.text.get(..usize::from(self.length)).unwrap_or_default()
@@ -270,16 +271,16 @@ mod tests {
     use proptest::prelude::*;
 
     /// What the reader of any line makes of it.
-    fn read_any(line: &[u8]) -> Option<Seen> {
-        let mut seen = Seen::default();
+    fn read_any(line: &[u8]) -> Option<LinePacket> {
+        let mut seen = LinePacket::default();
         let mut fields = Fields::new(line.get(2..)?);
         let time_ns = fields.time_ns()?;
         wired::read(line[0], time_ns, &mut fields, &mut seen).ok().map(|()| seen)
     }
 
-    fn read_plain(line: &[u8]) -> Option<Seen> {
-        let mut seen = Seen { ttl: 7, ..Seen::default() };
-        let mut reader = Plain::default();
+    fn read_plain(line: &[u8]) -> Option<LinePacket> {
+        let mut seen = LinePacket { ttl: 7, ..LinePacket::default() };
+        let mut reader = WiredFastPath::default();
         let text = [line, b"\n+ 0 2 0 tcp 40 ------- 0 2.0 3.0 0 0\n"].concat();
         let line = Line::first_of(&text).filter(|read| read.bytes == line.len() + 1)?;
         let route = reader.find(&line)?;

@@ -4,7 +4,7 @@
 //! of medium access end there.
 
 use super::fields::Fields;
-use super::line_packet::{Header, Kind, Seen};
+use super::line_packet::{Header, LinePacket, PacketKind};
 use crate::input::text::{Outcome, number};
 use crate::packet::event::{Agent, Code, Event, NodeLayer};
 
@@ -46,27 +46,27 @@ pub fn reason(event: Event, code: &[u8]) -> Code {
 }
 
 /// Read what follows the time.
-pub fn read(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Result<Seen, Outcome> {
+pub fn read(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Result<LinePacket, Outcome> {
     read_packet(letter, time_ns, fields).ok_or(EXPECTED)
 }
 
-fn read_packet(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Option<Seen> {
+fn read_packet(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Option<LinePacket> {
     let event = event(letter)?;
     let node = fields.field()?.strip_prefix(b"_")?.strip_suffix(b"_")?;
     let node = u32::try_from(number::decimal(node)?).ok()?;
     let layer = layer(fields.field()?)?;
-    let mut seen = Seen::new(event, time_ns, node, layer);
+    let mut seen = LinePacket::new(event, time_ns, node, layer);
     seen.reason = reason(event, fields.field()?);
     seen.uid = fields.signed()? as u64;
     let name = fields.field()?;
-    (seen.kind, seen.agent) = (Kind::of(name), Agent::of(name));
+    (seen.kind, seen.agent) = (PacketKind::of(name), Agent::of(name));
     seen.size = fields.small()?;
     fields.bracketed()?;
     if fields.rest().first() == Some(&b'[') {
         fields.bracketed()?;
     }
-    if fields.is_empty() || seen.kind == Kind::Control {
-        seen.kind = Kind::Control;
+    if fields.is_empty() || seen.kind == PacketKind::Control {
+        seen.kind = PacketKind::Control;
         return Some(seen);
     }
     fields.skip(b"-------")?;
@@ -77,15 +77,15 @@ fn read_packet(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Option<Seen
 }
 
 /// `[SEQ ACK]` of TCP, `[SEQ]` of constant bit rate, nothing of the others.
-fn read_numbers(mut seen: Seen, fields: &mut Fields<'_>) -> Option<Seen> {
-    let is_tcp = matches!(seen.kind, Kind::Tcp | Kind::Ack);
+fn read_numbers(mut seen: LinePacket, fields: &mut Fields<'_>) -> Option<LinePacket> {
+    let is_tcp = matches!(seen.kind, PacketKind::Tcp | PacketKind::Ack);
     match fields.bracketed().map(Fields::new) {
         Some(mut numbers) if is_tcp => {
             let sequence = numbers.signed()?;
             seen = with_numbers(seen, sequence, numbers.signed()?);
         }
         None if is_tcp => return None,
-        Some(mut numbers) if seen.kind == Kind::Datagram => seen.sequence = numbers.signed(),
+        Some(mut numbers) if seen.kind == PacketKind::Datagram => seen.sequence = numbers.signed(),
         _ => {}
     }
     Some(seen)
@@ -93,7 +93,7 @@ fn read_numbers(mut seen: Seen, fields: &mut Fields<'_>) -> Option<Seen> {
 
 /// Take over TCP's two numbers. One-way agents leave the acknowledgement at zero, and put the number
 /// of the last packet into the sequence of an `ack`; only FullTcp acknowledges in both directions.
-pub fn with_numbers(mut seen: Seen, sequence: i64, ack: i64) -> Seen {
+pub fn with_numbers(mut seen: LinePacket, sequence: i64, ack: i64) -> LinePacket {
     /// Bytes of IP and TCP headers.
     const HEADER_BYTES: u32 = 40;
     seen.sequence = Some(sequence);

@@ -21,14 +21,14 @@ use hashbrown::HashMap;
 use memchr::memmem::Finder;
 
 use super::sack_blocks::{PrintedBlocks, has_blocks};
-use super::{LineFormat, Names, Outcome};
+use super::{LineFormat, NameTable, Outcome};
 use crate::packet::event::{Event, NodeLayer, Packet, PathPoint, Sighting};
 use crate::packet::extras::SackBlocks;
 use headers::Frame;
-use node_roles::{Question, Roles};
-use packet_uid::Identities;
-use pending_packets::{Held, Waiting};
-use prefix::{Place, Prefix};
+use node_roles::{NodeRoles, RoleQuestion};
+use packet_uid::PacketUids;
+use pending_packets::{HeldPacket, PendingPackets};
+use prefix::{LinePlace, Prefix};
 use stations::Stations;
 use time_precision::Precision;
 
@@ -46,14 +46,14 @@ pub fn recognises(line: &[u8]) -> bool {
 pub struct Ns3 {
     first_header: Finder<'static>,
     header: Finder<'static>,
-    names: Names,
-    places: HashMap<Place, u32>,
+    names: NameTable,
+    places: HashMap<LinePlace, u32>,
     stations: Stations,
-    roles: Roles,
-    waiting: Waiting,
+    roles: NodeRoles,
+    waiting: PendingPackets,
     /// SACK blocks of packets that are not given yet.
     sacks: PrintedBlocks,
-    identities: Identities,
+    identities: PacketUids,
     precision: Precision,
     drops_of_one_device: u64,
     is_sent_by_radio: bool,
@@ -64,13 +64,13 @@ impl Default for Ns3 {
         Self {
             first_header: Finder::new(b" ns3::"),
             header: Finder::new(b"ns3::"),
-            names: Names::default(),
+            names: NameTable::default(),
             places: HashMap::new(),
             stations: Stations::default(),
-            roles: Roles::default(),
-            waiting: Waiting::default(),
+            roles: NodeRoles::default(),
+            waiting: PendingPackets::default(),
             sacks: PrintedBlocks::default(),
-            identities: Identities::default(),
+            identities: PacketUids::default(),
             precision: Precision::default(),
             drops_of_one_device: 0,
             is_sent_by_radio: false,
@@ -107,7 +107,7 @@ impl LineFormat for Ns3 {
             self.identify(packet, frame.is_retry);
             return Outcome::Packet;
         }
-        let held = Held { packet: *packet, question, is_retry: frame.is_retry };
+        let held = HeldPacket { packet: *packet, question, is_retry: frame.is_retry };
         match self.waiting.pass(held, &mut self.roles) {
             Some(held) => self.release(held, packet),
             None => Outcome::Held,
@@ -121,7 +121,7 @@ impl LineFormat for Ns3 {
         }
     }
 
-    fn places(&self) -> &Names {
+    fn places(&self) -> &NameTable {
         &self.names
     }
 
@@ -170,10 +170,10 @@ impl Ns3 {
     fn locate(
         &mut self,
         prefix: &Prefix<'_>,
-        place: Place,
+        place: LinePlace,
         frame: Frame,
         packet: &mut Packet,
-    ) -> Option<Question> {
+    ) -> Option<RoleQuestion> {
         packet.interface = self.index_of(place);
         let is_meant = self.stations.is_meant(prefix.event, place, frame);
         let mut point = PathPoint::Between;
@@ -185,7 +185,7 @@ impl Ns3 {
             let endpoints = &packet.network.endpoints;
             match prefix.event {
                 Event::Received if is_meant && packet.network.has_ports => {
-                    question = Some(Question::new(place.node, endpoints));
+                    question = Some(RoleQuestion::new(place.node, endpoints));
                 }
                 Event::Dequeued => {}
                 _ if prefix.is_outgoing() => point = self.roles.on_outgoing(place.node, endpoints),
@@ -199,7 +199,7 @@ impl Ns3 {
     }
 
     /// Whether nothing is left to be known of a packet.
-    fn is_answered(&mut self, question: Option<Question>, packet: &mut Packet) -> bool {
+    fn is_answered(&mut self, question: Option<RoleQuestion>, packet: &mut Packet) -> bool {
         let Some(question) = question else { return true };
         let answer = self.roles.answer(&question);
         if let (Some(point), Some(sighting)) = (answer, &mut packet.sighting) {
@@ -209,7 +209,7 @@ impl Ns3 {
     }
 
     /// Give a packet that waited.
-    fn release(&mut self, held: Held, packet: &mut Packet) -> Outcome {
+    fn release(&mut self, held: HeldPacket, packet: &mut Packet) -> Outcome {
         *packet = held.packet;
         self.identify(packet, held.is_retry);
         Outcome::Packet
@@ -227,7 +227,7 @@ impl Ns3 {
     }
 
     #[inline]
-    fn index_of(&mut self, place: Place) -> u32 {
+    fn index_of(&mut self, place: LinePlace) -> u32 {
         match self.places.get(&place) {
             Some(&index) => index,
             None => self.add(place),
@@ -235,8 +235,8 @@ impl Ns3 {
     }
 
     #[cold]
-    fn add(&mut self, place: Place) -> u32 {
-        let Place { node, device, is_ip } = place;
+    fn add(&mut self, place: LinePlace) -> u32 {
+        let LinePlace { node, device, is_ip } = place;
         let index = self.names.index(&format!("{node}/{}{device}", if is_ip { "ip" } else { "" }));
         if self.places.len() < MAX_PLACES {
             self.places.insert(place, index);

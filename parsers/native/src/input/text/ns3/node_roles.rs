@@ -50,12 +50,12 @@ impl Host {
 
 /// A packet arrived at a node: for that node?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Question {
+pub struct RoleQuestion {
     node: u32,
     host: Host,
 }
 
-impl Question {
+impl RoleQuestion {
     /// Whether `node` is the last one for a packet of these endpoints.
     pub fn new(node: u32, endpoints: &Endpoints) -> Self {
         Self { node, host: Host::new(endpoints.family, endpoints.dst) }
@@ -71,15 +71,15 @@ struct Knowledge {
 
 /// What is known of nodes and addresses.
 #[derive(Debug, Default)]
-pub struct Roles {
+pub struct NodeRoles {
     hosts: HashMap<Host, Knowledge>,
     /// Nodes that send on what comes for an address.
-    passing: HashSet<Question>,
+    passing: HashSet<RoleQuestion>,
     /// Nodes that did not send it on for so long that they are taken for its destination.
-    keeping: HashSet<Question>,
+    keeping: HashSet<RoleQuestion>,
 }
 
-impl Roles {
+impl NodeRoles {
     /// A packet leaves `node`, or is to.
     pub fn on_outgoing(&mut self, node: u32, endpoints: &Endpoints) -> PathPoint {
         let source = Host::new(endpoints.family, endpoints.src);
@@ -87,7 +87,7 @@ impl Roles {
             Some(knowledge) => *knowledge.home.get_or_insert(node),
             None => node,
         };
-        let to = Question::new(node, endpoints);
+        let to = RoleQuestion::new(node, endpoints);
         if home == node {
             if let Some(knowledge) = self.known(to.host) {
                 knowledge.is_written_to = true;
@@ -108,7 +108,7 @@ impl Roles {
     }
 
     /// The answer, if it is known already.
-    pub fn answer(&mut self, question: &Question) -> Option<PathPoint> {
+    pub fn answer(&mut self, question: &RoleQuestion) -> Option<PathPoint> {
         let knowledge = self.hosts.get_mut(&question.host)?;
         let is_last = match knowledge.home {
             Some(home) => home == question.node,
@@ -121,7 +121,7 @@ impl Roles {
     }
 
     /// Nothing told otherwise for long: take the node for the destination, until something does.
-    pub fn settle(&mut self, question: &Question) -> PathPoint {
+    pub fn settle(&mut self, question: &RoleQuestion) -> PathPoint {
         if let Some(point) = self.answer(question) {
             return point;
         }
@@ -173,13 +173,13 @@ mod tests {
 
     #[test]
     fn test_the_first_node_with_an_address_is_its_home() {
-        let mut roles = Roles::default();
+        let mut roles = NodeRoles::default();
         assert_eq!(roles.on_outgoing(0, &endpoints(10, 20)), PathPoint::Source);
-        let at_router = Question::new(1, &endpoints(10, 20));
+        let at_router = RoleQuestion::new(1, &endpoints(10, 20));
         assert_eq!(roles.answer(&at_router), None);
         assert_eq!(roles.on_outgoing(1, &endpoints(10, 20)), PathPoint::Between);
         assert_eq!(roles.answer(&at_router), Some(PathPoint::Between));
-        let at_end = Question::new(2, &endpoints(10, 20));
+        let at_end = RoleQuestion::new(2, &endpoints(10, 20));
         assert_eq!(roles.answer(&at_end), None);
         assert_eq!(roles.on_outgoing(2, &endpoints(20, 10)), PathPoint::Source);
         assert_eq!(roles.answer(&at_end), Some(PathPoint::Destination));
@@ -191,9 +191,9 @@ mod tests {
 
     #[test]
     fn test_a_node_taken_for_the_destination_is_found_out() {
-        let mut roles = Roles::default();
+        let mut roles = NodeRoles::default();
         roles.on_outgoing(0, &endpoints(10, 20));
-        let question = Question::new(1, &endpoints(10, 20));
+        let question = RoleQuestion::new(1, &endpoints(10, 20));
         assert_eq!(roles.settle(&question), PathPoint::Destination);
         assert_eq!(roles.answer(&question), Some(PathPoint::Destination));
         roles.on_outgoing(1, &endpoints(10, 20));
@@ -203,21 +203,21 @@ mod tests {
     #[test]
     fn test_a_node_that_sends_to_all_hears_others_that_do() {
         let all = u128::from(u32::MAX);
-        let mut roles = Roles::default();
+        let mut roles = NodeRoles::default();
         roles.on_outgoing(0, &endpoints(10, all));
         roles.on_outgoing(1, &endpoints(11, all));
-        assert_eq!(roles.settle(&Question::new(1, &endpoints(10, all))), PathPoint::Destination);
-        assert_eq!(roles.settle(&Question::new(0, &endpoints(11, all))), PathPoint::Destination);
+        assert_eq!(roles.settle(&RoleQuestion::new(1, &endpoints(10, all))), PathPoint::Destination);
+        assert_eq!(roles.settle(&RoleQuestion::new(0, &endpoints(11, all))), PathPoint::Destination);
         assert_eq!(roles.remark(), None);
     }
 
     #[test]
     fn test_knowledge_is_bounded() {
-        let mut roles = Roles::default();
+        let mut roles = NodeRoles::default();
         for address in 0..2 * MAX_KNOWN as u128 {
             roles.on_outgoing(0, &endpoints(1, address));
             roles.on_outgoing(1, &endpoints(1, address));
-            roles.settle(&Question::new(2, &endpoints(1, address)));
+            roles.settle(&RoleQuestion::new(2, &endpoints(1, address)));
         }
         assert!(roles.hosts.len() <= MAX_KNOWN && roles.passing.len() <= MAX_KNOWN);
         assert!(roles.keeping.len() <= MAX_KNOWN);

@@ -15,11 +15,11 @@ use crate::packet::event::{Endpoints, Event, Family, Network, NodeLayer, Packet,
 const MAX_KNOWN: usize = 1 << 16;
 
 /// What one counter of IPv4 identifications counts for.
-type Numbered = (u32, u32, u8);
+type CounterScope = (u32, u32, u8);
 
 /// Packets that look the same.
 #[derive(Clone, Copy, Debug)]
-struct Alike {
+struct SimilarPackets {
     sent: u64,
     gone: u64,
     /// Where their sending and their arrival are counted: a trace may show both at several layers.
@@ -28,13 +28,13 @@ struct Alike {
 
 /// State of all counters.
 #[derive(Debug, Default)]
-pub struct Identities {
-    counters: HashMap<Numbered, u64>,
-    alike: HashMap<u64, Alike>,
+pub struct PacketUids {
+    counters: HashMap<CounterScope, u64>,
+    alike: HashMap<u64, SimilarPackets>,
     has_lookalikes: bool,
 }
 
-impl Identities {
+impl PacketUids {
     /// The identity of a packet that was seen at a known point of its path.
     #[inline]
     pub fn of(&mut self, packet: &Packet, is_retry: bool) -> u64 {
@@ -67,7 +67,7 @@ impl Identities {
             // Rare, and the oldest are long gone.
             self.alike.clear();
         }
-        let alike = self.alike.entry(key).or_insert(Alike { sent: 0, gone: 0, layers: [None; 2] });
+        let alike = self.alike.entry(key).or_insert(SimilarPackets { sent: 0, gone: 0, layers: [None; 2] });
         let is_counted = |of: &mut Option<NodeLayer>| *of.get_or_insert(sighting.layer) == sighting.layer;
         let [sent_at, gone_at] = &mut alike.layers;
         let number = match (packet.event, sighting.point) {
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn test_numbers_of_16_bits_are_continued() {
-        let mut identities = Identities::default();
+        let mut identities = PacketUids::default();
         let mut all: Vec<u64> = (0..200_000_u32).map(|n| identities.of(&v4(n as u16), false)).collect();
         // the last ones again, at the next hop
         let again: Vec<u64> = (190_000..200_000_u32).map(|n| identities.of(&v4(n as u16), false)).collect();
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn test_packets_without_number_are_matched_in_order() {
-        let mut identities = Identities::default();
+        let mut identities = PacketUids::default();
         let mut of = |event, point| identities.of(&v6(event, point), false);
         let sent: Vec<u64> = (0..3).map(|_| of(Event::Enqueued, PathPoint::Source)).collect();
         assert!(sent[0] != sent[1] && sent[1] != sent[2]);
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn test_a_repetition_on_the_air_is_the_same_packet() {
-        let mut identities = Identities::default();
+        let mut identities = PacketUids::default();
         let packet = v6(Event::Sent, PathPoint::Source);
         let first = identities.of(&packet, false);
         assert_eq!(identities.of(&packet, true), first);

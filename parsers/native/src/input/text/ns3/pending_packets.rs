@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::node_roles::{Question, Roles};
+use super::node_roles::{NodeRoles, RoleQuestion};
 use crate::packet::event::{Packet, PathPoint};
 
 /// Packets that wait at most; then the first goes with the likeliest answer.
@@ -14,16 +14,16 @@ const MAX_WAIT_NS: i64 = 1_000_000_000;
 
 /// A packet, and what is still to be known of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Held {
+pub struct HeldPacket {
     /// The packet.
     pub packet: Packet,
     /// Whether it is for the node where it arrived.
-    pub question: Option<Question>,
+    pub question: Option<RoleQuestion>,
     /// Whether a radio sent it once more.
     pub is_retry: bool,
 }
 
-impl Held {
+impl HeldPacket {
     /// Set the answer.
     fn answer(&mut self, point: PathPoint) {
         if let Some(sighting) = &mut self.packet.sighting {
@@ -35,26 +35,26 @@ impl Held {
 
 /// The queue.
 #[derive(Debug, Default)]
-pub struct Waiting {
-    queue: VecDeque<Held>,
+pub struct PendingPackets {
+    queue: VecDeque<HeldPacket>,
     latest_ns: i64,
 }
 
-impl Waiting {
+impl PendingPackets {
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
     /// Take in the next packet, and give back the first if its question is answered by now.
-    pub fn pass(&mut self, held: Held, roles: &mut Roles) -> Option<Held> {
+    pub fn pass(&mut self, held: HeldPacket, roles: &mut NodeRoles) -> Option<HeldPacket> {
         self.latest_ns = self.latest_ns.max(held.packet.time_ns);
         self.queue.push_back(held);
         self.first(roles, false)
     }
 
     /// The first that waits, if its question is answered, or `is_over`: nothing more will come.
-    pub fn first(&mut self, roles: &mut Roles, is_over: bool) -> Option<Held> {
+    pub fn first(&mut self, roles: &mut NodeRoles, is_over: bool) -> Option<HeldPacket> {
         let first = self.queue.front()?;
         let point = match &first.question {
             None => None,

@@ -6,7 +6,7 @@ use crate::packet::event::{Code, Event, NodeLayer};
 
 /// A device or an interface of the IP layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct LinePlace {
     /// Number of the node.
     pub node: u32,
     /// Number of the device, or of the interface.
@@ -25,7 +25,7 @@ pub struct Prefix<'a> {
     /// The same as it is printed.
     pub time: &'a [u8],
     /// Where; None in the file of a single device, whose name alone tells.
-    pub place: Option<Place>,
+    pub place: Option<LinePlace>,
     /// The trace source behind the device, such as `TxQueue/Enqueue`; empty without place.
     pub trace_source: &'a [u8],
     /// The headers, from the first `ns3::` on; empty if the packet has none.
@@ -56,7 +56,7 @@ impl<'a> Prefix<'a> {
     /// Where in the node.
     pub fn layer(&self) -> NodeLayer {
         match self.place {
-            Some(Place { is_ip: true, .. }) => NodeLayer::Ip,
+            Some(LinePlace { is_ip: true, .. }) => NodeLayer::Ip,
             // Devices with a radio have their trace sources there.
             _ if self.trace_source.starts_with(b"Phy/") => NodeLayer::Phy,
             _ => NodeLayer::Link,
@@ -108,7 +108,7 @@ fn event_of(line: &[u8]) -> Option<Event> {
 
 /// Read `1/DeviceList/2/$ns3::X/TxQueue/Drop` or `1/$ns3::Ipv4L3Protocol/Tx(2)`. A radio's mode may
 /// follow after a blank.
-fn place_of<'a>(path: &mut Scanner<'a>) -> Option<(Place, &'a [u8])> {
+fn place_of<'a>(path: &mut Scanner<'a>) -> Option<(LinePlace, &'a [u8])> {
     let node = path.small()?;
     let is_device = path.passes(b"/DeviceList/");
     let device = if is_device { path.small()? } else { 0 };
@@ -117,11 +117,11 @@ fn place_of<'a>(path: &mut Scanner<'a>) -> Option<(Place, &'a [u8])> {
     trace_source.after(b"/");
     let trace_source = trace_source.rest();
     if is_device {
-        return Some((Place { node, device, is_ip: false }, trace_source));
+        return Some((LinePlace { node, device, is_ip: false }, trace_source));
     }
     let mut interface = Scanner::new(trace_source);
     let interface = interface.after(b"(").and_then(Scanner::small).unwrap_or(0);
-    Some((Place { node, device: interface, is_ip: true }, trace_source))
+    Some((LinePlace { node, device: interface, is_ip: true }, trace_source))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 
 use super::headers::{Frame, Mac, is_group};
-use super::prefix::Place;
+use super::prefix::LinePlace;
 use crate::packet::event::Event;
 
 /// Stations that are remembered.
@@ -12,15 +12,15 @@ const MAX_STATIONS: usize = 1 << 16;
 /// The stations that sent something so far.
 #[derive(Debug, Default)]
 pub struct Stations {
-    by_mac: HashMap<Mac, Place>,
-    by_place: HashMap<Place, Mac>,
+    by_mac: HashMap<Mac, LinePlace>,
+    by_place: HashMap<LinePlace, Mac>,
 }
 
 impl Stations {
     /// Learn from a frame that is sent, and say of one that is received whether it is meant for this
     /// place. A cable has nobody else at its end.
     #[inline]
-    pub fn is_meant(&mut self, event: Event, place: Place, frame: Frame) -> bool {
+    pub fn is_meant(&mut self, event: Event, place: LinePlace, frame: Frame) -> bool {
         match event {
             Event::Sent => {
                 if let Some(mac) = frame.transmitter {
@@ -32,14 +32,14 @@ impl Stations {
         }
     }
 
-    fn learn(&mut self, mac: Mac, place: Place) {
+    fn learn(&mut self, mac: Mac, place: LinePlace) {
         if self.by_mac.len() < MAX_STATIONS && self.by_mac.insert(mac, place).is_none() {
             self.by_place.insert(place, mac);
         }
     }
 
     /// Whether the station at `place` may have this address, as far as is known.
-    fn may_be(&self, mac: Mac, place: Place) -> bool {
+    fn may_be(&self, mac: Mac, place: LinePlace) -> bool {
         match (self.by_mac.get(&mac), self.by_place.get(&place)) {
             (Some(home), _) => *home == place,
             (None, Some(_)) => false,
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn test_a_frame_is_meant_for_one_station() {
-        let place = |node| Place { node, device: 1, is_ip: false };
+        let place = |node| LinePlace { node, device: 1, is_ip: false };
         let frame = |from, to| Frame { transmitter: Some(from), receiver: Some(to), ..Frame::default() };
         let mut stations = Stations::default();
         assert!(stations.is_meant(Event::Received, place(2), frame(1, 2)));

@@ -5,7 +5,7 @@ use crate::packet::logged_variables::Unit;
 
 /// What a value's text is.
 #[derive(Clone, Copy)]
-enum Form {
+enum ValueForm {
     /// A number.
     Plain,
     /// Two numbers with a slash, of which the second is wanted.
@@ -16,24 +16,24 @@ enum Form {
 
 /// Variable in the text, its name here, unit and form. `rtt` is smoothed (RFC 6298), with its variation
 /// behind the slash; `retrans` tells what is in flight now and the sum since the connection began.
-const VARIABLES: [(&[u8], &str, Unit, Form); 17] = [
-    (b"cwnd", "cwnd", Unit::Packets, Form::Plain),
-    (b"ssthresh", "ssthresh", Unit::Packets, Form::Plain),
-    (b"rtt", "srtt", Unit::Ms, Form::Plain),
-    (b"rtt", "rttvar", Unit::Ms, Form::Second),
-    (b"minrtt", "minrtt", Unit::Ms, Form::Plain),
-    (b"rto", "rto", Unit::Ms, Form::Plain),
-    (b"mss", "mss", Unit::Bytes, Form::Plain),
-    (b"unacked", "unacked", Unit::Packets, Form::Plain),
-    (b"retrans", "retransmits", Unit::Packets, Form::Second),
-    (b"bytes_sent", "bytes_sent", Unit::Bytes, Form::Plain),
-    (b"bytes_acked", "bytes_acked", Unit::Bytes, Form::Plain),
-    (b"bytes_retrans", "bytes_retrans", Unit::Bytes, Form::Plain),
-    (b"notsent", "notsent", Unit::Bytes, Form::Plain),
-    (b"snd_wnd", "snd_wnd", Unit::Bytes, Form::Plain),
-    (b"send", "send_rate", Unit::Bps, Form::Rate),
-    (b"pacing_rate", "pacing_rate", Unit::Bps, Form::Rate),
-    (b"delivery_rate", "delivery_rate", Unit::Bps, Form::Rate),
+const VARIABLES: [(&[u8], &str, Unit, ValueForm); 17] = [
+    (b"cwnd", "cwnd", Unit::Packets, ValueForm::Plain),
+    (b"ssthresh", "ssthresh", Unit::Packets, ValueForm::Plain),
+    (b"rtt", "srtt", Unit::Ms, ValueForm::Plain),
+    (b"rtt", "rttvar", Unit::Ms, ValueForm::Second),
+    (b"minrtt", "minrtt", Unit::Ms, ValueForm::Plain),
+    (b"rto", "rto", Unit::Ms, ValueForm::Plain),
+    (b"mss", "mss", Unit::Bytes, ValueForm::Plain),
+    (b"unacked", "unacked", Unit::Packets, ValueForm::Plain),
+    (b"retrans", "retransmits", Unit::Packets, ValueForm::Second),
+    (b"bytes_sent", "bytes_sent", Unit::Bytes, ValueForm::Plain),
+    (b"bytes_acked", "bytes_acked", Unit::Bytes, ValueForm::Plain),
+    (b"bytes_retrans", "bytes_retrans", Unit::Bytes, ValueForm::Plain),
+    (b"notsent", "notsent", Unit::Bytes, ValueForm::Plain),
+    (b"snd_wnd", "snd_wnd", Unit::Bytes, ValueForm::Plain),
+    (b"send", "send_rate", Unit::Bps, ValueForm::Rate),
+    (b"pacing_rate", "pacing_rate", Unit::Bps, ValueForm::Rate),
+    (b"delivery_rate", "delivery_rate", Unit::Bps, ValueForm::Rate),
 ];
 
 /// Whether a text holds variables of a connection: each has a window.
@@ -67,15 +67,15 @@ pub fn for_each_variable(text: &[u8], mut found: impl FnMut(&'static str, Unit, 
 }
 
 fn is_rate(word: &[u8]) -> bool {
-    VARIABLES.iter().any(|(known, _, _, form)| matches!(form, Form::Rate) && *known == word)
+    VARIABLES.iter().any(|(known, _, _, form)| matches!(form, ValueForm::Rate) && *known == word)
 }
 
-fn value_of(text: &[u8], form: Form) -> Option<f64> {
+fn value_of(text: &[u8], form: ValueForm) -> Option<f64> {
     let slash = memchr::memchr(b'/', text);
     match form {
-        Form::Plain => number::real(text.get(..slash.unwrap_or(text.len()))?),
-        Form::Second => number::real(text.get(slash? + 1..)?),
-        Form::Rate => rate_bps(text),
+        ValueForm::Plain => number::real(text.get(..slash.unwrap_or(text.len()))?),
+        ValueForm::Second => number::real(text.get(slash? + 1..)?),
+        ValueForm::Rate => rate_bps(text),
     }
     .filter(|value| *value >= 0.0)
 }

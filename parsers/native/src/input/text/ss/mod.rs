@@ -7,7 +7,7 @@
 mod info;
 mod time;
 
-use super::{LineFormat, Names, Outcome};
+use super::{LineFormat, NameTable, Outcome};
 use crate::packet::address;
 use crate::packet::event::{Endpoints, Packet};
 use crate::packet::logged_variables::{SampleList, VariableSample};
@@ -30,7 +30,7 @@ pub struct Ss {
     /// The socket whose variables come next, and whether it sends a flow that is known here.
     socket: Option<Option<Endpoints>>,
     samples: SampleList,
-    places: Names,
+    places: NameTable,
 }
 
 impl LineFormat for Ss {
@@ -62,7 +62,7 @@ impl LineFormat for Ss {
         }
     }
 
-    fn places(&self) -> &Names {
+    fn places(&self) -> &NameTable {
         &self.places
     }
 

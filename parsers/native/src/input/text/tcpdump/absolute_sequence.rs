@@ -56,7 +56,7 @@ impl Numbers {
 
 /// Where a connection is remembered; holds until its generation is the older one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct ConversationIndex {
     /// Counted from 1, so that the default is no place.
     generation: u64,
     at: usize,
@@ -83,7 +83,7 @@ pub struct Conversations {
 impl Conversations {
     /// Where the connection is that was at `place`, if that still holds.
     #[inline(always)]
-    pub fn still(&mut self, place: Place) -> Option<Place> {
+    pub fn still(&mut self, place: ConversationIndex) -> Option<ConversationIndex> {
         if self.younger.list.len() >= GENERATION {
             self.older = mem::take(&mut self.younger);
             self.forgotten += 1;
@@ -93,9 +93,9 @@ impl Conversations {
 
     /// Where the connection `key` is remembered.
     #[inline(never)]
-    pub fn place(&mut self, key: FlowKey) -> Place {
+    pub fn place(&mut self, key: FlowKey) -> ConversationIndex {
         // Makes room, if need be.
-        self.still(Place::default());
+        self.still(ConversationIndex::default());
         let Self { younger, older, .. } = self;
         let Generation { places, list } = younger;
         let at = *places.entry(key).or_insert_with(|| {
@@ -103,12 +103,12 @@ impl Conversations {
             list.push(known.copied().unwrap_or_default());
             list.len() - 1
         });
-        Place { generation: self.forgotten + 1, at }
+        ConversationIndex { generation: self.forgotten + 1, at }
     }
 
     /// The numbers of a packet that `side` sent on the connection at `place`, which must still hold.
     #[inline]
-    pub fn resolve(&mut self, place: Place, side: Side, header: &Header) -> Numbers {
+    pub fn resolve(&mut self, place: ConversationIndex, side: Side, header: &Header) -> Numbers {
         let (mine, theirs) = (side as usize, side.other() as usize);
         let Self { younger, is_absolute, .. } = self;
         let conversation = &mut younger.list[place.at];
@@ -215,7 +215,7 @@ mod tests {
 
     /// A packet of a connection with the numbers of the wire.
     #[derive(Clone, Copy, Debug)]
-    struct Sent {
+    struct AbsoluteNumbers {
         from: Side,
         flags: u16,
         seq: u32,
@@ -237,7 +237,7 @@ mod tests {
     }
 
     /// What tcpdump prints of packets of one connection, relative or with -S.
-    fn printed(packets: &[Sent], is_absolute: bool) -> Vec<Header> {
+    fn printed(packets: &[AbsoluteNumbers], is_absolute: bool) -> Vec<Header> {
         let mut bases: Option<[u32; 2]> = None;
         packets
             .iter()
@@ -272,12 +272,12 @@ mod tests {
     }
 
     /// Opening, data both ways, a retransmission, and the end.
-    fn connection(client: u32, server: u32) -> Vec<Sent> {
+    fn connection(client: u32, server: u32) -> Vec<AbsoluteNumbers> {
         let (c, s) = (Side::Low, Side::High);
         let at = |from, flags, seq: u32, ack: u32, payload| {
             let (own, other) = if from == c { (client, server) } else { (server, client) };
             let ack = if flags & ACK == 0 { 0 } else { other.wrapping_add(ack) };
-            Sent { from, flags, seq: own.wrapping_add(seq), ack, payload }
+            AbsoluteNumbers { from, flags, seq: own.wrapping_add(seq), ack, payload }
         };
         vec![
             at(c, SYN, 0, 0, 0),
@@ -298,7 +298,7 @@ mod tests {
     }
 
     /// Every number that is known must be the one of the wire.
-    fn check(packets: &[Sent], is_absolute: bool, conversations: &mut Conversations) -> usize {
+    fn check(packets: &[AbsoluteNumbers], is_absolute: bool, conversations: &mut Conversations) -> usize {
         let mut known = 0;
         for (packet, header) in packets.iter().zip(printed(packets, is_absolute)) {
             let numbers = resolve(conversations, key_of(5), packet.from, &header);

@@ -5,7 +5,7 @@ use super::{Tcpdump, datagram, endpoints, ip, link, tcp, tcp_options};
 use crate::packet::event::{
     Endpoints, Event, Family, Layer, Network, Packet, Reason, Sack, Stop, Tcp, TcpFlags, Transport,
 };
-use crate::packet::ip_fields::Carrier;
+use crate::packet::ip_fields::IpFields;
 use crate::packet::key::FlowKey;
 use crate::packet::plain::PlainSegment;
 
@@ -136,7 +136,7 @@ impl Start {
 /// Whether a plain segment holds a packet of which nothing is printed but ends and a whole TCP header,
 /// without SYN and without options but a timestamp and SACK blocks, if its number is known.
 #[inline(always)]
-pub fn is_plain(known: &endpoints::Known, header: &tcp::Header) -> bool {
+pub fn is_plain(known: &endpoints::KnownConnection, header: &tcp::Header) -> bool {
     known.endpoints.family == Family::V4 && ipv4_bytes(header) <= u32::from(u16::MAX)
 }
 
@@ -150,7 +150,7 @@ fn ipv4_bytes(header: &tcp::Header) -> u32 {
 #[inline(always)]
 pub fn fill_plain(
     number: u64,
-    known: &endpoints::Known,
+    known: &endpoints::KnownConnection,
     header: &tcp::Header,
     numbers: Numbers,
     segment: &mut PlainSegment,
@@ -164,7 +164,7 @@ pub fn fill_plain(
     segment.header_bytes = (TCP_HEADER + header.options.bytes) as u8;
     segment.payload = header.payload.unwrap_or(0);
     segment.tcp = tcp_header(header, numbers.seq.unwrap_or(0), numbers);
-    segment.carrier = Carrier::default();
+    segment.carrier = IpFields::default();
 }
 
 /// The same with room for any family and length.

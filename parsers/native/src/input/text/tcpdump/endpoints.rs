@@ -2,13 +2,13 @@
 
 use std::net::Ipv6Addr;
 
-use super::absolute_sequence::{Conversations, Place};
+use super::absolute_sequence::{ConversationIndex, Conversations};
 use super::scan::{number, split_at_byte};
 use super::services;
-use crate::input::text::Names;
+use crate::input::text::NameTable;
 use crate::packet::event::{Address, Endpoints, Family};
+use crate::packet::key::Ipv4Ends;
 use crate::packet::key::{FlowKey, Side};
-use crate::packet::plain::Ends;
 
 const TCP: u8 = 6;
 /// Ends of TCP that are remembered: so many that a few connections hardly ever share a slot.
@@ -16,7 +16,7 @@ const RECENT: usize = 1024;
 
 /// One of a packet's two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct End<'a> {
+struct PrintedEnd<'a> {
     family: Family,
     /// Means nothing if it is a name.
     address: Address,
@@ -28,7 +28,11 @@ struct End<'a> {
 /// Read both ends into `endpoints` and say whether they have ports; what is behind them is the rest.
 /// Names go to `hosts`, and addresses as well if the other end is a name.
 #[inline]
-pub fn read<'a>(text: &'a [u8], endpoints: &mut Endpoints, hosts: &mut Names) -> Option<(bool, &'a [u8])> {
+pub fn read<'a>(
+    text: &'a [u8],
+    endpoints: &mut Endpoints,
+    hosts: &mut NameTable,
+) -> Option<(bool, &'a [u8])> {
     let (source, destination, rest) = both(text)?;
     endpoints.src_port = source.port.unwrap_or(0);
     endpoints.dst_port = destination.port.unwrap_or(0);
@@ -45,7 +49,7 @@ pub fn read<'a>(text: &'a [u8], endpoints: &mut Endpoints, hosts: &mut Names) ->
 }
 
 #[inline]
-fn both(text: &[u8]) -> Option<(End<'_>, End<'_>, &[u8])> {
+fn both(text: &[u8]) -> Option<(PrintedEnd<'_>, PrintedEnd<'_>, &[u8])> {
     let (source, rest) = split_at_byte(text, b' ')?;
     let rest = rest.strip_prefix(b"> ")?;
     let (destination, rest) = split_at_byte(rest, b' ').unwrap_or((rest, b""));
@@ -54,31 +58,31 @@ fn both(text: &[u8]) -> Option<(End<'_>, End<'_>, &[u8])> {
 
 /// Both ends of a TCP connection.
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
+pub struct KnownConnection {
     /// With the protocol.
     pub endpoints: Endpoints,
     /// The same for a plain segment; means something with IPv4.
-    pub ends: Ends,
+    pub ends: Ipv4Ends,
     /// The end that sends.
     pub side: Side,
     key: FlowKey,
 }
 
 /// A text, what it says, and where the connection was.
-type Remembered = (Vec<u8>, Option<Known>, Place);
+type CachedEndpoints = (Vec<u8>, Option<KnownConnection>, ConversationIndex);
 
 /// Ends that were printed lately. Most lines repeat some of them, and comparing a text costs a
 /// fraction of reading it.
 #[derive(Debug)]
-pub struct Recent(Vec<Remembered>);
+pub struct RecentEndpoints(Vec<CachedEndpoints>);
 
-impl Default for Recent {
+impl Default for RecentEndpoints {
     fn default() -> Self {
-        Self(vec![(Vec::new(), None, Place::default()); RECENT])
+        Self(vec![(Vec::new(), None, ConversationIndex::default()); RECENT])
     }
 }
 
-impl Recent {
+impl RecentEndpoints {
     /// The ends that `text` says, up to the blank behind them, and where their connection is. None unless
     /// both are addresses with ports. `hash` tells where to look: texts that share a slot are read each
     /// time.
@@ -88,11 +92,11 @@ impl Recent {
         text: &[u8],
         hash: u64,
         conversations: &mut Conversations,
-    ) -> Option<(&Known, Place)> {
+    ) -> Option<(&KnownConnection, ConversationIndex)> {
         let (known_text, known, place) = self.0.get_mut((hash >> 32) as usize % RECENT)?;
         if known_text != text {
-            *known = Some(Known::read(text)?);
-            *place = Place::default();
+            *known = Some(KnownConnection::read(text)?);
+            *place = ConversationIndex::default();
             known_text.clear();
             known_text.extend_from_slice(text);
         }
@@ -102,7 +106,7 @@ impl Recent {
     }
 }
 
-impl Known {
+impl KnownConnection {
     #[inline(never)]
     fn read(text: &[u8]) -> Option<Self> {
         let (source, destination, rest) = both(text)?;
@@ -119,26 +123,26 @@ impl Known {
             dst_port: destination.port?,
         };
         let (key, side) = FlowKey::of(&endpoints);
-        Some(Self { endpoints, ends: Ends::of(&endpoints), side, key })
+        Some(Self { endpoints, ends: Ipv4Ends::of(&endpoints), side, key })
     }
 }
 
 #[cold]
-fn index(host: &[u8], hosts: &mut Names) -> Address {
+fn index(host: &[u8], hosts: &mut NameTable) -> Address {
     Address::from(hosts.index(&String::from_utf8_lossy(host)))
 }
 
 #[inline]
-fn end(token: &[u8]) -> Option<End<'_>> {
+fn end(token: &[u8]) -> Option<PrintedEnd<'_>> {
     if let Some((address, rest)) = ipv4(token) {
         let host = token.get(..token.len() - rest.len())?;
         let family = Family::V4;
         let address = Address::from(address);
         match rest.strip_prefix(b".") {
-            None if rest.is_empty() => return Some(End { family, address, host, port: None }),
+            None if rest.is_empty() => return Some(PrintedEnd { family, address, host, port: None }),
             None => return named(token),
             Some(port_text) => match port(port_text) {
-                Some(port) => return Some(End { family, address, host, port: Some(port) }),
+                Some(port) => return Some(PrintedEnd { family, address, host, port: Some(port) }),
                 None => return named(token),
             },
         }
@@ -175,7 +179,7 @@ fn ipv4(text: &[u8]) -> Option<(u32, &[u8])> {
 }
 
 /// Hexadecimal groups, perhaps with an IPv4 address at the end, perhaps with a port behind it.
-fn ipv6(token: &[u8]) -> Option<End<'_>> {
+fn ipv6(token: &[u8]) -> Option<PrintedEnd<'_>> {
     let last_colon = memchr::memrchr(b':', token)?;
     let dots = memchr::memchr_iter(b'.', token.get(last_colon..)?).count();
     let (host, port) = match dots {
@@ -186,13 +190,13 @@ fn ipv6(token: &[u8]) -> Option<End<'_>> {
         }
     };
     let address: Ipv6Addr = std::str::from_utf8(host).ok()?.parse().ok()?;
-    Some(End { family: Family::V6, address: address.to_bits(), host, port })
+    Some(PrintedEnd { family: Family::V6, address: address.to_bits(), host, port })
 }
 
 /// A name: what is behind its last dot is the port, if it is a number or a known service. Else it
 /// stays part of the name, so that it still tells ends apart.
 #[cold]
-fn named(token: &[u8]) -> Option<End<'_>> {
+fn named(token: &[u8]) -> Option<PrintedEnd<'_>> {
     let is_name = !token.is_empty() && token.iter().all(|byte| byte.is_ascii_graphic() || *byte >= 0x80);
     if !is_name {
         return None;
@@ -205,7 +209,7 @@ fn named(token: &[u8]) -> Option<End<'_>> {
         Some((host, port)) => (host, Some(port)),
         None => (token, None),
     };
-    Some(End { family: Family::Name, address: 0, host, port })
+    Some(PrintedEnd { family: Family::Name, address: 0, host, port })
 }
 
 #[cfg(test)]
@@ -214,7 +218,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn ends_of(text: &str) -> Option<(Endpoints, bool, Vec<String>)> {
-        let (mut endpoints, mut hosts) = (Endpoints::default(), Names::default());
+        let (mut endpoints, mut hosts) = (Endpoints::default(), NameTable::default());
         let (has_ports, rest) = read(text.as_bytes(), &mut endpoints, &mut hosts)?;
         assert_eq!(rest, b"x");
         Some((endpoints, has_ports, hosts.iter().map(str::to_owned).collect()))
@@ -268,7 +272,7 @@ mod tests {
     proptest! {
         #[test]
         fn test_any_bytes_are_ends_or_not(bytes: Vec<u8>, text in "[0-9a-f:. >]{0,60}") {
-            let (mut endpoints, mut hosts) = (Endpoints::default(), Names::default());
+            let (mut endpoints, mut hosts) = (Endpoints::default(), NameTable::default());
             let _ = read(&bytes, &mut endpoints, &mut hosts);
             let _ = read(text.as_bytes(), &mut endpoints, &mut hosts);
         }

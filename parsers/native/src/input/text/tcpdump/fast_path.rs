@@ -42,12 +42,12 @@ pub struct Line<'a> {
 
 /// The second of the last line, which is that of most next ones: `1795247606.`, and its ns.
 #[derive(Debug)]
-pub struct Second {
+pub struct CachedSecond {
     text: [u8; 11],
     ns: i64,
 }
 
-impl Default for Second {
+impl Default for CachedSecond {
     fn default() -> Self {
         Self { text: *b"0000000000.", ns: 0 }
     }
@@ -56,7 +56,7 @@ impl Default for Second {
 /// Read the line that `window` begins with; None if it is another, or if the window may not have all
 /// of it.
 #[inline(always)]
-pub fn read<'a>(window: &'a [u8], second: &mut Second) -> Option<Line<'a>> {
+pub fn read<'a>(window: &'a [u8], second: &mut CachedSecond) -> Option<Line<'a>> {
     let bytes: &[u8; ROOM] = window.first_chunk()?;
     let mut scan = Scan { bytes, at: 0 };
     let stamp = match scan.stamp(second) {
@@ -93,7 +93,7 @@ pub fn read<'a>(window: &'a [u8], second: &mut Second) -> Option<Line<'a>> {
     })
 }
 
-impl Second {
+impl CachedSecond {
     fn of(text: &[u8; 11]) -> Option<Self> {
         let (upper, lower) = text.split_first_chunk()?;
         let ((upper, 8), &[tens @ b'0'..=b'9', ones @ b'0'..=b'9', b'.']) = (leading_digits(upper), lower)
@@ -179,9 +179,9 @@ impl<'a> Scan<'a> {
 
     /// `1795247606.956209 `, as -tt has printed since 2001; any other time is left to [`timestamp::read`].
     #[inline(always)]
-    fn stamp(&mut self, second: &mut Second) -> Option<Stamp> {
+    fn stamp(&mut self, second: &mut CachedSecond) -> Option<Stamp> {
         if self.next() != &second.text {
-            *second = Second::of(self.next())?;
+            *second = CachedSecond::of(self.next())?;
         }
         self.at += second.text.len();
         let (us, 6) = leading_digits(self.next()) else { return None };

@@ -6,7 +6,7 @@ use crate::packet::event::{Event, Family};
 
 /// What is behind the link header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LinkPayload {
     /// IPv4 or IPv6, as the line says.
     Ip(Family),
     /// The line does not say: versions 3 print the addresses at once.
@@ -25,11 +25,11 @@ pub struct Link<'a> {
     /// Length of the frame.
     pub frame_bytes: Option<u32>,
     /// What is behind it.
-    pub kind: Kind,
+    pub kind: LinkPayload,
 }
 
 impl Link<'_> {
-    fn bare(kind: Kind) -> Self {
+    fn bare(kind: LinkPayload) -> Self {
         Self { interface: None, event: None, frame_bytes: None, kind }
     }
 }
@@ -46,15 +46,15 @@ pub fn read(text: &[u8], has_time: bool) -> Option<(Link<'_>, &[u8])> {
 
 /// `IP `, `IP6 ` or another protocol's name.
 #[inline]
-fn named(text: &[u8]) -> Option<(Kind, &[u8])> {
+fn named(text: &[u8]) -> Option<(LinkPayload, &[u8])> {
     if let Some(rest) = text.strip_prefix(b"IP ") {
-        return (!rest.starts_with(b"(0x")).then_some((Kind::Ip(Family::V4), rest));
+        return (!rest.starts_with(b"(0x")).then_some((LinkPayload::Ip(Family::V4), rest));
     }
     if let Some(rest) = text.strip_prefix(b"IP6 ") {
-        return (!rest.starts_with(b"(0x")).then_some((Kind::Ip(Family::V6), rest));
+        return (!rest.starts_with(b"(0x")).then_some((LinkPayload::Ip(Family::V6), rest));
     }
     let is_arp = text.starts_with(b"ARP, ") || text.starts_with(b"arp ");
-    is_arp.then_some((Kind::Other(0x0806), text))
+    is_arp.then_some((LinkPayload::Other(0x0806), text))
 }
 
 #[inline(never)]
@@ -69,9 +69,9 @@ fn with_header(text: &[u8], has_time: bool) -> Option<(Link<'_>, &[u8])> {
         return Some((Link::bare(kind), rest));
     }
     if is_between_ends(text) {
-        return Some((Link::bare(Kind::Unnamed), text));
+        return Some((Link::bare(LinkPayload::Unnamed), text));
     }
-    has_time.then(|| (Link::bare(Kind::Other(0)), text))
+    has_time.then(|| (Link::bare(LinkPayload::Other(0)), text))
 }
 
 /// Cooked v2: `eth0  In  IP ...`, with -e `eth0  In  ifindex 2 mac ethertype ...`. Cooked v1, only
@@ -95,13 +95,13 @@ pub fn cooked(text: &[u8]) -> Option<(Link<'_>, &[u8])> {
 }
 
 /// With -e and -q only an address stands before the packet: `ifindex 2 mac (tos ...`, `mac a > b: ...`.
-fn without_length(text: &[u8]) -> (Option<u32>, Kind, &[u8]) {
+fn without_length(text: &[u8]) -> (Option<u32>, LinkPayload, &[u8]) {
     let rest = number_after(text, b"ifindex ").map_or(text, |(_, rest)| trim_start(rest));
     match split_at_byte(rest, b' ') {
         Some((mac, rest)) if is_mac(mac) && (rest.starts_with(b"(") || is_between_ends(rest)) => {
-            (None, Kind::Unnamed, rest)
+            (None, LinkPayload::Unnamed, rest)
         }
-        _ => (None, Kind::Other(0), text),
+        _ => (None, LinkPayload::Other(0), text),
     }
 }
 
@@ -117,9 +117,9 @@ fn direction(word: &[u8]) -> Option<Option<Event>> {
 
 /// A link header of -e: `mac > mac, ethertype IPv4 (0x0800), length 74: `, of PPP `IP (0x0021),
 /// length 58: `, of BSD's loopback `AF IPv4 (2), length 64: `, of raw IP `ip: `. -q leaves numbers out.
-fn header(text: &[u8]) -> Option<(Option<u32>, Kind, &[u8])> {
+fn header(text: &[u8]) -> Option<(Option<u32>, LinkPayload, &[u8])> {
     if let Some(rest) = text.strip_prefix(b"ip: ") {
-        return Some((None, Kind::Unnamed, rest));
+        return Some((None, LinkPayload::Unnamed, rest));
     }
     let (words, rest) = split_at_words(text, b", length ")?;
     let looks_so = memchr::memmem::find(words, b"ethertype ").is_some()
@@ -141,21 +141,21 @@ fn is_mac(word: &[u8]) -> bool {
 }
 
 /// What a link header names; the EtherType stands in brackets.
-fn kind(words: &[u8]) -> Kind {
+fn kind(words: &[u8]) -> LinkPayload {
     let says = |word: &[u8]| memchr::memmem::find(words, word).is_some();
     if says(b"IPv4") || says(b"IP (0x0021)") {
-        Kind::Ip(Family::V4)
+        LinkPayload::Ip(Family::V4)
     } else if says(b"IPv6") || says(b"IP6 (0x0057)") {
-        Kind::Ip(Family::V6)
+        LinkPayload::Ip(Family::V6)
     } else if says(b"ARP") {
-        Kind::Other(0x0806)
+        LinkPayload::Other(0x0806)
     } else {
-        Kind::Other(0)
+        LinkPayload::Other(0)
     }
 }
 
 /// Tags of 802.1Q, one behind the other, and PPPoE.
-fn tagged(kind_outside: Kind, text: &[u8]) -> (Kind, &[u8]) {
+fn tagged(kind_outside: LinkPayload, text: &[u8]) -> (LinkPayload, &[u8]) {
     let (mut found, mut rest) = (kind_outside, text);
     while let Some((words, behind)) = tag(rest) {
         found = kind(words);
@@ -173,7 +173,7 @@ fn tag(text: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// `PPPoE  [ses 0x1] IP ...`, with -e `PPPoE  [ses 0x1] IP (0x0021), length 58: ...`.
-fn pppoe(text: &[u8]) -> Option<(Kind, &[u8])> {
+fn pppoe(text: &[u8]) -> Option<(LinkPayload, &[u8])> {
     let (_, rest) = split_at_words(text.strip_prefix(b"PPPoE ")?, b"] ")?;
     named(rest).or_else(|| {
         let (words, rest) = split_at_words(rest, b", length ")?;
@@ -198,15 +198,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const V4: Kind = Kind::Ip(Family::V4);
-    const V6: Kind = Kind::Ip(Family::V6);
+    const V4: LinkPayload = LinkPayload::Ip(Family::V4);
+    const V6: LinkPayload = LinkPayload::Ip(Family::V6);
 
     #[test]
     fn test_every_link_header() {
         for (text, kind, frame_bytes) in [
             ("IP x", V4, None),
             ("IP6 x", V6, None),
-            ("ip: x", Kind::Unnamed, None),
+            ("ip: x", LinkPayload::Unnamed, None),
             ("IP (0x0021), length 58: x", V4, Some(58)),
             ("AF IPv4 (2), length 64: x", V4, Some(64)),
             ("AF IPv6 (24), length 64: x", V6, Some(64)),
@@ -220,7 +220,7 @@ mod tests {
             ),
             (
                 "62:64:d8:3d:3d:65 > ff:ff:ff:ff:ff:ff, ethertype ARP (0x0806), length 42: x",
-                Kind::Other(0x806),
+                LinkPayload::Other(0x806),
                 Some(42),
             ),
             ("IPv4, length 64: x", V4, Some(64)),
@@ -260,7 +260,7 @@ mod tests {
         ] {
             let (link, _) = read(text.as_bytes(), false).unwrap();
             assert_eq!((link.interface, link.event), (interface.map(str::as_bytes), event), "{text}");
-            assert_ne!(link.kind, Kind::Unnamed);
+            assert_ne!(link.kind, LinkPayload::Unnamed);
         }
     }
 
@@ -271,7 +271,7 @@ mod tests {
             " In 16:90:58:b1:f8:1d 10.80.1.1.35094 > 10.80.2.2.5201: tcp 37",
         ] {
             let (link, rest) = read(text.as_bytes(), false).unwrap();
-            assert_eq!((link.kind, link.event), (Kind::Unnamed, Some(Event::Received)), "{text}");
+            assert_eq!((link.kind, link.event), (LinkPayload::Unnamed, Some(Event::Received)), "{text}");
             assert_eq!(rest, b"10.80.1.1.35094 > 10.80.2.2.5201: tcp 37");
         }
     }
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn test_addresses_without_a_name_before_them() {
         let (link, rest) = read(b"10.0.0.1.1024 > 10.0.0.2.80: S 1:1(0) win 5", false).unwrap();
-        assert_eq!((link.kind, rest.first()), (Kind::Unnamed, Some(&b'1')));
+        assert_eq!((link.kind, rest.first()), (LinkPayload::Unnamed, Some(&b'1')));
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
             "02:00:00:00:00:01 > 01:80:c2:00:00:00, LLC, dsap STP (0x42): STP",
         ] {
             assert!(read(text.as_bytes(), false).is_none(), "{text}");
-            assert_eq!(read(text.as_bytes(), true).unwrap().0.kind, Kind::Other(0), "{text}");
+            assert_eq!(read(text.as_bytes(), true).unwrap().0.kind, LinkPayload::Other(0), "{text}");
         }
     }
 

@@ -22,17 +22,17 @@ mod tests;
 mod timestamp;
 
 use super::sack_blocks::PrintedBlocks;
-use super::{LineFormat, Names, Outcome, PassingCounts, Usual};
+use super::{FastLines, ForwardedCounts, LineFormat, NameTable, Outcome};
 use crate::packet::batch::Batch;
 use crate::packet::event::{Endpoints, Family, Packet, Sack};
 use crate::packet::extras::SackBlocks;
 use crate::plural::counted;
 use absolute_sequence::Conversations;
 use assembly::Start;
-use endpoints::Recent;
-use fast_path::Second;
-use link::Kind;
-use pending_times::{Backlog, Meaning};
+use endpoints::RecentEndpoints;
+use fast_path::CachedSecond;
+use link::LinkPayload;
+use pending_times::{PendingTimes, TimeMeaning};
 use timestamp::{Clock, Stamp};
 
 const A_PACKET: &str = "expected a line of tcpdump: a time, then `IP`, `IP6` or another protocol";
@@ -48,9 +48,9 @@ pub fn recognises(line: &[u8]) -> bool {
     let rest = timestamp::read(text).map_or(text, |(_, rest)| rest);
     let Some((link, rest)) = link::read(rest, false) else { return false };
     match link.kind {
-        Kind::Ip(_) => true,
-        Kind::Other(ether_type) => ether_type != 0,
-        Kind::Unnamed => match ip::Header::default().read(rest) {
+        LinkPayload::Ip(_) => true,
+        LinkPayload::Other(ether_type) => ether_type != 0,
+        LinkPayload::Unnamed => match ip::Header::default().read(rest) {
             None => false,
             Some(b"") => !rest.is_empty(),
             Some(rest) => has_transport(rest),
@@ -60,7 +60,7 @@ pub fn recognises(line: &[u8]) -> bool {
 
 /// Whether both ends stand here, and behind them what a transport has.
 fn has_transport(text: &[u8]) -> bool {
-    let ends = endpoints::read(text, &mut Endpoints::default(), &mut Names::default());
+    let ends = endpoints::read(text, &mut Endpoints::default(), &mut NameTable::default());
     ends.is_some_and(|(has_ports, rest)| {
         tcp::read(rest).is_some() || (has_ports && datagram::udp_payload(rest).is_some())
     })
@@ -68,7 +68,7 @@ fn has_transport(text: &[u8]) -> bool {
 
 /// What is to be said of the whole text.
 #[derive(Debug, Default)]
-struct Seen {
+struct TextSummary {
     /// Lines have times, so that one without is no packet.
     times: bool,
     /// Lines are without times.
@@ -88,20 +88,20 @@ struct Seen {
 /// Reader of all forms.
 #[derive(Default)]
 pub struct Tcpdump {
-    interfaces: Names,
-    hosts: Names,
-    recent: Recent,
+    interfaces: NameTable,
+    hosts: NameTable,
+    recent: RecentEndpoints,
     conversations: Conversations,
     clock: Clock,
-    second: Second,
+    second: CachedSecond,
     /// Sum of times that are differences for sure.
     sum_ns: i64,
-    backlog: Backlog,
+    backlog: PendingTimes,
     /// The first line of a packet, until its second one comes.
     half: Option<Start>,
     /// SACK blocks of packets that are not given yet.
     sacks: PrintedBlocks,
-    seen: Seen,
+    seen: TextSummary,
 }
 
 impl LineFormat for Tcpdump {
@@ -118,13 +118,13 @@ impl LineFormat for Tcpdump {
         first: u64,
         window: &[u8],
         batch: &mut Batch,
-        _passing: &mut PassingCounts,
-    ) -> Usual {
-        let mut usual = Usual::default();
+        _passing: &mut ForwardedCounts,
+    ) -> FastLines {
+        let mut usual = FastLines::default();
         while !batch.is_full()
             && let Some(rest) = window.get(usual.bytes..)
             && let Some(line) = fast_path::read(rest, &mut self.second)
-            && self.take_usual(first + usual.lines, &line, batch).is_some()
+            && self.take_fast_lines(first + usual.lines, &line, batch).is_some()
         {
             usual.lines += 1;
             usual.bytes += line.bytes;
@@ -142,11 +142,11 @@ impl LineFormat for Tcpdump {
         self.backlog.pop(packet)
     }
 
-    fn places(&self) -> &Names {
+    fn places(&self) -> &NameTable {
         &self.interfaces
     }
 
-    fn hosts(&self) -> Option<&Names> {
+    fn hosts(&self) -> Option<&NameTable> {
         Some(&self.hosts)
     }
 
@@ -169,11 +169,11 @@ impl LineFormat for Tcpdump {
         );
         say(seen.dates, "the text has dates without time zone: they are taken as UTC");
         say(
-            meaning == Some(Meaning::Differences),
+            meaning == Some(TimeMeaning::Differences),
             "times go up and down: taken as differences (tcpdump -ttt) and added up",
         );
         say(
-            meaning == Some(Meaning::SinceFirst),
+            meaning == Some(TimeMeaning::SinceFirst),
             "times grow from 0: taken as since the first packet (tcpdump -ttttt)",
         );
         say(
@@ -200,7 +200,7 @@ impl LineFormat for Tcpdump {
 impl Tcpdump {
     /// Make a packet of a line of the usual form; None, and nothing is changed, if it is not one for it.
     #[inline(always)]
-    fn take_usual(&mut self, number: u64, line: &fast_path::Line<'_>, batch: &mut Batch) -> Option<()> {
+    fn take_fast_lines(&mut self, number: u64, line: &fast_path::Line<'_>, batch: &mut Batch) -> Option<()> {
         let fast_path::Line { stamp, header, .. } = line;
         let (known, place) = self.recent.find(line.ends, line.hash, &mut self.conversations)?;
         let is_since = matches!(stamp, Stamp::Since(_));
@@ -254,12 +254,12 @@ impl Tcpdump {
             ip: ip::Header::default(),
         };
         match link.kind {
-            Kind::Other(ether_type) => {
+            LinkPayload::Other(ether_type) => {
                 start.without_ip(ether_type, rest, packet);
                 return self.give(start.is_since, packet);
             }
-            Kind::Ip(family) => start.ip = ip::Header::of(Some(family)),
-            Kind::Unnamed => {}
+            LinkPayload::Ip(family) => start.ip = ip::Header::of(Some(family)),
+            LinkPayload::Unnamed => {}
         }
         match start.ip.read(rest) {
             None => Outcome::Wrong(AN_IP_HEADER),

@@ -17,7 +17,7 @@ const HELD: usize = 64;
 
 /// What the times mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meaning {
+pub enum TimeMeaning {
     /// Since the line before.
     Differences,
     /// Since the first line.
@@ -26,16 +26,16 @@ pub enum Meaning {
 
 /// Held packets, oldest first. Their times are as printed until the meaning is known.
 #[derive(Debug, Default)]
-pub struct Backlog {
+pub struct PendingTimes {
     packets: VecDeque<Packet>,
-    meaning: Option<Meaning>,
+    meaning: Option<TimeMeaning>,
     clock: Clock,
     sum_ns: i64,
 }
 
-impl Backlog {
+impl PendingTimes {
     /// What the times turned out to mean; None if there were none to decide on.
-    pub fn meaning(&self) -> Option<Meaning> {
+    pub fn meaning(&self) -> Option<TimeMeaning> {
         self.meaning
     }
 
@@ -75,7 +75,7 @@ impl Backlog {
     /// The time since the first line of a line that prints `time_ns`.
     fn place(&mut self, time_ns: i64) -> i64 {
         match self.meaning {
-            Some(Meaning::Differences) => {
+            Some(TimeMeaning::Differences) => {
                 self.sum_ns = self.sum_ns.saturating_add(time_ns);
                 self.sum_ns
             }
@@ -85,7 +85,7 @@ impl Backlog {
     }
 }
 
-fn meaning_of(packets: &VecDeque<Packet>) -> Meaning {
+fn meaning_of(packets: &VecDeque<Packet>) -> TimeMeaning {
     let times = packets.iter().map(|packet| packet.time_ns);
     let falls = times.clone().zip(times.clone().skip(1)).filter(|(before, after)| after < before).count();
     // Neighbours may be exchanged where the halves meet.
@@ -93,8 +93,8 @@ fn meaning_of(packets: &VecDeque<Packet>) -> Meaning {
     let halves_overlap = times.clone().skip(half).min() < times.clone().take(half - margin).max();
     let grows = packets.len() < 3 || times.clone().nth(1) < times.clone().next_back();
     match (falls * 8 > packets.len() && halves_overlap) || !grows {
-        true => Meaning::Differences,
-        false => Meaning::SinceFirst,
+        true => TimeMeaning::Differences,
+        false => TimeMeaning::SinceFirst,
     }
 }
 
@@ -102,8 +102,8 @@ fn meaning_of(packets: &VecDeque<Packet>) -> Meaning {
 mod tests {
     use super::*;
 
-    fn through(times: impl IntoIterator<Item = i64>) -> (Vec<i64>, Option<Meaning>) {
-        let mut backlog = Backlog::default();
+    fn through(times: impl IntoIterator<Item = i64>) -> (Vec<i64>, Option<TimeMeaning>) {
+        let mut backlog = PendingTimes::default();
         let mut out = Vec::new();
         for time_ns in times {
             let mut packet = Packet { time_ns, ..Packet::default() };
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn test_times_that_grow_are_since_the_first() {
         let times: Vec<i64> = (0..200).map(|at| at / 3 * 10).collect();
-        assert_eq!(through(times.clone()), (times, Some(Meaning::SinceFirst)));
+        assert_eq!(through(times.clone()), (times, Some(TimeMeaning::SinceFirst)));
     }
 
     #[test]
@@ -134,25 +134,25 @@ mod tests {
                 Some(*sum)
             })
             .collect();
-        assert_eq!(through(times), (sums, Some(Meaning::Differences)));
+        assert_eq!(through(times), (sums, Some(TimeMeaning::Differences)));
     }
 
     #[test]
     fn test_times_of_a_steady_sender_are_differences() {
         let (out, meaning) = through((0..200).map(|at| i64::from(at > 0) * 5));
-        assert_eq!((out.last(), meaning), (Some(&995), Some(Meaning::Differences)));
+        assert_eq!((out.last(), meaning), (Some(&995), Some(TimeMeaning::Differences)));
     }
 
     #[test]
     fn test_one_step_back_is_no_difference() {
         let times: Vec<i64> = (0..100).map(|at| if at == 50 { 480 } else { at * 10 }).collect();
-        assert_eq!(through(times.clone()), (times, Some(Meaning::SinceFirst)));
+        assert_eq!(through(times.clone()), (times, Some(TimeMeaning::SinceFirst)));
     }
 
     #[test]
     fn test_exchanged_neighbours_are_no_differences() {
         let times: Vec<i64> = (0..200).map(|at| (at ^ 1) * 10).collect();
-        assert_eq!(through(times.clone()), (times, Some(Meaning::SinceFirst)));
+        assert_eq!(through(times.clone()), (times, Some(TimeMeaning::SinceFirst)));
     }
 
     #[test]

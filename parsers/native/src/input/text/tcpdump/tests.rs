@@ -1,7 +1,7 @@
 //! Whole lines, each form as tcpdump 4.99 prints it, or a version 3 did.
 
 use super::*;
-use crate::input::text::Complaints;
+use crate::input::text::BadLines;
 use crate::input::text::tests::read_line;
 use crate::packet::event::{Event, Family, Fragment, Layer, Reason, Stop, Transport};
 use proptest::prelude::*;
@@ -15,12 +15,12 @@ struct Text {
 
 fn read_all(text: &str) -> Text {
     let mut format = Tcpdump::default();
-    let (mut packets, mut wrong, mut complaints) = (Vec::new(), Vec::new(), Complaints::default());
+    let (mut packets, mut wrong, mut complaints) = (Vec::new(), Vec::new(), BadLines::default());
     let mut packet = Packet::default();
     for (number, line) in (1..).zip(text.lines()) {
         match read_line(&mut format, number, line.as_bytes(), &mut packet) {
             Outcome::Packet => packets.push(packet),
-            Outcome::Held | Outcome::Passing(_) | Outcome::Other => {}
+            Outcome::Held | Outcome::Forwarded(_) | Outcome::Other => {}
             Outcome::Wrong(expected) => {
                 complaints.add(number, expected);
                 wrong.push(number);

@@ -7,9 +7,9 @@
 
 mod columns;
 
-use super::{LineFormat, Names, Outcome, number};
+use super::{LineFormat, NameTable, Outcome, number};
 use crate::packet::address;
-use crate::packet::address::End;
+use crate::packet::address::HostPort;
 use crate::packet::event::{Address, Endpoints, Family, Packet};
 use crate::packet::logged_variables::{SampleList, VariableSample};
 use columns::{Column, Separator};
@@ -38,8 +38,8 @@ pub struct TcpVars {
     flows: Vec<(Vec<u8>, Endpoints)>,
     is_nameless: bool,
     samples: SampleList,
-    hosts: Names,
-    places: Names,
+    hosts: NameTable,
+    places: NameTable,
 }
 
 impl LineFormat for TcpVars {
@@ -62,11 +62,11 @@ impl LineFormat for TcpVars {
         self.take_row(line)
     }
 
-    fn places(&self) -> &Names {
+    fn places(&self) -> &NameTable {
         &self.places
     }
 
-    fn hosts(&self) -> Option<&Names> {
+    fn hosts(&self) -> Option<&NameTable> {
         Some(&self.hosts)
     }
 
@@ -192,7 +192,7 @@ fn connection(comment: &[u8]) -> Option<Endpoints> {
         // `10.0.0.1:5000->10.0.0.2:80`
         address::end_with_port(word.strip_suffix(b"-").unwrap_or(word))
     });
-    let (src, dst): (End, End) = (ends.next()?, ends.next()?);
+    let (src, dst): (HostPort, HostPort) = (ends.next()?, ends.next()?);
     src.sending_to(dst, 6)
 }
 
