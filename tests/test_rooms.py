@@ -1,7 +1,8 @@
 """Imports go one way: parsers, metrics, reports, and the tool on top of them."""
 
 import ast
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -242,3 +243,70 @@ def test_nothing_installed_imports_scapy():
         if any(is_one_of(name, {"scapy"}) for name in imported_names(everywhere(path)))
     ]
     assert not wrong
+
+
+CORE = ROOT / "parsers/native/src"
+
+MAY_REPEAT = {"receiver", "sender", "tests", "vantage"}
+"""Words of the field, which name the same subject in parallel folders of the core."""
+
+
+def core_files():
+    return sorted(CORE.rglob("*.rs"))
+
+
+def core_room(path):
+    return path.relative_to(CORE).parts[0].removesuffix(".rs")
+
+
+def rooms_named(path):
+    """Give the top-level modules of the core that a file names outside of tests and comments."""
+    source = path.read_text()
+    inline_tests = source.find("#[cfg(test)]\nmod tests {")
+    code = re.sub(r"//.*", "", source if inline_tests < 0 else source[:inline_tests])
+    nested = re.findall(r"\bcrate::\{(.*?)\};", code, re.DOTALL)
+    inside = path.relative_to(CORE).parts
+    depth = len(inside) - (path.stem == "mod")
+    root = rf"\b(?:crate::|(?:super::){{{depth}}})"
+    return set(re.findall(rf"{root}(\w+)", code)) | {name for tree in nested for name in first_names(tree)}
+
+
+def first_names(tree):
+    return re.findall(r"(?:^|,)\s*(\w+)", re.sub(r"\{[^{}]*\}", "", tree))
+
+
+def rooms_of_the_core():
+    """Return the top-level modules of the core with those that each of them imports."""
+    known = {}
+    for path in core_files():
+        is_test = "tests" in path.parts or path.stem == "tests"
+        if not is_test and core_room(path) not in {"lib", "testing"}:
+            room = core_room(path)
+            known.setdefault(room, set()).update(rooms_named(path) - {room, "testing"})
+    return known
+
+
+def test_the_core_has_no_circle_of_rooms():
+    left = rooms_of_the_core()
+    assert {"packet", "wire", "flow", "input"} <= set(left)
+    while ready := {room for room, needed in left.items() if not needed & set(left)}:
+        left = {room: needed for room, needed in left.items() if room not in ready}
+    assert not left
+
+
+def test_decoding_imports_only_packets():
+    assert rooms_of_the_core()["wire"] <= {"packet", "error"}
+
+
+def test_no_folder_of_the_core_is_a_pile():
+    folders = Counter(path.parent for path in core_files())
+    assert {str(folder.relative_to(CORE)): n for folder, n in folders.items() if n > 20} == {}
+
+
+def test_no_base_name_in_a_room_of_the_core_has_two_subjects():
+    names = Counter(
+        (core_room(path), path.parent.name if path.stem == "mod" else path.stem)
+        for path in core_files()
+        if path.parent.name != "tests"
+    )
+    assert {name for name, n in names.items() if n > 1 and name[1] not in MAY_REPEAT} == set()

@@ -1,7 +1,7 @@
 """Every column of every table: name, type, unit, meaning, and when it is null.
 
 These modules are the one place in Python that names columns. The Rust core builds the same tables
-in the same order (`native/src/columns/`); a test holds the two together. The page `docs/columns.md`
+in the same order (`native/src/tables/`); a test holds the two together. The page `docs/columns.md`
 is made from here.
 
 Rows of flows are tidy: one row for each flow and direction. Times are integer nanoseconds,

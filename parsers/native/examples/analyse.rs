@@ -5,8 +5,8 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use tfrctrace_native::analysis::{Analysis, Options};
-use tfrctrace_native::input::Progress;
+use tfrctrace_native::input::bytes::Progress;
+use tfrctrace_native::pass::{Analysis, Options};
 
 fn main() {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();

@@ -6,11 +6,11 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tfrctrace_native::analysis::{Analysis, Options};
-use tfrctrace_native::columns::Rows;
-use tfrctrace_native::columns::flows::FlowRows;
-use tfrctrace_native::input::{Input, Progress};
-use tfrctrace_native::reading::Reading;
+use tfrctrace_native::input::bytes::{Input, Progress};
+use tfrctrace_native::input::reading::Reading;
+use tfrctrace_native::pass::{Analysis, Options};
+use tfrctrace_native::tables::Rows;
+use tfrctrace_native::tables::flows::FlowRows;
 use tfrctrace_native::testing::pcap_of_packets;
 
 const RAW_IP: u32 = 101;

@@ -1,9 +1,9 @@
 //! What became of packets between their two ends, where a trace shows both.
 
-use super::key::Side;
-use super::rtt::{RttStatistics, Sketch};
-use crate::documents::FlowTotals;
-use crate::event::{Agent, Code, Network, NodeLayer, Numbering};
+use super::rtt_statistics::{LogHistogram, RttStatistics};
+use crate::packet::event::{Agent, Code, Network, NodeLayer, Numbering};
+use crate::packet::flow_totals::FlowTotals;
+use crate::packet::key::Side;
 use crate::wire::probe::ProbeLayout;
 
 /// Kinds of drops that are told apart in one direction.
@@ -34,7 +34,7 @@ pub enum Numbers {
 /// Where the counts come from if not from sightings: numbers of the packets that passed the point of
 /// capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counted {
+pub struct NumberedCounts {
     /// Whose numbers.
     pub by: Numbers,
     /// Packets that arrived after one with a higher number.
@@ -75,7 +75,7 @@ pub struct Delivery {
     /// Delays of the packets received.
     pub delay: RttStatistics,
     /// Their percentiles.
-    pub delay_sketch: Sketch,
+    pub delay_sketch: LogHistogram,
     /// Packets that seem to have arrived before they were sent.
     pub negative_delays: u64,
     /// Payload with every sequence number counted once, where these count packets.
@@ -86,7 +86,7 @@ pub struct Delivery {
     /// What another program summed up, instead of packets.
     pub totals: Option<Box<FlowTotals>>,
     /// Set if numbers of the packets tell all this. [`Delivery::layer`] is None then.
-    pub counted: Option<Counted>,
+    pub counted: Option<NumberedCounts>,
 }
 
 /// How the transit time changes from one arrival to the next: interarrival jitter (RFC 3550 section
@@ -149,7 +149,7 @@ impl Delivery {
     /// The clocks of both ends differ: what was taken for delays means nothing.
     pub fn forget_delays(&mut self) {
         self.delay = RttStatistics::default();
-        self.delay_sketch = Sketch::default();
+        self.delay_sketch = LogHistogram::default();
         self.negative_delays = 0;
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::Found;
-use crate::event::{Endpoints, Family, Network, Tcp, Transport};
+use crate::packet::event::{Endpoints, Family, Network, Tcp, Transport};
 
 /// Datagrams whose later fragments are awaited. A first fragment that is older than this many
 /// others has lost its rest, or the capture is hostile.

@@ -6,7 +6,7 @@ const MAX_HOLES: usize = 256;
 
 /// What was known when a hole opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Opening {
+pub struct HoleOpening {
     /// When the packet came that passed it over.
     pub time_ns: i64,
     /// The timestamp value of that packet.
@@ -21,18 +21,18 @@ pub struct Opening {
 struct Hole {
     start: i64,
     end: i64,
-    opening: Opening,
+    opening: HoleOpening,
 }
 
 /// What of a packet fell into holes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Filled {
+pub struct FilledHoles {
     /// So many bytes.
     pub bytes: u64,
     /// Of them, those that had been acknowledged already.
     pub acknowledged: u64,
     /// Of the first of these holes.
-    pub opening: Option<Opening>,
+    pub opening: Option<HoleOpening>,
 }
 
 /// The ranges between the first and the highest position that no packet has shown.
@@ -51,7 +51,7 @@ pub struct Holes {
 
 impl Holes {
     /// The stream went on at `end` while `start` was expected.
-    pub fn open(&mut self, start: i64, end: i64, opening: Opening) {
+    pub fn open(&mut self, start: i64, end: i64, opening: HoleOpening) {
         debug_assert!(start < end);
         if self.ranges.len() == MAX_HOLES {
             // The oldest is the least likely to be filled.
@@ -63,8 +63,8 @@ impl Holes {
     }
 
     /// `start..end` was seen: how many of these bytes are new?
-    pub fn fill(&mut self, start: i64, end: i64) -> Filled {
-        let mut filled = Filled::default();
+    pub fn fill(&mut self, start: i64, end: i64) -> FilledHoles {
+        let mut filled = FilledHoles::default();
         if start >= end {
             return filled;
         }
@@ -124,7 +124,7 @@ impl Holes {
     }
 
     /// Holes that nobody has acknowledged, each with its bytes and when it opened.
-    pub fn never_filled(&self) -> impl Iterator<Item = (u64, Opening)> {
+    pub fn never_filled(&self) -> impl Iterator<Item = (u64, HoleOpening)> {
         let lost = self.ranges.iter().filter(|hole| hole.end > self.checked);
         lost.map(|hole| (hole.start.max(self.checked).abs_diff(hole.end), hole.opening))
     }
@@ -141,7 +141,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn open(holes: &mut Holes, start: i64, end: i64) {
-        holes.open(start, end, Opening { time_ns: start, ..Opening::default() });
+        holes.open(start, end, HoleOpening { time_ns: start, ..HoleOpening::default() });
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
         let filled = holes.fill(15, 20);
         assert_eq!((filled.bytes, filled.opening.unwrap().time_ns), (5, 10));
         assert!(!holes.overlap(15, 20));
-        assert_eq!(holes.fill(15, 20), Filled::default());
+        assert_eq!(holes.fill(15, 20), FilledHoles::default());
         assert_eq!(holes.fill(0, 100).bytes, 15);
         assert_eq!(holes.missing(), 0);
     }

@@ -1,45 +1,47 @@
 //! Packets to flows: which conversation, which direction, and what its state becomes.
 
-mod backlog;
-pub mod crossings;
+pub mod bins;
+pub mod bounded_samples;
 pub mod dccp;
 pub mod delivery;
+mod flow_batches;
+mod flow_group;
+mod flow_table;
 mod fragments;
-mod group;
 pub(crate) mod holes;
-mod identities;
-pub mod key;
-pub mod laid_out;
-pub mod numbered;
+pub mod numbered_datagrams;
+pub mod outstanding;
+mod queued_packet;
+mod ring_index;
 pub mod rtp;
-pub mod rtt;
-pub mod sendings;
+pub mod rtt_statistics;
 pub mod sequences;
-mod table;
 pub mod tcp;
 pub mod tfrc;
-mod waiting;
+pub mod tfrc_layout;
+pub mod transits;
 
-use crate::asides::{Asides, Head};
-use crate::dccp::Header;
-use crate::documents::FlowTotals;
-use crate::event::{Network, Numbering, Packet, TcpFlags, Transport};
-use crate::plain::PlainSegment;
+use crate::packet::dccp::DccpHeader;
+use crate::packet::event::{Network, Numbering, Packet, TcpFlags, Transport};
+use crate::packet::extras::{PacketExtras, PayloadHead};
+use crate::packet::flow_totals::FlowTotals;
+use crate::packet::ip_fields::IpFields;
+use crate::packet::key::{FlowKey, KeptKey, Side};
+use crate::packet::plain::PlainSegment;
 use crate::wire::probe::ProbeLayout;
-pub use backlog::Backlog;
-use dccp::carrier::Assumed;
+use dccp::ccid::CcidAssumptions;
 use delivery::{Deliveries, Delivery};
+pub use flow_batches::FlowBatches;
+pub use flow_table::{FlowTable, Found, LOOK_UPS};
 pub use fragments::Fragments;
-use key::{FlowKey, KeptKey, Side};
-use laid_out::LaidOut;
-use numbered::{Numbered, Probing};
+use numbered_datagrams::{NumberedDatagram, NumberingDetector};
+use outstanding::Pool;
+use queued_packet::QueuedPacket;
 use rtp::RtpFlow;
-use sendings::Pool;
-pub use table::{FlowTable, Found, LOOK_UPS};
 use tcp::vantage::Vantage;
-use tcp::{Carrier, Connection, Outcome, Segment};
+use tcp::{Connection, Outcome, Segment};
 use tfrc::{TfrcFlow, TfrcSamples};
-use waiting::Waiting;
+use tfrc_layout::LayoutFlow;
 
 /// Volume of one direction.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +66,7 @@ pub struct Direction {
 
 /// What is counted of one direction and mostly is 0, in 32 bits that stay at their maximum.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Rarities {
+pub struct RareCounts {
     /// Packets that were fragments.
     pub fragments: u32,
     /// ICMP errors that quote this direction.
@@ -132,13 +134,13 @@ pub struct Flow {
     /// The connection, if it is TCP.
     pub tcp: Option<Box<Connection>>,
     /// None unless it has any of it.
-    others: Option<Box<Others>>,
+    others: Option<Box<NonTcpState>>,
 }
 
 /// What most flows do not have: TCP in a capture, which comes in the greatest numbers.
 #[derive(Debug, Default)]
-pub struct Others {
-    rarities: [Rarities; 2],
+pub struct NonTcpState {
+    rarities: [RareCounts; 2],
     /// The connection, if it is DCCP.
     pub dccp: Option<Box<dccp::Connection>>,
     /// TFRC's ends, if a simulator shows both.
@@ -146,11 +148,11 @@ pub struct Others {
     /// RTP and RTCP, if any datagram may be that.
     pub rtp: Option<Box<RtpFlow>>,
     /// TFRC by a layout of the user's.
-    pub laid_out: Option<Box<LaidOut>>,
+    pub layout_flow: Option<Box<LayoutFlow>>,
     /// What became of its packets, if the trace shows both ends.
     pub deliveries: Option<Box<Deliveries>>,
     /// Whether its datagrams are numbered in their payload, for each side; only of UDP.
-    probing: Option<Box<[Probing; 2]>>,
+    probing: Option<Box<[NumberingDetector; 2]>>,
 }
 
 impl Flow {
@@ -175,12 +177,12 @@ impl Flow {
     }
 
     /// What most flows do not have, which is made if there is none yet.
-    pub fn others_mut(&mut self) -> &mut Others {
+    pub fn others_mut(&mut self) -> &mut NonTcpState {
         self.others.get_or_insert_default()
     }
 
     /// The same, if there is any.
-    pub fn others_if_any(&mut self) -> Option<&mut Others> {
+    pub fn others_if_any(&mut self) -> Option<&mut NonTcpState> {
         self.others.as_deref_mut()
     }
 
@@ -200,8 +202,8 @@ impl Flow {
     }
 
     /// TFRC by a layout of the user's.
-    pub fn laid_out(&self) -> Option<&LaidOut> {
-        self.others.as_ref()?.laid_out.as_deref()
+    pub fn layout_flow(&self) -> Option<&LayoutFlow> {
+        self.others.as_ref()?.layout_flow.as_deref()
     }
 
     /// What became of its packets, if the trace shows both ends.
@@ -222,17 +224,17 @@ impl Flow {
     /// Where the data of `side` were captured, and how sure that is, from 0 to 1. None if nothing
     /// tells.
     pub fn vantage(&self, side: Side) -> Option<(Vantage, f64)> {
-        match (&self.tcp, self.dccp(), self.laid_out()) {
+        match (&self.tcp, self.dccp(), self.layout_flow()) {
             (Some(tcp), _, _) => tcp.vantage(side),
             (None, Some(dccp), _) => dccp.vantage(side),
-            (None, None, Some(laid_out)) => laid_out.vantage(side),
+            (None, None, Some(layout_flow)) => layout_flow.vantage(side),
             (None, None, None) => None,
         }
     }
 
     /// Whether it matters where it was captured.
     pub fn has_vantage(&self) -> bool {
-        self.tcp.is_some() || self.dccp().is_some() || self.laid_out().is_some()
+        self.tcp.is_some() || self.dccp().is_some() || self.layout_flow().is_some()
     }
 
     /// The differentiated services codepoint of the first packet of `side` that has another than 0, else 0.
@@ -258,11 +260,11 @@ impl Flow {
     }
 
     /// What is rare of what `side` sent.
-    pub fn rarities(&self, side: Side) -> Rarities {
-        self.others.as_ref().map_or_else(Rarities::default, |others| others.rarities[side as usize])
+    pub fn rarities(&self, side: Side) -> RareCounts {
+        self.others.as_ref().map_or_else(RareCounts::default, |others| others.rarities[side as usize])
     }
 
-    fn rarities_mut(&mut self, side: Side) -> &mut Rarities {
+    fn rare_mut(&mut self, side: Side) -> &mut RareCounts {
         &mut self.others_mut().rarities[side as usize]
     }
 
@@ -273,7 +275,7 @@ impl Flow {
         side: Side,
         packet: &Packet,
         network: &Network,
-        asides: &Asides,
+        asides: &PacketExtras,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
@@ -288,7 +290,7 @@ impl Flow {
                     tcp: &network.tcp,
                     payload,
                     sack: asides.sack(network.tcp.options.sack),
-                    carrier: &Carrier::of(packet),
+                    carrier: &IpFields::of(packet),
                 };
                 is_counted = connection.on_segment(side, &segment, pool, outcome);
             }
@@ -306,7 +308,7 @@ impl Flow {
         }
         self.directions[side as usize].count(packet.time_ns, packet.wire_bytes, network.payload_bytes);
         if network.fragment.is_some() {
-            let count = &mut self.rarities_mut(side).fragments;
+            let count = &mut self.rare_mut(side).fragments;
             *count = count.saturating_add(1);
         }
     }
@@ -314,7 +316,7 @@ impl Flow {
     /// The capture shows a packet of `side` again at another interface. It was on the wire once.
     #[cold]
     pub fn on_copy(&mut self, side: Side) {
-        let count = &mut self.rarities_mut(side).copies;
+        let count = &mut self.rare_mut(side).copies;
         *count = count.saturating_add(1);
     }
 
@@ -324,15 +326,15 @@ impl Flow {
         &mut self,
         side: Side,
         packet: &Packet,
-        head: Head,
+        head: PayloadHead,
         forced: Option<ProbeLayout>,
-        mut follow: impl FnMut(&mut Option<Box<TfrcFlow>>, &Numbered),
+        mut follow: impl FnMut(&mut Option<Box<TfrcFlow>>, &NumberedDatagram),
     ) {
         if self.rtp().is_some_and(RtpFlow::has_media) {
             return;
         }
-        let Others { probing, tfrc, .. } = self.others_mut();
-        let mut follow = |numbered: &Numbered| follow(tfrc, numbered);
+        let NonTcpState { probing, tfrc, .. } = self.others_mut();
+        let mut follow = |numbered: &NumberedDatagram| follow(tfrc, numbered);
         probing.get_or_insert_default()[side as usize].take(packet, head, forced, &mut follow);
     }
 
@@ -342,7 +344,7 @@ impl Flow {
         &mut self,
         side: Side,
         packet: &Packet,
-        asides: &Asides,
+        asides: &PacketExtras,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
@@ -358,11 +360,11 @@ impl Flow {
         &mut self,
         place: (u32, Side),
         packet: &Packet,
-        header: (&Header, &[u8]),
-        assumed: Assumed,
+        header: (&DccpHeader, &[u8]),
+        assumed: CcidAssumptions,
         samples: &mut TfrcSamples,
     ) -> Option<f64> {
-        let Others { dccp, tfrc, .. } = self.others_if_any()?;
+        let NonTcpState { dccp, tfrc, .. } = self.others_if_any()?;
         dccp.as_deref_mut()?.follow_tfrc(place, packet, header, assumed, tfrc, samples)
     }
 
@@ -392,7 +394,7 @@ impl Flow {
             match (probing[side as usize].finish(), &mut others.tfrc) {
                 (Some(found), _) => *others.deliveries.get_or_insert_default().of_mut(side) = found,
                 // What looked like numbers was none.
-                (None, Some(tfrc)) => tfrc.forget_heard(side),
+                (None, Some(tfrc)) => tfrc.forget_inferred(side),
                 (None, None) => {}
             }
         }
@@ -406,7 +408,7 @@ impl Flow {
     }
 
     /// The number in the payload of a datagram of `side` that begins with `head`, if it has one.
-    pub fn number_of(&self, side: Side, head: &Head) -> Option<u64> {
+    pub fn number_of(&self, side: Side, head: &PayloadHead) -> Option<u64> {
         self.others.as_ref()?.probing.as_deref()?[side as usize].number_of(head)
     }
 
@@ -425,7 +427,7 @@ impl Flow {
 
     /// A frame of `side` came again that had been counted.
     pub fn on_repeated_frame(&mut self, side: Side) {
-        let count = &mut self.rarities_mut(side).repeated_frames;
+        let count = &mut self.rare_mut(side).repeated_frames;
         *count = count.saturating_add(1);
     }
 
@@ -463,7 +465,7 @@ impl Flow {
         side: Side,
         packet: &Packet,
         network: &Network,
-        asides: &Asides,
+        asides: &PacketExtras,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
@@ -484,7 +486,7 @@ impl Flow {
         side: Side,
         packet: &Packet,
         network: &Network,
-        asides: &Asides,
+        asides: &PacketExtras,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
@@ -508,7 +510,7 @@ impl Flow {
         side: Side,
         packet: &Packet,
         network: &Network,
-        asides: &Asides,
+        asides: &PacketExtras,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
@@ -529,7 +531,7 @@ impl Flow {
             tcp: &network.tcp,
             payload: units,
             sack: asides.sack(network.tcp.options.sack),
-            carrier: &Carrier::of(packet),
+            carrier: &IpFields::of(packet),
         };
         connection.on_segment(side, &segment, pool, outcome);
         if network.numbering == Numbering::Packets {
@@ -550,7 +552,7 @@ impl Flow {
         &mut self,
         side: Side,
         plain: &PlainSegment,
-        asides: &Asides,
+        asides: &PacketExtras,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
@@ -568,7 +570,7 @@ impl Flow {
     #[inline(always)]
     fn on_waiting(
         &mut self,
-        packet: &Waiting,
+        packet: &QueuedPacket,
         time_ns: i64,
         sack: &[(u32, u32)],
         pool: &mut Pool,
@@ -607,7 +609,7 @@ impl Flow {
 
     /// Take in an ICMP error that quotes a packet of `side`.
     pub fn on_icmp_error(&mut self, side: Side) {
-        let count = &mut self.rarities_mut(side).icmp_errors;
+        let count = &mut self.rare_mut(side).icmp_errors;
         *count = count.saturating_add(1);
     }
 

@@ -1,6 +1,6 @@
 //! Datagrams by the numbers that their sender gave them: what arrived, what is missing.
 
-use crate::seq::distance;
+use crate::packet::seq::distance;
 
 /// Numbers behind the highest whose arrival is remembered. A jump further than this in either
 /// direction must be confirmed by the next datagram.
@@ -12,7 +12,7 @@ const CONFIRMING: i64 = 64;
 
 /// What a number means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrival {
+pub enum NumberArrival {
     /// A datagram that was not there before.
     New,
     /// It was there before.
@@ -26,7 +26,7 @@ pub enum Arrival {
 pub struct Sequences {
     /// Bits of the numbers, which wrap behind them.
     bits: u32,
-    run: Option<Run>,
+    run: Option<ConsecutiveRun>,
     /// A jump that waits for its confirmation.
     jump: Option<(i64, i64)>,
     /// Datagrams of runs before the present one.
@@ -45,7 +45,7 @@ pub struct Sequences {
 
 /// An uninterrupted count.
 #[derive(Clone, Debug)]
-struct Run {
+struct ConsecutiveRun {
     first: i64,
     highest: i64,
     /// When the sender sent the highest.
@@ -54,7 +54,7 @@ struct Run {
     seen: Box<[u64; WINDOW as usize / 64]>,
 }
 
-impl Run {
+impl ConsecutiveRun {
     fn starting_at(number: i64, sent_ns: i64) -> Self {
         let seen = Box::new([0; WINDOW as usize / 64]);
         let mut run = Self { first: number, highest: number, highest_sent_ns: sent_ns, seen };
@@ -108,7 +108,7 @@ impl Sequences {
 
     /// Datagrams that the sender sent between the first and the highest number seen.
     pub fn sent(&self) -> u64 {
-        self.ended + self.run.as_ref().map_or(0, Run::count)
+        self.ended + self.run.as_ref().map_or(0, ConsecutiveRun::count)
     }
 
     /// The highest number of the present run.
@@ -117,11 +117,11 @@ impl Sequences {
     }
 
     /// Take in the number of a datagram that was sent at `sent_ns`.
-    pub fn take(&mut self, number: u64, sent_ns: i64) -> Arrival {
+    pub fn take(&mut self, number: u64, sent_ns: i64) -> NumberArrival {
         let Some(run) = &self.run else {
-            self.run = Some(Run::starting_at(number as i64, sent_ns));
+            self.run = Some(ConsecutiveRun::starting_at(number as i64, sent_ns));
             self.received = 1;
-            return Arrival::New;
+            return NumberArrival::New;
         };
         let number = self.unwrapped(number, run.highest);
         if let Some((jump, jump_sent_ns)) = self.jump.take() {
@@ -140,26 +140,26 @@ impl Sequences {
         highest.saturating_add(distance(number, highest as u64, self.bits))
     }
 
-    fn place(&mut self, number: i64, sent_ns: i64) -> Arrival {
-        let Some(run) = &mut self.run else { return Arrival::Unconfirmed };
+    fn place(&mut self, number: i64, sent_ns: i64) -> NumberArrival {
+        let Some(run) = &mut self.run else { return NumberArrival::Unconfirmed };
         let ahead = number.saturating_sub(run.highest);
         // A datagram that was overtaken was sent before the one that overtook it.
         let is_sent_later = sent_ns > run.highest_sent_ns;
         if ahead.unsigned_abs() >= WINDOW as u64 || (ahead <= 0 && is_sent_later) {
             self.jump = Some((number, sent_ns));
-            return Arrival::Unconfirmed;
+            return NumberArrival::Unconfirmed;
         }
         if ahead > 0 {
             run.advance(number, sent_ns);
         } else if run.mark(number) {
             self.duplicates += 1;
-            return Arrival::Duplicate;
+            return NumberArrival::Duplicate;
         } else {
             run.first = run.first.min(number);
             self.reordered += 1;
         }
         self.received += 1;
-        Arrival::New
+        NumberArrival::New
     }
 
     /// Two datagrams agree on numbers far from the others: a long gap, or a count begun anew.
@@ -170,9 +170,9 @@ impl Sequences {
                 run.advance(number, sent_ns);
             }
             run => {
-                self.ended += run.as_ref().map_or(0, Run::count);
+                self.ended += run.as_ref().map_or(0, ConsecutiveRun::count);
                 self.restarts += 1;
-                *run = Some(Run::starting_at(number, sent_ns));
+                *run = Some(ConsecutiveRun::starting_at(number, sent_ns));
             }
         }
     }

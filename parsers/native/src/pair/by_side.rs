@@ -1,6 +1,6 @@
 //! Something for each direction of each flow, as far as it has any.
 
-use crate::flow::key::Side;
+use crate::packet::key::Side;
 
 /// A list by flow and side: flows are numbered through, so no packet needs a hash to find its own. As long
 /// as twice the number of the last flow that has something.

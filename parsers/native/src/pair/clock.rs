@@ -14,9 +14,9 @@
 //! time.
 
 use super::Tap;
-use super::hull::{LowerHull, Point};
+use super::convex_hull::{LowerHull, Point};
+use super::hash_sampling::SampledPacket;
 use super::routes::Routes;
-use super::sample::Seen;
 
 /// No clock drifts more than this that a clock discipline could follow (RFC 5905 section 11.3,
 /// MAXFREQ: 500 ppm); what seems to is a queue that grows.
@@ -65,11 +65,11 @@ pub struct Estimate {
 
 impl Estimate {
     /// From packets that both captures have, in the order of the first's time, at least one.
-    pub fn from_packets(common: &[(Seen, Seen)], routes: &Routes) -> Option<Self> {
+    pub fn from_packets(common: &[(SampledPacket, SampledPacket)], routes: &Routes) -> Option<Self> {
         let reference_ns = common.first()?.0.time_ns;
         let near_ns = difference_ns(common.first()?);
         let points = |tap: Tap| {
-            let is_of = move |pair: &&(Seen, Seen)| {
+            let is_of = move |pair: &&(SampledPacket, SampledPacket)| {
                 routes.first_tap(&pair.0.endpoints).is_some_and(|(first, _)| first == tap)
             };
             common.iter().filter(is_of).map(move |pair| Point {
@@ -107,7 +107,7 @@ impl Estimate {
     }
 }
 
-fn difference_ns((first, second): &(Seen, Seen)) -> i64 {
+fn difference_ns((first, second): &(SampledPacket, SampledPacket)) -> i64 {
     second.time_ns.saturating_sub(first.time_ns)
 }
 
@@ -187,13 +187,13 @@ fn edge(mut inside: f64, mut outside: f64, good: impl Fn(f64) -> bool) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Endpoints;
+    use crate::packet::event::Endpoints;
     use proptest::prelude::*;
 
     const MS: i64 = 1_000_000;
 
     /// Packets there and back every 10 ms, with delays as given, seen by a second clock.
-    fn common(clock: &Clock, delays_ns: &[(i64, i64)]) -> Vec<(Seen, Seen)> {
+    fn common(clock: &Clock, delays_ns: &[(i64, i64)]) -> Vec<(SampledPacket, SampledPacket)> {
         let on_second = |time_ns: i64| {
             let gained = (time_ns - clock.reference_ns) as f64 * clock.drift;
             time_ns + clock.offset_ns + gained.round() as i64
@@ -204,8 +204,13 @@ mod tests {
             let packet = |src, dst, first_ns, second_ns| {
                 let endpoints = Endpoints { src, dst, ..Endpoints::default() };
                 let ttl = |tap| if (src < dst) == (tap == 0) { 64 } else { 63 };
-                let seen =
-                    |time_ns, tap| Seen { time_ns, endpoints, ttl: ttl(tap), place: 0, is_ambiguous: false };
+                let seen = |time_ns, tap| SampledPacket {
+                    time_ns,
+                    endpoints,
+                    ttl: ttl(tap),
+                    place: 0,
+                    is_ambiguous: false,
+                };
                 (seen(first_ns, 0), seen(on_second(second_ns), 1))
             };
             pairs.push(packet(1, 2, start_ns, start_ns + there_ns));
@@ -215,7 +220,7 @@ mod tests {
         pairs
     }
 
-    fn estimate(pairs: &[(Seen, Seen)]) -> Estimate {
+    fn estimate(pairs: &[(SampledPacket, SampledPacket)]) -> Estimate {
         Estimate::from_packets(pairs, &Routes::learn(pairs)).unwrap()
     }
 
@@ -289,7 +294,7 @@ mod tests {
             let mut pairs: Vec<_> = times.iter().map(|&(first, second, back)| {
                 let (src, dst) = if back { (2, 1) } else { (1, 2) };
                 let endpoints = Endpoints { src, dst, ..Endpoints::default() };
-                let seen = |time_ns| Seen { time_ns, endpoints, ttl: 64, place: 0, is_ambiguous: false };
+                let seen = |time_ns| SampledPacket { time_ns, endpoints, ttl: 64, place: 0, is_ambiguous: false };
                 (seen(first), seen(second))
             }).collect();
             pairs.sort_by_key(|pair| pair.0.time_ns);

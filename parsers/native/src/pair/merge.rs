@@ -5,12 +5,12 @@ use std::thread;
 
 use super::Tap;
 use super::clock::Clock;
-use crate::asides::Asides;
-use crate::batch::{Batch, Item};
-use crate::event::Packet;
-use crate::filter::Compiler;
-use crate::reading::Reading;
-use crate::summary::SourceSummary;
+use crate::input::filter::Compiler;
+use crate::input::reading::Reading;
+use crate::input::source_summary::SourceSummary;
+use crate::packet::batch::{Batch, Item};
+use crate::packet::event::Packet;
+use crate::packet::extras::PacketExtras;
 
 /// Packets decoded in one go.
 const BATCH: usize = 1024;
@@ -25,7 +25,7 @@ pub fn for_each_packet(
     compiler: Option<&dyn Compiler>,
     clock: &Clock,
     summaries: &mut [SourceSummary; 2],
-    mut work: impl FnMut(Tap, &Packet, &Asides, &mut SourceSummary),
+    mut work: impl FnMut(Tap, &Packet, &PacketExtras, &mut SourceSummary),
 ) -> Result<(), String> {
     thread::scope(|scope| {
         let start = |reading| {
@@ -85,7 +85,7 @@ fn run_ahead(
 #[derive(Default)]
 struct Decoded {
     packets: Vec<Packet>,
-    asides: Asides,
+    asides: PacketExtras,
 }
 
 impl Decoded {

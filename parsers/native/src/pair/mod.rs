@@ -1,26 +1,26 @@
 //! Two captures of the same packets, taken at two places of their path.
 //!
-//! 1. [`survey`] reads each capture for itself and keeps a sample of its packets, the same ones in
-//!    both ([`sample`]): [`identity`] says by what a packet is known again.
+//! 1. [`first_reading`] reads each capture for itself and keeps a sample of its packets, the same ones in
+//!    both ([`hash_sampling`]): [`packet_identity`] says by what a packet is known again.
 //! 2. [`routes`] learns from the packets that are in both samples which capture a host's packets
 //!    pass first, and [`clock`] how the two clocks differ.
-//! 3. [`merge`] reads both captures again as one, in the order of time, and [`waiting`] finds for
-//!    each packet of one capture the same packet of the other. [`outside`] tells what TCP shows of
+//! 3. [`merge`] reads both captures again as one, in the order of time, and [`unmatched`] finds for
+//!    each packet of one capture the same packet of the other. [`outside_loss`] tells what TCP shows of
 //!    losses before the one and behind the other.
 //!
 //! The first capture's clock is the reference: all times are told by it. What the packets mean to
-//! their flows is in `analysis/pairing.rs`.
+//! their flows is in `pass/pair/mod.rs`.
 
 pub mod by_side;
 pub mod clock;
-mod hull;
-pub mod identity;
+mod convex_hull;
+pub mod first_reading;
+pub mod hash_sampling;
 pub mod merge;
-pub mod outside;
+pub mod outside_loss;
+pub mod packet_identity;
 pub mod routes;
-pub mod sample;
-pub mod survey;
-pub mod waiting;
+pub mod unmatched;
 
 /// One of the two captures, by the place that the user gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use hashbrown::HashMap;
 
 use super::Tap;
-use super::sample::Seen;
-use crate::event::{Address, Endpoints};
+use super::hash_sampling::SampledPacket;
+use crate::packet::event::{Address, Endpoints};
 
 /// How it is known which capture comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,12 +33,12 @@ impl Evidence {
 }
 
 /// Two hosts, the lower address first.
-type Hosts = (Address, Address);
+type HostPair = (Address, Address);
 
 /// What the sample tells of two hosts. Times of both directions are kept apart: 0 from the lower
 /// address, 1 from the higher.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct HostPairTally {
     /// Packets of the lower host whose TTL is smaller at the second capture, less those where it is
     /// larger; of the higher host the other way round.
     falls: i64,
@@ -47,8 +47,8 @@ struct Tally {
     difference_ns: [i128; 2],
 }
 
-impl Tally {
-    fn add(&mut self, is_low: bool, first: &Seen, second: &Seen) {
+impl HostPairTally {
+    fn add(&mut self, is_low: bool, first: &SampledPacket, second: &SampledPacket) {
         let fall = i64::from(first.ttl > second.ttl) - i64::from(first.ttl < second.ttl);
         self.falls += if is_low { fall } else { -fall };
         let direction = usize::from(!is_low);
@@ -76,7 +76,7 @@ impl Tally {
 /// The answer for every two hosts of the sample.
 #[derive(Debug, Default)]
 pub struct Routes {
-    hosts: HashMap<Hosts, (Tap, Evidence)>,
+    hosts: HashMap<HostPair, (Tap, Evidence)>,
     /// The capture that is nearer to a host, for two hosts whose packets the sample has missed; None
     /// if its packets with different hosts differ in that.
     homes: HashMap<Address, Option<Tap>>,
@@ -84,8 +84,8 @@ pub struct Routes {
 
 impl Routes {
     /// Learn from packets that both captures have.
-    pub fn learn(common: &[(Seen, Seen)]) -> Self {
-        let mut tallies: HashMap<Hosts, Tally> = HashMap::new();
+    pub fn learn(common: &[(SampledPacket, SampledPacket)]) -> Self {
+        let mut tallies: HashMap<HostPair, HostPairTally> = HashMap::new();
         for (first, second) in common {
             let (hosts, is_low) = hosts_of(&first.endpoints);
             tallies.entry(hosts).or_default().add(is_low, first, second);
@@ -109,18 +109,18 @@ impl Routes {
         let (hosts, is_low) = hosts_of(endpoints);
         match self.hosts.get(&hosts) {
             Some(&(tap, evidence)) => Some((if is_low { tap } else { tap.other() }, evidence)),
-            None => self.by_homes(endpoints),
+            None => self.by_node_addresses(endpoints),
         }
     }
 
-    fn by_homes(&self, endpoints: &Endpoints) -> Option<(Tap, Evidence)> {
+    fn by_node_addresses(&self, endpoints: &Endpoints) -> Option<(Tap, Evidence)> {
         let home = |host| self.homes.get(host).copied().flatten();
         let (src, dst) = (home(&endpoints.src)?, home(&endpoints.dst)?);
         (src != dst).then_some((src, Evidence::OtherPackets))
     }
 }
 
-fn hosts_of(endpoints: &Endpoints) -> (Hosts, bool) {
+fn hosts_of(endpoints: &Endpoints) -> (HostPair, bool) {
     let Endpoints { src, dst, src_port, dst_port, .. } = *endpoints;
     // A host that speaks to itself is told apart by its ports.
     let is_low = (src, src_port) <= (dst, dst_port);
@@ -133,14 +133,28 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    fn packet(src: Address, dst: Address, times_ms: (i64, i64), ttl: (u8, u8)) -> (Seen, Seen) {
+    fn packet(
+        src: Address,
+        dst: Address,
+        times_ms: (i64, i64),
+        ttl: (u8, u8),
+    ) -> (SampledPacket, SampledPacket) {
         let endpoints = Endpoints { src, dst, ..Endpoints::default() };
-        let seen =
-            |time_ms: i64, ttl| Seen { time_ns: time_ms * MS, endpoints, ttl, place: 0, is_ambiguous: false };
+        let seen = |time_ms: i64, ttl| SampledPacket {
+            time_ns: time_ms * MS,
+            endpoints,
+            ttl,
+            place: 0,
+            is_ambiguous: false,
+        };
         (seen(times_ms.0, ttl.0), seen(times_ms.1, ttl.1))
     }
 
-    fn first_tap(common: &[(Seen, Seen)], src: Address, dst: Address) -> Option<(Tap, Evidence)> {
+    fn first_tap(
+        common: &[(SampledPacket, SampledPacket)],
+        src: Address,
+        dst: Address,
+    ) -> Option<(Tap, Evidence)> {
         Routes::learn(common).first_tap(&Endpoints { src, dst, ..Endpoints::default() })
     }
 

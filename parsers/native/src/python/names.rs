@@ -3,10 +3,10 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::dissection::Dissection;
-use crate::event::NodeLayer;
 use crate::flow::tcp::vantage::Vantage;
-use crate::source::InputFormat;
+use crate::input::source::InputFormat;
+use crate::packet::event::NodeLayer;
+use crate::pass::datagram_layout::DatagramLayout;
 use crate::tfrc::ns2::Parameters;
 use crate::tfrc::profile::Profile;
 
@@ -65,7 +65,7 @@ fn vantage_points() -> Vec<&'static str> {
 /// The layouts that `dissect` may name.
 #[pyfunction]
 fn probe_layouts() -> Vec<&'static str> {
-    Dissection::names().collect()
+    DatagramLayout::names().collect()
 }
 
 pub(super) fn format_by_name(name: &str) -> PyResult<InputFormat> {

@@ -6,18 +6,18 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use super::arguments::{Progress, PythonCompiler, SourceArgument};
 use super::check_cancelled;
-use super::given::{Given, Progress, PythonCompiler};
-use super::layouts::{GivenLayout, layouts};
+use super::layout::{GivenLayout, layouts};
 use super::names::format_by_name;
 use super::summaries::{problems_to_python, sources_to_python};
 use super::table::Table;
-use crate::analysis::{Analysis as Core, Options};
-use crate::batch::{Batch, Item};
-use crate::columns::packets::{PacketRow, PacketRows};
-use crate::filter::Compiler;
-use crate::reading::Reading;
-use crate::summary::SourceSummary;
+use crate::input::filter::Compiler;
+use crate::input::reading::Reading;
+use crate::input::source_summary::SourceSummary;
+use crate::packet::batch::{Batch, Item};
+use crate::pass::{Analysis as Core, Options};
+use crate::tables::packets::{PacketRow, PacketRows};
 
 /// Packets of one source, batch by batch.
 #[pyclass(module = "tfrctrace.parsers._native")]
@@ -40,7 +40,7 @@ impl PacketReader {
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
-        source: Given,
+        source: SourceArgument,
         format: Option<&str>,
         filter: Option<Py<PyAny>>,
         dissect: Vec<(u16, GivenLayout)>,

@@ -7,15 +7,17 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::table::Table;
-use crate::columns::replay::{ReplayRows, ReportRows, RoundRows};
-use crate::replay::events::{Loss, Observed, Sample, Sent, round_reports as reports_of};
-use crate::replay::machine::{Decision, Machine};
-use crate::replay::parameters::{Ends, Profile, Refusal, Value, Variant, ends};
-use crate::replay::run::{RecordedReport, Recording, run};
-use crate::replay::simulate::{Packet, simulate};
+use crate::tables::replay::{ReplayRows, ReportRows, RoundRows};
 use crate::tfrc::Report;
-use crate::tfrc::intervals::LossHistory;
+use crate::tfrc::loss_intervals::LossHistory;
 use crate::tfrc::profile::ReceiverProfile;
+use crate::tfrc::replay::drive_sender::{RecordedReport, Recording, run};
+use crate::tfrc::replay::inferred_feedback::{
+    Loss, ObservedDirection, Sample, SentSegment, round_reports as reports_of,
+};
+use crate::tfrc::replay::rfc_parameters::{EndParameters, ParameterProfile, Refusal, Value, Variant, ends};
+use crate::tfrc::replay::sender_variant::{Decision, SenderVariant};
+use crate::tfrc::replay::simulate::{Packet, simulate};
 
 /// In arrays of whole numbers: not known.
 const UNKNOWN_TIME: i64 = i64::MIN;
@@ -45,7 +47,7 @@ impl<'py> Arrays<'py> {
 /// Which sender: whose rules, for which packets, with which parameters.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Chosen {
+struct ChosenSender {
     profile: String,
     variant: String,
     segment_bytes: f64,
@@ -60,13 +62,13 @@ enum Setting {
     Word(String),
 }
 
-impl Chosen {
-    fn profile(&self) -> PyResult<Profile> {
-        let found = Profile::ALL.into_iter().find(|profile| profile.name() == self.profile);
+impl ChosenSender {
+    fn profile(&self) -> PyResult<ParameterProfile> {
+        let found = ParameterProfile::ALL.into_iter().find(|profile| profile.name() == self.profile);
         found.ok_or_else(|| PyValueError::new_err(format!("no profile `{}`", self.profile)))
     }
 
-    fn ends(&self) -> PyResult<Ends> {
+    fn ends(&self) -> PyResult<EndParameters> {
         let found = Variant::ALL.into_iter().find(|variant| variant.name() == self.variant);
         let variant =
             found.ok_or_else(|| PyValueError::new_err(format!("no algorithm `{}`", self.variant)))?;
@@ -95,13 +97,16 @@ impl Chosen {
 /// The profiles that a sender may have, each with its parameters.
 #[pyfunction]
 fn replay_profiles() -> Vec<(&'static str, Vec<&'static str>)> {
-    Profile::ALL.into_iter().map(|profile| (profile.name(), profile.parameters())).collect()
+    ParameterProfile::ALL.into_iter().map(|profile| (profile.name(), profile.parameters())).collect()
 }
 
 /// Those parameters of each profile that its receiver obeys.
 #[pyfunction]
 fn replay_receiver_parameters() -> Vec<(&'static str, Vec<&'static str>)> {
-    Profile::ALL.into_iter().map(|profile| (profile.name(), profile.receiver_parameters().to_vec())).collect()
+    ParameterProfile::ALL
+        .into_iter()
+        .map(|profile| (profile.name(), profile.receiver_parameters().to_vec()))
+        .collect()
 }
 
 /// The kinds of TFRC that it may be of.
@@ -115,7 +120,7 @@ fn replay_variants() -> Vec<&'static str> {
 #[allow(clippy::too_many_arguments)]
 fn replay(
     py: Python<'_>,
-    chosen: Chosen,
+    chosen: ChosenSender,
     start_ns: i64,
     end_ns: i64,
     time_ns: &Bound<'_, PyAny>,
@@ -155,7 +160,7 @@ fn replay(
 #[allow(clippy::too_many_arguments)]
 fn simulate_reports(
     py: Python<'_>,
-    chosen: Chosen,
+    chosen: ChosenSender,
     reverse_s: f64,
     is_theirs: bool,
     number: &Bound<'_, PyAny>,
@@ -194,7 +199,7 @@ fn simulate_reports(
 #[allow(clippy::too_many_arguments)]
 fn round_reports(
     py: Python<'_>,
-    chosen: Chosen,
+    chosen: ChosenSender,
     start_ns: i64,
     sent_s: &Bound<'_, PyAny>,
     sent_bytes: &Bound<'_, PyAny>,
@@ -209,8 +214,12 @@ fn round_reports(
     let mut sends = Arrays::new(py);
     let (time, bytes, end) =
         (sends.take::<f64>(sent_s)?, sends.take::<f64>(sent_bytes)?, sends.take::<f64>(sent_end)?);
-    let sent =
-        time.into_iter().zip(bytes).zip(end).map(|((time, bytes), end)| Sent { time, bytes, end }).collect();
+    let sent = time
+        .into_iter()
+        .zip(bytes)
+        .zip(end)
+        .map(|((time, bytes), end)| SentSegment { time, bytes, end })
+        .collect();
     let mut losses = Arrays::new(py);
     let lost = losses.take::<f64>(loss_s)?.into_iter().zip(losses.take::<f64>(loss_packet)?);
     let losses = lost.map(|(time, packet)| Loss { time, packet }).collect();
@@ -218,15 +227,15 @@ fn round_reports(
     let rtts = samples.take::<f64>(sample_s)?.into_iter().zip(samples.take::<f64>(sample_rtt_s)?);
     // A round that lasts no time would never end.
     let samples = rtts.map(|(time, rtt)| Sample { time, rtt }).filter(|sample| sample.rtt > 0.0).collect();
-    let observed = Observed { sent, losses, samples, is_at_receiver };
+    let observed = ObservedDirection { sent, losses, samples, is_at_receiver };
     let reports = py.detach(|| reports_of(&observed, chosen.segment_bytes, &ends.receiver));
     Ok(Table::of(RoundRows { reports, start_ns }))
 }
 
 /// x, timer, mode, reason, R, X_calc, limit.
-type Told = (f64, f64, &'static str, &'static str, Option<f64>, Option<f64>, Option<f64>);
+type DecisionTuple = (f64, f64, &'static str, &'static str, Option<f64>, Option<f64>, Option<f64>);
 
-fn told(decision: &Decision) -> Told {
+fn told(decision: &Decision) -> DecisionTuple {
     let Decision { x, x_calc, x_limit, x_recv: _, r, timer, mode, reason } = *decision;
     (x, timer, mode.name(), reason.name(), r, x_calc, x_limit)
 }
@@ -235,14 +244,14 @@ fn told(decision: &Decision) -> Told {
 #[pyclass(module = "tfrctrace.parsers._native")]
 struct TfrcSender {
     /// The lock is never contended: it only makes the class shareable.
-    state: Mutex<(Machine, f64)>,
+    state: Mutex<(SenderVariant, f64)>,
 }
 
 #[pymethods]
 impl TfrcSender {
     #[new]
-    fn new(chosen: Chosen) -> PyResult<Self> {
-        Ok(Self { state: Mutex::new((Machine::new(&chosen.ends()?.rules, 0.0), 0.0)) })
+    fn new(chosen: ChosenSender) -> PyResult<Self> {
+        Ok(Self { state: Mutex::new((SenderVariant::new(&chosen.ends()?.rules, 0.0), 0.0)) })
     }
 
     fn on_sent(&mut self, time_s: f64, payload_bytes: u32) {
@@ -258,7 +267,7 @@ impl TfrcSender {
         x_recv: f64,
         is_data_limited: bool,
         lost_packets: u64,
-    ) -> Told {
+    ) -> DecisionTuple {
         let (machine, p_before) = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         let report =
             Report { time: time_s, r_sample: rtt_s, x_recv, p, is_data_limited, losses: lost_packets };
@@ -268,7 +277,7 @@ impl TfrcSender {
     }
 
     /// The nofeedback timer runs out, whenever that is.
-    fn on_no_feedback(&mut self, is_idle: bool) -> PyResult<Told> {
+    fn on_no_feedback(&mut self, is_idle: bool) -> PyResult<DecisionTuple> {
         let (machine, _) = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         let expired = machine.expire(f64::MAX, 0.0, |_, _| is_idle);
         let (_, decision) = expired.ok_or_else(|| PyValueError::new_err("the timer was never set"))?;
@@ -288,7 +297,7 @@ struct LossIntervals {
 #[pymethods]
 impl LossIntervals {
     #[new]
-    fn new(chosen: Chosen) -> PyResult<Self> {
+    fn new(chosen: ChosenSender) -> PyResult<Self> {
         let receiver = chosen.ends()?.receiver;
         let history = Mutex::new(LossHistory::new(receiver.averaging));
         Ok(Self { history, receiver, segment_bytes: chosen.segment_bytes })

@@ -3,10 +3,10 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::analysis::Pairing;
-use crate::capture::LinkType;
 use crate::error::Problem;
-use crate::summary::SourceSummary;
+use crate::input::source_summary::SourceSummary;
+use crate::packet::link_type::LinkType;
+use crate::pass::CapturePair;
 
 pub(super) fn sources_to_python<'py>(
     py: Python<'py>,
@@ -90,7 +90,7 @@ pub(super) fn stops_to_python<'py>(py: Python<'py>, source: &SourceSummary) -> P
 }
 
 /// What two captures tell of each other's clocks.
-pub(super) fn clock_to_python<'py>(py: Python<'py>, pairing: &Pairing) -> PyResult<Bound<'py, PyDict>> {
+pub(super) fn clock_to_python<'py>(py: Python<'py>, pairing: &CapturePair) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let ppm = |drift: f64| drift * 1e6;
     let bounds_ns = pairing.estimate.map_or((None, None), |estimate| estimate.offset_bounds_ns);

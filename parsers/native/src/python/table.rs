@@ -11,8 +11,8 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
-use crate::columns::Rows;
-use crate::columns::written::{Form, written};
+use crate::tables::Rows;
+use crate::tables::csv_json::{RowFormat, written};
 
 /// Rows in one batch of a stream: large enough to be quick, small enough that a table of any
 /// length passes in little memory.
@@ -68,17 +68,23 @@ impl Table {
 
     #[pyo3(signature = (start = 0, stop = None))]
     fn csv<'py>(&self, py: Python<'py>, start: usize, stop: Option<usize>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.written(py, start, stop, Form::Csv)?))
+        Ok(PyBytes::new(py, &self.written(py, start, stop, RowFormat::Csv)?))
     }
 
     #[pyo3(signature = (start = 0, stop = None))]
     fn json(&self, py: Python<'_>, start: usize, stop: Option<usize>) -> PyResult<String> {
-        Ok(String::from_utf8(self.written(py, start, stop, Form::Json)?)?)
+        Ok(String::from_utf8(self.written(py, start, stop, RowFormat::Json)?)?)
     }
 }
 
 impl Table {
-    fn written(&self, py: Python<'_>, start: usize, stop: Option<usize>, form: Form) -> PyResult<Vec<u8>> {
+    fn written(
+        &self,
+        py: Python<'_>,
+        start: usize,
+        stop: Option<usize>,
+        form: RowFormat,
+    ) -> PyResult<Vec<u8>> {
         let stop = stop.unwrap_or(usize::MAX).min(self.rows.len());
         py.detach(|| written(&*self.rows, start.min(stop), stop, form)).map_err(arrow_error)
     }

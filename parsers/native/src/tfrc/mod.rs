@@ -4,28 +4,29 @@
 //! Names are the RFC's in snake case. Times are seconds, sizes bytes, rates bytes per second;
 //! sections named in comments are of RFC 5348 unless another is named.
 //!
-//! The way of a data packet: [`sequence`] gives its number back what wrapping took, [`losses`] keeps
-//! the receive record and declares losses, [`events`] groups them, [`intervals`] has the history
-//! between events and the loss event rate p; [`tracker`] ties these together and lets late packets
+//! The way of a data packet: [`sequence_unwrapper`] gives its number back what wrapping took, [`receive_record`] keeps
+//! the receive record and declares losses, [`loss_events`] groups them, [`loss_intervals`] has the history
+//! between events and the loss event rate p; [`loss_tracker`] ties these together and lets late packets
 //! fill their holes. [`receiver`] adds the receive rate and says when reports are due. A report then
 //! moves a [`sender`] on. Whatever carried the packets (DCCP, RTP, UDP, a simulator) makes
 //! [`DataPacket`] and [`Report`] of them.
 
 pub mod equation;
-pub mod events;
-pub mod intervals;
-pub mod losses;
+pub mod loss_events;
+pub mod loss_intervals;
+pub mod loss_tracker;
 pub mod ns2;
 pub mod profile;
+pub mod receive_record;
 pub mod receiver;
+pub mod replay;
 pub mod round_trip;
 pub mod segment_size;
 pub mod sender;
-pub mod sequence;
+pub mod sequence_unwrapper;
 pub mod small_packets;
-pub mod tracker;
 #[cfg(test)]
-mod vector_tests;
+mod tests;
 pub mod veno;
 
 /// Times closer than this are the same, in seconds: captures have nanoseconds.

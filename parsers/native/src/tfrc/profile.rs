@@ -1,8 +1,8 @@
 //! What implementations of TFRC may differ in, and who chose what.
 
 use super::equation::Equation;
-use super::events::EventRule;
-use super::intervals::Averaging;
+use super::loss_events::EventRule;
+use super::loss_intervals::Averaging;
 use super::sender::initial_window;
 use super::small_packets::LEAST_INTERVAL;
 

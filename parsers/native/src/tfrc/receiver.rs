@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use super::losses::{Arrival, Kind};
+use super::loss_tracker::{ArrivalContext, RefillingTracker};
 use super::profile::{FirstInterval, ReceiverProfile, Target};
+use super::receive_record::{Arrival, ArrivalKind};
 use super::segment_size::SegmentSize;
-use super::sequence::Unwrapper;
-use super::tracker::{Circumstances, RefillingTracker};
+use super::sequence_unwrapper::Unwrapper;
 use super::{DataPacket, EPS_T};
 
 /// Packets whose arrival is remembered for the receive rate of one round-trip time: with more than
@@ -124,7 +124,7 @@ impl Receiver {
 
     /// Take in a data packet. Reports that no capture shows and that were due before it or are due
     /// now go to `due` (section 6.1).
-    pub fn on_data(&mut self, packet: &DataPacket, due: &mut Vec<Feedback>) -> Kind {
+    pub fn on_data(&mut self, packet: &DataPacket, due: &mut Vec<Feedback>) -> ArrivalKind {
         due.extend(self.on_time(packet.time));
         if let Some(rtt) = packet.rtt.filter(|rtt| *rtt > 0.0 && rtt.is_finite()) {
             self.rtt = Some(rtt);
@@ -133,7 +133,7 @@ impl Receiver {
         let number = self.numbers.extend(packet.seq);
         let time = packet.sent_time.unwrap_or(packet.time);
         let kind = self.tracker.take(Arrival { number, time, ccval: packet.ccval, ndp: packet.ndp }, &now);
-        if kind != Kind::Duplicate {
+        if kind != ArrivalKind::Duplicate {
             self.count(packet);
         }
         let is_first = self.reporting.timer.is_none();
@@ -155,7 +155,7 @@ impl Receiver {
         None
     }
 
-    fn circumstances(&self, packet: &DataPacket) -> Circumstances {
+    fn circumstances(&self, packet: &DataPacket) -> ArrivalContext {
         let (rtt, s) = (self.rtt(), self.s());
         let x_recv = self.named_x_recv.unwrap_or(match self.profile.first_interval {
             LATEST => self.recent_bytes as f64 / rtt,
@@ -165,7 +165,7 @@ impl Receiver {
         // time stands for that (section 6.3.1).
         let s = if s > 0.0 { s } else { f64::from(packet.bytes) };
         let x_target = if x_recv > 0.0 { x_recv } else { s / (2.0 * rtt) };
-        Circumstances { rtt, s, x_target, ce: packet.ce }
+        ArrivalContext { rtt, s, x_target, ce: packet.ce }
     }
 
     /// A packet without payload has a number, and no part in rates and sizes.

@@ -2,8 +2,8 @@
 
 use super::link::{IPV4, IPV6};
 use super::{Bytes, dccp, icmp, tcp, u16_at, u32_at, udp};
-use crate::asides::Asides;
-use crate::event::{Family, Fragment, Layer, Network, Reason, Stop, Transport};
+use crate::packet::event::{Family, Fragment, Layer, Network, Reason, Stop, Transport};
+use crate::packet::extras::PacketExtras;
 
 pub const ICMP: u8 = 1;
 pub const TCP: u8 = 6;
@@ -20,7 +20,7 @@ pub fn decode(
     ether_type: u16,
     bytes: Bytes<'_>,
     network: &mut Network,
-    asides: &mut Asides,
+    asides: &mut PacketExtras,
 ) -> (bool, Option<Stop>) {
     match headers(ether_type, bytes, network) {
         Ok((header, payload)) => (true, transport(bytes.behind(header), payload, network, asides)),
@@ -147,7 +147,12 @@ fn extensions(bytes: Bytes<'_>, mut next: u8, network: &mut Network) -> Result<(
 }
 
 #[inline(always)]
-fn transport(bytes: Bytes<'_>, payload: u32, network: &mut Network, asides: &mut Asides) -> Option<Stop> {
+fn transport(
+    bytes: Bytes<'_>,
+    payload: u32,
+    network: &mut Network,
+    asides: &mut PacketExtras,
+) -> Option<Stop> {
     let bytes = Bytes { captured: bytes.captured, on_wire: payload };
     if network.fragment.is_some_and(|fragment| fragment.offset > 0) {
         network.transport = Transport::LaterFragment;

@@ -1,8 +1,8 @@
 //! Link layers: where does the IP header begin, and of which version is it?
 
 use super::{Bytes, cooked_event, u16_at};
-use crate::capture::LinkType;
-use crate::event::{Event, Layer, Reason, Stop};
+use crate::packet::event::{Event, Layer, Reason, Stop};
+use crate::packet::link_type::LinkType;
 
 pub const IPV4: u16 = 0x0800;
 pub const IPV6: u16 = 0x86dd;

@@ -7,23 +7,25 @@
 pub mod dccp;
 mod icmp;
 mod ip;
-pub mod layout;
 mod link;
 mod prism;
 pub mod probe;
 mod radiotap;
-mod rates;
 pub mod rtcp;
 pub mod rtp;
 mod tcp;
+pub mod tfrc_layout;
 mod udp;
 mod wifi;
+mod wifi_rates;
 
-use crate::asides::Asides;
-use crate::capture::{LinkType, Record};
-use crate::event::{Event, Layer, Packet, Reason, Stop};
-use crate::flow::tcp::Carrier;
-use crate::plain::{Ends, PlainSegment};
+use crate::packet::event::{Event, Layer, Packet, Reason, Stop};
+use crate::packet::extras::PacketExtras;
+use crate::packet::ip_fields::IpFields;
+use crate::packet::key::Ipv4Ends;
+use crate::packet::link_type::LinkType;
+use crate::packet::plain::PlainSegment;
+use crate::packet::record::Record;
 
 /// What a layer's decoder was given: the captured bytes from its first on, and how many of them
 /// there were on the wire.
@@ -57,7 +59,7 @@ pub fn decode_plain(
     record: &Record<'_>,
     number: u64,
     segment: &mut PlainSegment,
-    asides: &mut Asides,
+    asides: &mut PacketExtras,
 ) -> bool {
     const BEFORE_OPTIONS: usize = 14 + 20 + 20;
     let Record { data, wire_bytes, .. } = *record;
@@ -98,17 +100,17 @@ pub fn decode_plain(
     }
     segment.number = number;
     segment.time_ns = record.time_ns;
-    segment.ends = Ends { addresses: u64_at(ip_header, 12), ports: u32_at(tcp_header, 0) };
+    segment.ends = Ipv4Ends { addresses: u64_at(ip_header, 12), ports: u32_at(tcp_header, 0) };
     segment.interface = interface;
     segment.wire_bytes = wire_bytes;
     segment.captured_bytes = captured_bytes;
     segment.header_bytes = header_bytes;
     segment.payload = total - headers;
-    segment.carrier = Carrier {
+    segment.carrier = IpFields {
         ip_id: Some((word >> 16) as u16),
         ttl: ip_header[8],
         ecn: (word >> 48) as u8 & 3,
-        place: Carrier::place_of(u32::from(interface), None),
+        place: IpFields::place_of(u32::from(interface), None),
         is_cut: false,
     };
     true
@@ -118,7 +120,7 @@ pub fn decode_plain(
 /// `asides`. In place, because copies of a structure this size were a third of the time spent on a
 /// packet.
 #[inline(never)]
-pub fn decode(record: Record<'_>, number: u64, packet: &mut Packet, asides: &mut Asides) {
+pub fn decode(record: Record<'_>, number: u64, packet: &mut Packet, asides: &mut PacketExtras) {
     packet.number = number;
     packet.time_ns = record.time_ns;
     packet.interface = record.interface as u32;
@@ -186,15 +188,15 @@ mod tests {
     fn both_ways(data: &[u8], wire_bytes: u32) -> (Option<Packet>, Packet) {
         let link_type = LinkType::Ethernet;
         let record = Record { time_ns: 7, interface: 1, link_type, data, wire_bytes };
-        let (mut segment, mut asides) = (PlainSegment::default(), Asides::default());
+        let (mut segment, mut asides) = (PlainSegment::default(), PacketExtras::default());
         let is_plain = decode_plain(&record, 9, &mut segment, &mut asides);
         let mut packet = Packet::default();
-        let mut others = Asides::default();
+        let mut others = PacketExtras::default();
         decode(record, 9, &mut packet, &mut others);
         if is_plain {
             let sack = packet.network.tcp.options.sack;
             assert_eq!(asides.sack(segment.tcp.options.sack), others.sack(sack));
-            assert_eq!(segment.carrier, Carrier::of(&packet));
+            assert_eq!(segment.carrier, IpFields::of(&packet));
         }
         (is_plain.then(|| segment.to_packet()), packet)
     }

@@ -4,10 +4,10 @@
 use std::num::NonZeroU32;
 
 use super::link::{need, stop};
-use super::wifi::Preamble;
+use super::radiotap::Preamble;
 use super::{Bytes, u32_at};
-use crate::event::{Reason, Stop};
-use crate::frame::Radio;
+use crate::packet::event::{Reason, Stop};
+use crate::packet::frame::Radio;
 
 /// Versions of the AVS header; the last digit is the revision.
 const AVS: u32 = 0x8021_1000;
@@ -53,7 +53,7 @@ fn avs(bytes: Bytes<'_>) -> Result<Preamble, Stop> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Layer;
+    use crate::packet::event::Layer;
 
     fn bytes(captured: &[u8]) -> Bytes<'_> {
         Bytes { captured, on_wire: captured.len() as u32 }

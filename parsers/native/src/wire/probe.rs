@@ -2,7 +2,7 @@
 //! fields are big-endian.
 
 use super::u32_at;
-use crate::asides::Head;
+use crate::packet::extras::PayloadHead;
 
 /// A generator's layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Field {
     /// `bytes` bytes from `offset` on; None if that is more than eight or behind what is kept of a
     /// payload.
     pub fn new(offset: usize, bytes: usize, is_little_endian: bool) -> Option<Self> {
-        let fits = (1..=8).contains(&bytes) && offset.checked_add(bytes)? <= Head::MOST;
+        let fits = (1..=8).contains(&bytes) && offset.checked_add(bytes)? <= PayloadHead::MOST;
         fits.then_some(Self { offset: offset as u8, bytes: bytes as u8, is_little_endian })
     }
 
@@ -133,7 +133,7 @@ impl ProbeLayout {
 
     /// Read a payload's beginning; None if too little of it was captured, or it cannot be of this
     /// layout.
-    pub fn read(self, head: &Head) -> Option<Stamp> {
+    pub fn read(self, head: &PayloadHead) -> Option<Stamp> {
         let bytes = head.bytes();
         if let Self::Own(layout) = self {
             return layout.read(bytes);
@@ -167,9 +167,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn head(words: &[u32]) -> Head {
+    fn head(words: &[u32]) -> PayloadHead {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
-        Head::new(&bytes)
+        PayloadHead::new(&bytes)
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
     fn test_a_layout_of_ones_own() {
         let number = Field::new(1, 2, false).unwrap();
         let time = Field::new(3, 4, true).unwrap();
-        let head = Head::new(&[9, 1, 2, 4, 3, 2, 1]);
+        let head = PayloadHead::new(&[9, 1, 2, 4, 3, 2, 1]);
         let own = |time| ProbeLayout::Own(OwnLayout { number, time }).read(&head);
         assert_eq!(own(Some((time, 1_000))), Some(Stamp { number: 258, sent_ns: 0x0102_0304 * 1_000 }));
         assert_eq!(own(None), Some(Stamp { number: 258, sent_ns: 0 }));
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn test_what_was_not_captured_is_not_read() {
         assert_eq!(ProbeLayout::Iperf3Wide.read(&head(&[2, 3, 1])), None);
-        assert_eq!(ProbeLayout::Iperf2.read(&Head::new(&[0; 11])), None);
+        assert_eq!(ProbeLayout::Iperf2.read(&PayloadHead::new(&[0; 11])), None);
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
         #[test]
         fn test_no_payload_panics(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
             for layout in ProbeLayout::ALL {
-                layout.read(&Head::new(&bytes));
+                layout.read(&PayloadHead::new(&bytes));
             }
         }
     }

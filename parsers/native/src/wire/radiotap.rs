@@ -8,9 +8,24 @@ use std::num::{NonZeroU16, NonZeroU32};
 
 use super::Bytes;
 use super::link::{need, stop};
-use super::rates::{Modulation, Width, ht_kbps};
-use super::wifi::Preamble;
-use crate::event::{Reason, Stop};
+use super::wifi_rates::{Modulation, Width, ht_kbps};
+use crate::packet::event::{Reason, Stop};
+use crate::packet::frame::Radio;
+
+/// What a capture puts before a frame.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Preamble {
+    /// Its bytes.
+    pub header: usize,
+    /// What the radio tells.
+    pub radio: Radio,
+    /// Whether the frame ends with its check sequence.
+    pub has_check_sequence: bool,
+    /// Whether it was received damaged.
+    pub is_damaged: bool,
+    /// Whether its body begins at a multiple of four bytes.
+    pub is_padded: bool,
+}
 
 /// Alignment and size of each field, by its bit.
 const FIELDS: [(usize, usize); 28] = [
@@ -253,7 +268,7 @@ fn u16_le(bytes: &[u8], at: usize) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::Radio;
+    use crate::packet::frame::Radio;
     use proptest::prelude::*;
 
     fn read(header: &[u8]) -> Result<Preamble, Stop> {

@@ -27,7 +27,7 @@ pub struct Header {
 
 /// What the first two bytes of a datagram say that it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DatagramKind {
     /// RTP's version and a payload type of media.
     Rtp,
     /// A packet type of RTCP: types of 64 to 95 with the marker are no media (RFC 5761 section 4).
@@ -36,11 +36,11 @@ pub enum Kind {
 
 /// What a datagram is if it is of RTP at all.
 #[inline]
-pub fn kind(payload: &[u8]) -> Option<Kind> {
+pub fn kind(payload: &[u8]) -> Option<DatagramKind> {
     let [first, second, ..] = *payload else { return None };
     match (first >> 6, second) {
-        (2, 192..=223) => Some(Kind::Rtcp),
-        (2, _) => Some(Kind::Rtp),
+        (2, 192..=223) => Some(DatagramKind::Rtcp),
+        (2, _) => Some(DatagramKind::Rtp),
         _ => None,
     }
 }
@@ -49,8 +49,8 @@ pub fn kind(payload: &[u8]) -> Option<Kind> {
 /// a whole, of RTP the extension.
 pub fn kept_bytes(payload: &[u8]) -> Option<usize> {
     let wanted = match kind(payload)? {
-        Kind::Rtcp => rtcp::MOST,
-        Kind::Rtp => extension_end(payload)?.min(MOST_HEADER),
+        DatagramKind::Rtcp => rtcp::MOST,
+        DatagramKind::Rtp => extension_end(payload)?.min(MOST_HEADER),
     };
     Some(wanted.min(payload.len()))
 }
@@ -63,7 +63,7 @@ fn extension_end(payload: &[u8]) -> Option<usize> {
 
 /// The header at the beginning of a datagram; None if this cannot be one or is cut before its end.
 pub fn header(payload: &[u8]) -> Option<Header> {
-    let fixed = payload.first_chunk::<FIXED>().filter(|_| kind(payload) == Some(Kind::Rtp))?;
+    let fixed = payload.first_chunk::<FIXED>().filter(|_| kind(payload) == Some(DatagramKind::Rtp))?;
     let sources = usize::from(fixed[0] & 0x0f);
     Some(Header {
         marker: fixed[1] & 0x80 != 0,
@@ -78,16 +78,18 @@ pub fn header(payload: &[u8]) -> Option<Header> {
 impl Header {
     /// The elements of the extension of `payload`, whose header this is; none if it has another form
     /// than those of RFC 8285.
-    pub fn elements<'a>(&self, payload: &'a [u8]) -> Elements<'a> {
+    pub fn elements<'a>(&self, payload: &'a [u8]) -> ExtensionElements<'a> {
         let extension = self.extension.and_then(|start| payload.get(start..)).unwrap_or_default();
-        let Some((fixed, behind)) = extension.split_first_chunk::<4>() else { return Elements::default() };
+        let Some((fixed, behind)) = extension.split_first_chunk::<4>() else {
+            return ExtensionElements::default();
+        };
         let length = 4 * usize::from(u16_at(fixed, 2));
         let form = match u16_at(fixed, 0) {
             0xbede => Form::OneByte,
             0x1000..=0x100f => Form::TwoBytes,
-            _ => return Elements::default(),
+            _ => return ExtensionElements::default(),
         };
-        Elements { form, rest: behind.get(..length).unwrap_or(behind) }
+        ExtensionElements { form, rest: behind.get(..length).unwrap_or(behind) }
     }
 }
 
@@ -102,12 +104,12 @@ enum Form {
 
 /// Elements of an extension: identifier and data. What is cut is left out.
 #[derive(Clone, Debug, Default)]
-pub struct Elements<'a> {
+pub struct ExtensionElements<'a> {
     form: Form,
     rest: &'a [u8],
 }
 
-impl<'a> Iterator for Elements<'a> {
+impl<'a> Iterator for ExtensionElements<'a> {
     type Item = (u8, &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -169,7 +171,7 @@ pub fn static_clock_rate(payload_type: u8) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vectors::{from_hex, vectors};
+    use crate::testing::vectors::{from_hex, vectors};
     use proptest::prelude::*;
 
     fn packet(first: u8, behind: &[u8]) -> Vec<u8> {
@@ -197,8 +199,8 @@ mod tests {
 
     #[test]
     fn test_what_is_rtcp_or_of_another_version_is_no_header() {
-        assert_eq!(kind(&[0x80, 200]), Some(Kind::Rtcp));
-        assert_eq!(kind(&[0x80, 0x80 | 96]), Some(Kind::Rtp));
+        assert_eq!(kind(&[0x80, 200]), Some(DatagramKind::Rtcp));
+        assert_eq!(kind(&[0x80, 0x80 | 96]), Some(DatagramKind::Rtp));
         assert_eq!(kind(&[0x16, 0xfe]), None);
         let mut bytes = packet(0x80, &[]);
         bytes[1] = 201;

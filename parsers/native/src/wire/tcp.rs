@@ -1,8 +1,8 @@
 //! TCP headers and options (RFC 9293, RFC 7323, RFC 2018).
 
 use super::{Bytes, u16_at, u32_at};
-use crate::asides::{Asides, SackBlocks};
-use crate::event::{Layer, Network, Reason, Sack, Stop, Tcp, TcpFlags, TcpOptions, Transport};
+use crate::packet::event::{Layer, Network, Reason, Sack, Stop, Tcp, TcpFlags, TcpOptions, Transport};
+use crate::packet::extras::{PacketExtras, SackBlocks};
 
 /// Bytes of the header without options.
 const HEADER: usize = 20;
@@ -13,7 +13,7 @@ const MAX_WINDOW_SCALE: u8 = 14;
 
 /// Decode a TCP header into `network`, and SACK blocks into `asides`; of a cut one the ports are kept.
 #[inline(always)]
-pub fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut Asides) -> Option<Stop> {
+pub fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut PacketExtras) -> Option<Stop> {
     let Some(header) = bytes.captured.first_chunk::<HEADER>() else {
         return Some(ports_only(bytes, network));
     };
@@ -52,7 +52,7 @@ fn ports_only(bytes: Bytes<'_>, network: &mut Network) -> Stop {
 /// Decode a header that was captured whole into `tcp`, which holds anything before. False if it is a SYN,
 /// or has other options than a timestamp and SACK blocks.
 #[inline(always)]
-pub fn decode_plain(header: &[u8; HEADER], options: &[u8], tcp: &mut Tcp, asides: &mut Asides) -> bool {
+pub fn decode_plain(header: &[u8; HEADER], options: &[u8], tcp: &mut Tcp, asides: &mut PacketExtras) -> bool {
     // Its length, flags and window.
     let word = u32_at(header, 12);
     tcp.flags = TcpFlags((word >> 16) as u16 & 0x01ff);
@@ -87,7 +87,7 @@ fn aligned_timestamp(options: &[u8]) -> Option<(u32, u32)> {
 }
 
 #[inline]
-fn read_options(bytes: &[u8], asides: &mut Asides) -> TcpOptions {
+fn read_options(bytes: &[u8], asides: &mut PacketExtras) -> TcpOptions {
     match aligned_timestamp(bytes) {
         Some(timestamp) => TcpOptions { timestamp: Some(timestamp), ..TcpOptions::default() },
         None => walk(bytes, asides),
@@ -97,7 +97,7 @@ fn read_options(bytes: &[u8], asides: &mut Asides) -> TcpOptions {
 /// Read options one by one; the first impossible length ends them. Not in line: the loop over
 /// packets would lose the registers that this one needs.
 #[inline(never)]
-fn walk(mut bytes: &[u8], asides: &mut Asides) -> TcpOptions {
+fn walk(mut bytes: &[u8], asides: &mut PacketExtras) -> TcpOptions {
     let mut found = TcpOptions::default();
     loop {
         let (&kind, rest) = match bytes.split_first() {
@@ -123,7 +123,7 @@ fn walk(mut bytes: &[u8], asides: &mut Asides) -> TcpOptions {
     }
 }
 
-fn sack_blocks(option: &[u8], asides: &mut Asides) -> Sack {
+fn sack_blocks(option: &[u8], asides: &mut PacketExtras) -> Sack {
     let mut found = SackBlocks::default();
     for block in option.as_chunks::<8>().0 {
         found.add(u32_at(block, 0), u32_at(block, 4));
@@ -136,12 +136,12 @@ mod tests {
     use super::*;
 
     fn walk(bytes: &[u8]) -> TcpOptions {
-        super::walk(bytes, &mut Asides::default())
+        super::walk(bytes, &mut PacketExtras::default())
     }
 
     #[test]
     fn test_sack_blocks_are_kept_beside_the_packet() {
-        let mut asides = Asides::default();
+        let mut asides = PacketExtras::default();
         let mut bytes = vec![1, 1, 5, 18];
         bytes.extend([1_u32, 2, 30, 40].map(u32::to_be_bytes).concat());
         let found = super::walk(&bytes, &mut asides);
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn test_both_ways_to_read_a_timestamp_agree() {
         let bytes = [1, 1, 8, 10, 0, 0, 1, 0, 0, 0, 2, 0];
-        let found = read_options(&bytes, &mut Asides::default());
+        let found = read_options(&bytes, &mut PacketExtras::default());
         assert_eq!(format!("{found:?}"), format!("{:?}", walk(&bytes)));
         assert_eq!(found.timestamp, Some((256, 512)));
     }
@@ -183,7 +183,7 @@ mod tests {
     fn test_a_header_cut_behind_the_ports_keeps_them() {
         let mut network = Network::default();
         let bytes = Bytes { captured: &[0, 80, 1, 0, 9], on_wire: 20 };
-        let stop = decode(bytes, &mut network, &mut Asides::default()).unwrap();
+        let stop = decode(bytes, &mut network, &mut PacketExtras::default()).unwrap();
         assert_eq!(stop, Stop { layer: Layer::Tcp, reason: Reason::Cut });
         assert_eq!((network.endpoints.src_port, network.endpoints.dst_port), (80, 256));
         assert_eq!(network.payload_bytes, None);

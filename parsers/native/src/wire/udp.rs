@@ -1,13 +1,13 @@
 //! UDP headers (RFC 768).
 
 use super::{Bytes, dccp, rtp, u16_at};
-use crate::asides::{Asides, Head};
-use crate::event::{Layer, Network, Reason, Stop, Transport};
+use crate::packet::event::{Layer, Network, Reason, Stop, Transport};
+use crate::packet::extras::{PacketExtras, PayloadHead};
 
 const HEADER: usize = 8;
 
 /// Decode a UDP header into `network`; of a cut one the ports are kept.
-pub fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut Asides) -> Option<Stop> {
+pub fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut PacketExtras) -> Option<Stop> {
     let Some(ports) = bytes.captured.first_chunk::<4>() else {
         return Some(bytes.shortage(HEADER, Layer::Udp));
     };
@@ -40,8 +40,8 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut Asides) -> O
     let payload = bytes.captured.get(HEADER..).unwrap_or_default();
     let length = network.payload_bytes.map_or(0, |length| length as usize);
     let payload = payload.get(..length).unwrap_or(payload);
-    network.head = asides.add_head(Head::new(payload));
-    if let Some(kept) = rtp::kept_bytes(payload).filter(|&kept| kept > Head::MOST) {
+    network.head = asides.add_head(PayloadHead::new(payload));
+    if let Some(kept) = rtp::kept_bytes(payload).filter(|&kept| kept > PayloadHead::MOST) {
         asides.add_longer(network.head, payload.get(..kept).unwrap_or(payload));
     }
     None

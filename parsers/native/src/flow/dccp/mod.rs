@@ -4,23 +4,23 @@
 //! file. Every packet of a direction has the next number, whatever its type, so a gap at the place
 //! of the capture is a packet that did not come there.
 
-pub mod carrier;
-mod said;
+pub mod ccid;
+mod feedback_options;
 #[cfg(test)]
 mod tests;
 mod vantage;
 
-use super::delivery::{Counted, Delivery, Numbers};
-use super::key::Side;
-use super::rtt::{RttStatistics, Sketch};
-use super::sendings::{Pool, Sendings};
-use super::sequences::{Arrival, Sequences};
-use super::tcp::State;
-use crate::dccp::{Header, Kind};
-use crate::event::Packet;
-use crate::seq::distance;
+use super::delivery::{Delivery, NumberedCounts, Numbers};
+use super::outstanding::{Outstanding, Pool};
+use super::rtt_statistics::{LogHistogram, RttStatistics};
+use super::sequences::{NumberArrival, Sequences};
+use super::tcp::ConnectionState;
+use crate::packet::dccp::{DccpHeader, DccpType};
+use crate::packet::event::Packet;
+use crate::packet::key::Side;
+use crate::packet::seq::distance;
+use crate::plural::all_counted;
 use crate::wire::dccp::options::{DccpOption, Feature, options};
-use crate::words::all_counted;
 
 /// Packets of one direction that wait for their acknowledgement. CCID 3 acknowledges once per RTT,
 /// so this is a window of 4,096 packets; the oldest beyond give no RTT.
@@ -36,12 +36,12 @@ const SHORT_BITS: u32 = 24;
 
 /// What one side sent.
 #[derive(Debug)]
-pub struct Half {
+pub struct HalfConnection {
     /// Which of its numbers came to the place of the capture.
     sequences: Sequences,
     received_bytes: u64,
     /// Packets not acknowledged yet, by the low 32 bits of their numbers.
-    outstanding: Sendings,
+    outstanding: Outstanding,
     /// Congestion control of its data, once both sides agree.
     pub ccid: Option<u8>,
     /// Options whose length cannot be true.
@@ -54,28 +54,28 @@ pub struct Half {
     /// Time to live of its first packet; 0 before that.
     ttl: u8,
     /// What it sends and reports by TFRC.
-    carrier: carrier::Half,
+    carrier: ccid::CcidHalf,
     /// RTT of its packets, without the time that the other side held the acknowledgement.
     pub rtt: RttStatistics,
     /// Its percentiles.
-    pub rtt_sketch: Sketch,
+    pub rtt_sketch: LogHistogram,
 }
 
-impl Default for Half {
+impl Default for HalfConnection {
     fn default() -> Self {
         Self {
             sequences: Sequences::new(NUMBER_BITS),
             received_bytes: 0,
-            outstanding: Sendings::default(),
+            outstanding: Outstanding::default(),
             ccid: None,
             bad_options: 0,
             acks_of_unseen: 0,
             impossible_elapsed_times: 0,
             has_closed: false,
             ttl: 0,
-            carrier: carrier::Half::default(),
+            carrier: ccid::CcidHalf::default(),
             rtt: RttStatistics::default(),
-            rtt_sketch: Sketch::default(),
+            rtt_sketch: LogHistogram::default(),
         }
     }
 }
@@ -83,7 +83,7 @@ impl Default for Half {
 /// Both halves and what belongs to neither.
 #[derive(Debug, Default)]
 pub struct Connection {
-    halves: [Half; 2],
+    halves: [HalfConnection; 2],
     /// The side that sent the first Request.
     opener: Option<Side>,
     /// What the connection is for (RFC 4340 section 8.1.2).
@@ -101,16 +101,16 @@ pub struct Connection {
     handshake_ns: [Option<u64>; 2],
     /// When the last Request was sent.
     last_request_ns: Option<i64>,
-    latest: Latest,
+    latest: LatestPacket,
 }
 
 /// What the latest packet was.
 #[derive(Clone, Copy, Debug, Default)]
-struct Latest {
+struct LatestPacket {
     /// Its number, whole.
     seq: u64,
     /// Whether its number is far from the others, or was seen before.
-    arrival: Option<Arrival>,
+    arrival: Option<NumberArrival>,
     /// How often the count of the side that sent it has begun anew.
     restarts: u64,
     /// What it acknowledges, whole.
@@ -128,7 +128,7 @@ const CLOSED: u8 = 1;
 
 impl Connection {
     /// What one side sent.
-    pub fn half(&self, side: Side) -> &Half {
+    pub fn half(&self, side: Side) -> &HalfConnection {
         &self.halves[side as usize]
     }
 
@@ -138,19 +138,19 @@ impl Connection {
     }
 
     /// State as far as seen, in the words of TCP.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> ConnectionState {
         let closing = self.halves.iter().filter(|half| half.has_closed).count();
         match (self.reset_by, closing) {
-            (Some((_, CLOSED)), _) => State::Closed,
+            (Some((_, CLOSED)), _) => ConnectionState::Closed,
             (Some((by, _)), _) if self.opener == Some(by.other()) && self.response_ns.is_none() => {
-                State::Refused
+                ConnectionState::Refused
             }
-            (Some(_), _) => State::Reset,
-            (None, 1..) => State::HalfClosed,
-            (None, _) if self.opener.is_none() => State::Midstream,
-            (None, _) if self.handshake_done => State::Established,
-            (None, _) if self.response_ns.is_some() => State::Opening,
-            (None, _) => State::Attempted,
+            (Some(_), _) => ConnectionState::Reset,
+            (None, 1..) => ConnectionState::HalfClosed,
+            (None, _) if self.opener.is_none() => ConnectionState::Midstream,
+            (None, _) if self.handshake_done => ConnectionState::Established,
+            (None, _) if self.response_ns.is_some() => ConnectionState::Opening,
+            (None, _) => ConnectionState::Attempted,
         }
     }
 
@@ -160,7 +160,7 @@ impl Connection {
         &mut self,
         side: Side,
         packet: &Packet,
-        header: &Header,
+        header: &DccpHeader,
         behind: &[u8],
         pool: &mut Pool,
     ) -> Option<u64> {
@@ -192,24 +192,24 @@ impl Connection {
         rtt_ns
     }
 
-    fn take_state(&mut self, side: Side, header: &Header, time_ns: i64) {
+    fn take_state(&mut self, side: Side, header: &DccpHeader, time_ns: i64) {
         self.service_code = self.service_code.or(header.service_code);
         match header.kind {
-            Kind::Request => {
+            DccpType::Request => {
                 self.opener.get_or_insert(side);
                 self.request_ns.get_or_insert(time_ns);
                 self.last_request_ns = Some(time_ns);
                 self.requests = self.requests.saturating_add(1);
             }
-            Kind::Response => {
+            DccpType::Response => {
                 self.opener.get_or_insert(side.other());
                 if self.response_ns.is_none() {
                     self.handshake_ns[0] = time_between(self.last_request_ns, time_ns);
                 }
                 self.response_ns.get_or_insert(time_ns);
             }
-            Kind::CloseReq | Kind::Close => self.halves[side as usize].has_closed = true,
-            Kind::Reset => {
+            DccpType::CloseReq | DccpType::Close => self.halves[side as usize].has_closed = true,
+            DccpType::Reset => {
                 self.reset_by.get_or_insert((side, header.reset_code.unwrap_or(0)));
             }
             _ if self.opener == Some(side) && self.response_ns.is_some() && header.ack.is_some() => {
@@ -238,14 +238,14 @@ fn time_between(since: Option<i64>, time_ns: i64) -> Option<u64> {
 
 /// A Confirm of the CCID names the half-connection that it is about: that of the data which the
 /// feature's owner sends (RFC 4340 section 6.4: the sender's, "L" is the owner of the option).
-fn agree_on_ccid(sender: &mut Half, receiver: &mut Half, feature: Feature<'_>) {
+fn agree_on_ccid(sender: &mut HalfConnection, receiver: &mut HalfConnection, feature: Feature<'_>) {
     if feature.number == CCID && feature.confirms {
         let owner = if feature.is_local { sender } else { receiver };
         owner.ccid = feature.values.first().copied().or(owner.ccid);
     }
 }
 
-impl Half {
+impl HalfConnection {
     /// What is wrong with it, in words.
     pub fn findings(&self) -> impl Iterator<Item = String> {
         all_counted([
@@ -271,17 +271,17 @@ impl Half {
         delivery.received_bytes = self.received_bytes;
         delivery.lost = sent.saturating_sub(received);
         delivery.duplicates = duplicates;
-        delivery.counted = Some(Counted { by: Numbers::Dccp, reordered, restarts, has_delays: false });
+        delivery.counted = Some(NumberedCounts { by: Numbers::Dccp, reordered, restarts, has_delays: false });
         Some(delivery)
     }
 
-    fn take_number(&mut self, header: &Header, packet: &Packet, pool: &mut Pool) -> Latest {
+    fn take_number(&mut self, header: &DccpHeader, packet: &Packet, pool: &mut Pool) -> LatestPacket {
         let seq = self.whole(header.seq, header.is_short);
         // Captures have no times of sending that numbers could be held against.
         let before = self.sequences.highest();
         let arrival = self.sequences.take(seq, 0);
         let ahead = before.map_or(1, |before| distance(seq, before as u64, NUMBER_BITS));
-        if arrival == Arrival::New {
+        if arrival == NumberArrival::New {
             self.received_bytes += u64::from(packet.wire_bytes);
         }
         if self.outstanding.count() == MAX_OUTSTANDING {
@@ -290,17 +290,23 @@ impl Half {
         // Without room this packet gives no RTT.
         let _ = self.outstanding.push(seq as u32, packet.time_ns, pool);
         let restarts = self.sequences.restarts;
-        Latest { seq, arrival: Some(arrival), restarts, follows_gap: ahead > 1, ..Latest::default() }
+        LatestPacket {
+            seq,
+            arrival: Some(arrival),
+            restarts,
+            follows_gap: ahead > 1,
+            ..LatestPacket::default()
+        }
     }
 
     /// The other side received the packet `ack` of this half, `elapsed_ns` before it said so.
     fn take_ack(
         &mut self,
         ack: u64,
-        header: &Header,
+        header: &DccpHeader,
         (time_ns, elapsed_ns): (i64, i64),
         pool: &mut Pool,
-        latest: &mut Latest,
+        latest: &mut LatestPacket,
     ) {
         let ack = self.whole(ack, header.is_short);
         latest.ack = Some(ack);

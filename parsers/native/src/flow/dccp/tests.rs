@@ -10,17 +10,17 @@ struct Script {
 }
 
 impl Script {
-    fn give(&mut self, side: Side, time_ms: i64, header: Header, options: &[u8]) -> Option<u64> {
+    fn give(&mut self, side: Side, time_ms: i64, header: DccpHeader, options: &[u8]) -> Option<u64> {
         let packet = Packet { time_ns: time_ms * MS, wire_bytes: 100, ..Packet::default() };
         self.connection.on_packet(side, &packet, &header, options, &mut self.pool)
     }
 
     fn data(&mut self, time_ms: i64, seq: u64) {
-        self.give(Side::Low, time_ms, header(Kind::Data, seq, None), &[]);
+        self.give(Side::Low, time_ms, header(DccpType::Data, seq, None), &[]);
     }
 
     fn ack(&mut self, time_ms: i64, seq: u64, ack: u64, options: &[u8]) -> Option<u64> {
-        self.give(Side::High, time_ms, header(Kind::Ack, seq, Some(ack)), options)
+        self.give(Side::High, time_ms, header(DccpType::Ack, seq, Some(ack)), options)
     }
 
     fn lost(&self) -> u64 {
@@ -28,8 +28,17 @@ impl Script {
     }
 }
 
-fn header(kind: Kind, seq: u64, ack: Option<u64>) -> Header {
-    Header { kind, ccval: 0, coverage: 0, is_short: false, seq, ack, service_code: None, reset_code: None }
+fn header(kind: DccpType, seq: u64, ack: Option<u64>) -> DccpHeader {
+    DccpHeader {
+        kind,
+        ccval: 0,
+        coverage: 0,
+        is_short: false,
+        seq,
+        ack,
+        service_code: None,
+        reset_code: None,
+    }
 }
 
 #[test]
@@ -63,9 +72,9 @@ fn test_short_numbers_go_on_where_long_ones_ended() {
     let mut script = Script::default();
     let last_of_24_bits = 0x1234_56ff_ffff;
     script.data(0, last_of_24_bits);
-    let short = Header { is_short: true, ..header(Kind::Data, 0, None) };
+    let short = DccpHeader { is_short: true, ..header(DccpType::Data, 0, None) };
     script.give(Side::Low, 1, short, &[]);
-    let short_ack = Header { is_short: true, ..header(Kind::Ack, 5, Some(0)) };
+    let short_ack = DccpHeader { is_short: true, ..header(DccpType::Ack, 5, Some(0)) };
     assert_eq!(script.give(Side::High, 31, short_ack, &[]), Some(30_000_000));
     assert_eq!(script.connection.half(Side::Low).sequences.highest(), Some(last_of_24_bits as i64 + 1));
     assert_eq!(script.lost(), 0);
@@ -74,15 +83,15 @@ fn test_short_numbers_go_on_where_long_ones_ended() {
 #[test]
 fn test_the_handshake_tells_service_rtt_and_congestion_control() {
     let mut script = Script::default();
-    let request = Header { service_code: Some(42), ..header(Kind::Request, 1, None) };
+    let request = DccpHeader { service_code: Some(42), ..header(DccpType::Request, 1, None) };
     script.give(Side::Low, 0, request, &[]);
-    assert_eq!(script.connection.state(), State::Attempted);
+    assert_eq!(script.connection.state(), ConnectionState::Attempted);
     // Confirm L and Confirm R: both half-connections use CCID 3.
     let confirms = [33, 4, 1, 3, 35, 4, 1, 3];
-    script.give(Side::High, 20, header(Kind::Response, 100, Some(1)), &confirms);
-    assert_eq!(script.connection.state(), State::Opening);
-    script.give(Side::Low, 40, header(Kind::Ack, 2, Some(100)), &[]);
-    assert_eq!(script.connection.state(), State::Established);
+    script.give(Side::High, 20, header(DccpType::Response, 100, Some(1)), &confirms);
+    assert_eq!(script.connection.state(), ConnectionState::Opening);
+    script.give(Side::Low, 40, header(DccpType::Ack, 2, Some(100)), &[]);
+    assert_eq!(script.connection.state(), ConnectionState::Established);
     assert_eq!(script.connection.handshake_rtt_ns, Some(40_000_000));
     assert_eq!(script.connection.service_code, Some(42));
     assert_eq!([Side::Low, Side::High].map(|side| script.connection.half(side).ccid), [Some(3); 2]);
@@ -92,28 +101,28 @@ fn test_the_handshake_tells_service_rtt_and_congestion_control() {
 #[test]
 fn test_a_request_sent_twice_gives_no_handshake_rtt() {
     let mut script = Script::default();
-    script.give(Side::Low, 0, header(Kind::Request, 1, None), &[]);
-    script.give(Side::Low, 1000, header(Kind::Request, 2, None), &[]);
-    script.give(Side::High, 1020, header(Kind::Response, 100, Some(2)), &[]);
-    script.give(Side::Low, 1040, header(Kind::Ack, 3, Some(100)), &[]);
-    assert_eq!(script.connection.state(), State::Established);
+    script.give(Side::Low, 0, header(DccpType::Request, 1, None), &[]);
+    script.give(Side::Low, 1000, header(DccpType::Request, 2, None), &[]);
+    script.give(Side::High, 1020, header(DccpType::Response, 100, Some(2)), &[]);
+    script.give(Side::Low, 1040, header(DccpType::Ack, 3, Some(100)), &[]);
+    assert_eq!(script.connection.state(), ConnectionState::Established);
     assert_eq!(script.connection.handshake_rtt_ns, None);
 }
 
 #[test]
 fn test_how_a_connection_ends() {
-    let reset = |code| Header { reset_code: Some(code), ..header(Kind::Reset, 9, Some(1)) };
+    let reset = |code| DccpHeader { reset_code: Some(code), ..header(DccpType::Reset, 9, Some(1)) };
     let mut refused = Script::default();
-    refused.give(Side::Low, 0, header(Kind::Request, 1, None), &[]);
+    refused.give(Side::Low, 0, header(DccpType::Request, 1, None), &[]);
     refused.give(Side::High, 1, reset(3), &[]);
-    assert_eq!(refused.connection.state(), State::Refused);
+    assert_eq!(refused.connection.state(), ConnectionState::Refused);
     let mut closed = Script::default();
     closed.data(0, 1);
-    assert_eq!(closed.connection.state(), State::Midstream);
-    closed.give(Side::Low, 1, header(Kind::Close, 2, Some(5)), &[]);
-    assert_eq!(closed.connection.state(), State::HalfClosed);
+    assert_eq!(closed.connection.state(), ConnectionState::Midstream);
+    closed.give(Side::Low, 1, header(DccpType::Close, 2, Some(5)), &[]);
+    assert_eq!(closed.connection.state(), ConnectionState::HalfClosed);
     closed.give(Side::High, 2, reset(CLOSED), &[]);
-    assert_eq!(closed.connection.state(), State::Closed);
+    assert_eq!(closed.connection.state(), ConnectionState::Closed);
 }
 
 proptest! {
@@ -128,9 +137,9 @@ proptest! {
         let mut script = Script::default();
         for (is_high, kind, is_short, seq, ack, time_ns, options) in &packets {
             let side = if *is_high { Side::High } else { Side::Low };
-            let header = Header {
+            let header = DccpHeader {
                 is_short: *is_short,
-                ..header(Kind::from_number(*kind).unwrap(), *seq, *ack)
+                ..header(DccpType::from_number(*kind).unwrap(), *seq, *ack)
             };
             let packet = Packet { time_ns: *time_ns, ..Packet::default() };
             script.connection.on_packet(side, &packet, &header, options, &mut script.pool);

@@ -1,8 +1,8 @@
 //! Where on the path of a DCCP connection the capture was taken.
 
 use super::Connection;
-use crate::flow::key::Side;
-use crate::flow::tcp::vantage::{Signs, Vantage};
+use crate::flow::tcp::vantage::{Vantage, VantageEvidence};
+use crate::packet::key::Side;
 
 /// Samples of the window counter that make its round-trip time one to rely on.
 const MIN_SAMPLES: u64 = 3;
@@ -11,7 +11,7 @@ impl Connection {
     /// Where the data of `side` were captured, and how sure that is, from 0 to 1. None if nothing
     /// tells.
     pub fn vantage(&self, side: Side) -> Option<(Vantage, f64)> {
-        let mut signs = Signs::default();
+        let mut signs = VantageEvidence::default();
         if let (Some(opener), [Some(there), Some(here)]) = (self.opener, self.handshake_ns) {
             // The other end answers the Request, the opener the Response.
             let us = [there, here].map(|ns| u32::try_from(ns / 1_000).unwrap_or(u32::MAX));
@@ -26,7 +26,7 @@ impl Connection {
 
     /// At the sender an acknowledgement takes the whole round trip that the window counter tells of,
     /// at the receiver nothing.
-    fn add_turnaround(&self, side: Side, signs: &mut Signs) {
+    fn add_turnaround(&self, side: Side, signs: &mut VantageEvidence) {
         let half = self.half(side);
         let Some(round_trip) = half.carrier.counter_rtt() else { return };
         let Some(shortest_ms) = half.rtt.range.min_ms().filter(|_| half.rtt.range.count() >= MIN_SAMPLES)

@@ -4,24 +4,24 @@
 //! agree: one SSRC, numbers that follow each other, timestamps that no clock of media outruns. RTCP
 //! must lead by its lengths from packet to packet to the datagram's end.
 
-mod clock;
-pub mod each;
-pub mod reports;
+mod media_clock;
+pub mod media_reports;
+pub mod media_source;
+mod send_times;
+pub mod sent_packets;
 pub mod sessions;
-pub mod source;
-mod times;
-mod wide;
+mod transport_wide;
 
-use super::delivery::{Counted, Delivery, Numbers};
-use super::key::Side;
-use super::rtt::{RttStatistics, Sketch};
-use crate::event::Packet;
-use crate::seq::distance;
+use super::delivery::{Delivery, NumberedCounts, Numbers};
+use super::rtt_statistics::{LogHistogram, RttStatistics};
+use crate::packet::event::Packet;
+use crate::packet::key::Side;
+use crate::packet::seq::distance;
+use crate::plural::all_counted;
 use crate::wire::rtp;
-use crate::words::all_counted;
-pub use clock::RateBy;
-use source::{Seen, Source};
-use wide::Wide;
+pub use media_clock::RateBy;
+use media_source::{MediaPacket, MediaSource};
+use transport_wide::TransportWideNumbers;
 
 /// Sources of one direction that are told apart; packets of further ones are only counted.
 const MOST_SOURCES: usize = 16;
@@ -48,7 +48,7 @@ pub struct GivenRtp {
 /// A source that is not believed yet.
 #[derive(Debug)]
 struct Candidate {
-    seen: Vec<Seen>,
+    seen: Vec<MediaPacket>,
 }
 
 impl Candidate {
@@ -58,7 +58,7 @@ impl Candidate {
 
     /// Take in a packet of this source. One that does not follow makes it begin anew, and the answer
     /// is how many packets are nobody's then.
-    fn take(&mut self, seen: &Seen) -> usize {
+    fn take(&mut self, seen: &MediaPacket) -> usize {
         let follows = self.seen.last().is_none_or(|last| agree(last, seen));
         let given_up = if follows { 0 } else { std::mem::take(&mut self.seen).len() };
         self.seen.push(*seen);
@@ -67,9 +67,9 @@ impl Candidate {
 }
 
 /// Whether two packets of one SSRC can be neighbours of one source.
-fn agree(before: &Seen, after: &Seen) -> bool {
-    let number = |seen: &Seen| u64::from(seen.header.sequence);
-    let timestamp = |seen: &Seen| u64::from(seen.header.timestamp);
+fn agree(before: &MediaPacket, after: &MediaPacket) -> bool {
+    let number = |seen: &MediaPacket| u64::from(seen.header.sequence);
+    let timestamp = |seen: &MediaPacket| u64::from(seen.header.timestamp);
     let ahead = distance(number(after), number(before), 16);
     let ticks = distance(timestamp(after), timestamp(before), 32).unsigned_abs() as f64;
     let elapsed = after.time_ns.saturating_sub(before.time_ns) as f64 / 1e9;
@@ -78,13 +78,13 @@ fn agree(before: &Seen, after: &Seen) -> bool {
 
 /// RTP and RTCP that one side sent.
 #[derive(Debug, Default)]
-pub struct Direction {
-    sources: Vec<Source>,
+pub struct RtpDirection {
+    sources: Vec<MediaSource>,
     candidates: Vec<Candidate>,
     /// Datagrams with RTP's version that belong to no source, or to one beyond the bound.
     pub strange: u64,
     /// Transport-wide numbers of its packets.
-    pub wide: Wide,
+    pub wide: TransportWideNumbers,
     /// Datagrams of RTCP.
     pub compounds: u64,
     /// RTCP packets, and blocks of extended reports, whose lengths lie.
@@ -104,22 +104,22 @@ pub struct Direction {
     /// The latest round-trip time between the capture and who gets the packets, seconds.
     pub rtt_behind: Option<f64>,
     /// Round-trip times that reports on its packets give, and their percentiles.
-    pub rtt: Option<Box<(RttStatistics, Sketch)>>,
+    pub rtt: Option<Box<(RttStatistics, LogHistogram)>>,
 }
 
-impl Direction {
+impl RtpDirection {
     /// Whether there is RTP.
     pub fn has_media(&self) -> bool {
         !self.sources.is_empty()
     }
 
     /// Its sources, in the order in which they were believed.
-    pub fn sources(&self) -> &[Source] {
+    pub fn sources(&self) -> &[MediaSource] {
         &self.sources
     }
 
     /// The source with this SSRC.
-    pub fn source_mut(&mut self, ssrc: u32) -> Option<&mut Source> {
+    pub fn source_mut(&mut self, ssrc: u32) -> Option<&mut MediaSource> {
         self.sources.iter_mut().find(|source| source.ssrc == ssrc)
     }
 
@@ -134,9 +134,9 @@ impl Direction {
     /// `follow` is given each packet of the first source.
     pub fn take(
         &mut self,
-        seen: &Seen,
+        seen: &MediaPacket,
         given: Option<GivenRtp>,
-        mut follow: impl FnMut(&Source, &Seen),
+        mut follow: impl FnMut(&MediaSource, &MediaPacket),
     ) -> Option<u32> {
         let ssrc = seen.header.ssrc;
         if let Some(at) = self.sources.iter().position(|source| source.ssrc == ssrc) {
@@ -155,7 +155,7 @@ impl Direction {
             return None;
         }
         let seen = self.candidates.swap_remove(at).seen;
-        self.sources.push(Source::new(seen.first()?, given.and_then(|given| given.clock_rate)));
+        self.sources.push(MediaSource::new(seen.first()?, given.and_then(|given| given.clock_rate)));
         let at = self.sources.len().saturating_sub(1);
         for seen in &seen {
             self.take_at(at, seen, &mut follow);
@@ -163,7 +163,12 @@ impl Direction {
         Some(ssrc)
     }
 
-    fn take_at(&mut self, at: usize, seen: &Seen, follow: &mut impl FnMut(&Source, &Seen)) {
+    fn take_at(
+        &mut self,
+        at: usize,
+        seen: &MediaPacket,
+        follow: &mut impl FnMut(&MediaSource, &MediaPacket),
+    ) {
         let Some(source) = self.sources.get_mut(at) else { return };
         source.take(seen);
         self.wide.take(seen);
@@ -194,7 +199,7 @@ impl Direction {
         let mut delivery = Delivery::default();
         let (mut reordered, mut restarts) = (0, 0);
         for source in &self.sources {
-            let Source { sequences, received_bytes, .. } = source;
+            let MediaSource { sequences, received_bytes, .. } = source;
             delivery.sent += sequences.sent();
             delivery.received += sequences.received;
             delivery.lost += source.lost();
@@ -206,7 +211,7 @@ impl Direction {
         if let Some(jitter) = self.main_source()?.clock.jitter() {
             delivery.set_jitter(jitter);
         }
-        delivery.counted = Some(Counted { by: Numbers::Rtp, reordered, restarts, has_delays: false });
+        delivery.counted = Some(NumberedCounts { by: Numbers::Rtp, reordered, restarts, has_delays: false });
         Some(delivery)
     }
 
@@ -226,7 +231,7 @@ impl Direction {
     }
 
     /// The source with the most packets.
-    pub fn main_source(&self) -> Option<&Source> {
+    pub fn main_source(&self) -> Option<&MediaSource> {
         // Of several the first one.
         self.sources.iter().rev().max_by_key(|source| source.sequences.received)
     }
@@ -271,17 +276,17 @@ impl Direction {
 /// RTP of one flow.
 #[derive(Debug, Default)]
 pub struct RtpFlow {
-    directions: [Direction; 2],
+    directions: [RtpDirection; 2],
 }
 
 impl RtpFlow {
     /// What `side` sent.
-    pub fn direction(&self, side: Side) -> &Direction {
+    pub fn direction(&self, side: Side) -> &RtpDirection {
         &self.directions[side as usize]
     }
 
     /// The same, to be changed.
-    pub fn direction_mut(&mut self, side: Side) -> &mut Direction {
+    pub fn direction_mut(&mut self, side: Side) -> &mut RtpDirection {
         &mut self.directions[side as usize]
     }
 
@@ -293,7 +298,7 @@ impl RtpFlow {
 
     /// Whether there is RTP in either direction.
     pub fn has_media(&self) -> bool {
-        self.directions.iter().any(Direction::has_media)
+        self.directions.iter().any(RtpDirection::has_media)
     }
 
     /// Whether there is RTCP without RTP.
@@ -308,9 +313,9 @@ impl RtpFlow {
 }
 
 /// What a datagram that begins with `payload` is as a packet of RTP.
-pub fn seen(packet: &Packet, payload: &[u8]) -> Option<Seen> {
+pub fn seen(packet: &Packet, payload: &[u8]) -> Option<MediaPacket> {
     let header = rtp::header(payload)?;
-    let mut seen = Seen {
+    let mut seen = MediaPacket {
         header,
         time_ns: packet.time_ns,
         packet: packet.number,

@@ -3,8 +3,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::super::table::Found;
-use crate::event::{Address, Endpoints};
+use crate::flow::flow_table::Found;
+use crate::packet::event::{Address, Endpoints};
 
 /// Sources of all flows together that are remembered, in about 16 MiB at most.
 const MOST: usize = 1 << 16;
@@ -15,15 +15,15 @@ const MOST_TIMES: usize = 8;
 
 /// Where packets of a source were seen.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct SourceLocation {
     found: Found,
     src: Address,
     dst: Address,
 }
 
 #[derive(Debug, Default)]
-struct Known {
-    places: Vec<Place>,
+struct KnownSource {
+    places: Vec<SourceLocation>,
     /// The middle of the wall clock in the latest reports of this source, and when they were captured.
     times: VecDeque<(u32, i64)>,
 }
@@ -31,11 +31,11 @@ struct Known {
 /// All sources of a trace.
 #[derive(Debug, Default)]
 pub struct Sessions {
-    sources: HashMap<u32, Known>,
+    sources: HashMap<u32, KnownSource>,
 }
 
 impl Sessions {
-    fn known(&mut self, ssrc: u32) -> Option<&mut Known> {
+    fn known(&mut self, ssrc: u32) -> Option<&mut KnownSource> {
         if self.sources.len() >= MOST && !self.sources.contains_key(&ssrc) {
             return None;
         }
@@ -44,7 +44,7 @@ impl Sessions {
 
     /// Packets of `ssrc` were seen in this flow.
     pub fn on_source(&mut self, ssrc: u32, found: Found, endpoints: &Endpoints) {
-        let place = Place { found, src: endpoints.src, dst: endpoints.dst };
+        let place = SourceLocation { found, src: endpoints.src, dst: endpoints.dst };
         if let Some(known) = self.known(ssrc).filter(|known| known.places.len() < MOST_PLACES) {
             known.places.push(place);
         }
@@ -71,8 +71,8 @@ impl Sessions {
     pub fn find(&self, ssrc: u32, report: Found, endpoints: &Endpoints, is_own: bool) -> Option<Found> {
         let places = &self.sources.get(&ssrc)?.places;
         let (src, dst) = if is_own { (endpoints.src, endpoints.dst) } else { (endpoints.dst, endpoints.src) };
-        let is_here = |place: &&Place| place.found.flow == report.flow;
-        let is_between = |place: &&Place| (place.src, place.dst) == (src, dst);
+        let is_here = |place: &&SourceLocation| place.found.flow == report.flow;
+        let is_between = |place: &&SourceLocation| (place.src, place.dst) == (src, dst);
         let only = || places.first().filter(|_| places.len() == 1);
         let place = places.iter().find(is_here).or_else(|| places.iter().rfind(is_between)).or_else(only)?;
         Some(place.found)

@@ -14,13 +14,13 @@ fn packet(ssrc: u32, number: u32) -> Vec<u8> {
     bytes
 }
 
-fn seen_at(payload: &[u8], time_ns: i64) -> Seen {
+fn seen_at(payload: &[u8], time_ns: i64) -> MediaPacket {
     seen(&Packet { time_ns, wire_bytes: 100, ..Packet::default() }, payload).unwrap()
 }
 
 /// Numbers of one source in the order in which they come.
-fn taken(numbers: &[u32]) -> (Direction, Vec<u16>) {
-    let (mut direction, mut followed) = (Direction::default(), Vec::new());
+fn taken(numbers: &[u32]) -> (RtpDirection, Vec<u16>) {
+    let (mut direction, mut followed) = (RtpDirection::default(), Vec::new());
     for (at, number) in (0..).zip(numbers) {
         let seen = seen_at(&packet(7, *number), at * 20 * MS);
         direction.take(&seen, None, |_, seen| followed.push(seen.header.sequence));
@@ -41,7 +41,7 @@ fn test_a_source_is_believed_after_six_packets_and_counted_from_the_first() {
 
 #[test]
 fn test_several_sources_are_told_apart_and_bounded() {
-    let mut direction = Direction::default();
+    let mut direction = RtpDirection::default();
     let sources = MOST_SOURCES as u32 + 2;
     for number in 0..8 {
         // Four at a time, as many as are watched.
@@ -70,7 +70,7 @@ fn test_other_protocols_are_not_taken_for_it() {
         },
     ];
     for make in makers {
-        let mut direction = Direction::default();
+        let mut direction = RtpDirection::default();
         for number in 0..100 {
             let packet = Packet { time_ns: i64::from(number) * MS, ..Packet::default() };
             if let Some(seen) = seen(&packet, &make(number)) {
@@ -84,7 +84,7 @@ fn test_other_protocols_are_not_taken_for_it() {
 
 #[test]
 fn test_the_users_word_counts_from_the_first_packet() {
-    let mut direction = Direction::default();
+    let mut direction = RtpDirection::default();
     let given = Some(GivenRtp { clock_rate: Some(48_000) });
     assert_eq!(direction.take(&seen_at(&packet(7, 3), 0), given, |_, _| {}), Some(7));
     assert_eq!(direction.main_source().and_then(|source| source.clock.rate()), Some((48_000, RateBy::User)));
@@ -96,7 +96,7 @@ proptest! {
         packets in proptest::collection::vec((0_u32..8, any::<u16>(), any::<u32>(), any::<i64>()), 0..300),
         in_order: bool,
     ) {
-        let mut direction = Direction::default();
+        let mut direction = RtpDirection::default();
         for (at, (ssrc, number, timestamp, time_ns)) in (0..).zip(&packets) {
             let mut payload = packet(*ssrc, if in_order { at } else { u32::from(*number) });
             payload[4..8].copy_from_slice(&timestamp.to_be_bytes());

@@ -1,7 +1,7 @@
 //! Explicit congestion notification (RFC 3168).
 
 use super::Segment;
-use crate::event::TcpFlags;
+use crate::packet::event::TcpFlags;
 
 /// "Congestion experienced" in the IP header.
 const CE: u8 = 3;

@@ -1,57 +1,40 @@
 //! One TCP connection as the capture shows it.
 //!
 //! Read RFC 9293 (TCP), RFC 5681 (duplicate acknowledgements), RFC 6298 (Karn's rule) and RFC 7323
-//! (timestamps) beside this folder. Each side has a [`Half`]: what it sent, and what the other side
+//! (timestamps) beside this folder. Each side has a [`HalfConnection`]: what it sent, and what the other side
 //! said of it. [`Connection::on_segment`] takes one segment and says what it was in an [`Outcome`];
 //! who counts, samples or draws that is not decided here.
 //!
-//! What repeats or is late gets a class in `finding.rs`, on what `trouble.rs` remembers.
+//! What repeats or is late gets a class in `classify/`, on what `recovery/recovery_state.rs` remembers.
 
-pub mod class;
-#[cfg(test)]
-mod class_tests;
-mod copies;
-#[cfg(test)]
-mod copies_tests;
-mod echoes;
+pub mod classify;
+pub mod details;
 mod ecn;
-mod finding;
-mod flight;
-#[cfg(test)]
-mod flight_tests;
-mod half;
-mod lengths;
+mod half_connection;
 mod loss_events;
-mod order;
-mod placing;
-pub mod round_trips;
+pub mod recovery;
 mod rounds;
-mod sacks;
-mod scoreboard;
+pub mod rtt;
 mod state;
 #[cfg(test)]
 mod tests;
-mod timer;
-mod trouble;
-mod unseen;
-#[cfg(test)]
-mod unseen_tests;
 pub mod vantage;
-mod verdicts;
 mod window;
+mod wire_mss;
 
 use std::num::NonZeroU32;
 
-use super::key::Side;
-use super::sendings::Pool;
-use crate::event::{Event, Layer, Packet, Tcp, TcpFlags};
-use crate::seq::SeqNumber;
-use class::{Class, Finding};
+use super::outstanding::Pool;
+use crate::packet::event::{Tcp, TcpFlags};
+use crate::packet::ip_fields::IpFields;
+use crate::packet::key::Side;
+use crate::packet::seq::SeqNumber;
+use classify::class::{Class, Classification};
 use ecn::Ecn;
-pub use half::Half;
-use half::{TIMESTAMP_BYTES, elapsed};
+pub use half_connection::HalfConnection;
+use half_connection::{TIMESTAMP_BYTES, elapsed};
 pub use rounds::{Limit, Round, Rounds};
-pub use state::State;
+pub use state::ConnectionState;
 
 /// Silence after which a SYN begins a new connection whatever its number (two maximum segment
 /// lifetimes, RFC 9293 section 3.4.1).
@@ -74,7 +57,7 @@ pub struct Segment<'a> {
     /// The blocks of its SACK option.
     pub sack: &'a [(u32, u32)],
     /// What the packet around it says.
-    pub carrier: &'a Carrier,
+    pub carrier: &'a IpFields,
 }
 
 impl Segment<'_> {
@@ -83,44 +66,6 @@ impl Segment<'_> {
     #[inline(always)]
     fn apart(&self) -> Self {
         *self
-    }
-}
-
-/// What is known of the packet that carried a segment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Carrier {
-    /// IPv4 identification: a packet that the network doubled keeps it, a retransmission does not.
-    pub ip_id: Option<u16>,
-    /// Time to live, or hop limit; 0 is unknown.
-    pub ttl: u8,
-    /// The ECN bits (RFC 3168).
-    pub ecn: u8,
-    /// Stands for the interface and the way through it: a copy that the capture made of a packet
-    /// has another place than the packet.
-    pub place: u16,
-    /// Whether the snap length cut the TCP options.
-    pub is_cut: bool,
-}
-
-impl Carrier {
-    /// What `packet` says of the segment in it.
-    #[inline(always)]
-    pub fn of(packet: &Packet) -> Self {
-        let network = &packet.network;
-        let place = Self::place_of(packet.interface, packet.event);
-        let is_cut = packet.stop.is_some_and(|stop| stop.layer == Layer::Tcp);
-        Self { ip_id: network.ip_id, ttl: network.ttl, ecn: network.ecn, place, is_cut }
-    }
-
-    /// Stands for the interface at which a packet was captured, and the way through it.
-    #[inline(always)]
-    pub fn place_of(interface: u32, event: Option<Event>) -> u16 {
-        let way = match event {
-            None => 0,
-            Some(Event::Sent) => 1,
-            Some(_) => 2,
-        };
-        (interface as u16) << 2 | way
     }
 }
 
@@ -136,7 +81,7 @@ pub struct Outcome {
     /// Bytes not seen before, below the highest seen.
     pub out_of_order: bool,
     /// What it was, if it repeats others or is late.
-    pub finding: Option<Finding>,
+    pub finding: Option<Classification>,
     /// It acknowledged data of the other side, sent this long ago (Karn's rule).
     pub ack_rtt_ns: Option<u64>,
     /// It echoed a timestamp that the other side sent this long ago.
@@ -165,7 +110,7 @@ impl Outcome {
 /// Both halves and what belongs to neither.
 #[derive(Debug)]
 pub struct Connection {
-    halves: [Half; 2],
+    halves: [HalfConnection; 2],
     /// The side that sent the first SYN.
     opener: Option<Side>,
     /// Time of the first SYN, of the SYN/ACK, or [`UNSEEN`].
@@ -181,7 +126,7 @@ impl Connection {
     /// A connection that nothing is known of.
     pub fn new() -> Self {
         Self {
-            halves: [Half::default(), Half::default()],
+            halves: [HalfConnection::default(), HalfConnection::default()],
             opener: None,
             handshake: [UNSEEN; 2],
             handshake_rtt_ns: UNTIMED,
@@ -193,7 +138,7 @@ impl Connection {
 
     /// What one side sent.
     #[inline(always)]
-    pub fn half(&self, side: Side) -> &Half {
+    pub fn half(&self, side: Side) -> &HalfConnection {
         &self.halves[side as usize]
     }
 
@@ -230,7 +175,10 @@ impl Connection {
         // (RFC 5961 section 4); otherwise the ports are used again.
         let position = stream.position(SeqNumber(seq), half.next);
         let inside = position > half.acknowledged && position <= half.next;
-        let open = matches!(self.state(), State::Established | State::HalfClosed | State::Midstream);
+        let open = matches!(
+            self.state(),
+            ConnectionState::Established | ConnectionState::HalfClosed | ConnectionState::Midstream
+        );
         !(open && inside) || self.idle_since(time_ns)
     }
 
@@ -263,7 +211,7 @@ impl Connection {
     }
 
     fn is_closed(&self) -> bool {
-        matches!(self.state(), State::Closed | State::Reset | State::Refused)
+        matches!(self.state(), ConnectionState::Closed | ConnectionState::Reset | ConnectionState::Refused)
     }
 
     fn idle_since(&self, time_ns: i64) -> bool {
@@ -367,7 +315,7 @@ impl Connection {
         is_reset_again || self.half(side).is_copy(segment, self.half(side.other()))
     }
 
-    fn split(&mut self, side: Side) -> (&mut Half, &mut Half) {
+    fn split(&mut self, side: Side) -> (&mut HalfConnection, &mut HalfConnection) {
         let [low, high] = &mut self.halves;
         match side {
             Side::Low => (low, high),

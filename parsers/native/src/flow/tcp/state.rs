@@ -3,7 +3,7 @@
 use super::Connection;
 /// State of a connection at the end of the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum ConnectionState {
     /// SYN without an answer.
     Attempted,
     /// SYN answered by RST.
@@ -22,7 +22,7 @@ pub enum State {
     Midstream,
 }
 
-impl State {
+impl ConnectionState {
     /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
@@ -40,21 +40,23 @@ impl State {
 
 impl Connection {
     /// State as far as seen.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> ConnectionState {
         let fins = self.halves.iter().filter(|half| half.fin).count();
         let data = self.halves.iter().any(|half| half.unique_bytes > 0);
         let syns = self.halves.iter().any(|half| half.syns > 0);
         match (self.reset_by, fins) {
-            (_, 2) => State::Closed,
+            (_, 2) => ConnectionState::Closed,
             (Some(by), _) => match self.opener {
-                Some(opener) if opener != by && self.syn_ack_ns().is_none() && !data => State::Refused,
-                _ => State::Reset,
+                Some(opener) if opener != by && self.syn_ack_ns().is_none() && !data => {
+                    ConnectionState::Refused
+                }
+                _ => ConnectionState::Reset,
             },
-            (None, 1) => State::HalfClosed,
-            (None, _) if !syns => State::Midstream,
-            (None, _) if self.handshake_done => State::Established,
-            (None, _) if self.syn_ack_ns().is_some() => State::Opening,
-            (None, _) => State::Attempted,
+            (None, 1) => ConnectionState::HalfClosed,
+            (None, _) if !syns => ConnectionState::Midstream,
+            (None, _) if self.handshake_done => ConnectionState::Established,
+            (None, _) if self.syn_ack_ns().is_some() => ConnectionState::Opening,
+            (None, _) => ConnectionState::Attempted,
         }
     }
 }

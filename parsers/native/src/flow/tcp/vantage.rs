@@ -3,9 +3,9 @@
 //! Several signs point to one end or to the middle, none of them for certain. Each has a weight; the
 //! place with most weight is taken, and how much of all weight it has is the confidence.
 
-use super::{Connection, Half};
-use crate::flow::key::Side;
-use crate::flow::tcp::class::Class;
+use super::{Connection, HalfConnection};
+use crate::flow::tcp::classify::class::Class;
+use crate::packet::key::Side;
 
 /// Initial values of the time to live that systems use.
 const INITIAL_TTLS: [u8; 3] = [64, 128, 255];
@@ -50,9 +50,9 @@ impl Vantage {
 
 /// The weight of the signs for [`Side::Low`], [`Side::High`] and the middle.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::flow) struct Signs([f64; 3]);
+pub(in crate::flow) struct VantageEvidence([f64; 3]);
 
-impl Signs {
+impl VantageEvidence {
     /// A sign that the capture is near an end, or else in the middle.
     pub(in crate::flow) fn add(&mut self, near: Option<Side>, weight: f64) {
         let place = near.map_or(2, |side| side as usize);
@@ -132,10 +132,10 @@ impl Connection {
     /// Where the data of `side` were captured, and how sure that is, from 0 to 1. None if nothing
     /// tells.
     pub fn vantage(&self, side: Side) -> Option<(Vantage, f64)> {
-        let mut signs = Signs::default();
+        let mut signs = VantageEvidence::default();
         signs.add_handshake([Side::Low, Side::High].map(|side| self.half(side).handshake_us.0));
         signs.add_hops([Side::Low, Side::High].map(|side| self.half(side).ttl));
-        if self.halves.iter().any(|half| half.oddities().is_forwarded) {
+        if self.halves.iter().any(|half| half.rare_counts().is_forwarded) {
             // The capture shows a router's two interfaces.
             signs.add(None, 4.0);
         }
@@ -147,7 +147,7 @@ impl Connection {
     }
 
     /// At the sender an acknowledgement takes the whole round trip, at the receiver nothing.
-    fn add_turnaround(&self, side: Side, signs: &mut Signs) {
+    fn add_turnaround(&self, side: Side, signs: &mut VantageEvidence) {
         let half = self.half(side);
         let path_us = half.handshake_us.1;
         let measured = half.round_trips.measured();
@@ -166,8 +166,8 @@ impl Connection {
     }
 
     /// What was lost on the way to the capture leaves holes, what was lost behind it is repeated.
-    fn add_losses(&self, side: Side, signs: &mut Signs) {
-        let half: &Half = self.half(side);
+    fn add_losses(&self, side: Side, signs: &mut VantageEvidence) {
+        let half: &HalfConnection = self.half(side);
         let tally = half.tally();
         let before = half.classes().of(Class::Unseen);
         match (before >= MIN_LOSSES, tally.retransmitted_packets >= MIN_LOSSES) {

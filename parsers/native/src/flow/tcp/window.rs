@@ -1,10 +1,10 @@
 //! The receive windows that one side announces.
 
-use crate::event::TcpFlags;
+use crate::packet::event::TcpFlags;
 
 /// Time with a closed window.
 #[derive(Debug, Default)]
-struct Closed {
+struct ClosedWindow {
     /// Packets that announce it.
     packets: u32,
     /// Since when, if it is closed.
@@ -21,7 +21,7 @@ pub struct Windows {
     last: Option<u16>,
     /// Smallest and largest; mean nothing without a last one.
     range: (u16, u16),
-    closed: Option<Box<Closed>>,
+    closed: Option<Box<ClosedWindow>>,
 }
 
 impl Windows {
@@ -84,7 +84,7 @@ impl Windows {
     }
 }
 
-impl Closed {
+impl ClosedWindow {
     fn on_change(&mut self, window: u16, time_ns: i64) {
         if window == 0 {
             self.since_ns.get_or_insert(time_ns);

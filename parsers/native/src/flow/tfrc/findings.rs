@@ -1,12 +1,12 @@
 //! What is wrong with the packets of a TFRC flow, or with what its ends do.
 
-use super::Place;
-use crate::words::all_counted;
+use super::PacketRef;
+use crate::plural::all_counted;
 
 /// Kinds of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-pub enum Kind {
+pub enum FindingKind {
     /// A report came later than the receiver may wait.
     LateFeedback,
     /// More was sent than X allows.
@@ -34,16 +34,16 @@ pub enum Kind {
 }
 
 /// What is said of a kind.
-struct Facts {
+struct FindingFacts {
     name: &'static str,
     end: &'static str,
     rule: &'static str,
     unit: &'static str,
-    /// Behind a count of them, in the notation of [`crate::words`].
+    /// Behind a count of them, in the notation of [`crate::plural`].
     words: &'static str,
 }
 
-impl Kind {
+impl FindingKind {
     /// All of them, by number.
     pub const ALL: [Self; 12] = [
         Self::LateFeedback,
@@ -60,8 +60,8 @@ impl Kind {
         Self::ImpossibleValue,
     ];
 
-    fn facts(self) -> Facts {
-        let facts = |name, end, rule, unit, words| Facts { name, end, rule, unit, words };
+    fn facts(self) -> FindingFacts {
+        let facts = |name, end, rule, unit, words| FindingFacts { name, end, rule, unit, words };
         match self {
             Self::LateFeedback => facts(
                 "late_feedback",
@@ -171,8 +171,8 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finding {
     /// What.
-    pub kind: Kind,
-    /// What was found, in [`Kind::unit`].
+    pub kind: FindingKind,
+    /// What was found, in [`FindingKind::unit`].
     pub value: Option<f64>,
     /// What would have been right.
     pub limit: Option<f64>,
@@ -180,23 +180,23 @@ pub struct Finding {
 
 impl Finding {
     /// One without numbers.
-    pub fn of(kind: Kind) -> Self {
+    pub fn of(kind: FindingKind) -> Self {
         Self { kind, value: None, limit: None }
     }
 
     /// A value against its limit.
-    pub fn measured(kind: Kind, value: f64, limit: f64) -> Self {
+    pub fn measured(kind: FindingKind, value: f64, limit: f64) -> Self {
         Self { kind, value: Some(value), limit: Some(limit) }
     }
 }
 
 /// How many of each kind there were.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counts([u32; Kind::ALL.len()]);
+pub struct FindingCounts([u32; FindingKind::ALL.len()]);
 
-impl Counts {
+impl FindingCounts {
     /// One more.
-    pub fn count(&mut self, kind: Kind) {
+    pub fn count(&mut self, kind: FindingKind) {
         if let Some(count) = self.0.get_mut(kind as usize) {
             *count = count.saturating_add(1);
         }
@@ -204,7 +204,7 @@ impl Counts {
 
     /// All of them in words.
     pub fn words(&self) -> impl Iterator<Item = String> {
-        let counts = Kind::ALL.into_iter().zip(self.0);
+        let counts = FindingKind::ALL.into_iter().zip(self.0);
         all_counted(counts.map(|(kind, count)| (count, kind.facts().words)))
     }
 }
@@ -213,7 +213,7 @@ impl Counts {
 #[derive(Clone, Copy, Debug)]
 pub struct FindingSample {
     /// Of which data, when, and which packet.
-    pub at: Place,
+    pub at: PacketRef,
     /// What.
     pub finding: Finding,
 }

@@ -1,26 +1,28 @@
 //! What both ends of TFRC flows did.
 //!
 //! Two ways lead there. A simulation shows both ends of a path but none of ns-2's headers, so
-//! [`simulated`] lives through what the agents did. A capture shows headers at one place, so
-//! [`carried`] holds what a receiver reported against what it should have seen there. A carrier
-//! (DCCP, RTP, UDP) makes [`carried::Carried`] one for each direction with data, and gives it every
+//! [`from_simulation`] lives through what the agents did. A capture shows headers at one place, so
+//! [`from_capture`] holds what a receiver reported against what it should have seen there. A carrier
+//! (DCCP, RTP, UDP) makes [`from_capture::CapturedEnds`] one for each direction with data, and gives it every
 //! data packet and every report.
 
-pub mod carried;
 pub mod findings;
-mod samples;
-pub mod simulated;
+pub mod from_capture;
+pub mod from_simulation;
+mod tfrc_samples;
 
-use super::key::Side;
-use crate::event::Packet;
+use crate::packet::event::Packet;
+use crate::packet::key::Side;
 use crate::tfrc::ns2::Parameters;
-use carried::{Carried, Carrier, Heard};
-pub use samples::{FeedbackSample, LossEventSample, LossIntervalSample, RttBy, TakenReport, TfrcSamples};
-use simulated::{Happening, Simulated};
+use from_capture::{CapturedEnds, CarrierSetup, InferredReceiver};
+use from_simulation::{PacketEvent, SimulatedEnds};
+pub use tfrc_samples::{
+    FeedbackSample, LossEventSample, LossIntervalSample, RttBy, TakenReport, TfrcSamples,
+};
 
 /// A packet of one flow, and whose data it is about.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct PacketRef {
     /// Flow, from 0.
     pub flow: u32,
     /// The side that sends the data: reports come from the other one.
@@ -33,7 +35,7 @@ pub struct Place {
 
 /// What the table of flows tells of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Summary {
+pub struct TfrcSummary {
     /// Loss events found among the packets; None if the trace does not tell.
     pub loss_events: Option<u64>,
     /// The same behind the capture, if reports tell of them.
@@ -52,25 +54,25 @@ pub struct Summary {
 
 /// The ends of one direction.
 #[derive(Debug)]
-enum Ends {
-    Simulated(Box<Simulated>),
-    Carried(Box<Carried>),
-    Heard(Box<Heard>),
+enum TfrcEnds {
+    Simulated(Box<SimulatedEnds>),
+    Captured(Box<CapturedEnds>),
+    Inferred(Box<InferredReceiver>),
 }
 
 /// The directions of one flow in which data of TFRC were seen.
 #[derive(Debug, Default)]
 pub struct TfrcFlow {
-    sides: [Option<Ends>; 2],
+    sides: [Option<TfrcEnds>; 2],
 }
 
 impl TfrcFlow {
     /// What the table of flows tells of the data of `side`; None if it sends none by TFRC.
-    pub fn summary(&self, side: Side) -> Option<Summary> {
+    pub fn summary(&self, side: Side) -> Option<TfrcSummary> {
         Some(match self.sides[side as usize].as_ref()? {
-            Ends::Simulated(ends) => ends.summary(),
-            Ends::Carried(ends) => ends.summary(),
-            Ends::Heard(receiver) => receiver.summary(),
+            TfrcEnds::Simulated(ends) => ends.summary(),
+            TfrcEnds::Captured(ends) => ends.summary(),
+            TfrcEnds::Inferred(receiver) => receiver.summary(),
         })
     }
 
@@ -81,15 +83,15 @@ impl TfrcFlow {
 
     /// Whether losses of the data of `side` belong to no event because nothing tells the round-trip time.
     pub fn lacks_rtt(&self, side: Side) -> bool {
-        matches!(&self.sides[side as usize], Some(Ends::Heard(receiver)) if receiver.lacks_rtt())
+        matches!(&self.sides[side as usize], Some(TfrcEnds::Inferred(receiver)) if receiver.lacks_rtt())
     }
 
     /// What is to be said of the data of `side` in words.
     pub fn notes(&self, side: Side) -> Vec<String> {
         match self.sides[side as usize].as_ref() {
-            Some(Ends::Simulated(ends)) => ends.notes(),
-            Some(Ends::Carried(ends)) => ends.notes(),
-            Some(Ends::Heard(receiver)) => receiver.notes(),
+            Some(TfrcEnds::Simulated(ends)) => ends.notes(),
+            Some(TfrcEnds::Captured(ends)) => ends.notes(),
+            Some(TfrcEnds::Inferred(receiver)) => receiver.notes(),
             None => Vec::new(),
         }
     }
@@ -98,28 +100,32 @@ impl TfrcFlow {
     pub fn take_simulated(
         &mut self,
         (flow, side): (u32, Side),
-        happening: Happening,
+        happening: PacketEvent,
         packet: &Packet,
         parameters: &Parameters,
         samples: &mut TfrcSamples,
     ) {
-        let of = simulated::side_of_data(side, packet);
-        let place = Place { flow, side: of, time_ns: packet.time_ns, packet: packet.number };
+        let of = from_simulation::side_of_data(side, packet);
+        let place = PacketRef { flow, side: of, time_ns: packet.time_ns, packet: packet.number };
         let ends = self.sides[of as usize]
-            .get_or_insert_with(|| Ends::Simulated(Box::new(Simulated::new(parameters))));
-        if let Ends::Simulated(ends) = ends {
+            .get_or_insert_with(|| TfrcEnds::Simulated(Box::new(SimulatedEnds::new(parameters))));
+        if let TfrcEnds::Simulated(ends) = ends {
             ends.take(place, happening, packet, samples);
         }
     }
 
     /// The ends of the data that `side` sends, which `carrier` tells of if they are new; None if a
     /// simulation tells of them.
-    pub fn carried(&mut self, side: Side, carrier: impl FnOnce() -> Carrier) -> Option<&mut Carried> {
-        let ends =
-            self.sides[side as usize].get_or_insert_with(|| Ends::Carried(Box::new(Carried::new(carrier()))));
+    pub fn carried(
+        &mut self,
+        side: Side,
+        carrier: impl FnOnce() -> CarrierSetup,
+    ) -> Option<&mut CapturedEnds> {
+        let ends = self.sides[side as usize]
+            .get_or_insert_with(|| TfrcEnds::Captured(Box::new(CapturedEnds::new(carrier()))));
         match ends {
-            Ends::Carried(ends) => Some(ends),
-            Ends::Simulated(_) | Ends::Heard(_) => None,
+            TfrcEnds::Captured(ends) => Some(ends),
+            TfrcEnds::Simulated(_) | TfrcEnds::Inferred(_) => None,
         }
     }
 
@@ -128,37 +134,38 @@ impl TfrcFlow {
     pub fn heard(
         &mut self,
         side: Side,
-        carrier: impl FnOnce() -> Carrier,
+        carrier: impl FnOnce() -> CarrierSetup,
         rtt: Option<f64>,
-    ) -> Option<&mut Heard> {
-        let ends = self.sides[side as usize]
-            .get_or_insert_with(|| Ends::Heard(Box::new(Heard::new(&carrier().receiver, rtt))));
+    ) -> Option<&mut InferredReceiver> {
+        let ends = self.sides[side as usize].get_or_insert_with(|| {
+            TfrcEnds::Inferred(Box::new(InferredReceiver::new(&carrier().receiver, rtt)))
+        });
         match ends {
-            Ends::Heard(receiver) => Some(receiver),
-            Ends::Simulated(_) | Ends::Carried(_) => None,
+            TfrcEnds::Inferred(receiver) => Some(receiver),
+            TfrcEnds::Simulated(_) | TfrcEnds::Captured(_) => None,
         }
     }
 
     /// The same if it was there before.
-    pub fn known_heard(&mut self, side: Side) -> Option<&mut Heard> {
+    pub fn known_inferred(&mut self, side: Side) -> Option<&mut InferredReceiver> {
         match self.sides[side as usize].as_mut()? {
-            Ends::Heard(receiver) => Some(receiver),
-            Ends::Simulated(_) | Ends::Carried(_) => None,
+            TfrcEnds::Inferred(receiver) => Some(receiver),
+            TfrcEnds::Simulated(_) | TfrcEnds::Captured(_) => None,
         }
     }
 
     /// The data of `side` have no numbers after all.
-    pub fn forget_heard(&mut self, side: Side) {
-        if self.known_heard(side).is_some() {
+    pub fn forget_inferred(&mut self, side: Side) {
+        if self.known_inferred(side).is_some() {
             self.sides[side as usize] = None;
         }
     }
 
     /// The same if data of `side` were seen: a report about none says nothing.
-    pub fn known(&mut self, side: Side) -> Option<&mut Carried> {
+    pub fn known(&mut self, side: Side) -> Option<&mut CapturedEnds> {
         match self.sides[side as usize].as_mut()? {
-            Ends::Carried(ends) => Some(ends),
-            Ends::Simulated(_) | Ends::Heard(_) => None,
+            TfrcEnds::Captured(ends) => Some(ends),
+            TfrcEnds::Simulated(_) | TfrcEnds::Inferred(_) => None,
         }
     }
 
@@ -166,9 +173,9 @@ impl TfrcFlow {
     pub fn finish(&mut self, flow: u32, samples: &mut TfrcSamples) {
         for (side, ends) in [Side::Low, Side::High].into_iter().zip(&mut self.sides) {
             match ends {
-                Some(Ends::Simulated(ends)) => ends.finish(samples),
-                Some(Ends::Carried(ends)) => ends.finish((flow, side), samples),
-                Some(Ends::Heard(receiver)) => receiver.finish((flow, side), samples),
+                Some(TfrcEnds::Simulated(ends)) => ends.finish(samples),
+                Some(TfrcEnds::Captured(ends)) => ends.finish((flow, side), samples),
+                Some(TfrcEnds::Inferred(receiver)) => receiver.finish((flow, side), samples),
                 None => {}
             }
         }

@@ -3,14 +3,14 @@
 
 use std::collections::VecDeque;
 
-use crate::tfrc::losses::{Arrival, Loss};
+use crate::tfrc::receive_record::{Arrival, Loss};
 
 /// Gaps that are kept in mind; of more the lowest is lost before its time.
 const MAX_GAPS: usize = 1024;
 
 /// What an arrival is to the sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ArrivalKind {
     /// The highest number so far, and whether some before it are missing.
     Highest {
         /// Whether there is a gap right before it.
@@ -50,10 +50,10 @@ impl Gaps {
     }
 
     /// Take in a packet. [`Gaps::check`] tells afterwards what it makes known.
-    pub fn place(&mut self, arrival: Arrival) -> Place {
+    pub fn place(&mut self, arrival: Arrival) -> ArrivalKind {
         let Some(highest) = self.highest else {
             (self.highest, self.before, self.checked) = (Some(arrival), arrival, arrival);
-            return Place::Highest { has_gap: false };
+            return ArrivalKind::Highest { has_gap: false };
         };
         self.before = highest;
         let place = if arrival.number > highest.number {
@@ -62,13 +62,13 @@ impl Gaps {
                 self.missing.push_back((first, last));
             }
             self.highest = Some(arrival);
-            Place::Highest { has_gap: first <= last }
+            ArrivalKind::Highest { has_gap: first <= last }
         } else if self.fill(arrival.number) {
-            Place::Fills
+            ArrivalKind::Fills
         } else {
-            Place::Old
+            ArrivalKind::Old
         };
-        if place != Place::Old && arrival.number > self.checked.number.saturating_add(1) {
+        if place != ArrivalKind::Old && arrival.number > self.checked.number.saturating_add(1) {
             self.later = self.later.saturating_add(1);
         }
         place

@@ -19,7 +19,7 @@ mod rto;
 mod sender;
 
 pub use parameters::Parameters;
-pub use receiver::{Arrived, Receiver};
+pub use receiver::{ArrivalOutcome, Receiver};
 pub use sender::{Mode, Sender};
 
 /// Wired traces have microseconds: what happened at one time, or one round-trip time apart, may be

@@ -1,6 +1,6 @@
 //! Parameters of ns-2's agents by the names of their Tcl variables, without the underscore behind.
 
-use crate::tfrc::intervals::MAX_N;
+use crate::tfrc::loss_intervals::MAX_N;
 
 /// Later packets that may be waited for, and rounds above the limit, at most: more were never meant.
 const MOST_COUNTED: f64 = 1000.0;

@@ -2,19 +2,19 @@
 
 use std::collections::VecDeque;
 
-use super::gaps::{Gaps, Place};
+use super::gaps::{ArrivalKind, Gaps};
 use super::history::History;
 use super::parameters::Algorithm;
 use super::receive_rate::ReceiveRate;
 use super::{Feedback, Header, Parameters, p_of};
-use crate::tfrc::losses::{Arrival, Loss};
+use crate::tfrc::receive_record::{Arrival, Loss};
 
 /// Loss events between two reports; ns-2 reports at each, so that more are no trace of it.
 const MAX_UNCOUNTED: usize = 1024;
 
 /// What an arrival was to the sink.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Arrived {
+pub struct ArrivalOutcome {
     /// Lost packets that it made known, or itself if it was marked.
     pub lost: u64,
     /// The first packet of a loss event that it made known, and when that was or would have been sent.
@@ -87,13 +87,13 @@ impl Receiver {
 
     /// A data packet arrives. Losses are those of the record; what is ns-2's own is when one begins
     /// a loss event, and that this is told by the sender's clock.
-    pub fn on_data(&mut self, number: i64, time: f64, header: &Header, is_marked: bool) -> Arrived {
+    pub fn on_data(&mut self, number: i64, time: f64, header: &Header, is_marked: bool) -> ArrivalOutcome {
         self.rate.on_arrival();
         self.first_p = None;
         let arrival = Arrival { number, time: header.timestamp, ..Arrival::default() };
         let place = self.gaps.place(arrival);
-        let mut arrived = Arrived::default();
-        if place != Place::Old {
+        let mut arrived = ArrivalOutcome::default();
+        if place != ArrivalKind::Old {
             self.header = *header;
             self.last_arrival = time;
             if is_marked {
@@ -109,7 +109,7 @@ impl Receiver {
             self.on_loss(&loss, &mut arrived);
         }
         self.losses = losses;
-        if let Place::Highest { has_gap } = place {
+        if let ArrivalKind::Highest { has_gap } = place {
             self.newest = time;
             let is_weighted = self.parameters.algo == Algorithm::Weighted;
             if is_weighted && !self.has_losses && (has_gap || is_marked_event) {
@@ -120,13 +120,13 @@ impl Receiver {
         arrived
     }
 
-    fn on_mark(&mut self, number: i64, header: &Header, arrived: &mut Arrived) {
+    fn on_mark(&mut self, number: i64, header: &Header, arrived: &mut ArrivalOutcome) {
         arrived.lost += 1;
         self.begin_event(number, header.timestamp, arrived);
         self.history.on_lost(1);
     }
 
-    fn on_loss(&mut self, loss: &Loss, arrived: &mut Arrived) {
+    fn on_loss(&mut self, loss: &Loss, arrived: &mut ArrivalOutcome) {
         arrived.lost = arrived.lost.saturating_add(loss.packets());
         let mut number = loss.first;
         // After one event the round is not new any more; without that rule a run may begin several.
@@ -141,7 +141,7 @@ impl Receiver {
 
     /// Begin a loss event if `time` is more than R after the last one began and, with
     /// `PreciseLoss_`, the sender has been in a new round since; whether it began.
-    fn begin_event(&mut self, number: i64, time: f64, arrived: &mut Arrived) -> bool {
+    fn begin_event(&mut self, number: i64, time: f64, arrived: &mut ArrivalOutcome) -> bool {
         let round = self.header.round_id;
         let is_new_round = self.last_loss_round.is_none_or(|last| round > last);
         let since = time - self.last_loss;
@@ -226,7 +226,7 @@ mod tests {
         Header { timestamp: 0.0, rtt: 0.1, tzero: 0.3, round_id: 0, rate: 1e5, size: 1000, fsize: 1000.0 };
 
     /// Packet `number` sent 10 ms after the one before, in `round`, and received 50 ms later.
-    fn take(receiver: &mut Receiver, number: i64, round_id: u64, is_marked: bool) -> Arrived {
+    fn take(receiver: &mut Receiver, number: i64, round_id: u64, is_marked: bool) -> ArrivalOutcome {
         let timestamp = 1.0 + number as f64 * 0.01;
         receiver.on_data(number, timestamp + 0.05, &Header { timestamp, round_id, ..HEADER }, is_marked)
     }
@@ -281,6 +281,6 @@ mod tests {
     fn test_a_marked_packet_is_a_loss_that_arrives() {
         let mut receiver = received(0..20);
         let arrived = take(&mut receiver, 20, 1, true);
-        assert_eq!(arrived, Arrived { lost: 1, event: Some((20, 1.2)) });
+        assert_eq!(arrived, ArrivalOutcome { lost: 1, event: Some((20, 1.2)) });
     }
 }

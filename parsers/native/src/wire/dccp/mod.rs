@@ -4,9 +4,9 @@ pub mod notation;
 pub mod options;
 
 use super::{Bytes, ip, u16_at, u32_at};
-use crate::asides::Asides;
-use crate::dccp::{Header, Kind};
-use crate::event::{Layer, Network, Reason, Stop, Transport};
+use crate::packet::dccp::{DccpHeader, DccpType};
+use crate::packet::event::{Layer, Network, Reason, Stop, Transport};
+use crate::packet::extras::PacketExtras;
 
 /// Bytes of the generic header with short sequence numbers, the least that there is.
 const SHORT: usize = 12;
@@ -23,7 +23,7 @@ pub(super) const UDP_PORT: u16 = 6511;
 pub(super) fn decode_in_udp(
     bytes: Bytes<'_>,
     network: &mut Network,
-    asides: &mut Asides,
+    asides: &mut PacketExtras,
 ) -> Option<Option<Stop>> {
     header(bytes).ok()?;
     network.endpoints.protocol = ip::DCCP;
@@ -32,7 +32,7 @@ pub(super) fn decode_in_udp(
 
 /// Decode a DCCP header into `network` and `asides`; of a cut one the ports are kept. `options` of
 /// a header that was cut are those that were captured.
-pub(super) fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut Asides) -> Option<Stop> {
+pub(super) fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut PacketExtras) -> Option<Stop> {
     let Some(ports) = bytes.captured.first_chunk::<4>() else {
         return Some(bytes.shortage(SHORT, Layer::Dccp));
     };
@@ -57,17 +57,17 @@ pub(super) fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut Aside
 }
 
 /// Everything in front of the options, and the length of the whole header.
-fn header(bytes: Bytes<'_>) -> Result<(Header, usize), Stop> {
+fn header(bytes: Bytes<'_>) -> Result<(DccpHeader, usize), Stop> {
     let captured = bytes.captured;
     let Some(generic) = captured.first_chunk::<SHORT>() else {
         return Err(bytes.shortage(SHORT, Layer::Dccp));
     };
     let is_short = generic[8] & 1 == 0;
-    let kind = Kind::from_number(generic[8] >> 1 & 0x0f).ok_or(MALFORMED)?;
+    let kind = DccpType::from_number(generic[8] >> 1 & 0x0f).ok_or(MALFORMED)?;
     let length = usize::from(generic[4]) * 4;
     let fixed = kind.fixed_bytes(is_short);
     // RFC 4340 section 5.1: only these three types may have short numbers.
-    let may_be_short = matches!(kind, Kind::Data | Kind::Ack | Kind::DataAck);
+    let may_be_short = matches!(kind, DccpType::Data | DccpType::Ack | DccpType::DataAck);
     if length < fixed || length > bytes.on_wire as usize || (is_short && !may_be_short) {
         return Err(MALFORMED);
     }
@@ -84,15 +84,15 @@ fn header(bytes: Bytes<'_>) -> Result<(Header, usize), Stop> {
         (true, false) => (Some(u48_at(behind, 2)), &behind[8..]),
     };
     let extra = behind.first_chunk::<4>().map(|extra| u32::from_be_bytes(*extra));
-    let header = Header {
+    let header = DccpHeader {
         kind,
         ccval: generic[5] >> 4,
         coverage: generic[5] & 0x0f,
         is_short,
         seq,
         ack,
-        service_code: extra.filter(|_| matches!(kind, Kind::Request | Kind::Response)),
-        reset_code: extra.filter(|_| kind == Kind::Reset).map(|extra| (extra >> 24) as u8),
+        service_code: extra.filter(|_| matches!(kind, DccpType::Request | DccpType::Response)),
+        reset_code: extra.filter(|_| kind == DccpType::Reset).map(|extra| (extra >> 24) as u8),
     };
     Ok((header, length))
 }
@@ -105,13 +105,13 @@ fn u48_at(bytes: &[u8], at: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dccp::Kind;
-    use crate::vectors::{from_hex, vectors};
+    use crate::packet::dccp::DccpType;
+    use crate::testing::vectors::{from_hex, vectors};
     use proptest::prelude::*;
     use serde_json::Value;
 
-    fn decoded(bytes: &[u8], on_wire: u32) -> (Network, Option<Header>, Option<Stop>) {
-        let (mut network, mut asides) = (Network::default(), Asides::default());
+    fn decoded(bytes: &[u8], on_wire: u32) -> (Network, Option<DccpHeader>, Option<Stop>) {
+        let (mut network, mut asides) = (Network::default(), PacketExtras::default());
         let stop = decode(Bytes { captured: bytes, on_wire }, &mut network, &mut asides);
         let header = network.head.and_then(|aside| asides.dccp(aside)).map(|(header, _)| *header);
         (network, header, stop)
@@ -145,7 +145,7 @@ mod tests {
     fn test_a_request_names_its_service() {
         let (network, header, stop) = decoded(&REQUEST, 34);
         let header = header.unwrap();
-        assert_eq!((header.kind, header.seq, header.service_code), (Kind::Request, 7, Some(42)));
+        assert_eq!((header.kind, header.seq, header.service_code), (DccpType::Request, 7, Some(42)));
         assert_eq!((network.payload_bytes, stop), (Some(10), None));
     }
 

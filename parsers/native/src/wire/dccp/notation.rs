@@ -3,7 +3,7 @@
 use std::fmt::{Display, Write};
 
 use super::options::{DccpOption, options};
-use crate::dccp::Header;
+use crate::packet::dccp::DccpHeader;
 
 /// States of an Ack Vector (RFC 4340 section 11.4): received, marked, reserved, not received.
 const STATES: [char; 4] = ['R', 'M', '?', 'N'];
@@ -15,7 +15,7 @@ const LONG_ENOUGH: usize = 1000;
 /// What is not in other columns, and the options in their order: `name=value` with a space between them,
 /// values as they are on the wire. Of a line of [`LONG_ENOUGH`] characters the rest is `...`; the option
 /// that reaches them is whole, and has at most four characters for each of its 255 bytes.
-pub fn notation(header: &Header, behind: &[u8]) -> String {
+pub fn notation(header: &DccpHeader, behind: &[u8]) -> String {
     let mut line = String::new();
     if header.is_short {
         say(&mut line, "short");
@@ -107,11 +107,11 @@ fn joined(values: impl Iterator<Item = impl Display>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dccp::Kind;
+    use crate::packet::dccp::DccpType;
     use proptest::prelude::*;
 
-    const ACK: Header = Header {
-        kind: Kind::Ack,
+    const ACK: DccpHeader = DccpHeader {
+        kind: DccpType::Ack,
         ccval: 0,
         coverage: 0,
         is_short: false,
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn test_each_option_has_its_name_and_its_value() {
-        let reset = Header { reset_code: Some(1), coverage: 2, is_short: true, ..ACK };
+        let reset = DccpHeader { reset_code: Some(1), coverage: 2, is_short: true, ..ACK };
         assert_eq!(notation(&reset, &[]), "short coverage=2 reset_code=1");
         let cases: [(&[u8], &str); 10] = [
             (&[1, 2, 50, 2], "mandatory slow_receiver option_50"),

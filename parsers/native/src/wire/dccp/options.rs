@@ -176,7 +176,7 @@ fn u24_at(bytes: &[u8], at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vectors::{from_hex, vectors};
+    use crate::testing::vectors::{from_hex, vectors};
     use proptest::prelude::*;
     use serde_json::{Value, json};
 

@@ -21,7 +21,7 @@ pub enum Block<'a> {
     /// Counts and jitter of a range of packets (section 4.6).
     Summary(Summary),
     /// What telephony measures (section 4.7).
-    Voice(Voice),
+    Voip(VoipMetrics),
     /// A length that its type cannot have.
     Malformed,
 }
@@ -41,7 +41,7 @@ pub struct Summary {
 
 /// Metrics of voice over IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Voice {
+pub struct VoipMetrics {
     /// The source.
     pub ssrc: u32,
     /// Share of its packets lost since the beginning, in 256ths.
@@ -160,7 +160,7 @@ fn read(kind: u8, specific: u8, body: &[u8]) -> Option<Block<'_>> {
         }
         7 => {
             let body = body.first_chunk::<32>()?;
-            Some(Block::Voice(Voice {
+            Some(Block::Voip(VoipMetrics {
                 ssrc: u32_at(body, 0),
                 loss_rate: body[4],
                 round_trip_ms: u16_at(body, 12),
@@ -201,7 +201,7 @@ mod tests {
                 Block::Echo { ssrc: 1, last_time: 2, delay: 3 },
                 Block::Echo { ssrc: 4, last_time: 5, delay: 6 },
                 Block::Summary(summary),
-                Block::Voice(Voice { ssrc: 9, loss_rate: 64, round_trip_ms: 100 }),
+                Block::Voip(VoipMetrics { ssrc: 9, loss_rate: 64, round_trip_ms: 100 }),
             ]
         );
     }

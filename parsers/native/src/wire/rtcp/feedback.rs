@@ -173,7 +173,7 @@ impl<'a> TransportWide<'a> {
     /// Each packet that came. Those that did not cost no time, however many a chunk claims.
     pub fn arrivals(&self) -> Arrivals<'a> {
         Arrivals {
-            symbols: Symbols { rest: self.chunks, chunk: 0, kind: Chunk::Run, left: 0 },
+            symbols: StatusSymbols { rest: self.chunks, chunk: 0, kind: Chunk::Run, left: 0 },
             deltas: self.deltas,
             next: self.first,
             left: self.count,
@@ -197,7 +197,7 @@ fn split_chunks(bytes: &[u8], count: u16) -> Option<(&[u8], &[u8])> {
 /// See [`TransportWide::arrivals`].
 #[derive(Clone, Debug)]
 pub struct Arrivals<'a> {
-    symbols: Symbols<'a>,
+    symbols: StatusSymbols<'a>,
     deltas: &'a [u8],
     next: u16,
     /// Packets that are still to be told of.
@@ -268,14 +268,14 @@ const NOT_RECEIVED: u16 = 0;
 
 /// Status symbols, and for how many packets in a row: a run of packets that did not come is one.
 #[derive(Clone, Debug)]
-struct Symbols<'a> {
+struct StatusSymbols<'a> {
     rest: &'a [u8],
     chunk: u16,
     kind: Chunk,
     left: u16,
 }
 
-impl Iterator for Symbols<'_> {
+impl Iterator for StatusSymbols<'_> {
     type Item = (u16, u16);
 
     fn next(&mut self) -> Option<(u16, u16)> {
@@ -302,7 +302,7 @@ impl Iterator for Symbols<'_> {
 mod tests {
     use super::super::{Malformed, Rtcp, packets};
     use super::*;
-    use crate::vectors::{from_hex, vectors};
+    use crate::testing::vectors::{from_hex, vectors};
 
     #[test]
     fn test_reports_of_tfrc_are_those_of_the_vectors() {
@@ -390,7 +390,7 @@ mod tests {
             report.arrivals().map(|packet| packet.number).collect::<Vec<_>>(),
             (65528..65535).collect::<Vec<_>>()
         );
-        let symbols = Symbols { rest: report.chunks, chunk: 0, kind: Chunk::Run, left: 0 };
+        let symbols = StatusSymbols { rest: report.chunks, chunk: 0, kind: Chunk::Run, left: 0 };
         assert_eq!(symbols.count(), 8 + 7);
     }
 

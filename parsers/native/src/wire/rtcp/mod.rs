@@ -151,7 +151,7 @@ impl<'a> Iterator for Packets<'a> {
 impl<'a> Packets<'a> {
     fn split(&mut self) -> Option<([u8; 2], &'a [u8])> {
         let (head, behind) = self.rest.split_first_chunk::<4>()?;
-        if super::rtp::kind(self.rest) != Some(super::rtp::Kind::Rtcp) {
+        if super::rtp::kind(self.rest) != Some(super::rtp::DatagramKind::Rtcp) {
             return None;
         }
         let (body, rest) = behind.split_at_checked(4 * usize::from(u16_at(head, 2)))?;

@@ -8,13 +8,13 @@ const SAME_RATE: f64 = 1e-5;
 
 /// What a report does to the rate in slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Turn {
+enum SlowStartStep {
     Up,
     Stay,
     Down,
 }
 
-impl Turn {
+impl SlowStartStep {
     fn of(is_below: bool, is_above: bool, is_late: bool) -> Self {
         match () {
             () if is_below && is_late => Self::Up,
@@ -69,14 +69,16 @@ impl Sender {
         let is_at_limit = (self.rate - limit).abs() <= SAME_RATE * limit;
         // Reports in slow start come exactly one round-trip time apart, which is not more than one.
         let is_late = elapsed > self.rtt() + PRINTED;
-        let likely = Turn::of(self.rate < limit, self.rate > limit, is_late);
-        let possible = |turn: &Turn| match turn {
-            Turn::Up => (self.rate < limit || is_at_limit) && (is_late || is_close),
-            Turn::Stay => is_at_limit || (self.rate < limit && (!is_late || is_close)),
-            Turn::Down => self.rate > limit || is_at_limit,
+        let likely = SlowStartStep::of(self.rate < limit, self.rate > limit, is_late);
+        let possible = |turn: &SlowStartStep| match turn {
+            SlowStartStep::Up => (self.rate < limit || is_at_limit) && (is_late || is_close),
+            SlowStartStep::Stay => is_at_limit || (self.rate < limit && (!is_late || is_close)),
+            SlowStartStep::Down => self.rate > limit || is_at_limit,
         };
-        let unlikely = [Turn::Up, Turn::Stay, Turn::Down].into_iter().filter(|turn| *turn != likely);
-        let unlikely: Vec<Turn> = unlikely.filter(possible).collect();
+        let unlikely = [SlowStartStep::Up, SlowStartStep::Stay, SlowStartStep::Down]
+            .into_iter()
+            .filter(|turn| *turn != likely);
+        let unlikely: Vec<SlowStartStep> = unlikely.filter(possible).collect();
         self.ties = self.ties.saturating_add(u64::from(!unlikely.is_empty()));
         let mut others = vec![self.clone(); unlikely.len()];
         for (other, turn) in others.iter_mut().zip(unlikely) {
@@ -86,11 +88,13 @@ impl Sender {
         others
     }
 
-    fn turn(&mut self, turn: Turn, limit: f64, least: f64, time: f64) {
+    fn turn(&mut self, turn: SlowStartStep, limit: f64, least: f64, time: f64) {
         match turn {
-            Turn::Up => self.ramp_to((self.parameters.ssmult * self.rate).min(limit).max(least), time),
-            Turn::Stay => {}
-            Turn::Down => {
+            SlowStartStep::Up => {
+                self.ramp_to((self.parameters.ssmult * self.rate).min(limit).max(least), time)
+            }
+            SlowStartStep::Stay => {}
+            SlowStartStep::Down => {
                 self.rate = limit / 2.0;
                 (self.pacing.old_rate, self.pacing.delta, self.last_change) = (self.rate, 0.0, time);
             }

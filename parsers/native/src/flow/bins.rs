@@ -1,0 +1,321 @@
+//! What each direction did in each stretch of time.
+
+use crate::flow::tcp::Outcome;
+use crate::packet::key::Side;
+
+/// An adaptive width starts here.
+const FIRST_WIDTH_NS: i64 = 1_000_000;
+/// An adaptive width grows when one direction has more bins than this ...
+const MAX_BINS_OF_ONE: usize = 3_000;
+/// ... or all directions together have more than this.
+const MAX_BINS_OF_ALL: usize = 1 << 18;
+
+/// How wide bins are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinWidth {
+    /// As the user says, in nanoseconds.
+    Fixed(i64),
+    /// Such that the table stays small: 1 ms, then 2, 10, 20, 100, 200 ms, 1 s and so on.
+    Adaptive,
+}
+
+/// One direction in one stretch of time. Bins without a packet do not exist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bin {
+    /// Its number, counted from the time of the first packet.
+    pub index: i64,
+    /// Packets.
+    pub packets: u64,
+    /// Their frames.
+    pub wire_bytes: u64,
+    /// Their payload.
+    pub payload_bytes: u64,
+    /// Payload not seen before.
+    pub unique_bytes: u64,
+    /// Packets with payload seen before.
+    pub retransmitted_packets: u64,
+    /// RTT samples whose acknowledgement arrived here.
+    pub rtt_samples: u64,
+    /// Smallest of them.
+    pub rtt_min_ns: u64,
+    /// Largest of them.
+    pub rtt_max_ns: u64,
+    /// Their sum.
+    pub rtt_sum_ns: u64,
+    /// Packets sent here of which the one-way delay is known.
+    pub delay_samples: u64,
+    /// Smallest of the delays.
+    pub delay_min_ns: u64,
+    /// Largest of them.
+    pub delay_max_ns: u64,
+    /// Their sum.
+    pub delay_sum_ns: u64,
+    /// Packets sent here that never arrived.
+    pub lost_packets: u64,
+}
+
+impl Bin {
+    fn merge(&mut self, other: &Self) {
+        let first_rtt = self.rtt_samples == 0;
+        self.packets += other.packets;
+        self.wire_bytes += other.wire_bytes;
+        self.payload_bytes += other.payload_bytes;
+        self.unique_bytes += other.unique_bytes;
+        self.retransmitted_packets += other.retransmitted_packets;
+        if other.rtt_samples > 0 {
+            let min = other.rtt_min_ns;
+            self.rtt_min_ns = if first_rtt { min } else { self.rtt_min_ns.min(min) };
+            self.rtt_max_ns = self.rtt_max_ns.max(other.rtt_max_ns);
+            self.rtt_samples += other.rtt_samples;
+            self.rtt_sum_ns = self.rtt_sum_ns.saturating_add(other.rtt_sum_ns);
+        }
+        self.lost_packets += other.lost_packets;
+        if other.delay_samples > 0 {
+            let (min, is_first) = (other.delay_min_ns, self.delay_samples == 0);
+            self.delay_min_ns = if is_first { min } else { self.delay_min_ns.min(min) };
+            self.delay_max_ns = self.delay_max_ns.max(other.delay_max_ns);
+            self.delay_samples += other.delay_samples;
+            self.delay_sum_ns = self.delay_sum_ns.saturating_add(other.delay_sum_ns);
+        }
+    }
+}
+
+/// Bins of all flows, all of the same width and counted from the same time.
+pub struct Bins {
+    width_ns: i64,
+    is_adaptive: bool,
+    origin_ns: Option<i64>,
+    /// Bins of flow `f`, side `s` at `2 * f + s`, in order of index.
+    lanes: Vec<Vec<Bin>>,
+    total: usize,
+    max_total: usize,
+    /// Packets that came after `max_total` was reached and fell into no bin.
+    lost_packets: u64,
+}
+
+impl Bins {
+    /// No bins yet; at most `max_total` if the width is fixed.
+    pub fn new(width: BinWidth, max_total: usize) -> Self {
+        let (width_ns, is_adaptive) = match width {
+            BinWidth::Fixed(width_ns) => (width_ns.max(1), false),
+            BinWidth::Adaptive => (FIRST_WIDTH_NS, true),
+        };
+        Self {
+            width_ns,
+            is_adaptive,
+            origin_ns: None,
+            lanes: Vec::new(),
+            total: 0,
+            max_total: if is_adaptive { usize::MAX } else { max_total },
+            lost_packets: 0,
+        }
+    }
+
+    /// Width of every bin.
+    pub fn width_ns(&self) -> i64 {
+        self.width_ns
+    }
+
+    /// Time at which bin `index` starts.
+    pub fn start_ns(&self, index: i64) -> i64 {
+        let distance = index.saturating_mul(self.width_ns);
+        self.origin_ns.unwrap_or(0).saturating_add(distance)
+    }
+
+    /// Number of bins.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Packets that found no room.
+    pub fn lost_packets(&self) -> u64 {
+        self.lost_packets
+    }
+
+    /// Bins of one direction, in order of time.
+    pub fn lane(&self, flow: u32, side: Side) -> &[Bin] {
+        self.lanes.get(lane_index(flow, side)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Take in a packet that `side` of `flow` sent, and the RTT that it told of the other side's
+    /// data.
+    #[inline(always)]
+    pub fn add(
+        &mut self,
+        flow: u32,
+        side: Side,
+        time_ns: i64,
+        wire_bytes: u32,
+        payload_bytes: u32,
+        outcome: &Outcome,
+    ) {
+        let origin = *self.origin_ns.get_or_insert(time_ns);
+        let index = time_ns.saturating_sub(origin).div_euclid(self.width_ns);
+        let volume = Bin {
+            index,
+            packets: 1,
+            wire_bytes: u64::from(wire_bytes),
+            payload_bytes: u64::from(payload_bytes),
+            unique_bytes: u64::from(outcome.new_bytes),
+            retransmitted_packets: u64::from(
+                outcome.finding.is_some_and(|finding| finding.class.is_retransmission()),
+            ),
+            ..Bin::default()
+        };
+        self.put(lane_index(flow, side), volume);
+        self.add_rtt(flow, side, time_ns, outcome);
+    }
+
+    /// Take in only the RTT that a packet of `side` told of the other side's data.
+    #[inline(always)]
+    pub fn add_rtt(&mut self, flow: u32, side: Side, time_ns: i64, outcome: &Outcome) {
+        let Some(rtt_ns) = outcome.ack_rtt_ns else { return };
+        let origin = *self.origin_ns.get_or_insert(time_ns);
+        let sample = Bin {
+            // Not the packet's own bin: adding that may have made bins wider.
+            index: time_ns.saturating_sub(origin).div_euclid(self.width_ns),
+            rtt_samples: 1,
+            rtt_min_ns: rtt_ns,
+            rtt_max_ns: rtt_ns,
+            rtt_sum_ns: rtt_ns,
+            ..Bin::default()
+        };
+        self.put(lane_index(flow, side.other()), sample);
+    }
+
+    /// Take in the one-way delay of a packet that `side` of `flow` sent at `time_ns`.
+    pub fn add_delay(&mut self, flow: u32, side: Side, time_ns: i64, delay_ns: u64) {
+        let delay = Bin {
+            index: self.index(time_ns),
+            delay_samples: 1,
+            delay_min_ns: delay_ns,
+            delay_max_ns: delay_ns,
+            delay_sum_ns: delay_ns,
+            ..Bin::default()
+        };
+        self.put(lane_index(flow, side), delay);
+    }
+
+    /// Take in that a packet which `side` of `flow` sent at `time_ns` never arrived.
+    pub fn add_loss(&mut self, flow: u32, side: Side, time_ns: i64) {
+        let loss = Bin { index: self.index(time_ns), lost_packets: 1, ..Bin::default() };
+        self.put(lane_index(flow, side), loss);
+    }
+
+    fn index(&mut self, time_ns: i64) -> i64 {
+        let origin = *self.origin_ns.get_or_insert(time_ns);
+        time_ns.saturating_sub(origin).div_euclid(self.width_ns)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, lane: usize, bin: Bin) {
+        if let Some(last) = self.lanes.get_mut(lane).and_then(|lane| lane.last_mut())
+            && last.index == bin.index
+        {
+            last.merge(&bin);
+            return;
+        }
+        self.put_elsewhere(lane, bin);
+    }
+
+    fn put_elsewhere(&mut self, lane: usize, bin: Bin) {
+        if lane >= self.lanes.len() {
+            self.lanes.resize_with(lane + 1, Vec::new);
+        }
+        let bins = &mut self.lanes[lane];
+        // Usually at the end; before it only if the capture's clock went backwards.
+        match bins.binary_search_by_key(&bin.index, |bin| bin.index) {
+            Ok(at) => bins[at].merge(&bin),
+            Err(_) if self.total >= self.max_total => self.lost_packets += bin.packets,
+            Err(at) => {
+                bins.insert(at, bin);
+                self.total += 1;
+                if self.is_adaptive && (bins.len() > MAX_BINS_OF_ONE || self.total > MAX_BINS_OF_ALL) {
+                    self.widen();
+                }
+            }
+        }
+    }
+
+    /// Make bins two or five times as wide (1, 2, 10, 20, 100 ...), each the sum of whole bins.
+    fn widen(&mut self) {
+        // Once a bin is wider than any capture is long there is one per direction: that is enough.
+        let Some(wider) = self.width_ns.checked_mul(5) else {
+            self.is_adaptive = false;
+            return;
+        };
+        let is_power_of_ten = 10_i64.pow(self.width_ns.ilog10()) == self.width_ns;
+        let factor = if is_power_of_ten { 2 } else { 5 };
+        self.width_ns = if is_power_of_ten { 2 * self.width_ns } else { wider };
+        self.total = 0;
+        for lane in &mut self.lanes {
+            let mut merged: Vec<Bin> = Vec::with_capacity(lane.len() / 2 + 1);
+            for bin in lane.iter() {
+                let index = bin.index.div_euclid(factor);
+                match merged.last_mut() {
+                    Some(last) if last.index == index => last.merge(bin),
+                    _ => merged.push(Bin { index, ..*bin }),
+                }
+            }
+            self.total += merged.len();
+            *lane = merged;
+        }
+    }
+}
+
+fn lane_index(flow: u32, side: Side) -> usize {
+    2 * flow as usize + side as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sum(bins: &Bins) -> (u64, u64, u64) {
+        let all = bins.lanes.iter().flatten();
+        all.fold((0, 0, 0), |sum, bin| (sum.0 + bin.packets, sum.1 + bin.wire_bytes, sum.2 + bin.rtt_samples))
+    }
+
+    #[test]
+    fn test_widths_are_round_numbers() {
+        let mut bins = Bins::new(BinWidth::Adaptive, 0);
+        let mut widths = vec![];
+        for _ in 0..6 {
+            widths.push(bins.width_ns() / FIRST_WIDTH_NS);
+            bins.widen();
+        }
+        assert_eq!(widths, [1, 2, 10, 20, 100, 200]);
+    }
+
+    #[test]
+    fn test_a_full_table_of_fixed_bins_counts_what_it_leaves_out() {
+        let mut bins = Bins::new(BinWidth::Fixed(10), 2);
+        for time in [0, 10, 20, 5] {
+            bins.add(0, Side::Low, time, 100, 0, &Outcome::default());
+        }
+        assert_eq!((bins.total(), bins.lost_packets()), (2, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn test_widening_keeps_every_sum(
+            times in proptest::collection::vec(0_i64..50_000_000_000, 1..5_000),
+        ) {
+            let outcome = Outcome { ack_rtt_ns: Some(5), ..Outcome::default() };
+            let mut adaptive = Bins::new(BinWidth::Adaptive, 0);
+            for &time in &times {
+                adaptive.add(0, Side::High, time, 7, 0, &outcome);
+            }
+            let n = times.len() as u64;
+            prop_assert_eq!(sum(&adaptive), (n, 7 * n, n));
+            prop_assert!(adaptive.lane(0, Side::High).len() <= MAX_BINS_OF_ONE);
+            // The same as bins that had the final width from the beginning.
+            let mut fixed = Bins::new(BinWidth::Fixed(adaptive.width_ns()), usize::MAX);
+            for &time in &times {
+                fixed.add(0, Side::High, time, 7, 0, &outcome);
+            }
+            prop_assert_eq!(adaptive.lane(0, Side::High), fixed.lane(0, Side::High));
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! DCCP as a carrier of TFRC: CCID 3 (RFC 4342) and CCID 4 (RFC 5622). Sections are of RFC 4342 unless
+//! another is named.
+
+use std::collections::VecDeque;
+
+use super::feedback_options::FeedbackOptions;
+use super::{Connection, LatestPacket};
+use crate::flow::sequences::NumberArrival;
+use crate::flow::tcp::vantage::Vantage;
+use crate::flow::tfrc::findings::{Finding, FindingKind as Found};
+use crate::flow::tfrc::from_capture::{CapturedEnds, CarrierSetup, Reported};
+use crate::flow::tfrc::{PacketRef, RttBy, TfrcFlow, TfrcSamples};
+use crate::packet::dccp::{DccpHeader, DccpType};
+use crate::packet::event::Packet;
+use crate::packet::key::Side;
+use crate::tfrc::DataPacket;
+use crate::tfrc::profile::Profile;
+use crate::tfrc::round_trip::CounterRtt;
+
+/// Timestamps that wait for their echo; the oldest beyond give no RTT.
+const TIMESTAMPS: usize = 16;
+/// Times in options are in units of 10 µs (RFC 4340 section 13).
+const TICK_S: f64 = 1e-5;
+/// What one sample of the window counter leaves of the round-trip time, as in R.
+const KEPT: f64 = 0.9;
+/// By how much the window counter may advance from one packet to the next (section 8.1).
+const MOST_QUARTERS: u8 = 5;
+/// The marking of congestion (RFC 3168).
+const ECN_MARKED: u8 = 3;
+
+/// What one side's packets tell of TFRC.
+#[derive(Debug, Default)]
+pub(super) struct CcidHalf {
+    counter: CounterRtt,
+    /// By the window counter, smoothed; seconds.
+    counter_rtt: Option<f64>,
+    /// The sender's own estimate (RFC 6323), seconds.
+    estimate: Option<f64>,
+    /// The last packet's number and window counter.
+    last: Option<(u64, u8)>,
+    /// Whether the counter ever moved, which it does only in CCID 3 and 4.
+    counts: bool,
+    timestamps: VecDeque<(u32, i64)>,
+    origin_ns: Option<i64>,
+    restarts: u64,
+}
+
+/// What a connection's packets do not tell, or not yet.
+#[derive(Clone, Copy, Debug)]
+pub struct CcidAssumptions {
+    /// Whose rules its ends obey.
+    pub profile: Profile,
+    /// Where the data that the packet may be a report about were captured.
+    pub vantage: Option<Vantage>,
+}
+
+impl CcidHalf {
+    /// Round-trip time by the window counter, seconds.
+    pub(super) fn counter_rtt(&self) -> Option<f64> {
+        self.counter_rtt
+    }
+
+    /// Take in a packet that this side sent. The answer is the sample of its window counter.
+    fn take(
+        &mut self,
+        latest: &LatestPacket,
+        header: &DccpHeader,
+        said: &FeedbackOptions,
+        time_ns: i64,
+    ) -> Option<f64> {
+        if let Some(us) = said.estimate.filter(|us| *us > 0) {
+            self.estimate = Some(f64::from(us) / 1e6);
+        }
+        if let Some(timestamp) = said.timestamp {
+            if self.timestamps.len() == TIMESTAMPS {
+                self.timestamps.pop_front();
+            }
+            self.timestamps.push_back((timestamp, time_ns));
+        }
+        let origin_ns = *self.origin_ns.get_or_insert(time_ns);
+        // The counter begins with the data, and says nothing where a number is doubtful.
+        if !is_data(header) || latest.arrival != Some(NumberArrival::New) {
+            return None;
+        }
+        self.counts |= header.ccval != 0;
+        let time = time_ns.saturating_sub(origin_ns) as f64 / 1e9;
+        let sample = self.counter.take(header.ccval, time)?;
+        let mean = self.counter_rtt.map_or(sample, |rtt| KEPT * rtt + (1.0 - KEPT) * sample);
+        self.counter_rtt = Some(mean);
+        Some(sample)
+    }
+
+    /// By how much the counter advanced from the packet before, if that was more than it may.
+    fn excess(&mut self, seq: u64, ccval: u8) -> Option<f64> {
+        let (before, counter) = self.last.replace((seq, ccval))?;
+        let quarters = ccval.wrapping_sub(counter) & 15;
+        (seq == before.wrapping_add(1) && quarters > MOST_QUARTERS).then_some(f64::from(quarters))
+    }
+
+    /// When the packet with this timestamp was seen.
+    fn sent_ns(&self, timestamp: u32) -> Option<i64> {
+        self.timestamps.iter().rev().find(|(sent, _)| *sent == timestamp).map(|(_, time_ns)| *time_ns)
+    }
+}
+
+fn is_data(header: &DccpHeader) -> bool {
+    matches!(header.kind, DccpType::Data | DccpType::DataAck)
+}
+
+impl Connection {
+    /// Give the latest packet, which `side` sent, to the TFRC ends that it concerns. The answer is the
+    /// round-trip time that its window counter tells, seconds.
+    pub fn follow_tfrc(
+        &mut self,
+        (flow, side): (u32, Side),
+        packet: &Packet,
+        (header, behind): (&DccpHeader, &[u8]),
+        assumed: CcidAssumptions,
+        tfrc: &mut Option<Box<TfrcFlow>>,
+        samples: &mut TfrcSamples,
+    ) -> Option<f64> {
+        let said = FeedbackOptions::read(behind, assumed.profile.receiver().ndupack);
+        let (latest, half) = (self.latest, &mut self.halves[side as usize]);
+        let sample = half.carrier.take(&latest, header, &said, packet.time_ns);
+        let at = |side| PacketRef { flow, side, time_ns: packet.time_ns, packet: packet.number };
+        if self.sends_by_tfrc(side) {
+            self.give_data(at(side), packet, (header, &said), assumed.profile, tfrc, samples);
+        }
+        let is_about = header.ack.is_some() && (said.is_report() || self.sends_by_tfrc(side.other()));
+        if is_about {
+            self.give_report(at(side.other()), &said, assumed, tfrc, samples);
+        }
+        sample
+    }
+
+    /// Whether the data of `side` go by CCID 3 or 4, as agreed or else as they look.
+    fn sends_by_tfrc(&self, side: Side) -> bool {
+        let half = self.half(side);
+        half.ccid.map_or(half.carrier.counts, |ccid| matches!(ccid, 3 | 4))
+    }
+
+    fn carrier(&self, side: Side, profile: Profile, first_bytes: u32) -> CarrierSetup {
+        let mut carrier = CarrierSetup {
+            receiver: profile.receiver(),
+            sender: profile.sender(f64::from(first_bytes.max(1))),
+            is_whole: self.opener.is_some(),
+        };
+        carrier.sender.handshake_rtt = self.handshake_rtt_ns.map(|ns| ns as f64 / 1e9);
+        if self.half(side).ccid == Some(4) {
+            carrier.use_small_packets();
+        }
+        carrier
+    }
+
+    fn give_data(
+        &mut self,
+        at: PacketRef,
+        packet: &Packet,
+        (header, said): (&DccpHeader, &FeedbackOptions),
+        profile: Profile,
+        tfrc: &mut Option<Box<TfrcFlow>>,
+        samples: &mut TfrcSamples,
+    ) {
+        let LatestPacket { seq, arrival, restarts, .. } = self.latest;
+        let bytes = packet.network.payload_bytes.filter(|_| is_data(header)).unwrap_or(0);
+        let carrier = || self.carrier(at.side, profile, bytes);
+        let ends = if bytes > 0 {
+            tfrc.get_or_insert_default().carried(at.side, carrier)
+        } else {
+            // The handshake and acknowledgements before the first data are no part of the flow.
+            tfrc.as_mut().and_then(|tfrc| tfrc.known(at.side))
+        };
+        let Some(ends) = ends else { return };
+        let half = &mut self.halves[at.side as usize].carrier;
+        if arrival == Some(NumberArrival::Unconfirmed) {
+            ends.on_finding(at, Finding::of(Found::SequenceJump), samples);
+            return;
+        }
+        if std::mem::replace(&mut half.restarts, restarts) != restarts {
+            ends.restart(at, samples);
+        }
+        if let Some(quarters) = half.excess(seq, header.ccval).filter(|_| is_data(header)) {
+            let finding = Finding::measured(Found::CounterJump, quarters, f64::from(MOST_QUARTERS));
+            ends.on_finding(at, finding, samples);
+        }
+        let rtt = half.estimate.or(half.counter_rtt).or(self.handshake_rtt_ns.map(|ns| ns as f64 / 1e9));
+        let ce = packet.network.ecn == ECN_MARKED;
+        let data =
+            DataPacket { seq, rtt, ccval: header.ccval, ce, bytes, ndp: said.ndp, ..DataPacket::default() };
+        ends.on_data(at, &data, samples);
+    }
+
+    fn give_report(
+        &self,
+        at: PacketRef,
+        said: &FeedbackOptions,
+        assumed: CcidAssumptions,
+        tfrc: &mut Option<Box<TfrcFlow>>,
+        samples: &mut TfrcSamples,
+    ) {
+        let carrier = || self.carrier(at.side, assumed.profile, 0);
+        let ends = match said.is_report() {
+            true => tfrc.get_or_insert_default().carried(at.side, carrier),
+            false => tfrc.as_mut().and_then(|tfrc| tfrc.known(at.side)),
+        };
+        let Some(ends) = ends else { return };
+        self.report_rare_counts(at, said, ends, samples);
+        if said.is_report() {
+            let reported = Reported {
+                sequence: self.latest.ack,
+                p: said.p(),
+                x_recv: said.receive_rate.map(f64::from),
+                elapsed: said.elapsed.map(|ticks| f64::from(ticks) * TICK_S),
+                r_sample: self.r_sample(at, said, assumed.vantage),
+                shows_sending: matches!(assumed.vantage, None | Some(Vantage::Sender)),
+                follows_gap: self.latest.follows_gap,
+                intervals: &said.intervals,
+                fates: said.fates.as_ref(),
+            };
+            ends.on_report(at, &reported, samples);
+        }
+    }
+
+    fn report_rare_counts(
+        &self,
+        at: PacketRef,
+        said: &FeedbackOptions,
+        ends: &mut CapturedEnds,
+        samples: &mut TfrcSamples,
+    ) {
+        let LatestPacket { acknowledges_unseen, has_impossible_elapsed_time, .. } = self.latest;
+        let rare_counts = [
+            (acknowledges_unseen && said.is_report(), Found::UnseenAcknowledged),
+            (has_impossible_elapsed_time, Found::ImpossibleElapsedTime),
+            (said.loss_event_rate == Some(0), Found::ZeroLossEventRate),
+            (said.drops_data, Found::DataDropped),
+            (said.bad > 0, Found::BadOption),
+        ];
+        for (_, kind) in rare_counts.into_iter().filter(|(is_so, _)| *is_so) {
+            ends.on_finding(at, Finding::of(kind), samples);
+        }
+    }
+
+    /// The round-trip time of a report. Where the data are sent it is that of the packet that the
+    /// report acknowledges, or of the timestamp it echoes; elsewhere that is a part of it, and the
+    /// sender's own measure is what its data carry.
+    fn r_sample(
+        &self,
+        at: PacketRef,
+        said: &FeedbackOptions,
+        vantage: Option<Vantage>,
+    ) -> Option<(f64, RttBy)> {
+        let half = &self.half(at.side).carrier;
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let acknowledged = self.latest.rtt_ns.map(|ns| (seconds(ns), RttBy::Ack));
+        let echoed = || {
+            let (timestamp, elapsed) = said.echo?;
+            let since = at.time_ns.checked_sub(half.sent_ns(timestamp)?)?;
+            let sample = since as f64 / 1e9 - f64::from(elapsed.or(said.elapsed).unwrap_or(0)) * TICK_S;
+            (sample > 0.0).then_some((sample, RttBy::Timestamp))
+        };
+        let carried = half.estimate.map(|rtt| (rtt, RttBy::Estimate));
+        let carried = carried.or(half.counter_rtt.map(|rtt| (rtt, RttBy::WindowCounter)));
+        match vantage {
+            Some(Vantage::Sender) => acknowledged.or_else(echoed),
+            None => carried.or(acknowledged).or_else(echoed),
+            Some(_) => carried,
+        }
+    }
+}

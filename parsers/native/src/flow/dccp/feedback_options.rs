@@ -1,0 +1,197 @@
+//! The options of one packet, as far as TFRC is concerned. Sections are of RFC 4342 unless another is
+//! named.
+
+use crate::flow::tfrc::from_capture::ReportedInterval;
+use crate::flow::tfrc::from_capture::packet_outcomes::{
+    NamedBy, OutcomeRun, PacketOutcome, ReportedOutcomes,
+};
+use crate::tfrc::loss_intervals::{Averaging, LossHistory};
+use crate::wire::dccp::options::{DccpOption, LossInterval, options};
+
+/// Loss intervals that are kept of a report: an option has room for no more.
+const INTERVALS: usize = 28;
+/// The option Data Dropped (RFC 4340 section 11.7).
+const DATA_DROPPED: u8 = 40;
+
+/// What a packet says.
+#[derive(Default)]
+pub(super) struct FeedbackOptions {
+    pub timestamp: Option<u32>,
+    pub echo: Option<(u32, Option<u32>)>,
+    pub elapsed: Option<u32>,
+    pub estimate: Option<u32>,
+    pub loss_event_rate: Option<u32>,
+    pub receive_rate: Option<u32>,
+    pub intervals: Vec<ReportedInterval>,
+    /// What it names of single packets.
+    pub fates: Option<ReportedOutcomes>,
+    /// Options that cannot be.
+    pub bad: u32,
+    pub drops_data: bool,
+    /// Packets right before it that had no data.
+    pub ndp: u64,
+    /// Packets at the end that no interval covers, and what the intervals are of.
+    skip: u8,
+    parts: Vec<LossInterval>,
+}
+
+impl FeedbackOptions {
+    /// Read the options `behind` a header. A packet is lost when `ndupack` later ones have come.
+    pub fn read(behind: &[u8], ndupack: u32) -> Self {
+        let mut said = Self::default();
+        let mut vector = Vec::new();
+        for option in options(behind) {
+            match option {
+                DccpOption::Timestamp(timestamp) => said.timestamp = Some(timestamp),
+                DccpOption::TimestampEcho(timestamp, elapsed) => said.echo = Some((timestamp, elapsed)),
+                DccpOption::NdpCount(count) => said.ndp = count,
+                DccpOption::ElapsedTime(elapsed) => said.elapsed = Some(elapsed),
+                DccpOption::RttEstimate(us) => said.estimate = Some(us),
+                DccpOption::LossEventRate(inverse) => said.loss_event_rate = Some(inverse),
+                DccpOption::ReceiveRate(rate) => said.receive_rate = Some(rate),
+                DccpOption::LossIntervals(list) => {
+                    said.skip = list.skip;
+                    said.parts = list.iter().take(INTERVALS).collect();
+                    let packets = said.parts.iter().map(|part| f64::from(part.lossless + part.loss));
+                    said.intervals =
+                        packets.map(|packets| ReportedInterval { packets, lost: None }).collect();
+                }
+                DccpOption::DroppedPackets(dropped) => said.take_dropped(dropped),
+                // One vector may need several options (RFC 4340 section 11.4.1).
+                DccpOption::AckVector { runs, .. } => vector.extend(runs),
+                DccpOption::Malformed(_) => said.bad = said.bad.saturating_add(1),
+                DccpOption::Other(DATA_DROPPED) => said.drops_data = true,
+                _ => {}
+            }
+        }
+        said.fates = said.by_vector(&vector, ndupack).or_else(|| said.by_intervals());
+        said
+    }
+
+    /// Packets lost or marked in each interval (RFC 5622 section 8.7); the option follows that with the
+    /// intervals.
+    fn take_dropped(&mut self, dropped: &[u8]) {
+        for (interval, bytes) in self.intervals.iter_mut().zip(dropped.chunks_exact(3)) {
+            interval.lost =
+                bytes.iter().try_fold(0_u32, |sum, byte| sum.checked_mul(256)?.checked_add((*byte).into()));
+        }
+    }
+
+    /// What an Ack Vector names: two bits of state, six of the length less one.
+    fn by_vector(&mut self, vector: &[u8], ndupack: u32) -> Option<ReportedOutcomes> {
+        let run = |byte: &u8| {
+            let fate = match byte >> 6 {
+                0 => PacketOutcome::Came,
+                1 => PacketOutcome::Marked,
+                3 => PacketOutcome::Lost,
+                // Reserved.
+                _ => return None,
+            };
+            Some(OutcomeRun { packets: u32::from(byte & 0x3f) + 1, fate })
+        };
+        let runs: Option<Vec<OutcomeRun>> = vector.iter().map(run).collect();
+        self.bad = self.bad.saturating_add(u32::from(runs.is_none()));
+        let runs = runs.filter(|runs| !runs.is_empty())?;
+        Some(ReportedOutcomes::of_arrivals(NamedBy::AckVector, runs.into_iter(), ndupack))
+    }
+
+    /// What Loss Intervals name: behind the packets that are skipped each has first, from the highest
+    /// number down, packets that came, and then those of a loss event (section 8.6.1).
+    fn by_intervals(&self) -> Option<ReportedOutcomes> {
+        let parts = self.parts.iter().zip(&self.intervals).flat_map(|(part, interval)| {
+            let lost = PacketOutcome::LostAmong(interval.lost.unwrap_or(1));
+            [
+                OutcomeRun { packets: part.lossless, fate: PacketOutcome::Came },
+                OutcomeRun { packets: part.loss, fate: lost },
+            ]
+        });
+        let skipped = OutcomeRun { packets: self.skip.into(), fate: PacketOutcome::Open };
+        let runs = std::iter::once(skipped).chain(parts).collect();
+        (!self.parts.is_empty()).then_some(ReportedOutcomes { by: NamedBy::LossIntervals, runs })
+    }
+
+    /// Whether it is a report of CCID 3 or 4.
+    pub fn is_report(&self) -> bool {
+        self.loss_event_rate.is_some() || self.receive_rate.is_some() || !self.intervals.is_empty()
+    }
+
+    /// Loss event rate: the option's, else that of the intervals by their data packets (section 8.5).
+    pub fn p(&self) -> Option<f64> {
+        match self.loss_event_rate {
+            Some(u32::MAX) => Some(0.0),
+            Some(0) => None,
+            Some(inverse) => Some(1.0 / f64::from(inverse)),
+            None => {
+                let lengths: Vec<f64> = self.parts.iter().map(|part| f64::from(part.data)).collect();
+                let (open, closed) = lengths.split_first()?;
+                let averaging = Averaging { discounting: None, ..Averaging::default() };
+                let mut history = LossHistory::new(averaging);
+                closed.iter().rev().for_each(|length| history.close(*length));
+                Some(history.mean(*open, true).map_or(0.0, |mean| mean.p))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn run(packets: u32, fate: PacketOutcome) -> OutcomeRun {
+        OutcomeRun { packets, fate }
+    }
+
+    #[test]
+    fn test_an_ack_vector_in_two_options_names_each_packet() {
+        // RFC 4340 section 11.4: 11 received, 1 not, 2 marked, 1 not, 1 received.
+        let said = FeedbackOptions::read(&[38, 4, 0x0a, 0xc0, 39, 5, 0x41, 0xc0, 0x00], 3);
+        let fates = said.fates.unwrap();
+        assert_eq!(fates.by, NamedBy::AckVector);
+        let expected = [
+            (11, PacketOutcome::Came),
+            (1, PacketOutcome::Lost),
+            (2, PacketOutcome::Marked),
+            (1, PacketOutcome::Lost),
+            (1, PacketOutcome::Came),
+        ];
+        assert_eq!(fates.runs, expected.map(|(packets, fate)| run(packets, fate)));
+        let bad = FeedbackOptions::read(&[38, 3, 0x80], 3);
+        assert_eq!((bad.bad, bad.fates), (1, None));
+    }
+
+    #[test]
+    fn test_loss_intervals_name_what_came_and_where_losses_begin() {
+        let mut bytes = vec![193, 3 + 18, 2];
+        bytes.extend([0, 0, 9, 0x80, 0, 4, 0, 0, 12, 0, 0, 20, 0, 0, 1, 0, 0, 21]);
+        bytes.extend([195, 5, 0, 0, 3]);
+        let fates = FeedbackOptions::read(&bytes, 3).fates.unwrap();
+        let expected = [
+            (2, PacketOutcome::Open),
+            (9, PacketOutcome::Came),
+            (4, PacketOutcome::LostAmong(3)),
+            (20, PacketOutcome::Came),
+            (1, PacketOutcome::LostAmong(1)),
+        ];
+        assert_eq!(
+            (fates.by, fates.runs),
+            (NamedBy::LossIntervals, expected.map(|(n, fate)| run(n, fate)).into())
+        );
+    }
+
+    #[test]
+    fn test_a_rate_of_intervals_counts_data_packets() {
+        // Two intervals of 100 numbers, of which 50 each are data.
+        let interval = [0, 0, 99, 0, 0, 1, 0, 0, 50];
+        let bytes = [&[193, 3 + 18, 0][..], &interval, &interval].concat();
+        assert_eq!(FeedbackOptions::read(&bytes, 3).p(), Some(0.02));
+    }
+
+    proptest! {
+        #[test]
+        fn test_no_options_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), ndupack in 0_u32..5) {
+            let said = FeedbackOptions::read(&bytes, ndupack);
+            prop_assert!(said.p().is_none_or(|p| (0.0..=1.0).contains(&p)));
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Neighbouring flows, with all that they need: a group is taken care of without looking at others.
+
+use super::Flow;
+use super::outstanding::{NODES_PER_PACKET, Pool};
+use super::queued_packet::QueuedPacket;
+use super::tcp::Outcome;
+
+/// Flows in a group, as a power of two: with what waits for acknowledgements 400 kB, which the
+/// second-level cache holds.
+pub const GROUP_BITS: u32 = 8;
+
+/// Flows in a group.
+const FLOWS: usize = 1 << GROUP_BITS;
+
+/// Packets in a buffer; a group has as many buffers as it needs.
+pub const BUFFER: usize = 64;
+
+/// Packets that wait, in order.
+#[derive(Debug)]
+pub struct Buffer {
+    /// When the first one was seen.
+    since_ns: i64,
+    packets: Vec<QueuedPacket>,
+}
+
+impl Buffer {
+    /// Room for none.
+    const NONE: Self = Self { since_ns: 0, packets: Vec::new() };
+
+    /// Room for [`BUFFER`] packets.
+    pub fn with_room() -> Self {
+        Self { since_ns: 0, packets: Vec::with_capacity(BUFFER) }
+    }
+
+    /// Begin with `first`, seen at `time_ns`.
+    pub fn begin(&mut self, time_ns: i64, first: QueuedPacket) {
+        self.since_ns = time_ns;
+        self.packets.push(first);
+    }
+
+    /// Add a packet seen at `time_ns`; false without room, and four seconds after the first or before it.
+    #[inline(always)]
+    fn push(&mut self, time_ns: i64, mut packet: QueuedPacket) -> bool {
+        let later_ns = u32::try_from(time_ns.wrapping_sub(self.since_ns));
+        match later_ns {
+            Ok(later_ns) if self.packets.len() < self.packets.capacity() => {
+                packet.later_ns = later_ns;
+                self.packets.push(packet);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.packets.capacity() > 0
+    }
+}
+
+/// Flows of consecutive numbers.
+#[derive(Debug)]
+pub struct FlowGroup {
+    flows: Vec<Flow>,
+    /// What waits for acknowledgements.
+    pool: Pool,
+    /// Packets that wait to be taken in, in order: full buffers, and the one being filled.
+    full: Vec<Buffer>,
+    filling: Buffer,
+    /// Their SACK blocks, in the same order.
+    sacks: Vec<(u32, u32)>,
+}
+
+impl Default for FlowGroup {
+    fn default() -> Self {
+        Self {
+            // Address space only: memory is taken page by page as flows are opened.
+            flows: Vec::with_capacity(FLOWS),
+            pool: Pool::with_room(0),
+            full: Vec::new(),
+            filling: Buffer::NONE,
+            sacks: Vec::new(),
+        }
+    }
+}
+
+impl FlowGroup {
+    /// Its flows.
+    #[inline(always)]
+    pub fn flows(&self) -> &[Flow] {
+        &self.flows
+    }
+
+    /// The same, to be changed.
+    #[inline(always)]
+    pub fn flows_mut(&mut self) -> &mut [Flow] {
+        &mut self.flows
+    }
+
+    /// A further flow.
+    pub fn open(&mut self, flow: Flow) {
+        self.flows.push(flow);
+    }
+
+    /// What waits for acknowledgements.
+    #[inline(always)]
+    pub fn pool_mut(&mut self) -> &mut Pool {
+        &mut self.pool
+    }
+
+    /// Nodes of the pool that the packets set aside and one more can need.
+    #[inline(always)]
+    pub fn needed_room(&self) -> u32 {
+        (self.buffers() * BUFFER + 1) as u32 * NODES_PER_PACKET
+    }
+
+    /// The flow at `place` and the pool.
+    #[inline(always)]
+    pub fn flow_and_pool(&mut self, place: usize) -> (&mut Flow, &mut Pool) {
+        (&mut self.flows[place], &mut self.pool)
+    }
+
+    /// Set a packet seen at `time_ns` aside, if the buffer has room for it; its SACK blocks follow if it
+    /// has some.
+    #[inline(always)]
+    pub fn set_aside(&mut self, time_ns: i64, packet: QueuedPacket) -> bool {
+        self.filling.push(time_ns, packet)
+    }
+
+    /// Keep the SACK blocks of the packet that was set aside last.
+    pub fn set_sack_aside(&mut self, blocks: &[(u32, u32)]) {
+        self.sacks.extend_from_slice(blocks);
+    }
+
+    /// Take `buffer` for the packets that come now.
+    pub fn begin_buffer(&mut self, buffer: Buffer) {
+        let full = std::mem::replace(&mut self.filling, buffer);
+        if full.has_room() {
+            self.full.push(full);
+        }
+    }
+
+    /// Buffers in use.
+    pub fn buffers(&self) -> usize {
+        self.full.len() + usize::from(self.filling.has_room())
+    }
+
+    /// Give the packets that wait to their flows: to one flow after the other, so that the nearest cache holds
+    /// its state for all its packets.
+    pub fn settle(&mut self) {
+        let Self { flows, pool, full, filling, sacks } = self;
+        // Nothing is collected while packets are set aside, so nobody asks what they were.
+        let mut outcome = Outcome::default();
+        for turn in turns(full, filling) {
+            let buffer = full.get(turn.buffer as usize).unwrap_or(filling);
+            let Some(packet) = buffer.packets.get(usize::from(turn.at)) else { continue };
+            let from = turn.sack as usize;
+            let sack = sacks.get(from..from + packet.sack_blocks()).unwrap_or_default();
+            if let Some(flow) = flows.get_mut(packet.place()) {
+                let time_ns = buffer.since_ns.wrapping_add(packet.later_ns.into());
+                flow.on_waiting(packet, time_ns, sack, pool, &mut outcome);
+            }
+        }
+        for buffer in full.iter_mut().chain([filling]) {
+            buffer.packets.clear();
+        }
+        self.sacks = Vec::new();
+    }
+
+    /// Give up the buffers, which must be empty.
+    pub fn give_up_buffers(&mut self, spare: &mut Vec<Buffer>) {
+        spare.append(&mut self.full);
+        let filling = std::mem::replace(&mut self.filling, Buffer::NONE);
+        if filling.has_room() {
+            spare.push(filling);
+        }
+    }
+}
+
+/// A packet that waits.
+#[derive(Clone, Copy, Default)]
+struct QueueEntry {
+    /// The number of its buffer.
+    buffer: u32,
+    /// Where its SACK blocks begin.
+    sack: u32,
+    /// Its place in the buffer.
+    at: u16,
+}
+
+/// The packets of these buffers, those of one flow together and in their order.
+fn turns(full: &[Buffer], filling: &Buffer) -> Vec<QueueEntry> {
+    let buffers = || full.iter().chain([filling]);
+    // A counting sort: how many each flow has, where its first one goes, and then all in their order.
+    let mut next = [0_u32; FLOWS];
+    let mut count = 0;
+    for packet in buffers().flat_map(|buffer| &buffer.packets) {
+        next[packet.place()] += 1;
+        count += 1;
+    }
+    let mut before = 0;
+    for place in &mut next {
+        before += std::mem::replace(place, before);
+    }
+    let mut turns = vec![QueueEntry::default(); count];
+    let mut sack = 0;
+    for (number, buffer) in buffers().enumerate() {
+        for (at, packet) in buffer.packets.iter().enumerate() {
+            let place = &mut next[packet.place()];
+            if let Some(turn) = turns.get_mut(*place as usize) {
+                *turn = QueueEntry { buffer: number as u32, sack, at: at as u16 };
+            }
+            *place += 1;
+            sack += packet.sack_blocks() as u32;
+        }
+    }
+    turns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::Found;
+    use crate::packet::event::{Tcp, TcpFlags};
+    use crate::packet::ip_fields::IpFields;
+    use crate::packet::key::Side;
+    use crate::packet::plain::PlainSegment;
+
+    /// A data segment from [`Side::Low`] with these blocks beside it.
+    fn waiting(sack_blocks: usize, place: u16) -> Option<QueuedPacket> {
+        let tcp = Tcp { flags: TcpFlags(TcpFlags::ACK), ..Tcp::default() };
+        let carrier = IpFields { place, ..IpFields::default() };
+        let segment = PlainSegment { wire_bytes: 154, payload: 100, tcp, carrier, ..PlainSegment::default() };
+        QueuedPacket::of_plain(&segment, Found { flow: 0, side: Side::Low }, sack_blocks)
+    }
+
+    #[test]
+    fn test_a_packet_that_waits_takes_half_a_cache_line() {
+        assert_eq!(size_of::<QueuedPacket>(), 32);
+    }
+
+    #[test]
+    fn test_what_has_no_room_in_the_short_form_does_not_wait() {
+        assert!(
+            (0..=3).all(|blocks| waiting(blocks, 0).is_some_and(|packet| packet.sack_blocks() == blocks))
+        );
+        assert!(waiting(4, 0).is_none());
+        assert!(waiting(0, 255).is_some() && waiting(0, 256).is_none());
+    }
+
+    #[test]
+    fn test_a_buffer_holds_packets_of_four_seconds_from_its_first() {
+        let packet = waiting(0, 0).unwrap();
+        let mut buffer = Buffer::with_room();
+        buffer.begin(i64::MAX - 5, packet);
+        assert!(buffer.push(i64::MAX, packet) && !buffer.push(i64::MAX - 6, packet));
+        let mut buffer = Buffer::with_room();
+        buffer.begin(-3, packet);
+        let last_ns = -3 + i64::from(u32::MAX);
+        assert!(buffer.push(last_ns, packet) && !buffer.push(last_ns + 1, packet));
+        assert_eq!(buffer.packets.last().map(|last| last.later_ns), Some(u32::MAX));
+        assert!((3..=BUFFER).all(|_| buffer.push(0, packet)) && !buffer.push(0, packet));
+    }
+}

@@ -1,0 +1,356 @@
+//! All flows, found by key and kept in order of their first packet.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use super::Flow;
+use super::flow_group::{FlowGroup, GROUP_BITS};
+use super::outstanding::{MAX_NODES, NODES_PER_PACKET, Pool};
+use crate::packet::batch::Item;
+use crate::packet::event::{Endpoints, Network, Packet, TcpFlags, Transport};
+use crate::packet::key::Ipv4Ends;
+use crate::packet::key::{FlowKey, LookupKey, Side};
+use crate::packet::plain::PlainSegment;
+
+/// Entries of the first-level cache.
+const RECENT: usize = 256;
+
+/// Nodes that a group's pool is lent at a time.
+const LOAN: u32 = 64;
+
+/// Packets that [`FlowTable::find_each`] looks up at a time.
+pub const LOOK_UPS: usize = 32;
+
+/// The table of flows.
+pub struct FlowTable {
+    /// Flows over TCP and IPv4 by their ends; the newest of those that share them. What is compared stands
+    /// in the table, for a look-up to wait for memory as few times as possible.
+    plain: HashTable<PlainFlow>,
+    /// The same of all others.
+    others: HashTable<(FlowKey, u32)>,
+    hasher: DefaultHashBuilder,
+    /// All flows, in order of their first packet.
+    groups: Vec<FlowGroup>,
+    /// How many there are.
+    length: u32,
+    /// Nodes that the groups' pools may still be lent.
+    room: u32,
+    max_flows: u32,
+    /// The flow found last for each [`FlowKey::slot`]: spares most look-ups.
+    recent: [u32; RECENT],
+    /// The same for plain segments, which need not even make a key.
+    recent_ends: [RecentEnds; RECENT],
+}
+
+/// An entry of [`FlowTable::plain`]: [`Ipv4Ends`] and the number of the flow, in 16 bytes.
+#[derive(Clone, Copy)]
+struct PlainFlow {
+    addresses: u64,
+    ports: u32,
+    flow: u32,
+}
+
+impl PlainFlow {
+    #[inline(always)]
+    fn ends(&self) -> Ipv4Ends {
+        Ipv4Ends { addresses: self.addresses, ports: self.ports }
+    }
+}
+
+/// The flow of a plain segment, and which ends that had.
+#[derive(Clone, Copy, Default)]
+struct RecentEnds {
+    ends: Ipv4Ends,
+    found: Option<Found>,
+}
+
+/// The flow of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Found {
+    /// Its number, from 0.
+    pub flow: u32,
+    /// The side that sent the packet.
+    pub side: Side,
+}
+
+impl FlowTable {
+    /// An empty table of at most `max_flows`.
+    pub fn new(max_flows: u32) -> Self {
+        Self {
+            plain: HashTable::new(),
+            others: HashTable::new(),
+            // Seeded anew in each process: nobody can prepare a capture whose keys collide.
+            hasher: DefaultHashBuilder::default(),
+            groups: Vec::new(),
+            length: 0,
+            room: MAX_NODES,
+            max_flows,
+            recent: [0; RECENT],
+            recent_ends: [RecentEnds::default(); RECENT],
+        }
+    }
+
+    /// Number of flows.
+    pub fn len(&self) -> usize {
+        self.length as usize
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Flow number `flow`.
+    #[inline(always)]
+    pub fn get(&self, flow: u32) -> &Flow {
+        &self.groups[(flow >> GROUP_BITS) as usize].flows()[place_of(flow)]
+    }
+
+    /// Flow number `flow`, to be changed.
+    #[inline(always)]
+    pub fn get_mut(&mut self, flow: u32) -> &mut Flow {
+        &mut self.group_mut(flow).flows_mut()[place_of(flow)]
+    }
+
+    /// The same with the pool for what waits for acknowledgements, which has room for a packet if
+    /// there is any room left.
+    #[inline(always)]
+    pub fn get_with_pool(&mut self, flow: u32) -> (&mut Flow, &mut Pool) {
+        let group = &mut self.groups[(flow >> GROUP_BITS) as usize];
+        if group.pool_mut().room() < NODES_PER_PACKET {
+            lend(&mut self.room, group);
+        }
+        group.flow_and_pool(place_of(flow))
+    }
+
+    /// The group that `flow` belongs to.
+    #[inline(always)]
+    pub fn group_mut(&mut self, flow: u32) -> &mut FlowGroup {
+        &mut self.groups[(flow >> GROUP_BITS) as usize]
+    }
+
+    /// Give a group's pool room for the packets set aside and one more, if there is any.
+    pub fn borrow_pool(&mut self, flow: u32) {
+        lend(&mut self.room, &mut self.groups[(flow >> GROUP_BITS) as usize]);
+    }
+
+    /// All groups.
+    pub fn groups_mut(&mut self) -> &mut [FlowGroup] {
+        &mut self.groups
+    }
+
+    /// Divide the room that is left among the groups by the packets that they have set aside. What
+    /// each may use is decided here, and not while they use it, perhaps in several threads.
+    pub fn share_room(&mut self) {
+        for group in &mut self.groups {
+            self.room += group.pool_mut().take_room();
+        }
+        let needed = |group: &FlowGroup| u64::from(group.needed_room());
+        let all_needed: u64 = self.groups.iter().map(needed).sum();
+        let room = u64::from(self.room);
+        for group in &mut self.groups {
+            let share = (room * needed(group)).checked_div(all_needed).unwrap_or(0);
+            // Not more than needed, which is a 32-bit number.
+            let share = share.min(needed(group)) as u32;
+            self.room -= share;
+            group.pool_mut().add_room(share);
+        }
+    }
+
+    /// All flows, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
+        self.groups.iter_mut().flat_map(FlowGroup::flows_mut)
+    }
+
+    /// The flow that a packet belongs to, opened if need be. None if the bound is reached.
+    #[inline(always)]
+    pub fn find_or_open(&mut self, packet: &Packet, network: &Network, source: u32) -> Option<Found> {
+        let (key, side) = FlowKey::of(&network.endpoints);
+        let slot = key.slot() % RECENT;
+        let recent = self.recent[slot];
+        let is_recent = recent < self.length && self.get(recent).key() == key;
+        let known = if is_recent { Some(recent) } else { self.lookup(&key.sought()) };
+        // Only a SYN can begin another connection between the same ports.
+        let is_syn = network.transport == Transport::Tcp && network.tcp.flags.has(TcpFlags::SYN);
+        let flow = match known {
+            Some(flow) if !is_syn || !self.get(flow).is_over_before(side, packet, network) => flow,
+            _ => self.open(key, side, source)?,
+        };
+        self.recent[slot] = flow;
+        Some(Found { flow, side })
+    }
+
+    /// The same for a plain segment.
+    #[inline(always)]
+    pub fn find_or_open_plain(&mut self, segment: &PlainSegment, source: u32) -> Option<Found> {
+        match self.recent_ends[slot_of(segment.ends)] {
+            RecentEnds { ends, found: Some(found) } if ends == segment.ends => Some(found),
+            _ => self.look_up_plain(segment, source),
+        }
+    }
+
+    #[inline(never)]
+    fn look_up_plain(&mut self, segment: &PlainSegment, source: u32) -> Option<Found> {
+        let (ends, side) = segment.ends.sorted();
+        let flow = match self.lookup(&LookupKey::Plain(ends)) {
+            Some(flow) => flow,
+            None => {
+                let flow = self.open(FlowKey::of(&segment.endpoints()).0, side, source)?;
+                if segment.carrier.ip_id.is_none() {
+                    // A text without IP headers; in a capture plain segments have 0.
+                    self.get_mut(flow).note_dscp(side, None);
+                }
+                flow
+            }
+        };
+        let (ends, found) = (segment.ends, Some(Found { flow, side }));
+        self.recent_ends[slot_of(ends)] = RecentEnds { ends, found };
+        found
+    }
+
+    /// The flow of a direction that another program summed up.
+    pub fn find_or_open_totals(&mut self, endpoints: &Endpoints, source: u32) -> Option<Found> {
+        let (key, side) = FlowKey::of(endpoints);
+        let flow = match self.lookup(&key.sought()) {
+            Some(flow) => flow,
+            None => self.open(key, side, source)?,
+        };
+        Some(Found { flow, side })
+    }
+
+    /// The flow of a five-tuple, if it is known.
+    pub fn find(&self, network: &Network) -> Option<Found> {
+        self.find_endpoints(&network.endpoints)
+    }
+
+    /// The same.
+    pub fn find_endpoints(&self, endpoints: &Endpoints) -> Option<Found> {
+        let (key, side) = FlowKey::of(endpoints);
+        self.lookup(&key.sought()).map(|flow| Found { flow, side })
+    }
+
+    /// The same for the first [`LOOK_UPS`] of many packets, one after the other into `found`; how many these
+    /// are.
+    ///
+    /// All hashes come first, then where the entries are that are probably meant, and then these: what only
+    /// fetches them waits for many of them together.
+    #[inline(always)]
+    pub fn find_each<'a>(
+        &self,
+        items: impl Iterator<Item = Item<'a>> + Clone,
+        found: &mut [Option<Found>; LOOK_UPS],
+    ) -> usize {
+        let mut hashes = [0; LOOK_UPS];
+        for (hash, item) in hashes.iter_mut().zip(items.clone()) {
+            if let Item::Plain(segment) = item {
+                *hash = self.hasher.hash_one(LookupKey::Plain(segment.ends.sorted().0));
+            }
+        }
+        // The first that may be it, not looked at.
+        let places = hashes.map(|hash| self.plain.find(hash, |_| true));
+        let probable = places.map(Option::<&PlainFlow>::copied);
+        let mut count = 0;
+        for (((found, hash), probable), item) in found.iter_mut().zip(hashes).zip(probable).zip(items) {
+            count += 1;
+            *found = match item {
+                Item::Plain(segment) => {
+                    let (ends, side) = segment.ends.sorted();
+                    let flow = match probable.filter(|known| known.ends() == ends) {
+                        Some(known) => Some(known.flow),
+                        None => self.lookup_plain(ends, hash),
+                    };
+                    flow.map(|flow| Found { flow, side })
+                }
+                Item::Other(packet) => self.find(&packet.network),
+            };
+        }
+        count
+    }
+
+    fn lookup(&self, sought: &LookupKey) -> Option<u32> {
+        let hash = self.hasher.hash_one(sought);
+        match sought {
+            LookupKey::Plain(ends) => self.lookup_plain(*ends, hash),
+            LookupKey::Other(key) => self.others.find(hash, |known| known.0 == *key).map(|known| known.1),
+        }
+    }
+
+    #[inline(always)]
+    fn lookup_plain(&self, ends: Ipv4Ends, hash: u64) -> Option<u32> {
+        self.plain.find(hash, |known| known.ends() == ends).map(|known| known.flow)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn open(&mut self, key: FlowKey, side: Side, source: u32) -> Option<u32> {
+        let number = self.length;
+        if number >= self.max_flows {
+            return None;
+        }
+        if place_of(number) == 0 {
+            self.groups.push(FlowGroup::default());
+        }
+        self.group_mut(number).open(Flow::new(key, side, source));
+        self.length += 1;
+        self.forget_ends(&key);
+        self.register(&key.sought(), number);
+        Some(number)
+    }
+
+    /// An older flow may have had the same ends.
+    fn forget_ends(&mut self, key: &FlowKey) {
+        for side in [Side::Low, Side::High] {
+            // Only those of IPv4 are there. Of others another entry is forgotten, if any.
+            let ends = Ipv4Ends::of(&key.endpoints(side));
+            self.recent_ends[slot_of(ends)].found = None;
+        }
+    }
+
+    /// Make `number` the flow that is found, in place of an older one if there is.
+    fn register(&mut self, sought: &LookupKey, number: u32) {
+        let Self { plain, others, hasher, .. } = self;
+        let hash = hasher.hash_one(sought);
+        match *sought {
+            LookupKey::Plain(ends) => match plain.find_mut(hash, |known| known.ends() == ends) {
+                Some(known) => known.flow = number,
+                None => {
+                    let Ipv4Ends { addresses, ports } = ends;
+                    let hash_of = |known: &PlainFlow| hasher.hash_one(LookupKey::Plain(known.ends()));
+                    plain.insert_unique(hash, PlainFlow { addresses, ports, flow: number }, hash_of);
+                }
+            },
+            LookupKey::Other(key) => match others.find_mut(hash, |known| known.0 == key) {
+                Some(known) => known.1 = number,
+                None => {
+                    let hash_of = |known: &(FlowKey, u32)| hasher.hash_one(LookupKey::Other(known.0));
+                    others.insert_unique(hash, (key, number), hash_of);
+                }
+            },
+        }
+    }
+}
+
+/// Where in [`FlowTable::recent_ends`] to look. Anybody can foresee it: those that share a slot are
+/// looked up each time.
+#[inline(always)]
+fn slot_of(ends: Ipv4Ends) -> usize {
+    let mixed = (ends.addresses ^ u64::from(ends.ports) << 16).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> (u64::BITS - RECENT.ilog2())) as usize
+}
+
+/// See [`FlowTable::borrow_pool`].
+#[cold]
+#[inline(never)]
+fn lend(room: &mut u32, group: &mut FlowGroup) {
+    let missing = group.needed_room().saturating_sub(group.pool_mut().room());
+    let loan = missing.max(LOAN).min(*room);
+    *room -= loan;
+    group.pool_mut().add_room(loan);
+}
+
+/// Where a flow is in its group.
+#[inline(always)]
+fn place_of(flow: u32) -> usize {
+    (flow & ((1 << GROUP_BITS) - 1)) as usize
+}

@@ -1,0 +1,197 @@
+//! The clock of the media: its rate, and the jitter that needs it.
+
+use super::super::delivery::Jitter;
+use crate::packet::seq::distance;
+use crate::wire::rtp::static_clock_rate;
+
+/// Rates that are looked for where nothing names one: those of RFC 3551 and of Opus.
+const USUAL_RATES: [u32; 10] =
+    [8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 90_000];
+/// How much a rate that was measured may differ from a usual one, half of what is between two of these.
+const TOLERANCE: f64 = 0.04;
+/// What is measured in less time says too little.
+const LEAST_S: f64 = 2.0;
+
+/// How the clock's rate is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateBy {
+    /// By the payload type (RFC 3551 section 6).
+    PayloadType,
+    /// By the user.
+    User,
+    /// By two sender reports.
+    Reports,
+    /// By arrivals and their timestamps.
+    Arrivals,
+}
+
+impl RateBy {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PayloadType => "payload_type",
+            Self::User => "user",
+            Self::Reports => "reports",
+            Self::Arrivals => "arrivals",
+        }
+    }
+}
+
+/// First and latest of two clocks that run beside each other: ticks of the media, and seconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct ClockSpan {
+    first: Option<(i64, f64)>,
+    latest: (i64, f64),
+}
+
+impl ClockSpan {
+    fn take(&mut self, ticks: i64, seconds: f64) {
+        self.first.get_or_insert((ticks, seconds));
+        self.latest = (ticks, seconds);
+    }
+
+    /// The usual rate that this is.
+    fn rate(&self) -> Option<u32> {
+        let (ticks, seconds) = self.first?;
+        let elapsed = self.latest.1 - seconds;
+        let rate = self.latest.0.saturating_sub(ticks) as f64 / elapsed;
+        let is_near = |usual: &u32| (rate / f64::from(*usual) - 1.0).abs() < TOLERANCE;
+        USUAL_RATES.into_iter().find(is_near).filter(|_| elapsed >= LEAST_S)
+    }
+}
+
+/// The clock of one source. While its rate is not known, jitter is computed for each that it may be.
+#[derive(Clone, Debug)]
+pub struct MediaClock {
+    known: Option<(u32, RateBy)>,
+    payload_type: u8,
+    /// The latest timestamp, without wraps.
+    ticks: Option<i64>,
+    arrivals: ClockSpan,
+    reports: ClockSpan,
+    meters: Vec<(u32, Jitter)>,
+}
+
+impl MediaClock {
+    /// A source that sends `payload_type`; `given` is the user's word for the rate of types without a
+    /// fixed one.
+    pub fn new(payload_type: u8, given: Option<u32>) -> Self {
+        let by_type = static_clock_rate(payload_type).map(|rate| (rate, RateBy::PayloadType));
+        let known = by_type.or(given.map(|rate| (rate, RateBy::User)));
+        let meter = |rate| (rate, Jitter::default());
+        let meters = match known {
+            Some((rate, _)) => vec![meter(rate)],
+            None => USUAL_RATES.into_iter().map(meter).collect(),
+        };
+        Self {
+            known,
+            payload_type,
+            ticks: None,
+            arrivals: ClockSpan::default(),
+            reports: ClockSpan::default(),
+            meters,
+        }
+    }
+
+    /// A packet arrived at `time_ns`. One of another type with another clock, such as tones, tells nothing.
+    pub fn on_packet(&mut self, payload_type: u8, timestamp: u32, time_ns: i64) {
+        let other = static_clock_rate(payload_type).filter(|_| payload_type != self.payload_type);
+        if other.is_some_and(|rate| self.known.is_some_and(|(known, _)| rate != known)) {
+            return;
+        }
+        let ticks = self.unwrapped(timestamp);
+        self.ticks = Some(ticks);
+        self.arrivals.take(ticks, time_ns as f64 / 1e9);
+        let since = ticks.saturating_sub(self.arrivals.first.map_or(ticks, |first| first.0));
+        for (rate, jitter) in &mut self.meters {
+            let sent_ns = (since as f64 * 1e9 / f64::from(*rate)).round() as i64;
+            jitter.add(time_ns.saturating_sub(sent_ns));
+        }
+    }
+
+    /// A sender report says which timestamp belongs to which time of the sender's wall clock.
+    pub fn on_sender_report(&mut self, timestamp: u32, ntp: u64) {
+        let seconds = ntp as f64 / 4_294_967_296.0;
+        let ticks = self.unwrapped(timestamp);
+        self.reports.take(ticks, seconds);
+    }
+
+    fn unwrapped(&self, timestamp: u32) -> i64 {
+        let timestamp = u64::from(timestamp);
+        match self.ticks {
+            Some(latest) => latest.saturating_add(distance(timestamp, latest as u64, u32::BITS)),
+            None => timestamp as i64,
+        }
+    }
+
+    /// Ticks per second, and who says so; None if nothing does.
+    pub fn rate(&self) -> Option<(u32, RateBy)> {
+        let measured = |course: &ClockSpan, by| Some((course.rate()?, by));
+        self.known
+            .or_else(|| measured(&self.reports, RateBy::Reports))
+            .or_else(|| measured(&self.arrivals, RateBy::Arrivals))
+    }
+
+    /// Interarrival jitter at the capture (RFC 3550 appendix A.8), if the rate is known.
+    pub fn jitter(&self) -> Option<Jitter> {
+        let (rate, _) = self.rate()?;
+        self.meters.iter().find(|(of, _)| *of == rate).map(|(_, jitter)| *jitter)
+    }
+
+    /// Ticks as seconds.
+    pub fn seconds(&self, ticks: u32) -> Option<f64> {
+        self.rate().map(|(rate, _)| f64::from(ticks) / f64::from(rate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// A clock of `rate`, packets 20 ms apart, every other one 4 ms late.
+    fn clock(payload_type: u8, given: Option<u32>, rate: u32, packets: u32) -> MediaClock {
+        let mut clock = MediaClock::new(payload_type, given);
+        for number in 0..packets {
+            let timestamp = (u32::MAX - 1000).wrapping_add(number * rate / 50);
+            let late = i64::from(number % 2) * 4 * MS;
+            clock.on_packet(payload_type, timestamp, i64::from(number) * 20 * MS + late);
+        }
+        clock
+    }
+
+    #[test]
+    fn test_rates_by_type_user_reports_and_arrivals() {
+        assert_eq!(clock(0, Some(48_000), 8_000, 9).rate(), Some((8_000, RateBy::PayloadType)));
+        assert_eq!(clock(96, Some(1_000), 1_000, 9).rate(), Some((1_000, RateBy::User)));
+        assert_eq!(clock(96, None, 48_000, 200).rate(), Some((48_000, RateBy::Arrivals)));
+        assert_eq!(clock(96, None, 48_000, 90).rate(), None);
+        assert_eq!(clock(96, None, 1_000, 200).rate(), None);
+        let mut reported = clock(96, None, 48_000, 9);
+        reported.on_sender_report(0, 1 << 32);
+        reported.on_sender_report(5 * 90_000, 6 << 32);
+        assert_eq!(reported.rate(), Some((90_000, RateBy::Reports)));
+    }
+
+    #[test]
+    fn test_jitter_is_that_of_the_rate_which_turns_out_across_the_wrap() {
+        for (payload_type, rate) in [(96, 48_000), (26, 90_000)] {
+            let jitter = clock(payload_type, None, rate, 400).jitter().and_then(|jitter| jitter.ms());
+            assert!((jitter.unwrap() - 4.0).abs() < 1e-6, "{jitter:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn test_no_times_panic(packets in proptest::collection::vec((any::<u8>(), any::<u32>(), any::<i64>()), 0..60)) {
+            let mut clock = MediaClock::new(96, None);
+            for (payload_type, timestamp, time_ns) in packets {
+                clock.on_packet(payload_type & 0x7f, timestamp, time_ns);
+                clock.on_sender_report(timestamp, time_ns as u64);
+            }
+            prop_assert!(clock.jitter().and_then(|jitter| jitter.ms()).is_none_or(f64::is_finite));
+        }
+    }
+}

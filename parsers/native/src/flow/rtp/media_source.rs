@@ -1,0 +1,167 @@
+//! One source of RTP as the capture shows it: numbers, clock, and what receivers say of it.
+
+use super::super::sequences::{NumberArrival, Sequences};
+use super::media_clock::MediaClock;
+use super::send_times::SendTimes;
+use super::sent_packets::{ReceiveProgress, SentPackets};
+use crate::flow::tfrc::from_capture::packet_outcomes::{PacketOutcome, ReportedOutcomes};
+use crate::wire::rtcp::{ReportBlock, SenderInfo};
+use crate::wire::rtp::{Header, RttSendTime};
+
+/// Bits of sequence numbers.
+const NUMBER_BITS: u32 = 16;
+
+/// An RTP packet where it was captured.
+#[derive(Clone, Copy, Debug)]
+pub struct MediaPacket {
+    /// Its header.
+    pub header: Header,
+    /// When.
+    pub time_ns: i64,
+    /// Its number.
+    pub packet: u64,
+    /// Its frame.
+    pub wire_bytes: u32,
+    /// Payload of its datagram.
+    pub payload_bytes: u32,
+    /// Whether it is marked congestion experienced.
+    pub is_marked: bool,
+    /// TFRC's element of the header's extension.
+    pub rtt_send_time: Option<RttSendTime>,
+    /// Elements of two bytes, of which one may be a transport-wide number.
+    pub pairs: [Option<(u8, u16)>; 2],
+}
+
+/// What the report before said, and how far the capture was then.
+#[derive(Clone, Copy, Debug)]
+struct PreviousReport {
+    reporter: u32,
+    highest: u32,
+    cumulative_lost: i32,
+    time_ns: i64,
+    packets: u64,
+    payload_bytes: u64,
+}
+
+/// One source.
+#[derive(Debug)]
+pub struct MediaSource {
+    /// Who it is.
+    pub ssrc: u32,
+    /// Format of its first packet.
+    pub payload_type: u8,
+    /// Which of its numbers came to the place of the capture.
+    pub sequences: Sequences,
+    /// Frames of the packets received, each once.
+    pub received_bytes: u64,
+    /// Payload of their datagrams.
+    pub payload_bytes: u64,
+    /// Times of the first and the latest packet.
+    pub times_ns: (i64, i64),
+    /// Its clock.
+    pub clock: MediaClock,
+    /// Packets that it says it sent, and when it said so.
+    pub sender_packets: Option<u32>,
+    /// Reports on it.
+    pub reports: u64,
+    /// The latest report block on it.
+    pub last_report: Option<ReportBlock>,
+    before: Option<PreviousReport>,
+    /// Whether a receiver lacks packets that passed the capture.
+    pub lost_behind: bool,
+    /// Whether a receiver names which these are.
+    pub names_losses: bool,
+    /// Its packets, since there are reports on each.
+    pub sent: Option<Box<SentPackets>>,
+    /// How far those are.
+    pub progress: ReceiveProgress,
+    /// What TFRC's sender says of its clock.
+    pub tfrc_times: SendTimes,
+}
+
+impl MediaSource {
+    /// A source whose first packet is `seen`, which is not counted yet.
+    pub fn new(seen: &MediaPacket, given_rate: Option<u32>) -> Self {
+        let Header { ssrc, payload_type, .. } = seen.header;
+        Self {
+            ssrc,
+            payload_type,
+            sequences: Sequences::new(NUMBER_BITS),
+            received_bytes: 0,
+            payload_bytes: 0,
+            times_ns: (seen.time_ns, seen.time_ns),
+            clock: MediaClock::new(payload_type, given_rate),
+            sender_packets: None,
+            reports: 0,
+            last_report: None,
+            before: None,
+            lost_behind: false,
+            names_losses: false,
+            sent: None,
+            progress: ReceiveProgress::default(),
+            tfrc_times: SendTimes::default(),
+        }
+    }
+
+    /// Take in a packet.
+    pub fn take(&mut self, seen: &MediaPacket) {
+        let Header { sequence, payload_type, timestamp, .. } = seen.header;
+        self.times_ns.1 = self.times_ns.1.max(seen.time_ns);
+        // Timestamps are times of sampling: packets of one picture share one, so they order nothing.
+        if self.sequences.take(sequence.into(), 0) != NumberArrival::New {
+            return;
+        }
+        self.received_bytes += u64::from(seen.wire_bytes);
+        self.payload_bytes += u64::from(seen.payload_bytes);
+        self.clock.on_packet(payload_type, timestamp, seen.time_ns);
+        if let Some(sent) = &mut self.sent {
+            sent.add(sequence, seen);
+        }
+        if let Some(times) = seen.rtt_send_time {
+            self.tfrc_times.add(times, sequence, seen.time_ns);
+        }
+    }
+
+    /// Packets that did not come to the place of the capture.
+    pub fn lost(&self) -> u64 {
+        self.sequences.sent().saturating_sub(self.sequences.received)
+    }
+
+    /// A report names packets of it.
+    pub fn on_named(&mut self, named: Option<&(u16, ReportedOutcomes)>) {
+        self.names_losses |= named.is_some();
+        let has_losses =
+            |fates: &ReportedOutcomes| fates.runs.iter().any(|run| run.fate == PacketOutcome::Lost);
+        self.lost_behind |= named.is_some_and(|(_, fates)| has_losses(fates));
+    }
+
+    /// The source itself reports.
+    pub fn on_sender_report(&mut self, info: &SenderInfo) {
+        self.sender_packets = Some(info.packets);
+        self.clock.on_sender_report(info.timestamp, info.ntp);
+    }
+
+    /// `reporter` reports at `time_ns`. The answer is the rate at which it got payload since its last
+    /// report, in bytes per second: its packets at the mean size of those captured in the meantime.
+    pub fn on_report(&mut self, reporter: u32, block: &ReportBlock, time_ns: i64) -> Option<f64> {
+        self.reports += 1;
+        self.last_report = Some(*block);
+        self.lost_behind |= i64::from(block.cumulative_lost) > self.lost() as i64;
+        let now = PreviousReport {
+            reporter,
+            highest: block.highest,
+            cumulative_lost: block.cumulative_lost,
+            time_ns,
+            packets: self.sequences.received,
+            payload_bytes: self.payload_bytes,
+        };
+        let before = self.before.replace(now).filter(|before| before.reporter == reporter)?;
+        let expected = i64::from(now.highest.wrapping_sub(before.highest) as i32);
+        let lost = i64::from(now.cumulative_lost.wrapping_sub(before.cumulative_lost));
+        let packets = now.packets.checked_sub(before.packets).filter(|&packets| packets > 0)?;
+        let mean_bytes = now.payload_bytes.saturating_sub(before.payload_bytes) as f64 / packets as f64;
+        let elapsed = time_ns.saturating_sub(before.time_ns) as f64 / 1e9;
+        let received = u32::try_from(expected.saturating_sub(lost)).ok()?;
+        (elapsed > 0.0).then(|| f64::from(received) * mean_bytes / elapsed)
+    }
+}

@@ -1,0 +1,116 @@
+//! Reports that name each packet: what was sent, at which rate it came, and what did not come.
+
+use super::media_source::MediaPacket;
+use crate::flow::tfrc::from_capture::packet_outcomes::{
+    NamedBy, OutcomeRun, PacketOutcome, ReportedOutcomes,
+};
+use crate::wire::rtp;
+
+/// Packets whose size is remembered: 96 KiB, only where there are such reports.
+pub(super) const REMEMBERED: usize = 4096;
+
+/// What a packet was, for reports that name it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SentPacket {
+    number: u16,
+    /// Its source, and its number there.
+    ssrc: u32,
+    sequence: u16,
+    /// Payload of its datagram; 0 if there was none with this number lately.
+    payload_bytes: u32,
+    /// When it was captured.
+    pub time_ns: i64,
+}
+
+/// The latest packets by number.
+#[derive(Clone, Debug)]
+pub struct SentPackets(Vec<SentPacket>);
+
+impl Default for SentPackets {
+    fn default() -> Self {
+        Self(vec![SentPacket::default(); REMEMBERED])
+    }
+}
+
+impl SentPackets {
+    /// Remember a packet, and forget the one that many numbers ago.
+    pub fn add(&mut self, number: u16, seen: &MediaPacket) {
+        if let Some(place) = self.0.get_mut(usize::from(number) % REMEMBERED) {
+            let rtp::Header { ssrc, sequence, .. } = seen.header;
+            *place = SentPacket {
+                number,
+                ssrc,
+                sequence,
+                payload_bytes: seen.payload_bytes,
+                time_ns: seen.time_ns,
+            };
+        }
+    }
+
+    /// The packet with this number.
+    pub fn get(&self, number: u16) -> Option<SentPacket> {
+        let sent = self.0.get(usize::from(number) % REMEMBERED)?;
+        (sent.number == number && sent.payload_bytes > 0).then_some(*sent)
+    }
+}
+
+/// What a report names of the packets of `ssrc`: the highest of their numbers, and the fates from there on
+/// downwards. `named` gives each packet by the number that the report has for it, the lowest
+/// first. Only packets that were captured count: what is missing at the capture too was lost before.
+pub fn fates(
+    by: NamedBy,
+    sent: &SentPackets,
+    ssrc: u32,
+    named: &[(u16, PacketOutcome)],
+) -> Option<(u16, ReportedOutcomes)> {
+    let captured = named.iter().rev().filter_map(|&(number, fate)| {
+        let sent = sent.get(number).filter(|sent| sent.ssrc == ssrc)?;
+        Some((sent.sequence, fate))
+    });
+    let mut captured = captured.peekable();
+    let (highest, _) = *captured.peek()?;
+    let mut runs = Vec::new();
+    let mut next = highest;
+    for (sequence, fate) in captured {
+        let between = next.wrapping_sub(sequence);
+        // What was overtaken was named already.
+        if between < 1 << 15 {
+            runs.push(OutcomeRun { packets: between.into(), fate: PacketOutcome::Came });
+            runs.push(OutcomeRun { packets: 1, fate });
+            next = sequence.wrapping_sub(1);
+        }
+    }
+    Some((highest, ReportedOutcomes { by, runs }))
+}
+
+/// How far the reports are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReceiveProgress {
+    highest: Option<u16>,
+    /// By the receiver's clock, seconds.
+    last_arrival: Option<f64>,
+}
+
+impl ReceiveProgress {
+    /// Bytes per second that came since the report before: of the packets with higher numbers that
+    /// this one says arrived, and when. None for the first one, and if any of them was not captured.
+    pub fn x_recv(&mut self, sent: &SentPackets, arrivals: impl Iterator<Item = (u16, f64)>) -> Option<f64> {
+        let (mut bytes, mut are_all_known) = (0.0, true);
+        let before = self.last_arrival;
+        for (number, time) in arrivals {
+            // Reports may overlap.
+            let is_new = self.highest.is_none_or(|highest| number.wrapping_sub(highest) as i16 > 0);
+            if !is_new {
+                continue;
+            }
+            self.highest = Some(number);
+            self.last_arrival = Some(self.last_arrival.map_or(time, |last| last.max(time)));
+            match sent.get(number) {
+                Some(sent) => bytes += f64::from(sent.payload_bytes),
+                None => are_all_known = false,
+            }
+        }
+        let elapsed = self.last_arrival? - before?;
+        (are_all_known && elapsed > 0.0).then(|| bytes / elapsed)
+    }
+}

@@ -1,0 +1,102 @@
+//! Transport-wide numbers: the packets of all sources of a direction together, counted by an element
+//! of the header's extension whose identifier only the signalling names.
+
+use super::media_source::MediaPacket;
+use super::sent_packets::{REMEMBERED, ReceiveProgress, SentPackets, fates};
+use crate::flow::tfrc::from_capture::packet_outcomes::{NamedBy, PacketOutcome, ReportedOutcomes};
+use crate::wire::rtcp::feedback::TransportWide;
+
+/// Packets in a row whose element counts on before it is taken for the number.
+const AGREEING: u32 = 4;
+/// Elements of two bytes that are watched.
+const WATCHED: usize = 4;
+
+/// An element that may be the number.
+#[derive(Clone, Copy, Debug)]
+struct CandidateElement {
+    id: u8,
+    last: u16,
+    in_a_row: u32,
+}
+
+/// The numbers of one direction.
+#[derive(Debug, Default)]
+pub struct TransportWideNumbers {
+    watched: Vec<CandidateElement>,
+    /// The identifier of the element, with the latest packets.
+    numbered: Option<(u8, Box<SentPackets>)>,
+    progress: ReceiveProgress,
+    /// Number of the latest report, and the highest packet that it names.
+    report: Option<u8>,
+    told_to: Option<u16>,
+}
+
+impl TransportWideNumbers {
+    /// Take in a packet.
+    pub fn take(&mut self, seen: &MediaPacket) {
+        for (id, number) in seen.pairs.into_iter().flatten() {
+            match &mut self.numbered {
+                Some((of, sent)) if *of == id => sent.add(number, seen),
+                Some(_) => {}
+                None => self.watch(id, number, seen),
+            }
+        }
+    }
+
+    fn watch(&mut self, id: u8, number: u16, seen: &MediaPacket) {
+        let Some(watched) = self.watched.iter_mut().find(|watched| watched.id == id) else {
+            if self.watched.len() < WATCHED {
+                self.watched.push(CandidateElement { id, last: number, in_a_row: 0 });
+            }
+            return;
+        };
+        let counts_on = number.wrapping_sub(watched.last) == 1;
+        watched.in_a_row = if counts_on { watched.in_a_row + 1 } else { 0 };
+        watched.last = number;
+        if watched.in_a_row == AGREEING {
+            let mut sent = Box::<SentPackets>::default();
+            sent.add(number, seen);
+            self.numbered = Some((id, sent));
+            self.watched = Vec::new();
+        }
+    }
+
+    /// What a report says of the receive rate, see [`ReceiveProgress::x_recv`].
+    pub fn x_recv(&mut self, arrivals: impl Iterator<Item = (u16, f64)>) -> Option<f64> {
+        let (_, sent) = self.numbered.as_ref()?;
+        self.progress.x_recv(sent, arrivals)
+    }
+
+    /// What a report names of the packets of `ssrc`, see [`fates`]. As far back as packets are remembered.
+    /// To be called before [`Self::missing_before`].
+    pub fn fates(&mut self, ssrc: u32, report: &TransportWide<'_>) -> Option<(u16, ReportedOutcomes)> {
+        let highest = report.arrivals().last()?.number;
+        let told_to = self.told_to.replace(highest);
+        // Some receivers leave out what did not come between two reports.
+        let follows = self.report.is_some_and(|last| report.number == last.wrapping_add(1));
+        let first = told_to
+            .map(|told_to| told_to.wrapping_add(1))
+            .filter(|next| follows && report.first.wrapping_sub(*next) < 1 << 15)
+            .unwrap_or(report.first);
+        let (_, sent) = self.numbered.as_ref()?;
+        let packets = highest.wrapping_sub(first).saturating_add(1).min(REMEMBERED as u16);
+        let first = highest.wrapping_sub(packets).wrapping_add(1);
+        let mut named = vec![PacketOutcome::Lost; packets.into()];
+        for arrival in report.arrivals() {
+            if let Some(fate) = named.get_mut(usize::from(arrival.number.wrapping_sub(first))) {
+                *fate = PacketOutcome::Came;
+            }
+        }
+        let named: Vec<_> =
+            (0..packets).zip(named).map(|(at, fate)| (first.wrapping_add(at), fate)).collect();
+        fates(NamedBy::TransportWide, sent, ssrc, &named)
+    }
+
+    /// Reports that are missing before this one, by its number.
+    pub fn missing_before(&mut self, report: u8) -> u64 {
+        let last = self.report.replace(report);
+        let ahead = last.map_or(1, |last| report.wrapping_sub(last));
+        // One that was overtaken, or the same again, hides none.
+        if (1..128).contains(&ahead) { u64::from(ahead) - 1 } else { 0 }
+    }
+}

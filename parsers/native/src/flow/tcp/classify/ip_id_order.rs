@@ -1,0 +1,186 @@
+//! The order in which a host sent its packets, by their IPv4 identifications.
+//!
+//! Most hosts count them up, per connection, per destination or all together. Then a packet that
+//! comes late and has a lower one was overtaken, a packet with the same one was doubled, and a
+//! retransmission has a higher one: nothing else tells these apart for certain.
+
+/// Steps back that are still the same count. A longer one means that the host counts otherwise.
+const MAX_BACK: i16 = 1_024;
+
+/// When a packet was sent, compared to those seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RelativeAge {
+    /// After all of them.
+    Newer,
+    /// It is one of them.
+    Seen,
+    /// Before the newest, and it is none of them.
+    Overtaken,
+    /// Before the newest, so long that it is not known whether it is one of them.
+    Old,
+    /// The identifications do not tell.
+    Unknown,
+}
+
+/// The identifications of one side's packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IpIdOrder {
+    /// Of `newest - n` whether it was seen, at bit n.
+    seen: u64,
+    newest: u16,
+    ups: u16,
+    downs: u16,
+    repeats: u16,
+}
+
+impl IpIdOrder {
+    /// Take in the next packet's identification. Where it is 0 the host does not count (RFC 6864
+    /// section 4.1).
+    #[inline(always)]
+    pub fn note(&mut self, ip_id: Option<u16>) {
+        let Some(ip_id) = ip_id else { return };
+        let step = ip_id.wrapping_sub(self.newest);
+        // Between most packets few are sent to others.
+        if (1..64).contains(&step) && ip_id != 0 && self.ups < u16::MAX {
+            self.move_up(ip_id, self.seen << step);
+        } else {
+            self.note_unusual(ip_id, step as i16);
+        }
+    }
+
+    #[inline(never)]
+    fn note_unusual(&mut self, ip_id: u16, step: i16) {
+        if ip_id == 0 {
+            return;
+        }
+        if self.ups == u16::MAX {
+            // What matters is how many of each there are to one of the others.
+            (self.ups, self.downs, self.repeats) = (self.ups / 2, self.downs / 2, self.repeats / 2);
+        }
+        if step > 0 {
+            return self.move_up(ip_id, self.seen.checked_shl(step as u32).unwrap_or(0));
+        }
+        if self.ups == 0 && self.downs == 0 {
+            self.ups = 1;
+            self.restart(ip_id);
+        } else if step == 0 {
+            self.repeats = self.repeats.saturating_add(1);
+        } else {
+            self.downs = self.downs.saturating_add(1);
+            if step < -MAX_BACK {
+                self.restart(ip_id);
+            } else {
+                self.seen |= bit(step).unwrap_or(0);
+            }
+        }
+    }
+
+    /// `ip_id` is the newest, and those before it are at other bits now.
+    #[inline(always)]
+    fn move_up(&mut self, ip_id: u16, seen: u64) {
+        self.ups += 1;
+        (self.newest, self.seen) = (ip_id, seen | 1);
+    }
+
+    fn restart(&mut self, ip_id: u16) {
+        (self.newest, self.seen) = (ip_id, 1);
+    }
+
+    /// Whether identifications grow from packet to packet: a host that draws them at random goes
+    /// back as often as forth, one that always sends the same only repeats. Where the capture
+    /// doubles every packet every second one repeats.
+    fn is_counting(&self) -> bool {
+        self.ups > self.downs.saturating_mul(3)
+            && self.repeats <= self.ups.saturating_mul(3).saturating_add(4)
+    }
+
+    /// The age of a packet that was not taken in yet.
+    pub fn age(&self, ip_id: Option<u16>) -> RelativeAge {
+        let Some(ip_id) = ip_id.filter(|&ip_id| ip_id != 0 && self.is_counting()) else {
+            return RelativeAge::Unknown;
+        };
+        let step = ip_id.wrapping_sub(self.newest) as i16;
+        match bit(step) {
+            _ if step > 0 => RelativeAge::Newer,
+            Some(bit) if self.seen & bit != 0 => RelativeAge::Seen,
+            Some(_) => RelativeAge::Overtaken,
+            None => RelativeAge::Old,
+        }
+    }
+}
+
+/// The bit of [`IpIdOrder::seen`] for the identification `step`, which is not positive, from the newest.
+fn bit(step: i16) -> Option<u64> {
+    1_u64.checked_shl(step.unsigned_abs().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn order_of(ids: &[u16]) -> IpIdOrder {
+        let mut order = IpIdOrder::default();
+        ids.iter().for_each(|&id| order.note(Some(id)));
+        order
+    }
+
+    #[test]
+    fn test_a_host_that_counts_tells_the_order_across_the_wrap() {
+        let order = order_of(&[0, 65_534, 1, 2]);
+        assert_eq!(order.age(Some(3)), RelativeAge::Newer);
+        assert_eq!(order.age(Some(2)), RelativeAge::Seen);
+        assert_eq!(order.age(Some(65_534)), RelativeAge::Seen);
+        assert_eq!(order.age(Some(65_535)), RelativeAge::Overtaken);
+        assert_eq!(order.age(Some(65_000)), RelativeAge::Old);
+    }
+
+    #[test]
+    fn test_a_packet_that_was_overtaken_is_known_once_it_came() {
+        let mut order = order_of(&[10, 11, 13, 14]);
+        assert_eq!(order.age(Some(12)), RelativeAge::Overtaken);
+        order.note(Some(12));
+        assert_eq!(order.age(Some(12)), RelativeAge::Seen);
+    }
+
+    #[test]
+    fn test_a_host_that_does_not_count_tells_nothing() {
+        assert_eq!(order_of(&[9; 20]).age(Some(9)), RelativeAge::Unknown);
+        assert_eq!(order_of(&[5, 60_000, 900, 33_000, 7, 48_000, 3]).age(Some(4)), RelativeAge::Unknown);
+        assert_eq!(order_of(&[0, 0]).age(Some(0)), RelativeAge::Unknown);
+        assert_eq!(IpIdOrder::default().age(None), RelativeAge::Unknown);
+    }
+
+    #[test]
+    fn test_a_capture_that_doubles_every_packet_leaves_the_order() {
+        assert_eq!(order_of(&[40_000, 40_000, 40_001, 40_001, 40_002]).age(Some(40_002)), RelativeAge::Seen);
+    }
+
+    #[test]
+    fn test_a_long_count_stays_a_count() {
+        let mut order = IpIdOrder::default();
+        (0..300_000_u32).for_each(|id| order.note(Some(id as u16)));
+        (0..5_000_u16).for_each(|_| order.note(Some(37_000)));
+        assert_eq!(order.age(Some(37_900)), RelativeAge::Newer);
+    }
+
+    proptest! {
+        /// Against the list of all that came, while the host counts.
+        #[test]
+        fn test_what_is_seen_came(steps in proptest::collection::vec(-20_i16..25, 1..200)) {
+            let mut order = order_of(&[30_000, 30_001, 30_002]);
+            let mut came = vec![30_000_u16, 30_001, 30_002];
+            for step in steps {
+                let ip_id = order.newest.wrapping_add(step as u16);
+                match order.age(Some(ip_id)) {
+                    RelativeAge::Seen => prop_assert!(came.contains(&ip_id)),
+                    RelativeAge::Overtaken => prop_assert!(!came.contains(&ip_id)),
+                    RelativeAge::Newer => prop_assert!(step > 0),
+                    RelativeAge::Old | RelativeAge::Unknown => {}
+                }
+                order.note(Some(ip_id));
+                came.push(ip_id);
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Loss recovery of one direction: SACK blocks, retransmissions, and which of them were spurious.
+
+pub(crate) mod recovery_state;
+pub(crate) mod sacks;
+pub(crate) mod scoreboard;
+pub(crate) mod spurious;
+pub(crate) mod upstream_loss;

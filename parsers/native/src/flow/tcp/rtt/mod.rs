@@ -1,0 +1,195 @@
+//! Round-trip times of one direction.
+//!
+//! Half of all directions only acknowledge: nothing of theirs is acknowledged but SYN and FIN. So the
+//! first samples are kept as they are, and statistics are made of them when there are more.
+
+pub(crate) mod rto_timer;
+pub(crate) mod timestamp_echoes;
+
+use std::borrow::Cow;
+use std::num::NonZeroU32;
+
+use self::rto_timer::RtoTimer;
+use crate::flow::rtt_statistics::{LogHistogram, RttRange, RttStatistics};
+
+/// What samples come to.
+#[derive(Clone, Debug, Default)]
+pub struct RttTotals {
+    /// By Karn's rule.
+    pub by_ack: RttStatistics,
+    /// Percentiles of these.
+    pub sketch: LogHistogram,
+    /// By the echo of timestamps.
+    pub by_echo: RttRange,
+    /// The retransmission timer that the former make.
+    timer: RtoTimer,
+}
+
+impl RttTotals {
+    #[inline(always)]
+    fn add_ack(&mut self, rtt_ns: u64) {
+        self.timer.note(rtt_ns);
+        self.by_ack.add(rtt_ns);
+        self.sketch.add(rtt_ns);
+    }
+}
+
+/// A sample below four seconds, plus one.
+type ShortRtt = NonZeroU32;
+
+/// All samples of one kind, while there are at most two.
+type FirstSamples = [Option<ShortRtt>; 2];
+
+/// Samples, or what they come to.
+#[derive(Debug)]
+pub enum RoundTrips {
+    /// By Karn's rule, and by the echo of timestamps.
+    Few(FirstSamples, FirstSamples),
+    /// More of one kind, or longer ones.
+    Many(Box<RttTotals>),
+}
+
+impl Default for RoundTrips {
+    fn default() -> Self {
+        Self::Few(FirstSamples::default(), FirstSamples::default())
+    }
+}
+
+impl RoundTrips {
+    /// Take in a sample by Karn's rule.
+    #[inline(always)]
+    pub fn add_ack(&mut self, rtt_ns: u64) {
+        match self {
+            Self::Many(measured) => measured.add_ack(rtt_ns),
+            Self::Few(by_ack, _) => {
+                if !keep(by_ack, rtt_ns) {
+                    self.measure(|measured| measured.add_ack(rtt_ns));
+                }
+            }
+        }
+    }
+
+    /// Take in a sample by the echo of a timestamp.
+    #[inline(always)]
+    pub fn add_echo(&mut self, rtt_ns: u64) {
+        match self {
+            Self::Many(measured) => measured.by_echo.add(rtt_ns),
+            Self::Few(_, by_echo) => {
+                if !keep(by_echo, rtt_ns) {
+                    self.measure(|measured| measured.by_echo.add(rtt_ns));
+                }
+            }
+        }
+    }
+
+    /// What all samples come to.
+    pub fn measured(&self) -> Cow<'_, RttTotals> {
+        match self {
+            Self::Many(measured) => Cow::Borrowed(measured),
+            Self::Few(by_ack, by_echo) => {
+                let mut measured = RttTotals::default();
+                samples(by_ack).for_each(|rtt_ns| measured.add_ack(rtt_ns));
+                samples(by_echo).for_each(|rtt_ns| measured.by_echo.add(rtt_ns));
+                Cow::Owned(measured)
+            }
+        }
+    }
+
+    /// The retransmission timer of the sender.
+    pub fn timer(&self) -> RtoTimer {
+        match self {
+            Self::Many(measured) => measured.timer,
+            Self::Few(by_ack, _) => {
+                let mut timer = RtoTimer::default();
+                samples(by_ack).for_each(|rtt_ns| timer.note(rtt_ns));
+                timer
+            }
+        }
+    }
+
+    /// Number of samples by Karn's rule.
+    pub fn count(&self) -> u64 {
+        match self {
+            Self::Many(measured) => measured.by_ack.range.count(),
+            Self::Few(by_ack, _) => samples(by_ack).count() as u64,
+        }
+    }
+
+    /// The smallest of them; the largest number there is without samples.
+    #[inline(always)]
+    pub fn min_ns(&self) -> u64 {
+        match self {
+            Self::Many(measured) => measured.by_ack.range.min_ns(),
+            Self::Few(by_ack, _) => samples(by_ack).min().unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Make statistics of the samples and one more, which `add` takes in.
+    #[cold]
+    fn measure(&mut self, add: impl FnOnce(&mut RttTotals)) {
+        let mut measured = self.measured().into_owned();
+        add(&mut measured);
+        *self = Self::Many(Box::new(measured));
+    }
+}
+
+/// Add a sample to the few, if there is room and it is short.
+#[inline(never)]
+fn keep(few: &mut FirstSamples, rtt_ns: u64) -> bool {
+    let short = u32::try_from(rtt_ns).ok().and_then(|rtt_ns| rtt_ns.checked_add(1)).and_then(ShortRtt::new);
+    match few.iter_mut().find(|place| place.is_none()) {
+        Some(place) if short.is_some() => {
+            *place = short;
+            true
+        }
+        _ => false,
+    }
+}
+
+fn samples(few: &FirstSamples) -> impl Iterator<Item = u64> {
+    few.iter().flatten().map(|short| u64::from(short.get()) - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn test_a_direction_that_only_acknowledges_takes_little_room() {
+        assert_eq!(size_of::<RoundTrips>(), 24);
+        let mut trips = RoundTrips::default();
+        for rtt_ns in [0, u64::from(u32::MAX) - 1] {
+            trips.add_ack(rtt_ns);
+            trips.add_echo(rtt_ns);
+        }
+        assert!(matches!(trips, RoundTrips::Few(..)));
+        trips.add_echo(1);
+        assert!(matches!(trips, RoundTrips::Many(_)));
+    }
+
+    proptest! {
+        /// As if statistics had been there from the beginning.
+        #[test]
+        fn test_samples_come_to_the_same_however_they_are_kept(
+            samples in proptest::collection::vec(
+                (any::<bool>(), prop_oneof![0..100_000_u64, u64::from(u32::MAX) - 2..1 << 33]), 0..8),
+        ) {
+            let mut trips = RoundTrips::default();
+            let mut expected = RttTotals::default();
+            for (is_ack, rtt_ns) in samples {
+                if is_ack {
+                    trips.add_ack(rtt_ns);
+                    expected.add_ack(rtt_ns);
+                } else {
+                    trips.add_echo(rtt_ns);
+                    expected.by_echo.add(rtt_ns);
+                }
+                prop_assert_eq!(format!("{:?}", trips.measured()), format!("{expected:?}"));
+                prop_assert_eq!(trips.count(), expected.by_ack.range.count());
+                prop_assert_eq!(trips.min_ns(), expected.by_ack.range.min_ns());
+                prop_assert_eq!(format!("{:?}", trips.timer()), format!("{:?}", expected.timer));
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Copies, packets that were overtaken, and retransmissions that were not needed, written out.
+
+use super::Script;
+use super::class::{Given, class_of, packet, stamped};
+use crate::flow::tcp::classify::class::{Class, Evidence};
+
+#[test]
+fn test_a_duplicate_block_of_a_part_condemns_nothing() {
+    let mut script = Script::new();
+    script.window();
+    script.sack(102, 1001, &[(2001, 3001)]);
+    // A sender may join small segments when it repeats them: only the second half arrived twice.
+    let finding = script.data(320, 1001, 2000).finding.unwrap();
+    script.sack(370, 6001, &[(2001, 3001)]);
+    assert_eq!(script.sender().verdict(finding.number), None);
+    script.sack(371, 6001, &[(1001, 2001)]);
+    assert_eq!(script.sender().verdict(finding.number), Some(Evidence::DuplicateSack));
+}
+
+#[test]
+fn test_a_duplicate_block_right_behind_the_repair_is_of_a_copy() {
+    for (doubled_ms, verdict) in [(171, None), (195, Some(Evidence::DuplicateSack))] {
+        let mut script = Script::new();
+        for step in 0..4 {
+            script.data_with(10 * step, 1 + 1000 * step as u32, 1000, stamped(100 + step as u32, 0));
+        }
+        for step in 0..3 {
+            script.ack_with(50 + 10 * step, 1001 + 1000 * step as u32, stamped(9, 100 + step as u32));
+        }
+        let lost = Given { sack: &[(4001, 5001)], ..stamped(9, 102) };
+        script.data_with(75, 4001, 1000, stamped(104, 9));
+        script.ack_with(119, 3001, lost);
+        let finding = script.data_with(120, 3001, 1000, stamped(150, 9)).finding.unwrap();
+        script.ack_with(170, 5001, stamped(10, 150));
+        script.ack_with(doubled_ms, 5001, Given { sack: &[(3001, 4001)], ..stamped(10, 150) });
+        assert_eq!(script.sender().verdict(finding.number), verdict, "{doubled_ms} ms");
+    }
+}
+
+#[test]
+fn test_a_copy_of_a_repair_behind_another_repair_is_known_by_its_echo() {
+    for (echo, verdict) in [(150, None), (149, Some(Evidence::DuplicateSack))] {
+        let mut script = Script::new();
+        for step in 0..4 {
+            script.data_with(10 * step, 1 + 1000 * step as u32, 1000, stamped(100 + step as u32, 0));
+        }
+        for step in 0..3 {
+            script.ack_with(50 + 10 * step, 1001 + 1000 * step as u32, stamped(9, 100 + step as u32));
+        }
+        for segment in 0..3 {
+            script.data_with(75, 4001 + 1000 * segment, 1000, stamped(104, 9));
+        }
+        let lost = Given { sack: &[(4001, 5001), (6001, 7001)], ..stamped(9, 102) };
+        script.ack_with(119, 3001, lost);
+        script.data_with(120, 3001, 1000, stamped(149, 9));
+        let finding = script.data_with(121, 5001, 1000, stamped(150, 9)).finding.unwrap();
+        script.ack_with(170, 5001, stamped(10, 149));
+        script.ack_with(171, 7001, stamped(10, echo));
+        script.ack_with(172, 7001, Given { sack: &[(5001, 6001)], ..stamped(10, echo) });
+        assert_eq!(script.sender().verdict(finding.number), verdict, "echo {echo}");
+    }
+}
+
+#[test]
+fn test_an_acknowledgement_that_comes_too_soon_is_not_for_what_was_sent_again() {
+    for (acknowledged_ms, verdict) in [(210, Some(Evidence::Time)), (250, None)] {
+        let mut script = Script::new();
+        for step in 0..4 {
+            script.data(10 * step, 1 + 1000 * step as u32, 1000);
+            script.ack(50 + 10 * step, 1001 + 1000 * step as u32);
+        }
+        script.data(101, 4001, 1000);
+        script.data(102, 5001, 1000);
+        for time in 150..153 {
+            script.ack(time, 4001);
+        }
+        let finding = script.data(200, 4001, 1000).finding.unwrap();
+        script.ack(acknowledged_ms, 6001);
+        assert_eq!(script.sender().verdict(finding.number), verdict);
+    }
+}
+
+#[test]
+fn test_a_block_that_comes_too_soon_is_not_for_what_was_sent_again() {
+    for (told_ms, verdict) in [(210, Some(Evidence::Time)), (250, None), (190, None)] {
+        let mut script = Script::new();
+        for step in 0..4 {
+            script.data(10 * step, 1 + 1000 * step as u32, 1000);
+            script.ack(50 + 10 * step, 1001 + 1000 * step as u32);
+        }
+        for step in 0..4 {
+            script.data(101, 4001 + 1000 * step, 1000);
+        }
+        script.sack(151, 4001, &[(6001, 7001)]);
+        script.data(200, 4001, 1000);
+        let finding = script.data(200, 5001, 1000).finding.unwrap();
+        // At 190 ms the clock of the capture was set back.
+        script.sack(told_ms, 4001, &[(5001, 8001)]);
+        assert_eq!(script.sender().verdict(finding.number), verdict, "{told_ms} ms");
+    }
+}
+
+#[test]
+fn test_what_was_told_before_is_no_sign_when_it_is_told_again() {
+    let mut script = Script::new();
+    for step in 0..4 {
+        script.data(10 * step, 1 + 1000 * step as u32, 1000);
+        script.ack(50 + 10 * step, 1001 + 1000 * step as u32);
+    }
+    for step in 0..4 {
+        script.data(101, 4001 + 1000 * step, 1000);
+    }
+    script.sack(151, 4001, &[(6001, 7001)]);
+    let finding = script.data(500, 6001, 1000).finding.unwrap();
+    script.sack(510, 4001, &[(6001, 8001)]);
+    assert_eq!(script.sender().verdict(finding.number), None);
+}
+
+#[test]
+fn test_a_retransmission_that_was_overtaken_is_no_copy() {
+    let mut script = Script::new();
+    for (id, seq) in [(10, 1), (11, 1001), (12, 2001), (14, 3001), (15, 4001)] {
+        script.data_with(i64::from(id), seq, 1000, packet(id));
+    }
+    let again = script.data_with(18, 1001, 1000, packet(13)).finding.unwrap();
+    assert!(again.class.is_retransmission());
+    let copy = script.data_with(19, 1001, 1000, packet(13));
+    assert_eq!(class_of(copy), Some((Class::NetworkDuplicate, Evidence::IpId)));
+}
+
+#[test]
+fn test_a_copy_of_a_repair_is_not_its_original() {
+    let mut script = Script::new();
+    for (id, seq) in [(10, 1), (12, 2001), (13, 3001), (14, 1001)] {
+        script.data_with(i64::from(id), seq, 1000, packet(id));
+    }
+    let copy = script.data_with(15, 1001, 1000, packet(14));
+    assert_eq!(class_of(copy), Some((Class::NetworkDuplicate, Evidence::IpId)));
+    assert_eq!(script.sender().lost_before().segments(), 1);
+}
+
+#[test]
+fn test_without_identifications_echo_and_time_tell_a_copy() {
+    let mut script = Script::new();
+    script.data_with(0, 1, 1000, stamped(100, 5));
+    script.ack_with(50, 1001, stamped(9, 100));
+    script.data_with(51, 1001, 1000, stamped(151, 5));
+    script.data_with(51, 2001, 1000, stamped(151, 9));
+    let older = script.data_with(52, 1001, 1000, stamped(151, 5));
+    assert_eq!(class_of(older), Some((Class::NetworkDuplicate, Evidence::Timestamp)));
+    let soon = script.data_with(56, 2001, 1000, stamped(151, 9));
+    assert_eq!(class_of(soon), Some((Class::NetworkDuplicate, Evidence::Time)));
+    let again = script.data_with(156, 2001, 1000, stamped(151, 9)).finding.unwrap();
+    assert!(again.class.is_retransmission());
+}
+
+#[test]
+fn test_the_newest_stamp_tells_a_copy_of_what_was_sent_with_it() {
+    let mut script = Script::new();
+    script.data_with(0, 1, 1000, stamped(100, 5));
+    script.ack_with(50, 1001, stamped(9, 100));
+    script.data_with(51, 1001, 1000, stamped(151, 5));
+    // From here on it is followed what was sent with the newest.
+    script.data_with(52, 1001, 1000, stamped(151, 5));
+    script.data_with(60, 2001, 1000, stamped(160, 5));
+    script.data_with(60, 3001, 1000, stamped(160, 5));
+    script.ack_with(61, 4001, stamped(20, 160));
+    // They are acknowledged, and the sender cannot know it yet.
+    for (time_ms, seq) in [(75, 2001), (76, 3001)] {
+        let copy = script.data_with(time_ms, seq, 1000, stamped(160, 5));
+        assert_eq!(class_of(copy), Some((Class::NetworkDuplicate, Evidence::Timestamp)), "{seq}");
+    }
+    // What was sent before them had another stamp.
+    let again = script.data_with(77, 1001, 1000, stamped(160, 5)).finding.unwrap();
+    assert!(again.class.is_retransmission());
+    let copy = script.data_with(79, 1001, 1000, stamped(160, 5));
+    assert_eq!(class_of(copy), Some((Class::NetworkDuplicate, Evidence::Timestamp)));
+    // A clock that ticks slowly.
+    let again = script.data_with(110, 3001, 1000, stamped(160, 5)).finding.unwrap();
+    assert!(again.class.is_retransmission());
+}
+
+#[test]
+fn test_of_the_same_tick_and_within_a_round_trip_is_overtaken() {
+    for (late_ms, stamp, expected) in [
+        (99, (151, 9), (Class::Reordered, Evidence::Time)),
+        (102, (151, 9), (Class::Unseen, Evidence::Time)),
+        (52, (152, 9), (Class::Unseen, Evidence::Timestamp)),
+    ] {
+        let mut script = Script::new();
+        script.data_with(0, 1, 1000, stamped(100, 5));
+        script.ack_with(50, 1001, stamped(9, 100));
+        script.data_with(51, 2001, 1000, stamped(151, 9));
+        let late = script.data_with(late_ms, 1001, 1000, stamped(stamp.0, stamp.1));
+        assert_eq!(class_of(late), Some(expected), "{late_ms} ms");
+    }
+}

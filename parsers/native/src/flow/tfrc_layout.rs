@@ -1,0 +1,211 @@
+//! TFRC over UDP with a layout of the user's: datagrams to TFRC's ends.
+
+use std::collections::VecDeque;
+
+use super::rtt_statistics::{LogHistogram, RttStatistics};
+use super::tcp::vantage::{Vantage, VantageEvidence};
+use super::tfrc::RttBy;
+use crate::packet::key::Side;
+use crate::plural::all_counted;
+use crate::tfrc::round_trip::r_sample;
+use crate::wire::tfrc_layout::{DataValues, Layout, ReportValues};
+
+/// Packets that wait for their echo, 24 bytes each; the oldest beyond give no RTT. A report comes about
+/// once per round-trip time, so this is the longest flight that is measured.
+const WAITING: usize = 4096;
+/// Echoes that make a place.
+const MIN_SAMPLES: u64 = 3;
+/// What clocks may differ by where elapsed times have no step, seconds.
+const LEAST_STEP: f64 = 1e-6;
+
+/// A data packet that a report may name.
+#[derive(Clone, Copy, Debug)]
+struct SentData {
+    number: u64,
+    send_time: Option<u64>,
+    time_ns: i64,
+}
+
+/// What a report is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EchoedPacket {
+    /// Number of the packet that it names.
+    pub number: Option<u64>,
+    /// The time since that passed, without what it was held, in seconds, and how it was known again.
+    pub sample: Option<(f64, RttBy)>,
+    /// Whether the capture does not show the packet.
+    pub is_unseen: bool,
+    /// Whether it was held for longer than its packet was away.
+    pub is_impossible: bool,
+}
+
+/// How long echoes took from the capture on, beside the whole round-trip time of then. Queues change
+/// both alike, so their ratio tells the place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turnaround {
+    echoes: u64,
+    /// Sums in seconds.
+    away: f64,
+    whole: f64,
+}
+
+impl Turnaround {
+    fn add(&mut self, away: f64, whole: Option<f64>) {
+        if whole.is_none() && away > 0.0 {
+            return;
+        }
+        self.echoes += 1;
+        self.away += away;
+        self.whole += whole.unwrap_or(0.0);
+    }
+
+    /// The share of the way that lies behind the capture. Nothing is a share of anything.
+    fn share(&self) -> Option<f64> {
+        let is_known = self.echoes >= MIN_SAMPLES && (self.whole > 0.0 || self.away == 0.0);
+        is_known.then(|| self.away / self.whole.max(f64::MIN_POSITIVE))
+    }
+}
+
+/// What one side sent, and what reports say of it.
+#[derive(Debug, Default)]
+pub struct LayoutHalf {
+    waiting: VecDeque<SentData>,
+    /// The latest round-trip time that the data tell, seconds.
+    reported_rtt: Option<f64>,
+    /// The latest that an echo gave, seconds.
+    echo_rtt: Option<f64>,
+    turnaround: Turnaround,
+    /// Times of echoes, and their percentiles.
+    pub rtt: Option<Box<(RttStatistics, LogHistogram)>>,
+    ttl: u8,
+    has_data: bool,
+    /// How often its numbers have begun anew.
+    pub restarts: u64,
+    /// Its datagrams that are too short for what they are.
+    pub misfits: u64,
+    /// Its datagrams that are neither data nor reports.
+    pub others: u64,
+}
+
+impl LayoutHalf {
+    /// A datagram of this side passes.
+    pub fn on_datagram(&mut self, ttl: u8) {
+        if self.ttl == 0 {
+            self.ttl = ttl;
+        }
+    }
+
+    /// Data pass.
+    pub fn on_data(&mut self, said: &DataValues, time_ns: i64) {
+        self.has_data = true;
+        self.reported_rtt = said.rtt.or(self.reported_rtt);
+        if self.waiting.len() == WAITING {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(SentData { number: said.stamp.number, send_time: said.send_time, time_ns });
+    }
+
+    /// A report on data of this side passes.
+    pub fn on_report(&mut self, layout: &Layout, said: &ReportValues, time_ns: i64) -> EchoedPacket {
+        let mask = layout.echo_mask();
+        let echoes = |sent: &&SentData| {
+            sent.send_time.zip(said.time_echo).is_some_and(|(one, other)| one & mask == other & mask)
+        };
+        let is_named = |sent: &&SentData| Some(sent.number) == said.sequence;
+        let newest = || self.waiting.iter().rev();
+        let (found, method) = match said.time_echo {
+            Some(_) => (newest().find(echoes), RttBy::Timestamp),
+            None => (newest().find(is_named), RttBy::Ack),
+        };
+        let is_unseen = found.is_none() && (said.time_echo.is_some() || said.sequence.is_some());
+        let number = said.sequence.or(found.map(|sent| sent.number));
+        let Some(found) = found else { return EchoedPacket { number, is_unseen, ..EchoedPacket::default() } };
+        let away = time_ns.saturating_sub(found.time_ns) as f64 / 1e9;
+        let elapsed = said.elapsed.unwrap_or(0.0);
+        let sample = r_sample(away, 0.0, elapsed);
+        // At the receiver nothing is left, or less, as elapsed times are rounded.
+        let is_impossible = elapsed - away > layout.elapsed_step().max(LEAST_STEP);
+        if !is_impossible {
+            self.turnaround.add(sample.unwrap_or(0.0), self.reported_rtt);
+        }
+        if let Some(rtt) = sample {
+            self.on_echo(rtt);
+        }
+        EchoedPacket { number, sample: sample.map(|rtt| (rtt, method)), is_unseen, is_impossible }
+    }
+
+    fn on_echo(&mut self, rtt: f64) {
+        self.echo_rtt = Some(rtt);
+        let rtt_ns = (rtt * 1e9).round() as u64;
+        let (statistics, sketch) = &mut **self.rtt.get_or_insert_default();
+        statistics.add(rtt_ns);
+        sketch.add(rtt_ns);
+    }
+
+    /// The round-trip time of the whole path that the data tell, seconds.
+    pub fn reported_rtt(&self) -> Option<f64> {
+        self.reported_rtt
+    }
+
+    /// The round-trip time by which losses are grouped, seconds: the sender's, else what is `given`,
+    /// else what echoes take from here.
+    pub fn grouping_rtt(&self, given: Option<f64>) -> Option<f64> {
+        self.reported_rtt.or(given).or(self.echo_rtt)
+    }
+
+    /// What is to be said of it in words.
+    pub fn notes(&self) -> Vec<String> {
+        let counts = [
+            (
+                self.misfits,
+                "datagram[s] [is|are] too short for [its|their] layout, or [its|their] time is beyond all times",
+            ),
+            (self.others, "datagram[s] [is|are] neither data nor report[s] by the layout"),
+        ];
+        let mut notes: Vec<_> = all_counted(counts).collect();
+        if self.has_data && self.reported_rtt.is_none() {
+            notes.push(
+                "the data tell no round-trip time: losses are grouped by `--tfrc rtt=TIME`, else by what \
+                 echoes take from the capture on"
+                    .into(),
+            );
+        }
+        notes
+    }
+}
+
+/// One flow.
+#[derive(Debug, Default)]
+pub struct LayoutFlow {
+    halves: [LayoutHalf; 2],
+}
+
+impl LayoutFlow {
+    /// What `side` sent.
+    pub fn half(&self, side: Side) -> &LayoutHalf {
+        &self.halves[side as usize]
+    }
+
+    /// The same, to be changed.
+    pub fn half_connection_mut(&mut self, side: Side) -> &mut LayoutHalf {
+        &mut self.halves[side as usize]
+    }
+
+    /// Whether either side sent data by the layout.
+    pub fn has_tfrc(&self) -> bool {
+        self.halves.iter().any(|half| half.has_data)
+    }
+
+    /// Where the data of `side` were captured, and how sure that is, from 0 to 1. None if nothing
+    /// tells.
+    pub fn vantage(&self, side: Side) -> Option<(Vantage, f64)> {
+        let mut signs = VantageEvidence::default();
+        signs.add_hops([Side::Low, Side::High].map(|side| self.half(side).ttl));
+        for side in [Side::Low, Side::High] {
+            if let Some(share) = self.half(side).turnaround.share() {
+                signs.add_turnaround(side, share);
+            }
+        }
+        signs.conclusion(side)
+    }
+}

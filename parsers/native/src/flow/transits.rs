@@ -1,0 +1,256 @@
+//! Packets between their two ends, found by identity when they arrive or are dropped.
+
+use super::FlowTable;
+use super::delivery::Delivery;
+use super::flow_table::Found;
+use super::ring_index::{Key, RingIndex};
+use crate::flow::bins::Bins;
+use crate::packet::event::{NodeLayer, Packet, Sighting};
+
+/// Packets that are remembered; the oldest is forgotten first. At 10 GbE and full-size packets
+/// this is a third of a second, in a simulation of 10 Mbit/s five minutes.
+const REMEMBERED: usize = 1 << 18;
+
+/// A packet that was sent.
+#[derive(Clone, Copy, Debug)]
+struct PacketInTransit {
+    found: Found,
+    state: TransitState,
+    bytes: u32,
+    identity: u64,
+    sent_ns: i64,
+}
+
+impl PacketInTransit {
+    fn key(&self) -> Key {
+        (self.found, self.identity)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TransitState {
+    Sent,
+    Dropped,
+    /// It still waited in a queue when the simulation ended.
+    Left,
+    /// It arrived, at this layer.
+    Received(NodeLayer),
+}
+
+/// What a sighting meant to its flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SightingMeaning {
+    /// A packet was sent.
+    Sent,
+    /// A packet arrived for the first time.
+    Received,
+    /// It arrived once more.
+    ReceivedAgain,
+    /// Seen again on its way, or at a layer that is not counted.
+    Nothing,
+}
+
+/// Where it is counted what became of packets: in their flows, and in time bins if these are wanted.
+pub struct TransitCounters<'a> {
+    /// All flows.
+    pub flows: &'a mut FlowTable,
+    /// Their bins.
+    pub bins: Option<&'a mut Bins>,
+}
+
+impl TransitCounters<'_> {
+    fn delivery(&mut self, Found { flow, side }: Found) -> &mut Delivery {
+        self.flows.get_mut(flow).deliveries_mut().of_mut(side)
+    }
+
+    /// A packet arrived after it had been seen to be sent.
+    fn arrived(&mut self, found: Found, sent_ns: i64, received_ns: i64) {
+        self.delivery(found).on_delay(sent_ns, received_ns);
+        if let (Some(bins), Ok(delay_ns)) =
+            (&mut self.bins, u64::try_from(received_ns.saturating_sub(sent_ns)))
+        {
+            bins.add_delay(found.flow, found.side, sent_ns, delay_ns);
+        }
+    }
+
+    /// A packet will not arrive any more.
+    fn lost(&mut self, found: Found, sent_ns: i64) {
+        self.delivery(found).lost += 1;
+        if let Some(bins) = &mut self.bins {
+            bins.add_loss(found.flow, found.side, sent_ns);
+        }
+    }
+}
+
+/// All packets of a trace that were sent lately.
+pub struct Transits {
+    ring: Vec<PacketInTransit>,
+    /// Where the next goes, once the ring is full.
+    next: usize,
+    index: RingIndex,
+    latest_ns: i64,
+}
+
+impl Default for Transits {
+    fn default() -> Self {
+        Self { ring: Vec::new(), next: 0, index: RingIndex::default(), latest_ns: i64::MIN }
+    }
+}
+
+impl Transits {
+    /// A packet was seen where it was made.
+    pub fn on_sent(
+        &mut self,
+        found: Found,
+        packet: &Packet,
+        sighting: &Sighting,
+        counts: &mut TransitCounters<'_>,
+    ) -> SightingMeaning {
+        self.latest_ns = self.latest_ns.max(packet.time_ns);
+        let delivery = counts.delivery(found);
+        if delivery.sent == 0 {
+            delivery.layer = Some(sighting.layer);
+        }
+        if self.find(found, sighting.identity).is_some() {
+            return SightingMeaning::Nothing;
+        }
+        delivery.sent += 1;
+        self.insert(found, packet, sighting.identity, TransitState::Sent, counts);
+        SightingMeaning::Sent
+    }
+
+    /// A packet was seen where it was to go.
+    pub fn on_received(
+        &mut self,
+        found: Found,
+        packet: &Packet,
+        sighting: &Sighting,
+        counts: &mut TransitCounters<'_>,
+    ) -> SightingMeaning {
+        self.latest_ns = self.latest_ns.max(packet.time_ns);
+        let delivery = counts.delivery(found);
+        // In a trace without its start the first arrival comes first, and at the lowest layer.
+        let sent_at = *delivery.layer.get_or_insert(sighting.layer);
+        if !is_same_path(sent_at, sighting.layer) {
+            return SightingMeaning::Nothing;
+        }
+        let Some(slot) = self.find(found, sighting.identity) else {
+            delivery.received += 1;
+            delivery.unsent += 1;
+            delivery.received_bytes += u64::from(packet.wire_bytes);
+            self.insert(found, packet, sighting.identity, TransitState::Received(sighting.layer), counts);
+            return SightingMeaning::Received;
+        };
+        let crossing = &mut self.ring[slot];
+        match crossing.state {
+            TransitState::Received(layer) => {
+                // A node with a link and an agent writes down the same arrival twice.
+                if layer != sighting.layer {
+                    return SightingMeaning::Nothing;
+                }
+                delivery.duplicates += 1;
+                return SightingMeaning::ReceivedAgain;
+            }
+            TransitState::Dropped => delivery.dropped = delivery.dropped.saturating_sub(1),
+            TransitState::Sent | TransitState::Left => {}
+        }
+        crossing.state = TransitState::Received(sighting.layer);
+        delivery.received += 1;
+        delivery.received_bytes += u64::from(crossing.bytes);
+        counts.arrived(found, crossing.sent_ns, packet.time_ns);
+        SightingMeaning::Received
+    }
+
+    /// A packet was dropped. A collision on the air is repaired by the MAC layer and is no loss yet,
+    /// and what a queue holds at the end of a simulation (ns-2's `END`) is still on its way.
+    pub fn on_dropped(
+        &mut self,
+        found: Found,
+        packet: &Packet,
+        sighting: &Sighting,
+        counts: &mut TransitCounters<'_>,
+    ) {
+        self.latest_ns = self.latest_ns.max(packet.time_ns);
+        let delivery = counts.delivery(found);
+        delivery.on_drop(sighting.layer, sighting.reason, 1);
+        let state = match (sighting.layer, sighting.reason.text()) {
+            (NodeLayer::Mac, "COL") => return,
+            (NodeLayer::Queue, "END") => TransitState::Left,
+            _ => TransitState::Dropped,
+        };
+        if let Some(slot) = self.find(found, sighting.identity)
+            && self.ring[slot].state == TransitState::Sent
+        {
+            self.ring[slot].state = state;
+            delivery.dropped += u64::from(state == TransitState::Dropped);
+        }
+    }
+
+    /// Decide about packets that neither arrived nor were dropped. To be called once, at the end.
+    pub fn finish(&mut self, counts: &mut TransitCounters<'_>) {
+        for crossing in &self.ring {
+            let delivery = counts.delivery(crossing.found);
+            match crossing.state {
+                TransitState::Received(_) => {}
+                TransitState::Dropped => counts.lost(crossing.found, crossing.sent_ns),
+                TransitState::Left => delivery.in_flight += 1,
+                TransitState::Sent => {
+                    let age_ns = self.latest_ns.saturating_sub(crossing.sent_ns);
+                    let longest_ns = delivery.delay.range.max_ns();
+                    if longest_ns.is_some_and(|longest| age_ns as u64 <= longest) {
+                        delivery.in_flight += 1;
+                    } else {
+                        counts.lost(crossing.found, crossing.sent_ns);
+                    }
+                }
+            }
+        }
+        self.ring.clear();
+        self.index.clear();
+    }
+
+    fn find(&self, found: Found, identity: u64) -> Option<usize> {
+        let key_of = |slot: u32| self.ring[slot as usize].key();
+        self.index.find(&(found, identity), key_of).map(|slot| slot as usize)
+    }
+
+    fn insert(
+        &mut self,
+        found: Found,
+        packet: &Packet,
+        identity: u64,
+        state: TransitState,
+        counts: &mut TransitCounters<'_>,
+    ) {
+        let crossing =
+            PacketInTransit { found, state, bytes: packet.wire_bytes, identity, sent_ns: packet.time_ns };
+        let slot = if self.ring.len() < REMEMBERED {
+            self.ring.push(crossing);
+            self.ring.len() - 1
+        } else {
+            let slot = self.next;
+            self.next = (self.next + 1) % REMEMBERED;
+            self.forget(slot, counts);
+            self.ring[slot] = crossing;
+            slot
+        };
+        let Self { index, ring, .. } = self;
+        index.insert(slot as u32, REMEMBERED, |slot| ring[slot as usize].key());
+    }
+
+    /// Take the packet in `slot` out of the index; what has not arrived by now is lost.
+    fn forget(&mut self, slot: usize, counts: &mut TransitCounters<'_>) {
+        let old = self.ring[slot];
+        self.index.remove(slot as u32, &old.key());
+        if !matches!(old.state, TransitState::Received(_)) {
+            counts.lost(old.found, old.sent_ns);
+        }
+    }
+}
+
+/// Whether a packet sent at one layer may be counted as received at another: the wired half of a
+/// mixed trace has links only, and a radio stands where a link would.
+fn is_same_path(sent: NodeLayer, received: NodeLayer) -> bool {
+    use NodeLayer::{Agent, Link, Phy};
+    sent == received || matches!((sent, received), (Agent, Link) | (Link, Agent) | (Link, Phy) | (Phy, Link))
+}

@@ -1,0 +1,190 @@
+//! Compressed captures are recognised by their first bytes, never by their name.
+
+use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
+
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+/// A zstd stream may ask for a window of gigabytes; `zstd -d` itself stops at 128 MiB.
+const MAX_ZSTD_WINDOW: u64 = 128 << 20;
+
+/// The same for xz, in KiB; the strongest preset of `xz` (-9) needs 65 MiB.
+const MAX_XZ_MEMORY_KIB: u32 = 128 << 10;
+
+/// Compressed bytes read at a time.
+const BUFFER: usize = 128 * 1024;
+
+/// How an input is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// RFC 1952, several members allowed.
+    Gzip,
+    /// RFC 8878, several frames allowed.
+    Zstd,
+    /// LZ4 frame format.
+    Lz4,
+    /// XZ, several streams allowed.
+    Xz,
+}
+
+impl Compression {
+    /// The name that users know.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+            Self::Lz4 => "lz4",
+            Self::Xz => "xz",
+        }
+    }
+
+    fn of(first: &[u8]) -> Self {
+        match first {
+            [0x1f, 0x8b, ..] => Self::Gzip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
+            [0x04, 0x22, 0x4d, 0x18, ..] => Self::Lz4,
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
+            _ => Self::None,
+        }
+    }
+}
+
+/// The input with the bytes that were looked at put back in front.
+type RewoundInput = Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
+
+/// Look at the first bytes and put the right decompressor in between.
+pub fn recognise(mut raw: Box<dyn Read + Send>) -> io::Result<(Compression, Box<dyn Read + Send>)> {
+    let mut first = Vec::with_capacity(6);
+    raw.by_ref().take(6).read_to_end(&mut first)?;
+    let compression = Compression::of(&first);
+    let rewound: RewoundInput = Cursor::new(first).chain(raw);
+    let buffered = |rewound| BufReader::with_capacity(BUFFER, rewound);
+    let reader: Box<dyn Read + Send> = match compression {
+        Compression::None => Box::new(rewound),
+        Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(buffered(rewound))),
+        Compression::Zstd => Box::new(ZstdFrames::new(buffered(rewound))),
+        Compression::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(buffered(rewound))),
+        Compression::Xz => {
+            Box::new(lzma_rust2::XzReader::new_mem_limit(buffered(rewound), true, MAX_XZ_MEMORY_KIB))
+        }
+    };
+    Ok((compression, reader))
+}
+
+/// All frames of a zstd file; the library decodes one frame at a time.
+struct ZstdFrames {
+    source: BufReader<RewoundInput>,
+    decoder: FrameDecoder,
+    inside_frame: bool,
+}
+
+impl ZstdFrames {
+    fn new(source: BufReader<RewoundInput>) -> Self {
+        let mut decoder = FrameDecoder::new();
+        decoder.set_max_window_size(MAX_ZSTD_WINDOW);
+        Self { source, decoder, inside_frame: false }
+    }
+
+    /// Read the header of the next frame; false at the end of the file.
+    fn next_frame(&mut self) -> io::Result<bool> {
+        while !self.source.fill_buf()?.is_empty() {
+            match self.decoder.init(&mut self.source) {
+                Ok(()) => return Ok(true),
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                    length,
+                    ..
+                })) => {
+                    let mut frame = self.source.by_ref().take(u64::from(length));
+                    io::copy(&mut frame, &mut io::sink())?;
+                }
+                Err(error) => return Err(self.explain(&error)),
+            }
+        }
+        Ok(false)
+    }
+
+    /// The library has no word for "cut off": damage at the very end of the file is that.
+    fn explain(&mut self, error: &FrameDecoderError) -> io::Error {
+        let kind = match self.source.fill_buf() {
+            Ok([]) => io::ErrorKind::UnexpectedEof,
+            _ => io::ErrorKind::InvalidData,
+        };
+        io::Error::new(kind, error.to_string())
+    }
+}
+
+impl Read for ZstdFrames {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if !self.inside_frame {
+                if !self.next_frame()? {
+                    return Ok(0);
+                }
+                self.inside_frame = true;
+            }
+            while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
+                let step = BlockDecodingStrategy::UptoBlocks(1);
+                if let Err(error) = self.decoder.decode_blocks(&mut self.source, step) {
+                    return Err(self.explain(&error));
+                }
+            }
+            let n = self.decoder.read(buffer)?;
+            if n > 0 || buffer.is_empty() {
+                return Ok(n);
+            }
+            self.inside_frame = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn decompress(bytes: Vec<u8>) -> io::Result<(Compression, Vec<u8>)> {
+        let (compression, mut reader) = recognise(Box::new(Cursor::new(bytes)))?;
+        let mut out = Vec::new();
+        reader.read_to_end(&mut out)?;
+        Ok((compression, out))
+    }
+
+    #[test]
+    fn test_uncompressed_bytes_pass_through() {
+        assert_eq!(decompress(b"abc".to_vec()).unwrap(), (Compression::None, b"abc".to_vec()));
+    }
+
+    #[test]
+    fn test_gzip_members_are_joined() {
+        let member = |text: &[u8]| {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(text).unwrap();
+            encoder.finish().unwrap()
+        };
+        let bytes = [member(b"one "), member(b"two")].concat();
+        assert_eq!(decompress(bytes).unwrap(), (Compression::Gzip, b"one two".to_vec()));
+    }
+
+    /// Frames as `zstd -1` writes them: "one " and "two", with a skippable frame between.
+    #[test]
+    fn test_zstd_frames_are_joined_and_skippable_frames_are_skipped() {
+        let raw_block = |text: &[u8]| {
+            let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x20, text.len() as u8];
+            frame.extend_from_slice(&((1 | (text.len() as u32) << 3).to_le_bytes()[..3]));
+            frame.extend_from_slice(text);
+            frame
+        };
+        let skippable = [0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 9, 9];
+        let bytes = [raw_block(b"one "), skippable.to_vec(), raw_block(b"two")].concat();
+        assert_eq!(decompress(bytes).unwrap(), (Compression::Zstd, b"one two".to_vec()));
+    }
+
+    #[test]
+    fn test_a_cut_zstd_frame_is_an_unexpected_end() {
+        let bytes = vec![0x28, 0xb5, 0x2f, 0xfd, 0x20, 4, 0x21, 0, 0, b'o'];
+        assert_eq!(decompress(bytes).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+}

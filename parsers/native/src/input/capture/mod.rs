@@ -1,0 +1,134 @@
+//! Capture files: bytes to records. One file per format, the same record out of each.
+
+mod pcap;
+mod pcapng;
+
+use crate::error::{ProblemKind, ReadError};
+use crate::input::bytes::Input;
+pub use crate::packet::link_type::LinkType;
+use crate::packet::record::Record;
+use pcap::PcapReader;
+use pcapng::PcapngReader;
+
+/// The longest record that is believed; libpcap's own bound (`MAXIMUM_SNAPLEN`).
+pub const MAX_RECORD: u32 = 262_144;
+
+/// One interface of a capture.
+#[derive(Clone, Debug)]
+pub struct Interface {
+    /// Its name, if the file has it.
+    pub name: Option<String>,
+    /// What its packets begin with.
+    pub link_type: LinkType,
+    /// Bytes kept of each packet; 0 means no limit.
+    pub snap_length: u32,
+    /// Packets that the capturing program says it lost.
+    pub dropped: Option<u64>,
+    time: Resolution,
+}
+
+impl Interface {
+    /// A place that a text trace names.
+    pub fn named(name: &str, link_type: LinkType) -> Self {
+        let time = Resolution { per_second: 1_000_000_000, offset_s: 0 };
+        Self { name: Some(name.to_owned()), link_type, snap_length: 0, dropped: None, time }
+    }
+}
+
+/// How an interface counts time.
+#[derive(Clone, Copy, Debug)]
+struct Resolution {
+    /// Ticks in a second.
+    per_second: u64,
+    /// Whole seconds to add (pcapng `if_tsoffset`).
+    offset_s: i64,
+}
+
+impl Resolution {
+    /// Ticks since the epoch to nanoseconds, rounded down. Finer than a nanosecond loses the rest.
+    #[inline(always)]
+    fn to_ns(self, ticks: u64) -> i64 {
+        let ns = match self.per_second {
+            1_000_000_000 => ticks as i64,
+            1_000_000 => (ticks as i64).wrapping_mul(1_000),
+            per_second => {
+                let seconds = ticks / per_second;
+                let rest = u128::from(ticks % per_second);
+                let rest_ns = rest * 1_000_000_000 / u128::from(per_second);
+                (seconds as i64).wrapping_mul(1_000_000_000).wrapping_add(rest_ns as i64)
+            }
+        };
+        ns.wrapping_add(self.offset_s.wrapping_mul(1_000_000_000))
+    }
+}
+
+/// A capture file of either format.
+pub enum Capture {
+    /// The classic format.
+    Pcap(PcapReader),
+    /// The block format.
+    Pcapng(PcapngReader),
+}
+
+impl Capture {
+    /// Recognise the format from the first bytes of `input`.
+    pub fn open(mut input: Input) -> Result<Self, ReadError> {
+        let first = input.peek(4)?;
+        match *first {
+            [] => Err(ReadError::whole(ProblemKind::Empty, "the file is empty, expected a capture")),
+            [0x0a, 0x0d, 0x0d, 0x0a, ..] => PcapngReader::open(input).map(Self::Pcapng),
+            [a, b, c, d, ..] if pcap::is_magic([a, b, c, d]) => PcapReader::open(input).map(Self::Pcap),
+            _ => Err(not_a_capture(first)),
+        }
+    }
+
+    /// `pcap` or `pcapng`.
+    pub fn format(&self) -> &'static str {
+        match self {
+            Self::Pcap(_) => "pcap",
+            Self::Pcapng(_) => "pcapng",
+        }
+    }
+
+    /// The interfaces known so far; a pcapng file may add more on the way.
+    pub fn interfaces(&self) -> &[Interface] {
+        match self {
+            Self::Pcap(reader) => reader.interfaces(),
+            Self::Pcapng(reader) => reader.interfaces(),
+        }
+    }
+}
+
+/// Whether a file that starts so says that it is a capture.
+pub fn is_magic(first: &[u8]) -> bool {
+    match *first {
+        [0x0a, 0x0d, 0x0d, 0x0a, ..] => true,
+        [a, b, c, d, ..] => pcap::is_magic([a, b, c, d]),
+        _ => false,
+    }
+}
+
+/// Packets one after the other, whatever the format.
+pub trait Records {
+    /// The next packet, or None at the end.
+    fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError>;
+}
+
+/// A number of a header, in the byte order of its file.
+#[inline(always)]
+fn u32_at<const N: usize>(bytes: &[u8; N], at: usize, big_endian: bool) -> u32 {
+    let field = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+    if big_endian { u32::from_be_bytes(field) } else { u32::from_le_bytes(field) }
+}
+
+/// Say what the file is instead, where that is easy to see.
+fn not_a_capture(first: &[u8]) -> ReadError {
+    let looks_like_text = first.iter().all(|&byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+    let message = match first {
+        [b'B', b'Z', b'h', ..] => "this is bzip2, which is not read",
+        [b'P', b'K', ..] => "this is a zip archive, expected a capture",
+        _ if looks_like_text => "this is text, expected a pcap or pcapng capture",
+        _ => "this is neither pcap nor pcapng (nor gzip, zstd, lz4 or xz of them)",
+    };
+    ReadError::at(ProblemKind::NotACapture, 0, message)
+}

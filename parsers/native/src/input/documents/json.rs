@@ -1,0 +1,120 @@
+//! JSON of unknown origin, read as it comes: no more of it is in memory than one number or text.
+
+use std::io::{self, Read};
+
+use crate::error::{ProblemKind, ReadError};
+use crate::input::bytes::Input;
+
+/// Bytes of JSON that are read.
+const MAX_BYTES: u64 = 256 << 20;
+/// Bytes of one number or text; the parser keeps these.
+const MAX_TOKEN: usize = 64 * 1024;
+/// Lists and objects inside each other; the parser keeps one byte for each.
+const MAX_DEPTH: usize = 64;
+
+/// Hands an input's bytes to the parser and stops at what would fill the memory.
+pub struct BoundedReader {
+    input: Input,
+    passed: u64,
+    depth: usize,
+    token: usize,
+    in_text: bool,
+    is_escaped: bool,
+    error: Option<ReadError>,
+}
+
+impl BoundedReader {
+    /// All of `input`, behind a byte order mark if there is one.
+    pub fn new(mut input: Input) -> Result<Self, ReadError> {
+        if input.peek(3)?.starts_with(b"\xef\xbb\xbf") {
+            input.consume(3);
+        }
+        let guarded =
+            Self { input, passed: 0, depth: 0, token: 0, in_text: false, is_escaped: false, error: None };
+        Ok(guarded)
+    }
+
+    /// Why reading ended, in the reader's words if it knows, else in the parser's.
+    pub fn explain(&mut self, error: &serde_json::Error) -> ReadError {
+        if let Some(error) = self.error.take() {
+            return error;
+        }
+        let words = error.to_string();
+        // The parser adds the place, which stands beside the message here.
+        let words = words.split(" at line ").next().unwrap_or(&words);
+        let (kind, message) = if error.is_eof() {
+            (ProblemKind::Truncated, "the file ends inside a JSON document".to_owned())
+        } else {
+            (ProblemKind::Corrupt, format!("this is not the JSON that was expected: {words}"))
+        };
+        let mut explained =
+            ReadError::at(kind, self.input.offset(), message).hint("what stands before is used");
+        explained.line = Some(error.line() as u64);
+        explained
+    }
+
+    /// Follow the text as far as its bounds need it.
+    fn look_at(&mut self, byte: u8) -> Result<(), ReadError> {
+        self.token += 1;
+        if self.in_text {
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' => self.is_escaped = true,
+                b'"' => self.in_text = false,
+                _ => {}
+            }
+        } else {
+            match byte {
+                b'"' => self.in_text = true,
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+            if !byte.is_ascii_alphanumeric() && !matches!(byte, b'.' | b'-' | b'+') {
+                self.token = 0;
+            }
+        }
+        let complaint = if self.token > MAX_TOKEN {
+            "a number or text is longer than 65536 bytes"
+        } else if self.depth > MAX_DEPTH {
+            "more than 64 lists and objects stand inside each other"
+        } else {
+            return Ok(());
+        };
+        Err(ReadError::at(ProblemKind::Corrupt, self.input.offset(), complaint))
+    }
+
+    fn next_byte(&mut self) -> Result<Option<u8>, ReadError> {
+        if self.passed >= MAX_BYTES {
+            let message = "only the first 256 MiB of a JSON log are read";
+            return Err(ReadError::at(ProblemKind::SampleLimit, self.input.offset(), message));
+        }
+        if self.input.window().is_empty() {
+            self.input.peek(1)?;
+        }
+        let Some(&byte) = self.input.window().first() else { return Ok(None) };
+        self.look_at(byte)?;
+        self.input.consume(1);
+        self.passed += 1;
+        Ok(Some(byte))
+    }
+}
+
+impl Read for BoundedReader {
+    /// One byte at a time, as the parser asks for them: its place in the input is then known.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(slot) = buffer.first_mut() else { return Ok(0) };
+        match self.next_byte() {
+            Ok(Some(byte)) => {
+                *slot = byte;
+                Ok(1)
+            }
+            Ok(None) => Ok(0),
+            Err(error) => {
+                let words = io::Error::other(error.message.clone());
+                self.error = Some(error);
+                Err(words)
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Inputs that are one document, not a sequence of packets: totals of flows and logs of programs.
+//! One file per format.
+
+mod flowmon;
+mod iperf3;
+mod json;
+mod xml;
+
+use crate::error::ReadError;
+use crate::input::bytes::Input;
+use crate::packet::flow_totals::FlowTotals;
+use crate::packet::logged_variables::VariableSample;
+
+/// The formats by the names that `--input-format` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DocumentFormat {
+    /// iperf3's JSON, one document or several.
+    Iperf3,
+    /// ns-3's FlowMonitor, XML.
+    FlowMonitor,
+}
+
+impl DocumentFormat {
+    /// All of them, in the order in which they are tried.
+    pub const ALL: [Self; 2] = [Self::Iperf3, Self::FlowMonitor];
+
+    /// The name in tables and options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Iperf3 => "iperf3",
+            Self::FlowMonitor => "flowmon",
+        }
+    }
+
+    /// Whether a file that starts so looks as if it were of this format.
+    pub fn recognises(self, start: &[u8]) -> bool {
+        match self {
+            Self::Iperf3 => iperf3::recognises(start),
+            Self::FlowMonitor => flowmon::recognises(start),
+        }
+    }
+
+    /// Read all of `input` into `document`. What was read before an error stays there.
+    pub fn read(self, input: Input, document: &mut Document) -> Result<(), ReadError> {
+        match self {
+            Self::Iperf3 => iperf3::read(input, document),
+            Self::FlowMonitor => flowmon::read(input, document),
+        }
+    }
+}
+
+/// What a document says.
+#[derive(Debug, Default)]
+pub struct Document {
+    /// Totals of flows, one for each direction.
+    pub flows: Vec<FlowTotals>,
+    /// Samples of variables.
+    pub samples: Vec<VariableSample>,
+    /// Reservations that are not about one place in the file, lower case, without full stop.
+    pub remarks: Vec<String>,
+}

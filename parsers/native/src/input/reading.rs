@@ -1,0 +1,379 @@
+//! One source from its first byte to decoded packets.
+//!
+//! Reading and decoding cost about as much as following flows, so a source of more than a few
+//! packets is read by a thread of its own that stays a few batches ahead. The packets come out in
+//! the same order whatever the threads do.
+
+use std::ffi::OsStr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread;
+
+use crate::error::{Problem, ProblemKind, ReadError};
+use crate::input::bytes::{Input, Progress};
+use crate::input::capture::{Capture, Records};
+use crate::input::documents::Document;
+use crate::input::filter::{Compiler, Program};
+use crate::input::source::{InputFormat, Source};
+use crate::input::source_summary::SourceSummary;
+use crate::input::text::TextTrace;
+use crate::packet::batch::Batch;
+use crate::packet::event::{Endpoints, Family};
+use crate::packet::key::address_text;
+use crate::packet::link_type::LinkType;
+use crate::packet::logged_variables::VariableSample;
+use crate::packet::record::Record;
+use crate::wire;
+
+/// Packets decoded in one go: 180 kB where all are plain, which stays in the second-level cache. With
+/// fewer, waking the other thread costs more than decoding.
+const BATCH: usize = 2048;
+/// Batches that are decoded and wait.
+const WAITING: usize = 4;
+/// Snap length given to the filter compiler; it only decides how much an accepting filter keeps.
+const FILTER_SNAP_LENGTH: u32 = 262_144;
+
+/// One source while it is being read.
+pub struct Reading {
+    source: String,
+    compression: &'static str,
+    opened: Option<Source>,
+    filters: Vec<(LinkType, Program)>,
+    filtered: u64,
+    error: Option<ReadError>,
+    number: u64,
+    /// Whether there were samples of variables: a log without packets is not empty.
+    has_samples: bool,
+    /// What a document says of itself.
+    remarks: Vec<String>,
+    /// What the packets handed out so far come to. Counted here, because the thread that follows the
+    /// flows has more to do.
+    counted: SourceSummary,
+    progress: Arc<Progress>,
+}
+
+impl Reading {
+    /// Open `source`. If that fails there are no packets, and [`Reading::finish`] says why.
+    /// `format` is the user's word for what it is, else its content tells.
+    pub fn open(
+        source: &OsStr,
+        format: Option<InputFormat>,
+        max_decompressed_bytes: u64,
+        progress: &Arc<Progress>,
+    ) -> Self {
+        let name = source.to_string_lossy();
+        Self::with_input(&name, Input::open(source, max_decompressed_bytes, progress), format, progress)
+    }
+
+    /// The same with an input that was opened already.
+    pub fn with_input(
+        source: &str,
+        input: Result<Input, ReadError>,
+        format: Option<InputFormat>,
+        progress: &Arc<Progress>,
+    ) -> Self {
+        let mut compression = "";
+        let opened = input.and_then(|input| {
+            compression = input.compression().name();
+            Source::open(input, format)
+        });
+        let (opened, error) = match opened {
+            Ok(opened) => (Some(opened), None),
+            Err(error) => (None, Some(error)),
+        };
+        Self {
+            source: source.to_owned(),
+            compression,
+            opened,
+            filters: Vec::new(),
+            filtered: 0,
+            error,
+            number: 0,
+            has_samples: false,
+            remarks: Vec::new(),
+            counted: SourceSummary::new(source),
+            progress: Arc::clone(progress),
+        }
+    }
+
+    /// The source as the user named it.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Whether it could be opened and is a capture.
+    pub fn is_capture(&self) -> bool {
+        matches!(self.opened, Some(Source::Capture(_)))
+    }
+
+    /// Count packets on their way through a simulated network, and give only those that were made,
+    /// came to where they were to go, or were dropped. To be called before the first is read.
+    pub fn skip_forwarded(&mut self) {
+        if let Some(Source::Text(trace)) = &mut self.opened {
+            trace.skip_forwarded();
+        }
+    }
+
+    /// Hand all packets to `work`, in order, some at a time.
+    pub fn for_each_batch(
+        &mut self,
+        compiler: Option<&dyn Compiler>,
+        mut work: impl FnMut(&Batch),
+    ) -> Result<(), String> {
+        let mut first = Batch::new(BATCH);
+        self.fill(&mut first, compiler)?;
+        work(&first);
+        if !first.is_full() {
+            return Ok(());
+        }
+        thread::scope(|scope| {
+            let (sender, filled) = sync_channel::<NextBatch>(WAITING);
+            let (spent, returned) = channel();
+            let reader = thread::Builder::new()
+                .name("reading".into())
+                .spawn_scoped(scope, || self.run_ahead(compiler, sender, returned));
+            match reader {
+                Ok(_) => consume(&filled, &spent, &mut work),
+                Err(error) => Err(format!("no thread to read with: {error}")),
+            }
+        })
+    }
+
+    /// Fill one batch after the other until the source ends or nobody wants them.
+    fn run_ahead(
+        &mut self,
+        compiler: Option<&dyn Compiler>,
+        filled: SyncSender<NextBatch>,
+        returned: Receiver<Batch>,
+    ) {
+        loop {
+            let mut batch = returned.try_recv().unwrap_or_else(|_| Batch::new(BATCH));
+            let outcome = self.fill(&mut batch, compiler);
+            let last = outcome.is_err() || !batch.is_full();
+            if filled.send(outcome.map(|()| batch)).is_err() || last {
+                return;
+            }
+        }
+    }
+
+    /// Decode and count packets into `batch`, as many as fit: fewer only at the end of the source.
+    pub fn fill(&mut self, batch: &mut Batch, compiler: Option<&dyn Compiler>) -> Result<(), String> {
+        batch.clear();
+        let before = self.number;
+        // One loop for each format, so that each is small enough for the processor's registers.
+        let mut opened = self.opened.take();
+        let filled = match &mut opened {
+            Some(Source::Capture(Capture::Pcap(reader))) => self.fill_from(reader, batch, compiler),
+            Some(Source::Capture(Capture::Pcapng(reader))) => self.fill_from(reader, batch, compiler),
+            Some(Source::Text(trace)) => {
+                self.fill_from_text(trace, batch, compiler);
+                Ok(())
+            }
+            Some(Source::Document(..)) | None => Ok(()),
+        };
+        self.opened = opened;
+        self.progress.packets.fetch_add(self.number - before, Ordering::Relaxed);
+        self.counted.count(batch);
+        filled
+    }
+
+    #[inline(never)]
+    fn fill_from(
+        &mut self,
+        reader: &mut impl Records,
+        batch: &mut Batch,
+        compiler: Option<&dyn Compiler>,
+    ) -> Result<(), String> {
+        while let Some((segment, asides)) = batch.next_plain() {
+            let record = match reader.next_record() {
+                Ok(Some(record)) => record,
+                Ok(None) => break,
+                Err(error) => {
+                    self.error = Some(error);
+                    break;
+                }
+            };
+            self.number += 1;
+            if let Some(compiler) = compiler
+                && !accepts(&mut self.filters, compiler, &record)?
+            {
+                self.filtered += 1;
+                continue;
+            }
+            if wire::decode_plain(&record, self.number, segment, asides) {
+                batch.add_plain();
+            } else {
+                let (packet, asides) = batch.next_other();
+                wire::decode(record, self.number, packet, asides);
+                batch.add_other();
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn fill_from_text(&mut self, trace: &mut TextTrace, batch: &mut Batch, compiler: Option<&dyn Compiler>) {
+        if compiler.is_some() {
+            self.error = Some(filter_on_text(trace.format()));
+            return;
+        }
+        let passed_before = trace.passing.packets;
+        if let Err(error) = trace.fill(batch) {
+            self.error = Some(error);
+        }
+        self.number += batch.len() as u64 + trace.passing.packets - passed_before;
+    }
+
+    /// Read the source if it is a document: these hold no packets.
+    pub fn document(&mut self) -> Document {
+        let mut document = Document::default();
+        if let Some(Source::Document(format, input)) = &mut self.opened
+            && let Some(input) = input.take()
+            && let Err(error) = format.read(input, &mut document)
+        {
+            self.error = Some(error);
+        }
+        self.remarks = std::mem::take(&mut document.remarks);
+        document
+    }
+
+    /// Samples of variables that stood among the packets. To be called after the last packet.
+    pub fn take_samples(&mut self) -> Vec<VariableSample> {
+        let samples = match &mut self.opened {
+            Some(Source::Text(trace)) => trace.reader().take_samples(),
+            _ => Vec::new(),
+        };
+        self.has_samples = !samples.is_empty();
+        samples
+    }
+
+    /// Complete `summary`, and say what went wrong.
+    pub fn finish(mut self, summary: &mut SourceSummary) -> Vec<Problem> {
+        summary.take_counts(std::mem::take(&mut self.counted));
+        summary.compression = self.compression;
+        summary.filtered_packets = self.filtered;
+        let mut errors = Vec::new();
+        if let Some(opened) = &mut self.opened {
+            summary.format = opened.format();
+            if let Source::Text(trace) = opened {
+                summary.add_forwarded(&trace.passing);
+            }
+            summary.finish(&opened.interfaces());
+            if let Source::Text(trace) = opened {
+                errors.extend(finish_text(trace, summary));
+            }
+        }
+        errors.extend(self.remarks.drain(..).map(imprecise));
+        let is_capture = self.is_capture();
+        let is_document = matches!(self.opened, Some(Source::Document(..)));
+        let may_be_empty = is_document || self.has_samples;
+        match self.error {
+            Some(error) => errors.push(error),
+            None if !may_be_empty && errors.is_empty() => errors.extend(no_packets(summary)),
+            None => {}
+        }
+        let place = |error: ReadError| Problem {
+            source: self.source.clone(),
+            packet: (error.byte.is_some() && is_capture).then_some(self.number + 1),
+            packets_before: self.number,
+            error,
+        };
+        errors.into_iter().map(place).collect()
+    }
+
+    /// Both ends as the source writes them, where addresses are no IP addresses.
+    pub fn endpoint_names(&self, endpoints: &Endpoints) -> Option<(String, String)> {
+        let Some(Source::Text(trace)) = &self.opened else { return None };
+        if matches!(endpoints.family, Family::V4 | Family::V6) {
+            return None;
+        }
+        let name = |address| match endpoints.family {
+            Family::Name => trace.host(address).unwrap_or_default().to_owned(),
+            _ => address_text(address, endpoints.family, trace.notation()),
+        };
+        Some((name(endpoints.src), name(endpoints.dst)))
+    }
+
+    /// Name of an interface or node, if the source has it.
+    pub fn interface_name(&self, interface: u32) -> Option<&str> {
+        self.opened.as_ref()?.place(interface)
+    }
+}
+
+/// Decoded packets, or what libpcap says against the filter.
+type NextBatch = Result<Batch, String>;
+
+fn consume(
+    filled: &Receiver<NextBatch>,
+    spent: &Sender<Batch>,
+    work: &mut impl FnMut(&Batch),
+) -> Result<(), String> {
+    while let Ok(batch) = filled.recv() {
+        let batch = batch?;
+        work(&batch);
+        // After its last batch the reader takes nothing back.
+        let _ = spent.send(batch);
+    }
+    Ok(())
+}
+
+/// Take over what a text says of itself beside its packets.
+fn finish_text(trace: &mut TextTrace, summary: &mut SourceSummary) -> Vec<ReadError> {
+    summary.lines = trace.line_count();
+    summary.other_lines = trace.other_lines;
+    summary.bad_lines = trace.complaints.count();
+    summary.hosts = trace.reader().hosts().map(|hosts| hosts.iter().map(str::to_owned).collect());
+    summary.has_hierarchical_addresses = trace.reader().has_hierarchical_addresses();
+    let remarks = trace.reader().remarks();
+    trace.complaints.error().into_iter().chain(remarks.into_iter().map(imprecise)).collect()
+}
+
+/// A reservation about a source as a whole.
+fn imprecise(words: String) -> ReadError {
+    ReadError::whole(ProblemKind::Imprecise, words)
+}
+
+/// Expressions of libpcap look at bytes, which a text does not have.
+fn filter_on_text(format: &str) -> ReadError {
+    let message = format!("a filter expression is for captures, and this is a text ({format})");
+    ReadError::whole(ProblemKind::Unsupported, message).hint("leave `--filter` out for this input")
+}
+
+/// A source that was read well but held nothing.
+fn no_packets(summary: &SourceSummary) -> Option<ReadError> {
+    if summary.packets > 0 {
+        return None;
+    }
+    let message = match summary.filtered_packets {
+        0 => "there are no packets in it".to_owned(),
+        n => format!("the filter left out all {n} packets"),
+    };
+    Some(ReadError::whole(ProblemKind::NoPackets, message))
+}
+
+/// Whether the filter, compiled for the record's link type, lets it through.
+#[inline(always)]
+fn accepts(
+    filters: &mut Vec<(LinkType, Program)>,
+    compiler: &dyn Compiler,
+    record: &Record<'_>,
+) -> Result<bool, String> {
+    let program = match filters.iter().position(|(link_type, _)| *link_type == record.link_type) {
+        Some(at) => &filters[at].1,
+        None => compile(filters, compiler, record.link_type)?,
+    };
+    Ok(program.accepts(record.data, record.wire_bytes))
+}
+
+#[cold]
+fn compile<'a>(
+    filters: &'a mut Vec<(LinkType, Program)>,
+    compiler: &dyn Compiler,
+    link_type: LinkType,
+) -> Result<&'a Program, String> {
+    let instructions = compiler.compile(link_type.number(), FILTER_SNAP_LENGTH)?;
+    let program = Program::new(instructions)?;
+    filters.push((link_type, program));
+    Ok(&filters[filters.len() - 1].1)
+}

@@ -1,0 +1,108 @@
+//! What an input is: a capture, a text trace or a document, by its content or by name.
+
+use crate::error::ReadError;
+use crate::input::bytes::Input;
+use crate::input::capture::{Capture, Interface};
+use crate::input::documents::DocumentFormat;
+use crate::input::text;
+use crate::input::text::{TextFormat, TextTrace};
+
+/// Bytes that are looked at to recognise a document.
+const START: usize = 4096;
+
+/// What some editors put in front of a text.
+const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
+
+/// A format that the user may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputFormat {
+    /// pcap or pcapng: which of them, the file itself says.
+    Capture,
+    /// A text of lines.
+    Text(TextFormat),
+    /// A document.
+    Document(DocumentFormat),
+}
+
+impl InputFormat {
+    /// All formats with their names.
+    pub fn all() -> impl Iterator<Item = (&'static str, Self)> {
+        let texts = TextFormat::ALL.into_iter().map(|format| (format.name(), Self::Text(format)));
+        let documents = DocumentFormat::ALL.into_iter().map(|format| (format.name(), Self::Document(format)));
+        [("pcap", Self::Capture), ("pcapng", Self::Capture)].into_iter().chain(texts).chain(documents)
+    }
+
+    /// The format with this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::all().find(|(known, _)| *known == name).map(|(_, format)| format)
+    }
+}
+
+/// An input whose format is known.
+pub enum Source {
+    /// Records of packets.
+    Capture(Capture),
+    /// Lines.
+    Text(Box<TextTrace>),
+    /// A document, not read yet; None once it was.
+    Document(DocumentFormat, Option<Input>),
+}
+
+impl Source {
+    /// Recognise what `input` is, or take the user's word for it.
+    pub fn open(mut input: Input, forced: Option<InputFormat>) -> Result<Self, ReadError> {
+        match forced {
+            Some(InputFormat::Capture) => return Capture::open(input).map(Self::Capture),
+            Some(InputFormat::Text(format)) => return Ok(Self::Text(Box::new(TextTrace::of(format, input)))),
+            Some(InputFormat::Document(format)) => return Ok(Self::Document(format, Some(input))),
+            None => {}
+        }
+        let start = input.peek(START)?;
+        if !looks_like_text(start) {
+            return Capture::open(input).map(Self::Capture);
+        }
+        if let Some(format) = DocumentFormat::ALL.into_iter().find(|format| format.recognises(start)) {
+            return Ok(Self::Document(format, Some(input)));
+        }
+        match TextTrace::open(input)? {
+            Ok(trace) => Ok(Self::Text(Box::new(trace))),
+            Err(_) => Err(text::not_recognised()),
+        }
+    }
+
+    /// The name of the format.
+    pub fn format(&self) -> &'static str {
+        match self {
+            Self::Capture(capture) => capture.format(),
+            Self::Text(trace) => trace.format(),
+            Self::Document(format, _) => format.name(),
+        }
+    }
+
+    /// The interfaces or nodes known so far.
+    pub fn interfaces(&self) -> Vec<Interface> {
+        match self {
+            Self::Capture(capture) => capture.interfaces().to_vec(),
+            Self::Text(trace) => trace.interfaces(),
+            Self::Document(..) => Vec::new(),
+        }
+    }
+
+    /// Name of an interface or node, if the source has it.
+    pub fn place(&self, interface: u32) -> Option<&str> {
+        match self {
+            Self::Capture(capture) => capture.interfaces().get(interface as usize)?.name.as_deref(),
+            Self::Text(trace) => trace.place(interface),
+            Self::Document(..) => None,
+        }
+    }
+}
+
+/// Whether the first bytes could be those of a text: captures start with bytes that are not.
+fn looks_like_text(start: &[u8]) -> bool {
+    let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
+    let first = start.get(..4).unwrap_or(start);
+    let known_binary = matches!(first, [b'B', b'Z', b'h', _] | [b'P', b'K', 3, 4]);
+    !first.is_empty() && first.iter().all(is_text) && !known_binary && !crate::input::capture::is_magic(first)
+}

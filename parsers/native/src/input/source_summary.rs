@@ -1,0 +1,230 @@
+//! What one source held: every packet is counted somewhere.
+
+use crate::input::capture::Interface;
+use crate::input::text::ForwardedCounts;
+use crate::packet::batch::{Batch, Item};
+use crate::packet::event::{Layer, Packet, Stop, Transport};
+use crate::packet::key::Notation;
+
+/// Different reasons to stop that are told apart; a hostile capture could have one per packet.
+const MAX_STOPS: usize = 64;
+
+/// Counts of one source. `packets` is the sum of TCP, UDP, DCCP, TFRC, other IP, non-IP and undecoded ones.
+#[derive(Clone, Debug, Default)]
+pub struct SourceSummary {
+    /// As the user named it.
+    pub source: String,
+    /// Name of the format, or empty.
+    pub format: &'static str,
+    /// `gzip`, `zstd`, `lz4`, `xz` or empty.
+    pub compression: &'static str,
+    /// Each with the packets that were captured there.
+    pub interfaces: Vec<(Interface, u64)>,
+    /// Earliest time; means nothing without packets.
+    pub start_ns: i64,
+    /// Latest time, likewise.
+    pub end_ns: i64,
+    /// Packets analysed.
+    pub packets: u64,
+    /// Packets that the filter left out.
+    pub filtered_packets: u64,
+    /// IP packets of protocol TCP.
+    pub tcp_packets: u64,
+    /// IP packets of protocol UDP.
+    pub udp_packets: u64,
+    /// IP packets of other protocols.
+    pub other_ip_packets: u64,
+    /// ARP and the like.
+    pub non_ip_packets: u64,
+    /// No IP header could be read although there should be one.
+    pub undecoded_packets: u64,
+    /// TCP and UDP packets of flows beyond the bound on their number.
+    pub untracked_packets: u64,
+    /// TCP and UDP packets that could not be given to a flow: their ports were cut off, or they
+    /// are fragments whose first is not in the capture.
+    pub portless_packets: u64,
+    /// TCP and UDP packets in 802.11 frames that the capture had shown before: the link repeated
+    /// them, so their flows do not count them again.
+    pub repeated_packets: u64,
+    /// Where decoding stopped, how often, and in which packet first.
+    pub stops: Vec<(Stop, u64, u64)>,
+    /// Stops of further kinds.
+    pub other_stops: u64,
+    /// Packets with a time before their predecessor's.
+    pub out_of_order_times: u64,
+    /// Lines of a text, all of them.
+    pub lines: u64,
+    /// Lines that are understood and no packets.
+    pub other_lines: u64,
+    /// Lines that are not understood.
+    pub bad_lines: u64,
+    /// Names behind addresses that are indices.
+    pub hosts: Option<Vec<String>>,
+    /// Whether node numbers are to be written as domain, cluster and node.
+    pub has_hierarchical_addresses: bool,
+    /// IP packets of protocol DCCP.
+    pub dccp_packets: u64,
+    /// Data packets and reports of a simulator's TFRC.
+    pub tfrc_packets: u64,
+    /// Frames on the wire.
+    pub wire_bytes: u64,
+    /// Bytes in the capture.
+    pub captured_bytes: u64,
+    interface_packets: Vec<u64>,
+    previous_ns: i64,
+}
+
+impl SourceSummary {
+    /// Nothing yet.
+    pub fn new(source: &str) -> Self {
+        Self {
+            source: source.to_owned(),
+            start_ns: i64::MAX,
+            end_ns: i64::MIN,
+            previous_ns: i64::MIN,
+            ..Self::default()
+        }
+    }
+
+    /// Take in decoded packets.
+    pub fn count(&mut self, batch: &Batch) {
+        // Sums stay in registers for the length of a batch.
+        let (mut wire_bytes, mut captured_bytes, mut plain_segments) = (0, 0, 0);
+        let (mut start_ns, mut end_ns, mut previous_ns) = (self.start_ns, self.end_ns, self.previous_ns);
+        if let Some(first) = batch.items().next() {
+            // Those that are not before their predecessor are not before the first either.
+            start_ns = start_ns.min(first.time_ns());
+        }
+        // Of the interface that the last packets came from.
+        let (mut interface, mut in_a_row) = (0, 0);
+        for item in batch.items() {
+            let (time_ns, came_from) = match item {
+                Item::Plain(segment) => {
+                    plain_segments += 1;
+                    wire_bytes += u64::from(segment.wire_bytes);
+                    captured_bytes += u64::from(segment.captured_bytes);
+                    (segment.time_ns, u32::from(segment.interface))
+                }
+                Item::Other(packet) => {
+                    wire_bytes += u64::from(packet.wire_bytes);
+                    captured_bytes += u64::from(packet.captured_bytes);
+                    self.count_kind(packet);
+                    if let Some(stop) = packet.stop {
+                        self.count_stop(stop, packet.number);
+                    }
+                    (packet.time_ns, packet.interface)
+                }
+            };
+            if time_ns < previous_ns {
+                self.out_of_order_times += 1;
+                start_ns = start_ns.min(time_ns);
+            }
+            previous_ns = time_ns;
+            end_ns = end_ns.max(time_ns);
+            if came_from != interface {
+                self.count_interface(interface, std::mem::take(&mut in_a_row));
+                interface = came_from;
+            }
+            in_a_row += 1;
+        }
+        self.count_interface(interface, in_a_row);
+        (self.start_ns, self.end_ns, self.previous_ns) = (start_ns, end_ns, previous_ns);
+        self.packets += batch.len() as u64;
+        self.wire_bytes += wire_bytes;
+        self.captured_bytes += captured_bytes;
+        self.tcp_packets += plain_segments;
+    }
+
+    /// Take over what the reader `counted`, beside what following the packets found.
+    pub fn take_counts(&mut self, counted: Self) {
+        *self = Self {
+            untracked_packets: self.untracked_packets,
+            portless_packets: self.portless_packets,
+            repeated_packets: self.repeated_packets,
+            ..counted
+        };
+    }
+
+    #[inline(never)]
+    fn count_interface(&mut self, interface: u32, packets: u64) {
+        if packets == 0 {
+            return;
+        }
+        let interface = interface as usize;
+        if interface >= self.interface_packets.len() {
+            self.interface_packets.resize(interface + 1, 0);
+        }
+        self.interface_packets[interface] += packets;
+    }
+
+    fn count_kind(&mut self, packet: &Packet) {
+        if !packet.is_ip {
+            return self.count_without_ip(packet);
+        }
+        match (packet.network.transport, packet.network.endpoints.protocol) {
+            // It has the five-tuple of what it quotes, but is ICMP.
+            (Transport::IcmpError, _) => self.other_ip_packets += 1,
+            (_, 6) => self.tcp_packets += 1,
+            (_, 17) => self.udp_packets += 1,
+            (_, 33) => self.dccp_packets += 1,
+            (Transport::Tfrc | Transport::TfrcFeedback, _) => self.tfrc_packets += 1,
+            _ => self.other_ip_packets += 1,
+        }
+    }
+
+    #[cold]
+    fn count_without_ip(&mut self, packet: &Packet) {
+        match packet.stop {
+            Some(Stop { layer: Layer::Link, reason }) if reason.is_without_ip() => self.non_ip_packets += 1,
+            _ => self.undecoded_packets += 1,
+        }
+    }
+
+    #[inline(never)]
+    fn count_stop(&mut self, stop: Stop, number: u64) {
+        if let Some(entry) = self.stops.iter_mut().find(|entry| entry.0 == stop) {
+            entry.1 += 1;
+        } else if self.stops.len() < MAX_STOPS {
+            self.stops.push((stop, 1, number));
+        } else {
+            self.other_stops += 1;
+        }
+    }
+
+    /// Add packets that were counted where they were read, among those that were not.
+    pub fn add_forwarded(&mut self, passing: &ForwardedCounts) {
+        if passing.packets == 0 {
+            return;
+        }
+        self.packets += passing.packets;
+        self.tcp_packets += passing.tcp_packets;
+        self.udp_packets += passing.udp_packets;
+        self.tfrc_packets += passing.packets - passing.tcp_packets - passing.udp_packets;
+        self.wire_bytes += passing.bytes;
+        self.captured_bytes += passing.bytes;
+        self.start_ns = self.start_ns.min(passing.start_ns);
+        self.end_ns = self.end_ns.max(passing.end_ns);
+        // Only the reader saw all packets in their order.
+        self.out_of_order_times = passing.out_of_order_times;
+        let nodes = self.interface_packets.len().max(passing.by_interface.len());
+        self.interface_packets.resize(nodes, 0);
+        for (count, more) in self.interface_packets.iter_mut().zip(&passing.by_interface) {
+            *count += more;
+        }
+    }
+
+    /// How the source's addresses are written.
+    pub fn notation(&self) -> Notation<'_> {
+        Notation {
+            hosts: self.hosts.as_deref().unwrap_or_default(),
+            is_hierarchical: self.has_hierarchical_addresses,
+        }
+    }
+
+    /// Add what the reader knows at the end.
+    pub fn finish(&mut self, interfaces: &[Interface]) {
+        let count = |at: usize| self.interface_packets.get(at).copied().unwrap_or(0);
+        self.interfaces =
+            interfaces.iter().enumerate().map(|(at, interface)| (interface.clone(), count(at))).collect();
+    }
+}

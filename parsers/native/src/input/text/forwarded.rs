@@ -1,0 +1,87 @@
+//! Packets on their way through a simulated network.
+//!
+//! Most lines of a trace are of such: a packet is seen three times on each link. They count for the
+//! source, and no flow asks for them, so they are counted where they are read.
+
+/// One sighting of a packet on its way, of TCP, UDP or a simulator's TFRC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForwardedPacket {
+    /// When.
+    pub time_ns: i64,
+    /// Index of the node.
+    pub interface: u32,
+    /// Bytes of the packet.
+    pub bytes: u32,
+    /// Its protocol.
+    pub protocol: u8,
+}
+
+/// What [`SourceSummary`](crate::input::source_summary::SourceSummary) has to know of them.
+#[derive(Clone, Debug)]
+pub struct ForwardedCounts {
+    /// All of them.
+    pub packets: u64,
+    /// Those of TCP.
+    pub tcp_packets: u64,
+    /// Those of UDP.
+    pub udp_packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Earliest time; means nothing without packets.
+    pub start_ns: i64,
+    /// Latest time, likewise.
+    pub end_ns: i64,
+    /// For each node.
+    pub by_interface: Vec<u64>,
+    /// Packets with a time before their predecessor's, among all packets, those given included.
+    pub out_of_order_times: u64,
+    previous_ns: i64,
+}
+
+impl Default for ForwardedCounts {
+    fn default() -> Self {
+        Self {
+            packets: 0,
+            tcp_packets: 0,
+            udp_packets: 0,
+            bytes: 0,
+            start_ns: i64::MAX,
+            end_ns: i64::MIN,
+            by_interface: Vec::new(),
+            out_of_order_times: 0,
+            previous_ns: i64::MIN,
+        }
+    }
+}
+
+impl ForwardedCounts {
+    /// A packet is given, which is not counted here: only its time matters to the next.
+    #[inline(always)]
+    pub fn on_given(&mut self, time_ns: i64) {
+        self.out_of_order_times += u64::from(time_ns < self.previous_ns);
+        self.previous_ns = time_ns;
+    }
+
+    /// Count a packet.
+    #[inline(always)]
+    pub fn count(&mut self, passing: ForwardedPacket) {
+        let ForwardedPacket { time_ns, interface, bytes, protocol } = passing;
+        self.on_given(time_ns);
+        self.start_ns = self.start_ns.min(time_ns);
+        self.end_ns = self.end_ns.max(time_ns);
+        self.packets += 1;
+        self.tcp_packets += u64::from(protocol == 6);
+        self.udp_packets += u64::from(protocol == 17);
+        self.bytes += u64::from(bytes);
+        match self.by_interface.get_mut(interface as usize) {
+            Some(count) => *count += 1,
+            None => self.first_of_interface(interface as usize),
+        }
+    }
+
+    #[cold]
+    fn first_of_interface(&mut self, interface: usize) {
+        self.by_interface.resize(interface + 1, 0);
+        self.by_interface[interface] = 1;
+    }
+}

@@ -1,0 +1,355 @@
+//! Traces that are text: lines to packets. One file or folder per format, the same packet out of
+//! each as out of a capture.
+//!
+//! [`TextTrace`] owns what the formats share: finding lines in the input's window, counting those
+//! that are no packets and those that are wrong, and stopping at the end. A format is a
+//! [`LineFormat`]: it sees one line after the other and never the file.
+
+mod bad_lines;
+pub mod date;
+mod forwarded;
+pub mod iperf;
+mod lines;
+mod name_table;
+pub mod ns2;
+pub mod ns3;
+mod number;
+mod packets_csv;
+mod sack_blocks;
+pub mod ss;
+pub mod tcpdump;
+pub mod tcpvars;
+#[cfg(test)]
+mod tests;
+
+use crate::error::{ProblemKind, ReadError};
+use crate::input::bytes::Input;
+use crate::input::capture::Interface;
+use crate::packet::batch::Batch;
+use crate::packet::event::{Address, Packet, Sack};
+use crate::packet::extras::SackBlocks;
+use crate::packet::key::Notation;
+use crate::packet::link_type::LinkType;
+use crate::packet::logged_variables::VariableSample;
+pub use bad_lines::BadLines;
+pub use forwarded::{ForwardedCounts, ForwardedPacket};
+use lines::{Line, Lines};
+pub use name_table::NameTable;
+use sack_blocks::has_blocks;
+
+/// Bytes of a text that are looked at to recognise its format.
+const DETECT_BYTES: usize = 64 * 1024;
+/// Lines of them.
+const DETECT_LINES: usize = 200;
+/// Lines among which the names of columns must stand, behind comments.
+const HEADER_LINES: usize = 4;
+/// One line in so many must look like a format: packets may be printed with all their bytes.
+const LINES_FOR_ONE: usize = 20;
+
+/// What a line was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The packet was filled. It need not be of this line: a format may hold packets back.
+    Packet,
+    /// A packet on its way, which counts for the source and not for its flow. Nothing was filled.
+    /// Only after [`LineFormat::skip_forwarded`].
+    Forwarded(ForwardedPacket),
+    /// A packet was taken in, and none is to be given yet.
+    Held,
+    /// Understood, and nothing to tell of: a comment, an event, the first half of a packet.
+    Other,
+    /// Not understood: what was expected, lower case, without full stop.
+    Wrong(&'static str),
+}
+
+/// Lines of the usual form that were read in one go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FastLines {
+    /// How many.
+    pub lines: u64,
+    /// Their bytes, with their ends.
+    pub bytes: usize,
+}
+
+/// A format of text traces.
+pub trait LineFormat: Send {
+    /// Take in the line with this number, without its end. A packet's `number` is that of the line
+    /// it stands on (the first, if two); `packet` holds anything before and is to be set whole.
+    fn read(&mut self, number: u64, line: &[u8], packet: &mut Packet) -> Outcome;
+
+    /// Read lines of the usual form from the beginning of `window` into `batch`, as long as there is room
+    /// for their packets; `first` is the number of the first one. What a format does not read here it has
+    /// to leave as it is for [`LineFormat::read`]: both must come to the same.
+    fn read_usual(
+        &mut self,
+        first: u64,
+        window: &[u8],
+        batch: &mut Batch,
+        passing: &mut ForwardedCounts,
+    ) -> FastLines {
+        let _ = (first, window, batch, passing);
+        FastLines::default()
+    }
+
+    /// Nobody wants packets on their way, neither at their source nor at their destination: they may
+    /// be answered with [`Outcome::Forwarded`].
+    fn skip_forwarded(&mut self) {}
+
+    /// Give a packet that was held back, after the last line; to be called until it says false.
+    fn finish(&mut self, packet: &mut Packet) -> bool {
+        let _ = packet;
+        false
+    }
+
+    /// What the packets' `interface` means: nodes, or interfaces by name.
+    fn places(&self) -> &NameTable;
+
+    /// Names behind addresses of [`Family::Name`](crate::packet::event::Family::Name).
+    fn hosts(&self) -> Option<&NameTable> {
+        None
+    }
+
+    /// Whether node numbers are made of domain, cluster and node, and are written so.
+    fn has_hierarchical_addresses(&self) -> bool {
+        false
+    }
+
+    /// Samples of variables that stand among the packets, taken out.
+    fn take_samples(&mut self) -> Vec<VariableSample> {
+        Vec::new()
+    }
+
+    /// The SACK blocks of the packet that was given, if it says that it has some.
+    fn take_sack(&mut self) -> Option<SackBlocks> {
+        None
+    }
+
+    /// What is to be said of the trace as a whole, such as times too coarse for delays.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// The formats by the names that `--input-format` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextFormat {
+    /// ns-3's ASCII traces of any release.
+    Ns3,
+    /// ns-2's traces, all forms, also mixed.
+    Ns2,
+    /// What tcpdump prints, with any options.
+    Tcpdump,
+    /// The table of packets as CSV.
+    Packets,
+    /// What iperf prints.
+    Iperf,
+    /// Samples of `ss -ti`.
+    Ss,
+    /// Variables of connections in columns.
+    TcpVars,
+}
+
+impl TextFormat {
+    /// All of them, in the order in which they are tried.
+    pub const ALL: [Self; 7] =
+        [Self::Ns3, Self::Ns2, Self::Tcpdump, Self::Packets, Self::Iperf, Self::Ss, Self::TcpVars];
+
+    /// Those that begin with a line that names their columns, and of which no other line tells.
+    const WITH_COLUMN_NAMES: [Self; 2] = [Self::Packets, Self::TcpVars];
+
+    /// The name in tables and options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ns3 => "ns3",
+            Self::Ns2 => "ns2",
+            Self::Tcpdump => "tcpdump",
+            Self::Packets => "packets",
+            Self::Iperf => "iperf",
+            Self::Ss => "ss",
+            Self::TcpVars => "tcpvars",
+        }
+    }
+
+    /// Whether a line looks as if it were of this format.
+    fn recognises(self, line: &[u8]) -> bool {
+        match self {
+            Self::Ns3 => ns3::recognises(line),
+            Self::Ns2 => ns2::recognises(line),
+            Self::Tcpdump => tcpdump::recognises(line),
+            Self::Packets => packets_csv::recognises(line),
+            Self::Iperf => iperf::recognises(line),
+            Self::Ss => ss::recognises(line),
+            Self::TcpVars => tcpvars::recognises(line),
+        }
+    }
+
+    fn reader(self) -> Box<dyn LineFormat> {
+        match self {
+            Self::Ns3 => Box::new(ns3::Ns3::default()),
+            Self::Ns2 => Box::new(ns2::Ns2::default()),
+            Self::Tcpdump => Box::new(tcpdump::Tcpdump::default()),
+            Self::Packets => Box::new(packets_csv::PacketsCsv::default()),
+            Self::Iperf => Box::new(iperf::Iperf::default()),
+            Self::Ss => Box::new(ss::Ss::default()),
+            Self::TcpVars => Box::new(tcpvars::TcpVars::default()),
+        }
+    }
+}
+
+/// The format that the first lines name columns of, else the one that enough of them look like.
+pub fn detect(start: &[u8]) -> Option<TextFormat> {
+    let lines = || start.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let has_columns_of = |format: &TextFormat| lines().take(HEADER_LINES).any(|line| format.recognises(line));
+    if let Some(format) = TextFormat::WITH_COLUMN_NAMES.into_iter().find(has_columns_of) {
+        return Some(format);
+    }
+    let mut votes = [0_usize; TextFormat::ALL.len()];
+    let mut counted = 0;
+    for line in lines().take(DETECT_LINES).filter(|line| !line.trim_ascii().is_empty()) {
+        counted += 1;
+        if let Some(at) = TextFormat::ALL.iter().position(|format| format.recognises(line)) {
+            votes[at] += 1;
+        }
+    }
+    let (at, &most) = votes.iter().enumerate().max_by_key(|(at, votes)| (**votes, usize::MAX - at))?;
+    let format = TextFormat::ALL[at];
+    let is_enough = most > 0 && most * LINES_FOR_ONE >= counted;
+    (is_enough && !TextFormat::WITH_COLUMN_NAMES.contains(&format)).then_some(format)
+}
+
+/// A text trace while it is being read.
+pub struct TextTrace {
+    format: TextFormat,
+    lines: Lines,
+    reader: Box<dyn LineFormat>,
+    /// Lines that are understood but no packets.
+    pub other_lines: u64,
+    /// Lines that are not understood.
+    pub complaints: BadLines,
+    /// Packets on their way, as far as they are not given.
+    pub passing: ForwardedCounts,
+    ended: bool,
+}
+
+impl TextTrace {
+    /// Recognise the format of `input`, whose first bytes are text; None if it is of no known one.
+    pub fn open(mut input: Input) -> Result<Result<Self, Input>, ReadError> {
+        let detected = detect(input.peek(DETECT_BYTES)?);
+        Ok(match detected {
+            Some(format) => Ok(Self::of(format, input)),
+            None => Err(input),
+        })
+    }
+
+    /// Read `input` as `format`, whatever it looks like.
+    pub fn of(format: TextFormat, input: Input) -> Self {
+        Self {
+            format,
+            lines: Lines::new(input),
+            reader: format.reader(),
+            other_lines: 0,
+            complaints: BadLines::default(),
+            passing: ForwardedCounts::default(),
+            ended: false,
+        }
+    }
+
+    /// The name of the format.
+    pub fn format(&self) -> &'static str {
+        self.format.name()
+    }
+
+    /// Lines read so far.
+    pub fn line_count(&self) -> u64 {
+        self.lines.number()
+    }
+
+    /// Count packets on their way instead of giving them, where the format can tell.
+    pub fn skip_forwarded(&mut self) {
+        self.reader.skip_forwarded();
+    }
+
+    /// What the format knows beside packets.
+    pub fn reader(&mut self) -> &mut dyn LineFormat {
+        &mut *self.reader
+    }
+
+    /// Name of a node or interface.
+    pub fn place(&self, interface: u32) -> Option<&str> {
+        self.reader.places().get(interface)
+    }
+
+    /// Name behind an address that is an index.
+    pub fn host(&self, address: Address) -> Option<&str> {
+        self.reader.hosts()?.get(u32::try_from(address).ok()?)
+    }
+
+    /// How node numbers are written.
+    pub fn notation(&self) -> Notation<'static> {
+        Notation { hosts: &[], is_hierarchical: self.reader.has_hierarchical_addresses() }
+    }
+
+    /// The places as interfaces of the summary.
+    pub fn interfaces(&self) -> Vec<Interface> {
+        self.reader.places().iter().map(|name| Interface::named(name, LinkType::None)).collect()
+    }
+
+    /// Read packets into `batch` until it is full; fewer only at the end.
+    pub fn fill(&mut self, batch: &mut Batch) -> Result<(), ReadError> {
+        while !batch.is_full() && !self.ended {
+            let first = self.lines.number() + 1;
+            let usual = self.reader.read_usual(first, self.lines.window(), batch, &mut self.passing);
+            self.lines.pass(usual.lines, usual.bytes);
+            if !batch.is_full() {
+                self.read_line(batch)?;
+            }
+        }
+        while self.ended && !batch.is_full() && self.reader.finish(batch.next_other().0) {
+            self.give(batch);
+        }
+        Ok(())
+    }
+
+    /// Read the next line, whatever it is.
+    fn read_line(&mut self, batch: &mut Batch) -> Result<(), ReadError> {
+        let number = self.lines.number() + 1;
+        let outcome = match self.lines.next()? {
+            Line::Text(line) => self.reader.read(number, line, batch.next_other().0),
+            Line::TooLong => Outcome::Wrong(lines::TOO_LONG),
+            Line::End => {
+                self.ended = true;
+                return Ok(());
+            }
+        };
+        match outcome {
+            Outcome::Packet => self.give(batch),
+            Outcome::Forwarded(passing) => self.passing.count(passing),
+            Outcome::Held => {}
+            Outcome::Other => self.other_lines += 1,
+            Outcome::Wrong(expected) => self.complaints.add(number, expected),
+        }
+        Ok(())
+    }
+
+    /// Add the packet that the format has filled, with its SACK blocks.
+    fn give(&mut self, batch: &mut Batch) {
+        let (packet, asides) = batch.next_other();
+        self.passing.on_given(packet.time_ns);
+        if has_blocks(packet) {
+            let sack = self.reader.take_sack().and_then(|blocks| asides.add_sack(blocks));
+            packet.network.tcp.options.sack = sack.and_then(Sack::with_blocks).unwrap_or_default();
+        }
+        batch.add_other();
+    }
+}
+
+/// An error for a text that no format recognises.
+pub fn not_recognised() -> ReadError {
+    let known: Vec<&str> = TextFormat::ALL.iter().map(|format| format.name()).collect();
+    ReadError::at(
+        ProblemKind::NotACapture,
+        0,
+        format!("this is text of no known form, expected a capture or one of: {}", known.join(", ")),
+    )
+    .hint("if it is one of them, name it with `--input-format`")
+}

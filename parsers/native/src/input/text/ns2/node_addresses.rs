@@ -1,0 +1,140 @@
+//! Which node an address is at.
+//!
+//! In most simulations both are one number. With hierarchical addresses they are not, and no line
+//! says which belongs to which: it is learnt from what can only happen at the two ends of a path.
+
+use std::collections::{HashMap, HashSet};
+
+use super::line_packet::LinePacket;
+use crate::packet::event::{Event, NodeLayer};
+
+/// The most addresses, and nodes with a radio, that are remembered.
+const MAX_KNOWN: usize = 1 << 16;
+/// Addresses from here on are of no node: broadcast and multicast.
+const FIRST_GROUP: u32 = 0x7fff_ffff;
+/// Addresses from here on have a domain or a cluster.
+const FIRST_LONG: u32 = 1 << 11;
+
+/// What is known of nodes and their addresses.
+#[derive(Debug, Default)]
+pub struct NodeAddresses {
+    nodes: HashMap<u32, u32>,
+    /// Nodes whose packets may go on without a link.
+    radios: HashSet<u32>,
+    /// The newest packet seen so far: numbers are given in order.
+    newest: Option<u64>,
+    /// Node and packet of the last line, if it was an arrival over a link.
+    arrived: Option<(u32, u64)>,
+    is_hierarchical: bool,
+}
+
+impl NodeAddresses {
+    /// Whether addresses are not simply the numbers of their nodes.
+    #[inline(always)]
+    pub fn is_hierarchical(&self) -> bool {
+        self.is_hierarchical
+    }
+
+    /// Whether `address` is at `node`; None if that is not known.
+    #[inline(always)]
+    pub fn is_at(&self, address: u32, node: u32) -> Option<bool> {
+        if !self.is_hierarchical {
+            return Some(address == node);
+        }
+        self.nodes.get(&address).map(|&known| known == node)
+    }
+
+    /// Whether packets may leave `node` by radio.
+    pub fn has_radio(&self, node: u32) -> bool {
+        self.radios.contains(&node)
+    }
+
+    /// Take in a line before it is judged. The answer is the address that it told the node of, if
+    /// that is news.
+    #[inline(always)]
+    pub fn learn(&mut self, seen: &LinePacket) -> Option<u32> {
+        let (src, dst) = seen.ends?;
+        let is_new = self.on_packet(seen.uid);
+        if !self.is_hierarchical {
+            self.is_hierarchical =
+                src.is_dotted || dst.is_dotted || is_elsewhere(seen, src.address, dst.address);
+        }
+        if self.is_hierarchical {
+            self.learn_node_address(seen, src.address, dst.address, is_new)
+        } else {
+            None
+        }
+    }
+
+    /// Take in the number of a packet: all that there is to learn from one that only passes, as long
+    /// as addresses are numbers of nodes. The answer is whether it is a new one.
+    #[inline(always)]
+    pub fn on_packet(&mut self, uid: u64) -> bool {
+        let is_new = self.newest.is_none_or(|newest| uid > newest);
+        if is_new {
+            self.newest = Some(uid);
+        }
+        is_new
+    }
+
+    #[inline(never)]
+    fn learn_node_address(&mut self, seen: &LinePacket, src: u32, dst: u32, is_new: bool) -> Option<u32> {
+        let arrived = self.arrived.take();
+        match (seen.layer, seen.event) {
+            (NodeLayer::Agent, Event::Sent) => self.set(src, seen.node),
+            (NodeLayer::Agent, Event::Received) if dst < FIRST_GROUP => self.set(dst, seen.node),
+            // Nothing is known of a packet before the queue of its source's link.
+            (NodeLayer::Link, Event::Enqueued) if is_new => self.set(src, seen.node),
+            (NodeLayer::Link, Event::Enqueued) => {
+                let came_by_link = arrived == Some((seen.node, seen.uid));
+                if !came_by_link && self.is_at(src, seen.node) == Some(false) {
+                    self.add_radio(seen.node);
+                }
+                None
+            }
+            (NodeLayer::Link, Event::Received) => {
+                self.arrived = Some((seen.node, seen.uid));
+                None
+            }
+            (NodeLayer::Link, _) => None,
+            _ => {
+                self.add_radio(seen.node);
+                None
+            }
+        }
+    }
+
+    /// Conclude that `address` is at `node`, for want of anything that says otherwise.
+    pub fn conclude(&mut self, address: u32, node: u32) {
+        self.set(address, node);
+    }
+
+    /// The answer is the address, if that is news.
+    fn set(&mut self, address: u32, node: u32) -> Option<u32> {
+        if self.nodes.get(&address) == Some(&node) {
+            return None;
+        }
+        if self.nodes.len() < MAX_KNOWN || self.nodes.contains_key(&address) {
+            self.nodes.insert(address, node);
+            return Some(address);
+        }
+        None
+    }
+
+    fn add_radio(&mut self, node: u32) {
+        if self.radios.len() < MAX_KNOWN {
+            self.radios.insert(node);
+        }
+    }
+}
+
+/// Whether an agent's address is not its node's number, as only hierarchical ones are not.
+#[inline(always)]
+fn is_elsewhere(seen: &LinePacket, src: u32, dst: u32) -> bool {
+    let own = match (seen.layer, seen.event) {
+        (NodeLayer::Agent, Event::Sent) => src,
+        (NodeLayer::Agent, Event::Received) => dst,
+        _ => return false,
+    };
+    own != seen.node && (FIRST_LONG..FIRST_GROUP).contains(&own)
+}

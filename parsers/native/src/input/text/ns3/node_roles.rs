@@ -1,0 +1,225 @@
+//! Which node a packet comes from, and which it is for. A trace shows each packet at every hop and
+//! names no ends: an `r` at a router looks like one at the destination.
+//!
+//! - An address is at home at the node whose packets leave with it first: a packet is seen where it
+//!   is made before it is seen anywhere else. Address resolution tells it even before.
+//! - A node that sends on what came for an address is not its home.
+//! - So an arrival is the last one at the address's home, or, if the address never sends, at a node
+//!   that does not send on. Until one of both is known, the packet has to wait (see
+//!   [`super::pending_packets`]).
+//!
+//! Where a trace leaves nodes out, the first and last that it has stand for them.
+
+use std::collections::HashSet;
+
+use hashbrown::HashMap;
+
+use crate::packet::event::{Address, Endpoints, Family, PathPoint};
+use crate::packet::key::{Notation, address_text};
+
+/// Addresses and roles that are remembered; a hostile trace could have one on each line.
+const MAX_KNOWN: usize = 1 << 18;
+/// Addresses that a remark names.
+const NAMED: usize = 3;
+
+/// An address of either family as one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Host {
+    is_v6: bool,
+    address: Address,
+}
+
+impl Host {
+    fn new(family: Family, address: Address) -> Self {
+        Self { is_v6: family == Family::V6, address }
+    }
+
+    fn text(self) -> String {
+        let family = if self.is_v6 { Family::V6 } else { Family::V4 };
+        address_text(self.address, family, Notation::default())
+    }
+
+    /// Whether it stands for several nodes, so that it has no home.
+    fn is_group(self) -> bool {
+        match self.is_v6 {
+            true => self.address >> 120 == 0xff,
+            false => self.address >> 28 == 0xe || self.address == u128::from(u32::MAX),
+        }
+    }
+}
+
+/// A packet arrived at a node: for that node?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RoleQuestion {
+    node: u32,
+    host: Host,
+}
+
+impl RoleQuestion {
+    /// Whether `node` is the last one for a packet of these endpoints.
+    pub fn new(node: u32, endpoints: &Endpoints) -> Self {
+        Self { node, host: Host::new(endpoints.family, endpoints.dst) }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Knowledge {
+    home: Option<u32>,
+    is_written_to: bool,
+    is_reached: bool,
+}
+
+/// What is known of nodes and addresses.
+#[derive(Debug, Default)]
+pub struct NodeRoles {
+    hosts: HashMap<Host, Knowledge>,
+    /// Nodes that send on what comes for an address.
+    passing: HashSet<RoleQuestion>,
+    /// Nodes that did not send it on for so long that they are taken for its destination.
+    keeping: HashSet<RoleQuestion>,
+}
+
+impl NodeRoles {
+    /// A packet leaves `node`, or is to.
+    pub fn on_outgoing(&mut self, node: u32, endpoints: &Endpoints) -> PathPoint {
+        let source = Host::new(endpoints.family, endpoints.src);
+        let home = match self.known(source) {
+            Some(knowledge) => *knowledge.home.get_or_insert(node),
+            None => node,
+        };
+        let to = RoleQuestion::new(node, endpoints);
+        if home == node {
+            if let Some(knowledge) = self.known(to.host) {
+                knowledge.is_written_to = true;
+            }
+            return PathPoint::Source;
+        }
+        if self.passing.len() < MAX_KNOWN {
+            self.passing.insert(to);
+        }
+        PathPoint::Between
+    }
+
+    /// `node` says that an address is its own.
+    pub fn on_announced(&mut self, node: u32, family: Family, address: Address) {
+        if let Some(knowledge) = self.known(Host::new(family, address)) {
+            knowledge.home.get_or_insert(node);
+        }
+    }
+
+    /// The answer, if it is known already.
+    pub fn answer(&mut self, question: &RoleQuestion) -> Option<PathPoint> {
+        let knowledge = self.hosts.get_mut(&question.host)?;
+        let is_last = match knowledge.home {
+            Some(home) => home == question.node,
+            None if self.passing.contains(question) => false,
+            None if self.keeping.contains(question) => true,
+            None => return None,
+        };
+        knowledge.is_reached |= is_last;
+        Some(if is_last { PathPoint::Destination } else { PathPoint::Between })
+    }
+
+    /// Nothing told otherwise for long: take the node for the destination, until something does.
+    pub fn settle(&mut self, question: &RoleQuestion) -> PathPoint {
+        if let Some(point) = self.answer(question) {
+            return point;
+        }
+        if let Some(knowledge) = self.known(question.host) {
+            knowledge.is_reached = true;
+        }
+        if self.keeping.len() < MAX_KNOWN {
+            self.keeping.insert(*question);
+        }
+        PathPoint::Destination
+    }
+
+    /// What is to be said of addresses that no packet reaches.
+    pub fn remark(&self) -> Option<String> {
+        let is_unreached =
+            |host: Host, it: &Knowledge| it.is_written_to && !it.is_reached && !host.is_group();
+        let unreached = self.hosts.iter().filter(|(host, it)| is_unreached(**host, it));
+        let mut unreached: Vec<Host> = unreached.map(|(host, _)| *host).collect();
+        unreached.sort_unstable();
+        let named: Vec<String> = unreached.iter().take(NAMED).map(|host| host.text()).collect();
+        let more = match unreached.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        (!named.is_empty()).then(|| {
+            format!(
+                "no packet arrives at {}{more}: all were lost, or the trace leaves the node out",
+                named.join(", ")
+            )
+        })
+    }
+
+    /// What is known of an address; None if too many are known.
+    fn known(&mut self, host: Host) -> Option<&mut Knowledge> {
+        if self.hosts.len() >= MAX_KNOWN {
+            return self.hosts.get_mut(&host);
+        }
+        Some(self.hosts.entry(host).or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoints(src: u128, dst: u128) -> Endpoints {
+        Endpoints { src, dst, ..Endpoints::default() }
+    }
+
+    #[test]
+    fn test_the_first_node_with_an_address_is_its_home() {
+        let mut roles = NodeRoles::default();
+        assert_eq!(roles.on_outgoing(0, &endpoints(10, 20)), PathPoint::Source);
+        let at_router = RoleQuestion::new(1, &endpoints(10, 20));
+        assert_eq!(roles.answer(&at_router), None);
+        assert_eq!(roles.on_outgoing(1, &endpoints(10, 20)), PathPoint::Between);
+        assert_eq!(roles.answer(&at_router), Some(PathPoint::Between));
+        let at_end = RoleQuestion::new(2, &endpoints(10, 20));
+        assert_eq!(roles.answer(&at_end), None);
+        assert_eq!(roles.on_outgoing(2, &endpoints(20, 10)), PathPoint::Source);
+        assert_eq!(roles.answer(&at_end), Some(PathPoint::Destination));
+        assert_eq!(
+            roles.remark(),
+            Some("no packet arrives at 0.0.0.10: all were lost, or the trace leaves the node out".into())
+        );
+    }
+
+    #[test]
+    fn test_a_node_taken_for_the_destination_is_found_out() {
+        let mut roles = NodeRoles::default();
+        roles.on_outgoing(0, &endpoints(10, 20));
+        let question = RoleQuestion::new(1, &endpoints(10, 20));
+        assert_eq!(roles.settle(&question), PathPoint::Destination);
+        assert_eq!(roles.answer(&question), Some(PathPoint::Destination));
+        roles.on_outgoing(1, &endpoints(10, 20));
+        assert_eq!(roles.answer(&question), Some(PathPoint::Between));
+    }
+
+    #[test]
+    fn test_a_node_that_sends_to_all_hears_others_that_do() {
+        let all = u128::from(u32::MAX);
+        let mut roles = NodeRoles::default();
+        roles.on_outgoing(0, &endpoints(10, all));
+        roles.on_outgoing(1, &endpoints(11, all));
+        assert_eq!(roles.settle(&RoleQuestion::new(1, &endpoints(10, all))), PathPoint::Destination);
+        assert_eq!(roles.settle(&RoleQuestion::new(0, &endpoints(11, all))), PathPoint::Destination);
+        assert_eq!(roles.remark(), None);
+    }
+
+    #[test]
+    fn test_knowledge_is_bounded() {
+        let mut roles = NodeRoles::default();
+        for address in 0..2 * MAX_KNOWN as u128 {
+            roles.on_outgoing(0, &endpoints(1, address));
+            roles.on_outgoing(1, &endpoints(1, address));
+            roles.settle(&RoleQuestion::new(2, &endpoints(1, address)));
+        }
+        assert!(roles.hosts.len() <= MAX_KNOWN && roles.passing.len() <= MAX_KNOWN);
+        assert!(roles.keeping.len() <= MAX_KNOWN);
+    }
+}

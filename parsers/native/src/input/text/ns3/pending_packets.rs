@@ -1,0 +1,73 @@
+//! Packets whose place on their path is not known yet, and those behind them: order matters to
+//! connections, so all wait for the first.
+
+use std::collections::VecDeque;
+
+use super::node_roles::{NodeRoles, RoleQuestion};
+use crate::packet::event::{Packet, PathPoint};
+
+/// Packets that wait at most; then the first goes with the likeliest answer.
+const MAX_WAITING: usize = 4096;
+/// How long a packet waits. A router sends on at once, or after address resolution, which is
+/// milliseconds even with a lost request.
+const MAX_WAIT_NS: i64 = 1_000_000_000;
+
+/// A packet, and what is still to be known of it.
+#[derive(Clone, Copy, Debug)]
+pub struct HeldPacket {
+    /// The packet.
+    pub packet: Packet,
+    /// Whether it is for the node where it arrived.
+    pub question: Option<RoleQuestion>,
+    /// Whether a radio sent it once more.
+    pub is_retry: bool,
+}
+
+impl HeldPacket {
+    /// Set the answer.
+    fn answer(&mut self, point: PathPoint) {
+        if let Some(sighting) = &mut self.packet.sighting {
+            sighting.point = point;
+        }
+        self.question = None;
+    }
+}
+
+/// The queue.
+#[derive(Debug, Default)]
+pub struct PendingPackets {
+    queue: VecDeque<HeldPacket>,
+    latest_ns: i64,
+}
+
+impl PendingPackets {
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Take in the next packet, and give back the first if its question is answered by now.
+    pub fn pass(&mut self, held: HeldPacket, roles: &mut NodeRoles) -> Option<HeldPacket> {
+        self.latest_ns = self.latest_ns.max(held.packet.time_ns);
+        self.queue.push_back(held);
+        self.first(roles, false)
+    }
+
+    /// The first that waits, if its question is answered, or `is_over`: nothing more will come.
+    pub fn first(&mut self, roles: &mut NodeRoles, is_over: bool) -> Option<HeldPacket> {
+        let first = self.queue.front()?;
+        let point = match &first.question {
+            None => None,
+            Some(question) => {
+                let waited_ns = self.latest_ns.saturating_sub(first.packet.time_ns);
+                let gives_up = is_over || waited_ns > MAX_WAIT_NS || self.queue.len() > MAX_WAITING;
+                Some(if gives_up { roles.settle(question) } else { roles.answer(question)? })
+            }
+        };
+        let mut held = self.queue.pop_front()?;
+        if let Some(point) = point {
+            held.answer(point);
+        }
+        Some(held)
+    }
+}

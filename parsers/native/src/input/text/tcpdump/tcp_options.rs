@@ -1,0 +1,154 @@
+//! TCP options as they are printed: `nop,nop,TS val 1 ecr 2` or `nop,nop,timestamp 1 2`.
+
+use super::scan::{number, number_after};
+use crate::input::text::sack_blocks;
+use crate::packet::event::{Sack, TcpOptions};
+use crate::packet::extras::SackBlocks;
+
+/// RFC 7323 section 2.3: a larger shift count must be taken for 14.
+const MAX_WINDOW_SCALE: u32 = 14;
+/// Of a timestamp behind two blanks (RFC 7323 appendix A).
+pub const TIMESTAMP_BYTES: u32 = 12;
+/// Of SACK blocks behind two blanks, and of each of them (RFC 2018 section 3).
+pub const SACK_BYTES: u32 = 4;
+/// Two numbers.
+pub const BLOCK_BYTES: u32 = 8;
+/// A header is at most 60 bytes long.
+pub const MAX_BYTES: u32 = 40;
+
+/// What a list of options says.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Those that matter.
+    pub known: TcpOptions,
+    /// How long all of them are in the header, as far as they are known.
+    pub bytes: u32,
+}
+
+/// Read options up to the end of their list, and give what is behind it.
+#[inline]
+pub fn read<'a>(list: &'a [u8], options: &mut Options) -> &'a [u8] {
+    if let Some((timestamp, rest)) = timestamp_alone(list) {
+        options.known.timestamp = timestamp.known.timestamp;
+        options.bytes = timestamp.bytes;
+        return rest;
+    }
+    one_by_one(list, options)
+}
+
+/// Read the list that most packets have; None for any other.
+#[inline]
+fn timestamp_alone(list: &[u8]) -> Option<(Options, &[u8])> {
+    let (timestamp, rest) = two_numbers(list.strip_prefix(b"nop,nop,TS val ")?, b" ecr ")?;
+    let known = TcpOptions { timestamp: Some(timestamp), ..TcpOptions::default() };
+    Some((Options { known, bytes: TIMESTAMP_BYTES }, rest.strip_prefix(b"]")?))
+}
+
+#[inline(never)]
+fn one_by_one<'a>(list: &'a [u8], options: &mut Options) -> &'a [u8] {
+    let mut rest = list;
+    let mut bytes: u32 = 0;
+    loop {
+        let end = memchr::memchr3(b',', b']', b'>', rest).unwrap_or(rest.len());
+        let (option, behind) = rest.split_at_checked(end).unwrap_or((rest, b""));
+        bytes = bytes.saturating_add(one(option.trim_ascii(), &mut options.known));
+        let Some((b',', next)) = behind.split_first() else {
+            // The header ends at a multiple of four bytes.
+            options.bytes = bytes.next_multiple_of(4).min(MAX_BYTES);
+            return behind.get(1..).unwrap_or_default();
+        };
+        rest = next;
+    }
+}
+
+/// Take in one option, and give its length in the header.
+fn one(option: &[u8], known: &mut TcpOptions) -> u32 {
+    if let Some((mss, _)) = number_after(option, b"mss ") {
+        known.mss = u16::try_from(mss).ok();
+        return 4;
+    }
+    if let Some((shift, _)) = number_after(option, b"wscale ") {
+        known.window_scale = Some(shift.min(MAX_WINDOW_SCALE) as u8);
+        return 3;
+    }
+    let newer = option.strip_prefix(b"TS val ").and_then(|text| two_numbers(text, b" ecr "));
+    let timestamp =
+        newer.or_else(|| option.strip_prefix(b"timestamp ").and_then(|text| two_numbers(text, b" ")));
+    if let Some((timestamp, _)) = timestamp {
+        known.timestamp = Some(timestamp);
+        return 10;
+    }
+    match option {
+        b"nop" | b"eol" => 1,
+        b"sackOK" => {
+            known.sack = Sack::PERMITTED;
+            2
+        }
+        _ if option.starts_with(b"sack ") => {
+            known.sack = Sack::PRINTED;
+            2 + 8 * memchr::memchr_iter(b'{', option).count().min(4) as u32
+        }
+        _ => 0,
+    }
+}
+
+/// The blocks in the options of a header that has some; `offset` is what the printed numbers are behind
+/// the wire's.
+pub fn sack_blocks(header: &[u8], offset: u32) -> SackBlocks {
+    let option = memchr::memmem::find(header, b"sack ").and_then(|at| header.get(at..)).unwrap_or_default();
+    let first = memchr::memchr(b'{', option).and_then(|at| option.get(at..)).unwrap_or_default();
+    read_blocks(first, offset)
+}
+
+/// The same from the first block on.
+pub fn read_blocks(blocks: &[u8], offset: u32) -> SackBlocks {
+    sack_blocks::read(blocks, *b"{:}", offset)
+}
+
+#[inline(always)]
+fn two_numbers<'a>(text: &'a [u8], between: &[u8]) -> Option<((u32, u32), &'a [u8])> {
+    let (first, rest) = number(text)?;
+    let (second, rest) = number(rest.strip_prefix(between)?)?;
+    Some(((first, second), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options_of(list: &str) -> (Options, &[u8]) {
+        let mut options = Options::default();
+        let rest = read(list.as_bytes(), &mut options);
+        (options, rest)
+    }
+
+    #[test]
+    fn test_options_of_a_syn() {
+        let (options, rest) = options_of("mss 1460,sackOK,TS val 7 ecr 0,nop,wscale 10], length 0");
+        assert_eq!((options.known.mss, options.known.window_scale), (Some(1460), Some(10)));
+        assert_eq!((options.known.timestamp, options.bytes), (Some((7, 0)), 20));
+        assert!(options.known.sack.is_permitted());
+        assert_eq!(rest, b", length 0");
+    }
+
+    #[test]
+    fn test_length_counts_padding_and_blocks() {
+        assert_eq!(options_of("nop,nop,sack 2 {1:2}{3:4}]").0.bytes, 20);
+        assert_eq!(options_of("nop,nop,TS val 1 ecr 2,nop,nop,sack 1 {1:2}]").0.bytes, 24);
+        assert_eq!(options_of("TS val 1 ecr 2,eol]").0.bytes, 12);
+        assert_eq!(options_of("nop,nop,sack sack 1 {1:2} >").0.bytes, 12);
+        assert_eq!(options_of(&"nop,".repeat(100)).0.bytes, 40);
+    }
+
+    #[test]
+    fn test_a_shift_count_that_cannot_be_is_the_largest() {
+        assert_eq!(options_of("wscale 200]").0.known.window_scale, Some(14));
+    }
+
+    #[test]
+    fn test_a_list_that_is_cut() {
+        let (options, rest) = options_of("nop,nop, [|tcp]");
+        assert_eq!((options.bytes, rest), (4, &b""[..]));
+        assert_eq!(options_of("").0.bytes, 0);
+    }
+}

@@ -1,0 +1,163 @@
+//! Decoded packets on their way from the thread that reads to the one that follows flows.
+
+use crate::packet::event::Packet;
+use crate::packet::extras::PacketExtras;
+use crate::packet::plain::PlainSegment;
+
+/// A packet of a batch.
+#[derive(Clone, Copy, Debug)]
+pub enum Item<'a> {
+    /// Most packets.
+    Plain(&'a PlainSegment),
+    /// Any other.
+    Other(&'a Packet),
+}
+
+impl Item<'_> {
+    /// When it was seen.
+    #[inline(always)]
+    pub fn time_ns(self) -> i64 {
+        match self {
+            Self::Plain(segment) => segment.time_ns,
+            Self::Other(packet) => packet.time_ns,
+        }
+    }
+
+    /// The packet, with room for all that it may be.
+    pub fn to_packet(self) -> Packet {
+        match self {
+            Self::Plain(segment) => segment.to_packet(),
+            Self::Other(packet) => *packet,
+        }
+    }
+}
+
+/// Packets in their order, and what only some of them have. Its memory is used again and again.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// One for each packet. Of others it holds a [`PLACEHOLDER`].
+    segments: Vec<PlainSegment>,
+    length: usize,
+    /// The others; used up to `others_length`.
+    others: Vec<Packet>,
+    others_length: usize,
+    asides: PacketExtras,
+}
+
+/// Others whose memory is kept in any case, 14 kB.
+const FEW_OTHERS: usize = 64;
+
+/// The number that no packet has, because they count from 1.
+const PLACEHOLDER: u64 = 0;
+
+impl Batch {
+    /// Room for so many packets.
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            segments: vec![PlainSegment::default(); capacity],
+            length: 0,
+            others: Vec::new(),
+            others_length: 0,
+            asides: PacketExtras::default(),
+        }
+    }
+
+    /// Forget all packets.
+    pub fn clear(&mut self) {
+        if self.others.len() / 4 > self.others_length + FEW_OTHERS {
+            // After a burst of them another's need for memory is greater.
+            self.others.truncate(self.others_length);
+            self.others.shrink_to_fit();
+        }
+        (self.length, self.others_length) = (0, 0);
+        self.asides.clear();
+    }
+
+    /// Number of packets.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Whether there is no room for another.
+    pub fn is_full(&self) -> bool {
+        self.length >= self.segments.len()
+    }
+
+    /// What only some of them have.
+    pub fn asides(&self) -> &PacketExtras {
+        &self.asides
+    }
+
+    /// Write the next packet in place, which [`Batch::add_plain`] then adds; None if there is no room.
+    #[inline(always)]
+    pub fn next_plain(&mut self) -> Option<(&mut PlainSegment, &mut PacketExtras)> {
+        Some((self.segments.get_mut(self.length)?, &mut self.asides))
+    }
+
+    /// Add what was written to [`Batch::next_plain`].
+    #[inline(always)]
+    pub fn add_plain(&mut self) {
+        self.length += 1;
+    }
+
+    /// Write the next packet in place, whatever it is; [`Batch::add_other`] then adds it. It holds
+    /// anything before.
+    #[inline]
+    pub fn next_other(&mut self) -> (&mut Packet, &mut PacketExtras) {
+        if self.others_length == self.others.len() {
+            self.others.push(Packet::default());
+        }
+        (&mut self.others[self.others_length], &mut self.asides)
+    }
+
+    /// Add what was written to [`Batch::next_other`].
+    #[inline]
+    pub fn add_other(&mut self) {
+        if let Some(segment) = self.segments.get_mut(self.length) {
+            segment.number = PLACEHOLDER;
+            self.length += 1;
+            self.others_length += 1;
+        }
+    }
+
+    /// The packets in their order.
+    #[inline]
+    pub fn items(&self) -> impl Iterator<Item = Item<'_>> + Clone {
+        let mut others = self.others.iter();
+        self.segments[..self.length].iter().filter_map(move |segment| match segment.number {
+            PLACEHOLDER => others.next().map(Item::Other),
+            _ => Some(Item::Plain(segment)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_packets_of_both_kinds_keep_their_order() {
+        let mut batch = Batch::new(4);
+        for numbers in [[1, 2, 3, 4], [5, 6, 7, 8]] {
+            batch.clear();
+            for number in numbers {
+                assert!(!batch.is_full());
+                if number % 3 == 0 {
+                    batch.next_plain().unwrap().0.number = number;
+                    batch.add_plain();
+                } else {
+                    batch.next_other().0.number = number;
+                    batch.add_other();
+                }
+            }
+            assert!(batch.is_full() && batch.next_plain().is_none());
+            let found: Vec<u64> = batch.items().map(|item| item.to_packet().number).collect();
+            assert_eq!(found, numbers);
+        }
+    }
+}

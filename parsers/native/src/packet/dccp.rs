@@ -1,0 +1,113 @@
+//! A DCCP packet as its header tells it (RFC 4340), before it belongs to a connection.
+
+/// Packet types (RFC 4340 section 5.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum DccpType {
+    /// Opens a connection.
+    Request,
+    /// Answers a Request.
+    Response,
+    /// Carries data.
+    Data,
+    /// Acknowledges.
+    Ack,
+    /// Both.
+    DataAck,
+    /// The server asks the client to close.
+    CloseReq,
+    /// Closes.
+    Close,
+    /// Ends a connection, regularly or not.
+    Reset,
+    /// Sequence numbers are out of step.
+    Sync,
+    /// Answers a Sync.
+    SyncAck,
+}
+
+impl DccpType {
+    /// All of them, by number.
+    pub const ALL: [Self; 10] = [
+        Self::Request,
+        Self::Response,
+        Self::Data,
+        Self::Ack,
+        Self::DataAck,
+        Self::CloseReq,
+        Self::Close,
+        Self::Reset,
+        Self::Sync,
+        Self::SyncAck,
+    ];
+
+    /// The type with that number; those from 10 on are reserved.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
+    /// Its number on the wire.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// Its name in the RFC.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Request => "Request",
+            Self::Response => "Response",
+            Self::Data => "Data",
+            Self::Ack => "Ack",
+            Self::DataAck => "DataAck",
+            Self::CloseReq => "CloseReq",
+            Self::Close => "Close",
+            Self::Reset => "Reset",
+            Self::Sync => "Sync",
+            Self::SyncAck => "SyncAck",
+        }
+    }
+
+    /// Whether there is an acknowledgement number (RFC 4340 section 5.3).
+    pub fn has_ack(self) -> bool {
+        !matches!(self, Self::Request | Self::Data)
+    }
+
+    /// Whether what is behind the header is the application's (RFC 4340 section 5.1).
+    pub fn has_data(self) -> bool {
+        matches!(self, Self::Request | Self::Response | Self::Data | Self::DataAck)
+    }
+
+    /// Bytes in front of the options.
+    pub fn fixed_bytes(self, is_short: bool) -> usize {
+        let generic = if is_short { 12 } else { 16 };
+        let ack = match (self.has_ack(), is_short) {
+            (false, _) => 0,
+            (true, true) => 4,
+            (true, false) => 8,
+        };
+        let extra = if matches!(self, Self::Request | Self::Response | Self::Reset) { 4 } else { 0 };
+        generic + ack + extra
+    }
+}
+
+/// The header without its options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DccpHeader {
+    /// What the packet is for.
+    pub kind: DccpType,
+    /// CCID 3: the sender's window counter, which advances by one each quarter of an RTT (RFC 4342
+    /// section 8.1).
+    pub ccval: u8,
+    /// Checksum coverage.
+    pub coverage: u8,
+    /// Whether numbers are the low 24 bits only.
+    pub is_short: bool,
+    /// Sequence number.
+    pub seq: u64,
+    /// Acknowledgement number: the highest sequence number that came.
+    pub ack: Option<u64>,
+    /// What the connection is for; of Request and Response.
+    pub service_code: Option<u32>,
+    /// Why; of Reset.
+    pub reset_code: Option<u8>,
+}

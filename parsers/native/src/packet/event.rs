@@ -1,0 +1,547 @@
+//! The canonical packet: what every format is turned into before flows are made of it.
+
+use std::num::NonZeroU32;
+
+use crate::packet::frame::FrameKind;
+
+/// Index into one of the lists of [`PacketExtras`](super::extras::PacketExtras), from 1.
+pub type ExtraIndex = NonZeroU32;
+
+/// An address of either family as one number, so that a key compares without branches.
+/// The family stands beside it in [`Endpoints`].
+pub type Address = u128;
+
+/// What kind of addresses a packet has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Family {
+    /// IPv4: the address is in the low 32 bits.
+    #[default]
+    V4,
+    /// IPv6.
+    V6,
+    /// A node of a simulation, by number.
+    Node,
+    /// A host whose name is all that a text trace gives: index into the source's names.
+    Name,
+}
+
+/// Stands in [`Endpoints::protocol`] for TFRC that a simulator sends without a protocol of the
+/// wire: a number for experiments (RFC 3692).
+pub const PROTOCOL_TFRC: u8 = 253;
+
+/// The five-tuple of a packet, in its own direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Endpoints {
+    /// Kind of `src` and `dst`.
+    pub family: Family,
+    /// IP protocol number.
+    pub protocol: u8,
+    /// Sender.
+    pub src: Address,
+    /// Receiver.
+    pub dst: Address,
+    /// Sender's port; 0 without ports.
+    pub src_port: u16,
+    /// Receiver's port; 0 without ports.
+    pub dst_port: u16,
+}
+
+/// TCP flags as on the wire (RFC 9293, RFC 3168, RFC 3540).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct TcpFlags(pub u16);
+
+impl TcpFlags {
+    /// No more data from the sender.
+    pub const FIN: u16 = 0x001;
+    /// Synchronise sequence numbers.
+    pub const SYN: u16 = 0x002;
+    /// Reset the connection.
+    pub const RST: u16 = 0x004;
+    /// What was buffered shall be delivered.
+    pub const PSH: u16 = 0x008;
+    /// The acknowledgement number is valid.
+    pub const ACK: u16 = 0x010;
+    /// The urgent pointer is valid.
+    pub const URG: u16 = 0x020;
+    /// ECN-echo: a mark of congestion arrived (RFC 3168).
+    pub const ECE: u16 = 0x040;
+    /// The congestion window was reduced for it.
+    pub const CWR: u16 = 0x080;
+
+    /// Whether any of `flags` is set.
+    #[inline(always)]
+    pub fn has(self, flags: u16) -> bool {
+        self.0 & flags != 0
+    }
+
+    /// The set flags as letters of `FSRPAUECN`.
+    pub fn letters(self) -> String {
+        "FSRPAUECN"
+            .chars()
+            .enumerate()
+            .filter(|(bit, _)| self.0 & (1 << bit) != 0)
+            .map(|(_, letter)| letter)
+            .collect()
+    }
+}
+
+/// A TCP header.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tcp {
+    /// Sequence number of the first payload byte (or of SYN).
+    pub seq: u32,
+    /// Acknowledgement number; means nothing without the flag.
+    pub ack: u32,
+    /// Control bits.
+    pub flags: TcpFlags,
+    /// Window field, not scaled.
+    pub window: u16,
+    /// Options, as far as they were captured.
+    pub options: TcpOptions,
+}
+
+/// The options that matter for reconstruction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TcpOptions {
+    /// Timestamp value and echo reply (RFC 7323).
+    pub timestamp: Option<(u32, u32)>,
+    /// Maximum segment size, on SYN.
+    pub mss: Option<u16>,
+    /// Window scale, on SYN; at most 14 (RFC 7323 section 2.3).
+    pub window_scale: Option<u8>,
+    /// Selective acknowledgement.
+    pub sack: Sack,
+}
+
+/// The two options of RFC 2018, in two bytes: they never stand together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Sack(u16);
+
+impl Sack {
+    /// Neither.
+    pub const NONE: Self = Self(0);
+
+    /// Blocks that a line of a text has printed; the reader of the text still has them.
+    pub const PRINTED: Self = Self(u16::MAX - 1);
+
+    /// "SACK permitted", on SYN.
+    pub const PERMITTED: Self = Self(u16::MAX);
+
+    /// Blocks that are kept beside the batch; None if that has too many packets to say where.
+    pub fn with_blocks(aside: ExtraIndex) -> Option<Self> {
+        u16::try_from(aside.get()).ok().map(Self).filter(|sack| !sack.is_mark())
+    }
+
+    /// Whether the SYN permits selective acknowledgements.
+    pub fn is_permitted(self) -> bool {
+        self == Self::PERMITTED
+    }
+
+    /// Where the blocks are, if there are any.
+    #[inline(always)]
+    pub fn blocks(self) -> Option<ExtraIndex> {
+        // Most have none.
+        if self == Self::NONE || self.is_mark() { None } else { ExtraIndex::new(u32::from(self.0)) }
+    }
+
+    fn is_mark(self) -> bool {
+        self == Self::PERMITTED || self == Self::PRINTED
+    }
+}
+
+/// Where a packet lies in its datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// Identification, the same in all fragments of a datagram.
+    pub id: u32,
+    /// First byte of the datagram's payload in this fragment.
+    pub offset: u32,
+}
+
+/// What the source says happened to the packet where it was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It left the host, or the layer that the trace names.
+    Sent,
+    /// It came in.
+    Received,
+    /// It was passed on by a node that is not its destination.
+    Forwarded,
+    /// It was put into a queue.
+    Enqueued,
+    /// It left a queue, for the link.
+    Dequeued,
+    /// It was thrown away.
+    Dropped,
+}
+
+impl Event {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Received => "received",
+            Self::Forwarded => "forwarded",
+            Self::Enqueued => "enqueued",
+            Self::Dequeued => "dequeued",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
+/// Where in a node a simulator saw a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NodeLayer {
+    /// The transport agent or application socket (ns-2 `AGT`).
+    Agent,
+    /// The routing agent (ns-2 `RTR`).
+    Routing,
+    /// The interface queue of a wireless node (ns-2 `IFQ`).
+    Queue,
+    /// Medium access.
+    Mac,
+    /// The radio.
+    Phy,
+    /// A wired link with its queue.
+    Link,
+    /// The IP layer (ns-3 `Ipv4L3Protocol`).
+    Ip,
+}
+
+impl NodeLayer {
+    /// Every layer, from the application down.
+    pub const ALL: [Self; 7] =
+        [Self::Agent, Self::Routing, Self::Ip, Self::Queue, Self::Mac, Self::Phy, Self::Link];
+
+    /// The name in tables and options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Routing => "routing",
+            Self::Queue => "queue",
+            Self::Mac => "mac",
+            Self::Phy => "phy",
+            Self::Link => "link",
+            Self::Ip => "ip",
+        }
+    }
+}
+
+/// At which point of its path a packet was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum PathPoint {
+    /// At the node that made it.
+    Source,
+    /// At the node that it is for.
+    Destination,
+    /// On the way, or the trace does not tell.
+    #[default]
+    Between,
+}
+
+impl PathPoint {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Destination => "destination",
+            Self::Between => "between",
+        }
+    }
+}
+
+/// A few letters of a source's own, such as a reason for a drop: what is longer is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Code([u8; 8]);
+
+impl Code {
+    /// The first letters of `text`, with `?` for what is not printable ASCII.
+    pub fn new(text: &[u8]) -> Self {
+        let mut code = [0; 8];
+        for (to, from) in code.iter_mut().zip(text) {
+            *to = if from.is_ascii_graphic() { *from } else { b'?' };
+        }
+        Self(code)
+    }
+
+    /// The letters; empty if there are none.
+    pub fn text(&self) -> &str {
+        let n = self.0.iter().position(|&byte| byte == 0).unwrap_or(self.0.len());
+        std::str::from_utf8(&self.0[..n]).unwrap_or_default()
+    }
+}
+
+/// What a simulator's trace knows about a packet where it saw it, beyond what a capture does.
+/// [`Packet::interface`] is the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sighting {
+    /// Where in the node.
+    pub layer: NodeLayer,
+    /// Where on the packet's path.
+    pub point: PathPoint,
+    /// The same number whenever this packet of its direction is seen, and another for every other
+    /// one, retransmissions included.
+    pub identity: u64,
+    /// Why it was dropped; empty if the trace gives no reason.
+    pub reason: Code,
+    /// Whose packet it is, if the trace says that and it is one of ns-2's.
+    pub agent: Option<Agent>,
+}
+
+/// What ns-2 calls the packets of an agent: they tell applications over UDP apart, and a sender of TCP
+/// from its sink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Agent(u8);
+
+impl Agent {
+    /// The types of ns-2.35 (`packet.h`) that agents and applications of hosts send.
+    const NAMES: [&str; 21] = [
+        "tcp",
+        "ack",
+        "tcpFriend",
+        "tcpFriendCtl",
+        "cbr",
+        "exp",
+        "pareto",
+        "udp",
+        "ftp",
+        "telnet",
+        "http",
+        "rtp",
+        "rtcp",
+        "message",
+        "audio",
+        "video",
+        "realaudio",
+        "ping",
+        "rap_data",
+        "rap_ack",
+        "sctp",
+    ];
+
+    /// The agent of a packet's type.
+    pub fn of(name: &[u8]) -> Option<Self> {
+        Self::NAMES.iter().position(|known| known.as_bytes() == name).map(|place| Self(place as u8))
+    }
+
+    /// The type.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.get(usize::from(self.0)).copied().unwrap_or_default()
+    }
+}
+
+/// What sequence numbers count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Numbering {
+    /// Bytes of payload, as TCP does on the wire.
+    #[default]
+    Bytes,
+    /// Packets, as ns-2's one-way TCP agents do: each is one unit, whatever its size.
+    Packets,
+}
+
+/// A layer, for saying where decoding stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Layer {
+    /// Link layer, VLAN tags included.
+    Link,
+    /// IPv4.
+    Ipv4,
+    /// IPv6 and its extension headers.
+    Ipv6,
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// DCCP.
+    Dccp,
+    /// ICMP of either family.
+    Icmp,
+}
+
+/// Why decoding stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// The snap length cut the packet.
+    Cut,
+    /// A length or version that cannot be true.
+    Malformed,
+    /// An EtherType, PPP protocol or IP protocol that is not decoded, by number.
+    Unknown(u32),
+    /// A link type that is not decoded, by number.
+    UnknownLinkType(u32),
+    /// An 802.11 frame that is not for carrying packets.
+    Frame(FrameKind),
+    /// A part of a packet whose beginning, with all headers, is in another 802.11 frame.
+    LaterPart,
+    /// The payload of the frame is encrypted.
+    Encrypted,
+    /// The radio received the frame damaged.
+    BadChecksum,
+    /// The first packet of an aggregate was decoded, those behind it were not.
+    Aggregate,
+}
+
+impl Reason {
+    /// Whether there was no IP header to be expected, rather than one that could not be read.
+    pub fn is_without_ip(self) -> bool {
+        matches!(self, Self::Unknown(_) | Self::Frame(_) | Self::LaterPart)
+    }
+}
+
+/// Decoding ended before the payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stop {
+    /// In which layer.
+    pub layer: Layer,
+    /// Why.
+    pub reason: Reason,
+}
+
+impl Layer {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Link => "link",
+            Self::Ipv4 => "ipv4",
+            Self::Ipv6 => "ipv6",
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::Dccp => "dccp",
+            Self::Icmp => "icmp",
+        }
+    }
+}
+
+impl Reason {
+    /// The words in tables.
+    pub fn words(self, layer: Layer) -> String {
+        match self {
+            Self::Cut => "cut by the snap length".into(),
+            Self::Malformed => "malformed".into(),
+            Self::Unknown(0x0806) if layer == Layer::Link => "ARP".into(),
+            Self::Unknown(number) if layer == Layer::Link => format!("EtherType 0x{number:04x}"),
+            Self::UnknownLinkType(number) => format!("link type {number}"),
+            Self::Frame(kind) => format!("802.11 {} frame", kind.name()),
+            Self::LaterPart => "later part of a packet in several 802.11 frames".into(),
+            Self::Encrypted => "encrypted".into(),
+            Self::BadChecksum => "bad checksum".into(),
+            Self::Aggregate => "further packets of an A-MSDU".into(),
+            Self::Unknown(1) => "ICMP".into(),
+            Self::Unknown(2) => "IGMP".into(),
+            Self::Unknown(58) => "ICMPv6".into(),
+            Self::Unknown(132) => "SCTP".into(),
+            Self::Unknown(number) => format!("IP protocol {number}"),
+        }
+    }
+}
+
+/// What follows the IP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Transport {
+    /// A TCP header, in [`Network::tcp`].
+    Tcp,
+    /// A DCCP header.
+    Dccp,
+    /// A UDP header, or a simulator's packet of an application without feedback.
+    Udp,
+    /// A data packet of TFRC.
+    Tfrc,
+    /// A receiver report of TFRC.
+    TfrcFeedback,
+    /// An ICMP error; the five-tuple is that of the packet it quotes.
+    IcmpError,
+    /// A fragment behind the first: its transport header is in another packet.
+    LaterFragment,
+    /// Nothing that could be read.
+    #[default]
+    Unread,
+}
+
+/// An IP header and what is behind it, as far as it could be decoded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Network {
+    /// The five-tuple.
+    pub endpoints: Endpoints,
+    /// Whether the ports of `endpoints` were read.
+    pub has_ports: bool,
+    /// IPv4 identification.
+    pub ip_id: Option<u16>,
+    /// Time to live, or hop limit.
+    pub ttl: u8,
+    /// The ECN bits (RFC 3168).
+    pub ecn: u8,
+    /// The differentiated services codepoint (RFC 2474); None if the source does not show it.
+    pub dscp: Option<u8>,
+    /// Set if the packet is a fragment.
+    pub fragment: Option<Fragment>,
+    /// What follows.
+    pub transport: Transport,
+    /// The TCP header; means nothing unless `transport` says so.
+    pub tcp: Tcp,
+    /// Of UDP how the payload begins, of DCCP the whole header, of an ICMP error how the transport header begins that
+    /// it quotes; means nothing for others.
+    pub head: Option<ExtraIndex>,
+    /// Bytes of the transport header.
+    pub header_bytes: u8,
+    /// What the sequence numbers of `tcp` count.
+    pub numbering: Numbering,
+    /// Sequence number of a protocol that is not TCP: of the packet, or in feedback the highest
+    /// one received.
+    pub sequence: Option<u64>,
+    /// The simulator's flow id; several flows may have the same.
+    pub flow_id: Option<u32>,
+    /// Bytes of transport payload; for a later fragment all bytes after the IP header. None if a
+    /// header that tells was cut off.
+    pub payload_bytes: Option<u32>,
+}
+
+impl Network {
+    /// Forget the last packet, as far as the next one's decoders do not overwrite it.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        self.endpoints = Endpoints::default();
+        self.has_ports = false;
+        self.ip_id = None;
+        self.dscp = None;
+        self.fragment = None;
+        self.transport = Transport::Unread;
+        self.numbering = Numbering::Bytes;
+        self.sequence = None;
+        self.flow_id = None;
+        self.payload_bytes = None;
+    }
+
+    /// The TCP header, if there is one.
+    #[inline(always)]
+    pub fn tcp(&self) -> Option<&Tcp> {
+        (self.transport == Transport::Tcp).then_some(&self.tcp)
+    }
+}
+
+/// One packet, whatever the source.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Packet {
+    /// Number in the source, from 1; in a text the number of its line.
+    pub number: u64,
+    /// Since the epoch, or since the start of a simulation.
+    pub time_ns: i64,
+    /// Index of the interface or node it was seen at.
+    pub interface: u32,
+    /// What happened there.
+    pub event: Option<Event>,
+    /// Set if a simulator saw it.
+    pub sighting: Option<Sighting>,
+    /// The 802.11 frame that carried it, if one did.
+    pub frame: Option<ExtraIndex>,
+    /// Bytes in the file.
+    pub captured_bytes: u32,
+    /// Bytes of the frame on the wire.
+    pub wire_bytes: u32,
+    /// Whether there is an IP header, or what stands for it in a simulation.
+    pub is_ip: bool,
+    /// The IP header and beyond; means nothing unless `is_ip`.
+    pub network: Network,
+    /// Set if decoding ended early.
+    pub stop: Option<Stop>,
+}

@@ -1,0 +1,174 @@
+//! What only some packets have, beside the batch that they belong to.
+//!
+//! Most packets are TCP over Ethernet. If each had room for the frame of an 802.11 packet and for the
+//! beginning of a datagram, a batch would be a quarter larger, and all reading slower by some
+//! percent. So a packet that has one says where in these lists it is.
+
+use std::num::NonZeroU32;
+
+use crate::packet::dccp::DccpHeader;
+use crate::packet::event::{ExtraIndex, Sack};
+use crate::packet::frame::Frame;
+
+/// The first bytes of a datagram's payload, as far as they were captured: traffic generators
+/// number and date their datagrams there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct PayloadHead {
+    bytes: [u8; Self::MOST],
+    length: u8,
+}
+
+impl PayloadHead {
+    /// Bytes that are kept.
+    pub const MOST: usize = 32;
+
+    /// The beginning of `payload`.
+    #[inline]
+    pub fn new(payload: &[u8]) -> Self {
+        let mut bytes = [0; Self::MOST];
+        let length = payload.len().min(Self::MOST);
+        bytes[..length].copy_from_slice(&payload[..length]);
+        Self { bytes, length: length as u8 }
+    }
+
+    /// What was captured of it.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.length)).unwrap_or_default()
+    }
+}
+
+/// What an acknowledgement says arrived beyond its number (RFC 2018), and perhaps twice (RFC 2883).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct SackBlocks {
+    blocks: [(u32, u32); Self::MOST],
+    count: u8,
+}
+
+impl SackBlocks {
+    /// As many as the longest header has room for.
+    pub const MOST: usize = 4;
+
+    /// Add a block from its first number to the one behind its last. One too many is left out.
+    pub fn add(&mut self, start: u32, end: u32) {
+        if let Some(block) = self.blocks.get_mut(usize::from(self.count)) {
+            *block = (start, end);
+            self.count += 1;
+        }
+    }
+
+    /// The blocks, in the order of the option.
+    pub fn blocks(&self) -> &[(u32, u32)] {
+        self.blocks.get(..usize::from(self.count)).unwrap_or_default()
+    }
+}
+
+/// The lists of one batch, at most one entry in each for every packet.
+#[derive(Clone, Debug, Default)]
+pub struct PacketExtras {
+    heads: Vec<PayloadHead>,
+    /// Of datagrams whose head is not enough, in order: where their payloads end in `payloads`.
+    longer: Vec<(ExtraIndex, usize)>,
+    payloads: Vec<u8>,
+    frames: Vec<Frame>,
+    sacks: Vec<SackBlocks>,
+    /// Each with the end of its options in `options`, where they stand one behind the other.
+    dccp: Vec<(DccpHeader, usize)>,
+    options: Vec<u8>,
+}
+
+impl PacketExtras {
+    /// Forget the last batch.
+    pub fn clear(&mut self) {
+        self.heads.clear();
+        self.longer.clear();
+        self.payloads.clear();
+        self.frames.clear();
+        self.sacks.clear();
+        self.dccp.clear();
+        self.options.clear();
+    }
+
+    /// Keep how a datagram's payload begins.
+    pub fn add_head(&mut self, head: PayloadHead) -> Option<ExtraIndex> {
+        self.heads.push(head);
+        at_the_end(self.heads.len())
+    }
+
+    /// How the payload begins of the packet that has `aside`; empty if that is unknown.
+    pub fn head(&self, aside: Option<ExtraIndex>) -> PayloadHead {
+        aside.and_then(|aside| self.heads.get(index(aside))).copied().unwrap_or_default()
+    }
+
+    /// Keep more of the datagram whose head was the last to be added.
+    pub fn add_longer(&mut self, head: Option<ExtraIndex>, payload: &[u8]) {
+        if let Some(head) = head {
+            self.payloads.extend_from_slice(payload);
+            self.longer.push((head, self.payloads.len()));
+        }
+    }
+
+    /// What is kept of the payload of the datagram that has `aside`: its head, or more.
+    pub fn payload(&self, aside: Option<ExtraIndex>) -> &[u8] {
+        let Some(aside) = aside else { return &[] };
+        let head = || self.heads.get(index(aside)).map_or(&[][..], PayloadHead::bytes);
+        let Ok(at) = self.longer.binary_search_by_key(&aside, |(head, _)| *head) else { return head() };
+        let end_of = |at: usize| self.longer.get(at).map_or(0, |(_, end)| *end);
+        let start = at.checked_sub(1).map_or(0, end_of);
+        self.payloads.get(start..end_of(at)).unwrap_or_default()
+    }
+
+    /// Keep a frame.
+    pub fn add_frame(&mut self, frame: Frame) -> Option<ExtraIndex> {
+        self.frames.push(frame);
+        at_the_end(self.frames.len())
+    }
+
+    /// Keep the blocks of an acknowledgement.
+    pub fn add_sack(&mut self, blocks: SackBlocks) -> Option<ExtraIndex> {
+        self.sacks.push(blocks);
+        at_the_end(self.sacks.len())
+    }
+
+    /// Drop the blocks that were added last, if `sack` has some.
+    pub fn take_back_sack(&mut self, sack: Sack) {
+        if sack.blocks().is_some() {
+            self.sacks.pop();
+        }
+    }
+
+    /// The blocks of a segment with these options.
+    #[inline(always)]
+    pub fn sack(&self, sack: Sack) -> &[(u32, u32)] {
+        let kept = sack.blocks().and_then(|aside| self.sacks.get(index(aside)));
+        kept.map_or(&[], SackBlocks::blocks)
+    }
+
+    /// The frame that carried the packet that has `aside`.
+    pub fn frame(&self, aside: ExtraIndex) -> Option<&Frame> {
+        self.frames.get(index(aside))
+    }
+
+    /// Keep a DCCP header and the options behind it.
+    pub fn add_dccp(&mut self, header: DccpHeader, options: &[u8]) -> Option<ExtraIndex> {
+        self.options.extend_from_slice(options);
+        self.dccp.push((header, self.options.len()));
+        at_the_end(self.dccp.len())
+    }
+
+    /// The DCCP header of the packet that has `aside`, and its options.
+    pub fn dccp(&self, aside: ExtraIndex) -> Option<(&DccpHeader, &[u8])> {
+        let (header, end) = self.dccp.get(index(aside))?;
+        let start = index(aside).checked_sub(1).and_then(|before| self.dccp.get(before));
+        let options = self.options.get(start.map_or(0, |&(_, end)| end)..*end)?;
+        Some((header, options))
+    }
+}
+
+fn at_the_end(length: usize) -> Option<ExtraIndex> {
+    u32::try_from(length).ok().and_then(NonZeroU32::new)
+}
+
+fn index(aside: ExtraIndex) -> usize {
+    aside.get() as usize - 1
+}

@@ -1,0 +1,84 @@
+//! Samples of a flow's variables that another
+//! program wrote down: congestion window, thresholds, round-trip times of the sender itself.
+
+use crate::packet::event::Endpoints;
+use crate::plural::counted;
+
+/// What a variable's value counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// Packets or segments.
+    Packets,
+    /// Milliseconds.
+    Ms,
+    /// Bits per second.
+    Bps,
+    /// A plain number or share.
+    One,
+}
+
+impl Unit {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Packets => "packets",
+            Self::Ms => "ms",
+            Self::Bps => "bit/s",
+            Self::One => "",
+        }
+    }
+}
+
+/// One value of one variable at one time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VariableSample {
+    /// The sender whose variable it is, and whom it sends to. Unknown ports are 0.
+    pub endpoints: Endpoints,
+    /// Since the epoch, or since the start of a simulation.
+    pub time_ns: i64,
+    /// Such as `cwnd`, `ssthresh`, `rtt`, `srtt`.
+    pub name: &'static str,
+    /// What `value` counts.
+    pub unit: Unit,
+    /// The value.
+    pub value: f64,
+}
+
+/// Samples of one source that are kept: a log that runs for days must not fill the memory.
+const MAX_SAMPLES: usize = 1 << 22;
+
+/// The samples of one source, up to a bound.
+#[derive(Debug, Default)]
+pub struct SampleList {
+    kept: Vec<VariableSample>,
+    left_out: u64,
+}
+
+impl SampleList {
+    /// Keep `sample` if there is room. What overflowed or is no number tells nothing.
+    pub fn add(&mut self, sample: VariableSample) {
+        if !sample.value.is_finite() {
+            return;
+        }
+        if self.kept.len() < MAX_SAMPLES {
+            self.kept.push(sample);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Take those kept out.
+    pub fn take(&mut self) -> Vec<VariableSample> {
+        std::mem::take(&mut self.kept)
+    }
+
+    /// What is to be said if there was no room for some.
+    pub fn remark(&self) -> Option<String> {
+        let left_out = self.left_out;
+        let said = || counted(left_out, "sample[s] left out");
+        (left_out > 0).then(|| format!("{}: only the first {MAX_SAMPLES} of a log are kept", said()))
+    }
+}

@@ -1,0 +1,16 @@
+//! A decoded packet and its parts: the ground floor, which knows no other room.
+
+pub mod address;
+pub mod batch;
+pub mod dccp;
+pub mod event;
+pub mod extras;
+pub mod flow_totals;
+pub mod frame;
+pub mod ip_fields;
+pub mod key;
+pub mod link_type;
+pub mod logged_variables;
+pub mod plain;
+pub mod record;
+pub mod seq;

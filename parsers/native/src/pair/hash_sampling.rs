@@ -1,0 +1,129 @@
+//! The same packets chosen at both captures: hash-based selection (RFC 5475 section 6.2).
+//!
+//! Kept are the packets with the smallest identities. As both captures choose by the same rule, a
+//! packet that is in both and kept of one is nearly always kept of the other, however the clocks
+//! differ and whenever the captures began. Small captures are kept whole.
+
+use hashbrown::HashMap;
+
+use crate::packet::event::Endpoints;
+
+/// Packets kept of one capture: 15 MB.
+pub const KEPT: usize = 1 << 17;
+
+/// What is kept of a packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SampledPacket {
+    /// When it was captured, by the capture's own clock.
+    pub time_ns: i64,
+    /// Its five-tuple.
+    pub endpoints: Endpoints,
+    /// Its time to live there.
+    pub ttl: u8,
+    /// The interface and the way through it; a copy at another one is the same packet.
+    pub place: u16,
+    /// Whether another packet of the capture has the same identity: then nobody knows which is which.
+    pub is_ambiguous: bool,
+}
+
+/// The sample of one capture.
+#[derive(Debug)]
+pub struct HashSample {
+    kept: HashMap<u64, SampledPacket>,
+    /// Identities above it are not kept.
+    limit: u64,
+    most: usize,
+}
+
+impl HashSample {
+    /// Nothing yet; at least `most` packets of a capture that has as many.
+    pub fn new(most: usize) -> Self {
+        Self { kept: HashMap::new(), limit: u64::MAX, most }
+    }
+
+    /// Take in a packet.
+    #[inline]
+    pub fn add(&mut self, identity: u64, seen: SampledPacket) {
+        if identity > self.limit {
+            return;
+        }
+        let place = seen.place;
+        let doubt = |first: &mut SampledPacket| first.is_ambiguous |= first.place == place;
+        self.kept.entry(identity).and_modify(doubt).or_insert(seen);
+        if self.kept.len() >= 2 * self.most.max(1) {
+            self.lower_limit();
+        }
+    }
+
+    /// Keep half of the packets, those with the smallest identities. The limit only falls, so of an
+    /// identity that is kept every packet was seen.
+    fn lower_limit(&mut self) {
+        let mut identities: Vec<u64> = self.kept.keys().copied().collect();
+        let (_, &mut limit, _) = identities.select_nth_unstable(self.kept.len() / 2);
+        self.limit = limit;
+        self.kept.retain(|&identity, _| identity <= limit);
+    }
+
+    /// The packets that both samples have, as they were seen at each, in the order of the first's
+    /// time.
+    pub fn common(&self, other: &Self) -> Vec<(SampledPacket, SampledPacket)> {
+        let find =
+            |(identity, first): (&u64, &SampledPacket)| Some((*identity, *first, *other.kept.get(identity)?));
+        let mut common: Vec<_> = self.kept.iter().filter_map(find).collect();
+        common.retain(|(_, first, second)| !first.is_ambiguous && !second.is_ambiguous);
+        common.sort_unstable_by_key(|(identity, first, _)| (first.time_ns, *identity));
+        common.into_iter().map(|(_, first, second)| (first, second)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn seen(time_ns: i64) -> SampledPacket {
+        SampledPacket { time_ns, endpoints: Endpoints::default(), ttl: 64, place: 0, is_ambiguous: false }
+    }
+
+    #[test]
+    fn test_an_identity_of_two_packets_is_not_used() {
+        let (mut first, mut second) = (HashSample::new(10), HashSample::new(10));
+        for (identity, time_ns) in [(1, 10), (2, 20), (2, 30)] {
+            first.add(identity, seen(time_ns));
+            second.add(identity, seen(time_ns + 5));
+        }
+        assert_eq!(first.common(&second), [(seen(10), seen(15))]);
+    }
+
+    #[test]
+    fn test_a_copy_at_another_interface_is_the_same_packet() {
+        let (mut first, mut second) = (HashSample::new(10), HashSample::new(10));
+        first.add(1, seen(10));
+        first.add(1, SampledPacket { place: 4, ..seen(11) });
+        second.add(1, seen(15));
+        assert_eq!(first.common(&second), [(seen(10), seen(15))]);
+    }
+
+    proptest! {
+        #[test]
+        fn test_both_captures_keep_the_same_packets(
+            identities in proptest::collection::hash_set(any::<u64>(), 0..500),
+            lost in proptest::collection::hash_set(0_usize..500, 0..50),
+        ) {
+            let (mut first, mut second) = (HashSample::new(20), HashSample::new(20));
+            for (at, &identity) in identities.iter().enumerate() {
+                first.add(identity, seen(at as i64));
+                if !lost.contains(&at) {
+                    second.add(identity, seen(at as i64));
+                }
+            }
+            prop_assert!(first.kept.len() < 40 && second.kept.len() < 40);
+            let arrived = identities.len() - lost.iter().filter(|&&at| at < identities.len()).count();
+            let limit = first.limit.min(second.limit);
+            let below = first.kept.keys().filter(|&&identity| identity <= limit);
+            let in_both = below.filter(|identity| second.kept.contains_key(*identity)).count();
+            prop_assert_eq!(first.common(&second).len(), in_both);
+            prop_assert!(in_both > 0 || arrived < 20 || lost.len() > 10);
+        }
+    }
+}

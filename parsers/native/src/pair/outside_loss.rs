@@ -1,0 +1,243 @@
+//! What TCP tells of packets that were lost outside of the way between the captures.
+//!
+//! Before the nearer capture: it shows a segment for the first time although it has shown later
+//! ones, and the segment's timestamp (RFC 7323) is younger than theirs. So it was sent after them,
+//! again; one that was only overtaken is older. Without timestamps nothing tells.
+//!
+//! Behind the other capture: a segment passes it again while the receiver's acknowledgements, as
+//! they passed there, still ask for its bytes: the next one, or (RFC 2018) those between what was
+//! acknowledged selectively. What the receiver has already, and is sent again for no need, it does
+//! not ask for.
+
+use super::by_side::BySide;
+use crate::flow::holes::{HoleOpening, Holes};
+use crate::packet::event::{Tcp, TcpFlags};
+use crate::packet::key::Side;
+use crate::packet::seq::{SeqNumber, Unwrapper};
+
+/// How a segment relates to those that a capture has shown before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Novelty {
+    /// It goes on, or leaves a gap.
+    Ahead,
+    /// It has bytes of a gap.
+    Late,
+    /// There is nothing new in it.
+    Repeated,
+}
+
+/// What one capture has shown of one direction: a few holes, as many as [`Holes`] keeps.
+#[derive(Debug)]
+struct CaptureView {
+    unwrapper: Unwrapper,
+    highest: i64,
+    holes: Holes,
+    /// Timestamp of the segment that reached the highest position.
+    timestamp: Option<u32>,
+}
+
+impl CaptureView {
+    fn starting_with(tcp: &Tcp) -> Self {
+        let is_syn = tcp.flags.has(TcpFlags::SYN);
+        let unwrapper = Unwrapper::new(SeqNumber(tcp.seq.wrapping_add(is_syn.into())));
+        Self { unwrapper, highest: 0, holes: Holes::default(), timestamp: None }
+    }
+
+    fn show(&mut self, tcp: &Tcp, payload: u32) -> Novelty {
+        let (start, end) = self.range(tcp, payload);
+        let novelty = self.cover(start, end);
+        if novelty == Novelty::Ahead {
+            self.timestamp = timestamp(tcp);
+        }
+        novelty
+    }
+
+    fn range(&self, tcp: &Tcp, payload: u32) -> (i64, i64) {
+        let start = self.unwrapper.position(SeqNumber(tcp.seq), self.highest);
+        (start, start.saturating_add(i64::from(payload)))
+    }
+
+    fn cover(&mut self, start: i64, end: i64) -> Novelty {
+        if start < 0 {
+            // Before all that the capture has shown: nobody knows whether it was sent before.
+            return Novelty::Ahead;
+        }
+        if end <= self.highest {
+            let filled = self.holes.fill(start, end);
+            return if filled.bytes > 0 { Novelty::Late } else { Novelty::Repeated };
+        }
+        if start > self.highest {
+            self.holes.open(self.highest, start, HoleOpening::default());
+        } else {
+            self.holes.fill(start, self.highest);
+        }
+        self.highest = end;
+        Novelty::Ahead
+    }
+}
+
+/// What the receiver has, in the positions of what the farther capture has shown.
+#[derive(Debug, Default)]
+struct ReceivedRanges {
+    /// The next byte that it expects.
+    next: i64,
+    /// End of what it has acknowledged, selectively or not; holes before it.
+    highest: i64,
+    holes: Holes,
+    /// It takes nothing, so it asks for nothing.
+    is_closed: bool,
+}
+
+impl ReceivedRanges {
+    fn on_acknowledgement(&mut self, next: i64, blocks: impl Iterator<Item = (i64, i64)>) {
+        self.next = next.max(self.next);
+        self.cover(0, self.next);
+        for (start, end) in blocks {
+            self.cover(start.max(self.next), end);
+        }
+    }
+
+    fn cover(&mut self, start: i64, end: i64) {
+        if start >= end {
+            return;
+        }
+        if start > self.highest {
+            self.holes.open(self.highest, start, HoleOpening::default());
+        }
+        self.holes.fill(start, end);
+        self.highest = self.highest.max(end);
+    }
+
+    fn asks_for(&self, start: i64, end: i64) -> bool {
+        !self.is_closed && ((start..end).contains(&self.next) || self.holes.overlap(start, end))
+    }
+}
+
+/// One direction at both captures.
+#[derive(Debug, Default)]
+struct Direction {
+    near: Option<CaptureView>,
+    far: Option<CaptureView>,
+    receipts: ReceivedRanges,
+}
+
+/// All directions of TCP connections with data: as many as flows are followed.
+#[derive(Debug, Default)]
+pub struct OutsideLoss {
+    directions: BySide<Box<Direction>>,
+}
+
+impl OutsideLoss {
+    /// A segment with payload, or a SYN, of `side` passed the nearer capture; whether it had been lost before.
+    pub fn is_lost_before(&mut self, flow: u32, side: Side, tcp: &Tcp, payload: u32) -> bool {
+        let near = &mut self.direction(flow, side).near;
+        let shown = near.get_or_insert_with(|| CaptureView::starting_with(tcp));
+        let latest = shown.timestamp;
+        let is_late = shown.show(tcp, payload) == Novelty::Late;
+        let is_younger = |(mine, latest): (u32, u32)| SeqNumber(mine).since(SeqNumber(latest)) > 0;
+        is_late && timestamp(tcp).zip(latest).is_some_and(is_younger)
+    }
+
+    /// The same segment, or another, passed the farther capture; whether it is the repetition of one
+    /// that was lost behind.
+    pub fn is_lost_behind(&mut self, flow: u32, side: Side, tcp: &Tcp, payload: u32) -> bool {
+        let Direction { far, receipts, .. } = self.direction(flow, side);
+        let shown = far.get_or_insert_with(|| CaptureView::starting_with(tcp));
+        let (start, end) = shown.range(tcp, payload);
+        shown.show(tcp, payload) == Novelty::Repeated && receipts.asks_for(start, end)
+    }
+
+    /// The receiver of what `side` sends acknowledged, where packets of `side` pass last; `blocks`
+    /// selectively.
+    pub fn on_acknowledgement(&mut self, flow: u32, side: Side, tcp: &Tcp, blocks: &[(u32, u32)]) {
+        if tcp.flags.has(TcpFlags::ACK)
+            && let Some(Direction { far: Some(far), receipts, .. }) =
+                self.directions.get_mut(flow, side).map(Box::as_mut)
+        {
+            let position = |number| far.unwrapper.position(SeqNumber(number), far.highest);
+            // What the capture has not shown the receiver cannot have got past it.
+            let blocks = blocks.iter().map(|&(start, end)| (position(start), position(end).min(far.highest)));
+            receipts.on_acknowledgement(position(tcp.ack).min(far.highest), blocks);
+            receipts.is_closed = tcp.window == 0;
+        }
+    }
+
+    fn direction(&mut self, flow: u32, side: Side) -> &mut Direction {
+        self.directions.get_or_insert_with(flow, side, Box::default)
+    }
+}
+
+fn timestamp(tcp: &Tcp) -> Option<u32> {
+    tcp.options.timestamp.map(|(value, _)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn segment(seq: u32, timestamp: u32) -> Tcp {
+        let mut tcp = Tcp { seq, window: 100, ..Tcp::default() };
+        tcp.options.timestamp = Some((timestamp, 0));
+        tcp
+    }
+
+    fn acknowledgement(ack: u32) -> Tcp {
+        Tcp { ack, window: 100, flags: TcpFlags(TcpFlags::ACK), ..Tcp::default() }
+    }
+
+    #[test]
+    fn test_a_late_segment_was_lost_before_if_it_was_sent_again_and_not_if_it_was_overtaken() {
+        for (timestamp, is_lost) in [(9, false), (11, true)] {
+            let mut outside = OutsideLoss::default();
+            let mut lost =
+                |seq, timestamp| outside.is_lost_before(0, Side::Low, &segment(seq, timestamp), 100);
+            assert!(!lost(0, 8) && !lost(200, 10));
+            assert_eq!(lost(100, timestamp), is_lost);
+            assert!(!lost(100, 12), "seen twice is not lost before");
+        }
+    }
+
+    #[test]
+    fn test_a_segment_is_lost_behind_only_if_the_receiver_asks_for_it() {
+        let mut outside = OutsideLoss::default();
+        let mut lost = |seq, asked| {
+            outside.on_acknowledgement(0, Side::Low, &acknowledgement(asked), &[]);
+            outside.is_lost_behind(0, Side::Low, &segment(seq, 1), 100)
+        };
+        assert!(!lost(u32::MAX - 49, 0) && !lost(50, 0) && !lost(150, 0));
+        assert!(!lost(150, 50), "it asks for another");
+        assert!(lost(50, 50));
+        assert!(!lost(50, 250), "it has all");
+    }
+
+    #[test]
+    fn test_what_is_between_selective_acknowledgements_is_asked_for() {
+        let mut outside = OutsideLoss::default();
+        for seq in [0, 100, 200, 300, 400] {
+            assert!(!outside.is_lost_behind(0, Side::Low, &segment(seq, 1), 100));
+        }
+        outside.on_acknowledgement(0, Side::Low, &acknowledgement(100), &[(200, 300)]);
+        outside.on_acknowledgement(0, Side::Low, &acknowledgement(100), &[(400, 500)]);
+        let lost =
+            [0, 100, 200, 300, 400].map(|seq| outside.is_lost_behind(0, Side::Low, &segment(seq, 2), 100));
+        assert_eq!(lost, [false, true, false, true, false]);
+    }
+
+    proptest! {
+        #[test]
+        fn test_no_numbers_panic(
+            segments in proptest::collection::vec(any::<(u32, u32, u32, bool)>(), 0..200),
+        ) {
+            let mut outside = OutsideLoss::default();
+            for (seq, timestamp, payload, is_near) in segments {
+                let tcp = segment(seq, timestamp);
+                match is_near {
+                    true => outside.is_lost_before(0, Side::Low, &tcp, payload),
+                    false => outside.is_lost_behind(0, Side::Low, &tcp, payload),
+                };
+                outside.on_acknowledgement(0, Side::Low, &acknowledgement(payload), &[(seq, timestamp)]);
+            }
+        }
+    }
+}

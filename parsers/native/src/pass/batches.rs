@@ -1,0 +1,128 @@
+//! A batch of packets to their flows: at once, or set aside until several of the same flows are there.
+
+use super::{Analysis, is_flow};
+use crate::flow::{Found, LOOK_UPS};
+use crate::input::source_summary::SourceSummary;
+use crate::packet::batch::{Batch, Item};
+use crate::packet::event::Transport;
+use crate::packet::extras::PacketExtras;
+use crate::packet::plain::PlainSegment;
+
+/// Flows whose state the caches hold: up to here packets are given to their flows at once.
+const CACHED_FLOWS: usize = 1_024;
+
+impl Analysis {
+    /// [`Analysis::take`] for many packets, set aside if there are many flows and nothing is
+    /// collected in the order of packets.
+    pub(super) fn take_batch(&mut self, batch: &Batch, summary: &mut SourceSummary) {
+        let asides = batch.asides();
+        if self.collects {
+            for item in batch.items() {
+                self.take(&item.to_packet(), asides, summary);
+            }
+        } else if self.flows.len() < CACHED_FLOWS || self.is_all_sightings(batch) {
+            for item in batch.items() {
+                self.take_item(item, asides, summary);
+            }
+        } else {
+            self.take_batch_later(batch, summary);
+        }
+    }
+
+    /// [`Analysis::take`] for a packet of any kind, while nothing is collected.
+    #[inline(always)]
+    fn take_item(&mut self, item: Item<'_>, asides: &PacketExtras, summary: &mut SourceSummary) {
+        match item {
+            Item::Plain(segment) => self.take_plain(segment, asides, summary),
+            Item::Other(packet) => {
+                self.take(packet, asides, summary);
+            }
+        }
+    }
+
+    /// Give a plain segment to its flow, while nothing is collected.
+    #[inline(always)]
+    fn take_plain(&mut self, segment: &PlainSegment, asides: &PacketExtras, summary: &mut SourceSummary) {
+        let Some(found) = self.flows.find_or_open_plain(segment, self.source) else {
+            summary.untracked_packets += 1;
+            return;
+        };
+        let (flow, pool) = self.flows.get_with_pool(found.flow);
+        flow.on_plain(found.side, segment, asides, pool, &mut self.outcome);
+    }
+
+    /// Look up the flows of many packets together, and set aside what can be.
+    fn take_batch_later(&mut self, batch: &Batch, summary: &mut SourceSummary) {
+        let mut items = batch.items();
+        let mut found = [None; LOOK_UPS];
+        while self.flows.find_each(items.clone(), &mut found) > 0 {
+            let flows_before = self.flows.len();
+            for (found, item) in found.into_iter().zip(items.by_ref()) {
+                // A flow opened since may have taken over the five-tuple.
+                let is_known = self.flows.len() == flows_before;
+                self.take_later(item, batch.asides(), found.filter(|_| is_known), summary);
+            }
+        }
+    }
+
+    /// Whether none of the packets can be set aside or has to wait for any that were.
+    fn is_all_sightings(&self, batch: &Batch) -> bool {
+        let is_sighting = |item| matches!(item, Item::Other(packet) if packet.sighting.is_some());
+        self.backlog.is_empty() && batch.items().all(is_sighting)
+    }
+
+    /// Set a packet aside if its flow was `found` and it is of the usual kind, else take it.
+    #[inline(always)]
+    fn take_later(
+        &mut self,
+        item: Item<'_>,
+        asides: &PacketExtras,
+        found: Option<Found>,
+        summary: &mut SourceSummary,
+    ) {
+        if let (Some(found), Item::Other(packet)) = (found, item)
+            && can_wait(item)
+            && self.take_copy(found, packet, &packet.network, asides)
+        {
+            return;
+        }
+        if let Some(found) = found
+            && can_wait(item)
+            && self.backlog.set_aside(item, found, asides, &mut self.flows)
+        {
+            // Its number, if it has one, is not among what is set aside, and can be counted at once.
+            if let Item::Other(packet) = item
+                && packet.network.transport == Transport::Udp
+            {
+                self.take_datagram(found, packet, asides);
+            }
+            return;
+        }
+        self.take_in_turn(item, asides, summary);
+    }
+
+    /// Take a packet after those of its flow that were set aside.
+    #[inline(never)]
+    fn take_in_turn(&mut self, item: Item<'_>, asides: &PacketExtras, summary: &mut SourceSummary) {
+        let found = match item {
+            Item::Plain(segment) => self.flows.find_endpoints(&segment.endpoints()),
+            Item::Other(packet) if packet.is_ip => self.flows.find(&packet.network),
+            Item::Other(_) => None,
+        };
+        if let Some(found) = found {
+            self.backlog.settle(found.flow, &mut self.flows);
+        }
+        self.take_item(item, asides, summary);
+    }
+}
+
+/// Whether what a packet says of its flow may be taken in later.
+#[inline(always)]
+fn can_wait(item: Item<'_>) -> bool {
+    match item {
+        Item::Plain(_) => true,
+        Item::Other(packet) => {
+            packet.is_ip && packet.sighting.is_none() && packet.frame.is_none() && is_flow(&packet.network)
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Round-trip times of TCP connections, for flows between the same two hosts that tell none.
+//!
+//! They are only proposed: another connection may take another path, and its packets wait in other queues.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Analysis;
+use crate::flow::Flow;
+use crate::packet::event::{Address, Family};
+use crate::packet::key::Side;
+
+/// Two hosts.
+type HostPair = (Family, Address, Address);
+
+/// A connection that has a round-trip time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RttSource {
+    /// Which one, from 0.
+    pub flow: u32,
+    /// Of the whole path, milliseconds.
+    pub rtt_ms: f64,
+    /// Samples that it is of.
+    samples: u64,
+}
+
+/// Of each two hosts that need one the connection with the most samples.
+pub(super) type RttSources = HashMap<HostPair, RttSource>;
+
+impl Analysis {
+    /// The connection whose round-trip time may be that of the data of `side`, if nothing else tells it.
+    pub fn lender(&self, flow: &Flow, side: Side) -> Option<RttSource> {
+        let lender = self.lenders.get(&hosts_of(flow))?;
+        self.lacks_rtt(flow, side).then_some(*lender)
+    }
+
+    /// Whether losses of `side` belong to no event for want of a round-trip time.
+    fn lacks_rtt(&self, flow: &Flow, side: Side) -> bool {
+        match flow.tfrc() {
+            Some(ends) => ends.lacks_rtt(side),
+            // Datagrams with numbers are not even followed then.
+            None => {
+                let is_counted = flow.delivery(side).is_some_and(|delivery| delivery.counted.is_some());
+                is_counted && flow.dccp().is_none() && self.options.rtt_s.is_none()
+            }
+        }
+    }
+
+    /// Find out who may lend. To be called once, after the last packet.
+    pub(super) fn find_rtt_sources(&mut self) {
+        let flows = || (0..self.flows.len() as u32).map(|number| (number, self.flows.get(number)));
+        let lacks_rtt = |flow| [Side::Low, Side::High].into_iter().any(|side| self.lacks_rtt(flow, side));
+        let in_need: HashSet<HostPair> =
+            flows().filter(|(_, flow)| lacks_rtt(flow)).map(|(_, flow)| hosts_of(flow)).collect();
+        if in_need.is_empty() {
+            return;
+        }
+        let mut lenders = RttSources::new();
+        for (number, flow) in flows().filter(|(_, flow)| in_need.contains(&hosts_of(flow))) {
+            if let Some(lender) = as_rtt_source(number, flow) {
+                let best = lenders.entry(hosts_of(flow)).or_insert(lender);
+                if best.samples < lender.samples {
+                    *best = lender;
+                }
+            }
+        }
+        self.lenders = lenders;
+    }
+}
+
+fn hosts_of(flow: &Flow) -> HostPair {
+    let key = flow.key();
+    (key.family(), key.end(Side::Low).0, key.end(Side::High).0)
+}
+
+/// Away from the sender samples are of a part of the path, and only the handshake tells of the whole; at the
+/// sender they are the longer ones, because they wait in queues.
+fn as_rtt_source(number: u32, flow: &Flow) -> Option<RttSource> {
+    let connection = flow.tcp.as_deref()?;
+    let medians = [Side::Low, Side::High].map(|side| {
+        let measured = connection.half(side).round_trips.measured();
+        let range = &measured.by_ack.range;
+        Some((measured.sketch.percentile_ms(0.5, range)?, range.count()))
+    });
+    let handshake_ms = connection.handshake_rtt_ns().map(|ns| ns as f64 / 1e6);
+    let medians_ms = medians.iter().flatten().map(|median| median.0);
+    let rtt_ms = medians_ms.chain(handshake_ms).max_by(f64::total_cmp)?;
+    let samples = medians.iter().flatten().map(|median| median.1).sum();
+    Some(RttSource { flow: number, rtt_ms, samples })
+}

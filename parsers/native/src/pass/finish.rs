@@ -1,0 +1,114 @@
+//! The end of a pass: what was held back, and the bounds that were reached.
+
+use std::collections::HashMap;
+
+use super::Analysis;
+use crate::error::{Problem, ProblemKind, ReadError};
+use crate::flow::Flow;
+use crate::flow::bins::Bins;
+use crate::flow::delivery::Deliveries;
+use crate::flow::tfrc::LossEventSample;
+use crate::flow::transits::TransitCounters;
+use crate::packet::key::Side;
+use crate::pass::wifi_links::WifiLinks;
+
+impl Analysis {
+    /// Report the bounds that were reached. To be called once, after the last source.
+    pub fn finish(&mut self) {
+        let counts = &mut TransitCounters { flows: &mut self.flows, bins: self.bins.as_mut() };
+        self.crossings.finish(counts);
+        self.warn_empty_layer();
+        self.flows.iter_mut().for_each(Flow::finish);
+        self.finish_tfrc();
+        self.find_rtt_sources();
+        // Documents may say any number.
+        let untracked =
+            self.sources.iter().map(|source| source.untracked_packets).fold(0, u64::saturating_add);
+        if untracked > 0 {
+            let message = format!(
+                "more than {} flows: {untracked} packets of further flows were counted but not analysed",
+                self.options.max_flows
+            );
+            let hint = "raise `--max-flows`, or select flows with `--filter`";
+            self.bound(ReadError::whole(ProblemKind::FlowLimit, message).hint(hint));
+        }
+        if self.links.untracked > 0 {
+            let message = format!(
+                "more than {} links between stations: {} frames of further links were left out",
+                WifiLinks::MOST,
+                self.links.untracked
+            );
+            let hint = "select stations with `--filter`, such as `wlan host`";
+            self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(hint));
+        }
+        let lost_bins = self.bins.as_ref().map_or(0, Bins::lost_packets);
+        let limits = [
+            ("RTT samples", self.rtt.left_out),
+            ("loss samples", self.losses.left_out),
+            ("rounds", self.rounds.left_out),
+            ("frames", self.link_samples.left_out),
+            ("transits", self.pairing.as_ref().map_or(0, |pairing| pairing.transits.left_out)),
+            ("TFRC reports", self.tfrc.feedback.left_out),
+            ("loss events", self.tfrc.loss_events.left_out),
+            ("loss intervals", self.tfrc.loss_intervals.left_out),
+            ("findings", self.tfrc.findings.left_out),
+            ("samples of variables", self.variables.left_out),
+            ("packets in time bins", lost_bins),
+        ];
+        for (what, left_out) in limits.into_iter().filter(|(_, left_out)| *left_out > 0) {
+            let message =
+                format!("{left_out} {what} left out: only the first {} are kept", self.options.max_samples);
+            let hint = "select flows with `--filter`, or use wider bins";
+            self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(hint));
+        }
+    }
+
+    /// Take over what TFRC's ends still held back, and order it by time.
+    pub(super) fn finish_tfrc(&mut self) {
+        for (number, flow) in (0..).zip(self.flows.iter_mut()) {
+            if let Some(ends) = flow.others_if_any().and_then(|others| others.tfrc.as_deref_mut()) {
+                ends.finish(number, &mut self.tfrc);
+            }
+        }
+        let flows = &self.flows;
+        let is_of_tfrc = |flow: u32, side| flows.get(flow).tfrc().is_some_and(|of| of.has(side));
+        self.tfrc.loss_events.kept.retain(|sample| is_of_tfrc(sample.flow, sample.side));
+        self.tfrc.loss_intervals.kept.retain(|sample| is_of_tfrc(sample.flow, sample.side));
+        self.drop_other_losses();
+        self.tfrc.feedback.kept.sort_by_key(|sample| sample.sent_ns);
+        self.tfrc.loss_events.kept.sort_by_key(|sample| sample.time_ns);
+        self.tfrc.findings.kept.sort_by_key(|sample| sample.at.time_ns);
+    }
+
+    /// Loss events are found where packets are missing, and where reports tell of losses behind the
+    /// capture. Only now it is known which of these the capture shows.
+    pub(super) fn drop_other_losses(&mut self) {
+        let mut kept = std::mem::take(&mut self.tfrc.loss_events.kept);
+        let mut shows = HashMap::new();
+        kept.retain(|event| {
+            let LossEventSample { flow, side, is_inferred, .. } = *event;
+            let shown = shows.entry((flow, side));
+            *shown.or_insert_with(|| self.shows_arrivals(self.flows.get(flow), side)) != is_inferred
+        });
+        self.tfrc.loss_events.kept = kept;
+    }
+
+    /// A layer that was asked for and that the trace does not show.
+    pub(super) fn warn_empty_layer(&mut self) {
+        let Some(layer) = self.options.layer else { return };
+        let numbers = 0..self.flows.len() as u32;
+        let mut deliveries = numbers.filter_map(|flow| self.flows.get(flow).deliveries());
+        let counted = |of: &Deliveries| [Side::Low, Side::High].iter().any(|&side| of.of(side).is_counted());
+        if !deliveries.any(counted) {
+            let message = format!("no packet is seen at the layer `{}`, so none is counted", layer.name());
+            let hint = "leave `--layer` out to take the highest layer of the trace";
+            self.bound(ReadError::whole(ProblemKind::Imprecise, message).hint(hint));
+        }
+    }
+
+    pub(super) fn bound(&mut self, error: ReadError) {
+        let first = self.sources.first().map(|source| source.source.clone()).unwrap_or_default();
+        let packets_before = self.sources.iter().map(|source| source.packets).sum();
+        self.problems.push(Problem { source: first, packet: None, packets_before, error });
+    }
+}

@@ -1,0 +1,169 @@
+//! Datagrams, and ICMP errors, that a capture of several interfaces shows more than once, as `-i any` on a router does.
+//!
+//! A segment of TCP is known again by what its connection expects ([`crate::flow::tcp`]). A datagram is
+//! known by itself: a copy has the identity of one that was seen lately, at another place. At the same
+//! place it is another datagram, however alike: then nothing tells them apart.
+
+use std::collections::VecDeque;
+
+use hashbrown::HashMap;
+
+use super::Analysis;
+use crate::flow::Found;
+use crate::packet::event::{Network, Packet, Transport};
+use crate::packet::extras::PacketExtras;
+use crate::packet::ip_fields::IpFields;
+use crate::pair::packet_identity::{error_identity, identity, payload_head};
+
+/// How long after a packet its copy may be shown: the longest that it waits in a router's queue.
+const LONGEST_NS: i64 = 4_000_000_000;
+/// Packets that are remembered, for all flows: 1 MB, where a capture has several places.
+const REMEMBERED: usize = 1 << 14;
+/// Packets that are remembered before it is known whether there are several. Afterwards a capture of one
+/// place costs nothing.
+const FIRST: usize = 256;
+
+/// Where a packet was shown first.
+#[derive(Clone, Copy, Debug)]
+struct FirstSighting {
+    place: u16,
+    time_ns: i64,
+    /// Number of the packet, to tell it from one that had the same identity before.
+    number: u64,
+}
+
+/// Datagrams that were shown lately.
+#[derive(Debug, Default)]
+pub(super) struct InterfaceDuplicates {
+    /// Of the first packet.
+    place: Option<u16>,
+    has_several: bool,
+    shown: HashMap<u64, FirstSighting>,
+    /// Identities and numbers, the oldest first.
+    order: VecDeque<(u64, u64)>,
+}
+
+impl InterfaceDuplicates {
+    /// Whether a packet was shown at another place before. It may be asked twice of a packet.
+    #[inline]
+    pub fn is_copy(&mut self, packet: &Packet, network: &Network, asides: &PacketExtras) -> bool {
+        let place = IpFields::place_of(packet.interface, packet.event);
+        self.has_several |= *self.place.get_or_insert(place) != place;
+        if !self.has_several && self.order.len() >= FIRST {
+            return false;
+        }
+        let head = payload_head(network, asides);
+        let identity = match network.transport {
+            Transport::IcmpError => Some(error_identity(network, head)),
+            _ => identity(network, head),
+        };
+        let shown = FirstSighting { place, time_ns: packet.time_ns, number: packet.number };
+        identity.is_some_and(|identity| self.see(identity, shown))
+    }
+
+    #[inline(never)]
+    fn see(&mut self, identity: u64, packet: FirstSighting) -> bool {
+        if let Some(shown) = self.shown.get(&identity) {
+            let is_at_once = packet.time_ns.saturating_sub(shown.time_ns) <= LONGEST_NS;
+            if shown.place != packet.place && is_at_once {
+                return true;
+            }
+            if shown.number == packet.number {
+                return false;
+            }
+        }
+        if self.order.len() == REMEMBERED
+            && let Some((oldest, number)) = self.order.pop_front()
+            && self.shown.get(&oldest).is_some_and(|shown| shown.number == number)
+        {
+            self.shown.remove(&oldest);
+        }
+        self.shown.insert(identity, packet);
+        self.order.push_back((identity, packet.number));
+        false
+    }
+}
+
+impl Analysis {
+    /// Whether a packet of a flow that is none of TCP was shown before. Then it counts only as that.
+    #[inline]
+    pub(super) fn take_copy(
+        &mut self,
+        found: Found,
+        packet: &Packet,
+        network: &Network,
+        asides: &PacketExtras,
+    ) -> bool {
+        let has_identity =
+            matches!(network.transport, Transport::Udp | Transport::Dccp | Transport::LaterFragment);
+        let is_copy = has_identity && self.shown_again.is_copy(packet, network, asides);
+        if is_copy {
+            self.flows.get_mut(found.flow).on_copy(found.side);
+        }
+        is_copy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    impl InterfaceDuplicates {
+        /// See the next packet.
+        fn next(&mut self, identity: u64, place: u16, time_ns: i64) -> bool {
+            let number = self.order.back().map_or(0, |last| last.1 + 1);
+            self.see(identity, FirstSighting { place, time_ns, number })
+        }
+    }
+
+    #[test]
+    fn test_a_copy_is_alike_at_another_place_and_soon() {
+        let mut shown = InterfaceDuplicates::default();
+        assert!(!shown.next(1, 0, 0));
+        assert!(!shown.next(1, 0, 1));
+        assert!(shown.next(1, 2, 2) && shown.next(1, 2, 3) && shown.next(1, 4, 3));
+        assert!(!shown.next(2, 2, 3));
+        assert!(!shown.next(1, 2, 2 + LONGEST_NS));
+    }
+
+    #[test]
+    fn test_what_is_remembered_is_bounded() {
+        let mut shown = InterfaceDuplicates::default();
+        for identity in 0..3 * REMEMBERED as u64 {
+            assert!(!shown.next(identity % (2 * REMEMBERED as u64), 0, 0));
+        }
+        assert_eq!((shown.shown.len(), shown.order.len()), (REMEMBERED, REMEMBERED));
+        assert!(shown.next(REMEMBERED as u64 - 1, 1, 0));
+        assert!(!shown.next(REMEMBERED as u64, 1, 0));
+    }
+
+    #[test]
+    fn test_a_packet_that_is_asked_of_twice_is_remembered_once() {
+        let mut shown = InterfaceDuplicates::default();
+        for number in 0..10 {
+            let packet = FirstSighting { place: 0, time_ns: 0, number };
+            assert!(!shown.see(number, packet) && !shown.see(number, packet));
+        }
+        assert_eq!(shown.order.len(), 10);
+    }
+
+    proptest! {
+        #[test]
+        fn test_each_datagram_that_every_interface_shows_counts_once(
+            alike in proptest::collection::vec(0_u64..4, 1..60), lags in 0_usize..5, places in 2_u16..4,
+        ) {
+            // The copies at each further place come `lags` datagrams behind.
+            let mut shown = InterfaceDuplicates::default();
+            let steps = alike.len() + lags * usize::from(places);
+            let counted = (0..steps).flat_map(|step| (0..places).map(move |place| (step, place)))
+                .filter_map(|(step, place)| {
+                    let identity = alike.get(step.checked_sub(lags * usize::from(place))?)?;
+                    Some((*identity, place, step as i64))
+                })
+                .filter(|&(identity, place, time_ns)| !shown.next(identity, place, time_ns))
+                .count();
+            prop_assert_eq!(counted, alike.len());
+        }
+    }
+}

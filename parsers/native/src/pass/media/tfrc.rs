@@ -1,0 +1,133 @@
+//! Media to TFRC's ends, and the reports of TFRC itself.
+
+use super::{NUMBER_BITS, ReportPacket};
+use crate::flow::numbered_datagrams::NumberedDatagram;
+use crate::flow::rtp::media_source::{MediaPacket, MediaSource};
+use crate::flow::tfrc::from_capture::{CarrierSetup, Reported};
+use crate::flow::tfrc::{PacketRef, RttBy, TfrcFlow, TfrcSamples};
+use crate::flow::{Found, NonTcpState};
+use crate::packet::event::Packet;
+use crate::pass::Analysis;
+use crate::tfrc::DataPacket;
+use crate::tfrc::profile::{Profile, ReceiverProfile};
+use crate::tfrc::round_trip::r_sample;
+use crate::wire::rtcp::feedback::TfrcReport;
+
+impl Analysis {
+    pub(super) fn take_tfrc_report(&mut self, from: ReportPacket<'_>, report: &TfrcReport) {
+        let media = self.sessions.find(report.media, from.found, from.endpoints(), false);
+        let Some(media) = media else {
+            self.counts(from.found).unknown_reports += 1;
+            return;
+        };
+        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(media.flow).others_mut();
+        let direction = rtp.get_or_insert_default().direction_mut(media.side);
+        let Some(source) = direction.source_mut(report.media) else { return };
+        source.reports += 1;
+        let rate = source.tfrc_times.rate();
+        // Where the data are not sent an echo is a part of the way only.
+        let told = source.tfrc_times.reported_rtt().map(|rtt| (rtt, RttBy::Estimate));
+        let held = rate.map(|rate| f64::from(report.delay) / rate);
+        let echoed = source.tfrc_times.captured(report.echoed_send_time);
+        let &Packet { time_ns, number: packet, .. } = from.packet;
+        let sample = echoed.zip(held).and_then(|((_, captured_ns), held)| {
+            r_sample(time_ns.saturating_sub(captured_ns) as f64 / 1e9, 0.0, held)
+        });
+        let is_impossible = echoed.is_some() && held.is_some() && sample.is_none();
+        direction.impossible_delays += u64::from(is_impossible);
+        direction.unknown_echoes += u64::from(echoed.is_none());
+        let reported = Reported {
+            sequence: echoed.map(|(sequence, _)| sequence.into()),
+            p: Some(report.p),
+            x_recv: Some(report.x_recv.into()),
+            elapsed: held,
+            r_sample: told.or(sample.map(|sample| (sample, RttBy::Timestamp))),
+            ..Reported::default()
+        };
+        let Found { flow, side } = media;
+        let place = PacketRef { flow, side, time_ns, packet };
+        if let Some(ends) = tfrc.as_deref_mut().and_then(|tfrc| tfrc.known(side)) {
+            ends.on_report(place, &reported, &mut self.tfrc);
+        }
+        if let Some(sample) = sample {
+            self.on_media_rtt(media, from.packet, sample);
+        }
+    }
+
+    /// Who gives the packets found at `found` to TFRC's ends.
+    pub(in crate::pass) fn follower(&self, found: Found) -> TfrcFollower {
+        TfrcFollower { profile: self.options.tfrc_profile, rtt: self.options.rtt_s, found }
+    }
+}
+
+/// Gives packets with numbers to TFRC's ends.
+#[derive(Clone, Copy)]
+pub(in crate::pass) struct TfrcFollower {
+    profile: Profile,
+    /// The user's word for the round-trip time, seconds.
+    rtt: Option<f64>,
+    found: Found,
+}
+
+impl TfrcFollower {
+    /// Ends whose packets have numbers of `seq_bits` bits, the first one `bytes` of payload.
+    pub(in crate::pass) fn carrier(&self, seq_bits: u32, bytes: u32, is_whole: bool) -> CarrierSetup {
+        let receiver = ReceiverProfile { seq_bits, ..self.profile.receiver() };
+        CarrierSetup { receiver, sender: self.profile.sender(bytes.into()), is_whole }
+    }
+
+    /// The place of a packet of the data.
+    pub(in crate::pass) fn place(&self, time_ns: i64, packet: u64) -> PacketRef {
+        let Found { flow, side } = self.found;
+        PacketRef { flow, side, time_ns, packet }
+    }
+
+    /// A datagram whose generator numbered it. Nothing but the user tells a round-trip time.
+    pub(in crate::pass) fn follow_numbered(
+        &self,
+        tfrc: &mut Option<Box<TfrcFlow>>,
+        numbered: &NumberedDatagram,
+        samples: &mut TfrcSamples,
+    ) {
+        if self.rtt.is_none() {
+            return;
+        }
+        let &NumberedDatagram {
+            number: seq, bits, time_ns, packet, payload_bytes: bytes, is_marked: ce, ..
+        } = numbered;
+        let carrier = || self.carrier(bits, bytes, false);
+        if let Some(heard) = tfrc.get_or_insert_default().heard(self.found.side, carrier, self.rtt) {
+            let data = DataPacket { seq, ce, bytes, ..DataPacket::default() };
+            heard.on_data(self.place(time_ns, packet), &data, samples);
+        }
+    }
+
+    /// A packet of the first source of a direction. If it carries TFRC's times the ends are TFRC's.
+    pub(super) fn follow(
+        &self,
+        tfrc: &mut TfrcFlow,
+        source: &MediaSource,
+        seen: &MediaPacket,
+        samples: &mut TfrcSamples,
+    ) {
+        let place = self.place(seen.time_ns, seen.packet);
+        let data = DataPacket {
+            seq: seen.header.sequence.into(),
+            ce: seen.is_marked,
+            bytes: seen.payload_bytes,
+            ..DataPacket::default()
+        };
+        // At the beginning the sender has no round-trip time yet.
+        let is_whole = seen.rtt_send_time.is_some_and(|times| times.rtt == 0);
+        let carrier = || self.carrier(NUMBER_BITS, seen.payload_bytes, is_whole);
+        if source.tfrc_times.is_empty() {
+            if let Some(heard) = tfrc.heard(self.found.side, carrier, self.rtt) {
+                heard.on_data(place, &data, samples);
+            }
+        } else if let Some(ends) = tfrc.carried(self.found.side, carrier) {
+            let rtt = seen.rtt_send_time.zip(source.tfrc_times.rate());
+            let rtt = rtt.map(|(times, rate)| f64::from(times.rtt) / rate);
+            ends.on_data(place, &DataPacket { rtt, ..data }, samples);
+        }
+    }
+}

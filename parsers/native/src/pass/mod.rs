@@ -1,0 +1,549 @@
+//! One pass over one source, or over several that are one trace.
+
+mod batches;
+mod borrowed_rtt;
+mod collect;
+pub mod datagram_layout;
+mod finish;
+mod interface_duplicates;
+mod media;
+mod pair;
+mod simulator_events;
+mod tfrc_layout;
+pub mod wifi_links;
+
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+use crate::error::Problem;
+use crate::flow::bins::{BinWidth, Bins};
+use crate::flow::bounded_samples::BoundedSamples;
+use crate::flow::dccp::ccid::CcidAssumptions;
+use crate::flow::rtp::sessions::Sessions;
+use crate::flow::tcp::classify::class::Classification;
+use crate::flow::tcp::details::DetailsByFlow;
+use crate::flow::tcp::vantage::Vantage;
+use crate::flow::tcp::{Outcome, Round};
+use crate::flow::tfrc::TfrcSamples;
+use crate::flow::transits::Transits;
+use crate::flow::{Flow, FlowBatches, FlowTable, Found, Fragments};
+use crate::input::bytes::Progress;
+use crate::input::filter::Compiler;
+use crate::input::reading::Reading;
+use crate::input::source::InputFormat;
+use crate::input::source_summary::SourceSummary;
+use crate::packet::event::{Endpoints, Network, NodeLayer, Packet, Transport};
+use crate::packet::extras::PacketExtras;
+use crate::packet::flow_totals::FlowTotals;
+use crate::packet::frame::Frame;
+use crate::packet::key::Side;
+use crate::packet::logged_variables::VariableSample;
+use crate::pass::datagram_layout::DatagramLayout;
+use crate::pass::wifi_links::{LinkSample, WifiLinks};
+use crate::tfrc::ns2::Parameters;
+use crate::tfrc::profile::Profile;
+use borrowed_rtt::RttSources;
+use interface_duplicates::InterfaceDuplicates;
+pub use pair::{CapturePair, PairOutcome, Transit};
+
+/// What to collect, and the bounds.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Collect time bins.
+    pub bins: Option<BinWidth>,
+    /// Collect every RTT sample.
+    pub rtt: bool,
+    /// Collect every retransmission and late arrival.
+    pub losses: bool,
+    /// Collect every round of data in flight.
+    pub rounds: bool,
+    /// Count the details of TCP connections.
+    pub details: bool,
+    /// Collect every 802.11 frame.
+    pub links: bool,
+    /// Collect what became of every packet between two captures.
+    pub transits: bool,
+    /// Collect every report of TFRC.
+    pub feedback: bool,
+    /// Collect every loss event of TFRC.
+    pub loss_events: bool,
+    /// Collect TFRC's loss intervals at every report.
+    pub loss_intervals: bool,
+    /// Collect what is wrong with the packets and ends of TFRC.
+    pub findings: bool,
+    /// Whose rules TFRC's ends are held against in a capture.
+    pub tfrc_profile: Profile,
+    /// Parameters of ns-2's TFRC agents, which a trace does not tell.
+    pub tfrc: Parameters,
+    /// What the payloads of UDP datagrams from or to these ports begin with.
+    pub dissect: Vec<(u16, DatagramLayout)>,
+    /// The round-trip time in seconds of flows that do not tell it.
+    pub rtt_s: Option<f64>,
+    /// Flows that are told apart.
+    pub max_flows: u32,
+    /// Samples of each kind that are kept.
+    pub max_samples: usize,
+    /// Bytes that a compressed source may grow to.
+    pub max_decompressed_bytes: u64,
+    /// The layer of a simulator's nodes at which packets count as sent and received; None takes
+    /// the highest that the trace has.
+    pub layer: Option<NodeLayer>,
+    /// What the sources are, where the user knows better than their content tells.
+    pub format: Option<InputFormat>,
+    /// Where the captures were taken, seen from the direction with more payload; None infers it.
+    pub vantage: Option<Vantage>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            bins: None,
+            rtt: false,
+            losses: false,
+            rounds: false,
+            details: false,
+            links: false,
+            transits: false,
+            feedback: false,
+            loss_events: false,
+            loss_intervals: false,
+            findings: false,
+            tfrc_profile: Profile::default(),
+            tfrc: Parameters::default(),
+            dissect: Vec::new(),
+            rtt_s: None,
+            max_flows: 1_000_000,
+            max_samples: 10_000_000,
+            max_decompressed_bytes: 64 << 30,
+            layer: None,
+            format: None,
+            vantage: None,
+        }
+    }
+}
+
+/// How an RTT was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RttMethod {
+    /// Data and its acknowledgement, by Karn's rule.
+    Ack,
+    /// Timestamp and its echo.
+    Timestamp,
+    /// SYN to final ACK.
+    Handshake,
+    /// The window counter of CCID 3 (RFC 4342 section 8.1).
+    Counter,
+    /// Something of the sender's that a receiver's report echoes, without the time it was held.
+    Report,
+}
+
+impl RttMethod {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ack => "ack",
+            Self::Timestamp => "timestamp",
+            Self::Handshake => "handshake",
+            Self::Counter => "ccval",
+            Self::Report => "report",
+        }
+    }
+}
+
+/// One round-trip time.
+#[derive(Clone, Copy, Debug)]
+pub struct RttSample {
+    /// Flow, from 0.
+    pub flow: u32,
+    /// The side whose data were acknowledged.
+    pub side: Side,
+    /// When the acknowledgement was seen.
+    pub time_ns: i64,
+    /// The time it took.
+    pub rtt_ns: u64,
+    /// How it was measured.
+    pub method: RttMethod,
+    /// Whether it seems to have waited for a delayed-acknowledgement timer.
+    pub is_delayed_ack: bool,
+    /// Number of the acknowledging packet.
+    pub packet: u64,
+}
+
+/// One round of data in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundSample {
+    /// Flow, from 0.
+    pub flow: u32,
+    /// The side that sent the data.
+    pub side: Side,
+    /// What the round was like.
+    pub round: Round,
+}
+
+/// One data packet that was not simply the next.
+#[derive(Clone, Copy, Debug)]
+pub struct LossSample {
+    /// Flow, from 0.
+    pub flow: u32,
+    /// The side that sent it.
+    pub side: Side,
+    /// When it was seen.
+    pub time_ns: i64,
+    /// Its number.
+    pub packet: u64,
+    /// Its first position.
+    pub position: i64,
+    /// Its payload.
+    pub payload_bytes: u32,
+    /// Bytes of it that the capture had already shown.
+    pub repeated_bytes: u32,
+    /// What it was.
+    pub finding: Classification,
+}
+
+/// Everything that a pass finds out.
+pub struct Analysis {
+    options: Options,
+    /// All flows.
+    pub flows: FlowTable,
+    fragments: Fragments,
+    /// Packets between their two ends, where the trace shows both.
+    crossings: Transits,
+    /// Datagrams that were shown lately, in case a capture shows them again.
+    shown_again: InterfaceDuplicates,
+    /// Packets that are not given to their flows yet; empty outside of [`Analysis::read_from`].
+    backlog: FlowBatches,
+    /// Of the last packet; kept here so that it is not copied. Nobody looks unless `collects`.
+    outcome: Outcome,
+    /// Whether anything is collected beside the flows themselves.
+    collects: bool,
+    /// Time bins, if wanted.
+    pub bins: Option<Bins>,
+    /// RTT samples.
+    pub rtt: BoundedSamples<RttSample>,
+    /// Retransmissions and late arrivals.
+    pub losses: BoundedSamples<LossSample>,
+    /// Rounds.
+    pub rounds: BoundedSamples<RoundSample>,
+    /// Details of TCP connections, if wanted.
+    pub details: Option<DetailsByFlow>,
+    /// What TFRC's ends did.
+    pub tfrc: TfrcSamples,
+    /// Connections whose round-trip time others may have.
+    lenders: RttSources,
+    /// Where the sources are that RTCP tells of.
+    sessions: Sessions,
+    /// Links between 802.11 stations.
+    pub links: WifiLinks,
+    /// Their frames.
+    pub link_samples: BoundedSamples<LinkSample>,
+    /// Variables that another program wrote down.
+    pub variables: BoundedSamples<VariableSample>,
+    /// Two captures of one path, if that is what was read.
+    pub pairing: Option<Box<CapturePair>>,
+    /// Index of the source that is being read.
+    source: u32,
+    /// One for each source read.
+    pub sources: Vec<SourceSummary>,
+    /// What went wrong.
+    pub problems: Vec<Problem>,
+}
+
+impl Analysis {
+    /// Nothing read yet.
+    pub fn new(options: Options) -> Self {
+        Self {
+            flows: FlowTable::new(options.max_flows),
+            fragments: Fragments::default(),
+            crossings: Transits::default(),
+            shown_again: InterfaceDuplicates::default(),
+            backlog: FlowBatches::default(),
+            outcome: Outcome::default(),
+            collects: options.bins.is_some()
+                || options.rtt
+                || options.losses
+                || options.rounds
+                || options.details,
+            bins: options.bins.map(|width| Bins::new(width, options.max_samples)),
+            rtt: BoundedSamples::new(options.rtt, options.max_samples),
+            losses: BoundedSamples::new(options.losses, options.max_samples),
+            rounds: BoundedSamples::new(options.rounds, options.max_samples),
+            details: options.details.then(DetailsByFlow::default),
+            tfrc: TfrcSamples {
+                feedback: BoundedSamples::new(options.feedback, options.max_samples),
+                loss_events: BoundedSamples::new(options.loss_events, options.max_samples),
+                loss_intervals: BoundedSamples::new(options.loss_intervals, options.max_samples),
+                findings: BoundedSamples::new(options.findings, options.max_samples),
+            },
+            lenders: RttSources::default(),
+            sessions: Sessions::default(),
+            links: WifiLinks::default(),
+            link_samples: BoundedSamples::new(options.links, options.max_samples),
+            variables: BoundedSamples::new(true, options.max_samples),
+            pairing: None,
+            source: 0,
+            sources: Vec::new(),
+            problems: Vec::new(),
+            options,
+        }
+    }
+
+    /// Where `flow` was captured, seen from the data of `side`, and how sure that is: by the user's
+    /// word, by the simulator's, or as far as it shows.
+    pub fn vantage(&self, flow: &Flow, side: Side) -> Option<(Vantage, f64)> {
+        if flow.shows_both_ends() {
+            let is_watched = flow.watched() == side;
+            return Some((if is_watched { Vantage::Sender } else { Vantage::Receiver }, 1.0));
+        }
+        let Some(vantage) = self.options.vantage else {
+            return flow.vantage(side);
+        };
+        if !flow.has_vantage() {
+            return None;
+        }
+        let payload = |side| flow.direction(side).payload_bytes;
+        let is_larger =
+            (payload(side), side == flow.forward()) > (payload(side.other()), side != flow.forward());
+        Some((if is_larger { vantage } else { vantage.of_other_direction() }, 1.0))
+    }
+
+    /// Whether losses on the way of the data of `side` can be seen: not where it is captured when it
+    /// is sent.
+    pub fn shows_arrivals(&self, flow: &Flow, side: Side) -> bool {
+        if flow.rtp().is_some_and(|rtp| rtp.direction(side).hides_losses()) {
+            return false;
+        }
+        flow.shows_both_ends()
+            || self.vantage(flow, side).is_none_or(|(vantage, _)| vantage != Vantage::Sender)
+    }
+
+    /// Read one source to its end. What is wrong with it goes to `problems`; an error is one of
+    /// the filter, in libpcap's words.
+    pub fn read(
+        &mut self,
+        source: &OsStr,
+        compiler: Option<&dyn Compiler>,
+        progress: &Arc<Progress>,
+    ) -> Result<(), String> {
+        let options = &self.options;
+        let reading = Reading::open(source, options.format, options.max_decompressed_bytes, progress);
+        self.read_from(reading, compiler)
+    }
+
+    /// The same for a source that was opened already.
+    pub fn read_from(&mut self, mut reading: Reading, compiler: Option<&dyn Compiler>) -> Result<(), String> {
+        let mut summary = SourceSummary::new(reading.source());
+        // See `take_sighting`.
+        reading.skip_forwarded();
+        reading.for_each_batch(compiler, |batch| self.take_batch(batch, &mut summary))?;
+        self.backlog.settle_all(&mut self.flows);
+        self.close(reading, summary);
+        Ok(())
+    }
+
+    /// Take over the counts of a source that was read, and what went wrong with it.
+    pub fn close(&mut self, mut reading: Reading, mut summary: SourceSummary) {
+        let document = reading.document();
+        for totals in &document.flows {
+            self.take_totals(totals, &mut summary);
+        }
+        for sample in reading.take_samples().into_iter().chain(document.samples) {
+            self.variables.add(sample);
+        }
+        self.problems.extend(reading.finish(&mut summary));
+        self.sources.push(summary);
+        self.source += 1;
+    }
+
+    /// Give a packet to its flow, which is the answer. `summary` gets what only this shows.
+    #[inline(always)]
+    pub fn take(
+        &mut self,
+        packet: &Packet,
+        asides: &PacketExtras,
+        summary: &mut SourceSummary,
+    ) -> Option<Found> {
+        if let Some(aside) = packet.frame
+            && self.take_frame(packet, asides.frame(aside))
+        {
+            return self.take_repeat(packet, summary);
+        }
+        if !packet.is_ip {
+            return None;
+        }
+        if let Some(sighting) = packet.sighting {
+            return self.take_sighting(packet, &sighting, asides, summary);
+        }
+        let network = &packet.network;
+        match network.transport {
+            Transport::Tcp | Transport::Udp | Transport::Dccp | Transport::Unread if is_flow(network) => {
+                let Some(found) = self.flows.find_or_open(packet, network, self.source) else {
+                    summary.untracked_packets += 1;
+                    return None;
+                };
+                if network.fragment.is_some() {
+                    self.fragments.remember(network, found);
+                }
+                if self.take_copy(found, packet, network, asides) {
+                    return Some(found);
+                }
+                self.give(found, packet, network, asides);
+                match network.transport {
+                    Transport::Udp => self.take_datagram(found, packet, asides),
+                    Transport::Dccp => self.follow_dccp(found, packet, asides),
+                    _ => {}
+                }
+                Some(found)
+            }
+            Transport::LaterFragment | Transport::IcmpError => {
+                self.take_by_reference(packet, network, asides, summary)
+            }
+            _ => {
+                summary.portless_packets += u64::from(has_flows(network));
+                None
+            }
+        }
+    }
+
+    /// Look into the payload of a datagram: for RTP, or for a number.
+    #[inline(never)]
+    fn take_datagram(&mut self, found: Found, packet: &Packet, asides: &PacketExtras) {
+        let aside = packet.network.head;
+        let head = asides.head(aside);
+        let Endpoints { src_port, dst_port, .. } = packet.network.endpoints;
+        let is_meant = |(port, _): &&(u16, DatagramLayout)| [src_port, dst_port].contains(port);
+        let forced = match self.options.dissect.iter().find(is_meant).copied() {
+            Some((_, DatagramLayout::Numbers(layout))) => Some(layout),
+            Some((port, DatagramLayout::Tfrc(layout))) => {
+                return self.take_layout(found, packet, asides, (port, &layout));
+            }
+            Some((_, DatagramLayout::Rtp(given))) => {
+                return self.take_rtp(found, packet, asides, Some(given));
+            }
+            None => {
+                self.take_rtp(found, packet, asides, None);
+                None
+            }
+        };
+        let follower = self.follower(found);
+        let samples = &mut self.tfrc;
+        let flow = self.flows.get_mut(found.flow);
+        flow.on_datagram(found.side, packet, head, forced, |tfrc, numbered| {
+            follower.follow_numbered(tfrc, numbered, samples);
+        });
+    }
+
+    /// Give what a DCCP packet says of TFRC to the ends of that.
+    #[inline(never)]
+    fn follow_dccp(&mut self, found: Found, packet: &Packet, asides: &PacketExtras) {
+        let Some(header) = packet.network.head.and_then(|aside| asides.dccp(aside)) else { return };
+        let Found { flow, side } = found;
+        let vantage = self.vantage(self.flows.get(flow), side.other()).map(|(vantage, _)| vantage);
+        let assumed = CcidAssumptions { profile: self.options.tfrc_profile, vantage };
+        let of = self.flows.get_mut(flow);
+        let Some(rtt) = of.follow_tfrc((flow, side), packet, header, assumed, &mut self.tfrc) else { return };
+        if self.rtt.wanted {
+            let rtt_ns = (rtt * 1e9).round() as u64;
+            let (method, is_delayed_ack) = (RttMethod::Counter, false);
+            let &Packet { time_ns, number: packet, .. } = packet;
+            self.rtt.add(RttSample { flow, side, time_ns, rtt_ns, method, is_delayed_ack, packet });
+        }
+    }
+
+    /// Give an 802.11 frame to its link; whether the capture had shown it before.
+    #[cold]
+    fn take_frame(&mut self, packet: &Packet, frame: Option<&Frame>) -> bool {
+        let Some(frame) = frame else { return false };
+        let is_repeat = self.links.take(packet, frame);
+        if self.link_samples.wanted {
+            let &Packet { time_ns, number, .. } = packet;
+            self.link_samples.add(LinkSample { time_ns, packet: number, frame: *frame, is_repeat });
+        }
+        is_repeat
+    }
+
+    /// A packet in a frame that the capture had shown before: its acknowledgement was lost on the
+    /// air. To the flow it is no packet, let alone a retransmission.
+    #[cold]
+    fn take_repeat(&mut self, packet: &Packet, summary: &mut SourceSummary) -> Option<Found> {
+        let network = &packet.network;
+        let is_error = network.transport == Transport::IcmpError;
+        if !packet.is_ip || is_error || !has_flows(network) {
+            return None;
+        }
+        summary.repeated_packets += 1;
+        let found = self.flows.find(network).filter(|_| network.has_ports)?;
+        self.flows.get_mut(found.flow).on_repeated_frame(found.side);
+        Some(found)
+    }
+
+    /// A direction of a flow that another program summed up.
+    fn take_totals(&mut self, totals: &FlowTotals, summary: &mut SourceSummary) {
+        match self.flows.find_or_open_totals(&totals.endpoints, self.source) {
+            Some(found) => self.flows.get_mut(found.flow).on_totals(found.side, totals),
+            None => summary.untracked_packets = summary.untracked_packets.saturating_add(totals.sent.0),
+        }
+    }
+
+    /// Packets that name their flow only through another packet.
+    #[cold]
+    fn take_by_reference(
+        &mut self,
+        packet: &Packet,
+        network: &Network,
+        asides: &PacketExtras,
+        summary: &mut SourceSummary,
+    ) -> Option<Found> {
+        if matches!(network.transport, Transport::IcmpError) {
+            let found = self.flows.find(network).filter(|_| network.has_ports)?;
+            if !self.shown_again.is_copy(packet, network, asides) {
+                self.flows.get_mut(found.flow).on_icmp_error(found.side);
+            }
+            return None;
+        }
+        let mut network = *network;
+        let Some(found) = self.fragments.resolve(&mut network) else {
+            summary.portless_packets += u64::from(has_flows(&network));
+            return None;
+        };
+        if network.transport == Transport::LaterFragment
+            && self.take_copy(found, packet, &network, &PacketExtras::default())
+        {
+            return Some(found);
+        }
+        self.backlog.settle(found.flow, &mut self.flows);
+        // A later fragment has no options.
+        self.give(found, packet, &network, &PacketExtras::default());
+        Some(found)
+    }
+
+    #[inline(always)]
+    fn give(&mut self, found: Found, packet: &Packet, network: &Network, asides: &PacketExtras) {
+        let outcome = &mut self.outcome;
+        if self.collects {
+            outcome.clear();
+        }
+        let (flow, pool) = self.flows.get_with_pool(found.flow);
+        flow.on_packet(found.side, packet, network, asides, pool, outcome);
+        if let (Some(details), Some(connection)) = (&mut self.details, &flow.tcp)
+            && !outcome.is_copy()
+        {
+            let sack = asides.sack(network.tcp.options.sack);
+            details.take((found.flow, found.side), connection, packet, sack, outcome);
+        }
+        if self.collects {
+            self.collect(found, packet, network);
+        }
+    }
+}
+
+/// TCP, UDP and DCCP make flows; what could not be read of them must at least have ports.
+#[inline(always)]
+fn is_flow(network: &Network) -> bool {
+    network.has_ports && has_flows(network)
+}
+
+#[inline(always)]
+fn has_flows(network: &Network) -> bool {
+    matches!(network.endpoints.protocol, 6 | 17 | 33)
+}

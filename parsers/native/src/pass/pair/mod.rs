@@ -1,0 +1,200 @@
+//! Two captures of one path: what each packet, seen at one or both, means to its flow.
+//!
+//! A packet counts for its flow where it passes first; where it passes next it has arrived. So the
+//! capture that is nearer to a sender plays the part that a simulator's trace gives to the source,
+//! and the other one that of the destination. Hosts of which no packet is in both captures are
+//! followed as in a single capture.
+//!
+//! `two_readings.rs` reads the two captures, `pair_packets.rs` gives each packet its meaning; here is what is known
+//! meanwhile.
+
+mod pair_packets;
+#[cfg(test)]
+mod tests;
+mod two_readings;
+
+use super::BoundedSamples;
+use crate::error::{ProblemKind, ReadError};
+use crate::flow::delivery::Delivery;
+use crate::packet::event::Endpoints;
+use crate::packet::key::Side;
+use crate::pair::Tap;
+use crate::pair::by_side::BySide;
+use crate::pair::clock::{Clock, Estimate};
+use crate::pair::first_reading::FirstReading;
+use crate::pair::outside_loss::OutsideLoss;
+use crate::pair::routes::{Evidence, Routes};
+use crate::pair::unmatched::{PacketAtCapture, UnmatchedPackets};
+
+/// What became of a packet between the captures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PairOutcome {
+    /// Both captures have it.
+    Arrived,
+    /// It passed the first on its way and not the second.
+    Lost,
+    /// Like lost, but the second capture was not running when it should have come.
+    Unknown,
+    /// It came to the second once more.
+    Duplicate,
+    /// Only the second has it: the first missed it, or it was made in between.
+    Unsent,
+}
+
+impl PairOutcome {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Arrived => "arrived",
+            Self::Lost => "lost",
+            Self::Unknown => "unknown",
+            Self::Duplicate => "duplicate",
+            Self::Unsent => "unsent",
+        }
+    }
+}
+
+/// One packet on its way between the captures.
+#[derive(Clone, Copy, Debug)]
+pub struct Transit {
+    /// Flow, from 0.
+    pub flow: u32,
+    /// The side that sent it.
+    pub side: Side,
+    /// What became of it.
+    pub fate: PairOutcome,
+    /// Time and number of the packet at the capture that it passes first, if it has it.
+    pub near: Option<(i64, u64)>,
+    /// The same at the other, by the first capture's clock.
+    pub far: Option<(i64, u64)>,
+    /// Its payload.
+    pub payload_bytes: u32,
+}
+
+/// What is known of the two captures, and of the packets between them.
+pub struct CapturePair {
+    routes: Routes,
+    surveys: [FirstReading; 2],
+    /// The clock by which times were told.
+    pub clock: Clock,
+    /// What the packets say of it; None if there are none.
+    pub estimate: Option<Estimate>,
+    /// Whether the user gave the offset.
+    pub is_given: bool,
+    /// Packets that both captures have.
+    pub met: u64,
+    waiting: UnmatchedPackets,
+    outside: OutsideLoss,
+    /// First and last time of each, by the first one's clock.
+    spans_ns: [(i64, i64); 2],
+    /// The longest delay of any packet.
+    longest_ns: i64,
+    /// When the first and the last packet of each flow and direction that arrived were sent.
+    arrived_ns: BySide<(i64, i64)>,
+    /// Every packet, if wanted.
+    pub transits: BoundedSamples<Transit>,
+}
+
+impl CapturePair {
+    fn new(
+        mut surveys: [FirstReading; 2],
+        given_offset_ns: Option<i64>,
+        transits: BoundedSamples<Transit>,
+    ) -> Self {
+        let [first, second] = &surveys;
+        let common = first.sample.common(&second.sample);
+        let routes = Routes::learn(&common);
+        let estimate = Estimate::from_packets(&common, &routes);
+        let given = given_offset_ns.map(|offset_ns| Clock { offset_ns, ..Clock::default() });
+        let clock = given.or(estimate.map(|estimate| estimate.clock)).unwrap_or_default();
+        let span = |survey: &FirstReading| survey.span_ns.unwrap_or_default();
+        let (start_ns, end_ns) = span(second);
+        let spans_ns = [span(first), (clock.to_first(start_ns), clock.to_first(end_ns))];
+        surveys.iter_mut().for_each(FirstReading::forget_sample);
+        Self {
+            routes,
+            surveys,
+            clock,
+            estimate,
+            is_given: given.is_some(),
+            met: 0,
+            waiting: UnmatchedPackets::default(),
+            outside: OutsideLoss::default(),
+            spans_ns,
+            longest_ns: 0,
+            arrived_ns: BySide::default(),
+            transits,
+        }
+    }
+
+    /// Whether delays are known, and not only how they change.
+    pub fn has_delays(&self) -> bool {
+        self.is_given || self.estimate.is_some_and(|estimate| estimate.has_delays())
+    }
+
+    /// The capture that packets between `endpoints` pass first, and how that is known.
+    pub fn first_tap(&self, endpoints: &Endpoints) -> Option<(Tap, Evidence)> {
+        self.routes.first_tap(endpoints)
+    }
+
+    /// How far every delay may be off because nothing tells how the shortest round-trip time is
+    /// shared between the directions. None if the user gave the offset, or nothing is known.
+    pub fn uncertainty_ms(&self) -> Option<f64> {
+        let (low_ns, high_ns) = self.estimate.filter(|_| !self.is_given)?.offset_bounds_ns;
+        Some(high_ns?.saturating_sub(low_ns?) as f64 / 2e6)
+    }
+
+    /// What is to be said of the clocks as a reservation.
+    fn remark(&self) -> Option<ReadError> {
+        let estimate = self.estimate?;
+        let (low_ns, high_ns) = estimate.offset_bounds_ns;
+        let bound =
+            |bound_ns: Option<i64>| bound_ns.map_or("any".into(), |ns| format!("{:.3} ms", ns as f64 / 1e6));
+        let is_impossible = low_ns.is_some_and(|low_ns| self.clock.offset_ns < low_ns)
+            || high_ns.is_some_and(|high_ns| self.clock.offset_ns > high_ns);
+        let (message, hint) = if self.is_given && is_impossible {
+            let (low, high) = (bound(low_ns), bound(high_ns));
+            let message = format!(
+                "with a clock ahead by {} some packets arrive before they are sent; possible is {low} to {high}",
+                bound(Some(self.clock.offset_ns))
+            );
+            (message, "leave `--clock-offset` out to have it estimated")
+        } else if !self.is_given && estimate.drift_bounds.is_none() {
+            let message =
+                "its clock did not run evenly against the other one: it was set, or adjusted, in between";
+            (
+                message.to_owned(),
+                "delays may be wrong; read the parts before and after the step for themselves",
+            )
+        } else {
+            return None;
+        };
+        Some(ReadError::whole(ProblemKind::Imprecise, message).hint(hint))
+    }
+
+    /// Whether the capture at the far end was running when a packet should have come there. So it was
+    /// if one that was sent before it has come, and one that was sent after it.
+    fn was_expected(&self, near: &PacketAtCapture, delivery: &Delivery) -> bool {
+        let (start_ns, end_ns) = self.spans_ns[near.tap.other() as usize];
+        let arrived_ns = self.arrived_ns.get(near.flow, near.side);
+        let (earliest_ns, latest_ns) = arrived_ns.copied().unwrap_or((i64::MAX, i64::MIN));
+        let longest = delivery.delay.range.max_ns().and_then(|longest| i64::try_from(longest).ok());
+        let longest_ns = longest.unwrap_or(self.longest_ns);
+        let has_begun = near.time_ns >= start_ns.min(earliest_ns);
+        has_begun && near.time_ns <= end_ns.saturating_sub(longest_ns).max(latest_ns)
+    }
+
+    /// Keep what became of a packet, if anybody wants to know.
+    fn keep(&mut self, fate: PairOutcome, near: Option<PacketAtCapture>, far: Option<PacketAtCapture>) {
+        let Some(either) = near.or(far).filter(|_| self.transits.wanted) else { return };
+        let place = |passing: PacketAtCapture| (passing.time_ns, passing.packet);
+        self.transits.add(Transit {
+            flow: either.flow,
+            side: either.side,
+            fate,
+            near: near.map(place),
+            far: far.map(place),
+            payload_bytes: either.payload_bytes,
+        });
+    }
+}

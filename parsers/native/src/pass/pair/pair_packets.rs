@@ -1,0 +1,245 @@
+//! What a packet of a pair means to its flow.
+
+use super::{CapturePair, PairOutcome};
+use crate::flow::Found;
+use crate::input::source_summary::SourceSummary;
+use crate::packet::event::{Network, Packet, TcpFlags, Transport};
+use crate::packet::extras::{PacketExtras, PayloadHead};
+use crate::packet::ip_fields::IpFields;
+use crate::pair::Tap;
+use crate::pair::first_reading::wire_payload;
+use crate::pair::packet_identity::{payload_head, pieces};
+use crate::pair::unmatched::{MatchResult, PacketAtCapture, PathEnd};
+use crate::pass::{Analysis, is_flow};
+
+/// What the pieces of a packet on the wire were, taken together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PieceTotals {
+    /// New, at least in part.
+    First,
+    /// Some of it had come to the far capture before.
+    Again,
+    /// The same capture has shown all of it at another interface.
+    Copy,
+}
+
+impl Analysis {
+    /// Give a packet of one of the captures to its flow.
+    pub(super) fn take_paired(
+        &mut self,
+        pairing: &mut CapturePair,
+        tap: Tap,
+        packet: &Packet,
+        asides: &PacketExtras,
+        summary: &mut SourceSummary,
+    ) {
+        while let Some(alone) = pairing.waiting.take_expired(packet.time_ns) {
+            self.give_up(pairing, alone);
+        }
+        let network = &packet.network;
+        let first_tap =
+            pairing.first_tap(&network.endpoints).map(|(first, _)| first).filter(|_| packet.is_ip);
+        let end = match first_tap {
+            Some(first) if first == tap => PathEnd::Near,
+            Some(_) => PathEnd::Far,
+            None => return self.take_alone(tap, packet, asides, summary),
+        };
+        let has_identity = matches!(network.transport, Transport::Tcp | Transport::Udp | Transport::Dccp);
+        if !has_identity || !is_flow(network) {
+            // An error or later fragment counts where it passes first, as in a single capture.
+            if end == PathEnd::Near {
+                self.take_alone(tap, packet, asides, summary);
+            }
+            return;
+        }
+        if let Some(aside) = packet.frame
+            && self.take_frame(packet, asides.frame(aside))
+        {
+            self.take_repeat(packet, summary);
+            return;
+        }
+        let Some(found) = self.flows.find_or_open(packet, network, tap as u32) else {
+            summary.untracked_packets += 1;
+            return;
+        };
+        if network.fragment.is_some() && end == PathEnd::Near {
+            self.fragments.remember(network, found);
+        }
+        let head = payload_head(network, asides);
+        let seen = self.match_pieces(pairing, found, (tap, end), packet, head);
+        if seen == PieceTotals::Copy {
+            return self.flows.get_mut(found.flow).on_copy(found.side);
+        }
+        self.pass(found, end, packet, asides);
+        let is_tcp = network.transport == Transport::Tcp;
+        if is_tcp && seen == PieceTotals::First {
+            self.look_for_outside_loss(pairing, found, end, network, asides);
+        }
+    }
+
+    /// Give a packet that only one capture can have to its flow, as in a single capture.
+    fn take_alone(&mut self, tap: Tap, packet: &Packet, asides: &PacketExtras, summary: &mut SourceSummary) {
+        let first = std::mem::replace(&mut self.source, tap as u32);
+        self.take(packet, asides, summary);
+        self.source = first;
+    }
+
+    /// Move the flow on, as at the end where it is watched.
+    fn pass(&mut self, found: Found, end: PathEnd, packet: &Packet, asides: &PacketExtras) {
+        let Found { flow, side } = found;
+        let network = &packet.network;
+        let outcome = &mut self.outcome;
+        outcome.clear();
+        let (watched, pool) = self.flows.get_with_pool(flow);
+        match end {
+            PathEnd::Near => {
+                watched.on_sent(side, packet, network, asides, pool, outcome);
+                if self.collects {
+                    self.collect(found, packet, network);
+                }
+            }
+            PathEnd::Far => {
+                watched.on_received(side, packet, network, asides, pool, outcome);
+                if self.collects {
+                    self.collect_rtt(found, packet);
+                }
+            }
+        }
+        let flow = self.flows.get(flow);
+        if (end == PathEnd::Near) == (side == flow.watched())
+            && let (Some(details), Some(connection)) = (&mut self.details, &flow.tcp)
+        {
+            let sack = asides.sack(network.tcp.options.sack);
+            details.take((found.flow, side), connection, packet, sack, &self.outcome);
+        }
+    }
+
+    /// See what a segment tells of losses outside of the way between the captures.
+    fn look_for_outside_loss(
+        &mut self,
+        pairing: &mut CapturePair,
+        found: Found,
+        end: PathEnd,
+        network: &Network,
+        asides: &PacketExtras,
+    ) {
+        let Found { flow, side } = found;
+        let outside = &mut pairing.outside;
+        if end == PathEnd::Near {
+            // Where this side's packets pass first those of the other side pass last.
+            let blocks = asides.sack(network.tcp.options.sack);
+            outside.on_acknowledgement(flow, side.other(), &network.tcp, blocks);
+        }
+        let delivery = self.flows.get_mut(flow).deliveries_mut().of_mut(side);
+        let payload = network.payload_bytes.unwrap_or(0);
+        if payload == 0 && !network.tcp.flags.has(TcpFlags::SYN) {
+            return;
+        }
+        match end {
+            PathEnd::Near => {
+                let is_lost = outside.is_lost_before(flow, side, &network.tcp, payload);
+                if network.tcp.options.timestamp.is_some() {
+                    *delivery.lost_before.get_or_insert_default() += u64::from(is_lost);
+                }
+            }
+            PathEnd::Far => {
+                let is_lost = outside.is_lost_behind(flow, side, &network.tcp, payload);
+                *delivery.lost_behind.get_or_insert_default() += u64::from(is_lost);
+            }
+        }
+    }
+
+    /// Look for what the packet was on the wire at the other capture.
+    fn match_pieces(
+        &mut self,
+        pairing: &mut CapturePair,
+        found: Found,
+        (tap, end): (Tap, PathEnd),
+        packet: &Packet,
+        head: PayloadHead,
+    ) -> PieceTotals {
+        let (mut is_again, mut pieces_seen, mut copies) = (false, 0, 0);
+        let Found { flow, side } = found;
+        let network = &packet.network;
+        let header_bytes = packet.wire_bytes.saturating_sub(network.payload_bytes.unwrap_or(0));
+        let wire_payload = wire_payload(&pairing.surveys, network);
+        for piece in pieces(network, head, wire_payload) {
+            let passing = PacketAtCapture {
+                identity: piece.identity,
+                end,
+                tap,
+                place: IpFields::place_of(packet.interface, packet.event),
+                time_ns: packet.time_ns,
+                flow,
+                side,
+                packet: packet.number,
+                wire_bytes: header_bytes.saturating_add(piece.payload_bytes),
+                payload_bytes: piece.payload_bytes,
+            };
+            let sight = pairing.waiting.see(passing);
+            pieces_seen += 1;
+            copies += u32::from(sight == MatchResult::Copy);
+            match sight {
+                MatchResult::Copy | MatchResult::Waits => {}
+                MatchResult::Meets(other) if end == PathEnd::Near => self.arrive(pairing, passing, other),
+                MatchResult::Meets(other) => self.arrive(pairing, other, passing),
+                MatchResult::Again => {
+                    is_again = true;
+                    self.flows.get_mut(flow).deliveries_mut().of_mut(side).duplicates += 1;
+                    pairing.keep(PairOutcome::Duplicate, None, Some(passing));
+                }
+            }
+        }
+        match (copies > 0 && copies == pieces_seen, is_again) {
+            (true, _) => PieceTotals::Copy,
+            (false, true) => PieceTotals::Again,
+            (false, false) => PieceTotals::First,
+        }
+    }
+
+    /// A packet passed both captures.
+    fn arrive(&mut self, pairing: &mut CapturePair, near: PacketAtCapture, far: PacketAtCapture) {
+        let delivery = self.flows.get_mut(near.flow).deliveries_mut().of_mut(near.side);
+        delivery.sent += 1;
+        delivery.received += 1;
+        delivery.received_bytes += u64::from(near.wire_bytes);
+        delivery.on_delay(near.time_ns, far.time_ns);
+        let delay_ns = far.time_ns.saturating_sub(near.time_ns);
+        pairing.met += 1;
+        pairing.longest_ns = pairing.longest_ns.max(delay_ns);
+        let arrived_ns = pairing.arrived_ns.get_or_insert_with(near.flow, near.side, || (i64::MAX, i64::MIN));
+        let (first_ns, last_ns) = arrived_ns;
+        (*first_ns, *last_ns) = (near.time_ns.min(*first_ns), near.time_ns.max(*last_ns));
+        if let Some(bins) = &mut self.bins
+            && let Ok(delay_ns) = u64::try_from(delay_ns)
+            && pairing.has_delays()
+        {
+            bins.add_delay(near.flow, near.side, near.time_ns, delay_ns);
+        }
+        pairing.keep(PairOutcome::Arrived, Some(near), Some(far));
+    }
+
+    /// A packet is in one of the captures only.
+    pub(super) fn give_up(&mut self, pairing: &mut CapturePair, alone: PacketAtCapture) {
+        let delivery = self.flows.get_mut(alone.flow).deliveries_mut().of_mut(alone.side);
+        if alone.end == PathEnd::Far {
+            delivery.received += 1;
+            delivery.unsent += 1;
+            delivery.received_bytes += u64::from(alone.wire_bytes);
+            pairing.keep(PairOutcome::Unsent, None, Some(alone));
+            return;
+        }
+        delivery.sent += 1;
+        let fate =
+            if pairing.was_expected(&alone, delivery) { PairOutcome::Lost } else { PairOutcome::Unknown };
+        if fate == PairOutcome::Lost {
+            delivery.lost += 1;
+            if let Some(bins) = &mut self.bins {
+                bins.add_loss(alone.flow, alone.side, alone.time_ns);
+            }
+        } else {
+            delivery.in_flight += 1;
+        }
+        pairing.keep(fate, Some(alone), None);
+    }
+}

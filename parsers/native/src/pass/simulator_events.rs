@@ -1,0 +1,93 @@
+//! Packets of simulators, which show where a packet was seen on its way.
+
+use super::Analysis;
+use crate::flow::Found;
+use crate::flow::tfrc::from_simulation::PacketEvent;
+use crate::flow::transits::{SightingMeaning, TransitCounters};
+use crate::input::source_summary::SourceSummary;
+use crate::packet::event::{Event, NodeLayer, PROTOCOL_TFRC, Packet, PathPoint, Sighting};
+use crate::packet::extras::PacketExtras;
+
+impl Analysis {
+    /// A packet that a simulator saw. It counts for its flow where it was sent, where it arrived,
+    /// and where it was dropped; on its way it only has a flow.
+    pub(super) fn take_sighting(
+        &mut self,
+        packet: &Packet,
+        sighting: &Sighting,
+        asides: &PacketExtras,
+        summary: &mut SourceSummary,
+    ) -> Option<Found> {
+        let network = &packet.network;
+        if !network.has_ports || !matches!(network.endpoints.protocol, 6 | 17 | PROTOCOL_TFRC) {
+            return None;
+        }
+        let counts = self.options.layer.is_none_or(|layer| layer == sighting.layer);
+        let meaning = match (packet.event, sighting.point) {
+            (Some(Event::Sent | Event::Enqueued), PathPoint::Source) if counts => SightingMeaning::Sent,
+            (Some(Event::Received), PathPoint::Destination) if counts => SightingMeaning::Received,
+            (Some(Event::Dropped), _) => SightingMeaning::Nothing,
+            _ => return self.flows.find(network),
+        };
+        let Some(found) = self.flows.find_or_open(packet, network, self.source) else {
+            summary.untracked_packets += 1;
+            return None;
+        };
+        let crossings = &mut self.crossings;
+        let into = &mut TransitCounters { flows: &mut self.flows, bins: self.bins.as_mut() };
+        let meaning = match meaning {
+            SightingMeaning::Sent => crossings.on_sent(found, packet, sighting, into),
+            SightingMeaning::Received => crossings.on_received(found, packet, sighting, into),
+            SightingMeaning::Nothing | SightingMeaning::ReceivedAgain => {
+                // A full queue at the source drops what it never took in: sent all the same.
+                let is_first = counts && sighting.point == PathPoint::Source;
+                let meaning = match is_first {
+                    true => crossings.on_sent(found, packet, sighting, into),
+                    false => SightingMeaning::Nothing,
+                };
+                crossings.on_dropped(found, packet, sighting, into);
+                meaning
+            }
+        };
+        if network.endpoints.protocol == PROTOCOL_TFRC && self.shows_agents() {
+            self.take_tfrc(found, packet, meaning);
+        }
+        let Found { flow, side } = found;
+        let (flows, outcome) = (&mut self.flows, &mut self.outcome);
+        outcome.clear();
+        let (of, pool) = flows.get_with_pool(flow);
+        match meaning {
+            SightingMeaning::Nothing | SightingMeaning::ReceivedAgain => {}
+            SightingMeaning::Sent => {
+                of.on_sent(side, packet, network, asides, pool, outcome);
+                if self.collects {
+                    self.collect(found, packet, network);
+                }
+            }
+            SightingMeaning::Received => {
+                of.on_received(side, packet, network, asides, pool, outcome);
+                if self.collects {
+                    self.collect_rtt(found, packet);
+                }
+            }
+        }
+        Some(found)
+    }
+
+    /// Whether packets are counted where agents send and receive them, or on the links next to these.
+    pub(super) fn shows_agents(&self) -> bool {
+        self.options.layer.is_none_or(|layer| matches!(layer, NodeLayer::Agent | NodeLayer::Link))
+    }
+
+    /// Follow TFRC's ends.
+    pub(super) fn take_tfrc(&mut self, found: Found, packet: &Packet, meaning: SightingMeaning) {
+        let happening = match meaning {
+            SightingMeaning::Sent => PacketEvent::Sent,
+            SightingMeaning::Received | SightingMeaning::ReceivedAgain => PacketEvent::Arrived,
+            SightingMeaning::Nothing => return,
+        };
+        let Found { flow, side } = found;
+        let followed = self.flows.get_mut(flow).others_mut().tfrc.get_or_insert_default();
+        followed.take_simulated((flow, side), happening, packet, &self.options.tfrc, &mut self.tfrc);
+    }
+}

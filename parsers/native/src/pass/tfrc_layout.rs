@@ -1,0 +1,129 @@
+//! Datagrams with a layout of the user's to TFRC's ends.
+
+use super::Analysis;
+use crate::flow::sequences::NumberArrival;
+use crate::flow::tcp::vantage::Vantage;
+use crate::flow::tfrc::RttBy;
+use crate::flow::tfrc::findings::{Finding, FindingKind};
+use crate::flow::tfrc::from_capture::Reported;
+use crate::flow::tfrc_layout::EchoedPacket;
+use crate::flow::{Found, NonTcpState};
+use crate::packet::event::{Endpoints, Packet};
+use crate::packet::extras::PacketExtras;
+use crate::tfrc::DataPacket;
+use crate::wire::probe::ProbeLayout;
+use crate::wire::tfrc_layout::{Content, DataValues, Layout, PortMatch, ReportValues};
+
+impl Analysis {
+    /// Take in a datagram from or to `port`, which has this layout.
+    pub(super) fn take_layout(
+        &mut self,
+        found: Found,
+        packet: &Packet,
+        asides: &PacketExtras,
+        (port, layout): (u16, &Layout),
+    ) {
+        let head = asides.head(packet.network.head);
+        let Endpoints { src_port, dst_port, .. } = packet.network.endpoints;
+        let way = PortMatch { is_from_port: src_port == port, is_to_port: dst_port == port };
+        let half = self
+            .flows
+            .get_mut(found.flow)
+            .others_mut()
+            .layout_flow
+            .get_or_insert_default()
+            .half_connection_mut(found.side);
+        half.on_datagram(packet.network.ttl);
+        match layout.read(head.bytes(), way) {
+            Content::Data(said) => self.take_layout_data(found, packet, asides, layout, &said),
+            Content::Report(said) => self.take_layout_report(found, packet, layout, &said),
+            Content::Misfit => half.misfits += 1,
+            Content::Other => half.others += 1,
+        }
+    }
+
+    fn take_layout_data(
+        &mut self,
+        found: Found,
+        packet: &Packet,
+        asides: &PacketExtras,
+        layout: &Layout,
+        said: &DataValues,
+    ) {
+        let follower = self.follower(found);
+        let given_rtt = self.options.rtt_s;
+        let flow = self.flows.get_mut(found.flow);
+        let mut counted = None;
+        let numbers = Some(ProbeLayout::Own(layout.data.numbers));
+        let head = asides.head(packet.network.head);
+        flow.on_datagram(found.side, packet, head, numbers, |_, numbered| counted = Some(*numbered));
+        let Some(numbered) = counted else { return };
+        let NonTcpState { layout_flow, tfrc, .. } = flow.others_mut();
+        let half = layout_flow.get_or_insert_default().half_connection_mut(found.side);
+        let bytes = numbered.payload_bytes;
+        let has_begun = said.stamp.number <= 1 || said.rtt.is_none() && layout.data.rtt.is_some();
+        let carrier = || follower.carrier(numbered.bits, bytes, has_begun);
+        let Some(ends) = tfrc.get_or_insert_default().carried(found.side, carrier) else {
+            return;
+        };
+        let at = follower.place(packet.time_ns, packet.number);
+        if said.is_impossible {
+            ends.on_finding(at, Finding::of(FindingKind::ImpossibleValue), &mut self.tfrc);
+        }
+        if numbered.arrival == NumberArrival::Unconfirmed {
+            ends.on_finding(at, Finding::of(FindingKind::SequenceJump), &mut self.tfrc);
+            return;
+        }
+        if std::mem::replace(&mut half.restarts, numbered.restarts) != numbered.restarts {
+            ends.restart(at, &mut self.tfrc);
+        }
+        half.on_data(said, packet.time_ns);
+        let rtt = half.grouping_rtt(given_rtt);
+        let data =
+            DataPacket { seq: numbered.number, rtt, ce: numbered.is_marked, bytes, ..DataPacket::default() };
+        ends.on_data(at, &data, &mut self.tfrc);
+    }
+
+    fn take_layout_report(&mut self, found: Found, packet: &Packet, layout: &Layout, said: &ReportValues) {
+        let of = Found { side: found.side.other(), ..found };
+        let vantage = self.vantage(self.flows.get(of.flow), of.side).map(|(vantage, _)| vantage);
+        let follower = self.follower(of);
+        let flow = self.flows.get_mut(of.flow);
+        let NonTcpState { layout_flow, tfrc, .. } = flow.others_mut();
+        let half = layout_flow.get_or_insert_default().half_connection_mut(of.side);
+        let echoed = half.on_report(layout, said, packet.time_ns);
+        let told = half.reported_rtt().map(|rtt| (rtt, RttBy::Estimate));
+        let carrier = || follower.carrier(layout.data.numbers.number.bits(), 0, false);
+        let Some(ends) = tfrc.get_or_insert_default().carried(of.side, carrier) else {
+            return;
+        };
+        let at = follower.place(packet.time_ns, packet.number);
+        let EchoedPacket { number, sample, is_unseen, is_impossible } = echoed;
+        let rare_counts = [
+            (is_unseen, FindingKind::UnseenAcknowledged),
+            (is_impossible, FindingKind::ImpossibleElapsedTime),
+            (said.is_impossible, FindingKind::ImpossibleValue),
+        ];
+        for (_, kind) in rare_counts.into_iter().filter(|(is_so, _)| *is_so) {
+            ends.on_finding(at, Finding::of(kind), &mut self.tfrc);
+        }
+        let reported = Reported {
+            sequence: number,
+            p: said.p,
+            x_recv: said.x_recv,
+            elapsed: said.elapsed,
+            // Where the data are not sent an echo is a part of the way only.
+            r_sample: match vantage {
+                Some(Vantage::Sender) => sample.or(told),
+                None => told.or(sample),
+                Some(_) => told,
+            },
+            shows_sending: vantage == Some(Vantage::Sender),
+            ..Reported::default()
+        };
+        ends.on_report(at, &reported, &mut self.tfrc);
+        if let Some((rtt, _)) = sample {
+            self.collect_report_rtt(of, packet, (rtt * 1e9).round() as u64);
+        }
+    }
+}

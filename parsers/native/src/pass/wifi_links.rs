@@ -1,0 +1,333 @@
+//! Links between 802.11 stations: who sent frames to whom, how strong, how fast, how often again.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::packet::event::Packet;
+use crate::packet::frame::{Frame, FrameKind, FrameNumber, Station};
+
+/// Links that are told apart. Addresses cost a hostile sender nothing.
+const MAX_LINKS: usize = 1 << 14;
+
+/// Frames behind the newest that are remembered as seen: the largest block that can be
+/// acknowledged at once (IEEE 802.11ax-2021), so a frame further behind is not repeated any more.
+const REMEMBERED: u16 = 256;
+
+/// One frame of a link.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkSample {
+    /// When it was seen.
+    pub time_ns: i64,
+    /// Its number in the source.
+    pub packet: u64,
+    /// What it was.
+    pub frame: Frame,
+    /// Whether the capture had shown it before.
+    pub is_repeat: bool,
+}
+
+/// Extremes and mean of what a radio measured.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SignalLevel {
+    sum: i64,
+    count: u64,
+    range: Option<(i32, i32)>,
+}
+
+impl SignalLevel {
+    fn add(&mut self, value: Option<i32>) {
+        let Some(value) = value else { return };
+        let (min, max) = self.range.unwrap_or((value, value));
+        self.range = Some((min.min(value), max.max(value)));
+        self.sum += i64::from(value);
+        self.count += 1;
+    }
+
+    /// Mean; None without a measurement.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The smallest.
+    pub fn min(&self) -> Option<i32> {
+        self.range.map(|range| range.0)
+    }
+
+    /// The largest.
+    pub fn max(&self) -> Option<i32> {
+        self.range.map(|range| range.1)
+    }
+}
+
+/// Everything that one station sent to another over the air.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Who sent; None for frames that do not tell, such as acknowledgements.
+    pub transmitter: Option<Station>,
+    /// Whom for.
+    pub receiver: Station,
+    /// The network, of the first frame that tells.
+    pub bssid: Option<Station>,
+    /// Frames seen.
+    pub frames: u64,
+    /// Those that carry packets.
+    pub data_frames: u64,
+    /// Those whose transmitter says that it sent them before.
+    pub retries: u64,
+    /// Those that the capture had shown before.
+    pub repeats: u64,
+    /// Bytes of all frames on the air.
+    pub bytes: u64,
+    /// Earliest time.
+    pub start_ns: i64,
+    /// Latest time.
+    pub end_ns: i64,
+    /// Strength of the signal in dBm.
+    pub signal_dbm: SignalLevel,
+    /// Strength of the noise in dBm.
+    pub noise_dbm: SignalLevel,
+    /// Rate in kbit/s, of each frame alike.
+    pub rate_kbps: SignalLevel,
+    /// The channel of the last frame that tells.
+    pub channel_mhz: Option<u16>,
+    /// One for each traffic identifier.
+    numberings: Vec<(u8, Numbering)>,
+}
+
+impl Link {
+    fn new(frame: &Frame) -> Self {
+        Self {
+            transmitter: frame.transmitter,
+            receiver: frame.receiver,
+            bssid: None,
+            frames: 0,
+            data_frames: 0,
+            retries: 0,
+            repeats: 0,
+            bytes: 0,
+            start_ns: i64::MAX,
+            end_ns: i64::MIN,
+            signal_dbm: SignalLevel::default(),
+            noise_dbm: SignalLevel::default(),
+            rate_kbps: SignalLevel::default(),
+            channel_mhz: None,
+            numberings: Vec::new(),
+        }
+    }
+
+    /// Take in a frame; whether it was there before.
+    fn take(&mut self, time_ns: i64, frame: &Frame) -> bool {
+        let radio = &frame.radio;
+        self.bssid = self.bssid.or(frame.bssid);
+        self.frames += 1;
+        self.data_frames += u64::from(frame.kind == FrameKind::Data);
+        self.retries += u64::from(frame.is_retry);
+        self.bytes += u64::from(frame.bytes);
+        self.start_ns = self.start_ns.min(time_ns);
+        self.end_ns = self.end_ns.max(time_ns);
+        self.signal_dbm.add(radio.signal_dbm.map(i32::from));
+        self.noise_dbm.add(radio.noise_dbm.map(i32::from));
+        self.rate_kbps.add(radio.rate_kbps.and_then(|rate| i32::try_from(rate.get()).ok()));
+        self.channel_mhz = radio.channel_mhz.map(Into::into).or(self.channel_mhz);
+        let is_repeat = frame.place.is_some_and(|place| self.was_seen(place, frame.is_retry));
+        self.repeats += u64::from(is_repeat);
+        is_repeat
+    }
+
+    fn was_seen(&mut self, place: FrameNumber, is_retry: bool) -> bool {
+        match self.numberings.iter_mut().find(|(traffic, _)| *traffic == place.traffic) {
+            Some((_, numbering)) => numbering.take(place.sequence, is_retry),
+            None => {
+                self.numberings.push((place.traffic, Numbering::starting_at(place.sequence)));
+                false
+            }
+        }
+    }
+}
+
+/// Sequence numbers that were seen lately, as a receiver remembers them in order to drop frames
+/// whose acknowledgement was lost (IEEE 802.11-2020 section 10.3.2.14).
+#[derive(Clone, Debug)]
+struct Numbering {
+    newest: u16,
+    /// Bit n of these: the number n before the newest was seen.
+    seen: [u64; REMEMBERED as usize / 64],
+}
+
+impl Numbering {
+    /// Sequence numbers have 12 bits.
+    const MASK: u16 = 0x0fff;
+
+    fn starting_at(sequence: u16) -> Self {
+        let mut seen = [0; REMEMBERED as usize / 64];
+        seen[0] = 1;
+        Self { newest: sequence, seen }
+    }
+
+    /// Take in a number; whether it is that of a frame seen before.
+    fn take(&mut self, sequence: u16, is_retry: bool) -> bool {
+        let ahead = sequence.wrapping_sub(self.newest) & Self::MASK;
+        let behind = self.newest.wrapping_sub(sequence) & Self::MASK;
+        if behind < REMEMBERED {
+            let (word, bit) = (&mut self.seen[usize::from(behind / 64)], 1 << (behind % 64));
+            let was_seen = *word & bit != 0;
+            *word |= bit;
+            if was_seen && !is_retry {
+                // A new frame with an old number: the transmitter began anew.
+                *self = Self::starting_at(sequence);
+            }
+            return was_seen && is_retry;
+        }
+        if ahead < REMEMBERED {
+            self.advance(ahead);
+            self.newest = sequence;
+        } else {
+            *self = Self::starting_at(sequence);
+        }
+        false
+    }
+
+    /// Make room for a newest number that is `by` further on.
+    fn advance(&mut self, by: u16) {
+        let (words, bits) = (usize::from(by / 64), by % 64);
+        let old = self.seen;
+        let at = |index: Option<usize>| index.map_or(0, |index| old[index]);
+        for (index, word) in self.seen.iter_mut().enumerate() {
+            let low = at(index.checked_sub(words)) << bits;
+            let carried = at(index.checked_sub(words + 1)).checked_shr(u32::from(64 - bits)).unwrap_or(0);
+            *word = low | carried;
+        }
+        self.seen[0] |= 1;
+    }
+}
+
+/// All links.
+#[derive(Default)]
+pub struct WifiLinks {
+    /// In order of their first frame.
+    pub all: Vec<Link>,
+    /// Frames of further links.
+    pub untracked: u64,
+    index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl WifiLinks {
+    /// Links that are told apart.
+    pub const MOST: usize = MAX_LINKS;
+
+    /// Take in the frame that carried `packet`; whether the capture had shown it before.
+    pub fn take(&mut self, packet: &Packet, frame: &Frame) -> bool {
+        match self.find_or_open(frame) {
+            Some(link) => link.take(packet.time_ns, frame),
+            None => {
+                self.untracked += 1;
+                false
+            }
+        }
+    }
+
+    fn find_or_open(&mut self, frame: &Frame) -> Option<&mut Link> {
+        let ends = (frame.transmitter, frame.receiver);
+        let Self { all, index, hasher, .. } = self;
+        let ends_of = |link: &Link| (link.transmitter, link.receiver);
+        let hash = hasher.hash_one(ends);
+        let found = index.find(hash, |&number| all.get(number as usize).map(ends_of) == Some(ends)).copied();
+        let number = match found {
+            Some(number) => number,
+            None if all.len() < MAX_LINKS => {
+                let number = all.len() as u32;
+                all.push(Link::new(frame));
+                let hash_of =
+                    |&number: &u32| all.get(number as usize).map_or(0, |link| hasher.hash_one(ends_of(link)));
+                index.insert_unique(hash, number, hash_of);
+                number
+            }
+            None => return None,
+        };
+        all.get_mut(number as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::frame::Radio;
+    use proptest::prelude::*;
+
+    fn frame(transmitter: u32, sequence: u16, is_retry: bool) -> Frame {
+        let [a, b, c, d] = transmitter.to_be_bytes();
+        Frame {
+            kind: FrameKind::Data,
+            is_retry,
+            transmitter: Some([2, 0, a, b, c, d]),
+            receiver: [2; 6],
+            bssid: None,
+            place: Some(FrameNumber { traffic: 0, sequence }),
+            bytes: 100,
+            radio: Radio { signal_dbm: Some(-60), ..Radio::default() },
+        }
+    }
+
+    fn repeats(frames: &[(u16, bool)]) -> Vec<bool> {
+        let mut links = WifiLinks::default();
+        let packet = Packet::default();
+        frames
+            .iter()
+            .map(|&(sequence, is_retry)| links.take(&packet, &frame(1, sequence, is_retry)))
+            .collect()
+    }
+
+    #[test]
+    fn test_a_retry_is_a_repeat_only_if_its_frame_was_seen() {
+        let seen = repeats(&[(5, false), (5, true), (6, true), (8, false), (6, true), (7, true), (7, true)]);
+        assert_eq!(seen, [false, true, false, false, true, false, true]);
+    }
+
+    #[test]
+    fn test_numbers_wrap_and_may_begin_anew() {
+        assert_eq!(
+            repeats(&[(4095, false), (0, false), (4095, true), (0, true)]),
+            [false, false, true, true]
+        );
+        // The second frame 3 is new, so the retry of 2 that follows is of a new frame, too.
+        assert_eq!(repeats(&[(2, false), (3, false), (3, false), (2, true)]), [false; 4]);
+    }
+
+    #[test]
+    fn test_links_are_bounded_and_no_frame_is_lost() {
+        let mut links = WifiLinks::default();
+        for transmitter in 0..MAX_LINKS as u32 + 10 {
+            links.take(&Packet::default(), &frame(transmitter, 1, false));
+        }
+        assert_eq!((links.all.len(), links.untracked), (MAX_LINKS, 10));
+    }
+
+    #[test]
+    fn test_levels() {
+        let mut level = SignalLevel::default();
+        level.add(None);
+        assert_eq!((level.mean(), level.min(), level.max()), (None, None, None));
+        [-40, -60, -53].into_iter().for_each(|value| level.add(Some(value)));
+        assert_eq!((level.mean(), level.min(), level.max()), (Some(-51.0), Some(-60), Some(-40)));
+    }
+
+    proptest! {
+        #[test]
+        fn test_the_bits_are_the_numbers_seen(steps in proptest::collection::vec(1_u16..100, 1..60)) {
+            let mut sequence = 4000;
+            let mut numbering = Numbering::starting_at(sequence);
+            let mut seen = vec![sequence];
+            for step in steps {
+                sequence = (sequence + step) & Numbering::MASK;
+                prop_assert!(!numbering.take(sequence, true));
+                seen.push(sequence);
+            }
+            for behind in 0..REMEMBERED {
+                let number = sequence.wrapping_sub(behind) & Numbering::MASK;
+                prop_assert_eq!(numbering.clone().take(number, true), seen.contains(&number));
+            }
+        }
+    }
+}

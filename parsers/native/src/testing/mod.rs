@@ -1,0 +1,221 @@
+//! What the tests of whole traces and the fuzz targets share: bytes in, checked tables out.
+
+#[cfg(test)]
+pub(crate) mod vectors;
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use crate::flow::bins::BinWidth;
+use crate::flow::delivery::Delivery;
+use crate::input::bytes::{Input, Progress};
+use crate::input::reading::Reading;
+use crate::input::source::InputFormat;
+use crate::packet::key::Side;
+use crate::pair::Tap;
+use crate::pass::{Analysis, Options};
+use crate::tables::Rows;
+use crate::tables::flows::FlowRows;
+use crate::tables::rounds::RoundRows;
+use crate::tables::rtp::RtpSourceRows;
+use crate::tables::tcp_details::DetailRows;
+use crate::tables::tfrc::{FeedbackRows, FindingRows, LossEventRows, LossIntervalRows};
+use crate::tables::time_series::{BinRows, LossRows, RttRows, VariableRows};
+use crate::tables::transits::TransitRows;
+use crate::tables::wifi_links::{LinkRows, LinkSampleRows};
+
+/// Bounds small enough that a test reaches them.
+const MAX_FLOWS: u32 = 64;
+const MAX_SAMPLES: usize = 1_000;
+const MAX_DECOMPRESSED_BYTES: u64 = 16 << 20;
+
+/// Analyse `bytes` as a file whose content tells its format, collecting everything.
+pub fn analyse_bytes(bytes: Vec<u8>) -> Analysis {
+    analyse(bytes, None)
+}
+
+/// The same with the format named, as a user may do it.
+pub fn analyse_bytes_as(bytes: Vec<u8>, format: &str) -> Analysis {
+    let known = InputFormat::by_name(format);
+    assert!(known.is_some(), "no format `{format}`");
+    analyse(bytes, known)
+}
+
+/// Analyse two captures of one path.
+pub fn analyse_pair_of_bytes(captures: [Vec<u8>; 2]) -> Analysis {
+    let open = |tap: Tap| reading_of(captures[tap as usize].clone(), None);
+    let mut analysis = Analysis::new(Options { transits: true, ..everything() });
+    let outcome = analysis.read_pair_from(&open, None, None);
+    assert!(outcome.is_ok(), "without a filter nothing can be refused: {outcome:?}");
+    analysis.finish();
+    let transits = analysis.pairing.as_ref().map_or(0, |pairing| pairing.transits.kept.len());
+    assert!(transits <= MAX_SAMPLES);
+    analysis
+}
+
+fn everything() -> Options {
+    Options {
+        bins: Some(BinWidth::Adaptive),
+        rtt: true,
+        losses: true,
+        rounds: true,
+        details: true,
+        links: true,
+        feedback: true,
+        loss_events: true,
+        loss_intervals: true,
+        findings: true,
+        rtt_s: Some(0.05),
+        max_flows: MAX_FLOWS,
+        max_samples: MAX_SAMPLES,
+        max_decompressed_bytes: MAX_DECOMPRESSED_BYTES,
+        ..Options::default()
+    }
+}
+
+fn reading_of(bytes: Vec<u8>, format: Option<InputFormat>) -> Reading {
+    let progress = Arc::new(Progress::default());
+    let input = Input::from_reader(Box::new(Cursor::new(bytes)), MAX_DECOMPRESSED_BYTES, &progress);
+    Reading::with_input("bytes", input, format, &progress)
+}
+
+fn analyse(bytes: Vec<u8>, format: Option<InputFormat>) -> Analysis {
+    let reading = reading_of(bytes, format);
+    let mut analysis = Analysis::new(everything());
+    let outcome = analysis.read_from(reading, None);
+    assert!(outcome.is_ok(), "without a filter nothing can be refused: {outcome:?}");
+    analysis.finish();
+    analysis
+}
+
+/// Make every table, and check what must be true of any capture: the bounds hold, no packet is
+/// lost, and the parts add up to the whole.
+pub fn check_tables(analysis: Analysis) {
+    assert!(analysis.flows.len() <= MAX_FLOWS as usize);
+    assert!(analysis.rtt.kept.len() <= MAX_SAMPLES);
+    assert!(analysis.variables.kept.len() <= MAX_SAMPLES);
+    assert!(analysis.tfrc.findings.kept.len() <= MAX_SAMPLES);
+    for report in &analysis.tfrc.feedback.kept {
+        let rates = [report.p, report.inferred_p.map(|(p, _)| p), report.reported_p];
+        assert!(rates.into_iter().flatten().all(|p| (0.0..=1.0).contains(&p)), "{report:?}");
+        let taken = report.taken.iter().flat_map(|taken| [taken.r, taken.t_rto, taken.x]);
+        assert!(taken.into_iter().all(|value| value.is_finite() && value >= 0.0), "{report:?}");
+    }
+    for source in &analysis.sources {
+        let ip = source.tcp_packets
+            + source.udp_packets
+            + source.dccp_packets
+            + source.tfrc_packets
+            + source.other_ip_packets;
+        assert_eq!(source.packets, ip + source.non_ip_packets + source.undecoded_packets);
+        assert!(source.captured_bytes <= source.wire_bytes);
+    }
+    let analysis = Arc::new(analysis);
+    let first_flow = 1;
+    let tables: [Box<dyn Rows>; 15] = [
+        Box::new(LinkRows { analysis: Arc::clone(&analysis) }),
+        Box::new(LinkSampleRows { analysis: Arc::clone(&analysis) }),
+        Box::new(FlowRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(BinRows::new(Arc::clone(&analysis), first_flow)),
+        Box::new(RttRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(LossRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(RtpSourceRows::new(Arc::clone(&analysis), first_flow)),
+        Box::new(VariableRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(FeedbackRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(LossEventRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(LossIntervalRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(FindingRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(RoundRows { analysis: Arc::clone(&analysis), first_flow }),
+        Box::new(DetailRows::new(Arc::clone(&analysis), first_flow)),
+        Box::new(TransitRows { analysis: Arc::clone(&analysis), first_flow }),
+    ];
+    for table in tables {
+        let batch = table.batch(0, table.len());
+        assert!(batch.is_ok_and(|batch| batch.num_rows() == table.len()));
+    }
+    let flows = (0..analysis.flows.len() as u32).map(|number| analysis.flows.get(number));
+    let deliveries: Vec<_> = flows.filter_map(|flow| flow.deliveries()).collect();
+    // A simulator's trace shows a packet several times.
+    let is_capture = analysis.sources.iter().all(|source| source.lines == 0);
+    if is_capture && deliveries.is_empty() {
+        check_sums(&analysis);
+    }
+    for side in [Side::Low, Side::High] {
+        deliveries.iter().for_each(|deliveries| check_delivery(deliveries.of(side)));
+    }
+}
+
+/// Every packet sent arrived, is lost, or is on its way.
+fn check_delivery(delivery: &Delivery) {
+    if delivery.totals.is_none() {
+        let arrived = delivery.received - delivery.unsent;
+        assert_eq!(delivery.sent, arrived + delivery.lost + delivery.in_flight);
+    }
+}
+
+/// Flows, bins and the summary count the same packets and bytes.
+fn check_sums(analysis: &Analysis) {
+    let mut in_flows = (0, 0);
+    let mut in_bins = (0, 0);
+    let mut copies = 0;
+    for number in 0..analysis.flows.len() as u32 {
+        let flow = analysis.flows.get(number);
+        for side in [flow.forward(), flow.forward().other()] {
+            let direction = flow.direction(side);
+            in_flows.0 += direction.packets;
+            copies += u64::from(flow.rarities(side).copies);
+            in_flows.1 += direction.wire_bytes;
+            // A simulated connection is watched at one end, and its packets are counted at both.
+            let captured = flow.tcp.as_ref().filter(|_| flow.deliveries().is_none());
+            if let Some(half) = captured.map(|tcp| tcp.half(side)) {
+                assert!(half.unique_bytes + half.tally().retransmitted_bytes <= direction.payload_bytes);
+            }
+            for bin in analysis.bins.iter().flat_map(|bins| bins.lane(number, side)) {
+                in_bins.0 += bin.packets;
+                in_bins.1 += bin.wire_bytes;
+            }
+        }
+    }
+    assert_eq!(in_flows, in_bins);
+    // A simulator shows the same packet at many places, and only where it is sent it counts.
+    if analysis.sources.iter().any(|source| source.lines > 0) {
+        return;
+    }
+    let counted: u64 = analysis
+        .sources
+        .iter()
+        .map(|source| {
+            let left_out = source.untracked_packets + source.portless_packets + source.repeated_packets;
+            source.tcp_packets + source.udp_packets + source.dccp_packets - left_out
+        })
+        .sum();
+    assert_eq!(in_flows.0 + copies, counted);
+}
+
+/// Pieces of `bytes`, each of which begins with a byte that says how long it is.
+pub fn split_at_lengths(mut bytes: &[u8]) -> Vec<&[u8]> {
+    let mut pieces = Vec::new();
+    while let Some((&length, behind)) = bytes.split_first() {
+        let (piece, behind) = behind.split_at(usize::from(length).min(behind.len()));
+        pieces.push(piece);
+        bytes = behind;
+    }
+    pieces
+}
+
+/// A little-endian microsecond pcap file of `packets`, one each millisecond.
+pub fn pcap_of_packets(link_type: u32, packets: &[&[u8]]) -> Vec<u8> {
+    let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0];
+    file.extend(link_type.to_le_bytes());
+    for (number, packet) in packets.iter().enumerate() {
+        let microseconds = 1_000 * number as u32;
+        for field in [microseconds / 1_000_000, microseconds % 1_000_000] {
+            file.extend(field.to_le_bytes());
+        }
+        for _ in 0..2 {
+            file.extend((packet.len() as u32).to_le_bytes());
+        }
+        file.extend_from_slice(packet);
+    }
+    file
+}

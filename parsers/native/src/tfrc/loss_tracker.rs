@@ -1,0 +1,194 @@
+//! From arrivals to loss intervals: the receive record, the loss events and the history together.
+
+use std::collections::VecDeque;
+
+use super::loss_events::{LossEvent, LossEvents};
+use super::loss_intervals::LossHistory;
+use super::profile::{FirstInterval, LateArrival, ReceiverProfile};
+use super::receive_record::{Arrival, ArrivalKind, Loss, ReceiveRecord};
+
+/// Arrivals that a late packet may take back; one that is later than that is ignored.
+const REFILLED: usize = 1024;
+
+/// What was known when a packet arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct ArrivalContext {
+    /// The round-trip time.
+    pub rtt: f64,
+    /// Receive rate that the first loss interval is made of, and the packet size it is of.
+    pub x_target: f64,
+    /// Likewise.
+    pub s: f64,
+    /// Whether the packet was marked.
+    pub ce: bool,
+}
+
+/// The loss intervals of one direction.
+#[derive(Clone, Debug)]
+pub struct LossTracker {
+    profile: ReceiverProfile,
+    /// What arrived.
+    pub record: ReceiveRecord,
+    /// Loss events.
+    pub events: LossEvents,
+    history: LossHistory,
+    previous: Arrival,
+    /// Kept for their memory.
+    losses: Vec<Loss>,
+    ended: Vec<LossEvent>,
+}
+
+impl LossTracker {
+    /// Nothing arrived yet.
+    pub fn new(profile: &ReceiverProfile) -> Self {
+        Self {
+            profile: *profile,
+            record: ReceiveRecord::new(profile.ndupack),
+            events: LossEvents::new(profile.event_rule),
+            history: LossHistory::new(profile.averaging),
+            previous: Arrival::default(),
+            losses: Vec::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    /// Take in a packet.
+    pub fn take(&mut self, arrival: Arrival, now: &ArrivalContext) -> ArrivalKind {
+        self.ended.clear();
+        let kind = self.record.take(arrival, &mut self.losses);
+        let mut losses = std::mem::take(&mut self.losses);
+        for loss in losses.drain(..) {
+            self.on_loss(&loss, now);
+        }
+        self.losses = losses;
+        if matches!(kind, ArrivalKind::New | ArrivalKind::Reordered) {
+            if now.ce {
+                self.on_mark(arrival, now);
+            }
+            self.events.on_arrival(arrival);
+            self.previous = arrival;
+        }
+        kind
+    }
+
+    /// Events that the latest packet ended.
+    pub fn ended(&self) -> &[LossEvent] {
+        &self.ended
+    }
+
+    fn on_loss(&mut self, loss: &Loss, now: &ArrivalContext) {
+        let (before, known) = (self.events.current, self.ended.len());
+        self.events.on_loss(loss, now.rtt, &mut self.ended);
+        self.on_events(before, known, now);
+    }
+
+    fn on_mark(&mut self, arrival: Arrival, now: &ArrivalContext) {
+        let (before, known) = (self.events.current, self.ended.len());
+        self.events.on_mark(arrival, self.previous, now.rtt, &mut self.ended);
+        self.on_events(before, known, now);
+    }
+
+    /// Close the intervals of the events that ended, of which the first `known` are done.
+    fn on_events(&mut self, before: Option<LossEvent>, known: usize, now: &ArrivalContext) {
+        let Some(current) = self.events.current else { return };
+        if before.is_none() {
+            let start = self.ended.get(known).map_or(current.start, |event| event.start);
+            let first = self.first_interval(start, now);
+            self.history.close(first);
+        }
+        for (at, event) in self.ended.iter().enumerate().skip(known) {
+            let next = self.ended.get(at.saturating_add(1)).unwrap_or(&current);
+            let packets = next.start.saturating_sub(event.start).max(0) as f64;
+            let is_short = self.profile.short_intervals && next.time - event.time <= 2.0 * now.rtt;
+            // RFC 4828 section 3.3: a short interval of N packets with K lost counts N/K.
+            self.history.close(if is_short { packets / event.packets.max(1) as f64 } else { packets });
+        }
+    }
+
+    /// What stands for the interval before the first loss event (section 6.3.1).
+    fn first_interval(&self, start: i64, now: &ArrivalContext) -> f64 {
+        match self.profile.first_interval {
+            FirstInterval::Equation(_) => {
+                let ArrivalContext { rtt, s, x_target, .. } = *now;
+                self.profile.first_interval(s, rtt, x_target)
+            }
+            FirstInterval::Count => start.saturating_sub(self.record.first().unwrap_or(start)) as f64,
+            FirstInterval::Given(interval) => interval,
+        }
+    }
+
+    /// I_0: packets since the current event began; None before the first one.
+    pub fn open_interval(&self) -> Option<f64> {
+        let start = self.events.current?.start;
+        Some(self.record.highest().saturating_sub(start).saturating_add(1).max(0) as f64)
+    }
+
+    /// Closed intervals, the newest first.
+    pub fn closed_intervals(&self) -> &[f64] {
+        self.history.closed()
+    }
+
+    /// The loss event rate at `time`; 0 before the first loss event.
+    pub fn p(&mut self, time: f64, rtt: f64) -> f64 {
+        let (Some(open), Some(event)) = (self.open_interval(), self.events.current) else { return 0.0 };
+        let is_short = self.profile.short_intervals && time - event.time <= 2.0 * rtt;
+        self.history.mean(open, !is_short).map_or(0.0, |mean| mean.p)
+    }
+}
+
+/// A tracker that takes a loss back when the packet comes after all, if its profile says so: as if
+/// it had been waited for. For that it keeps what arrived lately and where that began.
+#[derive(Clone, Debug)]
+pub struct RefillingTracker {
+    /// As things are.
+    pub now: LossTracker,
+    /// As things were before the arrivals that are kept; None if late packets are ignored.
+    then: Option<Box<LossTracker>>,
+    recent: VecDeque<(Arrival, ArrivalContext)>,
+}
+
+impl RefillingTracker {
+    /// Nothing arrived yet.
+    pub fn new(profile: &ReceiverProfile) -> Self {
+        let now = LossTracker::new(profile);
+        let refills = profile.late_arrival == LateArrival::Fill;
+        Self { then: refills.then(|| Box::new(now.clone())), now, recent: VecDeque::new() }
+    }
+
+    /// Take in a packet.
+    pub fn take(&mut self, arrival: Arrival, now: &ArrivalContext) -> ArrivalKind {
+        let kind = self.now.take(arrival, now);
+        let Some(then) = &mut self.then else { return kind };
+        if self.recent.len() == REFILLED
+            && let Some((oldest, at_the_time)) = self.recent.pop_front()
+        {
+            then.take(oldest, &at_the_time);
+            then.record.release_below(then.record.highest().saturating_sub(REFILLED as i64));
+        }
+        self.recent.push_back((arrival, *now));
+        if kind != ArrivalKind::Late {
+            return kind;
+        }
+        self.refill(arrival.number)
+    }
+
+    /// Live through the recent arrivals once more, knowing that `number` comes. Its hole moves the
+    /// declaration of others, so that further packets may turn out to be late.
+    fn refill(&mut self, number: i64) -> ArrivalKind {
+        let Some(then) = &mut self.then else { return ArrivalKind::Late };
+        let mut late = Some(number);
+        let mut kind = ArrivalKind::Late;
+        while let Some(number) = late.take() {
+            then.record.withhold(number);
+            let mut now = (**then).clone();
+            for (arrival, at_the_time) in &self.recent {
+                kind = now.take(*arrival, at_the_time);
+                if kind == ArrivalKind::Late && arrival.number != number {
+                    late = late.or(Some(arrival.number));
+                }
+            }
+            self.now = now;
+        }
+        kind
+    }
+}

@@ -1,0 +1,338 @@
+//! One face for the senders of both RFCs and of ns-2, and the words for what they decide.
+
+use crate::tfrc::Report;
+use crate::tfrc::ns2::{self, Mode as Ns2Mode};
+use crate::tfrc::profile::SenderProfile;
+use crate::tfrc::sender::{Sender, Step};
+
+/// What governs the rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// No loss event yet.
+    SlowStart,
+    /// The throughput equation.
+    Equation,
+    /// What was received lately.
+    ReceiveLimited,
+    /// Reports that do not come.
+    NoFeedback,
+    /// They do not come because nothing is sent.
+    Idle,
+}
+
+impl Mode {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SlowStart => "slow_start",
+            Self::Equation => "equation",
+            Self::ReceiveLimited => "receive_limited",
+            Self::NoFeedback => "no_feedback",
+            Self::Idle => "idle",
+        }
+    }
+}
+
+/// Why the rate is what it is after a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The first round-trip time is known.
+    FirstReport,
+    /// No round-trip time is known yet, so that a report changes nothing.
+    NoRtt,
+    /// Slow start took a step.
+    Doubled,
+    /// Slow start waits until a round-trip time has passed since its last step.
+    Held,
+    /// The limit by the receive rate decides.
+    ReceiveRate,
+    /// The first loss event ended slow start.
+    LeavingSlowStart,
+    /// The loss event rate rose.
+    LossEvent,
+    /// It fell.
+    LossFree,
+    /// Only the round-trip time changed.
+    RoundTripTime,
+    /// ns-2 rises to the equation's rate by so many packets a round-trip time.
+    Approaching,
+    /// The nofeedback timer halved the rate.
+    Halved,
+    /// It set the limit to the receive rate.
+    LimitedByXRecv,
+    /// It set the limit to half of the equation's rate.
+    LimitedByEquation,
+    /// It found an idle sender, which keeps its rate.
+    Idle,
+}
+
+impl Reason {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FirstReport => "first_report",
+            Self::NoRtt => "no_rtt",
+            Self::Doubled => "doubled",
+            Self::Held => "held",
+            Self::ReceiveRate => "receive_rate",
+            Self::LeavingSlowStart => "leaving_slow_start",
+            Self::LossEvent => "loss_event",
+            Self::LossFree => "loss_free",
+            Self::RoundTripTime => "round_trip_time",
+            Self::Approaching => "approaching",
+            Self::Halved => "halved",
+            Self::LimitedByXRecv => "limited_by_x_recv",
+            Self::LimitedByEquation => "limited_by_equation",
+            Self::Idle => "idle",
+        }
+    }
+}
+
+/// What a sender has decided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decision {
+    /// Allowed rate, bytes per second.
+    pub x: f64,
+    /// What the equation gives; None before the first loss event.
+    pub x_calc: Option<f64>,
+    /// The limit by what was received; None without one.
+    pub x_limit: Option<f64>,
+    /// The largest receive rate that counts: of X_recv_set, or of the latest report alone; None before one.
+    pub x_recv: Option<f64>,
+    /// R, seconds; None before the first sample.
+    pub r: Option<f64>,
+    /// When the nofeedback timer runs out.
+    pub timer: f64,
+    /// What governs x.
+    pub mode: Mode,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Whose rules a sender follows, with its parameters.
+#[derive(Clone, Copy, Debug)]
+pub enum Rules {
+    /// One of the RFCs.
+    Rfc(SenderProfile),
+    /// ns-2's agent.
+    Ns2(ns2::Parameters),
+}
+
+/// A sender of any kind.
+#[derive(Clone, Debug)]
+pub enum SenderVariant {
+    /// Of an RFC. The flag: whether X_inst is told instead of X (section 4.5).
+    Rfc(Box<Sender>, bool),
+    /// ns-2's.
+    Ns2(Box<ns2::Sender>),
+}
+
+/// What a step is judged by: the state before it.
+struct PreviousState {
+    x: f64,
+    p: f64,
+    has_r: bool,
+    had_losses: bool,
+}
+
+impl SenderVariant {
+    /// A sender whose first packet leaves at `time`.
+    pub fn new(rules: &Rules, time: f64) -> Self {
+        match rules {
+            Rules::Rfc(profile) => {
+                Self::Rfc(Box::new(Sender::new(profile, time)), profile.reduces_oscillations)
+            }
+            Rules::Ns2(parameters) => Self::Ns2(Box::new(ns2::Sender::new(parameters))),
+        }
+    }
+
+    /// The allowed rate.
+    pub fn x(&self) -> f64 {
+        match self {
+            Self::Rfc(sender, _) => sender.x(),
+            Self::Ns2(sender) => sender.rate,
+        }
+    }
+
+    /// The rate that packets leave with: the allowed one, or less while the queue grows (section 4.5).
+    pub fn sending_rate(&self) -> f64 {
+        match self {
+            Self::Rfc(sender, _) => sender.x().min(sender.x_inst()),
+            Self::Ns2(sender) => sender.rate,
+        }
+    }
+
+    /// A packet of `bytes` payload is sent. Only ns-2's rules depend on each of them.
+    pub fn on_sent(&mut self, time: f64, bytes: u32) {
+        if let Self::Ns2(sender) = self {
+            sender.on_data(time, bytes);
+        }
+    }
+
+    /// What the last report did, if the packets after it told that a tie fell otherwise than `said`; the rate
+    /// before it was `x_before`.
+    pub fn revised(&mut self, said: &Decision, x_before: f64) -> Option<Decision> {
+        let Self::Ns2(sender) = self else { return None };
+        if !std::mem::take(&mut sender.is_revised) {
+            return None;
+        }
+        let reason = match () {
+            () if self.mode() == Mode::ReceiveLimited => Reason::ReceiveRate,
+            () if self.x() > x_before => Reason::Doubled,
+            () if self.x() < x_before => Reason::ReceiveRate,
+            () => Reason::Held,
+        };
+        Some(Decision { timer: said.timer, ..self.decision(self.mode(), reason) })
+    }
+
+    /// A report arrives, after one that said `p_before`.
+    pub fn on_report(&mut self, report: &Report, p_before: f64) -> Decision {
+        let before = PreviousState {
+            x: self.x(),
+            p: p_before,
+            has_r: self.r().is_some(),
+            had_losses: self.x_calc().is_some(),
+        };
+        let mut approaches = false;
+        match self {
+            Self::Rfc(sender, _) => sender.on_report(report),
+            Self::Ns2(sender) => {
+                if let Some(sample) = report.r_sample {
+                    let x_recv_pps = report.x_recv / sender.size().max(1.0);
+                    let echo = ns2::Feedback {
+                        timestamp_echo: report.time - sample,
+                        hold: 0.0,
+                        p: report.p,
+                        x_recv_pps,
+                        losses: report.losses,
+                    };
+                    sender.on_report(report.time, &echo);
+                    approaches = sender.mode == Ns2Mode::Increase;
+                }
+            }
+        }
+        let mode = self.mode();
+        let reason = self.reason(&before, report.p, mode, approaches);
+        self.decision(mode, reason)
+    }
+
+    /// The nofeedback timer, if it runs out before `time`: when, and what that leaves. `is_idle` tells for
+    /// two times whether nothing was sent in between; ns-2's agent finds that out by itself.
+    pub fn expire(
+        &mut self,
+        time: f64,
+        since: f64,
+        is_idle: impl Fn(f64, f64) -> bool,
+    ) -> Option<(f64, Decision)> {
+        let (due, mode, reason) = match self {
+            Self::Rfc(sender, _) => {
+                let due = sender.timer();
+                if due >= time {
+                    return None;
+                }
+                let (mode, reason) = words_of(sender.on_no_feedback(is_idle(since, due)));
+                (due, mode, reason)
+            }
+            Self::Ns2(sender) => {
+                let rate = sender.rate;
+                let due = sender.expire(time)?;
+                let is_kept = sender.rate >= rate;
+                (
+                    due,
+                    if is_kept { Mode::Idle } else { Mode::NoFeedback },
+                    if is_kept { Reason::Idle } else { Reason::Halved },
+                )
+            }
+        };
+        Some((due, self.decision(mode, reason)))
+    }
+
+    fn decision(&self, mode: Mode, reason: Reason) -> Decision {
+        let (x, timer) = match self {
+            Self::Rfc(sender, reduces_oscillations) => {
+                (if *reduces_oscillations { sender.x_inst() } else { sender.x() }, sender.timer())
+            }
+            Self::Ns2(sender) => (sender.rate, sender.nofeedback_timer()),
+        };
+        let x_limit = Some(self.limit()).filter(|limit| limit.is_finite());
+        Decision {
+            x,
+            x_calc: self.x_calc(),
+            x_limit,
+            x_recv: self.x_recv(),
+            r: self.r(),
+            timer,
+            mode,
+            reason,
+        }
+    }
+
+    /// R, seconds; None before the first sample.
+    pub fn r(&self) -> Option<f64> {
+        match self {
+            Self::Rfc(sender, _) => sender.r(),
+            Self::Ns2(sender) => sender.round_trip.map(|round_trip| round_trip.r),
+        }
+    }
+
+    fn x_calc(&self) -> Option<f64> {
+        match self {
+            Self::Rfc(sender, _) => sender.x_equation(),
+            Self::Ns2(sender) => sender.x_calc(),
+        }
+    }
+
+    fn limit(&self) -> f64 {
+        match self {
+            Self::Rfc(sender, _) => sender.recv_limit(),
+            Self::Ns2(sender) => sender.recv_limit(),
+        }
+    }
+
+    /// What the limit is made of.
+    fn x_recv(&self) -> Option<f64> {
+        match self {
+            Self::Rfc(sender, _) => Some(sender.highest_x_recv()).filter(|x_recv| x_recv.is_finite()),
+            Self::Ns2(sender) => Some(sender.x_recv).filter(|x_recv| *x_recv > 0.0),
+        }
+    }
+
+    /// What governs x after a report.
+    fn mode(&self) -> Mode {
+        let (x, limit) = (self.x(), self.limit());
+        match self.x_calc() {
+            None if x < limit => Mode::SlowStart,
+            Some(x_calc) if x_calc <= limit || x > limit => Mode::Equation,
+            Some(_) if x < limit => Mode::Equation,
+            // Slow start keeps its initial rate also where less is received.
+            None if x > limit => Mode::SlowStart,
+            _ => Mode::ReceiveLimited,
+        }
+    }
+
+    fn reason(&self, before: &PreviousState, p: f64, mode: Mode, approaches: bool) -> Reason {
+        let has_losses = self.x_calc().is_some();
+        match () {
+            () if self.r().is_none() => Reason::NoRtt,
+            () if !before.has_r => Reason::FirstReport,
+            () if mode == Mode::ReceiveLimited => Reason::ReceiveRate,
+            () if has_losses && !before.had_losses => Reason::LeavingSlowStart,
+            () if !has_losses && self.x() > before.x => Reason::Doubled,
+            () if !has_losses && self.x() < before.x => Reason::ReceiveRate,
+            () if !has_losses => Reason::Held,
+            () if approaches => Reason::Approaching,
+            () if p > before.p => Reason::LossEvent,
+            () if p < before.p => Reason::LossFree,
+            () => Reason::RoundTripTime,
+        }
+    }
+}
+
+fn words_of(step: Step) -> (Mode, Reason) {
+    match step {
+        Step::Halved => (Mode::NoFeedback, Reason::Halved),
+        Step::LimitedByXRecv => (Mode::NoFeedback, Reason::LimitedByXRecv),
+        Step::LimitedByXBps => (Mode::NoFeedback, Reason::LimitedByEquation),
+        Step::Held => (Mode::Idle, Reason::Idle),
+    }
+}

@@ -1,0 +1,355 @@
+//! Where a protocol of the user's own in UDP has what TFRC's ends tell each other (RFC 5348 section 3.2).
+
+use super::probe::{Field, OwnLayout, Stamp};
+
+/// How the bytes of a quantity are a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberForm {
+    /// Unsigned.
+    Integer,
+    /// IEEE 754, of four or eight bytes.
+    Float,
+    /// The inverse of what is meant, unsigned; all bits set is 0 (RFC 4342 section 8.5).
+    Inverse,
+}
+
+impl NumberForm {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Integer, Self::Float, Self::Inverse];
+
+    /// The name in options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Integer => "integer",
+            Self::Float => "float",
+            Self::Inverse => "inverse",
+        }
+    }
+
+    /// The form with this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|form| form.name() == name)
+    }
+}
+
+/// A number with a unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantity {
+    field: Field,
+    form: NumberForm,
+    /// What one means, in seconds, bytes per second or 1.
+    unit: f64,
+}
+
+impl Quantity {
+    /// None if a float has a width that none has, or `unit` is no positive number.
+    pub fn new(field: Field, form: NumberForm, unit: f64) -> Option<Self> {
+        let is_wide_enough = form != NumberForm::Float || matches!(field.bits(), 32 | 64);
+        (is_wide_enough && unit > 0.0 && unit.is_finite()).then_some(Self { field, form, unit })
+    }
+
+    /// How far apart two values are at least; 0 if that depends on the value.
+    fn step(self) -> f64 {
+        if self.form == NumberForm::Integer { self.unit } else { 0.0 }
+    }
+
+    fn value(self, raw: u64) -> f64 {
+        match (self.form, self.field.bits()) {
+            (NumberForm::Integer, _) => raw as f64 * self.unit,
+            (NumberForm::Float, 32) => f64::from(f32::from_bits(raw as u32)) * self.unit,
+            (NumberForm::Float, _) => f64::from_bits(raw) * self.unit,
+            (NumberForm::Inverse, bits) if raw == u64::MAX >> (u64::BITS - bits) => 0.0,
+            (NumberForm::Inverse, _) => self.unit / raw as f64,
+        }
+    }
+}
+
+/// Bits that tell one kind of datagram from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KindMark {
+    /// Where they are.
+    pub field: Field,
+    /// Which of its bits.
+    pub mask: u64,
+    /// What they must be.
+    pub value: u64,
+}
+
+/// By what a kind of datagram is known; all that is said must be so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KindCondition {
+    /// Whether it goes to the layout's port, or comes from it.
+    pub to_port: Option<bool>,
+    /// What it contains.
+    pub mark: Option<KindMark>,
+}
+
+/// Which of a datagram's ports are the layout's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortMatch {
+    /// It comes from the port.
+    pub is_from_port: bool,
+    /// It goes there.
+    pub is_to_port: bool,
+}
+
+impl KindCondition {
+    fn holds(self, bytes: &[u8], way: PortMatch) -> bool {
+        let is_its_way = self.to_port.is_none_or(|to| if to { way.is_to_port } else { way.is_from_port });
+        let is_marked = |mark: KindMark| {
+            mark.field.read(bytes).is_some_and(|read| read & mark.mask == mark.value & mark.mask)
+        };
+        is_its_way && self.mark.is_none_or(is_marked)
+    }
+}
+
+/// A datagram with data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DataFields {
+    /// By what it is known.
+    pub when: KindCondition,
+    /// Its number, and the time of sending.
+    pub numbers: OwnLayout,
+    /// The sender's estimate of the round-trip time.
+    pub rtt: Option<Quantity>,
+}
+
+/// A datagram with a report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FeedbackFields {
+    /// By what it is known.
+    pub when: KindCondition,
+    /// The time of sending of the latest packet, as that had it.
+    pub time_echo: Option<Field>,
+    /// How long the receiver has had that packet.
+    pub elapsed: Option<Quantity>,
+    /// X_recv.
+    pub x_recv: Option<Quantity>,
+    /// p.
+    pub p: Option<Quantity>,
+    /// Highest number that arrived.
+    pub sequence: Option<Field>,
+}
+
+/// Where everything is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Layout {
+    /// In data.
+    pub data: DataFields,
+    /// In reports, if there are any.
+    pub feedback: Option<FeedbackFields>,
+}
+
+/// What a datagram with data says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DataValues {
+    /// Its number and its time of sending.
+    pub stamp: Stamp,
+    /// That time as it stands there.
+    pub send_time: Option<u64>,
+    /// The round-trip time in seconds; None also if it is 0: not measured yet.
+    pub rtt: Option<f64>,
+    /// Whether that cannot be.
+    pub is_impossible: bool,
+}
+
+/// What a report says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReportValues {
+    /// Time of sending of the packet that it echoes.
+    pub time_echo: Option<u64>,
+    /// How long it was held, seconds.
+    pub elapsed: Option<f64>,
+    /// X_recv, bytes per second.
+    pub x_recv: Option<f64>,
+    /// p.
+    pub p: Option<f64>,
+    /// Highest number that arrived.
+    pub sequence: Option<u64>,
+    /// Whether a value cannot be, and was left out.
+    pub is_impossible: bool,
+}
+
+/// What a datagram is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Content {
+    /// Data.
+    Data(DataValues),
+    /// A report.
+    Report(ReportValues),
+    /// Neither.
+    Other,
+    /// One of both, but too little of it is there, or its time is beyond all times.
+    Misfit,
+}
+
+/// Reads the fields of one datagram.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    is_short: bool,
+    is_impossible: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, is_short: false, is_impossible: false }
+    }
+
+    fn number(&mut self, field: Option<Field>) -> Option<u64> {
+        let read = field?.read(self.bytes);
+        self.is_short |= read.is_none();
+        read
+    }
+
+    /// A quantity from 0 to `most`.
+    fn value(&mut self, quantity: Option<Quantity>, most: f64) -> Option<f64> {
+        let quantity = quantity?;
+        let value = quantity.value(self.number(Some(quantity.field))?);
+        let is_possible = (0.0..=most).contains(&value);
+        self.is_impossible |= !is_possible;
+        is_possible.then_some(value)
+    }
+}
+
+impl Layout {
+    /// How far apart two elapsed times are at least, seconds.
+    pub fn elapsed_step(&self) -> f64 {
+        self.feedback.and_then(|feedback| feedback.elapsed).map_or(0.0, Quantity::step)
+    }
+
+    /// Bits of an echo that are bits of the time of sending too.
+    pub fn echo_mask(&self) -> u64 {
+        let echo = self.feedback.and_then(|feedback| feedback.time_echo).map_or(u64::BITS, Field::bits);
+        let sent = self.data.numbers.time.map_or(u64::BITS, |(field, _)| field.bits());
+        u64::MAX >> (u64::BITS - echo.min(sent))
+    }
+
+    /// What a datagram is whose payload begins with `bytes`.
+    pub fn read(&self, bytes: &[u8], way: PortMatch) -> Content {
+        if self.data.when.holds(bytes, way) {
+            self.data.read(bytes).map_or(Content::Misfit, Content::Data)
+        } else if let Some(feedback) = self.feedback.filter(|feedback| feedback.when.holds(bytes, way)) {
+            feedback.read(bytes).map_or(Content::Misfit, Content::Report)
+        } else {
+            Content::Other
+        }
+    }
+}
+
+impl DataFields {
+    fn read(&self, bytes: &[u8]) -> Option<DataValues> {
+        let stamp = self.numbers.read(bytes)?;
+        let mut reader = Reader::new(bytes);
+        let send_time = reader.number(self.numbers.time.map(|(field, _)| field));
+        let rtt = reader.value(self.rtt, f64::MAX).filter(|rtt| *rtt > 0.0);
+        let Reader { is_short, is_impossible, .. } = reader;
+        (!is_short).then_some(DataValues { stamp, send_time, rtt, is_impossible })
+    }
+}
+
+impl FeedbackFields {
+    fn read(&self, bytes: &[u8]) -> Option<ReportValues> {
+        let mut reader = Reader::new(bytes);
+        let said = ReportValues {
+            time_echo: reader.number(self.time_echo),
+            elapsed: reader.value(self.elapsed, f64::MAX),
+            x_recv: reader.value(self.x_recv, f64::MAX),
+            p: reader.value(self.p, 1.0),
+            sequence: reader.number(self.sequence),
+            is_impossible: reader.is_impossible,
+        };
+        (!reader.is_short).then_some(said)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const WAY: PortMatch = PortMatch { is_from_port: false, is_to_port: true };
+
+    fn quantity(bytes: usize, form: NumberForm, unit: f64) -> Quantity {
+        Quantity::new(Field::new(0, bytes, false).unwrap(), form, unit).unwrap()
+    }
+
+    fn value(quantity: Quantity, bytes: &[u8]) -> Option<f64> {
+        Reader::new(bytes).value(Some(quantity), 1.0)
+    }
+
+    #[test]
+    fn test_a_loss_event_rate_in_each_form() {
+        let full = quantity(4, NumberForm::Integer, 1.0 / f64::from(u32::MAX));
+        assert_eq!(value(full, &[255; 4]), Some(1.0));
+        let inverse = quantity(4, NumberForm::Inverse, 1.0);
+        assert_eq!(value(inverse, &[0, 0, 0, 8]), Some(0.125));
+        assert_eq!(value(inverse, &[255; 4]), Some(0.0));
+        assert_eq!(value(inverse, &[0; 4]), None);
+        let float = quantity(4, NumberForm::Float, 1.0);
+        assert_eq!(value(float, &0.25_f32.to_be_bytes()), Some(0.25));
+        for impossible in [f32::NAN, f32::INFINITY, -0.1, 1.1] {
+            assert_eq!(value(float, &impossible.to_be_bytes()), None);
+        }
+        assert_eq!(value(quantity(8, NumberForm::Float, 1.0), &0.1_f64.to_be_bytes()), Some(0.1));
+    }
+
+    #[test]
+    fn test_a_float_has_four_or_eight_bytes() {
+        let field = Field::new(0, 3, false).unwrap();
+        assert_eq!(Quantity::new(field, NumberForm::Float, 1.0), None);
+        assert_eq!(Quantity::new(field, NumberForm::Integer, f64::NAN), None);
+        assert!(Quantity::new(field, NumberForm::Inverse, 1.0).is_some());
+    }
+
+    #[test]
+    fn test_a_kind_is_known_by_some_bits_and_by_its_way() {
+        let mark = KindMark { field: Field::new(0, 1, false).unwrap(), mask: 0xF0, value: 0x20 };
+        let when = KindCondition { to_port: Some(true), mark: Some(mark) };
+        assert!(when.holds(&[0x2A], WAY));
+        assert!(!when.holds(&[0x3A], WAY));
+        assert!(!when.holds(&[], WAY));
+        assert!(!when.holds(&[0x2A], PortMatch { is_from_port: true, is_to_port: false }));
+    }
+
+    fn field() -> impl Strategy<Value = Field> {
+        (0_usize..25, 1_usize..9, any::<bool>())
+            .prop_map(|(offset, bytes, little)| Field::new(offset, bytes, little).unwrap())
+    }
+
+    fn any_quantity() -> impl Strategy<Value = Quantity> {
+        (field(), prop::sample::select(NumberForm::ALL.to_vec()), 1e-9..1e9)
+            .prop_filter_map("no float has this width", |(field, form, unit)| {
+                Quantity::new(field, form, unit)
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn test_no_payload_panics_and_no_value_is_out_of_range(
+            fields in (field(), field(), field(), field()),
+            quantities in (any_quantity(), any_quantity(), any_quantity(), any_quantity()),
+            ns_per_tick in any::<u32>(),
+            bytes in proptest::collection::vec(any::<u8>(), 0..33),
+        ) {
+            let numbers = OwnLayout { number: fields.0, time: Some((fields.1, ns_per_tick)) };
+            let data = DataFields { when: KindCondition::default(), numbers, rtt: Some(quantities.0) };
+            let feedback = FeedbackFields {
+                when: KindCondition::default(),
+                time_echo: Some(fields.2),
+                elapsed: Some(quantities.1),
+                x_recv: Some(quantities.2),
+                p: Some(quantities.3),
+                sequence: Some(fields.3),
+            };
+            let layout = Layout { data, feedback: Some(feedback) };
+            layout.echo_mask();
+            if let Content::Data(said) = layout.read(&bytes, WAY) {
+                prop_assert!(said.rtt.is_none_or(|rtt| rtt > 0.0 && rtt.is_finite()));
+            }
+            if let Some(said) = feedback.read(&bytes) {
+                prop_assert!(said.p.is_none_or(|p| (0.0..=1.0).contains(&p)));
+                prop_assert!(said.x_recv.is_none_or(f64::is_finite));
+            }
+        }
+    }
+}

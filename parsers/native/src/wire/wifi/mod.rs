@@ -1,0 +1,249 @@
+//! 802.11 frames (IEEE 802.11-2020 chapter 9): who sent them to whom, and the packet in them.
+
+use super::link::{IPV4, IPV6, need, stop, tagged};
+use super::radiotap::Preamble;
+use super::{Bytes, ip, prism, radiotap};
+use crate::packet::event::{Packet, Reason, Stop};
+use crate::packet::extras::PacketExtras;
+use crate::packet::frame::{Frame, FrameKind, FrameNumber, Radio, Station};
+use crate::packet::link_type::LinkType;
+
+/// Bytes of the check sequence at the end.
+const CHECK_SEQUENCE: u32 = 4;
+/// LLC and SNAP headers before an EtherType (RFC 1042).
+const SNAP: [u8; 6] = [0xaa, 0xaa, 3, 0, 0, 0];
+/// Addresses and length before each packet of an A-MSDU.
+const SUBFRAME: usize = 14;
+/// No packet is longer; where a frame carries only its beginning, the IP header tells.
+const LONGEST_PACKET: u32 = 65_535;
+
+const MORE_PARTS: u8 = 0x04;
+const RETRY: u8 = 0x08;
+const PROTECTED: u8 = 0x40;
+/// In data frames with QoS and in management frames: four bytes of HT control follow the header.
+const HT_CONTROL: u8 = 0x80;
+
+/// Whether packets of this type are 802.11 frames.
+pub fn is_wifi(link_type: LinkType) -> bool {
+    matches!(link_type, LinkType::Wifi | LinkType::WifiPrism | LinkType::WifiRadiotap | LinkType::WifiAvs)
+}
+
+/// Decode a frame into `packet`: its link, and the first IP packet in it.
+pub fn decode(link_type: LinkType, bytes: Bytes<'_>, packet: &mut Packet, asides: &mut PacketExtras) {
+    let mut seen = None;
+    let body = frame(link_type, bytes, &mut seen);
+    packet.frame = seen.and_then(|frame| asides.add_frame(frame));
+    packet.stop = match body {
+        Ok(body) => {
+            let (is_ip, unread) = ip::decode(body.ether_type, body.bytes, &mut packet.network, asides);
+            packet.is_ip = is_ip;
+            unread.or_else(|| body.has_more.then(|| stop(Reason::Aggregate)))
+        }
+        Err(reason) => Some(reason),
+    };
+}
+
+/// A network header and what is behind it.
+struct NetworkBody<'a> {
+    ether_type: u16,
+    bytes: Bytes<'a>,
+    /// Whether further packets follow in the same frame.
+    has_more: bool,
+}
+
+fn frame<'a>(
+    link_type: LinkType,
+    bytes: Bytes<'a>,
+    seen: &mut Option<Frame>,
+) -> Result<NetworkBody<'a>, Stop> {
+    let preamble = match link_type {
+        LinkType::WifiRadiotap => radiotap::decode(bytes)?,
+        LinkType::WifiPrism | LinkType::WifiAvs => prism::decode(bytes)?,
+        _ => Preamble::default(),
+    };
+    let mut bytes = bytes.behind(preamble.header);
+    if preamble.is_damaged {
+        // Not even the addresses can be trusted.
+        return Err(stop(Reason::BadChecksum));
+    }
+    let header = Header::read(bytes)?;
+    *seen = Some(Frame { bytes: bytes.on_wire, radio: preamble.radio, ..header.frame });
+    if header.frame.kind != FrameKind::Data {
+        return Err(stop(Reason::Frame(header.frame.kind)));
+    }
+    if preamble.has_check_sequence {
+        bytes.on_wire = bytes.on_wire.saturating_sub(CHECK_SEQUENCE);
+    }
+    let length = if preamble.is_padded { header.length.next_multiple_of(4) } else { header.length };
+    body(bytes, length, &header)
+}
+
+/// A MAC header.
+struct Header {
+    frame: Frame,
+    length: usize,
+    /// The second byte of frame control.
+    flags: u8,
+    /// Whether the body is an aggregate of packets.
+    is_aggregate: bool,
+    /// Whether the body is a part of a packet, and not the first.
+    is_later_part: bool,
+}
+
+impl Header {
+    fn read(bytes: Bytes<'_>) -> Result<Self, Stop> {
+        let start = need(bytes, 2)?;
+        let (control, flags) = (start[0], start[1]);
+        if control & 3 != 0 {
+            return Err(stop(Reason::Malformed));
+        }
+        let subtype = control >> 4;
+        match control >> 2 & 3 {
+            0 => Self::management(bytes, flags),
+            1 => Self::control(bytes, flags, subtype),
+            2 => Self::data(bytes, flags, subtype),
+            _ => Err(stop(Reason::Frame(FrameKind::Extension))),
+        }
+    }
+
+    fn management(bytes: Bytes<'_>, flags: u8) -> Result<Self, Stop> {
+        let header = need(bytes, 24)?;
+        let place = FrameNumber { traffic: FrameNumber::NO_TRAFFIC, sequence: sequence(header) };
+        let frame = Frame {
+            transmitter: Some(station(header, 10)),
+            bssid: Some(station(header, 16)),
+            place: Some(place).filter(|_| part(header) == 0),
+            ..plain(FrameKind::Management, flags, header)
+        };
+        Ok(Self::of(frame, flags, 24))
+    }
+
+    fn control(bytes: Bytes<'_>, flags: u8, subtype: u8) -> Result<Self, Stop> {
+        const PS_POLL: u8 = 10;
+        let header = need(bytes, 10)?;
+        let mut frame = plain(FrameKind::Control, flags, header);
+        // Trigger, beamforming, block acknowledgements, PS-Poll, RTS, end of contention-free time.
+        if matches!(subtype, 2 | 4 | 5 | 8..=11 | 14 | 15) {
+            let mut transmitter = station(need(bytes, 16)?, 10);
+            // A set group bit in a transmitter's address announces its bandwidth.
+            transmitter[0] &= !1;
+            frame.transmitter = Some(transmitter);
+        }
+        if subtype == PS_POLL {
+            frame.bssid = Some(frame.receiver);
+        }
+        Ok(Self::of(frame, flags, 10))
+    }
+
+    fn data(bytes: Bytes<'_>, flags: u8, subtype: u8) -> Result<Self, Stop> {
+        const TO_NETWORK: u8 = 1;
+        const FROM_NETWORK: u8 = 2;
+        let has_qos = subtype & 8 != 0;
+        let direction = flags & (TO_NETWORK | FROM_NETWORK);
+        let addresses = if direction == TO_NETWORK | FROM_NETWORK { 30 } else { 24 };
+        let quality_of_service = if has_qos { 2 } else { 0 };
+        let ht_control = if has_qos && flags & HT_CONTROL != 0 { 4 } else { 0 };
+        let length = addresses + quality_of_service + ht_control;
+        let header = need(bytes, length)?;
+        let quality = if has_qos { header.get(addresses).copied() } else { None };
+        let traffic = quality.map_or(FrameNumber::NO_TRAFFIC, |quality| quality & 0x0f);
+        let place = FrameNumber { traffic, sequence: sequence(header) };
+        let bssid = match direction {
+            0 => Some(station(header, 16)),
+            TO_NETWORK => Some(station(header, 4)),
+            FROM_NETWORK => Some(station(header, 10)),
+            _ => None,
+        };
+        let kind = if subtype & 4 != 0 { FrameKind::NullData } else { FrameKind::Data };
+        let frame = Frame {
+            transmitter: Some(station(header, 10)),
+            bssid,
+            place: Some(place).filter(|_| part(header) == 0),
+            ..plain(kind, flags, header)
+        };
+        let is_aggregate = quality.is_some_and(|quality| quality & 0x80 != 0);
+        Ok(Self { is_aggregate, is_later_part: part(header) > 0, ..Self::of(frame, flags, length) })
+    }
+
+    fn of(frame: Frame, flags: u8, length: usize) -> Self {
+        Self { frame, length, flags, is_aggregate: false, is_later_part: false }
+    }
+}
+
+/// What every header has.
+fn plain(kind: FrameKind, flags: u8, header: &[u8]) -> Frame {
+    Frame {
+        kind,
+        is_retry: flags & RETRY != 0,
+        transmitter: None,
+        receiver: station(header, 4),
+        bssid: None,
+        place: None,
+        bytes: 0,
+        radio: Radio::default(),
+    }
+}
+
+/// Find the packet in the body of a data frame, which begins at `at`.
+fn body<'a>(mut bytes: Bytes<'a>, at: usize, header: &Header) -> Result<NetworkBody<'a>, Stop> {
+    if header.is_later_part {
+        return Err(stop(Reason::LaterPart));
+    }
+    // Some drivers decrypt a frame and let the bit stand.
+    let is_readable = bytes.behind(at).captured.starts_with(&SNAP);
+    if header.flags & PROTECTED != 0 && !is_readable {
+        return Err(stop(Reason::Encrypted));
+    }
+    if header.is_aggregate {
+        return first_of_aggregate(bytes.behind(at));
+    }
+    if header.flags & MORE_PARTS != 0 {
+        bytes.on_wire = bytes.on_wire.max(LONGEST_PACKET);
+    }
+    packet(bytes, at)
+}
+
+/// The packet behind LLC and SNAP headers.
+fn packet(bytes: Bytes<'_>, at: usize) -> Result<NetworkBody<'_>, Stop> {
+    let (ether_type, at) = tagged(bytes, 0, at)?;
+    Ok(NetworkBody { ether_type, bytes: bytes.behind(at), has_more: false })
+}
+
+/// The first IP packet of an A-MSDU: a record can be one packet only.
+fn first_of_aggregate(mut bytes: Bytes<'_>) -> Result<NetworkBody<'_>, Stop> {
+    loop {
+        let header = need(bytes, SUBFRAME)?;
+        let length = usize::from(u16::from_be_bytes([header[12], header[13]]));
+        let behind = (SUBFRAME + length).next_multiple_of(4);
+        let has_more = bytes.on_wire as usize > behind + SUBFRAME;
+        let subframe = bytes.behind(SUBFRAME);
+        let found = packet(Bytes { on_wire: subframe.on_wire.min(length as u32), ..subframe }, 0);
+        match found {
+            Ok(body) if matches!(body.ether_type, IPV4 | IPV6) => {
+                return Ok(NetworkBody { has_more, ..body });
+            }
+            found if !has_more || bytes.captured.len() <= behind => return found,
+            _ => bytes = bytes.behind(behind),
+        }
+    }
+}
+
+/// The address at `at` of a header that is long enough.
+fn station(header: &[u8], at: usize) -> Station {
+    header.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default()
+}
+
+fn sequence_control(header: &[u8]) -> u16 {
+    u16::from_le_bytes([header[22], header[23]])
+}
+
+fn sequence(header: &[u8]) -> u16 {
+    sequence_control(header) >> 4
+}
+
+fn part(header: &[u8]) -> u16 {
+    sequence_control(header) & 0x0f
+}
+
+#[cfg(test)]
+mod tests;
