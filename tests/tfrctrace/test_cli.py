@@ -379,5 +379,6 @@ def test_help_costs_at_most_three_times_the_import_of_typer():
 def test_every_module_of_a_command_is_registered():
     folder = Path(sys.modules["tfrctrace.cli"].__file__).parent / "commands"
     modules = {path.stem for path in folder.glob("*.py")}
-    parts = {"__init__", "pages", "checked_runs"}  # of the package, of `report`, and of `check`
-    assert {name for name in modules if not name.endswith("options")} - parts == set(COMMANDS)
+    # of the package, of `report`, of `check`, of studies, and of all
+    parts = {"__init__", "pages", "checked_runs", "run_progress", "console"}
+    assert modules - parts == set(COMMANDS)

@@ -130,8 +130,8 @@ def test_what_comes_from_a_capture_is_text(
 
 
 def test_colours_are_those_of_the_page() -> None:
-    source = (ROOT / "reports" / "notebook.py").read_text()
-    page = (ROOT / "reports" / "style.css").read_text()
+    source = (ROOT / "reports" / "printers" / "notebook.py").read_text()
+    page = (ROOT / "reports" / "page" / "style.css").read_text()
     colours = set(re.findall(r"#[0-9a-f]{6}", source))
     assert len(colours) == 3
     assert colours <= set(re.findall(r"#[0-9a-f]{6}", page))

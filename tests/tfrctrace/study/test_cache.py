@@ -131,7 +131,7 @@ def test_a_record_depends_on_all_that_reads_replays_and_measures():
     root = Path(tfrctrace.__file__).parent
     files = {os.path.relpath(file, root) for file in program_files()}
     for name in (
-        "trace.py",
+        "trace/trace.py",
         "parsers/schema/flows.py",
         "replay/tcp/timer.py",
         "wlan/cell.py",
