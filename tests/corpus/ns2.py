@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from truth import Key
 
-SCRIPT = Path(__file__).resolve().parent / "fulltcp.tcl"
+SCRIPT = Path(__file__).resolve().parent / "simulations" / "fulltcp.tcl"
 SENDER, RECEIVER = "0.0", "3.0"
 PORTS = {SENDER: 49153, RECEIVER: 5001}
 ADDRESSES = {SENDER: bytes((10, 77, 1, 1)), RECEIVER: bytes((10, 77, 3, 2))}

@@ -20,7 +20,7 @@ from truth import Namer, Sending, name_timeouts, write_truth
 if TYPE_CHECKING:
     from truth import Key
 
-SOURCE = Path(__file__).resolve().parent / "dumbbell.cc"
+SOURCE = Path(__file__).resolve().parent / "simulations" / "dumbbell.cc"
 MODULES = (
     "applications", "core", "internet", "network", "point-to-point", "traffic-control", "bridge", "stats",
     "mobility",
