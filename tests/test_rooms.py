@@ -235,6 +235,49 @@ def test_heavy_imports_stay_inside_functions():
     assert not wrong
 
 
+PARSERS_OF_TEXT = {"partition", "rpartition", "split", "rsplit", "splitlines", "removeprefix", "removesuffix"}
+PARSERS_OF_TEXT |= {"startswith", "endswith", "find", "index", "search", "match", "fullmatch", "findall"}
+
+
+def is_message(node):
+    """Say whether an expression is `[...]["message"]`."""
+    return (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.Constant)
+        and node.slice.value == "message"
+    )
+
+
+def parsed_messages(tree):
+    """Give the lines where a text is taken apart that was made for a person."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in PARSERS_OF_TEXT and any(map(is_message, [node.func.value, *node.args])):
+                yield node.lineno
+        elif isinstance(node, ast.Compare | ast.Subscript):
+            compared = [node.left, *node.comparators] if isinstance(node, ast.Compare) else [node.value]
+            if any(map(is_message, compared)):
+                yield node.lineno
+
+
+def test_no_fact_is_parsed_out_of_a_message():
+    wrong = [f"{place(path)} line {line}" for path in ALL_MODULES for line in parsed_messages(parsed(path))]
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'a, _, b = problem["message"].partition(" fits ")',
+        're.match("fits", problem["message"])',
+        'x = problem["message"][:5]',
+        'if "fits" in problem["message"]: pass',
+    ],
+)
+def test_a_parsed_message_is_found(code):
+    assert list(parsed_messages(ast.parse(code))) == [1]
+
+
 def test_nothing_installed_imports_scapy():
     # scapy is GPL-2.0, the package is not
     wrong = [

@@ -324,13 +324,13 @@ def test_an_interrupt_is_obeyed_while_an_input_has_nothing_to_give(tmp_path, arg
 
 def test_an_interrupt_that_a_thread_was_given_ends_the_other_runs(tmp_path, monkeypatch):
     # polars raises KeyboardInterrupt in whichever thread it works for
-    def measured(name, *_):
-        if name == str(TWO_FLOWS):
+    def measured(trace, *_):
+        if trace.flows["source"][0] == str(TWO_FLOWS):
             raise KeyboardInterrupt
         was_ended.append(is_over.wait(60))
 
     is_over, was_ended = threading.Event(), []
-    monkeypatch.setattr("tfrctrace.gate.values.measure_quantities", measured)
+    monkeypatch.setattr("tfrctrace.gate.values.take_quantities", measured)
     shutil.copy(TWO_FLOWS, tmp_path / "first.pcapng.gz")
     command = ["check", str(tmp_path / "first.pcapng.gz"), str(TWO_FLOWS), "-r", "count(flow) > 0", "-j", "2"]
     assert cli.run(command) == INTERRUPTED

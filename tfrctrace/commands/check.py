@@ -10,7 +10,7 @@ import typer
 
 from tfrctrace import __version__
 from tfrctrace.base.errors import UsageError
-from tfrctrace.commands.checked_runs import CheckRequest, RecordingConsole, measure_runs, measuring_facts
+from tfrctrace.commands.checked_runs import RecordingConsole, measured_runs, measuring_facts
 from tfrctrace.commands.console import CHECK_FAILED, drop_standard_output
 from tfrctrace.commands.options.common import Jobs, Traces, check_output_places
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
@@ -131,7 +131,7 @@ def check(
     from tfrctrace.reports.files.junit import write_junit
     from tfrctrace.reports.output import open_output, open_text_output
     from tfrctrace.reports.printers.gate import annotation_lines, gate_status, write_gate, write_summary
-    from tfrctrace.study.cache import Cache
+    from tfrctrace.runs.cache import Cache
 
     _check_shaping(baseline, {"--tolerance": tolerance, "--significance": significance, "--test": test})
     measuring.check()
@@ -150,8 +150,8 @@ def check(
     )
     check_output_places((output, junit, summary, write_baseline), traces)
     console = RecordingConsole(quiet=reading.quiet, strict=reading.strict)
-    asked = CheckRequest(measuring, reading, tuple(plan.quantities), None if cache is None else Cache(cache))
-    runs = measure_runs(traces, asked, console, jobs=jobs)
+    kept = None if cache is None else Cache(cache)
+    runs = measured_runs(traces, measuring, reading, plan.quantities, console, jobs=jobs, cache=kept)
     verdicts = [asdict(one) for one in plan.judge(runs)]
     head = _head(runs, baseline)
     if write_baseline is not None:

@@ -73,7 +73,7 @@ def compare(
     """
     from tfrctrace.reports.output import open_text_output
     from tfrctrace.reports.printers.comparison import write_comparison
-    from tfrctrace.study.cache import chosen_cache
+    from tfrctrace.runs.cache import chosen_cache
     from tfrctrace.study.compare_runs import differences, parse_groups
     from tfrctrace.study.definition import MeasuringPlan
 

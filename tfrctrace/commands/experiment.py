@@ -54,7 +54,7 @@ def experiment(
     Runs that were measured before are not measured again. The exit status is 1 if a claim of the study is not
     as expected, 3 if a run cannot be read; the rest is done.
     """
-    from tfrctrace.study.cache import chosen_cache
+    from tfrctrace.runs.cache import chosen_cache
     from tfrctrace.study.file.study_file import read_study
     from tfrctrace.study.page.write_results import write_results
     from tfrctrace.study.run_study import perform

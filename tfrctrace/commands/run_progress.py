@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from tfrctrace.commands.console import Console
-    from tfrctrace.study.pool import Progress as Watcher
+    from tfrctrace.runs.pool import Progress as Watcher
 
 
 @contextmanager
 def run_progress(console: Console) -> Iterator[Watcher]:
     """Show how many runs are done and the time that is left, if somebody looks."""
-    from tfrctrace.study.pool import NoProgress
+    from tfrctrace.runs.pool import NoProgress
 
     if not console.shows_progress:
         yield NoProgress()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.gate.quantity import Quantity, Term
+    from tfrctrace.runs.cache import Record
     from tfrctrace.trace.measuring import MeasuredMetrics
     from tfrctrace.trace.trace import Trace
 
@@ -45,12 +46,21 @@ class Run:
         return self.taken[quantity.text]
 
 
-def measure_quantities(
-    name: str, trace: Trace, measured: MeasuredMetrics, quantities: Sequence[Quantity]
-) -> Run:
-    """Return the run called `name` with the values of `quantities`."""
+def take_quantities(
+    trace: Trace, measured: MeasuredMetrics, quantities: Sequence[Quantity]
+) -> dict[str, QuantityValues]:
+    """Return the values of `quantities`, by their texts."""
     source = _Source(trace, measured)
-    return Run(name, {one.text: source.take(one) for one in quantities})
+    return {one.text: source.take(one) for one in quantities}
+
+
+def run_of(name: str, record: Record) -> Run:
+    """Return the run that has this record, which may be from the cache."""
+    taken = {
+        text: QuantityValues(tuple(one["values"]), one["known"], one["of"], one["reason"])
+        for text, one in record["taken"].items()
+    }
+    return Run(name, taken)
 
 
 def needs_samples(quantities: Sequence[Quantity]) -> bool:

@@ -1,37 +1,38 @@
-"""All runs of a study measured: those that are not in the cache, in processes beside each other."""
+"""Measure runs side by side, in processes or threads, and take from the cache what is there already."""
 
 from __future__ import annotations
 
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from tfrctrace.base.errors import input_problem
 from tfrctrace.base.interruptible import as_finished
-from tfrctrace.study.cache import key_of
-from tfrctrace.study.replayed_rates import plan_for_run
-from tfrctrace.study.run_record import record_run
-from tfrctrace.study.time_series import NO_SERIES
-from tfrctrace.trace.labels import CLASH, CLASHES, UNUSED
-from tfrctrace.trace.measuring import UNUSED_WEIGHT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Executor
 
-    from tfrctrace.base.errors import Problem
-    from tfrctrace.study.cache import Cache
-    from tfrctrace.study.definition import MeasuringPlan
-    from tfrctrace.study.find_runs import Run
-    from tfrctrace.study.run_record import Record
+    from tfrctrace.runs.cache import Cache, Record, RunInput
 
-ALL_OR_NONE: Final = frozenset({UNUSED, UNUSED_WEIGHT, NO_SERIES})
-"""Kinds of problems that are some only if every run has them: labels and figures may be about a few runs."""
+
+class Task(Protocol):
+    """One run to be measured. A run that cannot be read has a record with `failed` set."""
+
+    @property
+    def source(self) -> RunInput:
+        """What is measured, and how."""
+        ...
+
+    def measure(self) -> Record:
+        """Return the record. What is raised ends the other tasks, too."""
+        ...
 
 
 class Progress(Protocol):
-    """Somebody who wants to know how far the work is."""
+    """Somebody who watches the work."""
 
     def advance(self, done: int, of: int, cached: int) -> None:
         """Learn that `done` of so many runs are done, `cached` of them without work."""
@@ -39,145 +40,105 @@ class Progress(Protocol):
 
 
 class NoProgress:
-    """Nobody wants to know."""
+    """Nobody watches."""
 
     def advance(self, done: int, of: int, cached: int) -> None:
-        """Say nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One run, what is asked of it, and the key of its record; None if the run cannot be read."""
-
-    run: Run
-    measuring: MeasuringPlan
-    series: tuple[str, ...]
-    key: str | None
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRuns:
-    """The records of all runs, in their order, and how many of them came from the cache."""
+    """The names and records of all runs, in their order, and how many came from the cache."""
 
+    names: list[str]
     records: list[Record]
     cached: int
 
-    def problems(self) -> Iterator[Problem]:
-        """Give the problems of all runs; what only some runs lack (`ALL_OR_NONE`) is none.
 
-        Two labels for one flow are told once, of the first run that has such a flow.
-        """
-        read = sum(not record["failed"] for record in self.records)
-        lacking: dict[str, list[Problem]] = {}
-        clashing: dict[str, list[Problem]] = {}
-        for record in self.records:
-            for problem in record["problems"]:
-                if problem["kind"] in ALL_OR_NONE:
-                    lacking.setdefault(problem["message"], []).append(problem)
-                elif problem["kind"] == CLASH:
-                    # which flows they are differs from run to run
-                    rule, _, _ = problem["message"].partition(CLASHES)
-                    clashing.setdefault(rule, []).append(problem)
-                else:
-                    yield problem
-        for first, *others in clashing.values():
-            also = f"; so in {len(others)} more run{'' if len(others) == 1 else 's'}" if others else ""
-            yield {**first, "message": first["message"] + also}
-        for message, told in lacking.items():
-            if len(told) == read:
-                yield {**told[0], "message": f"{message} of any run" if read > 1 else message}
+def processes(workers: int) -> Executor:
+    """Return a pool of processes, which are spawned: a fork would copy the core's locks as they are held."""
+    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
 
 
 def measure_runs(
-    runs: Sequence[Run],
-    measuring: MeasuringPlan,
-    series: Sequence[str],
+    tasks: Sequence[Task],
     *,
     jobs: int,
     cache: Cache | None,
-    force: bool,
-    progress: Progress,
+    force: bool = False,
+    progress: Progress | None = None,
+    executor: Callable[[int], Executor] = processes,
 ) -> MeasuredRuns:
-    """Return the record of each run; with `force` none is taken from the cache, but all are put there."""
-    tasks = []
-    for run in runs:
-        own = replace(measuring, replay=plan_for_run(measuring.replay, run.parameters))
-        tasks.append(Task(run, own, tuple(series), _key(run, own, series) if cache else None))
+    """Return the record of each task, measuring `jobs` of them at a time.
+
+    With `force` no record is taken from the cache, but all are put there. One worker is this process itself.
+    """
+    watcher = progress or NoProgress()
+    keys = [None if cache is None else task.source.key() for task in tasks]
     records: dict[int, Record] = {}
     if cache is not None and not force:
-        for place, task in enumerate(tasks):
-            if task.key is not None and (record := cache.get(task.key)) is not None:
+        for place, key in enumerate(keys):
+            if key is not None and (record := cache.get(key)) is not None:
                 records[place] = record
     cached = len(records)
-    progress.advance(cached, len(runs), cached)
+    watcher.advance(cached, len(tasks), cached)
     waiting = [place for place in range(len(tasks)) if place not in records]
-    for place, record in _completed(tasks, waiting, jobs):
+    for place, record in _completed(tasks, waiting, jobs, executor):
         records[place] = record
-        key = tasks[place].key
+        key = keys[place]
         # a run that could not be read may be there the next time
         if cache is not None and key is not None and not record["failed"]:
             cache.put(key, record)
-        progress.advance(len(records), len(runs), cached)
+        watcher.advance(len(records), len(tasks), cached)
     if cache is not None and waiting:
         cache.trim()
-    return MeasuredRuns([records[place] for place in range(len(tasks))], cached)
+    names = [task.source.name for task in tasks]
+    return MeasuredRuns(names, [records[place] for place in range(len(tasks))], cached)
 
 
-def _key(run: Run, measuring: MeasuringPlan, series: Sequence[str]) -> str | None:
-    try:
-        return key_of(run, measuring, series)
-    except OSError:
-        return None  # reading it will say why
+def failed_record(name: str, message: str, hint: str | None = None) -> Record:
+    """Return the record of a run that could not be measured."""
+    return {"failed": True, "problems": [input_problem(name, "run", message, hint=hint)]}
 
 
-def _completed(tasks: Sequence[Task], waiting: Sequence[int], jobs: int) -> Iterator[tuple[int, Record]]:
+def _completed(
+    tasks: Sequence[Task], waiting: Sequence[int], jobs: int, executor: Callable[[int], Executor]
+) -> Iterator[tuple[int, Record]]:
     """Give the records as they are ready."""
-    if min(jobs, len(waiting)) <= 1:
-        yield from ((place, record_of(tasks[place])) for place in waiting)
+    workers = min(jobs, len(waiting))
+    if workers <= 1:
+        yield from ((place, tasks[place].measure()) for place in waiting)
         return
     left = set(waiting)
     try:
-        for place, record in _in_processes(tasks, waiting, jobs):
+        for place, record in _in_pool(tasks, waiting, executor(workers)):
             left.discard(place)
             yield place, record
     except BrokenProcessPool:
-        # one run has ended its process, and with it those of others: alone each says whether it was that one
+        # one run has ended its process and with it the pool: alone, each of the others shows whether it did
         for place in sorted(left):
-            yield place, _in_this_process(tasks, place)
+            yield place, _alone(tasks, place, executor)
 
 
-def _in_processes(tasks: Sequence[Task], places: Sequence[int], jobs: int) -> Iterator[tuple[int, Record]]:
-    # a fork would copy the locks of the core's threads in whatever state they are
-    context = multiprocessing.get_context("spawn")
+def _in_pool(tasks: Sequence[Task], places: Sequence[int], pool: Executor) -> Iterator[tuple[int, Record]]:
     not_ours = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(min(jobs, len(places)), mp_context=context) as pool:
-        try:
-            futures = {pool.submit(record_of, tasks[place]): place for place in places}
-            for future in as_finished(futures):
-                yield futures[future], future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            # nobody wants what they work on, and an interrupt of this process alone has not reached them
-            for worker in set(multiprocessing.active_children()) - not_ours:
-                worker.terminate()
-            raise
-
-
-def _in_this_process(tasks: Sequence[Task], place: int) -> Record:
     try:
-        ((_, record),) = _in_processes(tasks, [place], 1)
+        futures = {pool.submit(tasks[place].measure): place for place in places}
+        for future in as_finished(futures):
+            yield futures[future], future.result()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        # nobody wants what they work on, and an interrupt of this process alone has not reached them
+        for worker in set(multiprocessing.active_children()) - not_ours:
+            worker.terminate()
+        raise
+    pool.shutdown()
+
+
+def _alone(tasks: Sequence[Task], place: int, executor: Callable[[int], Executor]) -> Record:
+    try:
+        ((_, record),) = _in_pool(tasks, [place], executor(1))
     except BrokenProcessPool:
-        return _failed(tasks[place], "the process that measured it was ended, perhaps for want of memory")
+        name = tasks[place].source.name
+        return failed_record(name, "the process that measured it ended, perhaps for lack of memory")
     return record
-
-
-def record_of(task: Task) -> Record:
-    """Return the record of one run; whatever happens to it must not end the others."""
-    try:
-        return record_run(task.run.path, task.run.name, task.measuring, task.series)
-    except Exception as error:
-        return _failed(task, f"internal error: {type(error).__name__}: {error}")
-
-
-def _failed(task: Task, message: str) -> Record:
-    return {"failed": True, "problems": [input_problem(task.run.name, "run", message)]}

@@ -11,25 +11,25 @@ from tfrctrace.base.errors import InputError, UsageError, input_problem
 from tfrctrace.metrics.catalogue import CATALOGUE
 from tfrctrace.metrics.evaluation import TIMESCALES_NS
 from tfrctrace.parsers.sources import find_inputs, natural_key
+from tfrctrace.runs.pool import measure_runs
+from tfrctrace.runs.problems import merge_problems
 from tfrctrace.study.definition import GROUP, Quantity
 from tfrctrace.study.find_runs import Run
-from tfrctrace.study.pool import measure_runs
 from tfrctrace.study.results.cells import summarise
 from tfrctrace.study.results.differences import compare_cells, holm_corrected
 from tfrctrace.study.results.run_quantities import run_values
-from tfrctrace.study.run_record import check_reading
+from tfrctrace.study.run_record import check_reading, study_tasks
 from tfrctrace.trace.labels import parse_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.study.cache import Cache
+    from tfrctrace.runs.cache import Cache, Record
+    from tfrctrace.runs.pool import Progress
     from tfrctrace.study.definition import MeasuringPlan
-    from tfrctrace.study.pool import Progress
     from tfrctrace.study.results.cells import Cell
     from tfrctrace.study.results.differences import TestResult
-    from tfrctrace.study.run_record import Record
 
 SIDE: Final = "side"
 FIRST: Final = "A"
@@ -90,8 +90,8 @@ def differences(
     check_reading(measuring)
     (of_first, problems), (of_second, more) = runs_of(first, FIRST), runs_of(second, SECOND)
     runs = [*of_first, *of_second]
-    measured = measure_runs(runs, measuring, (), jobs=jobs, cache=cache, force=False, progress=progress)
-    problems += [*more, *measured.problems()]
+    measured = measure_runs(study_tasks(runs, measuring, ()), jobs=jobs, cache=cache, progress=progress)
+    problems += [*more, *merge_problems(measured, needed_once=True)]
     read = [pair for pair in zip(runs, measured.records, strict=True) if not pair[1]["failed"]]
     if {run.parameters[SIDE] for run, _ in read} != {FIRST, SECOND}:
         raise InputError(problems)

@@ -25,9 +25,6 @@ _AGENTS: Final = (
 CLASH: Final = "label"
 """Kind of the problem with a rule that fits flows which have another label."""
 
-CLASHES: Final = " fits flows that have a label already"
-"""What is said of that rule."""
-
 UNUSED: Final = "unused_label"
 """Kind of the problem with a rule that fits no flow."""
 
@@ -136,7 +133,7 @@ def with_labels(flows: pl.DataFrame, rules: Sequence[Rule]) -> tuple[pl.DataFram
                 input_problem(
                     rule.text,
                     CLASH,
-                    f"{CLASHES.lstrip()} ({both}), which keep it",
+                    f"fits flows that have a label already ({both}), which keep it",
                     severity="warning",
                 )
             )

@@ -131,8 +131,8 @@ def test_what_no_run_has_is_said_once(compare):
         "--weight",
         "z=2",
     )
-    assert done.err.count("label `x=port 9` fits no flow of any run") == 1
-    assert done.err.count("weight `z=2` fits no flow of any run") == 1
+    assert done.err.count("`x=port 9`: fits no flow, in 6 of 6 runs") == 1
+    assert done.err.count("`z=2`: fits no flow, in 6 of 6 runs") == 1
     assert done.err.count("warning") == 2
 
 

@@ -13,7 +13,7 @@ import tfrctrace
 from tfrctrace.base.errors import UsageError
 from tfrctrace.gate.quantity import COLUMNS, parse_quantity
 from tfrctrace.gate.requirement import parse_comparison, parse_requirement, parse_share
-from tfrctrace.gate.values import measure_quantities
+from tfrctrace.gate.values import take_quantities
 from tfrctrace.metrics.catalogue import BY_NAME
 
 DATA = Path(__file__).parents[2] / "data" / "gate"
@@ -24,8 +24,8 @@ TRUTH = list(csv.DictReader((DATA / "truth.csv").read_text().splitlines()))
 def take(path, *texts, **measuring):
     quantities = [parse_quantity(text) for text in texts]
     trace = tfrctrace.open(path)
-    run = measure_quantities(str(path), trace, trace.measure(**measuring), quantities)
-    return [run.take(one) for one in quantities]
+    taken = take_quantities(trace, trace.measure(**measuring), quantities)
+    return [taken[one.text] for one in quantities]
 
 
 @pytest.mark.parametrize("truth", TRUTH[::7], ids=lambda truth: truth["file"])

@@ -15,8 +15,8 @@ from tfrctrace.study.definition import NO_FLOW
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from tfrctrace.runs.cache import Record
     from tfrctrace.study.definition import Quantity, Reduction
-    from tfrctrace.study.run_record import Record
 
 _NOT_SHOWN: Final = "the flows do not show it: too short, never together, or an option is missing"
 """The reason where a metric has no row although there are flows."""
