@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from tfrctrace.base.errors import Problem
     from tfrctrace.commands.options.measuring_options import MeasuringOptions
     from tfrctrace.commands.options.reading_options import ReadingOptions
-    from tfrctrace.gate.quantity import Quantity
     from tfrctrace.gate.values import Run
     from tfrctrace.parsers.reading import TableName
     from tfrctrace.runs.cache import Cache, Record
+    from tfrctrace.runs.quantity import Quantity
 
 _BOUNDS: Final = ("max_flows", "max_decompressed_bytes", "strict")
 """Options that decide how much of an input is read, and whether it is an error if a part is not."""
@@ -57,7 +57,7 @@ class CheckTask:
     def source(self) -> RunInput:
         """The inputs, and the options that change numbers or problems."""
         options = {
-            "quantities": sorted({one.text for one in self.quantities}),
+            "quantities": sorted({one.name for one in self.quantities}),
             **measuring_facts(self.measuring, self.reading),
             **{name: getattr(self.reading, name) for name in _BOUNDS},
         }

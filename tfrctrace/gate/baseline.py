@@ -66,7 +66,7 @@ def _rows(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> Iterator[di
     for one in comparisons:
         taken = [run.take(one.quantity) for run in runs]
         yield {
-            "quantity": one.quantity.text,
+            "quantity": one.quantity.name,
             "unit": one.quantity.unit,
             "values": [value for told in taken for value in told.values],
         }
@@ -93,7 +93,7 @@ def _parsed(path: str, document: dict[str, Any]) -> Baseline:
     if document["schema_version"] != SCHEMA_VERSION:
         raise UsageError(f"is of version {document['schema_version']}, not {SCHEMA_VERSION}")
     values = {
-        parse_comparison(row["quantity"]).quantity.text: tuple(map(_number, row["values"]))
+        parse_comparison(row["quantity"]).quantity.name: tuple(map(_number, row["values"]))
         for row in document["quantities"]
     }
     return Baseline(path, dict(document["measured_with"]), values)

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tfrctrace.gate.baseline import Baseline
-    from tfrctrace.gate.quantity import Quantity
     from tfrctrace.gate.regression import TestName
     from tfrctrace.gate.requirement import Comparison, Limit
     from tfrctrace.gate.values import Run
     from tfrctrace.gate.verdict import Effect, Verdict
+    from tfrctrace.runs.quantity import Quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def make_plan(
         baselines.check_alike(known, measured_with)
     elif comparisons and not is_written:
         raise UsageError(
-            f"`{comparisons[0].quantity.text}` is to be compared, but there is no baseline",
+            f"`{comparisons[0].quantity.name}` is to be compared, but there is no baseline",
             hint="name one with `--baseline`, or write one with `--write-baseline`",
         )
     if not asked and known is None and not is_written:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.toml import listed, number, one_of, read_toml, refuse_unknown, table_of, text
-from tfrctrace.gate.quantity import Better
 from tfrctrace.gate.requirement import Level, parse_comparison, parse_requirement, parse_share
+from tfrctrace.runs.quantity import Better
 
 if TYPE_CHECKING:
     from tfrctrace.gate.requirement import Comparison, Limit

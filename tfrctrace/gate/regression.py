@@ -63,7 +63,7 @@ def judge_baseline(
 
 
 def _pair(comparison: Comparison, baseline: Baseline, runs: Sequence[Run]) -> _Pair:
-    text = comparison.quantity.text
+    text = comparison.quantity.name
     before = baseline.values.get(text, ())
     taken = [run.take(comparison.quantity) for run in runs]
     now = tuple(value for one in taken for value in one.values)
@@ -109,7 +109,7 @@ def _verdict(pair: _Pair, rules: Rules) -> Verdict:
     before, now = _mean(pair.before), _mean(pair.now)
     outcome, reason = _outcome(pair, before, now, rules)
     return Verdict(
-        check=one.quantity.text,
+        check=one.quantity.name,
         kind="baseline",
         name=one.name,
         outcome=outcome,

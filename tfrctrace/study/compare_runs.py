@@ -13,7 +13,8 @@ from tfrctrace.metrics.evaluation import TIMESCALES_NS
 from tfrctrace.parsers.sources import find_inputs, natural_key
 from tfrctrace.runs.pool import measure_runs
 from tfrctrace.runs.problems import merge_problems
-from tfrctrace.study.definition import GROUP, Quantity
+from tfrctrace.runs.quantity import Quantity, Term
+from tfrctrace.study.definition import GROUP
 from tfrctrace.study.find_runs import Run
 from tfrctrace.study.results.cells import summarise
 from tfrctrace.study.results.differences import compare_cells, holm_corrected
@@ -116,9 +117,9 @@ def _quantities(names: Sequence[str]) -> Iterator[Quantity]:
         name = described.name
         if name == COV and name in names:
             for scale_s in (scale_ns / 1e9 for scale_ns in TIMESCALES_NS):
-                yield Quantity(name=f"{name} {scale_s:g} s", metric=name, timescale_s=scale_s)
+                yield Quantity(f"{name} {scale_s:g} s", Term(name, "mean", "metric", timescale_s=scale_s))
         elif name in names or (not names and name != COV):
-            yield Quantity(name=name, metric=name)
+            yield Quantity(name, Term(name, "mean", "metric"))
 
 
 def _missing_groups(

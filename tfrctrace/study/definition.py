@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.trace.trace import LEAST_PACKETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tfrctrace.replay.tfrc import Profile
+    from tfrctrace.runs.quantity import Quantity
     from tfrctrace.study.file.claims import Claim
     from tfrctrace.trace.measuring import Basis
     from tfrctrace.wlan.cell import Preset
@@ -109,31 +109,6 @@ class MeasuringPlan:
     dissect: tuple[str, ...] = ()
     tfrc: Mapping[str, float | str] = field(default_factory=dict)
     replay: ReplayPlan | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quantity:
-    """One number that is told of each run, and of each group of flows unless it is about all of them."""
-
-    name: str
-    metric: str | None = None
-    """As in the catalogue of metrics; else `column` or `replay` is given."""
-    column: str | None = None
-    """A column of numbers of the table of flows."""
-    replay: str | None = None
-    """An algorithm, whose mean rate it is."""
-    group: str | None = None
-    over: str | None = None
-    """Group by whose value the one of `group` is divided."""
-    flows: Reduction = "mean"
-    timescale_s: float | None = None
-    """Which of the windows of `cov`."""
-
-    @property
-    def is_about_groups(self) -> bool:
-        """Whether it is told of each label, not of all flows or of one label."""
-        of_groups = self.metric is None or BY_NAME[self.metric].subject not in {"set", "pair"}
-        return of_groups and self.group is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -158,7 +158,7 @@ def test_a_level_and_what_is_not_known_decide_the_effect(outcome, level, unknown
 
 def test_a_limit_holds_in_every_run_or_fails():
     limit = parse_requirement("mean(plr) < 2%")
-    text = limit.quantity.text
+    text = limit.quantity.name
     verdict = judge_limit(limit, runs(text, [0.01, 0.03, 0.01]), "fail")
     assert (verdict.outcome, verdict.value, verdict.runs) == ("fail", 0.03, 3)
     assert verdict.reason == "broken by 1 of 3 values in 1 of 3 runs: `run 1`"
@@ -167,8 +167,8 @@ def test_a_limit_holds_in_every_run_or_fails():
 
 def test_a_limit_that_is_broken_is_not_unknown():
     limit = parse_requirement("mean(plr) < 2%")
-    assert judge_limit(limit, runs(limit.quantity.text, [None, 0.03]), "pass").outcome == "fail"
-    assert judge_limit(limit, runs(limit.quantity.text, [None, 0.01]), "pass").outcome == "unknown"
+    assert judge_limit(limit, runs(limit.quantity.name, [None, 0.03]), "pass").outcome == "fail"
+    assert judge_limit(limit, runs(limit.quantity.name, [None, 0.01]), "pass").outcome == "unknown"
 
 
 def test_a_bare_name_must_be_known_of_every_flow():

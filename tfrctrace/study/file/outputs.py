@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast, get_args
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.toml import flag, listed, number, one_of, refuse_unknown, table_of, text, texts
 from tfrctrace.metrics.catalogue import BY_NAME
-from tfrctrace.parsers.schema import FLOWS
+from tfrctrace.runs.quantity import COLUMNS, Quantity, Term
 from tfrctrace.study.definition import (
     GROUP,
     ComparisonPlan,
     Expectation,
     FigureKind,
     FigurePlan,
-    Quantity,
     Reduction,
     Reference,
     TablePlan,
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tfrctrace.base.toml import Table
+    from tfrctrace.runs.quantity import Kind
     from tfrctrace.study.definition import RunRule, Value, Where
-
-_NUMERIC: Final = {column.name for column in FLOWS if column.type != "string"}
 
 
 def quantity_of(table: Table, called: str) -> Quantity:
@@ -39,35 +38,32 @@ def quantity_of(table: Table, called: str) -> Quantity:
         {"name", "metric", "column", "replay", "group", "over", "flows", "timescale"},
         f"`[[quantity]]` {called}",
     )
-    metric = text(table["metric"], "metric") if "metric" in table else None
-    column = text(table["column"], "column") if "column" in table else None
-    replay = text(table["replay"], "replay") if "replay" in table else None
-    if sum(one is not None for one in (metric, column, replay)) != 1:
-        raise UsageError(f"{called} needs either a `metric` or a `column`, or a `replay`")
-    if metric is not None:
-        one_of(metric, BY_NAME, "metric")
-    if column is not None and column not in _NUMERIC:
+    kinds: list[Kind] = [kind for kind in ("metric", "column", "replay") if kind in table]
+    if len(kinds) != 1:
+        raise UsageError(f"{called} needs one of `metric`, `column` and `replay`")
+    (kind,) = kinds
+    name = text(table[kind], kind)
+    if kind == "metric":
+        one_of(name, BY_NAME, "metric")
+    if kind == "column" and name not in COLUMNS:
         raise UsageError(
-            f"{called}: the table of flows has no numbers `{column}`", hint="docs/columns.md has its columns"
+            f"{called}: the table of flows has no numbers `{name}`", hint="docs/columns.md has its columns"
         )
     timescale_s = (
         parse_duration_ns(text(table["timescale"], "timescale")) / 1e9 if "timescale" in table else None
     )
-    if (metric == "cov") != (timescale_s is not None):
+    if (kind == "metric" and name == "cov") != (timescale_s is not None):
         raise UsageError(f"{called}: `cov`, and nothing else, needs a `timescale`, such as `1s`")
-    quantity = Quantity(
-        name=file_name(table.get("name", metric or column or replay), f"name of {called}"),
-        metric=metric,
-        column=column,
-        replay=replay,
-        group=text(table["group"], "group") if "group" in table else None,
-        over=text(table["over"], "over") if "over" in table else None,
-        flows=cast("Reduction", one_of(table.get("flows", "mean"), get_args(Reduction), "flows")),
-        timescale_s=timescale_s,
-    )
-    if quantity.over is not None and (quantity.group is None or quantity.flows == "each"):
+    flows = one_of(table.get("flows", "mean"), get_args(Reduction), "flows")
+    group, over = (text(table[key], key) if key in table else None for key in ("group", "over"))
+    if over is not None and (group is None or flows == "each"):
         raise UsageError(f"{called}: `over` divides by another group, so `group` must be given, not `each`")
-    return quantity
+    term = Term(name, "" if flows == "each" else flows, kind, group, timescale_s)
+    return Quantity(
+        file_name(table.get("name", name), f"name of {called}"),
+        term,
+        None if over is None else replace(term, group=over),
+    )
 
 
 class OutputParser:
