@@ -15,8 +15,8 @@ from tfrctrace.commands.console import CHECK_FAILED, drop_standard_output
 from tfrctrace.commands.options.common import Jobs, Traces, check_output_places
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
-from tfrctrace.gate.regression import TestName
 from tfrctrace.reports.printers.gate import GateFormat
+from tfrctrace.runs.comparison import TestName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

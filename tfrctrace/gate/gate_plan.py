@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tfrctrace.gate.baseline import Baseline
-    from tfrctrace.gate.regression import TestName
     from tfrctrace.gate.requirement import Comparison, Limit
     from tfrctrace.gate.values import Run
     from tfrctrace.gate.verdict import Effect, Verdict
+    from tfrctrace.runs.comparison import TestName
     from tfrctrace.runs.quantity import Quantity
 
 

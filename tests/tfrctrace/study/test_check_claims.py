@@ -96,7 +96,11 @@ def test_a_test_is_made_for_each_combination_of_the_rest():
     assert red.low < 2.5 < red.high
     assert red.p_holm == pytest.approx(2 * red.p_value)
     fifo = found["fifo", 2]
-    assert (fifo.difference, fifo.p_value, fifo.reason) == (20, None, "one run says nothing of others")
+    assert (fifo.difference, fifo.p_value, fifo.reason) == (
+        20,
+        None,
+        "a single run does not show how much runs vary",
+    )
 
 
 def test_more_than_two_levels_are_tested_by_their_ranks():
