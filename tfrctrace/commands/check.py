@@ -1,4 +1,4 @@
-"""`tfrctrace check`: limits and a baseline that runs must hold, for continuous integration."""
+"""`tfrctrace check`: check runs against limits and a baseline, for continuous integration."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def check(
             "--require",
             "-r",
             metavar="LIMIT",
-            help="What must be true in every run, as 'p95(rtt_ms) < 80 where port 5201'; once for each.",
+            help="Fail if a run violates this limit, as 'p95(rtt_ms) < 80 where port 5201'; repeatable.",
         ),
     ] = None,
     warn: Annotated[
         list[str] | None,
-        typer.Option("--warn", metavar="LIMIT", help="What should be true: it is told, but fails nothing."),
+        typer.Option("--warn", metavar="LIMIT", help="Report a violation without failing."),
     ] = None,
     limits: Annotated[
         str | None,
@@ -60,12 +60,12 @@ def check(
         typer.Option(
             "--compare",
             metavar="QUANTITY",
-            help="What a baseline has or is asked for, as 'mean(goodput_bps)'; without it the usual ones.",
+            help="Quantity to write to or compare with a baseline, as 'mean(jain)'; default: a usual set.",
         ),
     ] = None,
     write_baseline: Annotated[
         str | None,
-        typer.Option("--write-baseline", metavar="FILE", help="Keep these runs as a baseline."),
+        typer.Option("--write-baseline", metavar="FILE", help="Write these runs as a baseline."),
     ] = None,
     tolerance: Annotated[
         str | None,
@@ -73,7 +73,7 @@ def check(
             "--tolerance",
             metavar="SHARE",
             show_default="5%",
-            help="What a mean may be worse than that of the baseline.",
+            help="How much worse a mean may be than the baseline's.",
         ),
     ] = None,
     significance: Annotated[
@@ -88,11 +88,11 @@ def check(
     test: Annotated[
         TestName | None,
         typer.Option(
-            "--test", show_default="welch", help="What tells noise from change: Welch's t test, or ranks."
+            "--test", show_default="welch", help="Test that separates change from noise: Welch's t, or ranks."
         ),
     ] = None,
     unknown: Annotated[
-        Unknown, typer.Option("--unknown", help="What a check amounts to whose value cannot be known.")
+        Unknown, typer.Option("--unknown", help="Result of a check whose value is unknown.")
     ] = "fail",
     junit: Annotated[
         str | None, typer.Option("--junit", metavar="FILE", help="Write JUnit's XML for a CI server.")
@@ -103,7 +103,7 @@ def check(
     ] = None,
     annotations: Annotated[
         Annotations,
-        typer.Option("--annotations", help="Say on stderr what failed, as a workflow of GitHub shows it."),
+        typer.Option("--annotations", help="Print failures on stderr as annotations of a GitHub workflow."),
     ] = "none",
     measuring: MeasuringOptions,
     form: Annotated[GateFormat, typer.Option("--format", help="Form of the output.")] = "table",
@@ -116,16 +116,16 @@ def check(
         typer.Option(
             "--cache",
             metavar="DIRECTORY",
-            help="Take runs that were measured before from there, and keep those that were not.",
+            help="Reuse the measurements kept in this directory, and keep new ones there.",
         ),
     ] = None,
     reading: ReadingOptions,
 ) -> int:
-    """Check that runs hold limits and are no worse than a baseline; ends with 1 if one of them fails.
+    """Check runs against limits and a baseline; the exit status is 1 if a check fails.
 
     Each trace is a run, with --join each argument, with --pair each two of them. A quantity is a column of
     the table of flows, a metric, or rtt_ms (every sample), and min, max, mean, sum, count, median or p1 to
-    p99 of it over the flows; a bare name must hold of each flow.
+    p99 of it over the flows; a bare name must hold for each flow.
     """
     from tfrctrace.gate.gate_plan import make_plan
     from tfrctrace.reports.files.junit import write_junit
@@ -170,7 +170,7 @@ def check(
         with open_text_output(output) as file:
             write_gate(file, form, verdicts, head)
     except BrokenPipeError:
-        # whoever reads has seen enough; the verdict is the same
+        # the reader has seen enough; the verdict is the same
         drop_standard_output()
     return CHECK_FAILED if gate_status(verdicts) == "fail" else console.exit_status
 

@@ -128,7 +128,7 @@ def measured_runs(
 
 
 def _inputs(traces: list[str], reading: ReadingOptions) -> tuple[list[tuple[str, ...]], list[Problem]]:
-    """Return the inputs of each run, and what is wrong with those that are none."""
+    """Return the inputs of each run, and the problems of those left out."""
     from tfrctrace.parsers.sources import find_inputs
 
     if reading.pair:

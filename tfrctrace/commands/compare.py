@@ -36,11 +36,11 @@ def compare(
             metavar="A", help="A trace, a directory of runs, or a pattern in quotes.", show_default=False
         ),
     ],
-    second: Annotated[str, typer.Argument(metavar="B", help="What it is compared with.", show_default=False)],
+    second: Annotated[str, typer.Argument(metavar="B", help="What to compare it with.", show_default=False)],
     *,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", "-m", metavar="NAME", help="Only this metric; once for each."),
+        typer.Option("--metric", "-m", metavar="NAME", help="Compare only this metric; repeatable."),
     ] = None,
     groups: Annotated[
         str | None,
@@ -66,10 +66,10 @@ def compare(
     strict: Strict = False,
     quiet: Quiet = False,
 ) -> int:
-    """Tell how the metrics of two traces, or of two sets of runs, differ, and how sure that is.
+    """Compare the metrics of two traces, or of two sets of runs.
 
-    With two runs or more on each side a difference has an interval, the size of its effect (Hedges' g) and
-    Welch's test; of one run there is the difference alone. Runs that are known from before are not measured.
+    With two runs or more on each side a difference has an interval, an effect size (Hedges' g) and Welch's
+    test; with one run there is the difference alone. Runs that were measured before are taken from the cache.
     """
     from tfrctrace.reports.output import open_text_output
     from tfrctrace.reports.printers.comparison import write_comparison
@@ -120,7 +120,7 @@ def _head(first: str, second: str, plan: MeasuringPlan) -> dict[str, Any]:
 
 
 def _row(one: TestResult) -> dict[str, Any]:
-    """Return what is told of one metric; the first level of a test is B."""
+    """Return the row of one metric; the first level of a test is B."""
     by_level = dict(zip(one.levels, zip(one.runs, one.means, strict=True), strict=True))
     runs_a, mean_a = by_level.get("A", (0, None))
     runs_b, mean_b = by_level.get("B", (0, None))

@@ -29,7 +29,7 @@ def experiment(
             "-o",
             metavar="DIR",
             show_default="named after the study",
-            help="Folder in which tables, figures and the page are written.",
+            help="Folder for tables, figures and the page.",
         ),
     ] = None,
     form: Annotated[
@@ -38,21 +38,21 @@ def experiment(
             "--format",
             metavar="FORM",
             show_default="all",
-            help=f"Write only this form, once for each: {', '.join(FORMATS)}.",
+            help=f"Write only this form; repeatable: {', '.join(FORMATS)}.",
         ),
     ] = None,
     jobs: Jobs = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Measure every run anew, whatever is known from before.")
+        bool, typer.Option("--force", help="Measure every run again, ignoring the cache.")
     ] = False,
     cache: RunCache = None,
     strict: Strict = False,
     quiet: Quiet = False,
 ) -> int:
-    """Measure the runs of a study, and make its tables, figures and page.
+    """Measure the runs of a study, and write its tables, figures and page.
 
-    Runs that were measured before are not measured again. The exit status is 1 if a claim of the study is not
-    as expected, 3 if a run cannot be read; the rest is done.
+    Runs that were measured before are taken from the cache. The exit status is 1 if a claim of the study is
+    not as expected, 3 if a run cannot be read; the rest is done.
     """
     from tfrctrace.runs.cache import chosen_cache
     from tfrctrace.study.file.study_file import read_study
@@ -81,7 +81,7 @@ def experiment(
                 )
             ]
         )
-    _say(results)
+    _print_claims(results)
     console.note(
         f"{len(results.runs)} runs, {results.cached} of them known from before; written to `{folder}`"
     )
@@ -90,8 +90,8 @@ def experiment(
     return DONE if all(verdict.is_as_expected for verdict in results.verdicts) else CHECK_FAILED
 
 
-def _say(results: StudyResults) -> None:
-    """Print what became of the claims."""
+def _print_claims(results: StudyResults) -> None:
+    """Print the findings of the claims."""
     from tfrctrace.base.errors import printable
     from tfrctrace.study.page.study_page import failing
 

@@ -15,12 +15,10 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def run_progress(console: Console) -> Iterator[Watcher]:
-    """Show how many runs are done and the time that is left, if somebody looks."""
-    from tfrctrace.runs.pool import NoProgress
-
+def run_progress(console: Console) -> Iterator[Watcher | None]:
+    """Show how many runs are done and the time that is left; give None if nobody looks."""
     if not console.shows_progress:
-        yield NoProgress()
+        yield None
         return
     from rich.console import Console as RichConsole
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

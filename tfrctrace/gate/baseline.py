@@ -1,4 +1,4 @@
-"""A baseline: what quantities were in runs that were good, kept as JSON."""
+"""A baseline: the quantities of good runs, kept as JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ USUAL: Final = (
     "mean(delay_p95_ms)",
     "min(jain)",
 )
-"""What a baseline has if nobody says what it should have, as far as the runs tell it."""
+"""Default quantities of a baseline, as far as the runs have them."""
 
 _MOST_BYTES: Final = 64_000_000
 _LARGEST: Final = 1e60
@@ -49,7 +49,7 @@ def write_baseline(
     only_known: bool,
     version: str,
 ) -> None:
-    """Write what `comparisons` are in `runs`; with `only_known` those alone that every run tells."""
+    """Write what `comparisons` are in `runs`; with `only_known` only those that every run has."""
     rows = [row for row in _rows(runs, comparisons) if not only_known or len(row["values"]) == len(runs)]
     document = {
         "schema_version": SCHEMA_VERSION,
@@ -63,12 +63,12 @@ def write_baseline(
 
 
 def _rows(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
-    for one in comparisons:
-        taken = [run.take(one.quantity) for run in runs]
+    for comparison in comparisons:
+        taken = [run.take(comparison.quantity) for run in runs]
         yield {
-            "quantity": one.quantity.name,
-            "unit": one.quantity.unit,
-            "values": [value for told in taken for value in told.values],
+            "quantity": comparison.quantity.name,
+            "unit": comparison.quantity.unit,
+            "values": [value for one in taken for value in one.values],
         }
 
 
@@ -91,7 +91,9 @@ def read_baseline(path: str) -> Baseline:
 
 def _parsed(path: str, document: dict[str, Any]) -> Baseline:
     if document["schema_version"] != SCHEMA_VERSION:
-        raise UsageError(f"is of version {document['schema_version']}, not {SCHEMA_VERSION}")
+        raise UsageError(
+            f"has format version {document['schema_version']}, and this program reads {SCHEMA_VERSION}"
+        )
     values = {
         parse_comparison(row["quantity"]).quantity.name: tuple(map(_number, row["values"]))
         for row in document["quantities"]
@@ -110,8 +112,8 @@ def check_alike(baseline: Baseline, measured_with: Mapping[str, Any]) -> None:
     """Raise `UsageError` if a baseline was measured in another way: the numbers cannot be compared."""
     # what is not given may be missing, or empty in one of several ways
     before, now = (
-        {name: json.dumps(value) for name, value in told.items() if value}
-        for told in (baseline.measured_with, measured_with)
+        {name: json.dumps(value) for name, value in options.items() if value}
+        for options in (baseline.measured_with, measured_with)
     )
     for name in (*now, *sorted(before.keys() - now.keys())):
         if before.get(name) != now.get(name):

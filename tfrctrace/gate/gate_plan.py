@@ -1,4 +1,4 @@
-"""All that one gate asks: limits, comparisons with a baseline, and how they are judged."""
+"""The checks of one gate: limits, comparisons with a baseline, and how they are judged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GatePlan:
-    """What is asked of runs; `is_usual` if nobody said which quantities a new baseline should have."""
+    """The checks of a gate; `is_usual` if a new baseline has the default quantities."""
 
     limits: list[Limit]
     comparisons: list[Comparison]
@@ -69,7 +69,7 @@ def make_plan(
 ) -> GatePlan:
     """Return the plan that the options and the file `limits` describe.
 
-    Raises `UsageError` for what is none, and where something is said that would not be looked at.
+    Raises `UsageError` for options that are wrong or would have no effect.
     """
     from tfrctrace.gate.limits_file import read_limits
 

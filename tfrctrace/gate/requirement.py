@@ -52,7 +52,7 @@ class Comparison:
     quantity: Quantity
     better: Better
     tolerance: float | None = None
-    """As a share of the baseline's mean; None for what the command line says."""
+    """As a share of the baseline's mean; None for that of the command line."""
     level: Level = "fail"
     name: str | None = None
 

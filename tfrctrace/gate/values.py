@@ -109,7 +109,7 @@ class _Source:
         rows = [
             one
             for one in self._measured.metrics
-            # one metric is told of several timescales
+            # one metric is there for several timescales
             if one.name == term.name and flows.issuperset(one.flows) and one.window_s in {None, window_s}
         ]
         reasons = dict.fromkeys(one.reason for one in rows if one.reason)

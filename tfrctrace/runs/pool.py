@@ -39,13 +39,6 @@ class Progress(Protocol):
         ...
 
 
-class NoProgress:
-    """Nobody watches."""
-
-    def advance(self, done: int, of: int, cached: int) -> None:
-        """Do nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class MeasuredRuns:
     """The names and records of all runs, in their order, and how many came from the cache."""
@@ -73,7 +66,7 @@ def measure_runs(
 
     With `force` no record is taken from the cache, but all are put there. One worker is this process itself.
     """
-    watcher = progress or NoProgress()
+    report = progress.advance if progress else lambda *_: None
     keys = [None if cache is None else task.source.key() for task in tasks]
     records: dict[int, Record] = {}
     if cache is not None and not force:
@@ -81,7 +74,7 @@ def measure_runs(
             if key is not None and (record := cache.get(key)) is not None:
                 records[place] = record
     cached = len(records)
-    watcher.advance(cached, len(tasks), cached)
+    report(cached, len(tasks), cached)
     waiting = [place for place in range(len(tasks)) if place not in records]
     for place, record in _completed(tasks, waiting, jobs, executor):
         records[place] = record
@@ -89,7 +82,7 @@ def measure_runs(
         # a run that could not be read may be there the next time
         if cache is not None and key is not None and not record["failed"]:
             cache.put(key, record)
-        watcher.advance(len(records), len(tasks), cached)
+        report(len(records), len(tasks), cached)
     if cache is not None and waiting:
         cache.trim()
     names = [task.source.name for task in tasks]

@@ -101,7 +101,7 @@ class Quantity:
     """A term, or the ratio of two, of all flows or those that fulfil conditions."""
 
     name: str
-    """How results call it: the text of a limit, the name in a study."""
+    """Its name in results: the text of a limit, the name in a study."""
     term: Term
     over: Term | None = None
     conditions: tuple[Condition, ...] = ()

@@ -31,11 +31,8 @@ def perform_study(
     import os
 
     from tfrctrace.runs.cache import Cache, default_folder
-    from tfrctrace.runs.pool import NoProgress
     from tfrctrace.study.file.study_file import read_study
     from tfrctrace.study.run_study import perform
 
     folder = default_folder() if cache is None else os.fspath(cache)
-    return perform(
-        read_study(os.fspath(path)), jobs=jobs, cache=Cache(folder), force=force, progress=NoProgress()
-    )
+    return perform(read_study(os.fspath(path)), jobs=jobs, cache=Cache(folder), force=force)

@@ -40,7 +40,7 @@ COV: Final = "cov"
 
 
 def runs_of(side: str, called: str) -> tuple[list[Run], list[Problem]]:
-    """Return the runs that an argument names, and what is to be said about those that are left out.
+    """Return the runs that an argument names, and the problems of those that are left out.
 
     They are a trace, those below a directory, or those that fit a pattern. Raises `InputError` if there are
     none.
@@ -77,7 +77,7 @@ def differences(
     holm: bool,
     jobs: int,
     cache: Cache | None,
-    progress: Progress,
+    progress: Progress | None,
 ) -> tuple[list[TestResult], list[Problem]]:
     """Return how each metric of the second side differs from the first one, and what was wrong with runs.
 
@@ -87,7 +87,7 @@ def differences(
     """
     quantities = list(_quantities(names))
     if groups is not None and not any(quantity.is_about_groups for quantity in quantities):
-        raise UsageError(f"{', '.join(names)} is told of all flows together, not of groups")
+        raise UsageError(f"{', '.join(names)} is a metric of all flows together, not of groups")
     check_reading(measuring)
     (of_first, problems), (of_second, more) = runs_of(first, FIRST), runs_of(second, SECOND)
     runs = [*of_first, *of_second]
@@ -97,13 +97,13 @@ def differences(
     if {run.parameters[SIDE] for run, _ in read} != {FIRST, SECOND}:
         raise InputError(problems)
     labels = list(dict.fromkeys(parse_rule(rule).label for rule in measuring.labels))
-    told = [
+    values = [
         (run, one)
         for run, record in read
         for quantity in quantities
         for one in run_values(record, quantity, labels)
     ]
-    cells = summarise(told, [SIDE], level)
+    cells = summarise(values, [SIDE], level)
     if groups is not None:
         problems += _missing_groups(read, groups, (first, second))
         cells = list(_paired_groups(cells, groups))
@@ -145,6 +145,6 @@ def _compared(cells: Sequence[Cell], level: float) -> Iterator[TestResult]:
         parts.setdefault((cell.quantity, cell.group), []).append(cell)
     for (quantity, group), members in parts.items():
         common = () if group is None else ((GROUP, group),)
-        # the second side first: what is told is how it differs from the other
+        # the second side first: the difference is B - A
         ordered = sorted(members, key=lambda cell: str(cell.scenario[SIDE]), reverse=True)
         yield compare_cells(ordered, quantity, SIDE, common, level)

@@ -1,4 +1,4 @@
-"""What a study says: which runs there are, what is measured of each, and what is told about all of them."""
+"""The parts of a study: its runs, what is measured of each, and what is made of all of them."""
 
 from __future__ import annotations
 
@@ -27,28 +27,13 @@ Reduction = Literal["mean", "sum", "min", "max", "median", "weighted", "each"]
 """How the flows of one group in one run become one value, or stay a value each."""
 
 GROUP: Final = "group"
-"""Takes the place of a parameter where the labels of flows are told apart."""
+"""Stands for the labels of flows where a parameter may stand."""
 
 NO_FLOW: Final = "no flow of this group"
-"""The reason why a run tells nothing of a label that fits none of its flows."""
+"""The reason why a run has no value for a label that fits none of its flows."""
 
-RESERVED: Final = frozenset(
-    {
-        "file",
-        GROUP,
-        "quantity",
-        "flow",
-        "value",
-        "unit",
-        "made_of",
-        "reason",
-        "runs",
-        "missing",
-        "mean",
-        "std",
-    }
-    | {"low", "high", "bootstrap_low", "bootstrap_high", "min", "median", "max"}
-)
+RESERVED = {"file", GROUP, "quantity", "flow", "value", "unit", "made_of", "reason", "runs", "missing"}
+RESERVED |= {"mean", "std", "low", "high", "bootstrap_low", "bootstrap_high", "min", "median", "max"}
 """Names of the columns of results, which stand beside those of the parameters."""
 
 RATE: Final = "rate"
@@ -71,7 +56,7 @@ class RunRule:
 
     @property
     def scenario(self) -> tuple[str, ...]:
-        """Parameters that tell scenarios apart: all but the repetition."""
+        """Parameters in which scenarios differ: all but the repetition."""
         return tuple(name for name in self.parameters if name != self.repetition)
 
 

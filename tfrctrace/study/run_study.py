@@ -144,8 +144,10 @@ def _frame(rows: Sequence[dict[str, Any]], names: Sequence[str], types: dict[str
     return pl.DataFrame(rows, schema=schema, infer_schema_length=None)
 
 
-def perform(study: Study, *, jobs: int, cache: Cache | None, force: bool, progress: Progress) -> StudyResults:
-    """Measure the runs of a study, as many at a time as `jobs` says, and put together what they tell.
+def perform(
+    study: Study, *, jobs: int, cache: Cache | None, force: bool, progress: Progress | None = None
+) -> StudyResults:
+    """Measure the runs of a study, `jobs` at a time, and summarise them.
 
     Runs that cannot be read are problems of the result. Raises `InputError` if none can be.
     """
@@ -187,5 +189,5 @@ def _several_sets(runs: Sequence[Run], records: Sequence[Record]) -> Iterator[Pr
     """Say of which runs a part of the time is not in the metrics of flows that competed."""
     for run, record in zip(runs, records, strict=True):
         if not record["failed"] and record["sets"] > 1:
-            message = f"has {record['sets']} competing sets, of which that with most flows times time is told"
+            message = f"has {record['sets']} competing sets; results are of that with most flows times time"
             yield input_problem(run.name, "competing_sets", message, severity="note")

@@ -1,4 +1,4 @@
-"""What a study file says is made of the runs: quantities, and tables, figures, tests and claims of them."""
+"""The outputs in a study file: quantities, and their tables, figures, tests and claims."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def quantity_of(table: Table, called: str) -> Quantity:
-    """Return what a `[[quantity]]` says; `called` is how an error calls it."""
+    """Parse a `[[quantity]]`; errors call it `called`."""
     refuse_unknown(
         table,
         {"name", "metric", "column", "replay", "group", "over", "flows", "timescale"},
@@ -79,7 +79,7 @@ class OutputParser:
         self._axes = (*runs.parameters, GROUP)
 
     def table(self, table: Table, called: str) -> TablePlan:
-        """Return what a `[[table]]` says; `called` is how an error calls it."""
+        """Parse a `[[table]]`; errors call it `called`."""
         refuse_unknown(table, {"name", "title", "rows", "columns", "where"}, f"`[[table]]` {called}")
         name = file_name(table.get("name", called.replace(" ", "-")), f"name of {called}")
         columns = texts(table["columns"], "columns") if "columns" in table else tuple(self._quantities)
@@ -97,7 +97,7 @@ class OutputParser:
         )
 
     def figure(self, table: Table, called: str) -> FigurePlan:
-        """Return what a `[[figure]]` says; `called` is how an error calls it."""
+        """Parse a `[[figure]]`; errors call it `called`."""
         refuse_unknown(
             table,
             {"name", "title", "kind", "x", "y", "series", "where", "x_label", "y_label"},
@@ -128,7 +128,7 @@ class OutputParser:
         )
 
     def comparison(self, table: Table, called: str) -> ComparisonPlan:
-        """Return what a `[[compare]]` says; `called` is how an error calls it."""
+        """Parse a `[[compare]]`; errors call it `called`."""
         refuse_unknown(table, {"quantity", "between", "where", "holm"}, f"`[[compare]]` {called}")
         quantity, between = text(table.get("quantity"), "quantity"), text(table.get("between"), "between")
         self._check_quantity(called, quantity)
@@ -142,7 +142,7 @@ class OutputParser:
         )
 
     def expectation(self, table: Table, called: str) -> Expectation:
-        """Return what an `[[expect]]` says; `called` is how an error calls it."""
+        """Parse an `[[expect]]`; errors call it `called`."""
         refuse_unknown(table, {"claim", "says", "where", "holds"}, f"`[[expect]]` {called}")
         claim = parse_claim(text(table.get("claim"), f"claim of {called}"))
         for term in claim.terms():
@@ -184,7 +184,7 @@ class OutputParser:
             pairs = [(where, number(table["value"], "value"))]
         group = text(table["group"], "group") if "group" in table else None
         if group is None and self._by_name[quantity].is_about_groups:
-            raise UsageError(f"{called}: `{quantity}` is told of each label, so `group` must say of which")
+            raise UsageError(f"{called}: `{quantity}` has a value for each label, so `group` must name one")
         source = text(table.get("source"), f"source of {called}")
         return [
             Reference(quantity=quantity, source=source, where=own, group=group, value=value)

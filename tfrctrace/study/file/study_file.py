@@ -1,6 +1,6 @@
 """A study file (TOML, see docs/experiments.md): read with bounds, and every name in it checked.
 
-What is wrong is said before the first run is read: a misspelt quantity must not cost an hour.
+Errors are reported before the first run is read: a misspelt quantity must not cost an hour.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _check_replays(quantities: Iterable[Quantity], measure: MeasuringPlan) -> No
 
 
 def _parse_each(content: Table, kind: str, make: Callable[[Table, str], Any]) -> Iterator[Any]:
-    """Give what `make` makes of each `[[kind]]`; it is told how to call that in an error."""
+    """Give what `make` returns for each `[[kind]]` and its name in errors."""
     tables = listed(content.get(kind, []), kind)
     if len(tables) > MAX_PARTS:
         raise UsageError(f"more than {MAX_PARTS} tables `[[{kind}]]`")

@@ -36,7 +36,7 @@ class ClaimVerdict:
     expectation: Expectation
     looks: tuple[ClaimCheck, ...]
     reason: str | None
-    """Why nothing can be said, if that is so."""
+    """Why the finding is unknown, if it is."""
 
     @property
     def finding(self) -> Finding:
