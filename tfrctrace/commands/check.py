@@ -21,7 +21,7 @@ from tfrctrace.runs.comparison import TestName
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tfrctrace.gate.values import Run
+    from tfrctrace.gate.values import CheckedRun
 
 Annotations = Literal["none", "github"]
 Unknown = Literal["fail", "warn", "pass"]
@@ -182,7 +182,7 @@ def _check_shaping(baseline: str | None, shaping: Mapping[str, str | None]) -> N
         raise UsageError(f"`{idle[0]}` is about a baseline", hint="name one with `--baseline`")
 
 
-def _head(runs: Sequence[Run], baseline: str | None) -> dict[str, Any]:
+def _head(runs: Sequence[CheckedRun], baseline: str | None) -> dict[str, Any]:
     return {
         "tool": {"name": "tfrctrace", "version": __version__},
         "runs": [run.name for run in runs],

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tfrctrace.base.errors import Problem
     from tfrctrace.commands.options.measuring_options import MeasuringOptions
     from tfrctrace.commands.options.reading_options import ReadingOptions
-    from tfrctrace.gate.values import Run
+    from tfrctrace.gate.values import CheckedRun
     from tfrctrace.parsers.reading import TableName
     from tfrctrace.runs.cache import Cache, Record
     from tfrctrace.runs.quantity import Quantity
@@ -97,7 +97,7 @@ def measured_runs(
     *,
     jobs: int | None,
     cache: Cache | None,
-) -> list[Run]:
+) -> list[CheckedRun]:
     """Return the runs of `traces` that can be read, and print the problems of all.
 
     Raises `InputError` if none can be read.

@@ -12,8 +12,8 @@ from tfrctrace.gate.requirement import parse_comparison
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tfrctrace.gate.requirement import Comparison
-    from tfrctrace.gate.values import Run
+    from tfrctrace.gate.requirement import BaselineComparison
+    from tfrctrace.gate.values import CheckedRun
 
 SCHEMA_VERSION: Final = 1
 
@@ -42,8 +42,8 @@ class Baseline:
 
 def write_baseline(
     file: TextIO,
-    runs: Sequence[Run],
-    comparisons: Sequence[Comparison],
+    runs: Sequence[CheckedRun],
+    comparisons: Sequence[BaselineComparison],
     measured_with: Mapping[str, Any],
     *,
     only_known: bool,
@@ -62,7 +62,7 @@ def write_baseline(
     file.write("\n")
 
 
-def _rows(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
+def _rows(runs: Sequence[CheckedRun], comparisons: Sequence[BaselineComparison]) -> Iterator[dict[str, Any]]:
     for comparison in comparisons:
         taken = [run.take(comparison.quantity) for run in runs]
         yield {

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tfrctrace.gate.baseline import Baseline
-    from tfrctrace.gate.requirement import Comparison, Limit
-    from tfrctrace.gate.values import Run
+    from tfrctrace.gate.requirement import BaselineComparison, Limit
+    from tfrctrace.gate.values import CheckedRun
     from tfrctrace.gate.verdict import Effect, Verdict
     from tfrctrace.runs.comparison import TestName
     from tfrctrace.runs.quantity import Quantity
@@ -27,7 +27,7 @@ class GatePlan:
     """The checks of a gate; `is_usual` if a new baseline has the default quantities."""
 
     limits: list[Limit]
-    comparisons: list[Comparison]
+    comparisons: list[BaselineComparison]
     baseline: Baseline | None
     is_usual: bool
     rules: Rules
@@ -39,14 +39,14 @@ class GatePlan:
         asked = [limit.quantity for limit in self.limits]
         return asked + [comparison.quantity for comparison in self.comparisons]
 
-    def judge(self, runs: Sequence[Run]) -> list[Verdict]:
+    def judge(self, runs: Sequence[CheckedRun]) -> list[Verdict]:
         """Return a verdict for each limit, and for each comparison if there is a baseline."""
         verdicts = [judge_limit(limit, runs, self.rules.unknown) for limit in self.limits]
         if self.baseline is not None:
             verdicts += judge_baseline(self.baseline, self.comparisons, runs, self.rules)
         return verdicts
 
-    def write_baseline(self, file: TextIO, runs: Sequence[Run], *, version: str) -> None:
+    def write_baseline(self, file: TextIO, runs: Sequence[CheckedRun], *, version: str) -> None:
         """Write `runs` as a baseline."""
         baselines.write_baseline(
             file, runs, self.comparisons, self.measured_with, only_known=self.is_usual, version=version

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tfrctrace.gate.baseline import Baseline
-    from tfrctrace.gate.requirement import Comparison
-    from tfrctrace.gate.values import Run
+    from tfrctrace.gate.requirement import BaselineComparison
+    from tfrctrace.gate.values import CheckedRun
     from tfrctrace.gate.verdict import Effect, Outcome
     from tfrctrace.runs.comparison import TestName
 
@@ -44,7 +44,7 @@ class Rules:
 class _Pair:
     """A quantity before and now; `reason` says why they cannot be compared."""
 
-    comparison: Comparison
+    comparison: BaselineComparison
     before: tuple[float, ...]
     now: tuple[float, ...]
     test: str = ""
@@ -53,14 +53,14 @@ class _Pair:
 
 
 def judge_baseline(
-    baseline: Baseline, comparisons: Sequence[Comparison], runs: Sequence[Run], rules: Rules
+    baseline: Baseline, comparisons: Sequence[BaselineComparison], runs: Sequence[CheckedRun], rules: Rules
 ) -> list[Verdict]:
     """Return whether each of `comparisons` is as good in `runs` as it was in the baseline."""
     pairs = [_pair(one, baseline, runs) for one in comparisons]
     return [_verdict(pair, rules) for pair in _tested(pairs, rules.test)]
 
 
-def _pair(comparison: Comparison, baseline: Baseline, runs: Sequence[Run]) -> _Pair:
+def _pair(comparison: BaselineComparison, baseline: Baseline, runs: Sequence[CheckedRun]) -> _Pair:
     text = comparison.quantity.name
     before = baseline.values.get(text, ())
     taken = [run.take(comparison.quantity) for run in runs]

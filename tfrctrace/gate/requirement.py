@@ -46,7 +46,7 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class BaselineComparison:
     """A quantity that must not become worse than in the baseline."""
 
     quantity: Quantity
@@ -81,7 +81,7 @@ def parse_comparison(
     tolerance: float | None = None,
     level: Level = "fail",
     name: str | None = None,
-) -> Comparison:
+) -> BaselineComparison:
     """Return the comparison of the quantity `text`. Raises `UsageError` if a run has not one value of it."""
     quantity = parse_quantity(text)
     if not quantity.is_one_number:
@@ -89,7 +89,7 @@ def parse_comparison(
             f"`{text}` has a value for each flow, and a baseline one for each run",
             hint=f"aggregate the flows, such as `mean({quantity.term.name})`",
         )
-    return Comparison(quantity, better or quantity.better, tolerance, level, name)
+    return BaselineComparison(quantity, better or quantity.better, tolerance, level, name)
 
 
 def parse_share(text: str) -> float:

@@ -34,7 +34,7 @@ class QuantityValues:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CheckedRun:
     """One trace, and what was taken from it; the trace itself is not kept."""
 
     name: str
@@ -54,13 +54,13 @@ def take_quantities(
     return {one.name: source.take(one) for one in quantities}
 
 
-def run_of(name: str, record: Record) -> Run:
+def run_of(name: str, record: Record) -> CheckedRun:
     """Return the run that has this record, which may be from the cache."""
     taken = {
         text: QuantityValues(tuple(one["values"]), one["known"], one["of"], one["reason"])
         for text, one in record["taken"].items()
     }
-    return Run(name, taken)
+    return CheckedRun(name, taken)
 
 
 def needs_samples(quantities: Sequence[Quantity]) -> bool:
