@@ -382,3 +382,35 @@ def test_every_module_of_a_command_is_registered():
     # of the package, of `report`, of `check`, of studies, and of all
     parts = {"__init__", "pages", "checked_runs", "run_progress", "console"}
     assert modules - parts == set(COMMANDS)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--version"],
+        ["flows", "--help"],
+        ["flows", str(TWO_FLOWS)],
+        ["flows", "--format", "json", str(TWO_FLOWS)],
+        ["flows", "--format", "parquet", str(TWO_FLOWS)],
+        ["metrics", str(TWO_FLOWS)],
+        ["convert", str(TWO_FLOWS), "-o", "-", "--format", "csv"],
+        ["replay", str(TWO_FLOWS)],
+        ["report", str(TWO_FLOWS), "-o", "-"],
+        ["capacity", "--station", "2x11"],
+        ["check", str(TWO_FLOWS), "--require", "packets > 0"],
+    ],
+    ids=lambda arguments: " ".join(arguments[:1] + arguments[-2:]),
+)
+def test_a_full_standard_output_is_an_error_with_a_sentence(arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "tfrctrace", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 2
+    assert "error: cannot write `standard output`: no space left on device" in ended.stderr
+    assert "internal" not in ended.stderr
