@@ -8,13 +8,12 @@ scapy, which this module does not import either: whoever names a class has it.
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import UsageError
+from tfrctrace.base.user_code import load_class
 from tfrctrace.parsers.layouts import known_layouts, read_known_layout, read_layout
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def parse_dissect(specification: str) -> tuple[int, Layout]:
     if layout.endswith(".toml"):
         return int(match["port"]), read_layout(layout)
     if ":" in layout:
-        return int(match["port"]), layout_of(_loaded(layout))
+        return int(match["port"]), layout_of(_header_class(layout))
     if layout in known_layouts():
         return int(match["port"]), read_known_layout(layout)
     name, _, rate = layout.partition("/")
@@ -123,15 +122,9 @@ def _places(header: type[Any]) -> Iterator[tuple[str, _Place]]:
         offset += size
 
 
-def _loaded(path: str) -> type[Any]:
-    """Return the class that `module:Class` names; modules beside the captures can be named too."""
-    module_name, _, name = path.partition(":")
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        header: type[Any] = getattr(importlib.import_module(module_name), name)
-    except Exception as error:
-        raise UsageError(f"`{path}` cannot be loaded: {error}") from error
+def _header_class(path: str) -> type[Any]:
+    """Return the scapy packet class that `module:Class` names."""
+    header: type[Any] = load_class(path)
     if not isinstance(getattr(header, "fields_desc", None), list):
         raise UsageError(f"`{path}` is no scapy packet class: it has no list of fields")
     return header

@@ -6,6 +6,7 @@ Exit status: 0 done; 1 a check failed; 2 wrong usage; 3 an input could not be re
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 import typer
 
 from tfrctrace import __version__
-from tfrctrace.base.errors import InputError, Message, TfrctraceError
+from tfrctrace.base.errors import InputError, Message, OutputError, TfrctraceError
 from tfrctrace.commands.console import (
     DONE,
     INTERNAL_ERROR,
@@ -69,6 +70,10 @@ def _options(
     """Post-hoc trace analysis for TCP and TFRC: traces in, flows and reports out."""
 
 
+_CANNOT_WRITE: Final = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
+"""Errors of a write; those of named files are `OutputError` already."""
+
+
 def program(commands: Iterable[str] = COMMANDS) -> typer.Typer:
     """Return the program with these commands."""
     made = typer.Typer(
@@ -118,6 +123,9 @@ def _report_failure(error: BaseException) -> int:
     if _is_closed_pipe(error):
         drop_standard_output()
         return DONE
+    if isinstance(error, OSError) and error.errno in _CANNOT_WRITE and error.filename is None:
+        drop_standard_output()
+        error = OutputError("standard output", (error.strerror or "").lower())
     if isinstance(error, SystemExit):  # Typer's way to end after completion
         return error.code if isinstance(error.code, int) else DONE
     if isinstance(error, TfrctraceError):

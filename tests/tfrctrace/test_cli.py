@@ -322,6 +322,54 @@ def test_an_interrupt_is_obeyed_while_an_input_has_nothing_to_give(tmp_path, arg
         assert running.communicate() == (b"", b"")
 
 
+@pytest.fixture
+def stalled_conversion(tmp_path):
+    """Give a function that converts a capture which stalls, does something to the process, and returns it."""
+
+    def convert(then):
+        os.mkfifo(tmp_path / "slow.pcapng.gz")
+        command = [sys.executable, "-m", "tfrctrace", "convert", "slow.pcapng.gz", "-o", "packets.csv"]
+        with (
+            subprocess.Popen(command, stderr=subprocess.PIPE, cwd=tmp_path) as running,
+            (tmp_path / "slow.pcapng.gz").open("wb", buffering=0) as writer,
+        ):
+            writer.write(TWO_FLOWS.read_bytes()[:4096])
+            deadline = time.monotonic() + 60
+            while not parts(tmp_path) and time.monotonic() < deadline:
+                time.sleep(0.01)  # until the output is begun
+            assert parts(tmp_path)
+            then(running)
+            return running.wait(60)
+
+    return convert
+
+
+def parts(folder):
+    return [path.name for path in folder.iterdir() if path.name.endswith(".part")]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_program_that_a_signal_ends_leaves_no_part_of_a_file(tmp_path, stalled_conversion, number):
+    assert stalled_conversion(lambda running: running.send_signal(number)) == 128 + number
+    assert not parts(tmp_path)
+
+
+def test_the_part_file_of_a_killed_run_is_removed_by_the_next_and_that_of_a_live_one_never(
+    tmp_path, stalled_conversion, run
+):
+    def convert_beside(running):
+        # the same output, while the other run is at it
+        outcome = run("convert", TWO_FLOWS, "-o", tmp_path / "packets.csv")
+        assert outcome.status == DONE
+        assert len(parts(tmp_path)) == 1
+        running.kill()
+
+    assert stalled_conversion(convert_beside) == -signal.SIGKILL
+    assert len(parts(tmp_path)) == 1
+    assert run("convert", TWO_FLOWS, "-o", tmp_path / "packets.csv").status == DONE
+    assert not parts(tmp_path)
+
+
 def test_an_interrupt_that_a_thread_was_given_ends_the_other_runs(tmp_path, monkeypatch):
     # polars raises KeyboardInterrupt in whichever thread it works for
     def measured(trace, *_):
@@ -382,3 +430,35 @@ def test_every_module_of_a_command_is_registered():
     # of the package, of `report`, of `check`, of studies, and of all
     parts = {"__init__", "pages", "checked_runs", "run_progress", "console"}
     assert modules - parts == set(COMMANDS)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--version"],
+        ["flows", "--help"],
+        ["flows", str(TWO_FLOWS)],
+        ["flows", "--format", "json", str(TWO_FLOWS)],
+        ["flows", "--format", "parquet", str(TWO_FLOWS)],
+        ["metrics", str(TWO_FLOWS)],
+        ["convert", str(TWO_FLOWS), "-o", "-", "--format", "csv"],
+        ["replay", str(TWO_FLOWS)],
+        ["report", str(TWO_FLOWS), "-o", "-"],
+        ["capacity", "--station", "2x11"],
+        ["check", str(TWO_FLOWS), "--require", "packets > 0"],
+    ],
+    ids=lambda arguments: " ".join(arguments[:1] + arguments[-2:]),
+)
+def test_a_full_standard_output_is_an_error_with_a_sentence(arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "tfrctrace", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 2
+    assert "error: cannot write `standard output`: no space left on device" in ended.stderr
+    assert "internal" not in ended.stderr

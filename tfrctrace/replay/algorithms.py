@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
 from tfrctrace.base.errors import UsageError
+from tfrctrace.base.user_code import load_class
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,13 +51,13 @@ def algorithm_named(name: str, *, others: Sequence[str] = ()) -> Algorithm:
     `others` are names of algorithms that are no controllers, which exist too.
     """
     if ":" in name:
-        return Algorithm(name, _loaded(name, name))
+        return Algorithm(name, _controller(name, name))
     if name in BUILT_IN:
-        return Algorithm(name, _loaded(name, BUILT_IN[name]))
+        return Algorithm(name, _controller(name, BUILT_IN[name]))
     from importlib.metadata import entry_points
 
     for entry_point in entry_points(group=CONTROLLERS, name=name):
-        return Algorithm(name, _loaded(name, entry_point.value))
+        return Algorithm(name, _controller(name, entry_point.value))
     raise UsageError(
         f"no algorithm is called `{name}`",
         hint=f"there are {', '.join([*others, *algorithm_names()])}, or yours as `mymodule:MyControl`",
@@ -72,15 +71,9 @@ def algorithm_names() -> list[str]:
     return sorted({*BUILT_IN, *entry_points(group=CONTROLLERS).names})
 
 
-def _loaded(name: str, place: str) -> MakeController:
-    """Return the class at `place`, as `module:Class`; modules are looked for in the current directory too."""
-    module, _, attribute = place.partition(":")
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        found = getattr(import_module(module), attribute)
-    except Exception as error:
-        raise UsageError(f"the algorithm `{name}` cannot be loaded: {error}") from error
+def _controller(name: str, path: str) -> MakeController:
+    """Return the controller class at `path`, as `module:Class`."""
+    found = load_class(path)
     missing = [method for method in METHODS if not callable(getattr(found, method, None))]
     if missing:
         raise UsageError(

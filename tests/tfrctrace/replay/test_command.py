@@ -75,7 +75,7 @@ def test_mtfrc_shows_its_bounds(run: Callable[..., Any]) -> None:
 
 REFUSED = {
     ("-a", "reno-2000"): "no algorithm is called `reno-2000`",
-    ("-a", "nowhere:Control"): "the algorithm `nowhere:Control` cannot be loaded",
+    ("-a", "nowhere:Control"): "`nowhere:Control` cannot be loaded",
     ("-a", "json:JSONDecoder"): "the algorithm `json:JSONDecoder` has no `on_feedback`",
     ("-a", "mtfrc"): "MTFRC needs to know who shares the medium",
     ("-a", "tfrc-sp", "--profile", "ns2"): "ns-2's agent is TFRC alone",
