@@ -60,8 +60,8 @@ class Anonymizer:
         """Take a secret key of at least 16 bytes, or a random one."""
         if key is not None and len(key) < LEAST_KEY_BYTES:
             raise UsageError(
-                f"the key has {len(key)} bytes, and with fewer than {LEAST_KEY_BYTES} it could be guessed",
-                hint="`head -c 32 /dev/urandom > FILE` makes one",
+                f"the key has {len(key)} bytes, and fewer than {LEAST_KEY_BYTES} could be guessed",
+                hint="create one with `head -c 32 /dev/urandom > FILE`",
             )
         self._key = blake2b(os.urandom(32) if key is None else key, digest_size=32).digest()
         self._sources: dict[str, str] = {}

@@ -48,8 +48,8 @@ def parse_dissect(specification: str) -> tuple[int, Layout]:
     match = _SPECIFICATION.fullmatch(specification)
     if match is None or not 0 < int(match["port"]) < 65_536:
         raise UsageError(
-            f"`{specification}` does not say what to dissect",
-            hint="write `udp:PORT=LAYOUT`, as `udp:9000=mymodule:MyHeader`",
+            f"`{specification}` is not a dissection rule",
+            hint="write `udp:PORT=LAYOUT`, e.g. `udp:9000=mymodule:MyHeader`",
         )
     layout = match["layout"]
     if layout.endswith(".toml"):
@@ -62,8 +62,8 @@ def parse_dissect(specification: str) -> tuple[int, Layout]:
     if name not in probe_layouts() or (rate and not _CLOCK_RATE.fullmatch(layout)):
         names = ", ".join([*probe_layouts(), *known_layouts()])
         raise UsageError(
-            f"no layout is called `{layout}`",
-            hint=f"there are {names}, or name `FILE.toml` or a class as `module:Class`",
+            f"unknown layout `{layout}`",
+            hint=f"known: {names}, or name `FILE.toml` or a class as `module:Class`",
         )
     return int(match["port"]), layout
 
@@ -80,7 +80,7 @@ def layout_of(header: type[Any]) -> OwnLayout:
     number = named.get("number") or next((name for name in NUMBER_NAMES if name in places), None)
     if number is None:
         raise UsageError(
-            f"`{header.__name__}` has no field for the number of a datagram among those with a fixed place",
+            f"`{header.__name__}` has no datagram number among its fields at fixed offsets",
             hint=f"call it {', '.join(NUMBER_NAMES[:3])}, or set `tfrctrace_fields`",
         )
     time = named.get("time") or _time_field(places)
@@ -97,16 +97,14 @@ def _time_field(names: Iterable[str]) -> tuple[str, str] | None:
 
 def _ns_of(unit: str) -> int:
     if unit not in NS_OF_UNIT:
-        raise UsageError(f"`{unit}` is no unit of time", hint=f"it is one of {', '.join(NS_OF_UNIT)}")
+        raise UsageError(f"`{unit}` is not a unit of time", hint=f"choose one of {', '.join(NS_OF_UNIT)}")
     return NS_OF_UNIT[unit]
 
 
 def _triple(header: type[Any], places: dict[str, _Place], name: str) -> tuple[int, int, bool]:
     place = places.get(name)
     if place is None:
-        raise UsageError(
-            f"`{header.__name__}` has no whole-byte field `{name}` at a place that is always the same"
-        )
+        raise UsageError(f"`{header.__name__}` has no whole-byte field `{name}` at a fixed offset")
     return place.offset, place.size, place.little_endian
 
 
@@ -133,5 +131,5 @@ def _loaded(path: str) -> type[Any]:
     except Exception as error:
         raise UsageError(f"`{path}` cannot be loaded: {error}") from error
     if not isinstance(getattr(header, "fields_desc", None), list):
-        raise UsageError(f"`{path}` is no scapy packet class: it has no list of fields")
+        raise UsageError(f"`{path}` is not a scapy packet class: it has no `fields_desc`")
     return header

@@ -81,7 +81,7 @@ def layout_of_table(table: Table) -> TfrcLayout:
     refuse_unknown(table, {"order", "data", "feedback"}, "the file")
     order = one_of(table.get("order", "big"), _ORDERS, "order")
     if "data" not in table:
-        raise UsageError("there is no `[data]`", hint="it says where data packets have their number")
+        raise UsageError("`[data]` is missing", hint="it describes the header of data packets")
     data = _Kind("data", table["data"], _DATA, order)
     feedback = _Kind("feedback", table["feedback"], _FEEDBACK, order) if "feedback" in table else None
     layout: TfrcLayout = {
@@ -135,11 +135,13 @@ class _Kind:
         place = self._place(table, called)
         full = (1 << 8 * place[1]) - 1
         if "is" not in table:
-            raise UsageError(f"`{called}.is` is missing", hint="it is what the bytes of `when` must be")
+            raise UsageError(
+                f"`{called}.is` is missing", hint="give the value that the bytes of `when` must have"
+            )
         value = _bits(table["is"], full, f"{called}.is")
         mask = _bits(table.get("mask", full), full, f"{called}.mask")
         if mask == 0 or value & ~mask:
-            raise UsageError(f"`{called}.is` can never be, because `{called}.mask` lacks bits of it")
+            raise UsageError(f"`{called}.is` can never match: it has bits that `{called}.mask` lacks")
         return place, mask, value
 
     def needed(self, name: str) -> FieldPlace:
@@ -165,7 +167,7 @@ class _Kind:
         called = f"{self.name}.{name}.unit"
         ns = _unit(table, SECONDS, called) * NS_PER_S
         if not (round(ns) and abs(ns - round(ns)) < 1e-6 * ns and ns < 1 << 32):
-            raise UsageError(f"`{called}` is no whole number of nanoseconds up to 4 s, but {ns:g} ns")
+            raise UsageError(f"`{called}` must be a whole number of nanoseconds up to 4 s, not {ns:g} ns")
         return self._claimed(name, table), round(ns)
 
     def quantity(self, name: str, units: Mapping[str, float]) -> QuantityPlace | None:
@@ -219,7 +221,7 @@ class _Kind:
                 raise UsageError(f"`{called}.{key}` is missing")
         offset, width = (whole(table[key], f"{called}.{key}") for key in ("offset", "width"))
         if not 1 <= width <= 8:
-            raise UsageError(f"`{called}.width` is not from 1 to 8 bytes, but {width}")
+            raise UsageError(f"`{called}.width` must be 1 to 8 bytes, not {width}")
         if offset + width > PAYLOAD_BYTES:
             raise UsageError(
                 f"`{called}` ends at byte {offset + width}, but only the first {PAYLOAD_BYTES} are read"
@@ -238,7 +240,7 @@ def _way(kind: _Kind, other: _Kind | None) -> bool | None:
 def _bits(value: object, full: int, called: str) -> int:
     """Return a number of at most as many bits; floats are not exact enough for it."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= full:
-        raise UsageError(f"`{called}` is not a whole number from 0 to {full}, but `{value}`")
+        raise UsageError(f"`{called}` must be a whole number from 0 to {full}, not `{value}`")
     return value
 
 
@@ -246,13 +248,13 @@ def _unit(table: Table, units: Mapping[str, float], called: str) -> float:
     """Return a unit by its name, or as a number of the first unit that is 1."""
     known = ", ".join(units)
     if "unit" not in table:
-        raise UsageError(f"`{called}` is missing", hint=f"it is a number or one of {known}")
+        raise UsageError(f"`{called}` is missing", hint=f"give a number or one of {known}")
     given = table["unit"]
     if isinstance(given, str):
         return units[one_of(given, units, called)]
     unit = number(given, called)
     if unit <= 0:
-        raise UsageError(f"`{called}` is 0", hint=f"it is a number above 0 or one of {known}")
+        raise UsageError(f"`{called}` is 0", hint=f"give a number above 0 or one of {known}")
     return unit
 
 
@@ -265,12 +267,12 @@ def _check_together(layout: TfrcLayout) -> None:
         data["to_port"] is None and data["mark"] is None
     ):
         raise UsageError(
-            "nothing tells data from feedback",
+            "data and feedback cannot be told apart",
             hint='write `direction = "to_port"` in `[data]`, or `when` for a byte that differs',
         )
     if feedback["time_echo"] is not None and data["send_time"] is None:
-        raise UsageError("`feedback.time_echo` echoes nothing, because there is no `data.send_time`")
+        raise UsageError("`feedback.time_echo` needs a `data.send_time` to echo")
     if feedback["receive_rate"] is None and feedback["loss_event_rate"] is None:
         raise UsageError("`feedback` has neither `receive_rate` nor `loss_event_rate`")
     if feedback["sequence"] is not None and feedback["sequence"][1] != data["sequence"][1]:
-        raise UsageError("`feedback.sequence` is not as wide as `data.sequence`")
+        raise UsageError("`feedback.sequence` must be as wide as `data.sequence`")

@@ -32,13 +32,11 @@ def pair_of(*, pair: bool, clock_offset_ns: int | None, others: Mapping[str, obj
     """
     if not pair:
         if clock_offset_ns is not None:
-            raise UsageError(
-                "a clock offset is between two captures of the same packets", hint="say so with `--pair`"
-            )
+            raise UsageError("a clock offset needs a pair of captures", hint="add `--pair`")
         return None
     for name, value in others.items():
         if value:
-            raise UsageError(f"`{name}` has no meaning for a pair of captures", hint="leave it out")
+            raise UsageError(f"`{name}` does not apply to a pair of captures", hint="leave it out")
     return Pair(clock_offset_ns)
 
 
@@ -47,14 +45,14 @@ def check_pair(names: Sequence[str]) -> None:
     if len(names) != 2:
         number = "1 was" if len(names) == 1 else f"{len(names)} were"
         raise UsageError(
-            f"a pair is of two captures, and {number} named",
+            f"a pair needs two captures, but {number} given",
             hint="name the capture near the sender and the one near the receiver",
         )
     for name in names:
         if size_in_bytes(name) is None and os.path.exists(name):
             raise UsageError(
-                f"{source_name(name)} is a pipe, and a pair is read twice: for the clocks and for the delays",
+                f"{source_name(name)} is a pipe, but a pair is read twice, for clocks and for delays",
                 hint="save the capture to a file first",
             )
     if os.path.exists(names[0]) and os.path.exists(names[1]) and os.path.samefile(*names):
-        raise UsageError(f"{source_name(names[0])} was named twice, and a pair is of two captures")
+        raise UsageError(f"{source_name(names[0])} was given twice, but a pair needs two captures")

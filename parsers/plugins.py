@@ -68,7 +68,7 @@ def reader_named(name: str) -> Reader:
                 hint="see `tfrctrace.parsers.plugins.Reader`",
             )
         return reader
-    raise UsageError(f"no reader is called `{name}`", hint="is its package installed?")
+    raise UsageError(f"unknown reader `{name}`", hint="is its package installed?")
 
 
 def is_reader(name: str) -> bool:
@@ -85,7 +85,7 @@ def check_format(name: str | None) -> str | None:
     from tfrctrace.parsers._native import input_formats
 
     known = ", ".join([*input_formats(), *reader_names()])
-    raise UsageError(f"no input format is called `{name}`", hint=f"there are {known}")
+    raise UsageError(f"unknown input format `{name}`", hint=f"known: {known}")
 
 
 def read_with(reader: Reader, name: str) -> tuple[str, PacketStream]:
@@ -147,5 +147,7 @@ class PacketStream:
     def _checked(self, packet: Mapping[str, object]) -> Mapping[str, object]:
         unknown = packet.keys() - set(self._names)
         if unknown:
-            raise UsageError(f"a reader gave a packet with {min(unknown)!r}, which is no column of packets")
+            raise UsageError(
+                f"a reader returned a packet with {min(unknown)!r}, which is not a column of packets"
+            )
         return packet

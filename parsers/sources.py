@@ -48,7 +48,7 @@ def find_inputs(arguments: Sequence[str], *, join: bool = False) -> Inputs:
     named in a shell's alphabetical order are put in natural order, as the rotation of a capture needs it.
     """
     if not arguments:
-        raise UsageError("no input was named")
+        raise UsageError("no input is given")
     if STANDARD_INPUT in arguments and len(arguments) > 1:
         raise UsageError("`-` (standard input) cannot be read together with other inputs")
     inputs = Inputs()

@@ -40,7 +40,7 @@ def parse_parameter(text: str) -> tuple[str, float | str]:
         return name, float(value)
     except ValueError:
         raise UsageError(
-            f"`{text}` is no parameter of TFRC", hint="write its name and a number, as in `df=0.9`"
+            f"`{text}` is not a TFRC parameter", hint="write a name and a number, e.g. `df=0.9`"
         ) from None
 
 
@@ -63,7 +63,7 @@ def _checked_profile(value: float | str) -> str:
 
     names = tfrc_profiles()
     if not isinstance(value, str) or value not in names:
-        raise UsageError(f"no profile of TFRC is called `{value}`", hint=f"there are {', '.join(names)}")
+        raise UsageError(f"unknown TFRC profile `{value}`", hint=f"known: {', '.join(names)}")
     return value
 
 
@@ -73,8 +73,8 @@ def _checked_parameter(name: str, value: float | str) -> tuple[str, float]:
     if name not in tfrc_parameters():
         raise UsageError(
             f"ns-2's TFRC has no parameter `{name}`",
-            hint=f"it has {', '.join(tfrc_parameters())}; captures have a `{PROFILE}` and an `{RTT}`",
+            hint=f"known: {', '.join(tfrc_parameters())}; for captures `{PROFILE}` and `{RTT}`",
         )
     if isinstance(value, str) or not tfrc_takes(name, value):
-        raise UsageError(f"the parameter `{name}` of ns-2's TFRC cannot be {value}")
+        raise UsageError(f"parameter `{name}` of ns-2's TFRC cannot be {value}")
     return name, value

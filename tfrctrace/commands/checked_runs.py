@@ -40,14 +40,14 @@ class RecordingConsole(Console):
         self.problems: list[Problem] = []
         self._is_silent = is_silent
 
-    def tell(self, problems: Iterable[Problem]) -> None:
+    def print_problems(self, problems: Iterable[Problem]) -> None:
         """Keep problems, and say them."""
         told = list(problems)
         for problem in told:
             is_error = self.strict and problem["severity"] == "warning"
             self.problems.append({**problem, "severity": "error"} if is_error else problem)
         if not self._is_silent:
-            super().tell(told)
+            super().print_problems(told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +123,8 @@ def measure_runs(
     unread += [problem for one in done if one.run is None for problem in one.problems]
     if not runs:
         raise InputError(unread)
-    console.tell(_merge_repeated([one.problems for one in done if one.run is not None]))
-    console.tell(unread)
+    console.print_problems(_merge_repeated([one.problems for one in done if one.run is not None]))
+    console.print_problems(unread)
     return runs
 
 

@@ -70,8 +70,8 @@ def closed_loops(
 
     if wanted.mtfrc:
         raise UsageError(
-            "`mtfrc` is bounded by a MAC, which the model of a bottleneck has not",
-            hint="leave `--loop closed` out for `mtfrc`",
+            "`mtfrc` needs a MAC, which the bottleneck model does not have",
+            hint="replay `mtfrc` without `--loop closed`",
         )
     schema = polars_schema("closed_loop")
     frames = [pl.DataFrame(schema=schema)]

@@ -32,9 +32,7 @@ def parse_overrides(texts: Iterable[str]) -> BottleneckOverrides:
     for text in texts:
         name, _, value = text.partition("=")
         if name not in _FIELDS:
-            raise UsageError(
-                f"a bottleneck has no `{name}`", hint=f"it has {', '.join(_FIELDS)}, as in `capacity=3M`"
-            )
+            raise UsageError(f"a bottleneck has no `{name}`", hint=f"known: {', '.join(_FIELDS)}")
         field, parse = _FIELDS[name]
         given = replace(given, **{field: parse(value)})
     return given
@@ -43,7 +41,7 @@ def parse_overrides(texts: Iterable[str]) -> BottleneckOverrides:
 def _capacity_bps(text: str) -> float:
     rate_bps = parse_bitrate_bps(text)
     if rate_bps <= 0:
-        raise UsageError("a bottleneck must let something through", hint="give its rate, as `capacity=3M`")
+        raise UsageError("the capacity of a bottleneck must be above 0", hint="for example `capacity=3M`")
     return rate_bps
 
 
