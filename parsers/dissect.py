@@ -42,7 +42,7 @@ class _Place:
 
 
 def parse_dissect(specification: str) -> tuple[int, Layout]:
-    """Return port and layout of `udp:PORT=LAYOUT`, as the core takes them."""
+    """Return port and layout of `udp:PORT=LAYOUT` for the core."""
     from tfrctrace.parsers._native import probe_layouts
 
     match = _SPECIFICATION.fullmatch(specification)
@@ -69,10 +69,10 @@ def parse_dissect(specification: str) -> tuple[int, Layout]:
 
 
 def layout_of(header: type[Any]) -> OwnLayout:
-    """Return where `header`, a scapy class, has the number of a datagram and the time it was sent.
+    """Return the places of the datagram number and the send time in `header`, a scapy class.
 
     The number is the field with one of `NUMBER_NAMES`; the time a field such as `timestamp_us`, whose name
-    ends with its unit. Other names stand in an attribute of the class:
+    ends with its unit. Other names are given by an attribute of the class:
     `tfrctrace_fields = {"number": "n", "time": ("stamp", "us")}`.
     """
     places = dict(_places(header))
@@ -90,7 +90,7 @@ def layout_of(header: type[Any]) -> OwnLayout:
 
 
 def _time_field(names: Iterable[str]) -> tuple[str, str] | None:
-    """Return the field that is called a time, and its unit."""
+    """Return the field named as a time, and its unit."""
     matches = ((name, _TIME_NAME.fullmatch(name)) for name in names)
     return next(((name, match["unit"]) for name, match in matches if match), None)
 
@@ -109,7 +109,7 @@ def _triple(header: type[Any], places: dict[str, _Place], name: str) -> tuple[in
 
 
 def _places(header: type[Any]) -> Iterator[tuple[str, _Place]]:
-    """Give the fields up to the first one whose length may vary, with their places."""
+    """Yield the fields up to the first of variable length, with their places."""
     offset = 0.0
     for field in header.fields_desc:
         # conditional fields wrap another one; texts, lists and packets in packets say how they end

@@ -1,7 +1,7 @@
-"""Layouts of TFRC over UDP: a TOML file that says where data and reports have their fields.
+"""Layouts of TFRC over UDP: TOML files with the header fields of data and reports.
 
-The file is read and checked here; the core gets plain numbers and reads the datagrams. Those of public
-programs stand in `known_layouts`, and can be named without their ending.
+The file is read and checked here; the core gets plain numbers and parses the datagrams. Layouts of public
+programs are in `known_layouts` and can be named without their suffix.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from tfrctrace.parsers._native import FieldPlace, MarkPlace, QuantityPlace, TfrcLayout, TimePlace
 
 KNOWN: Final = Path(__file__).with_name("known_layouts")
-"""Where the layouts of public programs are."""
+"""Directory of the layouts of public programs."""
 
 MOST_BYTES: Final = 64 << 10
-"""A layout file is shorter than this."""
+"""Maximum size of a layout file."""
 
 PAYLOAD_BYTES: Final = 32
 """Fields lie in the first bytes of a payload, which are all that the core keeps of it."""
 
 SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-"""What a unit of time is in seconds."""
+"""Units of time in seconds."""
 
 BYTES_PER_SECOND: Final = {
     "B/s": 1.0,
@@ -37,10 +37,10 @@ BYTES_PER_SECOND: Final = {
     "kbit/s": 125.0,
     "Mbit/s": 125e3,
 }
-"""What a unit of a rate is in bytes per second."""
+"""Units of rates in bytes per second."""
 
 FULL: Final = "full"
-"""The unit of a loss event rate whose largest number means 1."""
+"""Unit of a loss event rate whose largest value means 1."""
 
 NS_PER_S: Final = 1_000_000_000
 _PLACE: Final = {"offset", "width", "order"}
@@ -64,12 +64,12 @@ def known_layouts() -> list[str]:
 
 
 def read_known_layout(name: str) -> TfrcLayout:
-    """Return the layout of a public program, one of `known_layouts`."""
+    """Return a layout of `known_layouts`."""
     return read_layout(str(KNOWN / f"{name}.toml"))
 
 
 def read_layout(path: str) -> TfrcLayout:
-    """Return the layout that the file at `path` describes; `UsageError` names the key that is wrong."""
+    """Return the layout in the file `path`; a `UsageError` names the invalid key."""
     try:
         return layout_of_table(read_toml(path, MOST_BYTES))
     except UsageError as error:
@@ -77,7 +77,7 @@ def read_layout(path: str) -> TfrcLayout:
 
 
 def layout_of_table(table: Table) -> TfrcLayout:
-    """Return the layout that the content of a file describes."""
+    """Return the layout in the content of a file."""
     refuse_unknown(table, {"order", "data", "feedback"}, "the file")
     order = one_of(table.get("order", "big"), _ORDERS, "order")
     if "data" not in table:
@@ -109,7 +109,7 @@ def layout_of_table(table: Table) -> TfrcLayout:
 
 
 class _Kind:
-    """One kind of datagram: the tables of its fields, and which bytes are taken."""
+    """One kind of datagram: the tables of its fields, and the bytes in use."""
 
     def __init__(self, name: str, given: object, known: set[str], order: str) -> None:
         self.name = name
@@ -120,7 +120,7 @@ class _Kind:
 
     @property
     def to_port(self) -> bool | None:
-        """Whether its datagrams go to the port; None if the file does not say."""
+        """Whether its datagrams go to the port; None if not given."""
         if "direction" not in self._table:
             return None
         return one_of(self._table["direction"], _WAYS, f"{self.name}.direction") == "to_port"
@@ -145,7 +145,7 @@ class _Kind:
         return place, mask, value
 
     def needed(self, name: str) -> FieldPlace:
-        """Return the place of a field without which nothing can be done."""
+        """Return the place of a required field."""
         place = self.place(name)
         if place is None:
             raise UsageError(
@@ -154,13 +154,13 @@ class _Kind:
         return place
 
     def place(self, name: str) -> FieldPlace | None:
-        """Return where a field is that has no unit."""
+        """Return the place of a field without a unit."""
         if name not in self._table:
             return None
         return self._claimed(name, self._field(name, set()))
 
     def time(self, name: str) -> TimePlace | None:
-        """Return where a time is that is a number of ticks, and the ns of one tick."""
+        """Return the place of a time in ticks, and the ns per tick."""
         if name not in self._table:
             return None
         table = self._field(name, {"unit"})
@@ -171,7 +171,7 @@ class _Kind:
         return self._claimed(name, table), round(ns)
 
     def quantity(self, name: str, units: Mapping[str, float]) -> QuantityPlace | None:
-        """Return where a quantity is, its form and the unit as the core has it."""
+        """Return the place of a quantity, its encoding, and its unit for the core."""
         if name not in self._table:
             return None
         table = self._field(name, {"form", "unit"})
@@ -181,7 +181,7 @@ class _Kind:
         return place, form, _unit(table, units, f"{self.name}.{name}.unit")
 
     def loss_event_rate(self) -> QuantityPlace | None:
-        """Return where p is; it alone can be inverted, and needs a unit only as an integer."""
+        """Return the place of p, which may be inverted and needs a unit only as an integer."""
         name = "loss_event_rate"
         if name not in self._table:
             return None
@@ -206,7 +206,7 @@ class _Kind:
         return table
 
     def _claimed(self, name: str, table: Table) -> FieldPlace:
-        """Return where a field is, which no other one may share."""
+        """Return the place of a field, which must not overlap another."""
         place = self._place(table, f"{self.name}.{name}")
         bytes_ = range(place[0], place[0] + place[1])
         for other, taken in self._taken.items():
@@ -231,7 +231,7 @@ class _Kind:
 
 
 def _way(kind: _Kind, other: _Kind | None) -> bool | None:
-    """Return whether a kind goes to the port: against the other kind, if only that says it."""
+    """Return whether a kind goes to the port; if not given, the opposite of the other kind."""
     if kind.to_port is None and other is not None and other.to_port is not None:
         return not other.to_port
     return kind.to_port
@@ -245,7 +245,7 @@ def _bits(value: object, full: int, called: str) -> int:
 
 
 def _unit(table: Table, units: Mapping[str, float], called: str) -> float:
-    """Return a unit by its name, or as a number of the first unit that is 1."""
+    """Return a unit by its name, or as a multiple of the unit that is 1."""
     known = ", ".join(units)
     if "unit" not in table:
         raise UsageError(f"`{called}` is missing", hint=f"give a number or one of {known}")
@@ -259,7 +259,7 @@ def _unit(table: Table, units: Mapping[str, float], called: str) -> float:
 
 
 def _check_together(layout: TfrcLayout) -> None:
-    """Raise for what is right in each kind, and wrong in both together."""
+    """Raise for contradictions between the two kinds."""
     data, feedback = layout["data"], layout["feedback"]
     if feedback is None:
         return

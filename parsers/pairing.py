@@ -1,6 +1,6 @@
-"""Two captures of the same packets at two places: what that takes, and what cannot be together with it.
+"""Checks for a pair of captures of the same packets.
 
-How packets are matched and clocks compared is the core's work (`native/src/pair`).
+The core matches packets and compares clocks (`native/src/pair`).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ class Pair:
     """How two captures are matched."""
 
     clock_offset_ns: int | None = None
-    """What the clock of the second capture is ahead of the first's; None leaves it to the packets."""
+    """How far the second capture's clock is ahead; None to estimate it."""
 
 
 def pair_of(*, pair: bool, clock_offset_ns: int | None, others: Mapping[str, object]) -> Pair | None:
-    """Return how the inputs are matched, or None if they are no pair.
+    """Return how the inputs are matched, or None if they are not a pair.
 
-    `clock_offset_ns` is what the user says that the second clock is ahead. `others` are options by name, as
-    the user gave them, that have no meaning for a pair.
+    `clock_offset_ns` is how far the second clock is ahead. `others` are options by name that do not apply to
+    a pair.
     """
     if not pair:
         if clock_offset_ns is not None:
@@ -41,7 +41,7 @@ def pair_of(*, pair: bool, clock_offset_ns: int | None, others: Mapping[str, obj
 
 
 def check_pair(names: Sequence[str]) -> None:
-    """Raise if the inputs cannot be a pair: that takes two files."""
+    """Raise unless the inputs are two files."""
     if len(names) != 2:
         number = "1 was" if len(names) == 1 else f"{len(names)} were"
         raise UsageError(

@@ -1,4 +1,4 @@
-"""How TFRC's ends are held to be: parameters of ns-2's agents, and whose rules those of captures obey."""
+"""Parameters of TFRC endpoints: those of ns-2's agents, and the profile of captured flows."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ RTT: Final = "rtt"
 
 
 class TfrcParameters(NamedTuple):
-    """What the user knows of TFRC's ends that a trace does not tell."""
+    """Facts about TFRC endpoints that a trace does not show."""
 
     profile: str | None = None
-    """Whose rules the ends of captured flows obey (one of `_native.tfrc_profiles`)."""
+    """TFRC variant of captured flows (one of `_native.tfrc_profiles`)."""
     agents: tuple[tuple[str, float], ...] = ()
-    """Parameters of ns-2's agents that are not the defaults."""
+    """Parameters of ns-2's agents that differ from their defaults."""
     rtt_s: float | None = None
-    """Round-trip time in seconds of flows whose packets are numbered and which do not tell it."""
+    """Round-trip time in seconds of flows with numbered packets but without an RTT."""
 
 
 NOTHING_TOLD: Final = TfrcParameters()
@@ -45,7 +45,7 @@ def parse_parameter(text: str) -> tuple[str, float | str]:
 
 
 def check_parameters(parameters: Iterable[tuple[str, float | str]]) -> TfrcParameters:
-    """Return the parameters, or raise if there are none of that name or not with that value."""
+    """Return the parameters; raises for unknown names and invalid values."""
     profile = rtt_s = None
     agents = []
     for name, value in parameters:

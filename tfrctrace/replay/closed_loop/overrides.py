@@ -1,4 +1,4 @@
-"""What a user says of the bottleneck, in place of what the trace shows or where it does not show it."""
+"""A user's values for the bottleneck, in place of inferred or unknown ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BottleneckOverrides:
-    """The bottleneck in the units of `Bottleneck`; None is what the trace shows."""
+    """The bottleneck in the units of `Bottleneck`; None keeps the inferred value."""
 
     capacity_bps: float | None = None
     base_rtt_ms: float | None = None
@@ -23,11 +23,11 @@ class BottleneckOverrides:
     random_loss: float | None = None
     receive_window_bytes: float | None = None
     others: float = 1.0
-    """Share of what the others sent that is kept: 0 leaves them out."""
+    """Share of the other flows' rate that is kept: 0 leaves them out."""
 
 
 def parse_overrides(texts: Iterable[str]) -> BottleneckOverrides:
-    """Return what texts like `capacity=3M`, `base_rtt=40ms`, `buffer=20000` and `loss=0.01` say."""
+    """Parse texts such as `capacity=3M`, `base_rtt=40ms`, `buffer=20000` and `loss=0.01`."""
     given = BottleneckOverrides()
     for text in texts:
         name, _, value = text.partition("=")
