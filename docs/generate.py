@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfrctrace.commands.options.grouped_help import heading, in_order
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -125,6 +127,7 @@ class Parameter:
     """What stands for the value: a metavar or the choices; empty for a flag."""
     help: str
     default: str
+    heading: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +175,9 @@ def _parameter(hint: object, default: object) -> Parameter:
     # In `Annotated[..., Option("--output", "-o")]` Typer keeps the first spelling where defaults used to be.
     spellings = (declared.default, *(declared.param_decls or ()))
     names = tuple(name for name in spellings if isinstance(name, str) and name.startswith("-"))
-    return Parameter(names, _value(kind, declared), declared.help or "", _default(declared, default))
+    return Parameter(
+        names, _value(kind, declared), declared.help or "", _default(declared, default), heading(declared)
+    )
 
 
 def _default(declared: ParameterInfo, default: object) -> str:
@@ -202,16 +207,22 @@ def cli_page() -> str:
 def _command_section(command: Command) -> str:
     usage = " ".join(["tfrctrace", command.name, "[OPTIONS]", *(part.value for part in command.arguments)])
     arguments = "".join(f"- `{part.value}`: {part.help}\n" for part in command.arguments)
-    rows = "".join(
-        f"| {', '.join(f'`{name}`' for name in option.names)} {_cell(option.value)} "
-        f"| {_cell(option.help)} | {option.default} |\n"
-        for option in command.options
-    )
+    headings = in_order(option.heading for option in command.options)
     return (
         f"\n## {command.name}\n\n{_paragraphs(command.help)}\n\n```\n{usage}\n```\n\n{arguments}\n"
-        f"| option | meaning | default |\n|---|---|---|\n{rows}\n"
-        f"```\n{command.example}\n```\n"
+        + "".join(_options_table(command, name) for name in headings)
+        + f"Example:\n\n```\n{command.example}\n```\n"
     )
+
+
+def _options_table(command: Command, name: str) -> str:
+    rows = "".join(
+        f"| {', '.join(f'`{spelling}`' for spelling in option.names)} {_cell(option.value)} "
+        f"| {_cell(option.help)} | {option.default} |\n"
+        for option in command.options
+        if option.heading == name
+    )
+    return f"{name}:\n\n| option | meaning | default |\n|---|---|---|\n{rows}\n"
 
 
 def _paragraphs(text: str) -> str:

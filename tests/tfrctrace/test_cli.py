@@ -78,33 +78,36 @@ def test_a_read_capture_is_status_0_with_nothing_on_stderr(run, write_capture, c
         (["flows", "--max-flows", "0", "a.pcap"], "invalid value for '--max-flows'"),
         (
             ["flows", "--limit", "3", "--format", "json", "a.pcap"],
-            "`--sort` and `--limit` shape the text table",
+            "`--sort` and `--limit` apply to the text table only",
         ),
         (["flows", "--sort", "rtt", "-o", "x.csv", "a.pcap"], "but the format is csv"),
         (["flows", "--filter", "tcp prt 80", "a.pcap"], "filter `tcp prt 80`: can't parse filter expression"),
         (["flows", "-", "a.pcap"], "cannot be read together with other inputs"),
         (["flows", "-o", "no/such/folder/x.json", "a.pcap"], "cannot write `no/such/folder/x.json`"),
-        (["convert", "a.pcap", "-o", "x.xls"], "does not tell the form of the table"),
-        (["convert", "a.pcap", "-o", "x.csv", "--join"], "`--join` has no meaning for packets"),
+        (["convert", "a.pcap", "-o", "x.xls"], "is not a known format"),
+        (["convert", "a.pcap", "-o", "x.csv", "--join"], "`--join` does not apply to packets"),
         (
             ["convert", "a.pcap", "-o", "x.csv", "--bin-width", "1s"],
-            "`--bin-width` is for `--what bins` only",
+            "`--bin-width` applies to `--what bins` only",
         ),
         (
             ["convert", "a.pcap", "-o", "x.csv", "-w", "bins", "--bin-width", "1 lightyear"],
             "is not a duration",
         ),
-        (["convert", "a.pcap", "-o", "x.csv", "-w", "flows", "--max-samples", "5"], "`--max-samples` is for"),
+        (
+            ["convert", "a.pcap", "-o", "x.csv", "-w", "flows", "--max-samples", "5"],
+            "`--max-samples` applies to",
+        ),
         (["convert", "a.pcap"], "missing option '--output'"),
         (["report", "a.pcap", "-o", "no/such/folder/x.html"], "cannot write `no/such/folder/x.html`"),
         (
             ["convert", "./a.pcap", "-o", "a.pcap", "--format", "csv"],
-            "`a.pcap` is read, so it cannot be written",
+            "`a.pcap` is an input and cannot be overwritten",
         ),
         (["nonsense"], "no such command 'nonsense'"),
         (["plot", "a.pcap"], "missing option '--kind' / '-k'. Choose from: throughput, sequence, rtt,"),
         (["report", "a.pcap", "--results", "a.pcap"], "cannot write `a.pcap`: is no directory"),
-        (["check", "a.pcap", "--limits", "a.pcap"], "`a.pcap`: not TOML: no text in UTF-8 at byte 0"),
+        (["check", "a.pcap", "--limits", "a.pcap"], "`a.pcap`: not TOML: invalid UTF-8 at byte 0"),
     ],
 )
 def test_wrong_usage_is_status_2_with_one_message(run, write_capture, conversation, arguments, words):

@@ -12,7 +12,8 @@ from tfrctrace import __version__
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.checked_runs import RecordingConsole, measured_runs, measuring_facts
 from tfrctrace.commands.console import CHECK_FAILED, drop_standard_output
-from tfrctrace.commands.options.common import Jobs, Traces, check_output_places
+from tfrctrace.commands.options.common import Jobs, OutputFile, Traces, check_output_places
+from tfrctrace.commands.options.grouped_help import other_option, output_option
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.printers.gate import GateFormat
@@ -36,12 +37,12 @@ def check(
             "--require",
             "-r",
             metavar="LIMIT",
-            help="Fail if a run violates this limit, as 'p95(rtt_ms) < 80 where port 5201'; repeatable.",
+            help="Fail unless this holds in every run, e.g. 'p95(rtt_ms) < 80 where port 5201'; repeatable.",
         ),
     ] = None,
     warn: Annotated[
         list[str] | None,
-        typer.Option("--warn", metavar="LIMIT", help="Report a violation without failing."),
+        typer.Option("--warn", metavar="LIMIT", help="Report a violation without failing; repeatable."),
     ] = None,
     limits: Annotated[
         str | None,
@@ -60,12 +61,13 @@ def check(
         typer.Option(
             "--compare",
             metavar="QUANTITY",
-            help="Quantity to write to or compare with a baseline, as 'mean(jain)'; default: a usual set.",
+            show_default="a standard set",
+            help="Quantity to compare with or save in a baseline, e.g. 'mean(goodput_bps)'; repeatable.",
         ),
     ] = None,
     write_baseline: Annotated[
         str | None,
-        typer.Option("--write-baseline", metavar="FILE", help="Write these runs as a baseline."),
+        typer.Option("--write-baseline", metavar="FILE", help="Save these runs as a baseline."),
     ] = None,
     tolerance: Annotated[
         str | None,
@@ -82,50 +84,49 @@ def check(
             "--significance",
             metavar="SHARE",
             show_default="1%",
-            help="How often the comparison of repeated runs may fail by chance.",
+            help="Probability that a comparison of repeated runs fails by chance.",
         ),
     ] = None,
     test: Annotated[
         TestName | None,
         typer.Option(
-            "--test", show_default="welch", help="Test that separates change from noise: Welch's t, or ranks."
+            "--test", show_default="welch", help="Significance test: Welch's t test, or a rank test."
         ),
     ] = None,
     unknown: Annotated[
         Unknown, typer.Option("--unknown", help="Result of a check whose value is unknown.")
     ] = "fail",
     junit: Annotated[
-        str | None, typer.Option("--junit", metavar="FILE", help="Write JUnit's XML for a CI server.")
+        str | None, output_option("--junit", metavar="FILE", help="Write JUnit XML for a CI server.")
     ] = None,
     summary: Annotated[
         str | None,
-        typer.Option("--summary", metavar="FILE", help="Write Markdown, as for $GITHUB_STEP_SUMMARY."),
+        output_option("--summary", metavar="FILE", help="Write Markdown, e.g. to $GITHUB_STEP_SUMMARY."),
     ] = None,
     annotations: Annotated[
         Annotations,
-        typer.Option("--annotations", help="Print failures on stderr as annotations of a GitHub workflow."),
+        output_option("--annotations", help="Print failures to stderr as annotations of a GitHub workflow."),
     ] = "none",
     measuring: MeasuringOptions,
-    form: Annotated[GateFormat, typer.Option("--format", help="Form of the output.")] = "table",
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.")
-    ] = "-",
+    form: Annotated[GateFormat, output_option("--format", help="Output format.")] = "table",
+    output: OutputFile = "-",
     jobs: Jobs = None,
     cache: Annotated[
         str | None,
-        typer.Option(
+        other_option(
             "--cache",
             metavar="DIRECTORY",
-            help="Reuse the measurements kept in this directory, and keep new ones there.",
+            help="Cache measured runs there, and reuse them.",
         ),
     ] = None,
     reading: ReadingOptions,
 ) -> int:
-    """Check runs against limits and a baseline; the exit status is 1 if a check fails.
+    """Check runs against limits or a baseline.
 
-    Each trace is a run, with --join each argument, with --pair each two of them. A quantity is a column of
-    the table of flows, a metric, or rtt_ms (every sample), and min, max, mean, sum, count, median or p1 to
-    p99 of it over the flows; a bare name must hold for each flow.
+    The exit status is 1 if a check fails. Each trace is a run; with --join each argument is one, with --pair
+    each two traces. A quantity is a column of the flow table, a metric, or rtt_ms (every sample), aggregated
+    over the flows by min, max, mean, sum, count, median or p1 to p99; without an aggregate the limit must
+    hold for each flow.
     """
     from tfrctrace.gate.gate_plan import make_plan
     from tfrctrace.reports.files.junit import write_junit

@@ -34,14 +34,14 @@ class RecordingConsole(Console):
         self.problems: list[Problem] = []
         self._is_silent = is_silent
 
-    def tell(self, problems: Iterable[Problem]) -> None:
+    def print_problems(self, problems: Iterable[Problem]) -> None:
         """Keep problems, and print them."""
         found = list(problems)
         for problem in found:
             is_error = self.strict and problem["severity"] == "warning"
             self.problems.append({**problem, "severity": "error"} if is_error else problem)
         if not self._is_silent:
-            super().tell(found)
+            super().print_problems(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def measured_runs(
     ]
     if not runs:
         raise InputError(problems)
-    console.tell(problems)
+    console.print_problems(problems)
     return runs
 
 

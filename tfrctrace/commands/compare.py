@@ -13,11 +13,13 @@ from tfrctrace.commands.options.common import (
     Format,
     Jobs,
     Layer,
+    OutputFile,
     Quiet,
     RunCache,
     Strict,
     check_output_place,
 )
+from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
 from tfrctrace.commands.run_progress import run_progress
 from tfrctrace.reports.printers.comparison import ComparisonFormat
@@ -36,28 +38,28 @@ def compare(
             metavar="A", help="A trace, a directory of runs, or a pattern in quotes.", show_default=False
         ),
     ],
-    second: Annotated[str, typer.Argument(metavar="B", help="What to compare it with.", show_default=False)],
+    second: Annotated[
+        str, typer.Argument(metavar="B", help="The same, to compare with.", show_default=False)
+    ],
     *,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", "-m", metavar="NAME", help="Compare only this metric; repeatable."),
+        measuring_option("--metric", "-m", metavar="NAME", help="Compare this metric only; repeatable."),
     ] = None,
     groups: Annotated[
         str | None,
         typer.Option(
             "--groups",
             metavar="NAME:NAME",
-            help="Compare flows of one label in A with those of another in B.",
+            help="Compare flows with the first label in A with flows with the second in B.",
         ),
     ] = None,
     holm: Annotated[
-        bool, typer.Option("--holm", help="Correct p values for the number of metrics that are tested.")
+        bool, typer.Option("--holm", help="Correct p values for the number of metrics (Holm's method).")
     ] = False,
     measuring: MeasuringOptions,
-    form: Annotated[ComparisonFormat, typer.Option("--format", help="Form of the output.")] = "table",
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.")
-    ] = "-",
+    form: Annotated[ComparisonFormat, output_option("--format", help="Output format.")] = "table",
+    output: OutputFile = "-",
     filter: Filter = None,
     input_format: Format = None,
     layer: Layer = None,
@@ -66,10 +68,10 @@ def compare(
     strict: Strict = False,
     quiet: Quiet = False,
 ) -> int:
-    """Compare the metrics of two traces, or of two sets of runs.
+    """Compare the metrics of two traces or two sets of runs.
 
-    With two runs or more on each side a difference has an interval, an effect size (Hedges' g) and Welch's
-    test; with one run there is the difference alone. Runs that were measured before are taken from the cache.
+    With at least two runs per side a difference has a confidence interval, an effect size (Hedges' g) and
+    Welch's test; with one run there is only the difference. Cached runs are not measured again.
     """
     from tfrctrace.reports.output import open_text_output
     from tfrctrace.reports.printers.comparison import write_comparison
@@ -99,7 +101,7 @@ def compare(
             cache=chosen_cache(cache),
             progress=progress,
         )
-    console.tell(problems)
+    console.print_problems(problems)
     with open_text_output(output) as file:
         write_comparison(file, form, [_row(one) for one in found], _head(first, second, plan))
     return console.exit_status

@@ -1,4 +1,4 @@
-"""Progress of many runs on stderr."""
+"""A progress bar for many runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def run_progress(console: Console) -> Iterator[Watcher | None]:
-    """Show how many runs are done and the time that is left; give None if nobody looks."""
+    """Show the runs done and the time left; give None if stderr is not a terminal."""
     if not console.shows_progress:
         yield None
         return
@@ -39,6 +39,6 @@ class _ProgressBar:
         self._bar, self._task = bar, task
 
     def advance(self, done: int, of: int, cached: int) -> None:
-        """Move the bar; runs from the cache are no measure of the time that is left."""
-        known = f"{cached} known" if cached else ""
-        self._bar.update(self._task, total=of - cached, completed=done - cached, cached=known)
+        """Move the bar; cached runs are left out of the estimate of the time left."""
+        note = f"{cached} cached" if cached else ""
+        self._bar.update(self._task, total=of - cached, completed=done - cached, cached=note)

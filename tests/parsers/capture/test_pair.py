@@ -338,12 +338,12 @@ def test_a_simulators_trace_is_refused_because_it_needs_no_pair() -> None:
 @pytest.mark.parametrize(
     ("paths", "options", "words"),
     [
-        (RELAY[:1], {}, "a pair is of two captures, and 1 was named"),
-        ((*RELAY, RELAY[0]), {}, "3 were named"),
-        ((RELAY[0], RELAY[0]), {}, "was named twice"),
-        (RELAY, {"join": True}, "`join` has no meaning for a pair"),
-        (RELAY, {"layer": "ip"}, "`layer` has no meaning for a pair"),
-        (RELAY, {"vantage": "sender"}, "`vantage` has no meaning for a pair"),
+        (RELAY[:1], {}, "a pair needs two captures, but 1 was given"),
+        ((*RELAY, RELAY[0]), {}, "3 were given"),
+        ((RELAY[0], RELAY[0]), {}, "was given twice"),
+        (RELAY, {"join": True}, "`join` does not apply to a pair"),
+        (RELAY, {"layer": "ip"}, "`layer` does not apply to a pair"),
+        (RELAY, {"vantage": "sender"}, "`vantage` does not apply to a pair"),
         (RELAY, {"clock_offset": "soon"}, "is not a duration"),
     ],
 )
@@ -355,7 +355,7 @@ def test_what_cannot_be_a_pair_is_refused(
 
 
 def test_what_takes_a_pair_is_refused_without_one() -> None:
-    with pytest.raises(UsageError, match="a clock offset is between two captures"):
+    with pytest.raises(UsageError, match="a clock offset needs a pair of captures"):
         tfrctrace.open(RELAY, clock_offset="0s")
     with pytest.raises(UsageError, match="between two captures"):
         _ = tfrctrace.open(RELAY).transits
@@ -426,14 +426,14 @@ def test_the_commands_take_a_pair(run: Callable[..., Any], tmp_path: Path) -> No
 def test_the_commands_say_what_is_wrong_with_a_pair(run: Callable[..., Any]) -> None:
     refused = run("flows", "--pair", RELAY[0])
     assert refused.status == 2
-    assert "a pair is of two captures" in refused.err
+    assert "a pair needs two captures" in refused.err
     refused = run("flows", "--pair", "--join", *RELAY)
     assert refused.status == 2
-    assert "`--join` has no meaning for a pair" in refused.err
+    assert "`--join` does not apply to a pair" in refused.err
     for command in (["flows"], ["report", "-o", "r.html"], ["convert", "-w", "flows", "-o", "f.csv"]):
         refused = run(*command, "--pair", "--vantage", "receiver", *RELAY)
         assert refused.status == 2
-        assert "`--vantage` has no meaning for a pair" in refused.err
+        assert "`--vantage` does not apply to a pair" in refused.err
         assert "leave it out" in refused.err
     assert run("flows", "--pair", "--vantage", "auto", *RELAY).status == 0
     failed = run("flows", "--pair", RELAY[0], IPERF_UDP[1])

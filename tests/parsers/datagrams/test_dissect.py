@@ -129,28 +129,28 @@ def test_a_field_lies_where_scapy_writes_it(before, kind):
 
 def test_what_has_no_fixed_place_is_refused():
     behind_text = header(fields.StrField("text", ""), fields.IntField("seq", 0))
-    with pytest.raises(UsageError, match="no field for the number"):
+    with pytest.raises(UsageError, match="no datagram number"):
         layout_of(behind_text)
     odd = header(fields.BitField("flags", 0, 4), fields.BitField("seq", 0, 8))
-    with pytest.raises(UsageError, match="no field for the number"):
+    with pytest.raises(UsageError, match="no datagram number"):
         layout_of(odd)
     wrong = header(fields.IntField("a", 0), tfrctrace_fields={"number": "b"})
     with pytest.raises(UsageError, match="`b`"):
         layout_of(wrong)
     unit = header(fields.IntField("seq", 0), fields.IntField("t", 0), tfrctrace_fields={"time": ("t", "min")})
-    with pytest.raises(UsageError, match="no unit of time"):
+    with pytest.raises(UsageError, match="not a unit of time"):
         layout_of(unit)
 
 
 @pytest.mark.parametrize(
     ("specification", "said"),
     [
-        ("9000=iperf2", "does not say what to dissect"),
-        ("udp:0=iperf2", "does not say what to dissect"),
-        ("udp:70000=iperf2", "does not say what to dissect"),
-        ("udp:9000=quic", "no layout is called `quic`"),
+        ("9000=iperf2", "is not a dissection rule"),
+        ("udp:0=iperf2", "is not a dissection rule"),
+        ("udp:70000=iperf2", "is not a dissection rule"),
+        ("udp:9000=quic", "unknown layout `quic`"),
         ("udp:9000=no_such_module:Header", "cannot be loaded"),
-        ("udp:9000=json:JSONDecoder", "no scapy packet class"),
+        ("udp:9000=json:JSONDecoder", "not a scapy packet class"),
     ],
 )
 def test_a_wrong_specification_is_refused_with_the_reason(specification, said):

@@ -396,27 +396,27 @@ BASE = {
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("data", None, "there is no `[data]`"),
-        ("data", 5, "`data` is not a table"),
+        ("data", None, "`[data]` is missing"),
+        ("data", 5, "`data` must be a table"),
         ("sender", {}, "has no `sender`"),
         ("data.sequnce", {}, "`data` has no `sequnce`"),
         ("order", "middle", "`order` cannot be `middle`"),
         ("data.sequence", None, "`data.sequence` is missing"),
-        ("data.sequence", 4, "`data.sequence` is not a table"),
+        ("data.sequence", 4, "`data.sequence` must be a table"),
         ("data.sequence.width", None, "`data.sequence.width` is missing"),
-        ("data.sequence.width", 9, "`data.sequence.width` is not from 1 to 8 bytes, but 9"),
-        ("data.sequence.width", 0, "`data.sequence.width` is not from 1 to 8 bytes, but 0"),
-        ("data.sequence.width", 2.5, "`data.sequence.width` is not a whole number"),
+        ("data.sequence.width", 9, "`data.sequence.width` must be 1 to 8 bytes, not 9"),
+        ("data.sequence.width", 0, "`data.sequence.width` must be 1 to 8 bytes, not 0"),
+        ("data.sequence.width", 2.5, "`data.sequence.width` must be a whole number"),
         ("data.sequence.offset", 29, "ends at byte 33, but only the first 32 are read"),
-        ("data.sequence.offset", -1, "`data.sequence.offset` is not a number from 0 on"),
+        ("data.sequence.offset", -1, "`data.sequence.offset` must be a number of at least 0"),
         ("data.sequence.unit", "ms", "`data.sequence` has no `unit`"),
         ("data.sequence.order", "net", "`data.sequence.order` cannot be `net`"),
         ("data.direction", "up", "`data.direction` cannot be `up`"),
-        ("data.direction", None, "nothing tells data from feedback"),
-        ("feedback.direction", "to_port", "nothing tells data from feedback"),
+        ("data.direction", None, "data and feedback cannot be told apart"),
+        ("feedback.direction", "to_port", "data and feedback cannot be told apart"),
         ("data.send_time", {"offset": 4, "width": 4}, "`data.send_time.unit` is missing"),
         ("data.send_time", {"offset": 4, "width": 4, "unit": "min"}, "`data.send_time.unit` cannot be `min`"),
-        ("data.send_time", {"offset": 4, "width": 4, "unit": 5}, "no whole number of nanoseconds"),
+        ("data.send_time", {"offset": 4, "width": 4, "unit": 5}, "must be a whole number of nanoseconds"),
         ("data.send_time", {"offset": 4, "width": 4, "unit": 0}, "`data.send_time.unit` is 0"),
         (
             "data.send_time",
@@ -433,13 +433,13 @@ BASE = {
         (
             "data.when",
             {"offset": 9, "width": 1, "is": 256},
-            "is not a whole number from 0 to 255",
+            "must be a whole number from 0 to 255",
         ),
-        ("data.when", {"offset": 9, "width": 1, "is": 3, "mask": 2}, "`data.when.is` can never be"),
+        ("data.when", {"offset": 9, "width": 1, "is": 3, "mask": 2}, "`data.when.is` can never match"),
         ("feedback.loss_event_rate", None, "neither `receive_rate` nor `loss_event_rate`"),
         ("feedback.loss_event_rate.form", "integer", "`feedback.loss_event_rate.unit` is missing"),
-        ("feedback.time_echo", {"offset": 4, "width": 4}, "`feedback.time_echo` echoes nothing"),
-        ("feedback.sequence", {"offset": 4, "width": 2}, "is not as wide as `data.sequence`"),
+        ("feedback.time_echo", {"offset": 4, "width": 4}, "`feedback.time_echo` needs a `data.send_time`"),
+        ("feedback.sequence", {"offset": 4, "width": 2}, "must be as wide as `data.sequence`"),
     ],
 )
 def test_what_is_wrong_is_named(path: str, value: object, said: str) -> None:
@@ -521,7 +521,7 @@ def test_convert_refuses_an_option_only_for_tables_that_it_does_not_change(
         status = cli.run(command)
         said = capsys.readouterr().err
         if status == 2:
-            assert f"`--{option}` is for `--what" in said
+            assert f"`--{option}` applies to `--what" in said
             assert known.table(table).frame().equals(other.table(table).frame()), table
         else:
             assert status == 0, said

@@ -431,7 +431,7 @@ def test_commands_show_it(run: Callable[..., Any]) -> None:
     assert "rtp" in run("flows", path).out
     assert run("convert", path, "-w", "rtp_sources", "-o", "sources.csv").status == 0
     wrong = run("flows", "--dissect", "udp:5004=rtp/fast", path)
-    assert (wrong.status, "no layout is called `rtp/fast`" in wrong.err) == (2, True)
+    assert (wrong.status, "unknown layout `rtp/fast`" in wrong.err) == (2, True)
     assert run("flows", "--tfrc", "rtt=soon", path).status == 2
 
 

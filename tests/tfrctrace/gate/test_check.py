@@ -389,8 +389,8 @@ def test_a_summary_of_many_checks_stays_below_what_github_takes(tmp_path):
         (("-r", "jain > 1", "--warmup", "soon"), "is not a duration"),
         (("-r", "jain > 1", "--label", "x"), "is no rule for a label"),
         (("-r", "jain > 1", "--junit", "none/check.xml"), "no such directory"),
-        (("-r", "jain > 1", "--junit", "a", "--summary", "./a"), "two results cannot go to `./a`"),
-        (("-r", "jain > 1", "--junit", "-"), "two results cannot go to `-`"),
+        (("-r", "jain > 1", "--junit", "a", "--summary", "./a"), "two results cannot be written to `./a`"),
+        (("-r", "jain > 1", "--junit", "-"), "two results cannot be written to `-`"),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_read(run, tmp_path, arguments, error):

@@ -74,21 +74,21 @@ def test_mtfrc_shows_its_bounds(run: Callable[..., Any]) -> None:
 
 
 REFUSED = {
-    ("-a", "reno-2000"): "no algorithm is called `reno-2000`",
+    ("-a", "reno-2000"): "unknown algorithm `reno-2000`",
     ("-a", "nowhere:Control"): "`nowhere:Control` cannot be loaded",
     ("-a", "json:JSONDecoder"): "the algorithm `json:JSONDecoder` has no `on_feedback`",
-    ("-a", "mtfrc"): "MTFRC needs to know who shares the medium",
-    ("-a", "tfrc-sp", "--profile", "ns2"): "ns-2's agent is TFRC alone",
+    ("-a", "mtfrc"): "MTFRC needs the stations that share the medium",
+    ("-a", "tfrc-sp", "--profile", "ns2"): "the profile `ns2` has `tfrc` only",
     ("--tfrc", "speed=1"): "no algorithm has a parameter `speed`",
     ("--tfrc", "q=2"): "the parameter `q` cannot have this value",
-    ("--tfrc", "gamma=0.6"): "`gamma` is a parameter of `tfrc-veno` alone",
+    ("--tfrc", "gamma=0.6"): "`gamma` is a parameter of `tfrc-veno` only",
     ("--profile", "ns2", "--tfrc", "t_mbi=9"): "the profile `ns2` has no parameter `t_mbi`",
     ("--rtt", "40"): "`40` is not a duration",
-    ("--downloads", "2"): "are about the stations of `mtfrc`",
-    ("--station", "11"): "matters to `mtfrc` alone",
+    ("--downloads", "2"): "need the stations of `mtfrc`",
+    ("--station", "11"): "apply to `mtfrc` only",
     ("-a", "mtfrc", "--station", "11", "--stations-seen"): "choose one",
-    ("-a", "mtfrc", "--stations-seen"): "no frame of the trace tells at which rate",
-    ("-a", ","): "no algorithm is named",
+    ("-a", "mtfrc", "--stations-seen"): "no frame of the trace has the rate",
+    ("-a", ","): "no algorithm is given",
 }
 
 
@@ -150,4 +150,4 @@ def test_a_rate_that_is_none_is_refused_in_open_loop_too(
     )
     done = run("replay", "-q", "-a", "broken:Broken", "--format", "json", TRACE)
     assert done.status == 2
-    assert "at which nothing can be sent" in done.err
+    assert "returned an invalid rate" in done.err

@@ -98,7 +98,7 @@ class ReadingOptions:
             settings,
             bin_ns=bin_ns,
             watch=watch,
-            on_problems=console.tell,
+            on_problems=console.print_problems,
         )
 
     def _pair(self) -> PairSettings | None:
