@@ -17,6 +17,7 @@ from tfrctrace.metrics.exact_sums import nearest_rank
 from tfrctrace.metrics.flow.burstiness import cov_by_timescale, rate_variation
 from tfrctrace.metrics.flow.convergence import fairness_settling_time_s
 from tfrctrace.metrics.flow.smoothness import equivalence_ratios, rate_changes
+from tfrctrace.metrics.flow.throughput import mean_rate_bps
 from tfrctrace.metrics.flow.whole_flow import MAX_LIFE_WINDOWS, whole_flow_metrics
 from tfrctrace.metrics.metric import NO_ASSUMPTIONS
 from tfrctrace.metrics.sets.fairness import (
@@ -172,7 +173,7 @@ class _SetMetrics:
         import polars as pl
 
         duration_s = self._windows.duration_s
-        return pl.Series([8 * self._bytes[flow] / duration_s for flow in flows], dtype=pl.Float64)
+        return pl.Series([mean_rate_bps(self._bytes[flow], duration_s) for flow in flows], dtype=pl.Float64)
 
     def _amounts(self, flows: Sequence[int]) -> pl.Series:
         """Return the bytes of some flows: as good as rates where only their ratio counts, and exact."""
@@ -285,7 +286,7 @@ class _SetMetrics:
         for flow in self._set.flows:
             row = rows.get(flow, {"mean": 0.0, "std": 0.0, "burstiness": None, "cov_sample": None})
             told = {
-                "rate_bps": 8 * self._bytes[flow] / self._windows.duration_s,
+                "rate_bps": mean_rate_bps(self._bytes[flow], self._windows.duration_s),
                 "rate_std_bps": self._windows.bps(row["std"]),
                 "burstiness": row["burstiness"],
                 "cov_sample": row["cov_sample"],

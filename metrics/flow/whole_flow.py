@@ -13,8 +13,7 @@ from tfrctrace.metrics.flow.convergence import (
     rise_time_s,
     stability,
 )
-from tfrctrace.metrics.flow.delivery import drop_ratio, timeout_share
-from tfrctrace.metrics.flow.throughput import goodput_share
+from tfrctrace.metrics.flow.delivery import drop_ratio, goodput_share, timeout_share
 from tfrctrace.metrics.windows import NS_PER_S, whole_windows
 
 if TYPE_CHECKING:
