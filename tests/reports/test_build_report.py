@@ -31,22 +31,20 @@ def findings(report: Report) -> str:
 
 
 def notes(report: Report) -> list[tuple[str, str]]:
-    return [
-        (note.severity, f"{said(note.words)} {note.detail}") for note in section(report, "reservations").notes
-    ]
+    return [(note.severity, f"{said(note.words)} {note.detail}") for note in section(report, "caveats").notes]
 
 
 def test_the_summary_comes_first_and_the_method_last(two_flows):
     report = report_on(two_flows)
     assert keys(report) == [
         "summary",
-        "reservations",
+        "caveats",
         "flows",
         "throughput",
         "sequence",
         "rtt",
         "inputs",
-        "method",
+        "definitions",
     ]
 
 
@@ -54,7 +52,7 @@ def test_the_opening_says_what_was_captured_and_when(two_flows):
     paragraphs = [said(words) for words in section(report_on(two_flows), "summary").paragraphs]
     assert paragraphs == [
         "a.pcap holds 50 packets in 3 flows: 2 TCP and 1 UDP.",
-        "The first packet is of 2023-11-14 22:13:20.000 UTC, the last came 1.00 s later.",
+        "The first packet is at 2023-11-14 22:13:20.000 UTC, the last one 1.00 s later.",
     ]
 
 
@@ -62,9 +60,9 @@ def test_a_simulation_and_a_capture_do_not_last_half_a_century(small_trace):
     trace = small_trace().flow(1).flow(2, source="b.tr", start_ns=0, end_ns=3 * 10**9)
     trace.source(packets=20).source(source="b.tr", format="ns2", start_ns=0, end_ns=3 * 10**9)
     summary = section(report_on(trace), "summary")
-    assert "The inputs are of 2 separate times" in said(summary.paragraphs[-1])
+    assert "The inputs cover 2 separate periods" in said(summary.paragraphs[-1])
     duration, packets = summary.facts[:2]
-    assert (duration.value, duration.detail) == ("4.00 s", "of 2 separate times together")
+    assert (duration.value, duration.detail) == ("4.00 s", "sum of 2 separate periods")
     # 20 of the capture and 10 that the simulated flow sent
     assert (packets.value, packets.detail) == ("30", "8 packets/s on average")
 
@@ -86,7 +84,7 @@ def test_the_largest_flow_counts_both_directions(two_flows):
 
 def test_retransmissions_are_a_share_of_tcp_data_packets_only(two_flows):
     # flow 1 and 2 have 10 data packets each, UDP has no say
-    assert "1 of 20 TCP data packets was sent again (5.00 %)" in findings(report_on(two_flows))
+    assert "1 of 20 TCP data packets was retransmitted (5.00 %)" in findings(report_on(two_flows))
 
 
 def test_the_flow_that_lost_most_is_named_if_its_share_means_something(small_trace):
@@ -94,11 +92,11 @@ def test_the_flow_that_lost_most_is_named_if_its_share_means_something(small_tra
     trace.flow(1, data_packets=10, retransmitted_packets=5)
     trace.flow(2, data_packets=1000, retransmitted_packets=20)
     trace.flow(3, data_packets=1000, retransmitted_packets=10)
-    assert "most of all in flow 2 (2.00 %)" in findings(report_on(trace))
+    assert "most in flow 2 (2.00 %)" in findings(report_on(trace))
 
 
 def test_no_retransmission_is_said_in_words(small_trace):
-    assert "None of the 10 TCP data packets was sent again." in findings(
+    assert "None of the 10 TCP data packets was retransmitted." in findings(
         report_on(small_trace().source().flow(1))
     )
 
@@ -155,14 +153,14 @@ def test_closed_windows_and_icmp_errors_are_mentioned(small_trace):
     assert "1 ICMP error came back" in text
 
 
-def test_a_clean_capture_has_no_reservations(small_trace):
-    assert "reservations" not in keys(report_on(small_trace().source().flow(1)))
+def test_a_clean_capture_has_no_caveats(small_trace):
+    assert "caveats" not in keys(report_on(small_trace().source().flow(1)))
 
 
 def test_a_report_on_nothing_still_says_so(small_trace):
     trace = small_trace().source(packets=0, wire_bytes=0, captured_bytes=0, start_ns=None, end_ns=None)
     report = report_on(trace)
-    assert keys(report) == ["summary", "inputs", "method"]
+    assert keys(report) == ["summary", "inputs", "definitions"]
     assert said(section(report, "summary").paragraphs[0]) == "a.pcap holds 0 packets in 0 flows."
 
 

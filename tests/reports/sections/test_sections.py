@@ -257,17 +257,17 @@ def test_a_hole_in_time_is_a_reservation_if_flows_go_on_behind_it(small_trace):
         trace.bin(1, place, packets=100)
     trace.bin(2, 120, packets=100)
     report = build_report(trace.results(), title="t")
-    (note,) = next(section for section in report.sections if section.key == "reservations").notes
+    (note,) = next(section for section in report.sections if section.key == "caveats").notes
     # between 90 and 120 nobody is missed
     assert note.words == ("No packet of any flow for 5.00 s, from 2.00 s on, and 1 flow went on afterwards.",)
     trace.sources[0]["format"] = "ns2"
-    assert all(section.key != "reservations" for section in build_report(trace.results(), title="t").sections)
+    assert all(section.key != "caveats" for section in build_report(trace.results(), title="t").sections)
 
 
 def test_data_that_was_acknowledged_and_never_seen_is_a_reservation(small_trace):
     trace = small_trace().source().flow(1, capture_gap_bytes=3000).flow(2, capture_gap_bytes=0)
     report = build_report(trace.results(), title="t")
-    (note,) = next(section for section in report.sections if section.key == "reservations").notes
+    (note,) = next(section for section in report.sections if section.key == "caveats").notes
     assert note.words == ("3.00 kB of TCP data were acknowledged and never seen, in 1 flow.",)
 
 
