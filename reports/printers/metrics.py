@@ -100,7 +100,7 @@ def _of_set(metrics: Sequence[Facts]) -> Iterator[str]:
         )
         for metric in together
     ]
-    yield from aligned(rows, left={0, 1, 3})
+    yield from aligned(rows, left={0, 1, 3, 4})
     alone = [metric for metric in metrics if BY_NAME[metric["name"]].subject == "flow"]
     if alone and rows:
         yield ""

@@ -102,7 +102,7 @@ def test_no_retransmission_is_said_in_words(small_trace):
 
 
 def test_rtt_of_the_largest_flow_is_put_in_words(two_flows):
-    assert "flow 1 lay between 40.0 ms and 60.0 ms, 95 % of its 20 samples at or below 55.0 ms." in findings(
+    assert "flow 1 was between 40.0 ms and 60.0 ms, 95 % of its 20 samples at or below 55.0 ms." in findings(
         report_on(two_flows)
     )
 
@@ -144,13 +144,13 @@ def test_directions_with_hardly_any_rtt_samples_do_not_stretch_the_figure(small_
 def test_connections_that_failed_are_counted_once_each(small_trace):
     trace = small_trace().source().flow(1, state="reset").flow(1, state="reset", direction="rev")
     trace.flow(2, state="refused").flow(3, state="refused").flow(4, state="attempted")
-    assert "without a regular end: 1 not answered, 2 refused, 1 reset." in findings(report_on(trace))
+    assert "that did not end normally: 1 not answered, 2 refused, 1 reset." in findings(report_on(trace))
 
 
 def test_closed_windows_and_icmp_errors_are_mentioned(small_trace):
     text = findings(report_on(small_trace().source().flow(1, zero_windows=3, icmp_errors=1)))
-    assert "3 packets announced a receive window of 0, in 1 flow." in text
-    assert "1 ICMP error came back" in text
+    assert "3 packets advertised a zero window, in 1 flow." in text
+    assert "1 ICMP error returned" in text
 
 
 def test_a_clean_capture_has_no_caveats(small_trace):
@@ -168,7 +168,7 @@ def test_packets_of_no_flow_are_told_by_what_they_are(small_trace):
     trace = small_trace().source(packets=10, tcp_packets=0, non_ip_packets=7, other_ip_packets=3)
     report = build_report(trace.results(), title="t")
     assert report.sections[0].findings == (
-        ("No packet is of a flow: 7 not IP, 3 IP, but neither TCP nor UDP nor DCCP.",),
+        ("No packet belongs to a flow: 7 not IP, 3 IP, but neither TCP nor UDP nor DCCP.",),
     )
 
 
@@ -208,10 +208,10 @@ def test_errors_come_before_warnings_and_notes(small_trace):
 @pytest.mark.parametrize(
     ("fact", "expected"),
     [
-        ({"captured_bytes": 96}, "packets were cut when they were captured."),
-        ({"filtered_packets": 7}, "the filter left out 7 packets."),
-        ({"untracked_packets": 1}, "1 packet of flows beyond the bound."),
-        ({"out_of_order_times": 3}, "3 packets with a time before the one ahead."),
+        ({"captured_bytes": 96}, "packets were truncated by the capture."),
+        ({"filtered_packets": 7}, "the filter excluded 7 packets."),
+        ({"untracked_packets": 1}, "1 packet of flows beyond the limit."),
+        ({"out_of_order_times": 3}, "3 packets with a timestamp before the previous one."),
         (
             {
                 "undecoded_packets": 2,
@@ -231,7 +231,7 @@ def test_errors_come_before_warnings_and_notes(small_trace):
                     }
                 ]
             },
-            "the capture itself missed 5 packets at eth0.",
+            "the capture dropped 5 packets at eth0.",
         ),
     ],
 )
@@ -255,7 +255,7 @@ def test_a_thousand_broken_files_do_not_bury_the_report(small_trace):
         trace.problem(source=f"{number}.pcap")
     found = notes(report_on(trace))
     assert len(found) == 51
-    assert found[-1][1].startswith("950 more notes")
+    assert found[-1][1].startswith("950 more caveats")
 
 
 def curves(report: Report, key: str = "throughput"):
@@ -395,8 +395,8 @@ def test_inputs_of_which_the_same_holds_share_a_note(small_trace):
     for name in ("a.pcap", "b.pcap", "c.pcap"):
         trace.source(source=name, out_of_order_times=1)
     assert [text for _, text in notes(report_on(trace))] == [
-        "a.pcap and 2 other inputs: 1 packet with a time before the one ahead. The clock was set back or "
-        "several interfaces were merged; times are used as they stand."
+        "a.pcap and 2 other inputs: 1 packet with a timestamp before the previous one. The clock was set back or "
+        "several interfaces were merged; timestamps are used as they are."
     ]
 
 

@@ -80,10 +80,10 @@ def test_what_the_place_of_the_capture_hides_is_a_dash_and_none_is_0(small_trace
     there, here = sorted(cells(trace.flows), key=lambda row: row["Flow"])
     assert (there["Fast"], there["SACK"], there["Reordered"]) == (("1", ""), ("0", ""), ("–", ""))
     assert (there["Lost before"][0], there["Lost behind"][0]) == ("–", "1")
-    assert there["Captured at"] == ("sender", "96 % sure")
+    assert there["Captured at"] == ("sender", "96 % confidence")
     assert (here["Fast"][0], here["Reordered"][0], here["Lost before"][0]) == ("–", "0", "2")
     assert here["Loss events"] == ("1", "1.25 %")
-    assert here["Captured at"] == ("receiver", "88 % sure")
+    assert here["Captured at"] == ("receiver", "88 % confidence")
 
 
 def test_a_place_that_nothing_tells_is_a_dash(small_trace):
@@ -170,10 +170,10 @@ def test_no_repeats_at_the_receiver_are_not_passed_off_as_no_losses(small_trace)
     trace = small_trace().source().flow(1, **RECEIVER | {"lost_before_tap": 27})
     summary = build_report(trace.results(), title="t").sections[0]
     said = [str(words[0]) for words in summary.findings]
-    assert "At least 27 TCP packets were lost on the way to the capture." in said
+    assert "At least 27 TCP packets were lost before the capture point." in said
     assert not any(words.startswith("None of the") for words in said)
     (fact,) = (fact for fact in summary.facts if fact.label == "TCP retransmissions")
-    assert fact.detail == "0 packets, as seen here"
+    assert fact.detail == "0 packets, as captured"
 
 
 @pytest.mark.parametrize(
@@ -182,9 +182,9 @@ def test_no_repeats_at_the_receiver_are_not_passed_off_as_no_losses(small_trace)
         # the relay's log: nothing dropped; the sender's kernel: one retransmission, undone by D-SACK
         (
             "linux-relay-reorder-noloss-rcv",
-            "No TCP packet is known to be lost on the way to the capture: 21 packets",
+            "No TCP packet is known to be lost before the capture point; 21 packets",
         ),
-        ("linux-relay-reorder-noloss-snd", "The only retransmission was fast; it was not needed."),
+        ("linux-relay-reorder-noloss-snd", "The only retransmission was fast; it was spurious."),
         # the relay's log: 26 dropped
         ("linux-relay-loss-snd", "Of 26 retransmissions "),
     ],
