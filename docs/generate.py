@@ -267,11 +267,11 @@ def metrics_page() -> str:
     from tfrctrace.metrics.catalogue import CATALOGUE
 
     text = (ROOT / "docs" / "metrics.md").read_text()
-    table = re.search(r"\|---\|---\|---\|---\|---\|---\|---\|\n((?:\|[^\n]*\n)*)", text)
+    table = re.search(r"\|---\|---\|---\|---\|---\|---\|---\|---\|\n((?:\|[^\n]*\n)*)", text)
     assert table is not None
     rows = [
         f"| `{one.name}` | {one.unit} | {SUBJECTS[one.subject]} | {one.meaning} | {one.counts} "
-        f"| {one.null_when} | {one.source} |\n"
+        f"| {one.null_when} | {one.source} | {f'`{one.function}`' if one.function else ''} |\n"
         for one in CATALOGUE
     ]
     return text[: table.start(1)] + "".join(rows) + text[table.end(1) :]

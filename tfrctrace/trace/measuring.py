@@ -156,7 +156,7 @@ def measure(
         column=BYTES_OF[basis],
         window_ns=window_ns,
         warmup_ns=warmup_ns,
-        given=given,
+        assumptions=given,
     )
     return MeasuredMetrics(
         metrics=[metric for metric in metrics if not names or metric.name in names],
