@@ -24,11 +24,8 @@ pub enum BinWidth {
 pub struct Bin {
     /// Its number, counted from the time of the first packet.
     pub index: i64,
-    /// Packets.
     pub packets: u64,
-    /// Their frames.
     pub wire_bytes: u64,
-    /// Their payload.
     pub payload_bytes: u64,
     /// Payload not seen before.
     pub unique_bytes: u64,
@@ -36,19 +33,14 @@ pub struct Bin {
     pub retransmitted_packets: u64,
     /// RTT samples whose acknowledgement arrived here.
     pub rtt_samples: u64,
-    /// Smallest of them.
     pub rtt_min_ns: u64,
-    /// Largest of them.
     pub rtt_max_ns: u64,
-    /// Their sum.
     pub rtt_sum_ns: u64,
     /// Packets sent here of which the one-way delay is known.
     pub delay_samples: u64,
     /// Smallest of the delays.
     pub delay_min_ns: u64,
-    /// Largest of them.
     pub delay_max_ns: u64,
-    /// Their sum.
     pub delay_sum_ns: u64,
     /// Packets sent here that never arrived.
     pub lost_packets: u64,
@@ -122,7 +114,6 @@ impl Bins {
         self.origin_ns.unwrap_or(0).saturating_add(distance)
     }
 
-    /// Number of bins.
     pub fn total(&self) -> usize {
         self.total
     }

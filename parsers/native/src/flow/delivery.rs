@@ -12,11 +12,9 @@ const MAX_DROP_KINDS: usize = 16;
 /// Drops of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drops {
-    /// Where.
     pub layer: NodeLayer,
     /// Why; empty if the trace gives no reason.
     pub reason: Code,
-    /// How many.
     pub count: u64,
 }
 
@@ -27,7 +25,6 @@ pub enum Numbers {
     Payload(ProbeLayout),
     /// DCCP's own, of packets of every type.
     Dccp,
-    /// RTP's.
     Rtp,
 }
 
@@ -35,7 +32,6 @@ pub enum Numbers {
 /// capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumberedCounts {
-    /// Whose numbers.
     pub by: Numbers,
     /// Packets that arrived after one with a higher number.
     pub reordered: u64,
@@ -50,9 +46,7 @@ pub struct NumberedCounts {
 pub struct Delivery {
     /// Where its first packet was seen to be sent; packets are counted at this layer.
     pub layer: Option<NodeLayer>,
-    /// Packets sent.
     pub sent: u64,
-    /// Packets received.
     pub received: u64,
     /// Their bytes, as they were sent.
     pub received_bytes: u64,
@@ -74,7 +68,6 @@ pub struct Delivery {
     pub drops: Vec<Drops>,
     /// Delays of the packets received.
     pub delay: RttStatistics,
-    /// Their percentiles.
     pub delay_sketch: LogHistogram,
     /// Packets that seem to have arrived before they were sent.
     pub negative_delays: u64,
@@ -268,7 +261,6 @@ fn histogram_percentile_ms(bins: &[(i64, u64)], share: f64) -> Option<f64> {
     None
 }
 
-/// Both directions.
 #[derive(Clone, Debug, Default)]
 pub struct Deliveries {
     sides: [Delivery; 2],

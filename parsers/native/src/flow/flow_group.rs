@@ -24,7 +24,6 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Room for none.
     const NONE: Self = Self { since_ns: 0, packets: Vec::new() };
 
     /// Room for [`BUFFER`] packets.
@@ -84,7 +83,6 @@ impl Default for FlowGroup {
 }
 
 impl FlowGroup {
-    /// Its flows.
     #[inline(always)]
     pub fn flows(&self) -> &[Flow] {
         &self.flows
@@ -96,7 +94,6 @@ impl FlowGroup {
         &mut self.flows
     }
 
-    /// A further flow.
     pub fn open(&mut self, flow: Flow) {
         self.flows.push(flow);
     }
@@ -139,7 +136,6 @@ impl FlowGroup {
         }
     }
 
-    /// Buffers in use.
     pub fn buffers(&self) -> usize {
         self.full.len() + usize::from(self.filling.has_room())
     }
@@ -155,7 +151,7 @@ impl FlowGroup {
             let Some(packet) = buffer.packets.get(usize::from(turn.at)) else { continue };
             let from = turn.sack as usize;
             let sack = sacks.get(from..from + packet.sack_blocks()).unwrap_or_default();
-            if let Some(flow) = flows.get_mut(packet.place()) {
+            if let Some(flow) = flows.get_mut(packet.flow_index()) {
                 let time_ns = buffer.since_ns.wrapping_add(packet.later_ns.into());
                 flow.on_waiting(packet, time_ns, sack, pool, &mut outcome);
             }
@@ -194,7 +190,7 @@ fn turns(full: &[Buffer], filling: &Buffer) -> Vec<QueueEntry> {
     let mut next = [0_u32; FLOWS];
     let mut count = 0;
     for packet in buffers().flat_map(|buffer| &buffer.packets) {
-        next[packet.place()] += 1;
+        next[packet.flow_index()] += 1;
         count += 1;
     }
     let mut before = 0;
@@ -205,7 +201,7 @@ fn turns(full: &[Buffer], filling: &Buffer) -> Vec<QueueEntry> {
     let mut sack = 0;
     for (number, buffer) in buffers().enumerate() {
         for (at, packet) in buffer.packets.iter().enumerate() {
-            let place = &mut next[packet.place()];
+            let place = &mut next[packet.flow_index()];
             if let Some(turn) = turns.get_mut(*place as usize) {
                 *turn = QueueEntry { buffer: number as u32, sack, at: at as u16 };
             }
@@ -228,8 +224,8 @@ mod tests {
     /// A data segment from [`Side::Low`] with these blocks beside it.
     fn waiting(sack_blocks: usize, place: u16) -> Option<QueuedPacket> {
         let tcp = Tcp { flags: TcpFlags(TcpFlags::ACK), ..Tcp::default() };
-        let carrier = IpFields { place, ..IpFields::default() };
-        let segment = PlainSegment { wire_bytes: 154, payload: 100, tcp, carrier, ..PlainSegment::default() };
+        let ip = IpFields { capture_point: place, ..IpFields::default() };
+        let segment = PlainSegment { wire_bytes: 154, payload: 100, tcp, ip, ..PlainSegment::default() };
         QueuedPacket::of_plain(&segment, Found { flow: 0, side: Side::Low }, sack_blocks)
     }
 

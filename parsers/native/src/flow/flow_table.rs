@@ -91,7 +91,6 @@ impl FlowTable {
         }
     }
 
-    /// Number of flows.
     pub fn len(&self) -> usize {
         self.length as usize
     }
@@ -104,13 +103,13 @@ impl FlowTable {
     /// Flow number `flow`.
     #[inline(always)]
     pub fn get(&self, flow: u32) -> &Flow {
-        &self.groups[(flow >> GROUP_BITS) as usize].flows()[place_of(flow)]
+        &self.groups[(flow >> GROUP_BITS) as usize].flows()[index_in_group(flow)]
     }
 
     /// Flow number `flow`, to be changed.
     #[inline(always)]
     pub fn get_mut(&mut self, flow: u32) -> &mut Flow {
-        &mut self.group_mut(flow).flows_mut()[place_of(flow)]
+        &mut self.group_mut(flow).flows_mut()[index_in_group(flow)]
     }
 
     /// The same with the pool for what waits for acknowledgements, which has room for a packet if
@@ -121,7 +120,7 @@ impl FlowTable {
         if group.pool_mut().room() < NODES_PER_PACKET {
             lend(&mut self.room, group);
         }
-        group.flow_and_pool(place_of(flow))
+        group.flow_and_pool(index_in_group(flow))
     }
 
     /// The group that `flow` belongs to.
@@ -135,7 +134,6 @@ impl FlowTable {
         lend(&mut self.room, &mut self.groups[(flow >> GROUP_BITS) as usize]);
     }
 
-    /// All groups.
     pub fn groups_mut(&mut self) -> &mut [FlowGroup] {
         &mut self.groups
     }
@@ -197,7 +195,7 @@ impl FlowTable {
             Some(flow) => flow,
             None => {
                 let flow = self.open(FlowKey::of(&segment.endpoints()).0, side, source)?;
-                if segment.carrier.ip_id.is_none() {
+                if segment.ip.ip_id.is_none() {
                     // A text without IP headers; in a capture plain segments have 0.
                     self.get_mut(flow).note_dscp(side, None);
                 }
@@ -224,7 +222,6 @@ impl FlowTable {
         self.find_endpoints(&network.endpoints)
     }
 
-    /// The same.
     pub fn find_endpoints(&self, endpoints: &Endpoints) -> Option<Found> {
         let (key, side) = FlowKey::of(endpoints);
         self.lookup(&key.sought()).map(|flow| Found { flow, side })
@@ -288,7 +285,7 @@ impl FlowTable {
         if number >= self.max_flows {
             return None;
         }
-        if place_of(number) == 0 {
+        if index_in_group(number) == 0 {
             self.groups.push(FlowGroup::default());
         }
         self.group_mut(number).open(Flow::new(key, side, source));
@@ -351,6 +348,6 @@ fn lend(room: &mut u32, group: &mut FlowGroup) {
 
 /// Where a flow is in its group.
 #[inline(always)]
-fn place_of(flow: u32) -> usize {
+fn index_in_group(flow: u32) -> usize {
     (flow & ((1 << GROUP_BITS) - 1)) as usize
 }

@@ -46,19 +46,15 @@ use tfrc_layout::LayoutFlow;
 /// Volume of one direction.
 #[derive(Clone, Copy, Debug)]
 pub struct Direction {
-    /// Packets seen.
     pub packets: u64,
     /// Their frames on the wire.
     pub wire_bytes: u64,
-    /// Their transport payload.
     pub payload_bytes: u64,
-    /// Packets with payload.
     pub data_packets: u64,
     /// The longest of them.
     pub largest_payload: u32,
     /// Earliest time; means nothing without packets.
     pub start_ns: i64,
-    /// Latest time, likewise.
     pub end_ns: i64,
     /// Packets whose payload is not known because a header was cut; at its maximum there may be more.
     pub cut_packets: u32,
@@ -120,7 +116,6 @@ const MOST_TOLD: u64 = u64::MAX / 2;
 /// In [`Flow`]: no packet shows its codepoint.
 const NO_DSCP: u8 = u8::MAX;
 
-/// One conversation.
 #[derive(Debug)]
 pub struct Flow {
     key: KeptKey,
@@ -170,7 +165,6 @@ impl Flow {
         }
     }
 
-    /// Its five-tuple.
     #[inline(always)]
     pub fn key(&self) -> FlowKey {
         self.key.whole()
@@ -290,7 +284,7 @@ impl Flow {
                     tcp: &network.tcp,
                     payload,
                     sack: asides.sack(network.tcp.options.sack),
-                    carrier: &IpFields::of(packet),
+                    ip: &IpFields::of(packet),
                 };
                 is_counted = connection.on_segment(side, &segment, pool, outcome);
             }
@@ -531,7 +525,7 @@ impl Flow {
             tcp: &network.tcp,
             payload: units,
             sack: asides.sack(network.tcp.options.sack),
-            carrier: &IpFields::of(packet),
+            ip: &IpFields::of(packet),
         };
         connection.on_segment(side, &segment, pool, outcome);
         if network.numbering == Numbering::Packets {
@@ -561,7 +555,7 @@ impl Flow {
             tcp: &plain.tcp,
             payload: plain.payload,
             sack: asides.sack(plain.tcp.options.sack),
-            carrier: &plain.carrier,
+            ip: &plain.ip,
         };
         self.on_segment(side, plain.wire_bytes, &segment, pool, outcome);
     }
@@ -576,13 +570,8 @@ impl Flow {
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
-        let segment = Segment {
-            time_ns,
-            tcp: &packet.tcp(),
-            payload: packet.payload(),
-            sack,
-            carrier: &packet.carrier(),
-        };
+        let segment =
+            Segment { time_ns, tcp: &packet.tcp(), payload: packet.payload(), sack, ip: &packet.ip() };
         self.on_segment(packet.side(), packet.wire_bytes(), &segment, pool, outcome);
     }
 

@@ -37,9 +37,7 @@ enum State {
     Undecided(u8),
     /// The first ones, as long as they agree.
     Watching(Vec<TimedDatagram>),
-    /// They are numbered.
     Counting(Box<Count>),
-    /// They are not.
     Plain,
 }
 
@@ -71,7 +69,6 @@ pub struct NumberedDatagram {
     pub time_ns: i64,
     /// Its number in the source.
     pub packet: u64,
-    /// Its payload.
     pub payload_bytes: u32,
     /// Whether it is marked congestion experienced (RFC 3168).
     pub is_marked: bool,
@@ -206,7 +203,6 @@ struct Count {
     /// Whether the user said so.
     is_forced: bool,
     sequences: Sequences,
-    /// Delays and jitter.
     delivery: Delivery,
     /// Datagrams without a number.
     unread: u64,

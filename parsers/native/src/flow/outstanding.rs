@@ -196,7 +196,6 @@ impl Default for Outstanding {
 }
 
 impl Outstanding {
-    /// How many wait.
     #[inline(always)]
     pub fn count(&self) -> usize {
         self.count as usize

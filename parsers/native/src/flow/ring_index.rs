@@ -73,7 +73,6 @@ impl RingIndex {
         }
     }
 
-    /// Take out all.
     pub fn clear(&mut self) {
         *self = Self::default();
     }

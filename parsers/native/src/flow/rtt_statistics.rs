@@ -36,7 +36,6 @@ impl RttRange {
         self.sum_ns = self.sum_ns.saturating_add(rtt_ns);
     }
 
-    /// Number of samples.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -143,9 +142,7 @@ pub struct LogHistogram {
 pub struct Bucket {
     /// The smallest value that belongs to it.
     pub from: u64,
-    /// The largest one.
     pub to: u64,
-    /// Samples in it.
     pub count: u32,
 }
 

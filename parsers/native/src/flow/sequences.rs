@@ -43,7 +43,6 @@ pub struct Sequences {
     pub strange: u64,
 }
 
-/// An uninterrupted count.
 #[derive(Clone, Debug)]
 struct ConsecutiveRun {
     first: i64,

@@ -95,7 +95,6 @@ impl LayoutHalf {
         }
     }
 
-    /// Data pass.
     pub fn on_data(&mut self, said: &DataValues, time_ns: i64) {
         self.has_data = true;
         self.reported_rtt = said.rtt.or(self.reported_rtt);
@@ -174,7 +173,6 @@ impl LayoutHalf {
     }
 }
 
-/// One flow.
 #[derive(Debug, Default)]
 pub struct LayoutFlow {
     halves: [LayoutHalf; 2],

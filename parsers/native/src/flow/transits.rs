@@ -52,9 +52,7 @@ pub enum SightingMeaning {
 
 /// Where it is counted what became of packets: in their flows, and in time bins if these are wanted.
 pub struct TransitCounters<'a> {
-    /// All flows.
     pub flows: &'a mut FlowTable,
-    /// Their bins.
     pub bins: Option<&'a mut Bins>,
 }
 

@@ -9,7 +9,6 @@ use crate::packet::event::{Address, Endpoints, Family};
 pub struct HostPort {
     /// Kind of `address`.
     pub family: Family,
-    /// The address.
     pub address: Address,
     /// The port; 0 if unknown.
     pub port: u16,

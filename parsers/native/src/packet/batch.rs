@@ -7,9 +7,7 @@ use crate::packet::plain::PlainSegment;
 /// A packet of a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Item<'a> {
-    /// Most packets.
     Plain(&'a PlainSegment),
-    /// Any other.
     Other(&'a Packet),
 }
 
@@ -62,7 +60,6 @@ impl Batch {
         }
     }
 
-    /// Forget all packets.
     pub fn clear(&mut self) {
         if self.others.len() / 4 > self.others_length + FEW_OTHERS {
             // After a burst of them another's need for memory is greater.
@@ -73,7 +70,6 @@ impl Batch {
         self.asides.clear();
     }
 
-    /// Number of packets.
     pub fn len(&self) -> usize {
         self.length
     }

@@ -4,25 +4,18 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum DccpType {
-    /// Opens a connection.
     Request,
-    /// Answers a Request.
     Response,
-    /// Carries data.
     Data,
-    /// Acknowledges.
     Ack,
-    /// Both.
     DataAck,
     /// The server asks the client to close.
     CloseReq,
-    /// Closes.
     Close,
     /// Ends a connection, regularly or not.
     Reset,
     /// Sequence numbers are out of step.
     Sync,
-    /// Answers a Sync.
     SyncAck,
 }
 
@@ -98,16 +91,13 @@ pub struct DccpHeader {
     /// CCID 3: the sender's window counter, which advances by one each quarter of an RTT (RFC 4342
     /// section 8.1).
     pub ccval: u8,
-    /// Checksum coverage.
     pub coverage: u8,
     /// Whether numbers are the low 24 bits only.
     pub is_short: bool,
-    /// Sequence number.
     pub seq: u64,
     /// Acknowledgement number: the highest sequence number that came.
     pub ack: Option<u64>,
     /// What the connection is for; of Request and Response.
     pub service_code: Option<u32>,
-    /// Why; of Reset.
     pub reset_code: Option<u8>,
 }

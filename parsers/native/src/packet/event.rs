@@ -34,11 +34,8 @@ pub const PROTOCOL_TFRC: u8 = 253;
 pub struct Endpoints {
     /// Kind of `src` and `dst`.
     pub family: Family,
-    /// IP protocol number.
     pub protocol: u8,
-    /// Sender.
     pub src: Address,
-    /// Receiver.
     pub dst: Address,
     /// Sender's port; 0 without ports.
     pub src_port: u16,
@@ -53,9 +50,7 @@ pub struct TcpFlags(pub u16);
 impl TcpFlags {
     /// No more data from the sender.
     pub const FIN: u16 = 0x001;
-    /// Synchronise sequence numbers.
     pub const SYN: u16 = 0x002;
-    /// Reset the connection.
     pub const RST: u16 = 0x004;
     /// What was buffered shall be delivered.
     pub const PSH: u16 = 0x008;
@@ -85,7 +80,6 @@ impl TcpFlags {
     }
 }
 
-/// A TCP header.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tcp {
     /// Sequence number of the first payload byte (or of SYN).
@@ -109,7 +103,6 @@ pub struct TcpOptions {
     pub mss: Option<u16>,
     /// Window scale, on SYN; at most 14 (RFC 7323 section 2.3).
     pub window_scale: Option<u8>,
-    /// Selective acknowledgement.
     pub sack: Sack,
 }
 
@@ -118,7 +111,6 @@ pub struct TcpOptions {
 pub struct Sack(u16);
 
 impl Sack {
-    /// Neither.
     pub const NONE: Self = Self(0);
 
     /// Blocks that a line of a text has printed; the reader of the text still has them.
@@ -163,7 +155,6 @@ pub struct Fragment {
 pub enum Event {
     /// It left the host, or the layer that the trace names.
     Sent,
-    /// It came in.
     Received,
     /// It was passed on by a node that is not its destination.
     Forwarded,
@@ -198,9 +189,7 @@ pub enum NodeLayer {
     Routing,
     /// The interface queue of a wireless node (ns-2 `IFQ`).
     Queue,
-    /// Medium access.
     Mac,
-    /// The radio.
     Phy,
     /// A wired link with its queue.
     Link,
@@ -324,7 +313,6 @@ impl Agent {
         Self::NAMES.iter().position(|known| known.as_bytes() == name).map(|place| Self(place as u8))
     }
 
-    /// The type.
     pub fn name(self) -> &'static str {
         Self::NAMES.get(usize::from(self.0)).copied().unwrap_or_default()
     }
@@ -349,17 +337,13 @@ pub enum Layer {
     Ipv4,
     /// IPv6 and its extension headers.
     Ipv6,
-    /// TCP.
     Tcp,
-    /// UDP.
     Udp,
-    /// DCCP.
     Dccp,
     /// ICMP of either family.
     Icmp,
 }
 
-/// Why decoding stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// The snap length cut the packet.
@@ -394,7 +378,6 @@ impl Reason {
 pub struct Stop {
     /// In which layer.
     pub layer: Layer,
-    /// Why.
     pub reason: Reason,
 }
 
@@ -441,7 +424,6 @@ impl Reason {
 pub enum Transport {
     /// A TCP header, in [`Network::tcp`].
     Tcp,
-    /// A DCCP header.
     Dccp,
     /// A UDP header, or a simulator's packet of an application without feedback.
     Udp,
@@ -461,7 +443,6 @@ pub enum Transport {
 /// An IP header and what is behind it, as far as it could be decoded.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Network {
-    /// The five-tuple.
     pub endpoints: Endpoints,
     /// Whether the ports of `endpoints` were read.
     pub has_ports: bool,
@@ -475,7 +456,6 @@ pub struct Network {
     pub dscp: Option<u8>,
     /// Set if the packet is a fragment.
     pub fragment: Option<Fragment>,
-    /// What follows.
     pub transport: Transport,
     /// The TCP header; means nothing unless `transport` says so.
     pub tcp: Tcp,
@@ -528,7 +508,6 @@ pub struct Packet {
     pub time_ns: i64,
     /// Index of the interface or node it was seen at.
     pub interface: u32,
-    /// What happened there.
     pub event: Option<Event>,
     /// Set if a simulator saw it.
     pub sighting: Option<Sighting>,

@@ -118,7 +118,6 @@ impl PacketExtras {
         self.payloads.get(start..end_of(at)).unwrap_or_default()
     }
 
-    /// Keep a frame.
     pub fn add_frame(&mut self, frame: Frame) -> Option<ExtraIndex> {
         self.frames.push(frame);
         at_the_end(self.frames.len())

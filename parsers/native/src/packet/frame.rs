@@ -62,7 +62,6 @@ impl FrameNumber {
     pub const NO_TRAFFIC: u8 = 16;
 }
 
-/// One frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// What it is for.

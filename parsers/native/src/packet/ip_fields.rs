@@ -13,7 +13,7 @@ pub struct IpFields {
     pub ecn: u8,
     /// Stands for the interface and the way through it: a copy that the capture made of a packet
     /// has another place than the packet.
-    pub place: u16,
+    pub capture_point: u16,
     /// Whether the snap length cut the TCP options.
     pub is_cut: bool,
 }
@@ -23,14 +23,14 @@ impl IpFields {
     #[inline(always)]
     pub fn of(packet: &Packet) -> Self {
         let network = &packet.network;
-        let place = Self::place_of(packet.interface, packet.event);
+        let capture_point = Self::capture_point_of(packet.interface, packet.event);
         let is_cut = packet.stop.is_some_and(|stop| stop.layer == Layer::Tcp);
-        Self { ip_id: network.ip_id, ttl: network.ttl, ecn: network.ecn, place, is_cut }
+        Self { ip_id: network.ip_id, ttl: network.ttl, ecn: network.ecn, capture_point, is_cut }
     }
 
     /// Stands for the interface at which a packet was captured, and the way through it.
     #[inline(always)]
-    pub fn place_of(interface: u32, event: Option<Event>) -> u16 {
+    pub fn capture_point_of(interface: u32, event: Option<Event>) -> u16 {
         let way = match event {
             None => 0,
             Some(Event::Sent) => 1,

@@ -4,16 +4,13 @@ use std::hash::{Hash, Hasher};
 
 use crate::packet::event::{Address, Endpoints, Family};
 
-/// IP protocol number.
 pub const TCP: u8 = 6;
 
 /// Sender and receiver, each pair in the order of the wire as one number: quick to read, compare and
 /// mix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ipv4Ends {
-    /// The addresses.
     pub addresses: u64,
-    /// The ports.
     pub ports: u32,
 }
 
@@ -48,12 +45,10 @@ impl Ipv4Ends {
 pub enum Side {
     /// The end with the lower address and port.
     Low = 0,
-    /// The other.
     High = 1,
 }
 
 impl Side {
-    /// The other end.
     #[inline(always)]
     pub fn other(self) -> Self {
         match self {
@@ -124,7 +119,6 @@ impl FlowKey {
         Endpoints { family: self.family(), protocol: self.protocol(), src, dst, src_port, dst_port }
     }
 
-    /// IP protocol number.
     pub fn protocol(&self) -> u8 {
         (self.rest >> 32) as u8
     }
@@ -146,16 +140,12 @@ impl FlowKey {
 pub enum KeptKey {
     /// Addresses, ports and protocol of the lower end and the other.
     Narrow {
-        /// Both addresses.
         addresses: (u32, u32),
-        /// Both ports.
         ports: (u16, u16),
-        /// IP protocol number.
         protocol: u8,
         /// Kind of the addresses.
         family: Family,
     },
-    /// Any other.
     Wide(Box<FlowKey>),
 }
 
@@ -196,7 +186,6 @@ impl KeptKey {
 pub enum LookupKey {
     /// The ends of such a flow, the lower one first.
     Plain(Ipv4Ends),
-    /// Any other.
     Other(FlowKey),
 }
 

@@ -16,7 +16,6 @@ pub enum LinkType {
     Raw,
     /// OpenBSD loopback: as Null, in network byte order.
     Loop,
-    /// Linux cooked capture.
     Sll,
     /// 802.11 frames alone.
     Wifi,
@@ -63,7 +62,6 @@ impl LinkType {
         }
     }
 
-    /// The LINKTYPE_ number.
     pub fn number(self) -> u32 {
         match self {
             Self::Null => 0,

@@ -9,7 +9,6 @@ use crate::plural::counted;
 pub enum Unit {
     /// Bytes.
     Bytes,
-    /// Packets or segments.
     Packets,
     /// Milliseconds.
     Ms,
@@ -43,7 +42,6 @@ pub struct VariableSample {
     pub name: &'static str,
     /// What `value` counts.
     pub unit: Unit,
-    /// The value.
     pub value: f64,
 }
 

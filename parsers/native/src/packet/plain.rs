@@ -14,9 +14,7 @@ use crate::packet::key::{Ipv4Ends, TCP};
 pub struct PlainSegment {
     /// Number in the source, from 1.
     pub number: u64,
-    /// Since the epoch.
     pub time_ns: i64,
-    /// Both ends.
     pub ends: Ipv4Ends,
     /// Bytes of the frame on the wire.
     pub wire_bytes: u32,
@@ -28,14 +26,12 @@ pub struct PlainSegment {
     pub header_bytes: u8,
     /// Bytes of TCP payload.
     pub payload: u32,
-    /// The TCP header.
     pub tcp: Tcp,
     /// What the packet around it says: [`IpFields::of`].
-    pub carrier: IpFields,
+    pub ip: IpFields,
 }
 
 impl PlainSegment {
-    /// The five-tuple.
     #[inline(always)]
     pub fn endpoints(&self) -> Endpoints {
         Endpoints {
@@ -60,11 +56,11 @@ impl PlainSegment {
             network: Network {
                 endpoints: self.endpoints(),
                 has_ports: true,
-                ip_id: self.carrier.ip_id,
-                ttl: self.carrier.ttl,
-                ecn: self.carrier.ecn,
+                ip_id: self.ip.ip_id,
+                ttl: self.ip.ttl,
+                ecn: self.ip.ecn,
                 // A text that shows no IP header tells neither of them.
-                dscp: self.carrier.ip_id.map(|_| 0),
+                dscp: self.ip.ip_id.map(|_| 0),
                 transport: Transport::Tcp,
                 tcp: self.tcp,
                 header_bytes: self.header_bytes,

@@ -5,7 +5,6 @@ use super::link_type::LinkType;
 /// One captured packet, a slice of the input's window.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// Since the epoch.
     pub time_ns: i64,
     /// Index into the reader's interfaces.
     pub interface: usize,

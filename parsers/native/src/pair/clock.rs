@@ -49,7 +49,6 @@ impl Clock {
 /// What is known of the second clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The best guess.
     pub clock: Clock,
     /// Its drift; None if neither direction tells, and then it is taken for 0.
     pub drift: Option<f64>,

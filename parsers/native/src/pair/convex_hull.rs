@@ -3,9 +3,7 @@
 /// A time and what was measured then, both in ns from some origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// When.
     pub time_ns: i64,
-    /// What.
     pub value_ns: i64,
 }
 

@@ -16,7 +16,6 @@ pub const KEPT: usize = 1 << 17;
 pub struct SampledPacket {
     /// When it was captured, by the capture's own clock.
     pub time_ns: i64,
-    /// Its five-tuple.
     pub endpoints: Endpoints,
     /// Its time to live there.
     pub ttl: u8,

@@ -27,15 +27,12 @@ pub mod unmatched;
 pub enum Tap {
     /// The one named first; its clock is the reference.
     First = 0,
-    /// The other.
     Second = 1,
 }
 
 impl Tap {
-    /// Both, in order.
     pub const BOTH: [Self; 2] = [Self::First, Self::Second];
 
-    /// The other one.
     pub fn other(self) -> Self {
         match self {
             Self::First => Self::Second,

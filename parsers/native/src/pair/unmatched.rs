@@ -37,7 +37,7 @@ pub struct PacketAtCapture {
     /// The same as the user named it.
     pub tap: Tap,
     /// The interface of the capture and the way through it.
-    pub place: u16,
+    pub capture_point: u16,
     /// When it passed, by the first capture's clock.
     pub time_ns: i64,
     /// Flow, from 0.
@@ -48,7 +48,6 @@ pub struct PacketAtCapture {
     pub packet: u64,
     /// Its frame; of a part of a segment its share.
     pub wire_bytes: u32,
-    /// Its payload.
     pub payload_bytes: u32,
 }
 
@@ -79,8 +78,8 @@ impl Entered {
     /// captures.
     fn has_copy(&self, again: &PacketAtCapture) -> bool {
         match again.end == self.passing.end {
-            true => again.place != self.passing.place,
-            false => self.is_met && again.place != self.met_place,
+            true => again.capture_point != self.passing.capture_point,
+            false => self.is_met && again.capture_point != self.met_place,
         }
     }
 }
@@ -130,18 +129,22 @@ impl UnmatchedPackets {
         let hasher = &self.hasher;
         let is_alike = |alike: &SameIdentity| alike.identity == passing.identity;
         match self.index.entry(hash, is_alike, |alike| hasher.hash_one(alike.identity)) {
-            Entry::Vacant(place) => {
-                place.insert(SameIdentity { identity: passing.identity, waits: number, last: number });
+            Entry::Vacant(capture_point) => {
+                capture_point.insert(SameIdentity {
+                    identity: passing.identity,
+                    waits: number,
+                    last: number,
+                });
             }
-            Entry::Occupied(mut place) => {
-                let alike = place.get_mut();
+            Entry::Occupied(mut capture_point) => {
+                let alike = capture_point.get_mut();
                 let slot = |number: u64| number.wrapping_sub(self.first) as usize;
                 if self.entered.get(slot(alike.last)).is_some_and(|last| last.has_copy(&passing)) {
                     return MatchResult::Copy;
                 }
                 match self.entered.get_mut(slot(alike.waits)) {
                     Some(waiting) if waiting.passing.end != passing.end => {
-                        (waiting.is_met, waiting.met_place) = (true, passing.place);
+                        (waiting.is_met, waiting.met_place) = (true, passing.capture_point);
                         alike.waits = waiting.next;
                         return MatchResult::Meets(waiting.passing);
                     }
@@ -191,10 +194,11 @@ impl UnmatchedPackets {
         let number = self.first;
         self.first = self.first.wrapping_add(1);
         let hash = self.hasher.hash_one(passing.identity);
-        if let Ok(mut place) = self.index.find_entry(hash, |alike| alike.identity == passing.identity) {
-            let alike = place.get_mut();
+        if let Ok(mut capture_point) = self.index.find_entry(hash, |alike| alike.identity == passing.identity)
+        {
+            let alike = capture_point.get_mut();
             if alike.last == number {
-                place.remove();
+                capture_point.remove();
             } else if alike.waits == number {
                 alike.waits = next;
             }
@@ -213,7 +217,7 @@ mod tests {
             identity,
             end,
             tap: if end == PathEnd::Near { Tap::First } else { Tap::Second },
-            place: 0,
+            capture_point: 0,
             time_ns,
             flow: 0,
             side: Side::Low,
@@ -239,7 +243,7 @@ mod tests {
 
     #[test]
     fn test_a_capture_may_show_a_packet_at_two_interfaces() {
-        let copy = |end, time_ns| PacketAtCapture { place: 4, ..passing(7, end, time_ns) };
+        let copy = |end, time_ns| PacketAtCapture { capture_point: 4, ..passing(7, end, time_ns) };
         let mut waiting = UnmatchedPackets::default();
         assert_eq!(waiting.see(passing(7, PathEnd::Near, 10)), MatchResult::Waits);
         assert_eq!(waiting.see(copy(PathEnd::Near, 11)), MatchResult::Copy);

@@ -9,7 +9,6 @@ use crate::flow::Flow;
 use crate::packet::event::{Address, Family};
 use crate::packet::key::Side;
 
-/// Two hosts.
 type HostPair = (Family, Address, Address);
 
 /// A connection that has a round-trip time.

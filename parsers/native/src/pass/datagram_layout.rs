@@ -7,12 +7,10 @@ use crate::wire::tfrc_layout::Layout;
 /// The name of RTP in options.
 const RTP: &str = "rtp";
 
-/// How datagrams begin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DatagramLayout {
     /// With a number, and perhaps a time.
     Numbers(ProbeLayout),
-    /// As RTP.
     Rtp(GivenRtp),
     /// With what TFRC's ends tell each other.
     Tfrc(Layout),

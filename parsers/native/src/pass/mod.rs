@@ -150,7 +150,6 @@ impl RttMethod {
     }
 }
 
-/// One round-trip time.
 #[derive(Clone, Copy, Debug)]
 pub struct RttSample {
     /// Flow, from 0.
@@ -189,22 +188,17 @@ pub struct LossSample {
     pub side: Side,
     /// When it was seen.
     pub time_ns: i64,
-    /// Its number.
     pub packet: u64,
-    /// Its first position.
     pub position: i64,
-    /// Its payload.
     pub payload_bytes: u32,
     /// Bytes of it that the capture had already shown.
     pub repeated_bytes: u32,
-    /// What it was.
     pub finding: Classification,
 }
 
 /// Everything that a pass finds out.
 pub struct Analysis {
     options: Options,
-    /// All flows.
     pub flows: FlowTable,
     fragments: Fragments,
     /// Packets between their two ends, where the trace shows both.
@@ -219,11 +213,9 @@ pub struct Analysis {
     collects: bool,
     /// Time bins, if wanted.
     pub bins: Option<Bins>,
-    /// RTT samples.
     pub rtt: BoundedSamples<RttSample>,
     /// Retransmissions and late arrivals.
     pub losses: BoundedSamples<LossSample>,
-    /// Rounds.
     pub rounds: BoundedSamples<RoundSample>,
     /// Details of TCP connections, if wanted.
     pub details: Option<DetailsByFlow>,
@@ -235,7 +227,6 @@ pub struct Analysis {
     sessions: Sessions,
     /// Links between 802.11 stations.
     pub links: WifiLinks,
-    /// Their frames.
     pub link_samples: BoundedSamples<LinkSample>,
     /// Variables that another program wrote down.
     pub variables: BoundedSamples<VariableSample>,
@@ -245,12 +236,10 @@ pub struct Analysis {
     source: u32,
     /// One for each source read.
     pub sources: Vec<SourceSummary>,
-    /// What went wrong.
     pub problems: Vec<Problem>,
 }
 
 impl Analysis {
-    /// Nothing read yet.
     pub fn new(options: Options) -> Self {
         Self {
             flows: FlowTable::new(options.max_flows),

@@ -79,7 +79,6 @@ impl Analysis {
         self.options.layer.is_none_or(|layer| matches!(layer, NodeLayer::Agent | NodeLayer::Link))
     }
 
-    /// Follow TFRC's ends.
     pub(super) fn take_tfrc(&mut self, found: Found, packet: &Packet, meaning: SightingMeaning) {
         let happening = match meaning {
             SightingMeaning::Sent => PacketEvent::Sent,

@@ -62,8 +62,8 @@ impl Analysis {
         let half = layout_flow.get_or_insert_default().half_connection_mut(found.side);
         let bytes = numbered.payload_bytes;
         let has_begun = said.stamp.number <= 1 || said.rtt.is_none() && layout.data.rtt.is_some();
-        let carrier = || follower.carrier(numbered.bits, bytes, has_begun);
-        let Some(ends) = tfrc.get_or_insert_default().carried(found.side, carrier) else {
+        let setup = || follower.setup(numbered.bits, bytes, has_begun);
+        let Some(ends) = tfrc.get_or_insert_default().carried(found.side, setup) else {
             return;
         };
         let at = follower.place(packet.time_ns, packet.number);
@@ -93,8 +93,8 @@ impl Analysis {
         let half = layout_flow.get_or_insert_default().half_connection_mut(of.side);
         let echoed = half.on_report(layout, said, packet.time_ns);
         let told = half.reported_rtt().map(|rtt| (rtt, RttBy::Estimate));
-        let carrier = || follower.carrier(layout.data.numbers.number.bits(), 0, false);
-        let Some(ends) = tfrc.get_or_insert_default().carried(of.side, carrier) else {
+        let setup = || follower.setup(layout.data.numbers.number.bits(), 0, false);
+        let Some(ends) = tfrc.get_or_insert_default().carried(of.side, setup) else {
             return;
         };
         let at = follower.place(packet.time_ns, packet.number);

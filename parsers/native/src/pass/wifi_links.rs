@@ -21,7 +21,6 @@ pub struct LinkSample {
     pub time_ns: i64,
     /// Its number in the source.
     pub packet: u64,
-    /// What it was.
     pub frame: Frame,
     /// Whether the capture had shown it before.
     pub is_repeat: bool,
@@ -49,12 +48,10 @@ impl SignalLevel {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The smallest.
     pub fn min(&self) -> Option<i32> {
         self.range.map(|range| range.0)
     }
 
-    /// The largest.
     pub fn max(&self) -> Option<i32> {
         self.range.map(|range| range.1)
     }
@@ -65,11 +62,9 @@ impl SignalLevel {
 pub struct Link {
     /// Who sent; None for frames that do not tell, such as acknowledgements.
     pub transmitter: Option<Station>,
-    /// Whom for.
     pub receiver: Station,
     /// The network, of the first frame that tells.
     pub bssid: Option<Station>,
-    /// Frames seen.
     pub frames: u64,
     /// Those that carry packets.
     pub data_frames: u64,
@@ -79,9 +74,7 @@ pub struct Link {
     pub repeats: u64,
     /// Bytes of all frames on the air.
     pub bytes: u64,
-    /// Earliest time.
     pub start_ns: i64,
-    /// Latest time.
     pub end_ns: i64,
     /// Strength of the signal in dBm.
     pub signal_dbm: SignalLevel,
@@ -202,7 +195,6 @@ impl Numbering {
     }
 }
 
-/// All links.
 #[derive(Default)]
 pub struct WifiLinks {
     /// In order of their first frame.

@@ -22,7 +22,6 @@ impl Default for Equation {
 /// A loss event rate for a given throughput.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Inverse {
-    /// Loss event rate.
     pub p: f64,
     /// Whether even p = 1 allows more than that.
     pub is_clipped: bool,

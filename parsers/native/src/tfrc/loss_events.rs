@@ -19,7 +19,6 @@ pub enum EventRule {
     Ccval,
 }
 
-/// A loss event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossEvent {
     /// The first packet lost or marked.
@@ -38,16 +37,13 @@ pub struct LossEvent {
 #[derive(Clone, Debug, Default)]
 pub struct LossEvents {
     rule: EventRule,
-    /// The latest.
     pub current: Option<LossEvent>,
-    /// All of them.
     pub count: u64,
     /// Lost packets that would have started an event of their own, had not one run held too many.
     pub unsplit: u64,
 }
 
 impl LossEvents {
-    /// None yet.
     pub fn new(rule: EventRule) -> Self {
         Self { rule, ..Self::default() }
     }

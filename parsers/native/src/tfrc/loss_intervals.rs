@@ -40,7 +40,6 @@ pub struct Mean {
     pub w_tot1: f64,
     /// The average loss interval.
     pub i_mean: f64,
-    /// Loss event rate.
     pub p: f64,
 }
 

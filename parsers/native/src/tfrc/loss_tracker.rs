@@ -13,11 +13,9 @@ const REFILLED: usize = 1024;
 /// What was known when a packet arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct ArrivalContext {
-    /// The round-trip time.
     pub rtt: f64,
     /// Receive rate that the first loss interval is made of, and the packet size it is of.
     pub x_target: f64,
-    /// Likewise.
     pub s: f64,
     /// Whether the packet was marked.
     pub ce: bool,
@@ -27,9 +25,7 @@ pub struct ArrivalContext {
 #[derive(Clone, Debug)]
 pub struct LossTracker {
     profile: ReceiverProfile,
-    /// What arrived.
     pub record: ReceiveRecord,
-    /// Loss events.
     pub events: LossEvents,
     history: LossHistory,
     previous: Arrival,
@@ -39,7 +35,6 @@ pub struct LossTracker {
 }
 
 impl LossTracker {
-    /// Nothing arrived yet.
     pub fn new(profile: &ReceiverProfile) -> Self {
         Self {
             profile: *profile,
@@ -140,7 +135,6 @@ impl LossTracker {
 /// it had been waited for. For that it keeps what arrived lately and where that began.
 #[derive(Clone, Debug)]
 pub struct RefillingTracker {
-    /// As things are.
     pub now: LossTracker,
     /// As things were before the arrivals that are kept; None if late packets are ignored.
     then: Option<Box<LossTracker>>,
@@ -148,7 +142,6 @@ pub struct RefillingTracker {
 }
 
 impl RefillingTracker {
-    /// Nothing arrived yet.
     pub fn new(profile: &ReceiverProfile) -> Self {
         let now = LossTracker::new(profile);
         let refills = profile.late_arrival == LateArrival::Fill;

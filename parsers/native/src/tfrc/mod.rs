@@ -37,7 +37,6 @@ pub const EPS_T: f64 = 1e-9;
 pub struct DataPacket {
     /// Sequence number as sent.
     pub seq: u64,
-    /// When it arrived.
     pub time: f64,
     /// When the sender sent it by its own clock, if it says so.
     pub sent_time: Option<f64>,
@@ -47,7 +46,6 @@ pub struct DataPacket {
     pub ccval: u8,
     /// Whether it was marked congestion experienced (RFC 3168).
     pub ce: bool,
-    /// Its payload.
     pub bytes: u32,
     /// Packets right before it that had no payload, as it says (RFC 4340 section 7.7).
     pub ndp: u64,
@@ -56,7 +54,6 @@ pub struct DataPacket {
 /// A receiver's report where the sender gets it (section 3.2.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Report {
-    /// When it arrived.
     pub time: f64,
     /// The round-trip time that it gives; None if that is not positive or not known.
     pub r_sample: Option<f64>,

@@ -49,7 +49,6 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Rfc5348, Self::Rfc3448, Self::Linux];
 
     /// The name in options.
@@ -61,7 +60,6 @@ impl Profile {
         }
     }
 
-    /// The receiver's part.
     pub fn receiver(self) -> ReceiverProfile {
         match self {
             Self::Rfc5348 => ReceiverProfile::rfc5348(),
@@ -80,7 +78,6 @@ impl Profile {
     }
 }
 
-/// A receiver's choices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReceiverProfile {
     /// Bits of a sequence number.
@@ -95,7 +92,6 @@ pub struct ReceiverProfile {
     pub averaging: Averaging,
     /// Whether intervals of up to two round-trip times count their losses (RFC 4828 section 3.3).
     pub short_intervals: bool,
-    /// The first interval.
     pub first_interval: FirstInterval,
     /// The equation for it.
     pub equation: Equation,
@@ -167,20 +163,16 @@ pub enum SenderRules {
 pub enum InitialRate {
     /// That of the first report, for ever.
     Fixed,
-    /// The present one.
     Current,
 }
 
-/// A sender's choices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderProfile {
-    /// Whose rules.
     pub rules: SenderRules,
     /// Segment size in bytes: s.
     pub s: f64,
     /// Maximum segment size, for the initial window; None takes `s`.
     pub mss: Option<f64>,
-    /// The equation.
     pub equation: Equation,
     /// t_RTO in round-trip times (section 4.3).
     pub t_rto_factor: f64,

@@ -12,7 +12,6 @@ const MAX_DECLARED: usize = 1024;
 /// A packet that came.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Arrival {
-    /// Extended sequence number.
     pub number: i64,
     /// When: by the receiver's clock, or by the sender's if its times are known.
     pub time: f64,
@@ -27,7 +26,6 @@ pub struct Arrival {
 pub struct Loss {
     /// The first of them.
     pub first: i64,
-    /// The last.
     pub last: i64,
     /// The packet that came right before `after`.
     pub before: Arrival,
@@ -61,7 +59,6 @@ impl Loss {
         near.into_iter().find(|&number| self.time_of(number) > limit)
     }
 
-    /// Packets lost.
     pub fn packets(&self) -> u64 {
         self.last.saturating_sub(self.first).unsigned_abs() + 1
     }
@@ -82,7 +79,6 @@ pub enum ArrivalKind {
     Early,
 }
 
-/// Arrivals by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ArrivalCounts {
     /// Packets that had come before.
@@ -93,7 +89,6 @@ pub struct ArrivalCounts {
     pub late_after_declared: u64,
     /// Packets below the first one seen.
     pub early: u64,
-    /// Packets declared lost.
     pub lost: u64,
     /// Losses declared before NDUPACK later packets, because too many were pending.
     pub hurried: u64,
@@ -121,12 +116,10 @@ pub struct ReceiveRecord {
     declared: VecDeque<(i64, i64)>,
     /// Packets that are known to come late, and are never declared lost.
     withheld: BTreeSet<i64>,
-    /// Arrivals so far.
     pub counts: ArrivalCounts,
 }
 
 impl ReceiveRecord {
-    /// An empty record.
     pub fn new(ndupack: u32) -> Self {
         Self {
             ndupack: ndupack.max(1),
@@ -140,7 +133,6 @@ impl ReceiveRecord {
         }
     }
 
-    /// The first packet.
     pub fn first(&self) -> Option<i64> {
         self.first
     }

@@ -18,11 +18,9 @@ const LATEST: FirstInterval = FirstInterval::Equation(Target::Latest);
 /// What a receiver would report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Feedback {
-    /// When.
     pub time: f64,
     /// Receive rate in bytes per second.
     pub x_recv: f64,
-    /// Loss event rate.
     pub p: f64,
     /// The highest sequence number received.
     pub highest: i64,
@@ -33,7 +31,6 @@ pub struct Feedback {
 pub struct Receiver {
     profile: ReceiverProfile,
     numbers: Unwrapper,
-    /// Losses and intervals.
     pub tracker: RefillingTracker,
     rtt: Option<f64>,
     /// Arrivals of the last round-trip time with their bytes.
@@ -55,14 +52,11 @@ struct Reporting {
     timer: Option<f64>,
     /// When the last was made.
     last: Option<f64>,
-    /// Data since then.
     bytes: u64,
-    /// p in it.
     p: f64,
 }
 
 impl Receiver {
-    /// Nothing received yet.
     pub fn new(profile: &ReceiverProfile) -> Self {
         Self {
             profile: *profile,
@@ -89,7 +83,6 @@ impl Receiver {
         self.rtt.is_some()
     }
 
-    /// Segment size.
     pub fn s(&self) -> f64 {
         self.profile.s.or(self.size.s()).unwrap_or(0.0)
     }

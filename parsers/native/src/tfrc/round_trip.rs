@@ -7,14 +7,11 @@ pub fn r_sample(time: f64, sent_time: f64, elapsed: f64) -> Option<f64> {
     (sample > 0.0 && sample.is_finite()).then_some(sample)
 }
 
-/// R and R_sqmean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundTrip {
-    /// R.
     pub r: f64,
     /// The mean of the samples' square roots.
     pub r_sqmean: f64,
-    /// The latest sample.
     pub r_sample: f64,
 }
 

@@ -106,11 +106,11 @@ pub fn decode_plain(
     segment.captured_bytes = captured_bytes;
     segment.header_bytes = header_bytes;
     segment.payload = total - headers;
-    segment.carrier = IpFields {
+    segment.ip = IpFields {
         ip_id: Some((word >> 16) as u16),
         ttl: ip_header[8],
         ecn: (word >> 48) as u8 & 3,
-        place: IpFields::place_of(u32::from(interface), None),
+        capture_point: IpFields::capture_point_of(u32::from(interface), None),
         is_cut: false,
     };
     true
@@ -196,7 +196,7 @@ mod tests {
         if is_plain {
             let sack = packet.network.tcp.options.sack;
             assert_eq!(asides.sack(segment.tcp.options.sack), others.sack(sack));
-            assert_eq!(segment.carrier, IpFields::of(&packet));
+            assert_eq!(segment.ip, IpFields::of(&packet));
         }
         (is_plain.then(|| segment.to_packet()), packet)
     }

@@ -121,7 +121,7 @@ impl Connection {
     ) -> Option<f64> {
         let said = FeedbackOptions::read(behind, assumed.profile.receiver().ndupack);
         let (latest, half) = (self.latest, &mut self.halves[side as usize]);
-        let sample = half.carrier.take(&latest, header, &said, packet.time_ns);
+        let sample = half.ccid_half.take(&latest, header, &said, packet.time_ns);
         let at = |side| PacketRef { flow, side, time_ns: packet.time_ns, packet: packet.number };
         if self.sends_by_tfrc(side) {
             self.give_data(at(side), packet, (header, &said), assumed.profile, tfrc, samples);
@@ -136,20 +136,20 @@ impl Connection {
     /// Whether the data of `side` go by CCID 3 or 4, as agreed or else as they look.
     fn sends_by_tfrc(&self, side: Side) -> bool {
         let half = self.half(side);
-        half.ccid.map_or(half.carrier.counts, |ccid| matches!(ccid, 3 | 4))
+        half.ccid.map_or(half.ccid_half.counts, |ccid| matches!(ccid, 3 | 4))
     }
 
-    fn carrier(&self, side: Side, profile: Profile, first_bytes: u32) -> CarrierSetup {
-        let mut carrier = CarrierSetup {
+    fn setup(&self, side: Side, profile: Profile, first_bytes: u32) -> CarrierSetup {
+        let mut setup = CarrierSetup {
             receiver: profile.receiver(),
             sender: profile.sender(f64::from(first_bytes.max(1))),
             is_whole: self.opener.is_some(),
         };
-        carrier.sender.handshake_rtt = self.handshake_rtt_ns.map(|ns| ns as f64 / 1e9);
+        setup.sender.handshake_rtt = self.handshake_rtt_ns.map(|ns| ns as f64 / 1e9);
         if self.half(side).ccid == Some(4) {
-            carrier.use_small_packets();
+            setup.use_small_packets();
         }
-        carrier
+        setup
     }
 
     fn give_data(
@@ -163,15 +163,15 @@ impl Connection {
     ) {
         let LatestPacket { seq, arrival, restarts, .. } = self.latest;
         let bytes = packet.network.payload_bytes.filter(|_| is_data(header)).unwrap_or(0);
-        let carrier = || self.carrier(at.side, profile, bytes);
+        let setup = || self.setup(at.side, profile, bytes);
         let ends = if bytes > 0 {
-            tfrc.get_or_insert_default().carried(at.side, carrier)
+            tfrc.get_or_insert_default().carried(at.side, setup)
         } else {
             // The handshake and acknowledgements before the first data are no part of the flow.
             tfrc.as_mut().and_then(|tfrc| tfrc.known(at.side))
         };
         let Some(ends) = ends else { return };
-        let half = &mut self.halves[at.side as usize].carrier;
+        let half = &mut self.halves[at.side as usize].ccid_half;
         if arrival == Some(NumberArrival::Unconfirmed) {
             ends.on_finding(at, Finding::of(Found::SequenceJump), samples);
             return;
@@ -198,9 +198,9 @@ impl Connection {
         tfrc: &mut Option<Box<TfrcFlow>>,
         samples: &mut TfrcSamples,
     ) {
-        let carrier = || self.carrier(at.side, assumed.profile, 0);
+        let setup = || self.setup(at.side, assumed.profile, 0);
         let ends = match said.is_report() {
-            true => tfrc.get_or_insert_default().carried(at.side, carrier),
+            true => tfrc.get_or_insert_default().carried(at.side, setup),
             false => tfrc.as_mut().and_then(|tfrc| tfrc.known(at.side)),
         };
         let Some(ends) = ends else { return };
@@ -250,7 +250,7 @@ impl Connection {
         said: &FeedbackOptions,
         vantage: Option<Vantage>,
     ) -> Option<(f64, RttBy)> {
-        let half = &self.half(at.side).carrier;
+        let half = &self.half(at.side).ccid_half;
         let seconds = |ns: u64| ns as f64 / 1e9;
         let acknowledged = self.latest.rtt_ns.map(|ns| (seconds(ns), RttBy::Ack));
         let echoed = || {

@@ -54,10 +54,9 @@ pub struct HalfConnection {
     /// Time to live of its first packet; 0 before that.
     ttl: u8,
     /// What it sends and reports by TFRC.
-    carrier: ccid::CcidHalf,
+    ccid_half: ccid::CcidHalf,
     /// RTT of its packets, without the time that the other side held the acknowledgement.
     pub rtt: RttStatistics,
-    /// Its percentiles.
     pub rtt_sketch: LogHistogram,
 }
 
@@ -73,7 +72,7 @@ impl Default for HalfConnection {
             impossible_elapsed_times: 0,
             has_closed: false,
             ttl: 0,
-            carrier: ccid::CcidHalf::default(),
+            ccid_half: ccid::CcidHalf::default(),
             rtt: RttStatistics::default(),
             rtt_sketch: LogHistogram::default(),
         }
@@ -107,7 +106,6 @@ pub struct Connection {
 /// What the latest packet was.
 #[derive(Clone, Copy, Debug, Default)]
 struct LatestPacket {
-    /// Its number, whole.
     seq: u64,
     /// Whether its number is far from the others, or was seen before.
     arrival: Option<NumberArrival>,
@@ -115,7 +113,6 @@ struct LatestPacket {
     restarts: u64,
     /// What it acknowledges, whole.
     ack: Option<u64>,
-    /// RTT of that.
     rtt_ns: Option<u64>,
     /// Whether the packet before it is missing.
     follows_gap: bool,

@@ -28,7 +28,7 @@ impl Connection {
     /// at the receiver nothing.
     fn add_turnaround(&self, side: Side, signs: &mut VantageEvidence) {
         let half = self.half(side);
-        let Some(round_trip) = half.carrier.counter_rtt() else { return };
+        let Some(round_trip) = half.ccid_half.counter_rtt() else { return };
         let Some(shortest_ms) = half.rtt.range.min_ms().filter(|_| half.rtt.range.count() >= MIN_SAMPLES)
         else {
             return;

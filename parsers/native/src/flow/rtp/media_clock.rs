@@ -17,7 +17,6 @@ const LEAST_S: f64 = 2.0;
 pub enum RateBy {
     /// By the payload type (RFC 3551 section 6).
     PayloadType,
-    /// By the user.
     User,
     /// By two sender reports.
     Reports,

@@ -1,6 +1,5 @@
 //! What is kept of reports on media for the table of feedback, beside what TFRC's reports have.
 
-/// Kinds of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportKind {
     /// A block of a sender or receiver report (RFC 3550 section 6.4).
@@ -28,11 +27,8 @@ impl ReportKind {
 /// A report on a source of media.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MediaReport {
-    /// What says it.
     pub kind: ReportKind,
-    /// The source.
     pub ssrc: u32,
-    /// Who says it.
     pub reporter: u32,
     /// Share of the packets lost since the last report.
     pub fraction_lost: Option<f64>,

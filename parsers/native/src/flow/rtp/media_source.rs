@@ -14,13 +14,9 @@ const NUMBER_BITS: u32 = 16;
 /// An RTP packet where it was captured.
 #[derive(Clone, Copy, Debug)]
 pub struct MediaPacket {
-    /// Its header.
     pub header: Header,
-    /// When.
     pub time_ns: i64,
-    /// Its number.
     pub packet: u64,
-    /// Its frame.
     pub wire_bytes: u32,
     /// Payload of its datagram.
     pub payload_bytes: u32,
@@ -43,10 +39,8 @@ struct PreviousReport {
     payload_bytes: u64,
 }
 
-/// One source.
 #[derive(Debug)]
 pub struct MediaSource {
-    /// Who it is.
     pub ssrc: u32,
     /// Format of its first packet.
     pub payload_type: u8,
@@ -58,11 +52,9 @@ pub struct MediaSource {
     pub payload_bytes: u64,
     /// Times of the first and the latest packet.
     pub times_ns: (i64, i64),
-    /// Its clock.
     pub clock: MediaClock,
     /// Packets that it says it sent, and when it said so.
     pub sender_packets: Option<u32>,
-    /// Reports on it.
     pub reports: u64,
     /// The latest report block on it.
     pub last_report: Option<ReportBlock>,

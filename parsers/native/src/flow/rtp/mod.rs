@@ -85,7 +85,6 @@ pub struct RtpDirection {
     pub strange: u64,
     /// Transport-wide numbers of its packets.
     pub wide: TransportWideNumbers,
-    /// Datagrams of RTCP.
     pub compounds: u64,
     /// RTCP packets, and blocks of extended reports, whose lengths lie.
     pub malformed: u64,

@@ -3,7 +3,6 @@
 use super::PacketRef;
 use crate::plural::all_counted;
 
-/// Kinds of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum FindingKind {
@@ -170,7 +169,6 @@ impl FindingKind {
 /// A finding without its place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finding {
-    /// What.
     pub kind: FindingKind,
     /// What was found, in [`FindingKind::unit`].
     pub value: Option<f64>,
@@ -179,7 +177,6 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// One without numbers.
     pub fn of(kind: FindingKind) -> Self {
         Self { kind, value: None, limit: None }
     }
@@ -195,7 +192,6 @@ impl Finding {
 pub struct FindingCounts([u32; FindingKind::ALL.len()]);
 
 impl FindingCounts {
-    /// One more.
     pub fn count(&mut self, kind: FindingKind) {
         if let Some(count) = self.0.get_mut(kind as usize) {
             *count = count.saturating_add(1);
@@ -214,6 +210,5 @@ impl FindingCounts {
 pub struct FindingSample {
     /// Of which data, when, and which packet.
     pub at: PacketRef,
-    /// What.
     pub finding: Finding,
 }

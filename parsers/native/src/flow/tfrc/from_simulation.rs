@@ -19,7 +19,6 @@ const REPORTS: usize = 1 << 8;
 /// What the trace shows happening to a packet of TFRC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketEvent {
-    /// It was sent.
     Sent,
     /// It arrived; possibly not for the first time, which the agents do not tell apart.
     Arrived,
@@ -46,7 +45,6 @@ pub struct SimulatedEnds {
     event: Option<LossEventSample>,
     /// Whether the trace has the flow's beginning, without which its state is not known.
     is_whole: bool,
-    /// Reports sent.
     feedback_packets: u64,
     /// What the latest of them said.
     last_report: Option<FeedbackSample>,
@@ -61,7 +59,6 @@ pub struct SimulatedEnds {
 }
 
 impl SimulatedEnds {
-    /// Nothing sent yet.
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             sender: Sender::new(parameters),

@@ -29,7 +29,6 @@ pub struct PacketRef {
     pub side: Side,
     /// When the packet was seen.
     pub time_ns: i64,
-    /// Its number.
     pub packet: u64,
 }
 
@@ -46,7 +45,6 @@ pub struct TfrcSummary {
     pub p: Option<f64>,
     /// Receive rate of the last report, bytes per second.
     pub x_recv: Option<f64>,
-    /// Reports seen.
     pub feedback_packets: u64,
     /// R after the last report that the sender took, seconds.
     pub r: Option<f64>,
@@ -114,31 +112,27 @@ impl TfrcFlow {
         }
     }
 
-    /// The ends of the data that `side` sends, which `carrier` tells of if they are new; None if a
+    /// The ends of the data that `side` sends, which `setup` tells of if they are new; None if a
     /// simulation tells of them.
-    pub fn carried(
-        &mut self,
-        side: Side,
-        carrier: impl FnOnce() -> CarrierSetup,
-    ) -> Option<&mut CapturedEnds> {
+    pub fn carried(&mut self, side: Side, setup: impl FnOnce() -> CarrierSetup) -> Option<&mut CapturedEnds> {
         let ends = self.sides[side as usize]
-            .get_or_insert_with(|| TfrcEnds::Captured(Box::new(CapturedEnds::new(carrier()))));
+            .get_or_insert_with(|| TfrcEnds::Captured(Box::new(CapturedEnds::new(setup()))));
         match ends {
             TfrcEnds::Captured(ends) => Some(ends),
             TfrcEnds::Simulated(_) | TfrcEnds::Inferred(_) => None,
         }
     }
 
-    /// The receiver of the data that `side` sends, which `carrier` tells of if it is new, as is `rtt`,
+    /// The receiver of the data that `side` sends, which `setup` tells of if it is new, as is `rtt`,
     /// the user's word for the round-trip time in seconds. None if both ends are known.
     pub fn heard(
         &mut self,
         side: Side,
-        carrier: impl FnOnce() -> CarrierSetup,
+        setup: impl FnOnce() -> CarrierSetup,
         rtt: Option<f64>,
     ) -> Option<&mut InferredReceiver> {
         let ends = self.sides[side as usize].get_or_insert_with(|| {
-            TfrcEnds::Inferred(Box::new(InferredReceiver::new(&carrier().receiver, rtt)))
+            TfrcEnds::Inferred(Box::new(InferredReceiver::new(&setup().receiver, rtt)))
         });
         match ends {
             TfrcEnds::Inferred(receiver) => Some(receiver),

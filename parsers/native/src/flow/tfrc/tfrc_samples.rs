@@ -72,7 +72,6 @@ pub struct FeedbackSample {
 /// The sender's state after a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TakenReport {
-    /// When it arrived.
     pub time_ns: i64,
     /// The round-trip time that it gave, seconds, and how it was known.
     pub r_sample: Option<(f64, RttBy)>,
@@ -82,7 +81,6 @@ pub struct TakenReport {
     pub t_rto: f64,
     /// Allowed rate, bytes per second.
     pub x: f64,
-    /// What governs that.
     pub mode: &'static str,
     /// What only a sender of the RFCs has.
     pub rfc: Option<RfcSender>,
@@ -108,7 +106,6 @@ pub struct Damping {
     pub x_inst: f64,
 }
 
-/// A loss event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossEventSample {
     /// Flow, from 0.
@@ -138,7 +135,6 @@ pub struct LossIntervalSample {
     pub side: Side,
     /// When the report was sent.
     pub time_ns: i64,
-    /// The report's number.
     pub packet: u64,
     /// 0 for the open interval, 1 for the newest closed one and so on.
     pub index: u32,
@@ -153,12 +149,9 @@ pub struct LossIntervalSample {
 /// What is kept of all flows, as far as it is wanted.
 #[derive(Debug)]
 pub struct TfrcSamples {
-    /// Reports.
     pub feedback: BoundedSamples<FeedbackSample>,
-    /// Loss events.
     pub loss_events: BoundedSamples<LossEventSample>,
     /// Loss intervals at each report.
     pub loss_intervals: BoundedSamples<LossIntervalSample>,
-    /// What is wrong.
     pub findings: BoundedSamples<FindingSample>,
 }

@@ -27,7 +27,6 @@ pub struct Chunk {
     pub end: usize,
 }
 
-/// What came next.
 pub enum NextChunk {
     Chunk(Chunk),
     End,

@@ -49,7 +49,6 @@ pub fn read(input: Input, document: &mut Document) -> Result<(), ReadError> {
 /// The parts of the document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Section {
-    /// Statistics of flows.
     Statistics,
     /// What the numbers of flows mean.
     Classifier(Family),

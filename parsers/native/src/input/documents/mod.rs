@@ -54,7 +54,6 @@ impl DocumentFormat {
 pub struct Document {
     /// Totals of flows, one for each direction.
     pub flows: Vec<FlowTotals>,
-    /// Samples of variables.
     pub samples: Vec<VariableSample>,
     /// Reservations that are not about one place in the file, lower case, without full stop.
     pub remarks: Vec<String>,

@@ -39,7 +39,6 @@ use sack_blocks::has_blocks;
 
 /// Bytes of a text that are looked at to recognise its format.
 const DETECT_BYTES: usize = 64 * 1024;
-/// Lines of them.
 const DETECT_LINES: usize = 200;
 /// Lines among which the names of columns must stand, behind comments.
 const HEADER_LINES: usize = 4;
@@ -65,7 +64,6 @@ pub enum Outcome {
 /// Lines of the usual form that were read in one go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FastLines {
-    /// How many.
     pub lines: u64,
     /// Their bytes, with their ends.
     pub bytes: usize,
@@ -141,7 +139,6 @@ pub enum TextFormat {
     Tcpdump,
     /// The table of packets as CSV.
     Packets,
-    /// What iperf prints.
     Iperf,
     /// Samples of `ss -ti`.
     Ss,

@@ -71,7 +71,7 @@ pub(in crate::pass) struct TfrcFollower {
 
 impl TfrcFollower {
     /// Ends whose packets have numbers of `seq_bits` bits, the first one `bytes` of payload.
-    pub(in crate::pass) fn carrier(&self, seq_bits: u32, bytes: u32, is_whole: bool) -> CarrierSetup {
+    pub(in crate::pass) fn setup(&self, seq_bits: u32, bytes: u32, is_whole: bool) -> CarrierSetup {
         let receiver = ReceiverProfile { seq_bits, ..self.profile.receiver() };
         CarrierSetup { receiver, sender: self.profile.sender(bytes.into()), is_whole }
     }
@@ -95,8 +95,8 @@ impl TfrcFollower {
         let &NumberedDatagram {
             number: seq, bits, time_ns, packet, payload_bytes: bytes, is_marked: ce, ..
         } = numbered;
-        let carrier = || self.carrier(bits, bytes, false);
-        if let Some(heard) = tfrc.get_or_insert_default().heard(self.found.side, carrier, self.rtt) {
+        let setup = || self.setup(bits, bytes, false);
+        if let Some(heard) = tfrc.get_or_insert_default().heard(self.found.side, setup, self.rtt) {
             let data = DataPacket { seq, ce, bytes, ..DataPacket::default() };
             heard.on_data(self.place(time_ns, packet), &data, samples);
         }
@@ -119,12 +119,12 @@ impl TfrcFollower {
         };
         // At the beginning the sender has no round-trip time yet.
         let is_whole = seen.rtt_send_time.is_some_and(|times| times.rtt == 0);
-        let carrier = || self.carrier(NUMBER_BITS, seen.payload_bytes, is_whole);
+        let setup = || self.setup(NUMBER_BITS, seen.payload_bytes, is_whole);
         if source.tfrc_times.is_empty() {
-            if let Some(heard) = tfrc.heard(self.found.side, carrier, self.rtt) {
+            if let Some(heard) = tfrc.heard(self.found.side, setup, self.rtt) {
                 heard.on_data(place, &data, samples);
             }
-        } else if let Some(ends) = tfrc.carried(self.found.side, carrier) {
+        } else if let Some(ends) = tfrc.carried(self.found.side, setup) {
             let rtt = seen.rtt_send_time.zip(source.tfrc_times.rate());
             let rtt = rtt.map(|(times, rate)| f64::from(times.rtt) / rate);
             ends.on_data(place, &DataPacket { rtt, ..data }, samples);

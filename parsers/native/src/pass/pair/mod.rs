@@ -67,7 +67,6 @@ pub struct Transit {
     pub near: Option<(i64, u64)>,
     /// The same at the other, by the first capture's clock.
     pub far: Option<(i64, u64)>,
-    /// Its payload.
     pub payload_bytes: u32,
 }
 

@@ -168,7 +168,7 @@ impl Analysis {
                 identity: piece.identity,
                 end,
                 tap,
-                place: IpFields::place_of(packet.interface, packet.event),
+                capture_point: IpFields::capture_point_of(packet.interface, packet.event),
                 time_ns: packet.time_ns,
                 flow,
                 side,

@@ -38,7 +38,6 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    /// Nothing came yet.
     pub fn new(num_pkts: u32) -> Self {
         let none = Arrival::default();
         Self { num_pkts, highest: None, before: none, checked: none, later: 0, missing: VecDeque::new() }

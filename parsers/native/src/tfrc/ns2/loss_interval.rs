@@ -8,7 +8,6 @@ const UNFINISHED: f64 = 7.0;
 /// An interval that is open, or was closed by the loss event after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossInterval {
-    /// Packets in it.
     pub packets: f64,
     /// Packets that were lost or marked.
     pub lost: f64,

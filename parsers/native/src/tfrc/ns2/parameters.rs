@@ -94,7 +94,6 @@ pub struct Parameters {
     /// Whether a report without losses allows `scmult` times what arrived and one with losses no more than that,
     /// once slow start is over.
     pub conservative: bool,
-    /// That factor.
     pub scmult: f64,
     /// Whether data that come to a sender without any wait for its timer, which always halves without reports.
     pub old_code: bool,

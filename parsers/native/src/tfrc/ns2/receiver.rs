@@ -52,7 +52,6 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Nothing received yet.
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             parameters: *parameters,

@@ -19,7 +19,6 @@ pub struct RecordedReport {
     pub time_ns: i64,
     /// Round-trip time sample in seconds.
     pub r_sample: f64,
-    /// Loss event rate.
     pub p: f64,
     /// Receive rate in bytes per second.
     pub x_recv: f64,
@@ -45,11 +44,9 @@ pub struct Recording {
 /// One step of a sender.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplayStep {
-    /// When.
     pub time_ns: i64,
     /// The report that made it; None if the nofeedback timer did.
     pub report: Option<Report>,
-    /// What was decided.
     pub decision: Decision,
 }
 

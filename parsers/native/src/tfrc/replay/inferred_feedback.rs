@@ -9,15 +9,12 @@ use crate::tfrc::profile::ReceiverProfile;
 /// A data packet as it was seen; times are seconds.
 #[derive(Clone, Copy, Debug)]
 pub struct SentSegment {
-    /// When.
     pub time: f64,
-    /// Its payload.
     pub bytes: f64,
     /// Where in the stream it ends, in packets.
     pub end: f64,
 }
 
-/// A lost packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
     /// When it was known to be lost.
@@ -38,7 +35,6 @@ pub struct Sample {
 /// What a capture shows of one direction, each in order of time.
 #[derive(Clone, Debug, Default)]
 pub struct ObservedDirection {
-    /// Data packets.
     pub sent: Vec<SentSegment>,
     /// Those that were lost.
     pub losses: Vec<Loss>,

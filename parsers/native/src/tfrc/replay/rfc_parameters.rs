@@ -22,7 +22,6 @@ pub enum ParameterProfile {
 }
 
 impl ParameterProfile {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Rfc5348, Self::Rfc3448, Self::Ns2, Self::Linux];
 
     /// The name in options.
@@ -87,7 +86,6 @@ const MIX: &str = "mix";
 /// What a parameter is set to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A number.
     Number(f64),
     /// A word in place of one.
     Word(String),
@@ -96,7 +94,6 @@ pub enum Value {
 /// Both ends of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct EndParameters {
-    /// The sender's rules.
     pub rules: Rules,
     /// The receiver's, where it is one of the RFCs'.
     pub receiver: ReceiverProfile,
@@ -105,7 +102,6 @@ pub struct EndParameters {
 /// Kinds of TFRC that share the senders of its profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// TFRC itself.
     Tfrc,
     /// For small packets (RFC 4828).
     SmallPackets,
@@ -122,7 +118,6 @@ const LINUX_WOULD_DISCOUNT_TO: f64 = 0.5;
 const VENO_GAMMA: f64 = 0.8;
 
 impl Variant {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Tfrc, Self::SmallPackets, Self::Ccid4, Self::Veno];
 
     /// The name in options.

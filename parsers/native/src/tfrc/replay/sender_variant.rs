@@ -10,7 +10,6 @@ use crate::tfrc::sender::{Sender, Step};
 pub enum Mode {
     /// No loss event yet.
     SlowStart,
-    /// The throughput equation.
     Equation,
     /// What was received lately.
     ReceiveLimited,
@@ -50,7 +49,6 @@ pub enum Reason {
     LeavingSlowStart,
     /// The loss event rate rose.
     LossEvent,
-    /// It fell.
     LossFree,
     /// Only the round-trip time changed.
     RoundTripTime,
@@ -103,9 +101,7 @@ pub struct Decision {
     pub r: Option<f64>,
     /// When the nofeedback timer runs out.
     pub timer: f64,
-    /// What governs x.
     pub mode: Mode,
-    /// Why.
     pub reason: Reason,
 }
 
@@ -146,7 +142,6 @@ impl SenderVariant {
         }
     }
 
-    /// The allowed rate.
     pub fn x(&self) -> f64 {
         match self {
             Self::Rfc(sender, _) => sender.x(),

@@ -14,7 +14,6 @@ use crate::tfrc::{DataPacket, Report};
 /// Bytes of a report of ns-2's sink, unless a script says otherwise (`packetSize_`).
 const REPORT_BYTES: u32 = 40;
 
-/// A data packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     /// Sequence number, counted from anywhere.
@@ -23,7 +22,6 @@ pub struct Packet {
     pub sent_ns: i64,
     /// When it arrived; None if it did not.
     pub arrived_ns: Option<i64>,
-    /// Its payload.
     pub bytes: u32,
     /// Whether it was marked congestion experienced.
     pub is_marked: bool,
@@ -44,7 +42,6 @@ struct ReportInFlight {
     made: f64,
     /// How long the packet took that it answers.
     forward: f64,
-    /// What it says.
     report: Report,
 }
 

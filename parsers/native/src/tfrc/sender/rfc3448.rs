@@ -9,7 +9,6 @@ use crate::tfrc::veno::GammaMix;
 /// Seconds until the nofeedback timer first runs out.
 const FIRST_TIMER: f64 = 2.0;
 
-/// The sender's state.
 #[derive(Clone, Debug)]
 pub struct Rfc3448 {
     pub(super) profile: SenderProfile,

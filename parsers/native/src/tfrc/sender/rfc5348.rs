@@ -13,7 +13,6 @@ const DATA_LIMITED_SHARE: f64 = 0.85;
 /// Entries of X_recv_set: two round-trip times hold about two reports. With more, the oldest goes.
 const MAX_X_RECV_SET: usize = 64;
 
-/// The sender's state.
 #[derive(Clone, Debug)]
 pub struct Rfc5348 {
     pub(super) profile: SenderProfile,
@@ -116,7 +115,6 @@ impl Rfc5348 {
         self.timer = report.time + rto;
     }
 
-    /// X_recv_set and recv_limit.
     fn limit(&mut self, report: &Report, r: f64) {
         let Report { time, x_recv, .. } = *report;
         if !report.is_data_limited {

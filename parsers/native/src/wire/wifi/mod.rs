@@ -78,7 +78,6 @@ fn frame<'a>(
     body(bytes, length, &header)
 }
 
-/// A MAC header.
 struct Header {
     frame: Frame,
     length: usize,

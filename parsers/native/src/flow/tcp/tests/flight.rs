@@ -1,4 +1,4 @@
-//! Flights written out, and the rounds that they must turn out to be.
+//! Scripts of flights, and the rounds expected from them.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::flow::tcp::{Connection, HalfConnection};
 const MS: i64 = 1_000_000;
 const SEGMENT: i64 = 1_000;
 
-/// A sender of full segments and the acknowledgements that it gets.
+/// A sender of full segments and the acknowledgements that it receives.
 struct Sender {
     flight: Flight,
     next: i64,
@@ -57,7 +57,7 @@ impl Sender {
         }
     }
 
-    /// Send `n` segments, of which each is acknowledged after 100 ms.
+    /// Send `n` segments, each acknowledged after 100 ms.
     fn round_trip(&mut self, time_ms: i64, n: i64) {
         self.send_segments(time_ms, n);
         (0..n).for_each(|_| self.acknowledge(time_ms + 100, SEGMENT));
@@ -163,7 +163,7 @@ fn test_a_full_receive_window_is_the_limit() {
     sender.acknowledge(200, 4 * SEGMENT);
     sender.send(1_000, SEGMENT);
     sender.acknowledge(1_100, SEGMENT);
-    // The silence after the window closed is the receiver's too.
+    // The silence after the window closed is due to the receiver too.
     assert_eq!(sender.share(Limit::Receiver), 1.0);
 }
 
@@ -211,8 +211,8 @@ fn test_the_window_is_no_limit_where_its_scale_is_not_known() {
 }
 
 proptest! {
-    /// Whatever is sent and acknowledged, at whatever times: shares make one, rounds do not deliver
-    /// more than was acknowledged, the mean is no more than the largest.
+    /// For any transmissions and acknowledgements at any times: shares sum to one, rounds do not
+    /// deliver more than was acknowledged, the mean does not exceed the maximum.
     #[test]
     fn test_no_flight_breaks_the_sums(
         steps in proptest::collection::vec((0_u8..5, 0_i64..5_000, -20_i64..200), 1..200),
@@ -243,7 +243,7 @@ proptest! {
             prop_assert!((application + receiver + network - 1.0).abs() < 1e-9);
         }
         if let Some(mean) = sender.flight.mean_bytes(outstanding, time_ms * MS) && is_forward {
-            // A tick of 1024 ns is the error of each time.
+            // Each time has an error of one tick of 1024 ns.
             prop_assert!(mean <= highest as f64 * 1.01, "{} of {}", mean, highest);
         }
     }

@@ -68,9 +68,7 @@ pub struct ReportContents<'a> {
     pub number: i64,
     /// Bytes per second.
     pub x_recv: Option<f64>,
-    /// Loss event rate.
     pub p: Option<f64>,
-    /// When it passed.
     pub time: f64,
     /// How long the receiver waited with it.
     pub elapsed: f64,
@@ -79,7 +77,6 @@ pub struct ReportContents<'a> {
 }
 
 impl DownstreamReceiver {
-    /// Nothing sent yet.
     pub fn new(profile: &ReceiverProfile) -> Self {
         Self {
             settled: ReceiverSide::new(profile, true),

@@ -47,7 +47,6 @@ pub struct CarrierSetup {
 pub struct Reported<'a> {
     /// Highest sequence number that had arrived, as sent.
     pub sequence: Option<u64>,
-    /// Loss event rate.
     pub p: Option<f64>,
     /// Bytes per second that the receiver got.
     pub x_recv: Option<f64>,
@@ -85,7 +84,7 @@ impl CarrierSetup {
 /// Both ends of one direction.
 #[derive(Debug)]
 pub struct CapturedEnds {
-    carrier: CarrierSetup,
+    setup: CarrierSetup,
     /// Zero of all times in seconds.
     origin_ns: Option<i64>,
     /// The receiver as if it stood at the capture.
@@ -126,15 +125,14 @@ impl Pauses {
 }
 
 impl CapturedEnds {
-    /// Nothing seen yet.
-    pub fn new(carrier: CarrierSetup) -> Self {
+    pub fn new(setup: CarrierSetup) -> Self {
         Self {
-            carrier,
+            setup,
             origin_ns: None,
-            receiving: ReceiverSide::new(&carrier.receiver, false),
-            behind: DownstreamReceiver::new(&carrier.receiver),
+            receiving: ReceiverSide::new(&setup.receiver, false),
+            behind: DownstreamReceiver::new(&setup.receiver),
             found_before: (None, None),
-            sending: SenderSide::new(&carrier.sender, carrier.is_whole),
+            sending: SenderSide::new(&setup.sender, setup.is_whole),
             pauses: Pauses::default(),
             last_report: None,
             feedback_packets: 0,
@@ -173,11 +171,11 @@ impl CapturedEnds {
             notes.push("no report about this TFRC flow in the capture: R and X are not known".into());
         } else if !self.receiving.has_data {
             notes.push("no data packet of this TFRC flow in the capture: nothing is rebuilt".into());
-        } else if !self.carrier.is_whole {
+        } else if !self.setup.is_whole {
             notes.push("the capture lacks the beginning of this TFRC flow: R and X begin anew".into());
         }
         if self.without_rtt > 0 {
-            let (packets, fallback) = (self.without_rtt, self.carrier.receiver.fallback_rtt);
+            let (packets, fallback) = (self.without_rtt, self.setup.receiver.fallback_rtt);
             let came = counted(packets, "data packet[s] came before any round-trip time was known");
             notes.push(format!(
                 "{came}: losses among them are grouped by {fallback} s (RFC 4340 section 3.4)"
@@ -204,8 +202,8 @@ impl CapturedEnds {
         self.receiving.finish(at, samples);
         self.behind.finish(at, samples);
         self.found_before = self.found();
-        self.receiving = ReceiverSide::new(&self.carrier.receiver, false);
-        self.behind = DownstreamReceiver::new(&self.carrier.receiver);
+        self.receiving = ReceiverSide::new(&self.setup.receiver, false);
+        self.behind = DownstreamReceiver::new(&self.setup.receiver);
     }
 
     /// A packet from the sender passes, of data if it has any payload. Its `time` is that of `at`.
@@ -235,7 +233,6 @@ impl CapturedEnds {
         }
     }
 
-    /// A report passes.
     pub fn on_report(&mut self, at: PacketRef, reported: &Reported<'_>, samples: &mut TfrcSamples) {
         let (time, origin_ns) = self.seconds(at.time_ns);
         self.feedback_packets += 1;

@@ -3,9 +3,7 @@
 /// What became of packets in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketOutcome {
-    /// They came.
     Came,
-    /// They came marked.
     Marked,
     /// They did not come.
     Lost,
@@ -19,7 +17,6 @@ pub enum PacketOutcome {
 /// Packets in a row that have the same fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutcomeRun {
-    /// How many.
     pub packets: u32,
     /// What became of them.
     pub fate: PacketOutcome,
@@ -53,7 +50,6 @@ impl NamedBy {
 /// What a report names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReportedOutcomes {
-    /// How.
     pub by: NamedBy,
     /// From the highest packet that came on downwards.
     pub runs: Vec<OutcomeRun>,

@@ -10,7 +10,6 @@ use crate::tfrc::receiver::{Feedback, Receiver};
 /// A receiver of one direction.
 #[derive(Clone, Debug)]
 pub struct ReceiverSide {
-    /// Its state.
     pub state: Receiver,
     /// Reports that would have been due; kept for its memory.
     due: Vec<Feedback>,
@@ -20,12 +19,10 @@ pub struct ReceiverSide {
     origin_ns: i64,
     /// Whether its losses follow from reports, not from packets that are missing.
     is_inferred: bool,
-    /// Whether anything came.
     pub has_data: bool,
 }
 
 impl ReceiverSide {
-    /// Nothing received yet.
     pub fn new(profile: &ReceiverProfile, is_inferred: bool) -> Self {
         Self {
             state: Receiver::new(profile),

@@ -49,7 +49,6 @@ struct TokenBucket {
 }
 
 impl SenderSide {
-    /// Nothing sent yet.
     pub fn new(profile: &SenderProfile, is_whole: bool) -> Self {
         Self {
             profile: *profile,

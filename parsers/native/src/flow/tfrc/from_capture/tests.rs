@@ -17,7 +17,7 @@ struct Script {
 
 impl Script {
     fn new(profile: Profile) -> Self {
-        let carrier =
+        let setup =
             CarrierSetup { receiver: profile.receiver(), sender: profile.sender(1000.0), is_whole: true };
         let samples = TfrcSamples {
             feedback: BoundedSamples::new(true, 10_000),
@@ -25,7 +25,7 @@ impl Script {
             loss_intervals: BoundedSamples::new(true, 10_000),
             findings: BoundedSamples::new(true, 10_000),
         };
-        Self { ends: CapturedEnds::new(carrier), samples, packet: 0 }
+        Self { ends: CapturedEnds::new(setup), samples, packet: 0 }
     }
 
     fn at(&mut self, time_ns: i64) -> PacketRef {

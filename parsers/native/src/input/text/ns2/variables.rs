@@ -46,7 +46,6 @@ const KNOWN: [(&[u8], &str, Unit, f64); 23] = [
     (b"true_loss_rate_", "loss_rate", Unit::One, 1.0),
 ];
 
-/// Samples so far.
 #[derive(Debug, Default)]
 pub struct Variables {
     samples: SampleList,

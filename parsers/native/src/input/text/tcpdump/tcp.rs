@@ -21,9 +21,7 @@ pub struct Header {
     pub seq: Option<u32>,
     /// Left out without the flag.
     pub ack: Option<u32>,
-    /// All nine.
     pub flags: TcpFlags,
-    /// Not scaled.
     pub window: u16,
     /// Those that matter, and the length of all.
     pub options: Options,

@@ -47,7 +47,6 @@ pub struct Sender {
     size: f64,
     /// The allowed rate, bytes per second.
     pub rate: f64,
-    /// What governs it.
     pub mode: Mode,
     /// R and what belongs to it; None before the first report.
     pub round_trip: Option<RoundTrip>,
@@ -336,7 +335,6 @@ impl Sender {
         }
     }
 
-    /// W/R.
     fn initial_rate(&self) -> f64 {
         self.initial_window() * self.size / self.rtt()
     }
