@@ -1,4 +1,4 @@
-//! A packet that waits until its flow takes it in, in short form.
+//! A packet queued for its flow, in short form.
 
 use super::Found;
 use crate::packet::event::{Packet, Tcp, TcpFlags, TcpOptions, Transport};
@@ -6,24 +6,24 @@ use crate::packet::ip_fields::IpFields;
 use crate::packet::key::Side;
 use crate::packet::plain::PlainSegment;
 
-/// In [`QueuedPacket::bits`], beside the TCP flags: the packet comes from [`Side::High`].
+/// Bit of [`QueuedPacket::bits`], beside the TCP flags: the packet comes from [`Side::High`].
 const FROM_HIGH: u16 = 1 << 15;
-/// Likewise: there is a timestamp option.
+/// Bit: there is a timestamp option.
 const HAS_TIMESTAMP: u16 = 1 << 14;
-/// Likewise: there is an IPv4 identification.
+/// Bit: there is an IPv4 identification.
 const HAS_IP_ID: u16 = 1 << 13;
-/// Likewise: where the ECN bits are.
+/// Position of the ECN bits.
 const ECN_SHIFT: u32 = 11;
-/// Likewise: where the number of SACK blocks is, which are beside the packets.
+/// Position of the number of SACK blocks, which are stored beside the packets.
 const SACK_SHIFT: u32 = 9;
-/// The most that this has room for. Beside a timestamp there are not more (RFC 2018 section 3).
+/// Limit of SACK blocks. Beside a timestamp there are not more (RFC 2018 section 3).
 const MAX_SACK: usize = 3;
 const FLAGS: u16 = 0x01ff;
 
-/// What a flow needs to know of a packet of the usual kind, in 32 bytes.
+/// Everything that a flow needs of a packet of the usual kind, in 32 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct QueuedPacket {
-    /// When it was seen, after the first packet of its buffer.
+    /// Capture time, after the first packet of its buffer.
     pub later_ns: u32,
     seq: u32,
     ack: u32,
@@ -35,19 +35,19 @@ pub struct QueuedPacket {
     /// [`IpFields::capture_point`].
     capture_point: u8,
     ttl: u8,
-    /// Bytes of its frame on the wire that are not payload.
+    /// Wire bytes of its frame that are not payload.
     headers: u8,
-    /// The flow, among its neighbours.
+    /// The flow's index in its group.
     flow_index: u8,
 }
 
 impl QueuedPacket {
-    /// The short form of a packet with so many SACK blocks, if that holds all of it but these and the time.
+    /// Short form of a packet with so many SACK blocks, if it fits without these and the time.
     #[inline(always)]
     pub fn of(packet: &Packet, found: Found, sack_blocks: usize) -> Option<Self> {
         let network = &packet.network;
         let is_short = match network.transport {
-            // The other options are on SYN only, and a SYN asks for the flow's state at once.
+            // The other options are on SYN only, and a SYN needs the flow's state at once.
             Transport::Tcp => !network.tcp.flags.has(TcpFlags::SYN),
             Transport::Udp => true,
             _ => false,
@@ -60,7 +60,7 @@ impl QueuedPacket {
         Self::new(lengths, &network.tcp, ip, (found, sack_blocks))
     }
 
-    /// The same of a plain segment.
+    /// The same for a plain segment.
     #[inline(always)]
     pub fn of_plain(segment: &PlainSegment, found: Found, sack_blocks: usize) -> Option<Self> {
         let lengths = (segment.wire_bytes, segment.payload);
@@ -98,13 +98,12 @@ impl QueuedPacket {
         })
     }
 
-    /// Number of its flow among its neighbours.
+    /// Index of its flow in the group.
     #[inline(always)]
     pub fn flow_index(&self) -> usize {
         usize::from(self.flow_index)
     }
 
-    /// The side that sent it.
     #[inline(always)]
     pub fn side(&self) -> Side {
         if self.bits & FROM_HIGH != 0 { Side::High } else { Side::Low }
@@ -121,13 +120,13 @@ impl QueuedPacket {
         u32::from(self.payload) + u32::from(self.headers)
     }
 
-    /// How many SACK blocks it has.
+    /// Number of its SACK blocks.
     #[inline(always)]
     pub fn sack_blocks(&self) -> usize {
         usize::from(self.bits >> SACK_SHIFT) & MAX_SACK
     }
 
-    /// What the packet around the segment said.
+    /// Its IP header fields.
     #[inline(always)]
     pub fn ip(&self) -> IpFields {
         let ip_id = (self.bits & HAS_IP_ID != 0).then_some(self.ip_id);
@@ -135,7 +134,7 @@ impl QueuedPacket {
         IpFields { ip_id, ttl: self.ttl, ecn, capture_point: self.capture_point.into(), is_cut: false }
     }
 
-    /// Its TCP header; means nothing if the flow is not TCP.
+    /// Its TCP header; meaningless if the flow is not TCP.
     #[inline(always)]
     pub fn tcp(&self) -> Tcp {
         let has_timestamp = self.bits & HAS_TIMESTAMP != 0;

@@ -1,5 +1,4 @@
-//! The options of one packet, as far as TFRC is concerned. Sections are of RFC 4342 unless another is
-//! named.
+//! The options of one packet that matter to TFRC. Sections are of RFC 4342 unless another is named.
 
 use crate::flow::tfrc::from_capture::ReportedInterval;
 use crate::flow::tfrc::from_capture::packet_outcomes::{
@@ -8,12 +7,11 @@ use crate::flow::tfrc::from_capture::packet_outcomes::{
 use crate::tfrc::loss_intervals::{Averaging, LossHistory};
 use crate::wire::dccp::options::{DccpOption, LossInterval, options};
 
-/// Loss intervals that are kept of a report: an option has room for no more.
+/// Limit of loss intervals kept of a report: an option holds no more.
 const INTERVALS: usize = 28;
 /// The option Data Dropped (RFC 4340 section 11.7).
 const DATA_DROPPED: u8 = 40;
 
-/// What a packet says.
 #[derive(Default)]
 pub(super) struct FeedbackOptions {
     pub timestamp: Option<u32>,
@@ -23,20 +21,20 @@ pub(super) struct FeedbackOptions {
     pub loss_event_rate: Option<u32>,
     pub receive_rate: Option<u32>,
     pub intervals: Vec<ReportedInterval>,
-    /// What it names of single packets.
+    /// Outcomes of single packets.
     pub fates: Option<ReportedOutcomes>,
-    /// Options that cannot be.
+    /// Malformed options.
     pub bad: u32,
     pub drops_data: bool,
-    /// Packets right before it that had no data.
+    /// Packets without data immediately before it.
     pub ndp: u64,
-    /// Packets at the end that no interval covers, and what the intervals are of.
+    /// Packets at the end that no interval covers, and the intervals' packets.
     skip: u8,
     parts: Vec<LossInterval>,
 }
 
 impl FeedbackOptions {
-    /// Read the options `behind` a header. A packet is lost when `ndupack` later ones have come.
+    /// Decode the options after a header. A packet is lost when `ndupack` later ones have arrived.
     pub fn read(behind: &[u8], ndupack: u32) -> Self {
         let mut said = Self::default();
         let mut vector = Vec::new();
@@ -68,8 +66,8 @@ impl FeedbackOptions {
         said
     }
 
-    /// Packets lost or marked in each interval (RFC 5622 section 8.7); the option follows that with the
-    /// intervals.
+    /// Packets lost or marked in each interval (RFC 5622 section 8.7); the option follows that with
+    /// the intervals.
     fn take_dropped(&mut self, dropped: &[u8]) {
         for (interval, bytes) in self.intervals.iter_mut().zip(dropped.chunks_exact(3)) {
             interval.lost =
@@ -77,7 +75,7 @@ impl FeedbackOptions {
         }
     }
 
-    /// What an Ack Vector names: two bits of state, six of the length less one.
+    /// Outcomes in an Ack Vector: two bits of state, six of the run length less one.
     fn by_vector(&mut self, vector: &[u8], ndupack: u32) -> Option<ReportedOutcomes> {
         let run = |byte: &u8| {
             let fate = match byte >> 6 {
@@ -95,8 +93,8 @@ impl FeedbackOptions {
         Some(ReportedOutcomes::of_arrivals(NamedBy::AckVector, runs.into_iter(), ndupack))
     }
 
-    /// What Loss Intervals name: behind the packets that are skipped each has first, from the highest
-    /// number down, packets that came, and then those of a loss event (section 8.6.1).
+    /// Outcomes in Loss Intervals: after the skipped packets, from the highest number down, each
+    /// has the packets that arrived, then those of a loss event (section 8.6.1).
     fn by_intervals(&self) -> Option<ReportedOutcomes> {
         let parts = self.parts.iter().zip(&self.intervals).flat_map(|(part, interval)| {
             let lost = PacketOutcome::LostAmong(interval.lost.unwrap_or(1));
@@ -115,7 +113,8 @@ impl FeedbackOptions {
         self.loss_event_rate.is_some() || self.receive_rate.is_some() || !self.intervals.is_empty()
     }
 
-    /// Loss event rate: the option's, else that of the intervals by their data packets (section 8.5).
+    /// Loss event rate: the option's, else that of the intervals by their data packets (section
+    /// 8.5).
     pub fn p(&self) -> Option<f64> {
         match self.loss_event_rate {
             Some(u32::MAX) => Some(0.0),

@@ -1,4 +1,4 @@
-//! What is wrong with the packets of a TFRC flow, or with what its ends do.
+//! Protocol violations and other events in the packets of a TFRC flow.
 
 use super::PacketRef;
 use crate::plural::all_counted;
@@ -6,19 +6,19 @@ use crate::plural::all_counted;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum FindingKind {
-    /// A report came later than the receiver may wait.
+    /// A report later than the receiver may wait.
     LateFeedback,
-    /// More was sent than X allows.
+    /// Sent more than X allows.
     AboveAllowedRate,
     /// The same after the nofeedback timer had reduced X.
     HalvingMissed,
-    /// The nofeedback timer ran out.
+    /// The nofeedback timer expired.
     NofeedbackTimeout,
-    /// An option was cut short, or has a length that it cannot have.
+    /// An option was cut short, or has an impossible length.
     BadOption,
     /// A report acknowledges a packet that the capture does not show.
     UnseenAcknowledged,
-    /// A report was held for longer than its packet was away.
+    /// A report was held longer than the time since its packet.
     ImpossibleElapsedTime,
     /// A loss event rate of infinity.
     ZeroLossEventRate,
@@ -28,17 +28,17 @@ pub enum FindingKind {
     CounterJump,
     /// The receiver's application did not get data that had arrived.
     DataDropped,
-    /// A field has a value that what it means cannot have.
+    /// A field has an impossible value.
     ImpossibleValue,
 }
 
-/// What is said of a kind.
+/// Description of a kind.
 struct FindingFacts {
     name: &'static str,
     end: &'static str,
     rule: &'static str,
     unit: &'static str,
-    /// Behind a count of them, in the notation of [`crate::plural`].
+    /// Text after a count of them, in the notation of [`crate::plural`].
     words: &'static str,
 }
 
@@ -145,17 +145,16 @@ impl FindingKind {
         }
     }
 
-    /// The name in tables.
     pub fn name(self) -> &'static str {
         self.facts().name
     }
 
-    /// Which end of the data it is about: `sender`, `receiver`, or `path` if neither did wrong.
+    /// The end that it concerns: `sender`, `receiver`, or `path` if neither violated a rule.
     pub fn end(self) -> &'static str {
         self.facts().end
     }
 
-    /// Where the rule stands.
+    /// RFC section of the rule.
     pub fn rule(self) -> &'static str {
         self.facts().rule
     }
@@ -166,13 +165,13 @@ impl FindingKind {
     }
 }
 
-/// A finding without its place.
+/// A finding without its packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finding {
     pub kind: FindingKind,
-    /// What was found, in [`FindingKind::unit`].
+    /// Value found, in [`FindingKind::unit`].
     pub value: Option<f64>,
-    /// What would have been right.
+    /// Value expected.
     pub limit: Option<f64>,
 }
 
@@ -181,13 +180,13 @@ impl Finding {
         Self { kind, value: None, limit: None }
     }
 
-    /// A value against its limit.
+    /// A value with its limit.
     pub fn measured(kind: FindingKind, value: f64, limit: f64) -> Self {
         Self { kind, value: Some(value), limit: Some(limit) }
     }
 }
 
-/// How many of each kind there were.
+/// Number of findings of each kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FindingCounts([u32; FindingKind::ALL.len()]);
 
@@ -198,7 +197,7 @@ impl FindingCounts {
         }
     }
 
-    /// All of them in words.
+    /// All counts as text.
     pub fn words(&self) -> impl Iterator<Item = String> {
         let counts = FindingKind::ALL.into_iter().zip(self.0);
         all_counted(counts.map(|(kind, count)| (count, kind.facts().words)))
@@ -208,7 +207,7 @@ impl FindingCounts {
 /// A finding and the packet that showed it.
 #[derive(Clone, Copy, Debug)]
 pub struct FindingSample {
-    /// Of which data, when, and which packet.
+    /// Data direction, time and packet.
     pub at: PacketRef,
     pub finding: Finding,
 }

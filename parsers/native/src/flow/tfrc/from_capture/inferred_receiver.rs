@@ -1,5 +1,6 @@
-//! A receiver that says nothing of TFRC, or is not seen to say anything: what it would report of the
-//! packets that passed, and of those that its reports name, given a round-trip time from elsewhere.
+//! A receiver without TFRC reports, or whose reports are not captured: the reports it would send
+//! for the packets that passed, and for those that its other reports name, given a round-trip time
+//! from elsewhere.
 
 use super::super::{LossIntervalSample, PacketRef, TfrcSamples, TfrcSummary};
 use super::downstream_loss::{DownstreamReceiver, ReportContents};
@@ -14,7 +15,6 @@ use crate::tfrc::sequence_unwrapper::Unwrapper;
 const NO_RTT: &str =
     "no loss events, because the whole path's round-trip time is not known: `--tfrc rtt=TIME`";
 
-/// The receiver of one direction.
 #[derive(Debug)]
 pub struct InferredReceiver {
     profile: ReceiverProfile,
@@ -23,21 +23,21 @@ pub struct InferredReceiver {
     highest: Option<i64>,
     /// From the capture to the receiver and back, seconds.
     rtt_from_here: Option<f64>,
-    /// Loss event rate behind the capture at the latest report.
+    /// Loss event rate downstream of the capture at the latest report.
     inferred_p: Option<f64>,
-    /// The receiver behind the capture, from the first report on that names packets.
+    /// The receiver downstream of the capture, from the first report that names packets.
     behind: Option<Box<DownstreamReceiver>>,
     origin_ns: Option<i64>,
-    /// Seconds; None as long as nothing tells it.
+    /// Seconds; None while unknown.
     rtt: Option<f64>,
-    /// Packets that came before it was known.
+    /// Packets before it was known.
     too_early: u64,
-    /// When the latest packet came, seconds.
+    /// Time of the latest packet, seconds.
     latest: f64,
 }
 
 impl InferredReceiver {
-    /// Nothing came yet. `rtt` is the user's word for the round-trip time in seconds.
+    /// An empty state. `rtt` is the user's round-trip time in seconds.
     pub fn new(profile: &ReceiverProfile, rtt: Option<f64>) -> Self {
         let receiving = ReceiverSide::new(profile, false);
         let numbers = Unwrapper::new(profile.seq_bits);
@@ -56,12 +56,12 @@ impl InferredReceiver {
         }
     }
 
-    /// The round-trip time of the whole path was measured, in seconds.
+    /// Set the measured round-trip time of the whole path, in seconds.
     pub fn on_rtt(&mut self, rtt: f64) {
         self.rtt = Some(rtt).filter(|rtt| *rtt > 0.0).or(self.rtt);
     }
 
-    /// A packet passes. Without a round-trip time its losses belong to no event.
+    /// Process a data packet. Without a round-trip time its losses belong to no event.
     pub fn on_data(&mut self, at: PacketRef, packet: &DataPacket, samples: &mut TfrcSamples) {
         let number = self.numbers.extend(packet.seq);
         let (time, origin_ns) = self.seconds(at.time_ns);
@@ -84,15 +84,15 @@ impl InferredReceiver {
         }
     }
 
-    /// The time in seconds, and the zero of these.
+    /// The time in seconds, and its origin.
     fn seconds(&mut self, time_ns: i64) -> (f64, i64) {
         let origin_ns = *self.origin_ns.get_or_insert(time_ns);
         (time_ns.saturating_sub(origin_ns) as f64 / 1e9, origin_ns)
     }
 
-    /// A report names which packets came up to `highest`. Where the capture was taken at the sender
-    /// `rtt_from_here`, in seconds, is that of the whole path. The answer is the loss event rate behind
-    /// the capture, and by what it is known.
+    /// Process a report that names packets received up to `highest`. At the sender `rtt_from_here`,
+    /// in seconds, is that of the whole path. Returns the loss event rate downstream of the
+    /// capture, and how it is known.
     pub fn on_named(
         &mut self,
         at: PacketRef,
@@ -116,13 +116,13 @@ impl InferredReceiver {
         p
     }
 
-    /// Loss event rate at a time; None as long as no packet counts.
+    /// Loss event rate at a time; None before any packet counts.
     pub fn p(&mut self, time_ns: i64) -> Option<f64> {
         let origin_ns = self.origin_ns?;
         self.receiving.p(time_ns.saturating_sub(origin_ns) as f64 / 1e9)
     }
 
-    /// What the table of flows tells.
+    /// Values for the table of flows.
     pub fn summary(&self) -> TfrcSummary {
         let receiver = &self.receiving.state;
         TfrcSummary {
@@ -135,7 +135,7 @@ impl InferredReceiver {
         }
     }
 
-    /// Whether packets are in no loss event because nothing tells the round-trip time.
+    /// Whether losses belong to no event because the round-trip time is unknown.
     pub fn lacks_rtt(&self) -> bool {
         self.rtt.is_none() && self.too_early > 0 && !self.reports_downstream_losses()
     }
@@ -144,7 +144,7 @@ impl InferredReceiver {
         self.behind.as_ref().and_then(|behind| behind.loss_events()).is_some_and(|events| events > 0)
     }
 
-    /// What is to be said of it in words.
+    /// Notes on the receiver as text.
     pub fn notes(&self) -> Vec<String> {
         if self.lacks_rtt() {
             return vec![NO_RTT.into()];
@@ -156,7 +156,7 @@ impl InferredReceiver {
         told.into_iter().collect()
     }
 
-    /// Hand out the loss event that is still open. To be called once, after the last packet.
+    /// Emit the loss event that is still open. Call once, after the last packet.
     pub fn finish(&self, (flow, side): (u32, Side), samples: &mut TfrcSamples) {
         let at = PacketRef { flow, side, time_ns: 0, packet: 0 };
         self.receiving.finish(at, samples);
@@ -166,7 +166,7 @@ impl InferredReceiver {
     }
 }
 
-/// Keep the loss intervals at a report: as rebuilt at the capture, and behind it.
+/// Keep the loss intervals at a report: as reconstructed at the capture, and downstream of it.
 fn take_intervals(
     at: PacketRef,
     intervals: impl Iterator<Item = (Option<f64>, Option<f64>)>,

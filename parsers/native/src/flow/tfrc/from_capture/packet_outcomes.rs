@@ -1,28 +1,27 @@
-//! What became of single packets, as far as a report names them.
+//! Outcomes of single packets that a report names.
 
-/// What became of packets in a row.
+/// Outcome of packets in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketOutcome {
     Came,
     Marked,
-    /// They did not come.
+    /// They did not arrive.
     Lost,
-    /// The first of them was lost or marked, of the others so many that these are as many together. A
-    /// report that says how many does not say which: the lowest are taken.
+    /// The first was lost or marked, and of the others so many that these are as many together. A
+    /// report with a count does not say which: the lowest are taken.
     LostAmong(u32),
-    /// The receiver has not made up its mind: they may come yet.
+    /// Undecided: they may still arrive.
     Open,
 }
 
-/// Packets in a row that have the same fate.
+/// Packets in a row with the same outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutcomeRun {
     pub packets: u32,
-    /// What became of them.
     pub fate: PacketOutcome,
 }
 
-/// By what a report names packets.
+/// How a report names packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamedBy {
     /// Ack Vector (RFC 4340 section 11.4).
@@ -36,7 +35,6 @@ pub enum NamedBy {
 }
 
 impl NamedBy {
-    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::AckVector => "ack_vector",
@@ -47,17 +45,17 @@ impl NamedBy {
     }
 }
 
-/// What a report names.
+/// The packets that a report names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReportedOutcomes {
     pub by: NamedBy,
-    /// From the highest packet that came on downwards.
+    /// From the highest packet received downwards.
     pub runs: Vec<OutcomeRun>,
 }
 
 impl ReportedOutcomes {
-    /// What an arrival-by-arrival account says, whose `runs` know only came, marked and lost. What has
-    /// fewer than `ndupack` later packets is open (RFC 5348 section 5.1), and so is all above it.
+    /// Outcomes from a list of arrivals, whose `runs` are only arrived, marked and lost. Packets
+    /// with fewer than `ndupack` later ones are open (RFC 5348 section 5.1), and so are all above.
     pub fn of_arrivals(by: NamedBy, runs: impl Iterator<Item = OutcomeRun>, ndupack: u32) -> Self {
         let mut runs: Vec<OutcomeRun> = runs.collect();
         let (mut later, mut open) = (0_u32, 0);
@@ -76,7 +74,7 @@ impl ReportedOutcomes {
         Self { by, runs }
     }
 
-    /// The packets by number, where `highest` is the highest that came.
+    /// The packets by number, where `highest` is the highest received.
     pub fn numbered(&self, highest: i64) -> NumberedOutcomes {
         let mut last = highest;
         let mut ranges = Vec::with_capacity(self.runs.len());
@@ -88,8 +86,8 @@ impl ReportedOutcomes {
                 (NamedBy::AckVector | NamedBy::Congestion | NamedBy::TransportWide, _) => {
                     settled = settled.or(Some(last))
                 }
-                // Behind a declared loss the next packet came, else it would be declared with it. What
-                // follows is only not declared lost, because no interval has room for what is open.
+                // The packet after a declared loss arrived, otherwise it would be declared with it.
+                // Later ones are not declared lost only because no interval can hold open packets.
                 (NamedBy::LossIntervals, PacketOutcome::LostAmong(_)) => {
                     settled = settled.or(Some(last.saturating_add(1)))
                 }
@@ -103,18 +101,18 @@ impl ReportedOutcomes {
     }
 }
 
-/// First number and fate of each run, ascending; the last one ends with the highest number.
+/// First number and outcome of each run, ascending; the last one ends with the highest number.
 #[derive(Debug)]
 pub struct NumberedOutcomes {
     ranges: Vec<(i64, PacketOutcome)>,
-    /// Up to here nothing will be said otherwise later.
+    /// Outcomes up to here are final.
     pub settled: i64,
     /// Up to here nothing is open, but may still be declared lost.
     pub below_open: i64,
 }
 
 impl NumberedOutcomes {
-    /// What became of one packet; one below all that are named had been told of before.
+    /// Outcome of one packet; one below all named ones was reported before.
     pub fn of(&self, number: i64) -> PacketOutcome {
         let behind = self.ranges.partition_point(|(first, _)| *first <= number);
         let Some((first, fate)) = behind.checked_sub(1).and_then(|at| self.ranges.get(at)) else {
@@ -141,7 +139,7 @@ mod tests {
 
     #[test]
     fn test_what_may_come_yet_is_open_and_so_is_all_above_it() {
-        // 90 to 100: 100 came, 99 did not, 97 and 98 came, 96 did not, the rest came.
+        // 90 to 100: 100 arrived, 99 did not, 97 and 98 arrived, 96 did not, the rest arrived.
         let runs = [
             (1, PacketOutcome::Came),
             (1, PacketOutcome::Lost),

@@ -7,17 +7,16 @@ use crate::tfrc::profile::ReceiverProfile;
 use crate::tfrc::receive_record::ArrivalKind;
 use crate::tfrc::receiver::{Feedback, Receiver};
 
-/// A receiver of one direction.
 #[derive(Clone, Debug)]
 pub struct ReceiverSide {
     pub state: Receiver,
-    /// Reports that would have been due; kept for its memory.
+    /// Reports that would have been due; kept to reuse the allocation.
     due: Vec<Feedback>,
-    /// When and by which packet the current loss event was found.
+    /// Time and packet at which the current loss event was found.
     told: Option<(i64, u64)>,
     /// Zero of the receiver's clock: floats are exact to the nanosecond only near zero.
     origin_ns: i64,
-    /// Whether its losses follow from reports, not from packets that are missing.
+    /// Whether its losses follow from reports, not from missing packets.
     is_inferred: bool,
     pub has_data: bool,
 }
@@ -34,7 +33,7 @@ impl ReceiverSide {
         }
     }
 
-    /// The packet that passes at `at` shows the receiver getting `packet`.
+    /// Process `packet` as received, shown by the packet that passes at `at`.
     pub fn take(
         &mut self,
         at: PacketRef,
@@ -58,7 +57,7 @@ impl ReceiverSide {
         kind
     }
 
-    /// The same without telling anybody: what would be if it came.
+    /// The same without emitting samples, for a packet that may not have arrived.
     pub fn imagine(&mut self, packet: &DataPacket) {
         self.has_data |= packet.bytes > 0;
         self.due.clear();
@@ -86,7 +85,7 @@ impl ReceiverSide {
         tracker.open_interval().into_iter().chain(tracker.closed_intervals().iter().copied())
     }
 
-    /// Hand out the loss event that is still open: no more packets come.
+    /// Emit the loss event that is still open, after the last packet.
     pub fn finish(&self, at: PacketRef, samples: &mut TfrcSamples) {
         if let (Some(event), Some(seen)) = (self.state.tracker.now.events.current, self.told) {
             samples.loss_events.offer(sample(at, seen, &event, self.origin_ns, self.is_inferred));

@@ -154,7 +154,8 @@ fn test_losses_behind_the_capture_follow_from_the_receive_rate() {
     assert_eq!(script.ends.summary().loss_events, Some(0));
 }
 
-/// 200 packets, each 10 ms after the one before, of which reports each 100 ms name what came.
+/// 200 packets, each 10 ms after the one before, and each 100 ms a report that names the arrived
+/// ones.
 fn named(fates: impl Fn(u64) -> Option<ReportedOutcomes>) -> Script {
     let mut script = Script::new(Profile::Rfc5348);
     for number in 0..200_u64 {
@@ -179,7 +180,7 @@ fn runs<const N: usize>(by: NamedBy, runs: [(u32, PacketOutcome); N]) -> Option<
 
 #[test]
 fn test_losses_behind_the_capture_are_those_that_a_report_names() {
-    // 104 and 106 lost, 150 marked; what is below is not named again.
+    // 104 and 106 lost, 150 marked; packets below are not named again.
     let script = named(|number| match number {
         109 => runs(
             NamedBy::AckVector,
@@ -206,7 +207,7 @@ fn test_losses_behind_the_capture_are_those_that_a_report_names() {
 
 #[test]
 fn test_what_an_interval_had_no_room_for_is_lost_all_the_same() {
-    // 108 is lost, of which the report on 109 knows nothing yet.
+    // 108 is lost, which the report on 109 does not know yet.
     let script = named(|number| match number {
         ..=109 => runs(NamedBy::LossIntervals, [(number as u32 + 1, PacketOutcome::Came)]),
         _ => {
@@ -251,7 +252,7 @@ fn test_what_a_report_leaves_open_is_looked_at_only_now_and_then_if_it_is_much()
             reports += 1;
         }
     }
-    // 4000 packets are open, and 64 may be imagined for each that passes.
+    // 4000 packets are open, and 64 may be simulated for each that passes.
     assert!((reports / 70..reports / 50).contains(&looked_at), "{looked_at} of {reports}");
 }
 
