@@ -164,8 +164,8 @@ impl LayoutHalf {
         let mut notes: Vec<_> = all_counted(counts).collect();
         if self.has_data && self.reported_rtt.is_none() {
             notes.push(
-                "the data tell no round-trip time: losses are grouped by `--tfrc rtt=TIME`, else by what \
-                 echoes take from the capture on"
+                "no round-trip time in the data: losses are grouped by the assumed `rtt=TIME`, else by the \
+                 echo times from the capture on"
                     .into(),
             );
         }

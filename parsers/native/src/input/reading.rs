@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
-use crate::error::{Problem, ProblemKind, ReadError};
+use crate::error::{Hint, Problem, ProblemKind, ReadError};
 use crate::input::bytes::{Input, Progress};
 use crate::input::capture::{Capture, Records};
 use crate::input::documents::Document;
@@ -337,7 +337,7 @@ fn imprecise(words: String) -> ReadError {
 /// Expressions of libpcap look at bytes, which a text does not have.
 fn filter_on_text(format: &str) -> ReadError {
     let message = format!("a filter expression is for captures, and this is a text ({format})");
-    ReadError::whole(ProblemKind::Unsupported, message).hint("leave `--filter` out for this input")
+    ReadError::whole(ProblemKind::Unsupported, message).hint(Hint::CaptureFilter)
 }
 
 /// A source that was read well but held nothing.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Analysis;
-use crate::error::{Problem, ProblemKind, ReadError};
+use crate::error::{Hint, Problem, ProblemKind, ReadError};
 use crate::flow::Flow;
 use crate::flow::bins::Bins;
 use crate::flow::delivery::Deliveries;
@@ -29,8 +29,7 @@ impl Analysis {
                 "more than {} flows: {untracked} packets of further flows were counted but not analysed",
                 self.options.max_flows
             );
-            let hint = "raise `--max-flows`, or select flows with `--filter`";
-            self.bound(ReadError::whole(ProblemKind::FlowLimit, message).hint(hint));
+            self.bound(ReadError::whole(ProblemKind::FlowLimit, message).hint(Hint::FlowLimit));
         }
         if self.links.untracked > 0 {
             let message = format!(
@@ -38,8 +37,7 @@ impl Analysis {
                 WifiLinks::MOST,
                 self.links.untracked
             );
-            let hint = "select stations with `--filter`, such as `wlan host`";
-            self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(hint));
+            self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(Hint::LinkLimit));
         }
         let lost_bins = self.bins.as_ref().map_or(0, Bins::lost_packets);
         let limits = [
@@ -58,8 +56,7 @@ impl Analysis {
         for (what, left_out) in limits.into_iter().filter(|(_, left_out)| *left_out > 0) {
             let message =
                 format!("{left_out} {what} left out: only the first {} are kept", self.options.max_samples);
-            let hint = "select flows with `--filter`, or use wider bins";
-            self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(hint));
+            self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(Hint::SampleLimit));
         }
     }
 
@@ -101,8 +98,7 @@ impl Analysis {
         let counted = |of: &Deliveries| [Side::Low, Side::High].iter().any(|&side| of.of(side).is_counted());
         if !deliveries.any(counted) {
             let message = format!("no packet is seen at the layer `{}`, so none is counted", layer.name());
-            let hint = "leave `--layer` out to take the highest layer of the trace";
-            self.bound(ReadError::whole(ProblemKind::Imprecise, message).hint(hint));
+            self.bound(ReadError::whole(ProblemKind::Imprecise, message).hint(Hint::EmptyLayer));
         }
     }
 

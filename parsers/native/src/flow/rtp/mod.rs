@@ -243,7 +243,8 @@ impl RtpDirection {
         }
         if self.main_source().is_some_and(|source| source.clock.rate().is_none()) {
             notes.push(
-                "no jitter, because the rate of the media's clock is not known: `--dissect udp:PORT=rtp/RATE`".into(),
+                "no jitter: rate of the media clock unknown, and no layout `udp:PORT=rtp/RATE` gives it"
+                    .into(),
             );
         }
         if self.hides_losses() {

@@ -22,7 +22,7 @@ pub mod tcpvars;
 #[cfg(test)]
 mod tests;
 
-use crate::error::{ProblemKind, ReadError};
+use crate::error::{Hint, ProblemKind, ReadError};
 use crate::input::bytes::Input;
 use crate::input::capture::Interface;
 use crate::packet::batch::Batch;
@@ -348,5 +348,5 @@ pub fn not_recognised() -> ReadError {
         0,
         format!("this is text of no known form, expected a capture or one of: {}", known.join(", ")),
     )
-    .hint("if it is one of them, name it with `--input-format`")
+    .hint(Hint::NameFormat)
 }

@@ -14,7 +14,7 @@ mod tests;
 mod two_readings;
 
 use super::BoundedSamples;
-use crate::error::{ProblemKind, ReadError};
+use crate::error::{Hint, ProblemKind, ReadError};
 use crate::flow::delivery::Delivery;
 use crate::packet::event::Endpoints;
 use crate::packet::key::Side;
@@ -157,14 +157,11 @@ impl CapturePair {
                 "with a clock ahead by {} some packets arrive before they are sent; possible is {low} to {high}",
                 bound(Some(self.clock.offset_ns))
             );
-            (message, "leave `--clock-offset` out to have it estimated")
+            (message, Hint::ImpossibleOffset)
         } else if !self.is_given && estimate.drift_bounds.is_none() {
             let message =
                 "its clock did not run evenly against the other one: it was set, or adjusted, in between";
-            (
-                message.to_owned(),
-                "delays may be wrong; read the parts before and after the step for themselves",
-            )
+            (message.to_owned(), Hint::ClockStep)
         } else {
             return None;
         };

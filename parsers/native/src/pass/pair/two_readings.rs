@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use super::{CapturePair, Transit};
-use crate::error::{Problem, ProblemKind, ReadError};
+use crate::error::{Hint, Problem, ProblemKind, ReadError};
 use crate::input::bytes::Progress;
 use crate::input::filter::Compiler;
 use crate::input::reading::Reading;
@@ -54,7 +54,7 @@ impl Analysis {
         if pairing.estimate.is_none() {
             let source = readings[0].source().to_owned();
             self.refuse(readings);
-            self.complain(source, &pairing);
+            self.report_no_common_packets(source, &pairing);
             return Ok(());
         }
         let mut readings = Tap::BOTH.map(open);
@@ -99,8 +99,7 @@ impl Analysis {
             problems.retain(|problem| problem.error.kind != ProblemKind::NoPackets);
             if !is_capture && !problems.iter().any(|problem| problem.error.kind.is_error()) {
                 let message = format!("a pair is of captures, and this is a {} trace", summary.format);
-                let hint = "leave `--pair` out: a simulator's trace shows both ends of a path by itself";
-                let error = ReadError::whole(ProblemKind::Unsupported, message).hint(hint);
+                let error = ReadError::whole(ProblemKind::Unsupported, message).hint(Hint::PairOfSimulation);
                 problems.push(Problem { source, packet: None, packets_before: 0, error });
             }
             self.problems.extend(problems);
@@ -108,14 +107,13 @@ impl Analysis {
     }
 
     /// Say that the captures have nothing in common.
-    fn complain(&mut self, source: String, pairing: &CapturePair) {
+    fn report_no_common_packets(&mut self, source: String, pairing: &CapturePair) {
         let [first, second] = &pairing.surveys;
         let message = format!(
             "none of its {} TCP, UDP and DCCP packets is among the {} of the other capture",
             first.packets, second.packets
         );
-        let hint = "a pair shows the same packets at two places; a NAT or tunnel in between changes them";
-        let error = ReadError::whole(ProblemKind::NotAPair, message).hint(hint);
+        let error = ReadError::whole(ProblemKind::NotAPair, message).hint(Hint::PacketsChanged);
         self.problems.push(Problem { source, packet: None, packets_before: 0, error });
     }
 }

@@ -12,8 +12,7 @@ use crate::tfrc::DataPacket;
 use crate::tfrc::profile::ReceiverProfile;
 use crate::tfrc::sequence_unwrapper::Unwrapper;
 
-const NO_RTT: &str =
-    "no loss events, because the whole path's round-trip time is not known: `--tfrc rtt=TIME`";
+const NO_RTT: &str = "no loss events: round-trip time of the whole path unknown, and `rtt=TIME` not assumed";
 
 #[derive(Debug)]
 pub struct InferredReceiver {
