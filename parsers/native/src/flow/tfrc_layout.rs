@@ -157,7 +157,7 @@ impl LayoutHalf {
         let counts = [
             (
                 self.misfits,
-                "datagram[s] [is|are] too short for [its|their] layout, or [its|their] time is beyond all times",
+                "datagram[s] [is|are] too short for [its|their] layout, or [its|their] time is out of range",
             ),
             (self.others, "datagram[s] [is|are] neither data nor report[s] by the layout"),
         ];

@@ -135,7 +135,7 @@ impl Reading {
                 .spawn_scoped(scope, || self.run_ahead(compiler, sender, returned));
             match reader {
                 Ok(_) => consume(&filled, &spent, &mut work),
-                Err(error) => Err(format!("no thread to read with: {error}")),
+                Err(error) => Err(format!("cannot start a reader thread: {error}")),
             }
         })
     }
@@ -336,7 +336,7 @@ fn imprecise(words: String) -> ReadError {
 
 /// Expressions of libpcap look at bytes, which a text does not have.
 fn filter_on_text(format: &str) -> ReadError {
-    let message = format!("a filter expression is for captures, and this is a text ({format})");
+    let message = format!("filter expressions apply to captures, and this is a text ({format})");
     ReadError::whole(ProblemKind::Unsupported, message).hint(Hint::CaptureFilter)
 }
 

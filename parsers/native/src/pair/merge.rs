@@ -34,7 +34,7 @@ pub fn for_each_packet(
             let reader = thread::Builder::new().name("reading".into());
             match reader.spawn_scoped(scope, || run_ahead(reading, compiler, sender, returned)) {
                 Ok(_) => Ok(Queue { filled, spent, decoded: Decoded::default(), next: 0 }),
-                Err(error) => Err(format!("no thread to read with: {error}")),
+                Err(error) => Err(format!("cannot start a reader thread: {error}")),
             }
         };
         let [first, second] = readings;

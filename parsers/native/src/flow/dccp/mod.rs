@@ -245,11 +245,8 @@ impl HalfConnection {
     pub fn findings(&self) -> impl Iterator<Item = String> {
         all_counted([
             (self.bad_options, "option[s] with impossible lengths"),
-            (self.acks_of_unseen, "of its packets [was|were] acknowledged that the capture does not show"),
-            (
-                self.impossible_elapsed_times,
-                "acknowledgement[s] [was|were] held for longer than [its packet was|their packets were] away",
-            ),
+            (self.acks_of_unseen, "packet[s] acknowledged but not in the capture"),
+            (self.impossible_elapsed_times, "acknowledgement[s] with an impossible elapsed time"),
         ])
     }
 

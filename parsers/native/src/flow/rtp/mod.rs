@@ -249,24 +249,21 @@ impl RtpDirection {
         }
         if self.hides_losses() {
             notes.push(match self.sources.first().is_some_and(|source| source.names_losses) {
-                true => "losses behind the capture are those that receivers name, from their first report on"
+                true => "losses downstream of the capture are those that receivers name, from their first report on"
                     .into(),
-                false => "receivers report losses behind the capture, so no loss events are rebuilt".into(),
+                false => "receivers report losses downstream of the capture, so no loss events are reconstructed".into(),
             });
         }
         let strange = if self.has_media() { self.strange } else { 0 };
         let counts = [
-            (strange, "datagram[s] look[s|] like RTP and belong[s|] to no source that is followed"),
+            (strange, "datagram[s] look[s|] like RTP but belong[s|] to no tracked source"),
             (self.malformed, "RTCP packet[s] or block[s] with impossible lengths"),
             (self.unknown_reports, "report[s] on RTP sources that the capture does not show"),
-            (
-                self.impossible_delays,
-                "report[s] [was|were] held for longer than what [it echoes|they echo] was away",
-            ),
+            (self.impossible_delays, "report[s] with an impossible delay"),
             (self.missing_reports, "transport-wide report[s] [is|are] missing"),
-            (self.unknown_echoes, "report[s] of TFRC echo[es|] a time that no packet had lately"),
+            (self.unknown_echoes, "TFRC report[s] echo[es|] a send time of no recent packet"),
             (self.cut_compounds, "RTCP datagram[s] [was|were] cut by the snap length"),
-            (self.nacks, "packet[s] [was|were] asked for again"),
+            (self.nacks, "packet[s] [was|were] requested again"),
         ];
         notes.extend(all_counted(counts));
         notes

@@ -105,7 +105,7 @@ impl FindingKind {
                 "receiver",
                 "RFC 4340 section 13.2",
                 "",
-                "report[s] held for longer than [its packet was|their packets were] away",
+                "report[s] with an impossible elapsed time",
             ),
             Self::ZeroLossEventRate => facts(
                 "zero_loss_event_rate",
@@ -140,7 +140,7 @@ impl FindingKind {
                 "path",
                 "RFC 5348 section 3.2",
                 "",
-                "packet[s] with a value that cannot be, such as p above 1",
+                "packet[s] with an impossible value, such as p above 1",
             ),
         }
     }

@@ -95,18 +95,20 @@ impl SimulatedEnds {
     pub fn notes(&self) -> Vec<String> {
         if !self.is_whole {
             return vec![
-                "the trace lacks the beginning of this TFRC flow, so its ends cannot be rebuilt".into(),
+                "the trace lacks the beginning of this TFRC flow, so its ends cannot be reconstructed".into(),
             ];
         }
         if self.feedback_packets == 0 {
-            return vec!["no report about this TFRC flow in the trace, so its ends cannot be rebuilt".into()];
+            return vec![
+                "no report about this TFRC flow in the trace, so its ends cannot be reconstructed".into(),
+            ];
         }
         let Sender { timeouts, ties, .. } = self.sender;
         all_counted([
             (timeouts, "nofeedback timeout[s]"),
-            (ties, "report[s] in slow start whose rate the trace's resolution does not decide"),
-            (self.unknown_arrivals, "arrival[s] of data that the trace does not show being sent"),
-            (self.unknown_reports, "arrival[s] of reports that the trace does not show being sent"),
+            (ties, "slow-start report[s] whose rate the trace's time resolution leaves open"),
+            (self.unknown_arrivals, "arrival[s] of data whose sending is not in the trace"),
+            (self.unknown_reports, "arrival[s] of reports whose sending is not in the trace"),
         ])
         .collect()
     }

@@ -76,7 +76,7 @@ impl BoundedReader {
         let complaint = if self.token > MAX_TOKEN {
             "a number or text is longer than 65536 bytes"
         } else if self.depth > MAX_DEPTH {
-            "more than 64 lists and objects stand inside each other"
+            "lists and objects are nested deeper than 64"
         } else {
             return Ok(());
         };

@@ -160,7 +160,7 @@ impl CapturePair {
             (message, Hint::ImpossibleOffset)
         } else if !self.is_given && estimate.drift_bounds.is_none() {
             let message =
-                "its clock did not run evenly against the other one: it was set, or adjusted, in between";
+                "its clock drifted unevenly against the other one: it was set or adjusted during the capture";
             (message.to_owned(), Hint::ClockStep)
         } else {
             return None;

@@ -98,7 +98,7 @@ impl Analysis {
             let mut problems = reading.finish(&mut summary);
             problems.retain(|problem| problem.error.kind != ProblemKind::NoPackets);
             if !is_capture && !problems.iter().any(|problem| problem.error.kind.is_error()) {
-                let message = format!("a pair is of captures, and this is a {} trace", summary.format);
+                let message = format!("a pair needs captures, and this is a {} trace", summary.format);
                 let error = ReadError::whole(ProblemKind::Unsupported, message).hint(Hint::PairOfSimulation);
                 problems.push(Problem { source, packet: None, packets_before: 0, error });
             }

@@ -151,7 +151,7 @@ impl InferredReceiver {
         let early = self.too_early;
         let is_told = early > 0 && !self.reports_downstream_losses();
         let told = is_told
-            .then(|| counted(early, "packet[s] [is|are] in no loss event: no round-trip time was known yet"));
+            .then(|| counted(early, "packet[s] [is|are] in no loss event: round-trip time not known yet"));
         told.into_iter().collect()
     }
 

@@ -169,9 +169,9 @@ impl CapturedEnds {
         if self.feedback_packets == 0 {
             notes.push("no report about this TFRC flow in the capture: R and X are not known".into());
         } else if !self.receiving.has_data {
-            notes.push("no data packet of this TFRC flow in the capture: nothing is rebuilt".into());
+            notes.push("no data packet of this TFRC flow in the capture: nothing is reconstructed".into());
         } else if !self.setup.is_whole {
-            notes.push("the capture lacks the beginning of this TFRC flow: R and X begin anew".into());
+            notes.push("the capture lacks the beginning of this TFRC flow: R and X start over".into());
         }
         if self.without_rtt > 0 {
             let (packets, fallback) = (self.without_rtt, self.setup.receiver.fallback_rtt);

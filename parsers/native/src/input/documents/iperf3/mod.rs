@@ -60,9 +60,7 @@ fn remarks(findings: &FileFindings, is_empty: bool) -> Vec<String> {
     let mut remarks: Vec<String> =
         findings.errors.iter().map(|words| format!("iperf3 reports an error: {words}")).collect();
     if findings.is_coarse && !is_empty {
-        remarks.push(
-            "this iperf3 writes when it started in whole seconds: times may be too early by about one".into(),
-        );
+        remarks.push("this iperf3 logs its start in whole seconds: times may be up to a second early".into());
     }
     if findings.unknown_intervals > 0 {
         let what = "interval[s] left out whose stream or time is not known";
