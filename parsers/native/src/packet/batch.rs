@@ -1,4 +1,4 @@
-//! Decoded packets on their way from the thread that reads to the one that follows flows.
+//! Decoded packets passed from the reading thread to the one that follows flows.
 
 use crate::packet::event::Packet;
 use crate::packet::extras::PacketExtras;
@@ -21,7 +21,7 @@ impl Item<'_> {
         }
     }
 
-    /// The packet, with room for all that it may be.
+    /// The packet in its general form.
     pub fn to_packet(self) -> Packet {
         match self {
             Self::Plain(segment) => segment.to_packet(),
@@ -30,7 +30,7 @@ impl Item<'_> {
     }
 }
 
-/// Packets in their order, and what only some of them have. Its memory is used again and again.
+/// Packets in order, with their extras. The memory is reused.
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// One for each packet. Of others it holds a [`PLACEHOLDER`].
@@ -42,14 +42,14 @@ pub struct Batch {
     asides: PacketExtras,
 }
 
-/// Others whose memory is kept in any case, 14 kB.
+/// Capacity for general packets that is always kept, 14 kB.
 const FEW_OTHERS: usize = 64;
 
 /// The number that no packet has, because they count from 1.
 const PLACEHOLDER: u64 = 0;
 
 impl Batch {
-    /// Room for so many packets.
+    /// A batch with this capacity.
     pub fn new(capacity: usize) -> Self {
         Self {
             segments: vec![PlainSegment::default(); capacity],
@@ -79,23 +79,23 @@ impl Batch {
         self.length == 0
     }
 
-    /// Whether there is no room for another.
     pub fn is_full(&self) -> bool {
         self.length >= self.segments.len()
     }
 
-    /// What only some of them have.
+    /// Extras of the packets.
     pub fn asides(&self) -> &PacketExtras {
         &self.asides
     }
 
-    /// Write the next packet in place, which [`Batch::add_plain`] then adds; None if there is no room.
+    /// Storage for the next packet, which [`Batch::add_plain`] then adds; None if the batch is
+    /// full.
     #[inline(always)]
     pub fn next_plain(&mut self) -> Option<(&mut PlainSegment, &mut PacketExtras)> {
         Some((self.segments.get_mut(self.length)?, &mut self.asides))
     }
 
-    /// Add what was written to [`Batch::next_plain`].
+    /// Add the packet written to [`Batch::next_plain`].
     #[inline(always)]
     pub fn add_plain(&mut self) {
         self.length += 1;
@@ -111,7 +111,7 @@ impl Batch {
         (&mut self.others[self.others_length], &mut self.asides)
     }
 
-    /// Add what was written to [`Batch::next_other`].
+    /// Add the packet written to [`Batch::next_other`].
     #[inline]
     pub fn add_other(&mut self) {
         if let Some(segment) = self.segments.get_mut(self.length) {

@@ -2,7 +2,7 @@
 
 use super::event::{Event, Layer, Packet};
 
-/// What is known of the packet that carried a segment.
+/// IP header fields of a segment's packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IpFields {
     /// IPv4 identification: a packet that the network doubled keeps it, a retransmission does not.
@@ -11,15 +11,15 @@ pub struct IpFields {
     pub ttl: u8,
     /// The ECN bits (RFC 3168).
     pub ecn: u8,
-    /// Stands for the interface and the way through it: a copy that the capture made of a packet
-    /// has another place than the packet.
+    /// Interface and direction in one number: a duplicate made by the capture has another one than
+    /// the packet.
     pub capture_point: u16,
     /// Whether the snap length cut the TCP options.
     pub is_cut: bool,
 }
 
 impl IpFields {
-    /// What `packet` says of the segment in it.
+    /// The fields of `packet`.
     #[inline(always)]
     pub fn of(packet: &Packet) -> Self {
         let network = &packet.network;

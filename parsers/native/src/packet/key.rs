@@ -40,7 +40,7 @@ impl Ipv4Ends {
     }
 }
 
-/// Which of a key's two ends a packet comes from.
+/// The end of a key that a packet comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// The end with the lower address and port.
@@ -86,7 +86,7 @@ impl FlowKey {
         (Self { low: halves(low), high: halves(high), rest }, side)
     }
 
-    /// What the table of flows is asked for.
+    /// The key for look-ups in the table of flows.
     #[inline(always)]
     pub fn sought(&self) -> LookupKey {
         // Family and protocol together.
@@ -97,7 +97,7 @@ impl FlowKey {
         }
     }
 
-    /// A few bits that differ between keys, for a cache. Not for a table: anybody can foresee it.
+    /// A few bits that differ between keys, for a cache. Not for a table: they are predictable.
     #[inline(always)]
     pub fn slot(&self) -> usize {
         let mixed = self.low[1] ^ self.high[1] ^ self.rest ^ self.rest >> 16;
@@ -181,7 +181,8 @@ impl KeptKey {
     }
 }
 
-/// A key in the form that the table of flows has it: most flows are TCP over IPv4, of which 12 bytes tell all.
+/// A key in the form of the table of flows: most flows are TCP over IPv4, for which 12 bytes
+/// suffice.
 #[derive(Clone, Copy, Debug)]
 pub enum LookupKey {
     /// The ends of such a flow, the lower one first.
@@ -244,10 +245,10 @@ fn halves(address: Address) -> [u64; 2] {
     [(address >> 64) as u64, address as u64]
 }
 
-/// What a source knows about the notation of its addresses.
+/// How a source writes its addresses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Notation<'a> {
-    /// Names behind addresses that are indices.
+    /// Names of addresses that are indices.
     pub hosts: &'a [String],
     /// Whether node numbers are written as domain, cluster and node.
     pub is_hierarchical: bool,

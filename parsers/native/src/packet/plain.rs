@@ -1,8 +1,8 @@
-//! A TCP segment without surprises, with nothing but what such a one has.
+//! A TCP segment in compact form, for the most frequent case.
 //!
-//! Nine packets in ten are whole TCP segments over IPv4 and Ethernet, and a [`Packet`] has room for
-//! all that the others may be: more than twice the memory, which the thread that follows flows has to
-//! fetch from the processor of the one that reads.
+//! Nine packets in ten are whole TCP segments over IPv4 and Ethernet. A [`Packet`] has space for
+//! all others: more than twice the memory, which the thread that follows flows has to fetch from
+//! the processor of the one that reads.
 
 use crate::packet::event::{Endpoints, Family, Network, Packet, Tcp, Transport};
 use crate::packet::ip_fields::IpFields;
@@ -27,7 +27,7 @@ pub struct PlainSegment {
     /// Bytes of TCP payload.
     pub payload: u32,
     pub tcp: Tcp,
-    /// What the packet around it says: [`IpFields::of`].
+    /// Its IP header fields: [`IpFields::of`].
     pub ip: IpFields,
 }
 
@@ -44,7 +44,7 @@ impl PlainSegment {
         }
     }
 
-    /// The same with room for all that a packet may be.
+    /// The same in general form.
     pub fn to_packet(&self) -> Packet {
         Packet {
             number: self.number,
@@ -59,7 +59,7 @@ impl PlainSegment {
                 ip_id: self.ip.ip_id,
                 ttl: self.ip.ttl,
                 ecn: self.ip.ecn,
-                // A text that shows no IP header tells neither of them.
+                // A text without IP headers has neither.
                 dscp: self.ip.ip_id.map(|_| 0),
                 transport: Transport::Tcp,
                 tcp: self.tcp,

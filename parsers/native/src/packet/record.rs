@@ -8,7 +8,6 @@ pub struct Record<'a> {
     pub time_ns: i64,
     /// Index into the reader's interfaces.
     pub interface: usize,
-    /// What `data` begins with.
     pub link_type: LinkType,
     /// The captured bytes, at most `wire_bytes`.
     pub data: &'a [u8],

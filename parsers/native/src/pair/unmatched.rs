@@ -1,4 +1,4 @@
-//! Packets that one capture has shown and the other has not yet.
+//! Packets seen at one capture and not yet at the other.
 
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
@@ -9,7 +9,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use super::Tap;
 use crate::packet::key::Side;
 
-/// How long a packet waits: what did not arrive after a minute is lost.
+/// Longest wait: a packet that did not arrive after a minute is lost.
 const LONGEST_NS: i64 = 60_000_000_000;
 
 /// Packets that are remembered, arrived ones included so that duplicates are known: 25 MB. At 10
@@ -21,7 +21,7 @@ const NONE: u64 = u64::MAX;
 /// At which end of the way between the captures a packet was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathEnd {
-    /// Where it comes from.
+    /// The capture near its source.
     Near,
     /// Where it goes to.
     Far,
@@ -30,7 +30,7 @@ pub enum PathEnd {
 /// A packet, or the part of a segment that was one on the wire, at one capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketAtCapture {
-    /// By what it is known at the other.
+    /// Its identity at the other.
     pub identity: u64,
     /// Which capture this is.
     pub end: PathEnd,
@@ -51,14 +51,14 @@ pub struct PacketAtCapture {
     pub payload_bytes: u32,
 }
 
-/// What the sight of a packet told.
+/// Result of seeing a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatchResult {
     /// The other capture has not shown it yet.
     Waits,
     /// It is the same packet as this one of the other capture.
     Meets(PacketAtCapture),
-    /// It came to the far capture once more than it passed the near one.
+    /// It reached the far capture more often than it passed the near one.
     Again,
     /// The same capture has shown it at another interface.
     Copy,
@@ -74,7 +74,7 @@ struct Entered {
 }
 
 impl Entered {
-    /// Whether `again`, which has the same identity, is this packet at another interface of one of the
+    /// Whether `again`, with the same identity, is this packet at another interface of one of the
     /// captures.
     fn has_copy(&self, again: &PacketAtCapture) -> bool {
         match again.end == self.passing.end {
@@ -84,8 +84,8 @@ impl Entered {
     }
 }
 
-/// Packets of one identity. Those that wait are all of one end, and meet in the order in which they
-/// came: some hosts send packets that nothing tells apart.
+/// Packets with one identity. Those that wait are all of one end, and are matched in order of
+/// arrival: some hosts send indistinguishable packets.
 struct SameIdentity {
     identity: u64,
     /// The first that waits.
@@ -121,7 +121,7 @@ impl UnmatchedPackets {
         }
     }
 
-    /// Take in a packet. Those that waited too long must have been taken out before
+    /// Process a packet. Expired ones must have been removed before
     /// ([`UnmatchedPackets::take_expired`]).
     pub fn see(&mut self, passing: PacketAtCapture) -> MatchResult {
         let number = self.first.wrapping_add(self.entered.len() as u64);
@@ -162,7 +162,7 @@ impl UnmatchedPackets {
         MatchResult::Waits
     }
 
-    /// Take out the oldest packet that has waited too long at `now_ns`, or that must make room.
+    /// Remove the oldest packet that has expired at `now_ns`, or that exceeds the limit.
     pub fn take_expired(&mut self, now_ns: i64) -> Option<PacketAtCapture> {
         while let Some(oldest) = self.entered.front() {
             let is_late = now_ns.saturating_sub(oldest.passing.time_ns) > LONGEST_NS;

@@ -1,4 +1,5 @@
-//! A batch of packets to their flows: at once, or set aside until several of the same flows are there.
+//! Passes a batch of packets to their flows: at once, or queued until several of the same flows are
+//! there.
 
 use super::{Analysis, is_flow};
 use crate::flow::{Found, LOOK_UPS};
@@ -8,7 +9,7 @@ use crate::packet::event::Transport;
 use crate::packet::extras::PacketExtras;
 use crate::packet::plain::PlainSegment;
 
-/// Flows whose state the caches hold: up to here packets are given to their flows at once.
+/// Flows whose state the caches hold: up to here packets go to their flows at once.
 const CACHED_FLOWS: usize = 1_024;
 
 impl Analysis {
@@ -40,7 +41,7 @@ impl Analysis {
         }
     }
 
-    /// Give a plain segment to its flow, while nothing is collected.
+    /// Pass a plain segment to its flow, while nothing is collected.
     #[inline(always)]
     fn take_plain(&mut self, segment: &PlainSegment, asides: &PacketExtras, summary: &mut SourceSummary) {
         let Some(found) = self.flows.find_or_open_plain(segment, self.source) else {
@@ -51,7 +52,7 @@ impl Analysis {
         flow.on_plain(found.side, segment, asides, pool, &mut self.outcome);
     }
 
-    /// Look up the flows of many packets together, and set aside what can be.
+    /// Look up the flows of many packets together, and queue those that can be.
     fn take_batch_later(&mut self, batch: &Batch, summary: &mut SourceSummary) {
         let mut items = batch.items();
         let mut found = [None; LOOK_UPS];
@@ -90,7 +91,7 @@ impl Analysis {
             && can_wait(item)
             && self.backlog.set_aside(item, found, asides, &mut self.flows)
         {
-            // Its number, if it has one, is not among what is set aside, and can be counted at once.
+            // Its number, if it has one, is not in the queued form, and can be counted at once.
             if let Item::Other(packet) = item
                 && packet.network.transport == Transport::Udp
             {
@@ -116,7 +117,7 @@ impl Analysis {
     }
 }
 
-/// Whether what a packet says of its flow may be taken in later.
+/// Whether a packet's effect on its flow may be processed later.
 #[inline(always)]
 fn can_wait(item: Item<'_>) -> bool {
     match item {

@@ -1,4 +1,4 @@
-//! The end of a pass: what was held back, and the bounds that were reached.
+//! The end of a pass: emits pending samples and reports the limits that were reached.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ impl Analysis {
         self.flows.iter_mut().for_each(Flow::finish);
         self.finish_tfrc();
         self.find_rtt_sources();
-        // Documents may say any number.
+        // Documents may contain any number.
         let untracked =
             self.sources.iter().map(|source| source.untracked_packets).fold(0, u64::saturating_add);
         if untracked > 0 {
@@ -60,7 +60,7 @@ impl Analysis {
         }
     }
 
-    /// Take over what TFRC's ends still held back, and order it by time.
+    /// Emit the pending samples of TFRC's ends, and sort by time.
     pub(super) fn finish_tfrc(&mut self) {
         for (number, flow) in (0..).zip(self.flows.iter_mut()) {
             if let Some(ends) = flow.others_if_any().and_then(|others| others.tfrc.as_deref_mut()) {
@@ -77,8 +77,8 @@ impl Analysis {
         self.tfrc.findings.kept.sort_by_key(|sample| sample.at.time_ns);
     }
 
-    /// Loss events are found where packets are missing, and where reports tell of losses behind the
-    /// capture. Only now it is known which of these the capture shows.
+    /// Loss events are found from missing packets, and from reports of losses downstream of the
+    /// capture. Only now it is known which of these applies.
     pub(super) fn drop_other_losses(&mut self) {
         let mut kept = std::mem::take(&mut self.tfrc.loss_events.kept);
         let mut shows = HashMap::new();

@@ -1,8 +1,9 @@
-//! Datagrams, and ICMP errors, that a capture of several interfaces shows more than once, as `-i any` on a router does.
+//! Datagrams and ICMP errors that a capture of several interfaces shows more than once, as `-i any`
+//! on a router does.
 //!
-//! A segment of TCP is known again by what its connection expects ([`crate::flow::tcp`]). A datagram is
-//! known by itself: a copy has the identity of one that was seen lately, at another place. At the same
-//! place it is another datagram, however alike: then nothing tells them apart.
+//! The duplicate of a TCP segment is recognised by what its connection expects
+//! ([`crate::flow::tcp`]). A duplicate datagram has the identity of a recent one, at another
+//! capture point. At the same capture point it is another datagram, however alike.
 
 use std::collections::VecDeque;
 
@@ -28,7 +29,7 @@ const FIRST: usize = 256;
 struct FirstSighting {
     capture_point: u16,
     time_ns: i64,
-    /// Number of the packet, to tell it from one that had the same identity before.
+    /// Number of the packet, to distinguish it from an earlier one with the same identity.
     number: u64,
 }
 
@@ -153,7 +154,7 @@ mod tests {
         fn test_each_datagram_that_every_interface_shows_counts_once(
             alike in proptest::collection::vec(0_u64..4, 1..60), lags in 0_usize..5, places in 2_u16..4,
         ) {
-            // The copies at each further place come `lags` datagrams behind.
+            // The duplicates at each further capture point follow `lags` datagrams later.
             let mut shown = InterfaceDuplicates::default();
             let steps = alike.len() + lags * usize::from(places);
             let counted = (0..steps).flat_map(|step| (0..places).map(move |capture_point| (step, capture_point)))

@@ -175,7 +175,6 @@ pub struct RoundSample {
     pub flow: u32,
     /// The side that sent the data.
     pub side: Side,
-    /// What the round was like.
     pub round: Round,
 }
 
@@ -203,11 +202,11 @@ pub struct Analysis {
     fragments: Fragments,
     /// Packets between their two ends, where the trace shows both.
     crossings: Transits,
-    /// Datagrams that were shown lately, in case a capture shows them again.
+    /// Recent datagrams, to detect duplicates in the capture.
     shown_again: InterfaceDuplicates,
-    /// Packets that are not given to their flows yet; empty outside of [`Analysis::read_from`].
+    /// Queued packets; empty outside of [`Analysis::read_from`].
     backlog: FlowBatches,
-    /// Of the last packet; kept here so that it is not copied. Nobody looks unless `collects`.
+    /// Outcome of the last packet; kept here so that it is not copied. Used only if `collects`.
     outcome: Outcome,
     /// Whether anything is collected beside the flows themselves.
     collects: bool,
@@ -219,18 +218,18 @@ pub struct Analysis {
     pub rounds: BoundedSamples<RoundSample>,
     /// Details of TCP connections, if wanted.
     pub details: Option<DetailsByFlow>,
-    /// What TFRC's ends did.
+    /// Samples of TFRC's ends.
     pub tfrc: TfrcSamples,
-    /// Connections whose round-trip time others may have.
+    /// Connections whose round-trip time others may borrow.
     lenders: RttSources,
-    /// Where the sources are that RTCP tells of.
+    /// Sources that RTCP refers to.
     sessions: Sessions,
     /// Links between 802.11 stations.
     pub links: WifiLinks,
     pub link_samples: BoundedSamples<LinkSample>,
     /// Variables that another program wrote down.
     pub variables: BoundedSamples<VariableSample>,
-    /// Two captures of one path, if that is what was read.
+    /// Two captures of one path, if a pair was read.
     pub pairing: Option<Box<CapturePair>>,
     /// Index of the source that is being read.
     source: u32,
@@ -306,8 +305,8 @@ impl Analysis {
             || self.vantage(flow, side).is_none_or(|(vantage, _)| vantage != Vantage::Sender)
     }
 
-    /// Read one source to its end. What is wrong with it goes to `problems`; an error is one of
-    /// the filter, in libpcap's words.
+    /// Read one source to its end. Its problems go to `problems`; an error is one of the filter, in
+    /// libpcap's words.
     pub fn read(
         &mut self,
         source: &OsStr,
@@ -330,7 +329,7 @@ impl Analysis {
         Ok(())
     }
 
-    /// Take over the counts of a source that was read, and what went wrong with it.
+    /// Add the counts and problems of a source that was read.
     pub fn close(&mut self, mut reading: Reading, mut summary: SourceSummary) {
         let document = reading.document();
         for totals in &document.flows {
@@ -344,7 +343,7 @@ impl Analysis {
         self.source += 1;
     }
 
-    /// Give a packet to its flow, which is the answer. `summary` gets what only this shows.
+    /// Pass a packet to its flow, which is returned. `summary` gets counts that only this shows.
     #[inline(always)]
     pub fn take(
         &mut self,
@@ -422,7 +421,7 @@ impl Analysis {
         });
     }
 
-    /// Give what a DCCP packet says of TFRC to the ends of that.
+    /// Pass a DCCP packet to the TFRC ends that it concerns.
     #[inline(never)]
     fn follow_dccp(&mut self, found: Found, packet: &Packet, asides: &PacketExtras) {
         let Some(header) = packet.network.head.and_then(|aside| asides.dccp(aside)) else { return };
@@ -439,7 +438,8 @@ impl Analysis {
         }
     }
 
-    /// Give an 802.11 frame to its link; whether the capture had shown it before.
+    /// Pass an 802.11 frame to its link; returns whether it is a retransmission of a captured
+    /// frame.
     #[cold]
     fn take_frame(&mut self, packet: &Packet, frame: Option<&Frame>) -> bool {
         let Some(frame) = frame else { return false };
@@ -526,7 +526,7 @@ impl Analysis {
     }
 }
 
-/// TCP, UDP and DCCP make flows; what could not be read of them must at least have ports.
+/// TCP, UDP and DCCP make flows; a partly decoded packet needs at least its ports.
 #[inline(always)]
 fn is_flow(network: &Network) -> bool {
     network.has_ports && has_flows(network)

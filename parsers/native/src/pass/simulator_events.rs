@@ -1,4 +1,4 @@
-//! Packets of simulators, which show where a packet was seen on its way.
+//! Packets of simulators, with the point of their path at which they were seen.
 
 use super::Analysis;
 use crate::flow::Found;
@@ -9,8 +9,8 @@ use crate::packet::event::{Event, NodeLayer, PROTOCOL_TFRC, Packet, PathPoint, S
 use crate::packet::extras::PacketExtras;
 
 impl Analysis {
-    /// A packet that a simulator saw. It counts for its flow where it was sent, where it arrived,
-    /// and where it was dropped; on its way it only has a flow.
+    /// Process a packet that a simulator saw. It counts for its flow where it was sent, where it
+    /// arrived, and where it was dropped; elsewhere it only has a flow.
     pub(super) fn take_sighting(
         &mut self,
         packet: &Packet,
@@ -39,7 +39,8 @@ impl Analysis {
             SightingMeaning::Sent => crossings.on_sent(found, packet, sighting, into),
             SightingMeaning::Received => crossings.on_received(found, packet, sighting, into),
             SightingMeaning::Nothing | SightingMeaning::ReceivedAgain => {
-                // A full queue at the source drops what it never took in: sent all the same.
+                // A full queue at the source drops packets before queueing them: they count as
+                // sent.
                 let is_first = counts && sighting.point == PathPoint::Source;
                 let meaning = match is_first {
                     true => crossings.on_sent(found, packet, sighting, into),

@@ -1,4 +1,4 @@
-//! Datagrams with a layout of the user's to TFRC's ends.
+//! Passes datagrams with a user-defined layout to TFRC's ends.
 
 use super::Analysis;
 use crate::flow::sequences::NumberArrival;
@@ -15,7 +15,7 @@ use crate::wire::probe::ProbeLayout;
 use crate::wire::tfrc_layout::{Content, DataValues, Layout, PortMatch, ReportValues};
 
 impl Analysis {
-    /// Take in a datagram from or to `port`, which has this layout.
+    /// Process a datagram from or to `port`, which has this layout.
     pub(super) fn take_layout(
         &mut self,
         found: Found,

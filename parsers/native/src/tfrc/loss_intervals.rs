@@ -27,7 +27,7 @@ impl Default for Averaging {
     }
 }
 
-/// The average and what it is made of, in the RFC's names.
+/// The average and its terms, in the RFC's names.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mean {
     /// Weighted sum with the open interval, and of its weights.
@@ -43,7 +43,7 @@ pub struct Mean {
     pub p: f64,
 }
 
-/// The history of one direction: I_1 to I_n, and what discounting has left of their weights.
+/// The history of one direction: I_1 to I_n, and their weights after discounting.
 #[derive(Clone, Debug)]
 pub struct LossHistory {
     averaging: Averaging,

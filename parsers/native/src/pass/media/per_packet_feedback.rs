@@ -82,7 +82,8 @@ impl Analysis {
         self.on_media_report(from, report, ReportRow { sequence: highest, x_recv, held: None, named });
     }
 
-    /// Whether `ssrc` is the source whose losses are grouped into events: the first of its direction.
+    /// Whether `ssrc` is the source whose losses are grouped into events: the first of its
+    /// direction.
     fn is_followed(&mut self, from: ReportPacket<'_>, ssrc: u32) -> bool {
         let media = self.sessions.find(ssrc, from.found, from.endpoints(), false);
         let first = media.and_then(|media| self.counts(media).sources().first().map(|source| source.ssrc));

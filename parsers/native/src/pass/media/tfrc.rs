@@ -1,4 +1,4 @@
-//! Media to TFRC's ends, and the reports of TFRC itself.
+//! Passes media to TFRC's ends, and TFRC's own reports.
 
 use super::{NUMBER_BITS, ReportPacket};
 use crate::flow::numbered_datagrams::NumberedDatagram;
@@ -54,13 +54,13 @@ impl Analysis {
         }
     }
 
-    /// Who gives the packets found at `found` to TFRC's ends.
+    /// The follower of the packets found at `found`.
     pub(in crate::pass) fn follower(&self, found: Found) -> TfrcFollower {
         TfrcFollower { profile: self.options.tfrc_profile, rtt: self.options.rtt_s, found }
     }
 }
 
-/// Gives packets with numbers to TFRC's ends.
+/// Passes numbered packets to TFRC's ends.
 #[derive(Clone, Copy)]
 pub(in crate::pass) struct TfrcFollower {
     profile: Profile,
@@ -70,7 +70,7 @@ pub(in crate::pass) struct TfrcFollower {
 }
 
 impl TfrcFollower {
-    /// Ends whose packets have numbers of `seq_bits` bits, the first one `bytes` of payload.
+    /// Setup of ends with numbers of `seq_bits` bits and a first payload of `bytes`.
     pub(in crate::pass) fn setup(&self, seq_bits: u32, bytes: u32, is_whole: bool) -> CarrierSetup {
         let receiver = ReceiverProfile { seq_bits, ..self.profile.receiver() };
         CarrierSetup { receiver, sender: self.profile.sender(bytes.into()), is_whole }
@@ -82,7 +82,7 @@ impl TfrcFollower {
         PacketRef { flow, side, time_ns, packet }
     }
 
-    /// A datagram whose generator numbered it. Nothing but the user tells a round-trip time.
+    /// Process a datagram numbered by a generator. Only the user can give its round-trip time.
     pub(in crate::pass) fn follow_numbered(
         &self,
         tfrc: &mut Option<Box<TfrcFlow>>,

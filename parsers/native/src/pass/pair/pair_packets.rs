@@ -1,4 +1,4 @@
-//! What a packet of a pair means to its flow.
+//! The meaning of a packet of a pair for its flow.
 
 use super::{CapturePair, PairOutcome};
 use crate::flow::Found;
@@ -12,7 +12,7 @@ use crate::pair::packet_identity::{payload_head, pieces};
 use crate::pair::unmatched::{MatchResult, PacketAtCapture, PathEnd};
 use crate::pass::{Analysis, is_flow};
 
-/// What the pieces of a packet on the wire were, taken together.
+/// Outcome of the pieces of a packet on the wire together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PieceTotals {
     /// New, at least in part.
@@ -24,7 +24,7 @@ enum PieceTotals {
 }
 
 impl Analysis {
-    /// Give a packet of one of the captures to its flow.
+    /// Pass a packet of one of the captures to its flow.
     pub(super) fn take_paired(
         &mut self,
         pairing: &mut CapturePair,
@@ -77,7 +77,7 @@ impl Analysis {
         }
     }
 
-    /// Give a packet that only one capture can have to its flow, as in a single capture.
+    /// Pass a packet that only one capture can have to its flow, as in a single capture.
     fn take_alone(&mut self, tap: Tap, packet: &Packet, asides: &PacketExtras, summary: &mut SourceSummary) {
         let first = std::mem::replace(&mut self.source, tap as u32);
         self.take(packet, asides, summary);
@@ -114,7 +114,7 @@ impl Analysis {
         }
     }
 
-    /// See what a segment tells of losses outside of the way between the captures.
+    /// Check whether a segment shows losses outside of the path between the captures.
     fn look_for_outside_loss(
         &mut self,
         pairing: &mut CapturePair,
@@ -149,7 +149,7 @@ impl Analysis {
         }
     }
 
-    /// Look for what the packet was on the wire at the other capture.
+    /// Match the wire packets of this one at the other capture.
     fn match_pieces(
         &mut self,
         pairing: &mut CapturePair,

@@ -16,9 +16,9 @@ use crate::pair::merge::for_each_packet;
 use crate::pass::{Analysis, BoundedSamples};
 
 impl Analysis {
-    /// Read two captures of the same path as one trace, each twice. What is wrong with them goes to
+    /// Read two captures of the same path as one trace, each twice. Their problems go to
     /// `problems`; an error is one of the filter, in libpcap's words. With `given_offset_ns` the
-    /// second clock is ahead by so much, else the packets tell.
+    /// second clock is ahead by that, otherwise it is estimated.
     pub fn read_pair(
         &mut self,
         sources: [&OsStr; 2],
@@ -89,7 +89,7 @@ impl Analysis {
         Ok(())
     }
 
-    /// Say why there is no pair: an input could not be read, or is no capture.
+    /// Report why there is no pair: an input could not be read, or is no capture.
     fn refuse(&mut self, readings: [Reading; 2]) {
         for reading in readings {
             let mut summary = SourceSummary::new(reading.source());
@@ -106,7 +106,7 @@ impl Analysis {
         }
     }
 
-    /// Say that the captures have nothing in common.
+    /// Report that the captures have no packet in common.
     fn report_no_common_packets(&mut self, source: String, pairing: &CapturePair) {
         let [first, second] = &pairing.surveys;
         let message = format!(

@@ -1,4 +1,4 @@
-//! How long reports take back to the sender, where a trace does not show them.
+//! Delay of reports on the reverse path, where a trace does not show them.
 
 use std::collections::VecDeque;
 
@@ -7,18 +7,18 @@ const REMEMBERED: usize = 64;
 /// A report that has been away so many times longer than any before is taken to be lost.
 const LOST_AFTER: f64 = 3.0;
 
-/// What is known of the way back: what is given, until packets tell.
+/// The reverse delay: the given one, until packets show it.
 #[derive(Clone, Debug)]
 pub struct ReverseDelay {
     given: f64,
-    /// The latest ones that were told, seconds.
+    /// The latest measured delays, seconds.
     told: VecDeque<f64>,
     /// See [`ReverseDelay::usual`]: asked for at each packet, and changed by few.
     usual: f64,
 }
 
 impl ReverseDelay {
-    /// Nothing told yet; seconds.
+    /// Starts with the given delay, in seconds.
     pub fn new(given: f64) -> Self {
         Self { given, told: VecDeque::with_capacity(REMEMBERED), usual: given }
     }
@@ -34,7 +34,7 @@ impl ReverseDelay {
         self.usual = told.get(told.len() / 2).copied().unwrap_or(self.given);
     }
 
-    /// How long a report takes of which nothing tells: the median of those told.
+    /// Delay of a report that was not measured: the median of the measured ones.
     pub fn usual(&self) -> f64 {
         self.usual
     }

@@ -1,5 +1,5 @@
-//! Both ends of a flow whose reports a trace does not show: its data drive a receiver, whose reports
-//! reach a sender after the time that the way back is given.
+//! Simulates both ends of a flow whose reports a trace does not show: its data drive a receiver,
+//! whose reports reach a sender after the given reverse delay.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,7 +11,7 @@ use crate::tfrc::ns2;
 use crate::tfrc::receiver::{Feedback, Receiver};
 use crate::tfrc::{DataPacket, Report};
 
-/// Bytes of a report of ns-2's sink, unless a script says otherwise (`packetSize_`).
+/// Bytes of a report of ns-2's sink by default (`packetSize_`).
 const REPORT_BYTES: u32 = 40;
 
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ pub struct Packet {
     pub is_marked: bool,
 }
 
-/// What happens to packets, in order of time.
+/// Packet events in order of time.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     time_ns: i64,
@@ -36,7 +36,7 @@ struct Event {
     packet: usize,
 }
 
-/// A report on its way.
+/// A report in flight.
 #[derive(Clone, Copy, Debug)]
 struct ReportInFlight {
     made: f64,
@@ -45,7 +45,7 @@ struct ReportInFlight {
     report: Report,
 }
 
-/// What a data packet carries of its sender.
+/// Header of a data packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct DataHeader {
     header: ns2::Header,
@@ -53,9 +53,9 @@ struct DataHeader {
     wants_report: bool,
 }
 
-/// The reports of a receiver that gets `packets` (in order of sending, the first one at time 0), as
-/// `reverse` seconds later they reach a sender with these rules. If the flow `is_theirs`, its packets tell more
-/// of ns-2's agent: in slow start it sends one at each report.
+/// Reports of a receiver of `packets` (in send order, the first at time 0) as they reach a sender
+/// with these rules after `reverse` seconds. If the flow `is_theirs`, its packets reveal more of
+/// ns-2's agent: in slow start it sends one at each report.
 pub fn simulate(
     ends: &EndParameters,
     packets: &[Packet],
@@ -156,7 +156,7 @@ impl Flow {
         self.under_way.push_back(ReportInFlight { made: time, forward: self.forward, report });
     }
 
-    /// Reports that reach the sender before `time`, as long as no packets tell when.
+    /// Deliver reports due before `time`, as long as no packets show their arrival.
     fn deliver_until(&mut self, time: f64) {
         while let Some(next) = self.under_way.front().copied() {
             let took = self.way_back.usual();
@@ -188,7 +188,7 @@ impl Flow {
         }
     }
 
-    /// Whether a packet tells when this report arrives.
+    /// Whether a packet shows when this report arrives.
     fn is_answered(&self, report: &ReportInFlight, time: f64) -> bool {
         match &self.machine {
             SenderVariant::Ns2(sender) => {
@@ -224,7 +224,7 @@ struct GeneratedReport {
     time: f64,
     p: f64,
     x_recv: f64,
-    /// Only ns-2's says it.
+    /// Reported only by ns-2.
     losses: u64,
 }
 
@@ -279,7 +279,7 @@ impl ReceiverVariant {
     /// The report that was due before `time`, if no packet asked for it.
     fn on_time(&mut self, time: f64) -> Option<GeneratedReport> {
         match self {
-            // The next packet makes it, whose round-trip time it gives.
+            // The next packet triggers it and gives its round-trip time.
             Self::Rfc(..) => None,
             Self::Ns2(end) => end.on_time(time),
         }
@@ -316,7 +316,7 @@ impl Ns2End {
         None
     }
 
-    /// Infinite as long as no packet has told a round-trip time.
+    /// Infinite until a packet has carried a round-trip time.
     fn period(&self) -> f64 {
         let rtt = self.receiver.rtt();
         if rtt > 0.0 { 1.5 * rtt / self.per_round } else { f64::INFINITY }
@@ -388,7 +388,8 @@ mod tests {
         for profile in ParameterProfile::ALL {
             let reports = reports(profile, &steady(&[100]), 0.02);
             let (first_ns, _) = reports.iter().find(|(_, report)| report.p > 0.0).unwrap();
-            // Lost at 1.0 s; three later packets tell (ns-2's sink needs one), and 50 ms bring it back.
+            // Lost at 1.0 s; three later packets reveal it (ns-2's sink needs one), and it arrives
+            // after 50 ms.
             assert!((1060 * MS..=1085 * MS).contains(first_ns), "{profile:?} {first_ns}");
             assert!(reports.last().unwrap().1.p > 0.0);
         }

@@ -14,9 +14,9 @@ pub struct Rfc3448 {
     pub(super) profile: SenderProfile,
     /// The allowed rate X.
     pub x: f64,
-    /// What the equation gives. None without a loss event.
+    /// Rate of the equation. None without a loss event.
     pub x_calc: Option<f64>,
-    /// R and what belongs to it; None before the first sample.
+    /// R and related state; None before the first sample.
     pub round_trip: Option<RoundTrip>,
     /// When the nofeedback timer runs out.
     pub timer: f64,
