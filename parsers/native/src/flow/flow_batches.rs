@@ -57,12 +57,12 @@ impl FlowBatches {
         &mut self,
         item: Item<'_>,
         found: Found,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         flows: &mut FlowTable,
     ) -> bool {
         let (sack, time_ns, waiting) = match item {
             Item::Plain(segment) => {
-                let sack = asides.sack(segment.tcp.options.sack);
+                let sack = extras.sack(segment.tcp.options.sack);
                 (sack, segment.time_ns, QueuedPacket::of_plain(segment, found, sack.len()))
             }
             Item::Other(packet) => {
@@ -70,7 +70,7 @@ impl FlowBatches {
                 if packet.network.dscp.is_some_and(|dscp| dscp != 0) {
                     flows.get_mut(found.flow).note_dscp(found.side, packet.network.dscp);
                 }
-                let sack = packet.network.tcp().map_or(&[][..], |tcp| asides.sack(tcp.options.sack));
+                let sack = packet.network.tcp().map_or(&[][..], |tcp| extras.sack(tcp.options.sack));
                 (sack, packet.time_ns, QueuedPacket::of(packet, found, sack.len()))
             }
         };

@@ -146,7 +146,7 @@ impl FlowGroup {
         let Self { flows, pool, full, filling, sacks } = self;
         // Nothing is collected while packets are queued, so their outcome is not needed.
         let mut outcome = Outcome::default();
-        for turn in turns(full, filling) {
+        for turn in in_order_of_flow(full, filling) {
             let buffer = full.get(turn.buffer as usize).unwrap_or(filling);
             let Some(packet) = buffer.packets.get(usize::from(turn.at)) else { continue };
             let from = turn.sack as usize;
@@ -183,7 +183,7 @@ struct QueueEntry {
 }
 
 /// The packets of these buffers, grouped by flow and in order.
-fn turns(full: &[Buffer], filling: &Buffer) -> Vec<QueueEntry> {
+fn in_order_of_flow(full: &[Buffer], filling: &Buffer) -> Vec<QueueEntry> {
     let buffers = || full.iter().chain([filling]);
     // A counting sort: packets per flow, start index of each flow, then all in order.
     let mut next = [0_u32; FLOWS];
@@ -196,19 +196,19 @@ fn turns(full: &[Buffer], filling: &Buffer) -> Vec<QueueEntry> {
     for place in &mut next {
         before += std::mem::replace(place, before);
     }
-    let mut turns = vec![QueueEntry::default(); count];
+    let mut in_order_of_flow = vec![QueueEntry::default(); count];
     let mut sack = 0;
     for (number, buffer) in buffers().enumerate() {
         for (at, packet) in buffer.packets.iter().enumerate() {
             let place = &mut next[packet.flow_index()];
-            if let Some(turn) = turns.get_mut(*place as usize) {
+            if let Some(turn) = in_order_of_flow.get_mut(*place as usize) {
                 *turn = QueueEntry { buffer: number as u32, sack, at: at as u16 };
             }
             *place += 1;
             sack += packet.sack_blocks() as u32;
         }
     }
-    turns
+    in_order_of_flow
 }
 
 #[cfg(test)]

@@ -111,7 +111,7 @@ impl FlowTable {
     pub fn get_with_pool(&mut self, flow: u32) -> (&mut Flow, &mut Pool) {
         let group = &mut self.groups[(flow >> GROUP_BITS) as usize];
         if group.pool_mut().room() < NODES_PER_PACKET {
-            lend(&mut self.room, group);
+            grant_nodes(&mut self.room, group);
         }
         group.flow_and_pool(index_in_group(flow))
     }
@@ -123,7 +123,7 @@ impl FlowTable {
 
     /// Grant a group's pool nodes for the queued packets and one more, if any are left.
     pub fn borrow_pool(&mut self, flow: u32) {
-        lend(&mut self.room, &mut self.groups[(flow >> GROUP_BITS) as usize]);
+        grant_nodes(&mut self.room, &mut self.groups[(flow >> GROUP_BITS) as usize]);
     }
 
     pub fn groups_mut(&mut self) -> &mut [FlowGroup] {
@@ -331,7 +331,7 @@ fn slot_of(ends: Ipv4Ends) -> usize {
 /// See [`FlowTable::borrow_pool`].
 #[cold]
 #[inline(never)]
-fn lend(room: &mut u32, group: &mut FlowGroup) {
+fn grant_nodes(room: &mut u32, group: &mut FlowGroup) {
     let missing = group.needed_room().saturating_sub(group.pool_mut().room());
     let loan = missing.max(LOAN).min(*room);
     *room -= loan;

@@ -128,7 +128,7 @@ pub struct Flow {
     directions: [Direction; 2],
     pub tcp: Option<Box<Connection>>,
     /// State of flows other than TCP, allocated when needed.
-    others: Option<Box<NonTcpState>>,
+    non_tcp: Option<Box<NonTcpState>>,
 }
 
 /// State that most flows, TCP in a capture, do not have.
@@ -159,7 +159,7 @@ impl Flow {
             source,
             directions: [Direction::UNSEEN; 2],
             tcp: is_tcp.then(Box::default),
-            others: None,
+            non_tcp: None,
         }
     }
 
@@ -169,37 +169,37 @@ impl Flow {
     }
 
     /// The state of other flows than TCP, allocated on first use.
-    pub fn others_mut(&mut self) -> &mut NonTcpState {
-        self.others.get_or_insert_default()
+    pub fn non_tcp_mut(&mut self) -> &mut NonTcpState {
+        self.non_tcp.get_or_insert_default()
     }
 
     /// The same, if allocated.
-    pub fn others_if_any(&mut self) -> Option<&mut NonTcpState> {
-        self.others.as_deref_mut()
+    pub fn non_tcp_if_any(&mut self) -> Option<&mut NonTcpState> {
+        self.non_tcp.as_deref_mut()
     }
 
     pub fn dccp(&self) -> Option<&dccp::Connection> {
-        self.others.as_ref()?.dccp.as_deref()
+        self.non_tcp.as_ref()?.dccp.as_deref()
     }
 
     /// TFRC's ends, if a simulator shows both.
     pub fn tfrc(&self) -> Option<&TfrcFlow> {
-        self.others.as_ref()?.tfrc.as_deref()
+        self.non_tcp.as_ref()?.tfrc.as_deref()
     }
 
     /// RTP and RTCP, if any datagram may be that.
     pub fn rtp(&self) -> Option<&RtpFlow> {
-        self.others.as_ref()?.rtp.as_deref()
+        self.non_tcp.as_ref()?.rtp.as_deref()
     }
 
     /// TFRC over UDP with a user-defined layout.
     pub fn layout_flow(&self) -> Option<&LayoutFlow> {
-        self.others.as_ref()?.layout_flow.as_deref()
+        self.non_tcp.as_ref()?.layout_flow.as_deref()
     }
 
     /// Delivery of its packets, if the trace shows both ends.
     pub fn deliveries(&self) -> Option<&Deliveries> {
-        self.others.as_ref()?.deliveries.as_deref()
+        self.non_tcp.as_ref()?.deliveries.as_deref()
     }
 
     /// The side that opened the conversation: that of the SYN, else of the first packet.
@@ -250,11 +250,11 @@ impl Flow {
 
     /// Rare counters of the packets of `side`.
     pub fn rarities(&self, side: Side) -> RareCounts {
-        self.others.as_ref().map_or_else(RareCounts::default, |others| others.rarities[side as usize])
+        self.non_tcp.as_ref().map_or_else(RareCounts::default, |non_tcp| non_tcp.rarities[side as usize])
     }
 
     fn rare_mut(&mut self, side: Side) -> &mut RareCounts {
-        &mut self.others_mut().rarities[side as usize]
+        &mut self.non_tcp_mut().rarities[side as usize]
     }
 
     /// Process a packet from `side` and write its result to `outcome`, which must be clear.
@@ -264,7 +264,7 @@ impl Flow {
         side: Side,
         packet: &Packet,
         network: &Network,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
@@ -278,7 +278,7 @@ impl Flow {
                     time_ns: packet.time_ns,
                     tcp: &network.tcp,
                     payload,
-                    sack: asides.sack(network.tcp.options.sack),
+                    sack: extras.sack(network.tcp.options.sack),
                     ip: &IpFields::of(packet),
                 };
                 is_counted = connection.on_segment(side, &segment, pool, outcome);
@@ -287,7 +287,7 @@ impl Flow {
             (Some(payload), None) => {
                 outcome.new_bytes = payload;
                 if network.transport == Transport::Dccp {
-                    self.on_dccp(side, packet, asides, pool, outcome);
+                    self.on_dccp(side, packet, extras, pool, outcome);
                 }
             }
             _ => {}
@@ -322,7 +322,7 @@ impl Flow {
         if self.rtp().is_some_and(RtpFlow::has_media) {
             return;
         }
-        let NonTcpState { probing, tfrc, .. } = self.others_mut();
+        let NonTcpState { probing, tfrc, .. } = self.non_tcp_mut();
         let mut follow = |numbered: &NumberedDatagram| follow(tfrc, numbered);
         probing.get_or_insert_default()[side as usize].take(packet, head, forced, &mut follow);
     }
@@ -333,12 +333,12 @@ impl Flow {
         &mut self,
         side: Side,
         packet: &Packet,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
-        if let Some((header, options)) = packet.network.head.and_then(|aside| asides.dccp(aside)) {
-            let connection = self.others_mut().dccp.get_or_insert_default();
+        if let Some((header, options)) = packet.network.head.and_then(|aside| extras.dccp(aside)) {
+            let connection = self.non_tcp_mut().dccp.get_or_insert_default();
             outcome.ack_rtt_ns = connection.on_packet(side, packet, header, options, pool);
         }
     }
@@ -353,7 +353,7 @@ impl Flow {
         assumed: CcidAssumptions,
         samples: &mut TfrcSamples,
     ) -> Option<f64> {
-        let NonTcpState { dccp, tfrc, .. } = self.others_if_any()?;
+        let NonTcpState { dccp, tfrc, .. } = self.non_tcp_if_any()?;
         dccp.as_deref_mut()?.follow_tfrc(place, packet, header, assumed, tfrc, samples)
     }
 
@@ -373,15 +373,15 @@ impl Flow {
             }
             return;
         }
-        let Some(others) = self.others_if_any() else { return };
-        let Some(mut probing) = others.probing.take() else { return };
-        if others.deliveries.is_some() {
+        let Some(non_tcp) = self.non_tcp_if_any() else { return };
+        let Some(mut probing) = non_tcp.probing.take() else { return };
+        if non_tcp.deliveries.is_some() {
             // Another source has shown both ends, which is better.
             return;
         }
         for side in [Side::Low, Side::High] {
-            match (probing[side as usize].finish(), &mut others.tfrc) {
-                (Some(found), _) => *others.deliveries.get_or_insert_default().of_mut(side) = found,
+            match (probing[side as usize].finish(), &mut non_tcp.tfrc) {
+                (Some(found), _) => *non_tcp.deliveries.get_or_insert_default().of_mut(side) = found,
                 // The supposed numbers were none.
                 (None, Some(tfrc)) => tfrc.forget_inferred(side),
                 (None, None) => {}
@@ -398,7 +398,7 @@ impl Flow {
 
     /// The number in the payload of a datagram of `side` that begins with `head`, if it has one.
     pub fn number_of(&self, side: Side, head: &PayloadHead) -> Option<u64> {
-        self.others.as_ref()?.probing.as_deref()?[side as usize].number_of(head)
+        self.non_tcp.as_ref()?.probing.as_deref()?[side as usize].number_of(head)
     }
 
     /// Whether delivery is known from numbers in the payloads of either direction.
@@ -440,7 +440,7 @@ impl Flow {
 
     /// Delivery of its packets, mutable.
     pub fn deliveries_mut(&mut self) -> &mut Deliveries {
-        self.others_mut().deliveries.get_or_insert_default()
+        self.non_tcp_mut().deliveries.get_or_insert_default()
     }
 
     /// The side at whose node a simulated connection is observed: the one that sent first.
@@ -454,14 +454,14 @@ impl Flow {
         side: Side,
         packet: &Packet,
         network: &Network,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
         self.directions[side as usize].count(packet.time_ns, packet.wire_bytes, network.payload_bytes);
         self.note_identity(side, packet, network);
         if side == self.first {
-            self.watch(side, packet, network, asides, pool, outcome);
+            self.watch(side, packet, network, extras, pool, outcome);
         } else {
             outcome.new_bytes = network.payload_bytes.unwrap_or(0);
         }
@@ -475,14 +475,14 @@ impl Flow {
         side: Side,
         packet: &Packet,
         network: &Network,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
         // Some traces show it on links only, and not where the packet was sent.
         self.note_identity(side, packet, network);
         if side != self.first {
-            self.watch(side, packet, network, asides, pool, outcome);
+            self.watch(side, packet, network, extras, pool, outcome);
         }
     }
 
@@ -499,7 +499,7 @@ impl Flow {
         side: Side,
         packet: &Packet,
         network: &Network,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
@@ -507,7 +507,7 @@ impl Flow {
         let Some(connection) = self.tcp.as_mut().filter(|_| network.transport == Transport::Tcp) else {
             outcome.new_bytes = payload;
             if network.transport == Transport::Dccp {
-                self.on_dccp(side, packet, asides, pool, outcome);
+                self.on_dccp(side, packet, extras, pool, outcome);
             }
             return;
         };
@@ -519,7 +519,7 @@ impl Flow {
             time_ns: packet.time_ns,
             tcp: &network.tcp,
             payload: units,
-            sack: asides.sack(network.tcp.options.sack),
+            sack: extras.sack(network.tcp.options.sack),
             ip: &IpFields::of(packet),
         };
         connection.on_segment(side, &segment, pool, outcome);
@@ -541,7 +541,7 @@ impl Flow {
         &mut self,
         side: Side,
         plain: &PlainSegment,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
@@ -549,7 +549,7 @@ impl Flow {
             time_ns: plain.time_ns,
             tcp: &plain.tcp,
             payload: plain.payload,
-            sack: asides.sack(plain.tcp.options.sack),
+            sack: extras.sack(plain.tcp.options.sack),
             ip: &plain.ip,
         };
         self.on_segment(side, plain.wire_bytes, &segment, pool, outcome);

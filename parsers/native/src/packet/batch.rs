@@ -39,7 +39,7 @@ pub struct Batch {
     /// The others; used up to `others_length`.
     others: Vec<Packet>,
     others_length: usize,
-    asides: PacketExtras,
+    extras: PacketExtras,
 }
 
 /// Capacity for general packets that is always kept, 14 kB.
@@ -56,7 +56,7 @@ impl Batch {
             length: 0,
             others: Vec::new(),
             others_length: 0,
-            asides: PacketExtras::default(),
+            extras: PacketExtras::default(),
         }
     }
 
@@ -67,7 +67,7 @@ impl Batch {
             self.others.shrink_to_fit();
         }
         (self.length, self.others_length) = (0, 0);
-        self.asides.clear();
+        self.extras.clear();
     }
 
     pub fn len(&self) -> usize {
@@ -84,15 +84,15 @@ impl Batch {
     }
 
     /// Extras of the packets.
-    pub fn asides(&self) -> &PacketExtras {
-        &self.asides
+    pub fn extras(&self) -> &PacketExtras {
+        &self.extras
     }
 
     /// Storage for the next packet, which [`Batch::add_plain`] then adds; None if the batch is
     /// full.
     #[inline(always)]
     pub fn next_plain(&mut self) -> Option<(&mut PlainSegment, &mut PacketExtras)> {
-        Some((self.segments.get_mut(self.length)?, &mut self.asides))
+        Some((self.segments.get_mut(self.length)?, &mut self.extras))
     }
 
     /// Add the packet written to [`Batch::next_plain`].
@@ -108,7 +108,7 @@ impl Batch {
         if self.others_length == self.others.len() {
             self.others.push(Packet::default());
         }
-        (&mut self.others[self.others_length], &mut self.asides)
+        (&mut self.others[self.others_length], &mut self.extras)
     }
 
     /// Add the packet written to [`Batch::next_other`].

@@ -50,7 +50,7 @@ impl FirstReading {
             max_flows: max_flows as usize,
         };
         reading.for_each_batch(compiler, |batch| {
-            batch.items().for_each(|item| survey.take(&item.to_packet(), batch.asides()));
+            batch.items().for_each(|item| survey.take(&item.to_packet(), batch.extras()));
         })?;
         Ok(survey)
     }
@@ -60,14 +60,14 @@ impl FirstReading {
         self.sample = HashSample::new(0);
     }
 
-    fn take(&mut self, packet: &Packet, asides: &PacketExtras) {
+    fn take(&mut self, packet: &Packet, extras: &PacketExtras) {
         let (start_ns, end_ns) = self.span_ns.unwrap_or((packet.time_ns, packet.time_ns));
         self.span_ns = Some((start_ns.min(packet.time_ns), end_ns.max(packet.time_ns)));
         if !packet.is_ip {
             return;
         }
         let network = &packet.network;
-        let Some(identity) = identity(network, payload_head(network, asides)) else { return };
+        let Some(identity) = identity(network, payload_head(network, extras)) else { return };
         self.packets += 1;
         let seen = SampledPacket {
             time_ns: packet.time_ns,

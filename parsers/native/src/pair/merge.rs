@@ -55,7 +55,7 @@ pub fn for_each_packet(
             };
             let queue = &mut queues[tap as usize];
             if let Some(packet) = queue.decoded.packets.get(queue.next) {
-                work(tap, packet, &queue.decoded.asides, &mut summaries[tap as usize]);
+                work(tap, packet, &queue.decoded.extras, &mut summaries[tap as usize]);
             }
             queue.next += 1;
         }
@@ -85,14 +85,14 @@ fn run_ahead(
 #[derive(Default)]
 struct Decoded {
     packets: Vec<Packet>,
-    asides: PacketExtras,
+    extras: PacketExtras,
 }
 
 impl Decoded {
     fn take(&mut self, batch: &Batch) {
         self.packets.clear();
         self.packets.extend(batch.items().map(Item::to_packet));
-        self.asides.clone_from(batch.asides());
+        self.extras.clone_from(batch.extras());
     }
 }
 

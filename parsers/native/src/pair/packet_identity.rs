@@ -30,9 +30,9 @@ pub fn error_identity(network: &Network, head: PayloadHead) -> u64 {
 }
 
 /// How the payload of a datagram begins, or the transport header that an ICMP error quotes; empty for other packets.
-pub fn payload_head(network: &Network, asides: &PacketExtras) -> PayloadHead {
+pub fn payload_head(network: &Network, extras: &PacketExtras) -> PayloadHead {
     match network.transport {
-        Transport::Udp | Transport::IcmpError => asides.head(network.head),
+        Transport::Udp | Transport::IcmpError => extras.head(network.head),
         _ => PayloadHead::default(),
     }
 }

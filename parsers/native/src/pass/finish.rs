@@ -63,7 +63,7 @@ impl Analysis {
     /// Emit the pending samples of TFRC's ends, and sort by time.
     pub(super) fn finish_tfrc(&mut self) {
         for (number, flow) in (0..).zip(self.flows.iter_mut()) {
-            if let Some(ends) = flow.others_if_any().and_then(|others| others.tfrc.as_deref_mut()) {
+            if let Some(ends) = flow.non_tcp_if_any().and_then(|non_tcp| non_tcp.tfrc.as_deref_mut()) {
                 ends.finish(number, &mut self.tfrc);
             }
         }

@@ -47,13 +47,13 @@ pub(super) struct InterfaceDuplicates {
 impl InterfaceDuplicates {
     /// Whether a packet was shown at another place before. It may be asked twice of a packet.
     #[inline]
-    pub fn is_copy(&mut self, packet: &Packet, network: &Network, asides: &PacketExtras) -> bool {
+    pub fn is_copy(&mut self, packet: &Packet, network: &Network, extras: &PacketExtras) -> bool {
         let capture_point = IpFields::capture_point_of(packet.interface, packet.event);
         self.has_several |= *self.capture_point.get_or_insert(capture_point) != capture_point;
         if !self.has_several && self.order.len() >= FIRST {
             return false;
         }
-        let head = payload_head(network, asides);
+        let head = payload_head(network, extras);
         let identity = match network.transport {
             Transport::IcmpError => Some(error_identity(network, head)),
             _ => identity(network, head),
@@ -93,11 +93,11 @@ impl Analysis {
         found: Found,
         packet: &Packet,
         network: &Network,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
     ) -> bool {
         let has_identity =
             matches!(network.transport, Transport::Udp | Transport::Dccp | Transport::LaterFragment);
-        let is_copy = has_identity && self.shown_again.is_copy(packet, network, asides);
+        let is_copy = has_identity && self.shown_again.is_copy(packet, network, extras);
         if is_copy {
             self.flows.get_mut(found.flow).on_copy(found.side);
         }

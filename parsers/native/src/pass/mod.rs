@@ -348,11 +348,11 @@ impl Analysis {
     pub fn take(
         &mut self,
         packet: &Packet,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         summary: &mut SourceSummary,
     ) -> Option<Found> {
         if let Some(aside) = packet.frame
-            && self.take_frame(packet, asides.frame(aside))
+            && self.take_frame(packet, extras.frame(aside))
         {
             return self.take_repeat(packet, summary);
         }
@@ -360,7 +360,7 @@ impl Analysis {
             return None;
         }
         if let Some(sighting) = packet.sighting {
-            return self.take_sighting(packet, &sighting, asides, summary);
+            return self.take_sighting(packet, &sighting, extras, summary);
         }
         let network = &packet.network;
         match network.transport {
@@ -372,19 +372,19 @@ impl Analysis {
                 if network.fragment.is_some() {
                     self.fragments.remember(network, found);
                 }
-                if self.take_copy(found, packet, network, asides) {
+                if self.take_copy(found, packet, network, extras) {
                     return Some(found);
                 }
-                self.give(found, packet, network, asides);
+                self.give(found, packet, network, extras);
                 match network.transport {
-                    Transport::Udp => self.take_datagram(found, packet, asides),
-                    Transport::Dccp => self.follow_dccp(found, packet, asides),
+                    Transport::Udp => self.take_datagram(found, packet, extras),
+                    Transport::Dccp => self.follow_dccp(found, packet, extras),
                     _ => {}
                 }
                 Some(found)
             }
             Transport::LaterFragment | Transport::IcmpError => {
-                self.take_by_reference(packet, network, asides, summary)
+                self.take_by_reference(packet, network, extras, summary)
             }
             _ => {
                 summary.portless_packets += u64::from(has_flows(network));
@@ -395,21 +395,21 @@ impl Analysis {
 
     /// Look into the payload of a datagram: for RTP, or for a number.
     #[inline(never)]
-    fn take_datagram(&mut self, found: Found, packet: &Packet, asides: &PacketExtras) {
+    fn take_datagram(&mut self, found: Found, packet: &Packet, extras: &PacketExtras) {
         let aside = packet.network.head;
-        let head = asides.head(aside);
+        let head = extras.head(aside);
         let Endpoints { src_port, dst_port, .. } = packet.network.endpoints;
         let is_meant = |(port, _): &&(u16, DatagramLayout)| [src_port, dst_port].contains(port);
         let forced = match self.options.dissect.iter().find(is_meant).copied() {
             Some((_, DatagramLayout::Numbers(layout))) => Some(layout),
             Some((port, DatagramLayout::Tfrc(layout))) => {
-                return self.take_layout(found, packet, asides, (port, &layout));
+                return self.take_layout(found, packet, extras, (port, &layout));
             }
             Some((_, DatagramLayout::Rtp(given))) => {
-                return self.take_rtp(found, packet, asides, Some(given));
+                return self.take_rtp(found, packet, extras, Some(given));
             }
             None => {
-                self.take_rtp(found, packet, asides, None);
+                self.take_rtp(found, packet, extras, None);
                 None
             }
         };
@@ -423,8 +423,8 @@ impl Analysis {
 
     /// Pass a DCCP packet to the TFRC ends that it concerns.
     #[inline(never)]
-    fn follow_dccp(&mut self, found: Found, packet: &Packet, asides: &PacketExtras) {
-        let Some(header) = packet.network.head.and_then(|aside| asides.dccp(aside)) else { return };
+    fn follow_dccp(&mut self, found: Found, packet: &Packet, extras: &PacketExtras) {
+        let Some(header) = packet.network.head.and_then(|aside| extras.dccp(aside)) else { return };
         let Found { flow, side } = found;
         let vantage = self.vantage(self.flows.get(flow), side.other()).map(|(vantage, _)| vantage);
         let assumed = CcidAssumptions { profile: self.options.tfrc_profile, vantage };
@@ -480,12 +480,12 @@ impl Analysis {
         &mut self,
         packet: &Packet,
         network: &Network,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         summary: &mut SourceSummary,
     ) -> Option<Found> {
         if matches!(network.transport, Transport::IcmpError) {
             let found = self.flows.find(network).filter(|_| network.has_ports)?;
-            if !self.shown_again.is_copy(packet, network, asides) {
+            if !self.shown_again.is_copy(packet, network, extras) {
                 self.flows.get_mut(found.flow).on_icmp_error(found.side);
             }
             return None;
@@ -507,17 +507,17 @@ impl Analysis {
     }
 
     #[inline(always)]
-    fn give(&mut self, found: Found, packet: &Packet, network: &Network, asides: &PacketExtras) {
+    fn give(&mut self, found: Found, packet: &Packet, network: &Network, extras: &PacketExtras) {
         let outcome = &mut self.outcome;
         if self.collects {
             outcome.clear();
         }
         let (flow, pool) = self.flows.get_with_pool(found.flow);
-        flow.on_packet(found.side, packet, network, asides, pool, outcome);
+        flow.on_packet(found.side, packet, network, extras, pool, outcome);
         if let (Some(details), Some(connection)) = (&mut self.details, &flow.tcp)
             && !outcome.is_copy()
         {
-            let sack = asides.sack(network.tcp.options.sack);
+            let sack = extras.sack(network.tcp.options.sack);
             details.take((found.flow, found.side), connection, packet, sack, outcome);
         }
         if self.collects {

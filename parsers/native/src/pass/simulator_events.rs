@@ -15,7 +15,7 @@ impl Analysis {
         &mut self,
         packet: &Packet,
         sighting: &Sighting,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         summary: &mut SourceSummary,
     ) -> Option<Found> {
         let network = &packet.network;
@@ -60,13 +60,13 @@ impl Analysis {
         match meaning {
             SightingMeaning::Nothing | SightingMeaning::ReceivedAgain => {}
             SightingMeaning::Sent => {
-                of.on_sent(side, packet, network, asides, pool, outcome);
+                of.on_sent(side, packet, network, extras, pool, outcome);
                 if self.collects {
                     self.collect(found, packet, network);
                 }
             }
             SightingMeaning::Received => {
-                of.on_received(side, packet, network, asides, pool, outcome);
+                of.on_received(side, packet, network, extras, pool, outcome);
                 if self.collects {
                     self.collect_rtt(found, packet);
                 }
@@ -87,7 +87,7 @@ impl Analysis {
             SightingMeaning::Nothing => return,
         };
         let Found { flow, side } = found;
-        let followed = self.flows.get_mut(flow).others_mut().tfrc.get_or_insert_default();
+        let followed = self.flows.get_mut(flow).non_tcp_mut().tfrc.get_or_insert_default();
         followed.take_simulated((flow, side), happening, packet, &self.options.tfrc, &mut self.tfrc);
     }
 }

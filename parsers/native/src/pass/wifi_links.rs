@@ -188,8 +188,8 @@ impl Numbering {
         let at = |index: Option<usize>| index.map_or(0, |index| old[index]);
         for (index, word) in self.seen.iter_mut().enumerate() {
             let low = at(index.checked_sub(words)) << bits;
-            let carried = at(index.checked_sub(words + 1)).checked_shr(u32::from(64 - bits)).unwrap_or(0);
-            *word = low | carried;
+            let captured = at(index.checked_sub(words + 1)).checked_shr(u32::from(64 - bits)).unwrap_or(0);
+            *word = low | captured;
         }
         self.seen[0] |= 1;
     }

@@ -165,7 +165,7 @@ impl Connection {
         let bytes = packet.network.payload_bytes.filter(|_| is_data(header)).unwrap_or(0);
         let setup = || self.setup(at.side, profile, bytes);
         let ends = if bytes > 0 {
-            tfrc.get_or_insert_default().carried(at.side, setup)
+            tfrc.get_or_insert_default().captured(at.side, setup)
         } else {
             // The handshake and acknowledgements before the first data do not belong to the TFRC
             // flow.
@@ -201,7 +201,7 @@ impl Connection {
     ) {
         let setup = || self.setup(at.side, assumed.profile, 0);
         let ends = match said.is_report() {
-            true => tfrc.get_or_insert_default().carried(at.side, setup),
+            true => tfrc.get_or_insert_default().captured(at.side, setup),
             false => tfrc.as_mut().and_then(|tfrc| tfrc.known(at.side)),
         };
         let Some(ends) = ends else { return };
@@ -216,7 +216,7 @@ impl Connection {
                 shows_sending: matches!(assumed.vantage, None | Some(Vantage::Sender)),
                 follows_gap: self.latest.follows_gap,
                 intervals: &said.intervals,
-                fates: said.fates.as_ref(),
+                outcomes: said.outcomes.as_ref(),
             };
             ends.on_report(at, &reported, samples);
         }
@@ -260,12 +260,12 @@ impl Connection {
             let sample = since as f64 / 1e9 - f64::from(elapsed.or(said.elapsed).unwrap_or(0)) * TICK_S;
             (sample > 0.0).then_some((sample, RttBy::Timestamp))
         };
-        let carried = half.estimate.map(|rtt| (rtt, RttBy::Estimate));
-        let carried = carried.or(half.counter_rtt.map(|rtt| (rtt, RttBy::WindowCounter)));
+        let captured = half.estimate.map(|rtt| (rtt, RttBy::Estimate));
+        let captured = captured.or(half.counter_rtt.map(|rtt| (rtt, RttBy::WindowCounter)));
         match vantage {
             Some(Vantage::Sender) => acknowledged.or_else(echoed),
-            None => carried.or(acknowledged).or_else(echoed),
-            Some(_) => carried,
+            None => captured.or(acknowledged).or_else(echoed),
+            Some(_) => captured,
         }
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct FeedbackOptions {
     pub receive_rate: Option<u32>,
     pub intervals: Vec<ReportedInterval>,
     /// Outcomes of single packets.
-    pub fates: Option<ReportedOutcomes>,
+    pub outcomes: Option<ReportedOutcomes>,
     /// Malformed options.
     pub bad: u32,
     pub drops_data: bool,
@@ -62,7 +62,7 @@ impl FeedbackOptions {
                 _ => {}
             }
         }
-        said.fates = said.by_vector(&vector, ndupack).or_else(|| said.by_intervals());
+        said.outcomes = said.by_vector(&vector, ndupack).or_else(|| said.by_intervals());
         said
     }
 
@@ -78,14 +78,14 @@ impl FeedbackOptions {
     /// Outcomes in an Ack Vector: two bits of state, six of the run length less one.
     fn by_vector(&mut self, vector: &[u8], ndupack: u32) -> Option<ReportedOutcomes> {
         let run = |byte: &u8| {
-            let fate = match byte >> 6 {
+            let outcome = match byte >> 6 {
                 0 => PacketOutcome::Came,
                 1 => PacketOutcome::Marked,
                 3 => PacketOutcome::Lost,
                 // Reserved.
                 _ => return None,
             };
-            Some(OutcomeRun { packets: u32::from(byte & 0x3f) + 1, fate })
+            Some(OutcomeRun { packets: u32::from(byte & 0x3f) + 1, outcome })
         };
         let runs: Option<Vec<OutcomeRun>> = vector.iter().map(run).collect();
         self.bad = self.bad.saturating_add(u32::from(runs.is_none()));
@@ -99,11 +99,11 @@ impl FeedbackOptions {
         let parts = self.parts.iter().zip(&self.intervals).flat_map(|(part, interval)| {
             let lost = PacketOutcome::LostAmong(interval.lost.unwrap_or(1));
             [
-                OutcomeRun { packets: part.lossless, fate: PacketOutcome::Came },
-                OutcomeRun { packets: part.loss, fate: lost },
+                OutcomeRun { packets: part.lossless, outcome: PacketOutcome::Came },
+                OutcomeRun { packets: part.loss, outcome: lost },
             ]
         });
-        let skipped = OutcomeRun { packets: self.skip.into(), fate: PacketOutcome::Open };
+        let skipped = OutcomeRun { packets: self.skip.into(), outcome: PacketOutcome::Open };
         let runs = std::iter::once(skipped).chain(parts).collect();
         (!self.parts.is_empty()).then_some(ReportedOutcomes { by: NamedBy::LossIntervals, runs })
     }
@@ -137,16 +137,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn run(packets: u32, fate: PacketOutcome) -> OutcomeRun {
-        OutcomeRun { packets, fate }
+    fn run(packets: u32, outcome: PacketOutcome) -> OutcomeRun {
+        OutcomeRun { packets, outcome }
     }
 
     #[test]
     fn test_an_ack_vector_in_two_options_names_each_packet() {
         // RFC 4340 section 11.4: 11 received, 1 not, 2 marked, 1 not, 1 received.
         let said = FeedbackOptions::read(&[38, 4, 0x0a, 0xc0, 39, 5, 0x41, 0xc0, 0x00], 3);
-        let fates = said.fates.unwrap();
-        assert_eq!(fates.by, NamedBy::AckVector);
+        let outcomes = said.outcomes.unwrap();
+        assert_eq!(outcomes.by, NamedBy::AckVector);
         let expected = [
             (11, PacketOutcome::Came),
             (1, PacketOutcome::Lost),
@@ -154,9 +154,9 @@ mod tests {
             (1, PacketOutcome::Lost),
             (1, PacketOutcome::Came),
         ];
-        assert_eq!(fates.runs, expected.map(|(packets, fate)| run(packets, fate)));
+        assert_eq!(outcomes.runs, expected.map(|(packets, outcome)| run(packets, outcome)));
         let bad = FeedbackOptions::read(&[38, 3, 0x80], 3);
-        assert_eq!((bad.bad, bad.fates), (1, None));
+        assert_eq!((bad.bad, bad.outcomes), (1, None));
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
         let mut bytes = vec![193, 3 + 18, 2];
         bytes.extend([0, 0, 9, 0x80, 0, 4, 0, 0, 12, 0, 0, 20, 0, 0, 1, 0, 0, 21]);
         bytes.extend([195, 5, 0, 0, 3]);
-        let fates = FeedbackOptions::read(&bytes, 3).fates.unwrap();
+        let outcomes = FeedbackOptions::read(&bytes, 3).outcomes.unwrap();
         let expected = [
             (2, PacketOutcome::Open),
             (9, PacketOutcome::Came),
@@ -173,8 +173,8 @@ mod tests {
             (1, PacketOutcome::LostAmong(1)),
         ];
         assert_eq!(
-            (fates.by, fates.runs),
-            (NamedBy::LossIntervals, expected.map(|(n, fate)| run(n, fate)).into())
+            (outcomes.by, outcomes.runs),
+            (NamedBy::LossIntervals, expected.map(|(n, outcome)| run(n, outcome)).into())
         );
     }
 

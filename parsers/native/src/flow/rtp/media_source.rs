@@ -121,8 +121,8 @@ impl MediaSource {
     pub fn on_named(&mut self, named: Option<&(u16, ReportedOutcomes)>) {
         self.names_losses |= named.is_some();
         let has_losses =
-            |fates: &ReportedOutcomes| fates.runs.iter().any(|run| run.fate == PacketOutcome::Lost);
-        self.lost_behind |= named.is_some_and(|(_, fates)| has_losses(fates));
+            |outcomes: &ReportedOutcomes| outcomes.runs.iter().any(|run| run.outcome == PacketOutcome::Lost);
+        self.lost_behind |= named.is_some_and(|(_, outcomes)| has_losses(outcomes));
     }
 
     /// Record a sender report of the source.

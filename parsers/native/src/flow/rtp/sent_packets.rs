@@ -55,26 +55,26 @@ impl SentPackets {
 /// Outcomes of the packets of `ssrc` in a report: the highest of their numbers, and the outcomes
 /// from there downwards. `named` gives each packet by the number that the report uses, the lowest
 /// first. Only captured packets count: one missing at the capture was lost upstream.
-pub fn fates(
+pub fn outcomes(
     by: NamedBy,
     sent: &SentPackets,
     ssrc: u32,
     named: &[(u16, PacketOutcome)],
 ) -> Option<(u16, ReportedOutcomes)> {
-    let captured = named.iter().rev().filter_map(|&(number, fate)| {
+    let captured = named.iter().rev().filter_map(|&(number, outcome)| {
         let sent = sent.get(number).filter(|sent| sent.ssrc == ssrc)?;
-        Some((sent.sequence, fate))
+        Some((sent.sequence, outcome))
     });
     let mut captured = captured.peekable();
     let (highest, _) = *captured.peek()?;
     let mut runs = Vec::new();
     let mut next = highest;
-    for (sequence, fate) in captured {
+    for (sequence, outcome) in captured {
         let between = next.wrapping_sub(sequence);
         // Reordered packets were named already.
         if between < 1 << 15 {
-            runs.push(OutcomeRun { packets: between.into(), fate: PacketOutcome::Came });
-            runs.push(OutcomeRun { packets: 1, fate });
+            runs.push(OutcomeRun { packets: between.into(), outcome: PacketOutcome::Came });
+            runs.push(OutcomeRun { packets: 1, outcome });
             next = sequence.wrapping_sub(1);
         }
     }

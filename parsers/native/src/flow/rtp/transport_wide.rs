@@ -2,7 +2,7 @@
 //! a header extension element whose identifier only the signalling defines.
 
 use super::media_source::MediaPacket;
-use super::sent_packets::{REMEMBERED, ReceiveProgress, SentPackets, fates};
+use super::sent_packets::{REMEMBERED, ReceiveProgress, SentPackets, outcomes};
 use crate::flow::tfrc::from_capture::packet_outcomes::{NamedBy, PacketOutcome, ReportedOutcomes};
 use crate::wire::rtcp::feedback::TransportWide;
 
@@ -65,9 +65,9 @@ impl TransportWideNumbers {
         self.progress.x_recv(sent, arrivals)
     }
 
-    /// Outcomes of the packets of `ssrc` in a report, see [`fates`], as far back as packets are
+    /// Outcomes of the packets of `ssrc` in a report, see [`outcomes`], as far back as packets are
     /// remembered. Call before [`Self::missing_before`].
-    pub fn fates(&mut self, ssrc: u32, report: &TransportWide<'_>) -> Option<(u16, ReportedOutcomes)> {
+    pub fn outcomes(&mut self, ssrc: u32, report: &TransportWide<'_>) -> Option<(u16, ReportedOutcomes)> {
         let highest = report.arrivals().last()?.number;
         let told_to = self.told_to.replace(highest);
         // Some receivers omit packets that did not arrive between two reports.
@@ -81,13 +81,13 @@ impl TransportWideNumbers {
         let first = highest.wrapping_sub(packets).wrapping_add(1);
         let mut named = vec![PacketOutcome::Lost; packets.into()];
         for arrival in report.arrivals() {
-            if let Some(fate) = named.get_mut(usize::from(arrival.number.wrapping_sub(first))) {
-                *fate = PacketOutcome::Came;
+            if let Some(outcome) = named.get_mut(usize::from(arrival.number.wrapping_sub(first))) {
+                *outcome = PacketOutcome::Came;
             }
         }
         let named: Vec<_> =
-            (0..packets).zip(named).map(|(at, fate)| (first.wrapping_add(at), fate)).collect();
-        fates(NamedBy::TransportWide, sent, ssrc, &named)
+            (0..packets).zip(named).map(|(at, outcome)| (first.wrapping_add(at), outcome)).collect();
+        outcomes(NamedBy::TransportWide, sent, ssrc, &named)
     }
 
     /// Number of reports missing before this one.

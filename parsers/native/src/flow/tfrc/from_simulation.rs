@@ -138,7 +138,7 @@ impl SimulatedEnds {
         }
         let header = self.sender.on_data(seconds(packet.time_ns), network.payload_bytes.unwrap_or(0));
         if std::mem::take(&mut self.sender.is_revised) {
-            self.mend();
+            self.correct();
         }
         if !self.sender.is_undecided() {
             self.release_latest(samples);
@@ -289,7 +289,7 @@ impl SimulatedEnds {
     }
 
     /// Correct the sender's state: the latest report had another effect than assumed.
-    fn mend(&mut self) {
+    fn correct(&mut self) {
         if let Some(taken) = self.latest.as_mut().and_then(|report| report.taken.as_mut()) {
             (taken.x, taken.mode) = (self.sender.rate, self.sender.mode.name());
         }

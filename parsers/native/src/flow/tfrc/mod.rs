@@ -113,7 +113,11 @@ impl TfrcFlow {
 
     /// The captured ends of the data that `side` sends, created with `setup` if new; None if a
     /// simulation shows them.
-    pub fn carried(&mut self, side: Side, setup: impl FnOnce() -> CarrierSetup) -> Option<&mut CapturedEnds> {
+    pub fn captured(
+        &mut self,
+        side: Side,
+        setup: impl FnOnce() -> CarrierSetup,
+    ) -> Option<&mut CapturedEnds> {
         let ends = self.sides[side as usize]
             .get_or_insert_with(|| TfrcEnds::Captured(Box::new(CapturedEnds::new(setup()))));
         match ends {
@@ -124,7 +128,7 @@ impl TfrcFlow {
 
     /// The inferred receiver of the data that `side` sends, created with `setup` and `rtt` (the
     /// user's round-trip time in seconds) if new. None if both ends are known.
-    pub fn heard(
+    pub fn inferred(
         &mut self,
         side: Side,
         setup: impl FnOnce() -> CarrierSetup,

@@ -56,5 +56,5 @@ pub struct Document {
     pub flows: Vec<FlowTotals>,
     pub samples: Vec<VariableSample>,
     /// Reservations that are not about one place in the file, lower case, without full stop.
-    pub remarks: Vec<String>,
+    pub caveats: Vec<String>,
 }

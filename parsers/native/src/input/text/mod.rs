@@ -123,7 +123,7 @@ pub trait LineFormat: Send {
     }
 
     /// What is to be said of the trace as a whole, such as times too coarse for delays.
-    fn remarks(&self) -> Vec<String> {
+    fn caveats(&self) -> Vec<String> {
         Vec::new()
     }
 }
@@ -222,7 +222,7 @@ pub struct TextTrace {
     /// Lines that are understood but no packets.
     pub other_lines: u64,
     /// Lines that are not understood.
-    pub complaints: BadLines,
+    pub bad_lines: BadLines,
     /// Packets on their way, as far as they are not given.
     pub passing: ForwardedCounts,
     ended: bool,
@@ -245,7 +245,7 @@ impl TextTrace {
             lines: Lines::new(input),
             reader: format.reader(),
             other_lines: 0,
-            complaints: BadLines::default(),
+            bad_lines: BadLines::default(),
             passing: ForwardedCounts::default(),
             ended: false,
         }
@@ -323,17 +323,17 @@ impl TextTrace {
             Outcome::Forwarded(passing) => self.passing.count(passing),
             Outcome::Held => {}
             Outcome::Other => self.other_lines += 1,
-            Outcome::Wrong(expected) => self.complaints.add(number, expected),
+            Outcome::Wrong(expected) => self.bad_lines.add(number, expected),
         }
         Ok(())
     }
 
     /// Add the packet that the format has filled, with its SACK blocks.
     fn give(&mut self, batch: &mut Batch) {
-        let (packet, asides) = batch.next_other();
+        let (packet, extras) = batch.next_other();
         self.passing.on_given(packet.time_ns);
         if has_blocks(packet) {
-            let sack = self.reader.take_sack().and_then(|blocks| asides.add_sack(blocks));
+            let sack = self.reader.take_sack().and_then(|blocks| extras.add_sack(blocks));
             packet.network.tcp.options.sack = sack.and_then(Sack::with_blocks).unwrap_or_default();
         }
         batch.add_other();

@@ -42,10 +42,10 @@ impl Analysis {
         &mut self,
         found: Found,
         packet: &Packet,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         given: Option<GivenRtp>,
     ) {
-        let payload = asides.payload(packet.network.head);
+        let payload = extras.payload(packet.network.head);
         match wire_rtp::kind(payload) {
             Some(wire_rtp::DatagramKind::Rtp) => self.take_media(found, packet, payload, given),
             Some(wire_rtp::DatagramKind::Rtcp) => self.take_rtcp(found, packet, payload),
@@ -56,7 +56,7 @@ impl Analysis {
     fn take_media(&mut self, found: Found, packet: &Packet, payload: &[u8], given: Option<GivenRtp>) {
         let Some(seen) = rtp::seen(packet, payload) else { return };
         let follower = self.follower(found);
-        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(found.flow).others_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(found.flow).non_tcp_mut();
         let samples = &mut self.tfrc;
         let direction = rtp.get_or_insert_default().direction_mut(found.side);
         let believed = direction.take(&seen, given, |source, seen| {
@@ -70,7 +70,7 @@ impl Analysis {
     fn take_rtcp(&mut self, found: Found, packet: &Packet, payload: &[u8]) {
         let on_wire = packet.network.payload_bytes.unwrap_or(0) as usize;
         let is_whole = payload.len() >= on_wire;
-        let rtp = self.flows.get_mut(found.flow).others_mut().rtp.get_or_insert_default();
+        let rtp = self.flows.get_mut(found.flow).non_tcp_mut().rtp.get_or_insert_default();
         let is_expected = rtp.has_media() || rtp.is_only_rtcp();
         let direction = rtp.direction_mut(found.side);
         if !(is_expected || is_whole && wire_rtcp::is_compound(payload)) {
@@ -105,7 +105,7 @@ impl Analysis {
     }
 
     fn counts(&mut self, found: Found) -> &mut rtp::RtpDirection {
-        self.flows.get_mut(found.flow).others_mut().rtp.get_or_insert_default().direction_mut(found.side)
+        self.flows.get_mut(found.flow).non_tcp_mut().rtp.get_or_insert_default().direction_mut(found.side)
     }
 
     /// The source that a report is about, or that sent it itself.
@@ -201,15 +201,15 @@ impl Analysis {
         if let Some((rtt, _)) = report.rtt {
             self.on_media_rtt(media, packet, rtt);
         }
-        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(media.flow).others_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(media.flow).non_tcp_mut();
         let rtt_from_here = rtp.as_deref().and_then(|rtp| rtp.direction(media.side).rtt_behind);
         let place =
             PacketRef { flow: media.flow, side: media.side, time_ns: packet.time_ns, packet: packet.number };
         let (mut p, mut inferred_p) = (None, None);
-        if let Some(heard) = tfrc.as_deref_mut().and_then(|tfrc| tfrc.known_inferred(media.side)) {
-            p = heard.p(packet.time_ns);
-            inferred_p = row.named.as_ref().and_then(|(highest, fates)| {
-                heard.on_named(place, ((*highest).into(), fates), rtt_from_here, &mut self.tfrc)
+        if let Some(inferred) = tfrc.as_deref_mut().and_then(|tfrc| tfrc.known_inferred(media.side)) {
+            p = inferred.p(packet.time_ns);
+            inferred_p = row.named.as_ref().and_then(|(highest, outcomes)| {
+                inferred.on_named(place, ((*highest).into(), outcomes), rtt_from_here, &mut self.tfrc)
             });
         }
         self.tfrc.feedback.offer(FeedbackSample {
@@ -234,15 +234,15 @@ impl Analysis {
     fn on_media_rtt(&mut self, media: Found, packet: &Packet, rtt: f64) {
         let rtt_ns = (rtt * 1e9).round() as u64;
         let Found { flow, side } = media;
-        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(flow).others_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(flow).non_tcp_mut();
         let rtp = rtp.get_or_insert_default();
         rtp.direction_mut(side).on_rtt(rtt_ns);
         rtp.direction_mut(side).rtt_behind = Some(rtt);
         // An echo measures from the capture to its sender. Only both together are the whole path.
         if let (Some(whole), Some(tfrc)) = (rtp.whole_rtt(), tfrc.as_deref_mut()) {
             for side in [Side::Low, Side::High] {
-                if let Some(heard) = tfrc.known_inferred(side) {
-                    heard.on_rtt(whole);
+                if let Some(inferred) = tfrc.known_inferred(side) {
+                    inferred.on_rtt(whole);
                 }
             }
         }

@@ -20,7 +20,7 @@ impl Analysis {
             self.counts(from.found).unknown_reports += 1;
             return;
         };
-        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(media.flow).others_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(media.flow).non_tcp_mut();
         let direction = rtp.get_or_insert_default().direction_mut(media.side);
         let Some(source) = direction.source_mut(report.media) else { return };
         source.reports += 1;
@@ -96,9 +96,9 @@ impl TfrcFollower {
             number: seq, bits, time_ns, packet, payload_bytes: bytes, is_marked: ce, ..
         } = numbered;
         let setup = || self.setup(bits, bytes, false);
-        if let Some(heard) = tfrc.get_or_insert_default().heard(self.found.side, setup, self.rtt) {
+        if let Some(inferred) = tfrc.get_or_insert_default().inferred(self.found.side, setup, self.rtt) {
             let data = DataPacket { seq, ce, bytes, ..DataPacket::default() };
-            heard.on_data(self.place(time_ns, packet), &data, samples);
+            inferred.on_data(self.place(time_ns, packet), &data, samples);
         }
     }
 
@@ -121,10 +121,10 @@ impl TfrcFollower {
         let is_whole = seen.rtt_send_time.is_some_and(|times| times.rtt == 0);
         let setup = || self.setup(NUMBER_BITS, seen.payload_bytes, is_whole);
         if source.tfrc_times.is_empty() {
-            if let Some(heard) = tfrc.heard(self.found.side, setup, self.rtt) {
-                heard.on_data(place, &data, samples);
+            if let Some(inferred) = tfrc.inferred(self.found.side, setup, self.rtt) {
+                inferred.on_data(place, &data, samples);
             }
-        } else if let Some(ends) = tfrc.carried(self.found.side, setup) {
+        } else if let Some(ends) = tfrc.captured(self.found.side, setup) {
             let rtt = seen.rtt_send_time.zip(source.tfrc_times.rate());
             let rtt = rtt.map(|(times, rate)| f64::from(times.rtt) / rate);
             ends.on_data(place, &DataPacket { rtt, ..data }, samples);

@@ -143,7 +143,7 @@ impl CapturePair {
     }
 
     /// Problem of the clocks, if any.
-    fn remark(&self) -> Option<ReadError> {
+    fn caveat(&self) -> Option<ReadError> {
         let estimate = self.estimate?;
         let (low_ns, high_ns) = estimate.offset_bounds_ns;
         let bound =

@@ -60,8 +60,8 @@ impl Analysis {
         let mut readings = Tap::BOTH.map(open);
         let mut summaries = [0, 1].map(|tap: usize| SourceSummary::new(readings[tap].source()));
         let clock = pairing.clock;
-        for_each_packet(&mut readings, compiler, &clock, &mut summaries, |tap, packet, asides, summary| {
-            self.take_paired(&mut pairing, tap, packet, asides, summary);
+        for_each_packet(&mut readings, compiler, &clock, &mut summaries, |tap, packet, extras, summary| {
+            self.take_paired(&mut pairing, tap, packet, extras, summary);
         })?;
         while let Some(alone) = pairing.waiting.take_oldest() {
             self.give_up(&mut pairing, alone);
@@ -70,7 +70,7 @@ impl Analysis {
             for deliveries in self
                 .flows
                 .iter_mut()
-                .filter_map(|flow| flow.others_if_any().and_then(|others| others.deliveries.as_deref_mut()))
+                .filter_map(|flow| flow.non_tcp_if_any().and_then(|others| others.deliveries.as_deref_mut()))
             {
                 deliveries.of_mut(Side::Low).forget_delays();
                 deliveries.of_mut(Side::High).forget_delays();
@@ -78,7 +78,7 @@ impl Analysis {
         }
         let sent_ns = |transit: &Transit| transit.near.or(transit.far).map(|place| place.0);
         pairing.transits.kept.sort_by_key(sent_ns);
-        if let Some(error) = pairing.remark() {
+        if let Some(error) = pairing.caveat() {
             let source = readings[1].source().to_owned();
             self.problems.push(Problem { source, packet: None, packets_before: 0, error });
         }

@@ -131,14 +131,14 @@ impl Replay<'_> {
             let time = seconds(sent_ns, self.recording.start_ns);
             self.expire(time);
             self.machine.on_sent(time, bytes);
-            self.mend();
+            self.correct();
             self.bytes = self.bytes.saturating_add(u64::from(bytes));
             self.sent += 1;
         }
     }
 
     /// Correct the last decision: later packets show that the report had another effect.
-    fn mend(&mut self) {
+    fn correct(&mut self) {
         let before = self.rows.len().checked_sub(2).and_then(|at| self.rows.get(at));
         let x_before = before.map_or(0.0, |row| row.decision.x);
         if let Some(last) = self.rows.last_mut().filter(|row| row.report.is_some())

@@ -75,7 +75,7 @@ pub fn simulate(
         way_back: ReverseDelay::new(reverse),
         machine: SenderVariant::new(&ends.rules, 0.0),
         receiver: ReceiverVariant::new(ends),
-        carried: HashMap::new(),
+        captured: HashMap::new(),
         forward: 0.0,
         under_way: VecDeque::new(),
         made: Vec::new(),
@@ -108,7 +108,7 @@ struct Flow {
     machine: SenderVariant,
     receiver: ReceiverVariant,
     /// Of packets that were sent and did not arrive yet; those lost stay to the end.
-    carried: HashMap<usize, DataHeader>,
+    captured: HashMap<usize, DataHeader>,
     /// How long the newest packet took that arrived.
     forward: f64,
     under_way: VecDeque<ReportInFlight>,
@@ -124,22 +124,22 @@ struct Flow {
 
 impl Flow {
     fn send(&mut self, at: usize, packet: &Packet, time: f64) {
-        self.hear(time);
+        self.deliver_answered(time);
         let header = match &mut self.machine {
             SenderVariant::Ns2(sender) => sender.on_data(time, packet.bytes),
             SenderVariant::Rfc(..) => ns2::Header::default(),
         };
         if packet.arrived_ns.is_some() {
-            let carried = DataHeader { header, rtt: self.machine.r(), wants_report: !self.has_reported };
-            self.carried.insert(at, carried);
+            let captured = DataHeader { header, rtt: self.machine.r(), wants_report: !self.has_reported };
+            self.captured.insert(at, captured);
         }
     }
 
     fn arrive(&mut self, at: usize, packet: &Packet, time: f64) {
-        let Some(carried) = self.carried.remove(&at) else { return };
+        let Some(captured) = self.captured.remove(&at) else { return };
         self.forward = time - seconds(packet.sent_ns, self.start_ns);
         let mut made = std::mem::take(&mut self.made);
-        self.receiver.take(packet, time, &carried, &mut made);
+        self.receiver.take(packet, time, &captured, &mut made);
         made.drain(..).for_each(|made| self.send_back(made));
         self.made = made;
     }
@@ -170,7 +170,7 @@ impl Flow {
     }
 
     /// A packet that is sent before its turn answers a report that just arrived.
-    fn hear(&mut self, time: f64) {
+    fn deliver_answered(&mut self, time: f64) {
         let is_answer = match &mut self.machine {
             SenderVariant::Ns2(sender) => self.is_theirs && sender.is_out_of_turn(time),
             SenderVariant::Rfc(..) => false,
@@ -182,7 +182,7 @@ impl Flow {
             self.under_way.pop_front();
             let is_last = self.under_way.front().is_none_or(|later| later.made >= time);
             if is_last || !self.way_back.is_too_long(time - next.made) {
-                self.way_back.tell(time - next.made);
+                self.way_back.record(time - next.made);
                 return self.deliver(&next, time - next.made);
             }
         }
@@ -256,14 +256,14 @@ impl ReceiverVariant {
     }
 
     /// A packet arrives, after [`ReceiverVariant::on_time`] was asked for all before; the reports that it causes go to `made`.
-    fn take(&mut self, packet: &Packet, time: f64, carried: &DataHeader, made: &mut Vec<GeneratedReport>) {
+    fn take(&mut self, packet: &Packet, time: f64, captured: &DataHeader, made: &mut Vec<GeneratedReport>) {
         match self {
             Self::Rfc(receiver, due) => {
                 let data = DataPacket {
                     seq: packet.number,
                     time,
                     sent_time: None,
-                    rtt: carried.rtt,
+                    rtt: captured.rtt,
                     ccval: 0,
                     ce: packet.is_marked,
                     bytes: packet.bytes,
@@ -272,7 +272,7 @@ impl ReceiverVariant {
                 receiver.on_data(&data, due);
                 made.extend(due.drain(..).map(GeneratedReport::from));
             }
-            Self::Ns2(end) => made.extend(end.take(packet, time, carried)),
+            Self::Ns2(end) => made.extend(end.take(packet, time, captured)),
         }
     }
 
@@ -322,15 +322,15 @@ impl Ns2End {
         if rtt > 0.0 { 1.5 * rtt / self.per_round } else { f64::INFINITY }
     }
 
-    fn take(&mut self, packet: &Packet, time: f64, carried: &DataHeader) -> Option<GeneratedReport> {
+    fn take(&mut self, packet: &Packet, time: f64, captured: &DataHeader) -> Option<GeneratedReport> {
         let number = i64::try_from(packet.number).unwrap_or(i64::MAX);
         let had_losses = self.receiver.loss_events > 0;
-        let arrived = self.receiver.on_data(number, time, &carried.header, packet.is_marked);
+        let arrived = self.receiver.on_data(number, time, &captured.header, packet.is_marked);
         (self.has_data, self.bytes) = (true, packet.bytes);
         let rtt = self.receiver.rtt();
         let begins = arrived.event.is_some() || (arrived.lost > 0 && !had_losses);
         let is_due = time - self.last_report >= rtt / self.per_round;
-        (carried.wants_report || begins || is_due).then(|| self.report(time))
+        (captured.wants_report || begins || is_due).then(|| self.report(time))
     }
 
     fn report(&mut self, time: f64) -> GeneratedReport {

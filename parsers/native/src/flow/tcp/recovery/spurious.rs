@@ -61,7 +61,7 @@ impl RecoveryState {
             let is_of_copy =
                 resent.arrived_ns < time_ns && time_ns.saturating_sub(resent.arrived_ns) < earliest_ns / 4;
             if i64::from(resent.doubled) == length && resent.spurious.is_none() && !is_of_copy {
-                found.push(resent.condemn(Evidence::DuplicateSack));
+                found.push(resent.mark_spurious(Evidence::DuplicateSack));
             }
         }
         self.record(&found);
@@ -94,9 +94,9 @@ impl RecoveryState {
             // the head. With SACK, blocks would have reported it earlier.
             if (resent.is_head || !answer.has_sack) && age.is_some_and(|age| age < 0) {
                 is_eifel |= resent.is_head;
-                found.push(resent.condemn(Evidence::Timestamp));
+                found.push(resent.mark_spurious(Evidence::Timestamp));
             } else if answer.is_too_soon_for(resent) {
-                found.push(resent.condemn(Evidence::Time));
+                found.push(resent.mark_spurious(Evidence::Time));
             }
         }
         self.record(&found);
@@ -113,7 +113,7 @@ impl RecoveryState {
         let newest = self.resent.iter_mut().rev().take_while(|resent| answer.is_too_soon_for(resent));
         for resent in newest.filter(|resent| start <= resent.start && resent.end <= end) {
             if resent.spurious.is_none() && !self.sacked.has(resent.start, resent.end) {
-                found.push(resent.condemn(Evidence::Time));
+                found.push(resent.mark_spurious(Evidence::Time));
             }
         }
         self.record(&found);
@@ -131,7 +131,7 @@ impl RecoveryState {
             && head.is_head
             && head.spurious.is_none()
         {
-            let verdict = head.condemn(Evidence::ForwardRto);
+            let verdict = head.mark_spurious(Evidence::ForwardRto);
             self.record(&[verdict]);
             self.undo();
         }
@@ -174,7 +174,7 @@ pub struct SpuriousRetransmission {
 }
 
 impl Retransmission {
-    fn condemn(&mut self, evidence: Evidence) -> SpuriousRetransmission {
+    fn mark_spurious(&mut self, evidence: Evidence) -> SpuriousRetransmission {
         self.spurious = Some(evidence);
         SpuriousRetransmission { number: self.number, segments: self.segments, evidence }
     }

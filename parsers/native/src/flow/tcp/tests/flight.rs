@@ -39,7 +39,7 @@ impl Sender {
         (0..n).for_each(|_| self.send(time_ms, SEGMENT));
     }
 
-    fn send_again(&mut self, time_ms: i64, repair: RepairCause) {
+    fn retransmit(&mut self, time_ms: i64, repair: RepairCause) {
         self.flight.note(self.next - self.acknowledged);
         self.flight.on_repair(repair, self.next, time_ms * MS);
     }
@@ -117,9 +117,9 @@ fn test_slow_start_ends_where_the_flight_grows_by_less_than_half() {
 fn test_a_recovery_lasts_until_what_was_outstanding_is_acknowledged() {
     let mut sender = Sender::new();
     sender.send_segments(0, 10);
-    sender.send_again(100, RepairCause::Recovery);
+    sender.retransmit(100, RepairCause::Recovery);
     sender.send_segments(110, 2);
-    sender.send_again(120, RepairCause::Recovery);
+    sender.retransmit(120, RepairCause::Recovery);
     sender.acknowledge(200, 10 * SEGMENT);
     let rounds = sender.flight.rounds().unwrap();
     assert_eq!((rounds.recoveries(), rounds.timeouts()), ((1, 100 * MS), (0, 0)));
@@ -132,9 +132,9 @@ fn test_a_recovery_lasts_until_what_was_outstanding_is_acknowledged() {
 fn test_a_timeout_takes_over_from_a_recovery() {
     let mut sender = Sender::new();
     sender.send_segments(0, 10);
-    sender.send_again(100, RepairCause::Recovery);
-    sender.send_again(400, RepairCause::Timeout);
-    sender.send_again(900, RepairCause::Timeout);
+    sender.retransmit(100, RepairCause::Recovery);
+    sender.retransmit(400, RepairCause::Timeout);
+    sender.retransmit(900, RepairCause::Timeout);
     sender.acknowledge(1_000, 10 * SEGMENT);
     let rounds = sender.flight.rounds().unwrap();
     assert_eq!((rounds.recoveries(), rounds.timeouts()), ((1, 300 * MS), (1, 600 * MS)));
@@ -145,7 +145,7 @@ fn test_a_timeout_takes_over_from_a_recovery() {
 fn test_what_is_sent_again_after_all_was_acknowledged_is_no_recovery() {
     let mut sender = Sender::new();
     sender.round_trip(0, 3);
-    sender.send_again(150, RepairCause::Timeout);
+    sender.retransmit(150, RepairCause::Timeout);
     sender.round_trip(200, 3);
     assert_eq!(sender.flight.rounds().unwrap().timeouts(), (0, 0));
 }
@@ -227,8 +227,8 @@ proptest! {
             match action {
                 0 | 1 => sender.send(time_ms, bytes + 1),
                 2 => sender.acknowledge(time_ms, bytes.min(sender.next - sender.acknowledged)),
-                3 => sender.send_again(time_ms, RepairCause::Recovery),
-                _ => sender.send_again(time_ms, RepairCause::Timeout),
+                3 => sender.retransmit(time_ms, RepairCause::Recovery),
+                _ => sender.retransmit(time_ms, RepairCause::Timeout),
             }
             highest = highest.max(sender.next - sender.acknowledged);
         }

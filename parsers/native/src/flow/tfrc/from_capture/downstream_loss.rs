@@ -47,7 +47,7 @@ pub struct DownstreamReceiver {
     /// Packets at the front of those that a report has covered, and left open.
     counted: usize,
     /// Packets that may still be simulated.
-    imaginable: usize,
+    simulation_budget: usize,
     /// Time of the last report: from the packet that it names, and from itself, each earlier or
     /// later by the transit time.
     covered: Option<(f64, f64)>,
@@ -74,7 +74,7 @@ pub struct ReportContents<'a> {
     /// How long the receiver held it.
     pub elapsed: f64,
     /// Outcomes of single packets.
-    pub fates: Option<&'a ReportedOutcomes>,
+    pub outcomes: Option<&'a ReportedOutcomes>,
 }
 
 impl DownstreamReceiver {
@@ -85,7 +85,7 @@ impl DownstreamReceiver {
             ndupack: profile.ndupack as usize,
             waiting: VecDeque::new(),
             counted: 0,
-            imaginable: 0,
+            simulation_budget: 0,
             covered: None,
             mark: i64::MIN,
             p: None,
@@ -135,7 +135,7 @@ impl DownstreamReceiver {
         }
         self.counts_ndp |= packet.ndp > 0;
         self.waiting.push_back((number, packet));
-        self.imaginable = (self.imaginable + IMAGINED).min(IMAGINED * WAITING);
+        self.simulation_budget = (self.simulation_budget + IMAGINED).min(IMAGINED * WAITING);
     }
 
     /// Process a report. Returns the payload that it covers.
@@ -152,8 +152,8 @@ impl DownstreamReceiver {
         if let Some(x_recv) = told.x_recv {
             self.settled.state.set_x_recv(x_recv);
         }
-        match told.fates {
-            Some(fates) => self.take_named(at, origin_ns, (packets, told), fates, samples),
+        match told.outcomes {
+            Some(outcomes) => self.take_named(at, origin_ns, (packets, told), outcomes, samples),
             None => self.take_by_rate(at, origin_ns, (packets, bytes, told), samples),
         }
         self.p = told.p;
@@ -166,13 +166,13 @@ impl DownstreamReceiver {
         at: PacketRef,
         origin_ns: i64,
         (packets, told): (usize, ReportContents<'_>),
-        fates: &ReportedOutcomes,
+        outcomes: &ReportedOutcomes,
         samples: &mut TfrcSamples,
     ) {
-        self.known_by = Some(fates.by.name());
+        self.known_by = Some(outcomes.by.name());
         // Named outcomes are final: no later packets have to be awaited.
         self.settled.state.tracker.now.record.declare_at_once();
-        let named = fates.numbered(told.number);
+        let named = outcomes.numbered(told.number);
         let known = named.settled.max(self.mark.min(named.below_open));
         if told.number.saturating_sub(self.mark) >= self.ndupack as i64 {
             self.mark = told.number;
@@ -180,23 +180,23 @@ impl DownstreamReceiver {
         let settled = self.waiting.iter().take(packets).take_while(|(number, _)| *number <= known).count();
         for (number, packet) in self.waiting.drain(..settled) {
             self.covered = Some((packet.time + told.elapsed, told.time));
-            let fate = named.of(number);
-            if fate != PacketOutcome::Lost || self.counts_ndp && packet.bytes == 0 {
-                let packet = DataPacket { ce: packet.ce || fate == PacketOutcome::Marked, ..packet };
+            let outcome = named.of(number);
+            if outcome != PacketOutcome::Lost || self.counts_ndp && packet.bytes == 0 {
+                let packet = DataPacket { ce: packet.ce || outcome == PacketOutcome::Marked, ..packet };
                 self.settled.take(at, origin_ns, &packet, samples);
             }
         }
         self.counted = packets.saturating_sub(settled);
-        self.latest = self.imagine();
+        self.latest = self.simulate();
     }
 
     /// The receiver with the packets that are covered and open; None if that was too much work.
-    fn imagine(&mut self) -> Option<Box<ReceiverSide>> {
+    fn simulate(&mut self) -> Option<Box<ReceiverSide>> {
         let work = self.counted + self.settled.state.remembered() / COPIED;
-        self.imaginable = self.imaginable.checked_sub(work)?;
+        self.simulation_budget = self.simulation_budget.checked_sub(work)?;
         let mut latest = Box::new(self.settled.clone());
         for (_, packet) in self.waiting.iter().take(self.counted) {
-            latest.imagine(packet);
+            latest.simulate(packet);
         }
         Some(latest)
     }

@@ -25,7 +25,7 @@ pub struct InferredReceiver {
     /// Loss event rate downstream of the capture at the latest report.
     inferred_p: Option<f64>,
     /// The receiver downstream of the capture, from the first report that names packets.
-    behind: Option<Box<DownstreamReceiver>>,
+    downstream: Option<Box<DownstreamReceiver>>,
     origin_ns: Option<i64>,
     /// Seconds; None while unknown.
     rtt: Option<f64>,
@@ -45,7 +45,7 @@ impl InferredReceiver {
             receiving,
             numbers,
             highest: None,
-            behind: None,
+            downstream: None,
             rtt_from_here: None,
             inferred_p: None,
             origin_ns: None,
@@ -67,9 +67,9 @@ impl InferredReceiver {
         self.latest = time;
         let packet = DataPacket { time, rtt: self.rtt, ..*packet };
         let is_new = self.highest.is_none_or(|highest| number > highest);
-        if let Some(behind) = self.behind.as_mut().filter(|_| is_new) {
+        if let Some(downstream) = self.downstream.as_mut().filter(|_| is_new) {
             let rtt = self.rtt.or(self.rtt_from_here);
-            behind.on_data(at, origin_ns, (number, DataPacket { rtt, ..packet }), samples);
+            downstream.on_data(at, origin_ns, (number, DataPacket { rtt, ..packet }), samples);
         }
         self.highest = self.highest.max(Some(number));
         if self.rtt.is_none() {
@@ -95,7 +95,7 @@ impl InferredReceiver {
     pub fn on_named(
         &mut self,
         at: PacketRef,
-        (highest, fates): (u64, &ReportedOutcomes),
+        (highest, outcomes): (u64, &ReportedOutcomes),
         rtt_from_here: Option<f64>,
         samples: &mut TfrcSamples,
     ) -> Option<(f64, &'static str)> {
@@ -103,13 +103,15 @@ impl InferredReceiver {
         self.rtt.or(self.rtt_from_here)?;
         let (time, origin_ns) = self.seconds(at.time_ns);
         let number = self.numbers.peek(highest);
-        let behind = self.behind.get_or_insert_with(|| Box::new(DownstreamReceiver::new(&self.profile)));
-        let told = ReportContents { number, x_recv: None, p: None, time, elapsed: 0.0, fates: Some(fates) };
-        behind.on_report(at, origin_ns, told, samples);
-        let p = behind.p(time);
+        let downstream =
+            self.downstream.get_or_insert_with(|| Box::new(DownstreamReceiver::new(&self.profile)));
+        let told =
+            ReportContents { number, x_recv: None, p: None, time, elapsed: 0.0, outcomes: Some(outcomes) };
+        downstream.on_report(at, origin_ns, told, samples);
+        let p = downstream.p(time);
         self.inferred_p = p.map(|(p, _)| p);
         if samples.loss_intervals.wanted {
-            let lengths: Vec<f64> = behind.intervals().collect();
+            let lengths: Vec<f64> = downstream.intervals().collect();
             take_intervals(at, lengths.into_iter().map(|length| (None, Some(length))), samples);
         }
         p
@@ -128,7 +130,7 @@ impl InferredReceiver {
             loss_events: self.receiving.loss_events(),
             p: self.receiving.has_data.then(|| receiver.clone().p(self.latest)),
             x_recv: receiver.recent_rate().filter(|_| self.receiving.has_data),
-            inferred_loss_events: self.behind.as_ref().and_then(|behind| behind.loss_events()),
+            inferred_loss_events: self.downstream.as_ref().and_then(|downstream| downstream.loss_events()),
             inferred_p: self.inferred_p,
             ..TfrcSummary::default()
         }
@@ -140,7 +142,10 @@ impl InferredReceiver {
     }
 
     fn reports_downstream_losses(&self) -> bool {
-        self.behind.as_ref().and_then(|behind| behind.loss_events()).is_some_and(|events| events > 0)
+        self.downstream
+            .as_ref()
+            .and_then(|downstream| downstream.loss_events())
+            .is_some_and(|events| events > 0)
     }
 
     /// Notes on the receiver as text.
@@ -159,8 +164,8 @@ impl InferredReceiver {
     pub fn finish(&self, (flow, side): (u32, Side), samples: &mut TfrcSamples) {
         let at = PacketRef { flow, side, time_ns: 0, packet: 0 };
         self.receiving.finish(at, samples);
-        if let Some(behind) = &self.behind {
-            behind.finish(at, samples);
+        if let Some(downstream) = &self.downstream {
+            downstream.finish(at, samples);
         }
     }
 }

@@ -60,7 +60,7 @@ pub struct Reported<'a> {
     /// Loss intervals, the newest first.
     pub intervals: &'a [ReportedInterval],
     /// Outcomes of single packets, if it names them.
-    pub fates: Option<&'a ReportedOutcomes>,
+    pub outcomes: Option<&'a ReportedOutcomes>,
 }
 
 /// A loss interval in a report.
@@ -88,7 +88,7 @@ pub struct CapturedEnds {
     origin_ns: Option<i64>,
     /// The receiver as if it stood at the capture.
     receiving: ReceiverSide,
-    behind: DownstreamReceiver,
+    downstream: DownstreamReceiver,
     /// Loss events found by each before the sender's numbering restarted.
     found_before: (Option<u64>, Option<u64>),
     sending: SenderSide,
@@ -129,7 +129,7 @@ impl CapturedEnds {
             setup,
             origin_ns: None,
             receiving: ReceiverSide::new(&setup.receiver, false),
-            behind: DownstreamReceiver::new(&setup.receiver),
+            downstream: DownstreamReceiver::new(&setup.receiver),
             found_before: (None, None),
             sending: SenderSide::new(&setup.sender, setup.is_whole),
             pauses: Pauses::default(),
@@ -160,7 +160,7 @@ impl CapturedEnds {
             (before, now) => before.or(now),
         };
         let (seen, inferred) = self.found_before;
-        (sum(seen, self.receiving.loss_events()), sum(inferred, self.behind.loss_events()))
+        (sum(seen, self.receiving.loss_events()), sum(inferred, self.downstream.loss_events()))
     }
 
     /// Notes on the flow as text.
@@ -199,10 +199,10 @@ impl CapturedEnds {
     /// The sender's numbering restarts, and with it the receiver's state.
     pub fn restart(&mut self, at: PacketRef, samples: &mut TfrcSamples) {
         self.receiving.finish(at, samples);
-        self.behind.finish(at, samples);
+        self.downstream.finish(at, samples);
         self.found_before = self.found();
         self.receiving = ReceiverSide::new(&self.setup.receiver, false);
-        self.behind = DownstreamReceiver::new(&self.setup.receiver);
+        self.downstream = DownstreamReceiver::new(&self.setup.receiver);
     }
 
     /// Process a packet from the sender, of data if it has any payload. Its `time` is that of `at`.
@@ -216,7 +216,7 @@ impl CapturedEnds {
             return;
         }
         let number = self.receiving.state.extended(packet.seq);
-        self.behind.on_data(at, origin_ns, (number, packet), samples);
+        self.downstream.on_data(at, origin_ns, (number, packet), samples);
         if packet.bytes > 0 {
             self.pauses.on_data(time);
             self.without_rtt += u64::from(!self.receiving.state.knows_rtt());
@@ -259,7 +259,7 @@ impl CapturedEnds {
             packet,
             sequence: reported.sequence,
             p,
-            inferred_p: self.behind.p(time),
+            inferred_p: self.downstream.p(time),
             x_recv,
             reported_p: reported.p,
             reported_x_recv: reported.x_recv,
@@ -300,9 +300,9 @@ impl CapturedEnds {
         let receiver = &self.receiving.state;
         let number = reported.sequence.map_or(i64::MAX, |sequence| receiver.extended(sequence));
         let elapsed = reported.elapsed.unwrap_or(0.0);
-        let Reported { x_recv, p, fates, .. } = *reported;
-        let told = ReportContents { number, x_recv, p, time, elapsed, fates };
-        let bytes = self.behind.on_report(at, origin_ns, told, samples);
+        let Reported { x_recv, p, outcomes, .. } = *reported;
+        let told = ReportContents { number, x_recv, p, time, elapsed, outcomes };
+        let bytes = self.downstream.on_report(at, origin_ns, told, samples);
         if !self.receiving.has_data {
             return None;
         }
@@ -317,7 +317,7 @@ impl CapturedEnds {
             return;
         }
         let seen: Vec<f64> = self.receiving.intervals().collect();
-        let inferred: Vec<f64> = self.behind.intervals().collect();
+        let inferred: Vec<f64> = self.downstream.intervals().collect();
         let PacketRef { flow, side, time_ns, packet } = at;
         for (index, at) in (0..).zip(0..seen.len().max(inferred.len()).max(reported.len())) {
             samples.loss_intervals.add(LossIntervalSample {
@@ -337,6 +337,6 @@ impl CapturedEnds {
     pub fn finish(&mut self, (flow, side): (u32, Side), samples: &mut TfrcSamples) {
         let at = PacketRef { flow, side, time_ns: 0, packet: 0 };
         self.receiving.finish(at, samples);
-        self.behind.finish(at, samples);
+        self.downstream.finish(at, samples);
     }
 }

@@ -18,7 +18,7 @@ pub enum PacketOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutcomeRun {
     pub packets: u32,
-    pub fate: PacketOutcome,
+    pub outcome: PacketOutcome,
 }
 
 /// How a report names packets.
@@ -63,13 +63,13 @@ impl ReportedOutcomes {
             if later >= ndupack {
                 break;
             }
-            match run.fate {
+            match run.outcome {
                 PacketOutcome::Came | PacketOutcome::Marked => later = later.saturating_add(run.packets),
                 _ => open = at + 1,
             }
         }
         for run in runs.iter_mut().take(open) {
-            run.fate = PacketOutcome::Open;
+            run.outcome = PacketOutcome::Open;
         }
         Self { by, runs }
     }
@@ -81,7 +81,7 @@ impl ReportedOutcomes {
         let (mut below_open, mut settled) = (highest, None);
         for run in self.runs.iter().filter(|run| run.packets > 0) {
             let first = last.saturating_sub(i64::from(run.packets)).saturating_add(1);
-            match (self.by, run.fate) {
+            match (self.by, run.outcome) {
                 (_, PacketOutcome::Open) => below_open = first.saturating_sub(1),
                 (NamedBy::AckVector | NamedBy::Congestion | NamedBy::TransportWide, _) => {
                     settled = settled.or(Some(last))
@@ -93,7 +93,7 @@ impl ReportedOutcomes {
                 }
                 (NamedBy::LossIntervals, _) => {}
             }
-            ranges.push((first, run.fate));
+            ranges.push((first, run.outcome));
             last = first.saturating_sub(1);
         }
         ranges.reverse();
@@ -114,16 +114,16 @@ pub struct NumberedOutcomes {
 impl NumberedOutcomes {
     /// Outcome of one packet; one below all named ones was reported before.
     pub fn of(&self, number: i64) -> PacketOutcome {
-        let behind = self.ranges.partition_point(|(first, _)| *first <= number);
-        let Some((first, fate)) = behind.checked_sub(1).and_then(|at| self.ranges.get(at)) else {
+        let downstream = self.ranges.partition_point(|(first, _)| *first <= number);
+        let Some((first, outcome)) = downstream.checked_sub(1).and_then(|at| self.ranges.get(at)) else {
             return PacketOutcome::Came;
         };
-        match *fate {
+        match *outcome {
             PacketOutcome::LostAmong(lost) if number.saturating_sub(*first) < i64::from(lost.max(1)) => {
                 PacketOutcome::Lost
             }
             PacketOutcome::LostAmong(_) => PacketOutcome::Came,
-            fate => fate,
+            outcome => outcome,
         }
     }
 }
@@ -133,8 +133,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn run(packets: u32, fate: PacketOutcome) -> OutcomeRun {
-        OutcomeRun { packets, fate }
+    fn run(packets: u32, outcome: PacketOutcome) -> OutcomeRun {
+        OutcomeRun { packets, outcome }
     }
 
     #[test]
@@ -147,9 +147,9 @@ mod tests {
             (1, PacketOutcome::Lost),
             (6, PacketOutcome::Came),
         ];
-        let runs = runs.map(|(packets, fate)| run(packets, fate));
-        let fates = ReportedOutcomes::of_arrivals(NamedBy::AckVector, runs.into_iter(), 3).numbered(100);
-        let found: Vec<_> = (95..=100).map(|number| fates.of(number)).collect();
+        let runs = runs.map(|(packets, outcome)| run(packets, outcome));
+        let outcomes = ReportedOutcomes::of_arrivals(NamedBy::AckVector, runs.into_iter(), 3).numbered(100);
+        let found: Vec<_> = (95..=100).map(|number| outcomes.of(number)).collect();
         let expected = [
             PacketOutcome::Came,
             PacketOutcome::Lost,
@@ -169,10 +169,10 @@ mod tests {
             run(4, PacketOutcome::LostAmong(2)),
             run(0, PacketOutcome::Lost),
         ];
-        let fates = ReportedOutcomes { by: NamedBy::LossIntervals, runs }.numbered(20);
-        let lost: Vec<_> = (0..=18).filter(|number| fates.of(*number) == PacketOutcome::Lost).collect();
+        let outcomes = ReportedOutcomes { by: NamedBy::LossIntervals, runs }.numbered(20);
+        let lost: Vec<_> = (0..=18).filter(|number| outcomes.of(*number) == PacketOutcome::Lost).collect();
         assert_eq!(lost, [10, 11]);
-        assert_eq!((fates.of(19), fates.of(9)), (PacketOutcome::Open, PacketOutcome::Came));
+        assert_eq!((outcomes.of(19), outcomes.of(9)), (PacketOutcome::Open, PacketOutcome::Came));
     }
 
     proptest! {
@@ -181,17 +181,17 @@ mod tests {
             runs in proptest::collection::vec((any::<u32>(), 0_u8..5, any::<u32>()), 0..40),
             highest in any::<i64>(), numbers in proptest::collection::vec(any::<i64>(), 0..40), ndupack in 0_u32..5,
         ) {
-            let fate = |kind, lost| match kind {
+            let outcome = |kind, lost| match kind {
                 0 => PacketOutcome::Came,
                 1 => PacketOutcome::Marked,
                 2 => PacketOutcome::Lost,
                 3 => PacketOutcome::LostAmong(lost),
                 _ => PacketOutcome::Open,
             };
-            let runs = runs.into_iter().map(|(packets, kind, lost)| run(packets, fate(kind, lost)));
-            let fates = ReportedOutcomes::of_arrivals(NamedBy::AckVector, runs, ndupack).numbered(highest);
+            let runs = runs.into_iter().map(|(packets, kind, lost)| run(packets, outcome(kind, lost)));
+            let outcomes = ReportedOutcomes::of_arrivals(NamedBy::AckVector, runs, ndupack).numbered(highest);
             for number in numbers {
-                prop_assert!(!matches!(fates.of(number), PacketOutcome::LostAmong(_)));
+                prop_assert!(!matches!(outcomes.of(number), PacketOutcome::LostAmong(_)));
             }
         }
     }

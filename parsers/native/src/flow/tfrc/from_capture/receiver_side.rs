@@ -58,7 +58,7 @@ impl ReceiverSide {
     }
 
     /// The same without emitting samples, for a packet that may not have arrived.
-    pub fn imagine(&mut self, packet: &DataPacket) {
+    pub fn simulate(&mut self, packet: &DataPacket) {
         self.has_data |= packet.bytes > 0;
         self.due.clear();
         self.state.on_data(packet, &mut self.due);

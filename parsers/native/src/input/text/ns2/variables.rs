@@ -59,14 +59,14 @@ impl Variables {
     }
 
     /// What is to be said of them.
-    pub fn remarks(&self) -> Vec<String> {
+    pub fn caveats(&self) -> Vec<String> {
         let nameless = (self.nameless > 0).then(|| {
             format!(
                 "{} values of variables name an agent's object and no addresses, so that they belong to no flow",
                 self.nameless
             )
         });
-        nameless.into_iter().chain(self.samples.remark()).collect()
+        nameless.into_iter().chain(self.samples.caveat()).collect()
     }
 
     /// `time: 0.1 saddr: 0 sport: 0 daddr: 2 dport: 0 maxseq: 0 ...`: TCP with `trace_all_oneline_`.

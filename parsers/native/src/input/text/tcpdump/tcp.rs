@@ -79,13 +79,13 @@ fn fields(text: &[u8]) -> Option<Header> {
         let Some(behind) = behind else { break };
         rest = behind;
     }
-    let_off(text, header)
+    accept_cut(text, header)
 }
 
 /// A header whose end is missing: cut by the snap length, or with options that cannot be. Otherwise it
 /// is the line that was cut, and nothing of it can be believed.
 #[cold]
-fn let_off(text: &[u8], mut header: Header) -> Option<Header> {
+fn accept_cut(text: &[u8], mut header: Header) -> Option<Header> {
     header.is_cut = memchr::memmem::find(text, b"[|tcp]").is_some();
     let is_bad = memchr::memmem::find(text, b"[bad ").is_some();
     // Without payload there is no number, and the other way round.

@@ -27,21 +27,21 @@ impl Sender {
     /// Turns of the send timer before `time` at which nothing was sent.
     pub(super) fn miss_packets(&mut self, time: f64) {
         if self.pacing.extra.is_finite() && self.pacing.extra < time - PRINTED {
-            self.miss(self.pacing.extra);
+            self.skip_slot(self.pacing.extra);
             self.pacing.extra = f64::NEG_INFINITY;
         }
         for _ in 0..MOST_TURNS {
             if self.pacing.timer >= time - PRINTED {
                 return;
             }
-            self.miss(self.pacing.timer);
+            self.skip_slot(self.pacing.timer);
             self.next_packet(self.pacing.timer);
         }
         self.pacing.timer = time;
     }
 
     /// A packet was due at `time` and was not sent.
-    fn miss(&mut self, time: f64) {
+    fn skip_slot(&mut self, time: f64) {
         self.pacing.is_data_limited = self.parameters.sndr_type;
         self.pacing.missed = time;
     }
