@@ -142,7 +142,7 @@ def test_no_loss_event_without_the_whole_paths_round_trip_time() -> None:
     # from here to the receiver and back it is no time at all
     assert row["rtt_mean_ms"] < 1
     assert row["loss_events"] is row["loss_event_rate"] is None
-    assert "round-trip time is not known" in row["notes"]
+    assert "round-trip time of the whole path unknown" in row["notes"]
     assert trace.loss_events.is_empty()
 
 
