@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tfrctrace.base.errors import STANDARD_INPUT, FilterError, input_problem
+from tfrctrace.base.hints import with_hints
 from tfrctrace.base.interruptible import in_thread
 from tfrctrace.parsers._native import PacketReader, Progress, analyse, analyse_pair
 from tfrctrace.parsers.sources import size_in_bytes
@@ -329,7 +330,9 @@ class PassResult:
         for source in sources:
             _name_place(source)
         self.sources: list[SourceSummary] = list(map(anonymizer.summary, sources) if anonymizer else sources)
-        self.problems: list[Problem] = [*problems, *(problem for one in analyses for problem in one.problems)]
+        self.problems: list[Problem] = [*problems]
+        for one in analyses:
+            self.problems += with_hints(one.problems)
         self.read_nothing = not _was_read(sources, self.problems)
         """Whether every input has an error and not one packet could be read."""
 
@@ -405,7 +408,7 @@ class PacketBatches:
             self.problems.append(_filter_refused([name], error))
             return 0
         self.sources += reader.sources
-        self.problems += reader.problems
+        self.problems += with_hints(reader.problems)
         return reader.flow_count
 
     def _reader_of(self, name: str, progress: Progress) -> PacketReader:

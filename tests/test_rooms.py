@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tfrctrace.base.hints import HINTS
+
 ROOT = Path(__file__).resolve().parent.parent
 
 FLOOR = "tfrctrace.base"
@@ -353,3 +355,29 @@ def test_no_base_name_in_a_room_of_the_core_has_two_subjects():
         if path.parent.name != "tests"
     )
     assert {name for name, n in names.items() if n > 1 and name[1] not in MAY_REPEAT} == set()
+
+
+def core_hints():
+    text = (CORE / "error.rs").read_text(encoding="utf-8")
+    return set(re.findall(r'Self::\w+ => "(\w+)"', text.split("impl Hint {")[1].split("\n}")[0]))
+
+
+def test_every_hint_of_the_core_has_words():
+    assert core_hints() == set(HINTS) != set()
+
+
+def test_the_core_knows_no_option_of_the_command_line():
+    named = {
+        f"{path.relative_to(CORE)}: {string}"
+        for path in core_files()
+        for string in re.findall(r'"((?:[^"\\\n]|\\.)*)"', strings_outside_comments(path))
+        if re.search(r"--[a-z]", string)
+    }
+    assert named == set()
+
+
+def strings_outside_comments(path):
+    """Return the Rust source without its comment lines; strings may span lines by `\\`."""
+    lines = path.read_text(encoding="utf-8").split("\n")
+    code = "\n".join(line for line in lines if not line.lstrip().startswith("//"))
+    return re.sub(r"\\\n\s*", "", code).replace("'\"'", "''")

@@ -299,7 +299,7 @@ def test_a_clock_that_was_set_is_warned_of(tmp_path: Path) -> None:
 
     second = rewritten(RELAY[1], tmp_path / "stepped.pcap", stepped)
     trace = open_pair(RELAY[0], second)
-    with pytest.warns(UserWarning, match="did not run evenly"):
+    with pytest.warns(UserWarning, match="drifted unevenly"):
         flows = trace.flows
     assert flows["lost_packets"].sum() == 26
     assert trace.clock is not None
@@ -331,7 +331,7 @@ def test_captures_without_a_common_packet_are_refused_with_advice() -> None:
 
 def test_a_simulators_trace_is_refused_because_it_needs_no_pair() -> None:
     text = next((DATA / "ns3").glob("*.tr.gz"))
-    with pytest.raises(InputError, match="a pair is of captures"):
+    with pytest.raises(InputError, match="a pair needs captures"):
         _ = open_pair(RELAY[0], text).flows
 
 

@@ -211,7 +211,7 @@ def test_without_a_round_trip_time_in_the_data_it_is_given(tmp_path: Path) -> No
     captured = conversation({50, 52, 58, 120})
     trace = opened(tmp_path, captured, layout, tfrc={"rtt": "100ms"})
     assert trace.flows["loss_events"][0] == 2
-    assert "tell no round-trip time" in trace.flows["notes"][0]
+    assert "no round-trip time in the data" in trace.flows["notes"][0]
 
 
 def test_without_reports_the_receiver_is_rebuilt_alone(tmp_path: Path) -> None:

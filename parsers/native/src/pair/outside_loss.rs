@@ -1,13 +1,13 @@
-//! What TCP tells of packets that were lost outside of the way between the captures.
+//! Packets lost outside of the path between the captures, as TCP shows them.
 //!
-//! Before the nearer capture: it shows a segment for the first time although it has shown later
-//! ones, and the segment's timestamp (RFC 7323) is younger than theirs. So it was sent after them,
-//! again; one that was only overtaken is older. Without timestamps nothing tells.
+//! Upstream of the nearer capture: it shows a segment for the first time after later ones, and the
+//! segment's timestamp (RFC 7323) is newer than theirs. So it was retransmitted after them; a
+//! reordered one has an older timestamp. Without timestamps this is unknown.
 //!
-//! Behind the other capture: a segment passes it again while the receiver's acknowledgements, as
-//! they passed there, still ask for its bytes: the next one, or (RFC 2018) those between what was
-//! acknowledged selectively. What the receiver has already, and is sent again for no need, it does
-//! not ask for.
+//! Downstream of the other capture: a segment passes it again while the receiver's
+//! acknowledgements, as they passed there, still request its bytes: the next one, or (RFC 2018)
+//! those between selectively acknowledged data. The receiver does not request data that it has and
+//! that are retransmitted needlessly.
 
 use super::by_side::BySide;
 use crate::flow::holes::{HoleOpening, Holes};
@@ -26,7 +26,7 @@ enum Novelty {
     Repeated,
 }
 
-/// What one capture has shown of one direction: a few holes, as many as [`Holes`] keeps.
+/// Data of one direction in one capture: a few holes, as many as [`Holes`] keeps.
 #[derive(Debug)]
 struct CaptureView {
     unwrapper: Unwrapper,
@@ -59,7 +59,7 @@ impl CaptureView {
 
     fn cover(&mut self, start: i64, end: i64) -> Novelty {
         if start < 0 {
-            // Before all that the capture has shown: nobody knows whether it was sent before.
+            // Before all data in the capture: it is unknown whether it was sent before.
             return Novelty::Ahead;
         }
         if end <= self.highest {
@@ -76,12 +76,12 @@ impl CaptureView {
     }
 }
 
-/// What the receiver has, in the positions of what the farther capture has shown.
+/// Data that the receiver has, in positions of the farther capture.
 #[derive(Debug, Default)]
 struct ReceivedRanges {
     /// The next byte that it expects.
     next: i64,
-    /// End of what it has acknowledged, selectively or not; holes before it.
+    /// End of its acknowledged data, selectively or not; holes are below.
     highest: i64,
     holes: Holes,
     /// It takes nothing, so it asks for nothing.
@@ -138,8 +138,8 @@ impl OutsideLoss {
         is_late && timestamp(tcp).zip(latest).is_some_and(is_younger)
     }
 
-    /// The same segment, or another, passed the farther capture; whether it is the repetition of one
-    /// that was lost behind.
+    /// Process a segment that passed the farther capture; returns whether it retransmits one that
+    /// was lost downstream.
     pub fn is_lost_behind(&mut self, flow: u32, side: Side, tcp: &Tcp, payload: u32) -> bool {
         let Direction { far, receipts, .. } = self.direction(flow, side);
         let shown = far.get_or_insert_with(|| CaptureView::starting_with(tcp));
@@ -147,15 +147,15 @@ impl OutsideLoss {
         shown.show(tcp, payload) == Novelty::Repeated && receipts.asks_for(start, end)
     }
 
-    /// The receiver of what `side` sends acknowledged, where packets of `side` pass last; `blocks`
-    /// selectively.
+    /// Process an acknowledgement of the data of `side`, where packets of `side` pass last;
+    /// `blocks` are its SACK blocks.
     pub fn on_acknowledgement(&mut self, flow: u32, side: Side, tcp: &Tcp, blocks: &[(u32, u32)]) {
         if tcp.flags.has(TcpFlags::ACK)
             && let Some(Direction { far: Some(far), receipts, .. }) =
                 self.directions.get_mut(flow, side).map(Box::as_mut)
         {
             let position = |number| far.unwrapper.position(SeqNumber(number), far.highest);
-            // What the capture has not shown the receiver cannot have got past it.
+            // Data not in the capture cannot have passed it to the receiver.
             let blocks = blocks.iter().map(|&(start, end)| (position(start), position(end).min(far.highest)));
             receipts.on_acknowledgement(position(tcp.ack).min(far.highest), blocks);
             receipts.is_closed = tcp.window == 0;

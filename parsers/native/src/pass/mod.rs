@@ -150,7 +150,6 @@ impl RttMethod {
     }
 }
 
-/// One round-trip time.
 #[derive(Clone, Copy, Debug)]
 pub struct RttSample {
     /// Flow, from 0.
@@ -176,7 +175,6 @@ pub struct RoundSample {
     pub flow: u32,
     /// The side that sent the data.
     pub side: Side,
-    /// What the round was like.
     pub round: Round,
 }
 
@@ -189,68 +187,58 @@ pub struct LossSample {
     pub side: Side,
     /// When it was seen.
     pub time_ns: i64,
-    /// Its number.
     pub packet: u64,
-    /// Its first position.
     pub position: i64,
-    /// Its payload.
     pub payload_bytes: u32,
     /// Bytes of it that the capture had already shown.
     pub repeated_bytes: u32,
-    /// What it was.
     pub finding: Classification,
 }
 
 /// Everything that a pass finds out.
 pub struct Analysis {
     options: Options,
-    /// All flows.
     pub flows: FlowTable,
     fragments: Fragments,
     /// Packets between their two ends, where the trace shows both.
     crossings: Transits,
-    /// Datagrams that were shown lately, in case a capture shows them again.
+    /// Recent datagrams, to detect duplicates in the capture.
     shown_again: InterfaceDuplicates,
-    /// Packets that are not given to their flows yet; empty outside of [`Analysis::read_from`].
+    /// Queued packets; empty outside of [`Analysis::read_from`].
     backlog: FlowBatches,
-    /// Of the last packet; kept here so that it is not copied. Nobody looks unless `collects`.
+    /// Outcome of the last packet; kept here so that it is not copied. Used only if `collects`.
     outcome: Outcome,
     /// Whether anything is collected beside the flows themselves.
     collects: bool,
     /// Time bins, if wanted.
     pub bins: Option<Bins>,
-    /// RTT samples.
     pub rtt: BoundedSamples<RttSample>,
     /// Retransmissions and late arrivals.
     pub losses: BoundedSamples<LossSample>,
-    /// Rounds.
     pub rounds: BoundedSamples<RoundSample>,
     /// Details of TCP connections, if wanted.
     pub details: Option<DetailsByFlow>,
-    /// What TFRC's ends did.
+    /// Samples of TFRC's ends.
     pub tfrc: TfrcSamples,
-    /// Connections whose round-trip time others may have.
+    /// Connections whose round-trip time others may borrow.
     lenders: RttSources,
-    /// Where the sources are that RTCP tells of.
+    /// Sources that RTCP refers to.
     sessions: Sessions,
     /// Links between 802.11 stations.
     pub links: WifiLinks,
-    /// Their frames.
     pub link_samples: BoundedSamples<LinkSample>,
     /// Variables that another program wrote down.
     pub variables: BoundedSamples<VariableSample>,
-    /// Two captures of one path, if that is what was read.
+    /// Two captures of one path, if a pair was read.
     pub pairing: Option<Box<CapturePair>>,
     /// Index of the source that is being read.
     source: u32,
     /// One for each source read.
     pub sources: Vec<SourceSummary>,
-    /// What went wrong.
     pub problems: Vec<Problem>,
 }
 
 impl Analysis {
-    /// Nothing read yet.
     pub fn new(options: Options) -> Self {
         Self {
             flows: FlowTable::new(options.max_flows),
@@ -317,8 +305,8 @@ impl Analysis {
             || self.vantage(flow, side).is_none_or(|(vantage, _)| vantage != Vantage::Sender)
     }
 
-    /// Read one source to its end. What is wrong with it goes to `problems`; an error is one of
-    /// the filter, in libpcap's words.
+    /// Read one source to its end. Its problems go to `problems`; an error is one of the filter, in
+    /// libpcap's words.
     pub fn read(
         &mut self,
         source: &OsStr,
@@ -341,7 +329,7 @@ impl Analysis {
         Ok(())
     }
 
-    /// Take over the counts of a source that was read, and what went wrong with it.
+    /// Add the counts and problems of a source that was read.
     pub fn close(&mut self, mut reading: Reading, mut summary: SourceSummary) {
         let document = reading.document();
         for totals in &document.flows {
@@ -355,16 +343,16 @@ impl Analysis {
         self.source += 1;
     }
 
-    /// Give a packet to its flow, which is the answer. `summary` gets what only this shows.
+    /// Pass a packet to its flow, which is returned. `summary` gets counts that only this shows.
     #[inline(always)]
     pub fn take(
         &mut self,
         packet: &Packet,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         summary: &mut SourceSummary,
     ) -> Option<Found> {
         if let Some(aside) = packet.frame
-            && self.take_frame(packet, asides.frame(aside))
+            && self.take_frame(packet, extras.frame(aside))
         {
             return self.take_repeat(packet, summary);
         }
@@ -372,7 +360,7 @@ impl Analysis {
             return None;
         }
         if let Some(sighting) = packet.sighting {
-            return self.take_sighting(packet, &sighting, asides, summary);
+            return self.take_sighting(packet, &sighting, extras, summary);
         }
         let network = &packet.network;
         match network.transport {
@@ -384,19 +372,19 @@ impl Analysis {
                 if network.fragment.is_some() {
                     self.fragments.remember(network, found);
                 }
-                if self.take_copy(found, packet, network, asides) {
+                if self.take_copy(found, packet, network, extras) {
                     return Some(found);
                 }
-                self.give(found, packet, network, asides);
+                self.give(found, packet, network, extras);
                 match network.transport {
-                    Transport::Udp => self.take_datagram(found, packet, asides),
-                    Transport::Dccp => self.follow_dccp(found, packet, asides),
+                    Transport::Udp => self.take_datagram(found, packet, extras),
+                    Transport::Dccp => self.follow_dccp(found, packet, extras),
                     _ => {}
                 }
                 Some(found)
             }
             Transport::LaterFragment | Transport::IcmpError => {
-                self.take_by_reference(packet, network, asides, summary)
+                self.take_by_reference(packet, network, extras, summary)
             }
             _ => {
                 summary.portless_packets += u64::from(has_flows(network));
@@ -407,21 +395,21 @@ impl Analysis {
 
     /// Look into the payload of a datagram: for RTP, or for a number.
     #[inline(never)]
-    fn take_datagram(&mut self, found: Found, packet: &Packet, asides: &PacketExtras) {
+    fn take_datagram(&mut self, found: Found, packet: &Packet, extras: &PacketExtras) {
         let aside = packet.network.head;
-        let head = asides.head(aside);
+        let head = extras.head(aside);
         let Endpoints { src_port, dst_port, .. } = packet.network.endpoints;
         let is_meant = |(port, _): &&(u16, DatagramLayout)| [src_port, dst_port].contains(port);
         let forced = match self.options.dissect.iter().find(is_meant).copied() {
             Some((_, DatagramLayout::Numbers(layout))) => Some(layout),
             Some((port, DatagramLayout::Tfrc(layout))) => {
-                return self.take_layout(found, packet, asides, (port, &layout));
+                return self.take_layout(found, packet, extras, (port, &layout));
             }
             Some((_, DatagramLayout::Rtp(given))) => {
-                return self.take_rtp(found, packet, asides, Some(given));
+                return self.take_rtp(found, packet, extras, Some(given));
             }
             None => {
-                self.take_rtp(found, packet, asides, None);
+                self.take_rtp(found, packet, extras, None);
                 None
             }
         };
@@ -433,10 +421,10 @@ impl Analysis {
         });
     }
 
-    /// Give what a DCCP packet says of TFRC to the ends of that.
+    /// Pass a DCCP packet to the TFRC ends that it concerns.
     #[inline(never)]
-    fn follow_dccp(&mut self, found: Found, packet: &Packet, asides: &PacketExtras) {
-        let Some(header) = packet.network.head.and_then(|aside| asides.dccp(aside)) else { return };
+    fn follow_dccp(&mut self, found: Found, packet: &Packet, extras: &PacketExtras) {
+        let Some(header) = packet.network.head.and_then(|aside| extras.dccp(aside)) else { return };
         let Found { flow, side } = found;
         let vantage = self.vantage(self.flows.get(flow), side.other()).map(|(vantage, _)| vantage);
         let assumed = CcidAssumptions { profile: self.options.tfrc_profile, vantage };
@@ -450,7 +438,8 @@ impl Analysis {
         }
     }
 
-    /// Give an 802.11 frame to its link; whether the capture had shown it before.
+    /// Pass an 802.11 frame to its link; returns whether it is a retransmission of a captured
+    /// frame.
     #[cold]
     fn take_frame(&mut self, packet: &Packet, frame: Option<&Frame>) -> bool {
         let Some(frame) = frame else { return false };
@@ -491,12 +480,12 @@ impl Analysis {
         &mut self,
         packet: &Packet,
         network: &Network,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         summary: &mut SourceSummary,
     ) -> Option<Found> {
         if matches!(network.transport, Transport::IcmpError) {
             let found = self.flows.find(network).filter(|_| network.has_ports)?;
-            if !self.shown_again.is_copy(packet, network, asides) {
+            if !self.shown_again.is_copy(packet, network, extras) {
                 self.flows.get_mut(found.flow).on_icmp_error(found.side);
             }
             return None;
@@ -518,17 +507,17 @@ impl Analysis {
     }
 
     #[inline(always)]
-    fn give(&mut self, found: Found, packet: &Packet, network: &Network, asides: &PacketExtras) {
+    fn give(&mut self, found: Found, packet: &Packet, network: &Network, extras: &PacketExtras) {
         let outcome = &mut self.outcome;
         if self.collects {
             outcome.clear();
         }
         let (flow, pool) = self.flows.get_with_pool(found.flow);
-        flow.on_packet(found.side, packet, network, asides, pool, outcome);
+        flow.on_packet(found.side, packet, network, extras, pool, outcome);
         if let (Some(details), Some(connection)) = (&mut self.details, &flow.tcp)
             && !outcome.is_copy()
         {
-            let sack = asides.sack(network.tcp.options.sack);
+            let sack = extras.sack(network.tcp.options.sack);
             details.take((found.flow, found.side), connection, packet, sack, outcome);
         }
         if self.collects {
@@ -537,7 +526,7 @@ impl Analysis {
     }
 }
 
-/// TCP, UDP and DCCP make flows; what could not be read of them must at least have ports.
+/// TCP, UDP and DCCP make flows; a partly decoded packet needs at least its ports.
 #[inline(always)]
 fn is_flow(network: &Network) -> bool {
     network.has_ports && has_flows(network)

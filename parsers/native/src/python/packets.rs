@@ -116,8 +116,8 @@ pub(super) fn next_packets(
     reading.fill(&mut batch, compiler)?;
     let mut rows = Vec::with_capacity(batch.len());
     for packet in batch.items().map(Item::to_packet) {
-        let found = core.take(&packet, batch.asides(), summary);
-        rows.push(PacketRow::new(packet, batch.asides(), found, &core.flows, reading));
+        let found = core.take(&packet, batch.extras(), summary);
+        rows.push(PacketRow::new(packet, batch.extras(), found, &core.flows, reading));
     }
     Ok(rows)
 }

@@ -285,8 +285,8 @@ impl<'a> FlowRow<'a> {
         if let Some(lender) = self.analysis.lender(self.flow, self.side) {
             let (flow, rtt_ms) = (lender.flow + self.first_flow, lender.rtt_ms);
             notes.push(format!(
-                "loss events need a round-trip time, flow {flow} between the same hosts has {rtt_ms:.3} ms: \
-                 `--tfrc rtt={rtt_ms:.3}ms`"
+                "no loss events: round-trip time unknown; flow {flow} between the same hosts has \
+                 `rtt={rtt_ms:.3}ms`"
             ));
         }
         (!notes.is_empty()).then(|| notes.join("; "))

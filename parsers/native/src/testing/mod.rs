@@ -1,4 +1,4 @@
-//! What the tests of whole traces and the fuzz targets share: bytes in, checked tables out.
+//! Shared by the tests of whole traces and the fuzz targets: bytes in, checked tables out.
 
 #[cfg(test)]
 pub(crate) mod vectors;
@@ -29,7 +29,7 @@ const MAX_FLOWS: u32 = 64;
 const MAX_SAMPLES: usize = 1_000;
 const MAX_DECOMPRESSED_BYTES: u64 = 16 << 20;
 
-/// Analyse `bytes` as a file whose content tells its format, collecting everything.
+/// Analyse `bytes` as a file with its format detected, collecting everything.
 pub fn analyse_bytes(bytes: Vec<u8>) -> Analysis {
     analyse(bytes, None)
 }
@@ -88,8 +88,8 @@ fn analyse(bytes: Vec<u8>, format: Option<InputFormat>) -> Analysis {
     analysis
 }
 
-/// Make every table, and check what must be true of any capture: the bounds hold, no packet is
-/// lost, and the parts add up to the whole.
+/// Make every table, and check invariants of any capture: limits hold, no packet is lost, and the
+/// parts add up to the whole.
 pub fn check_tables(analysis: Analysis) {
     assert!(analysis.flows.len() <= MAX_FLOWS as usize);
     assert!(analysis.rtt.kept.len() <= MAX_SAMPLES);
@@ -145,7 +145,7 @@ pub fn check_tables(analysis: Analysis) {
     }
 }
 
-/// Every packet sent arrived, is lost, or is on its way.
+/// Every packet sent arrived, is lost, or is in flight.
 fn check_delivery(delivery: &Delivery) {
     if delivery.totals.is_none() {
         let arrived = delivery.received - delivery.unsent;
@@ -192,7 +192,7 @@ fn check_sums(analysis: &Analysis) {
     assert_eq!(in_flows.0 + copies, counted);
 }
 
-/// Pieces of `bytes`, each of which begins with a byte that says how long it is.
+/// Pieces of `bytes`, each preceded by a byte with its length.
 pub fn split_at_lengths(mut bytes: &[u8]) -> Vec<&[u8]> {
     let mut pieces = Vec::new();
     while let Some((&length, behind)) = bytes.split_first() {
