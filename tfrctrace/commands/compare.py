@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tfrctrace.commands.console import Console
-from tfrctrace.commands.options.common import (
-    Filter,
-    Format,
-    Jobs,
-    Layer,
-    Quiet,
-    RunCache,
-    Strict,
-    check_output_place,
-)
+from tfrctrace.commands.options.common import Jobs, Quiet, RunCache, Strict, check_output_place
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
+from tfrctrace.commands.options.reading_options import Filter, Format, Layer
 from tfrctrace.commands.run_progress import run_progress
 from tfrctrace.reports.printers.comparison import ComparisonFormat
 

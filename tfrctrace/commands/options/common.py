@@ -6,13 +6,13 @@ import dataclasses
 import functools
 import inspect
 import os
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from tfrctrace.base.bounds import MAX_SAMPLES
 from tfrctrace.base.errors import UsageError
 from tfrctrace.reports.output import STANDARD_OUTPUT, check_output
-from tfrctrace.trace.trace import MAX_SAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -25,80 +25,6 @@ _TRACES = typer.Argument(
 )
 Traces = Annotated[list[str], _TRACES]
 OptionalTraces = Annotated[list[str] | None, _TRACES]
-NodeLayer = Literal["agent", "routing", "ip", "queue", "mac", "phy", "link"]
-VantagePoint = Literal["auto", "sender", "receiver", "middle"]
-
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--input-format",
-        metavar="NAME",
-        help="What the inputs are, where their content does not tell: pcap, ns2, ns3, tcpdump, ...",
-    ),
-]
-Layer = Annotated[
-    NodeLayer | None,
-    typer.Option(
-        "--layer",
-        help="Where in a simulator's nodes packets count as sent and received; else the highest there is.",
-    ),
-]
-Vantage = Annotated[
-    VantagePoint,
-    typer.Option(
-        "--vantage",
-        help="Where captures were taken, seen from the direction with more payload; auto infers it.",
-    ),
-]
-Dissect = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--dissect",
-        metavar="udp:PORT=LAYOUT",
-        help="How datagrams of PORT begin: iperf2, iperf3, iperf3-64, ns3, rtp, rtp/CLOCKRATE, a "
-        "layout of TFRC as FILE.toml or by name (cmb, tinycontrol), or a scapy class as module:Class.",
-    ),
-]
-Tfrc = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tfrc",
-        metavar="NAME=VALUE",
-        help="How TFRC's ends work: of captures profile=rfc5348, rfc3448 or linux; rtt=50ms for flows that "
-        "do not tell it; of ns-2 what the script has changed, as df=0.9 or tcp_tick=0.01.",
-    ),
-]
-Filter = Annotated[
-    str | None,
-    typer.Option(
-        "--filter",
-        "-f",
-        metavar="EXPRESSION",
-        help="Read only packets of captures that match, as in tcpdump.",
-    ),
-]
-Join = Annotated[
-    bool, typer.Option("--join", help="Read all captures as one trace that was rotated, not each for itself.")
-]
-Pair = Annotated[
-    bool,
-    typer.Option(
-        "--pair",
-        help="Match two captures of the same packets, near the sender and near the receiver: delay and loss.",
-    ),
-]
-ClockOffset = Annotated[
-    str | None,
-    typer.Option(
-        "--clock-offset",
-        metavar="TIME",
-        show_default="estimated",
-        help="What the clock of the second capture of a pair is ahead, as -2.5s; 0s for one clock.",
-    ),
-]
-MaxFlows = Annotated[
-    int, typer.Option("--max-flows", min=1, metavar="N", help="Follow at most N flows in one trace.")
-]
 MaxSamples = Annotated[
     int | None,
     typer.Option(
@@ -106,20 +32,13 @@ MaxSamples = Annotated[
         min=1,
         metavar="N",
         show_default=str(MAX_SAMPLES),
-        help="Keep at most N samples of one trace, of each kind.",
+        help="Keep at most N samples of each kind per trace.",
     ),
 ]
-MaxDecompressed = Annotated[
-    int,
-    typer.Option(
-        "--max-decompressed", min=1, metavar="N", help="Give up a compressed capture after N bytes."
-    ),
-]
-
 Strict = Annotated[
     bool, typer.Option("--strict", help="Treat every warning about an input as an error (exit status 3).")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 
 Jobs = Annotated[
     int | None,

@@ -34,8 +34,22 @@ pub enum Class {
 }
 
 impl Class {
-    /// How many there are.
-    pub const COUNT: usize = 13;
+    /// All, in the order of the documentation.
+    pub const ALL: [Self; 13] = [
+        Self::Fast,
+        Self::Sack,
+        Self::Rto,
+        Self::TailLossProbe,
+        Self::Unexplained,
+        Self::Syn,
+        Self::Fin,
+        Self::KeepAlive,
+        Self::ZeroWindowProbe,
+        Self::NetworkDuplicate,
+        Self::CaptureDuplicate,
+        Self::Reordered,
+        Self::Unseen,
+    ];
     /// Data sent again whose first sending the capture shows.
     pub const RETRANSMISSIONS: [Self; 5] =
         [Self::Fast, Self::Sack, Self::Rto, Self::TailLossProbe, Self::Unexplained];
@@ -101,6 +115,26 @@ pub enum Evidence {
 }
 
 impl Evidence {
+    /// Evidence of a class.
+    pub const OF_CLASSES: [Self; 12] = [
+        Self::IpId,
+        Self::Timestamp,
+        Self::Time,
+        Self::Interface,
+        Self::DuplicateAcks,
+        Self::Sack,
+        Self::SentBefore,
+        Self::Recovery,
+        Self::Timer,
+        Self::Window,
+        Self::Flags,
+        Self::Nothing,
+    ];
+
+    /// Evidence that a retransmission was spurious.
+    pub const OF_SPURIOUS: [Self; 6] =
+        [Self::Acknowledged, Self::DuplicateSack, Self::Timestamp, Self::Time, Self::IpId, Self::ForwardRto];
+
     /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
@@ -136,7 +170,7 @@ pub struct Classification {
 
 /// How many segments of each class there were.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ClassCounts([u32; Class::COUNT]);
+pub struct ClassCounts([u32; Class::ALL.len()]);
 
 impl ClassCounts {
     /// Count `segments` more.
