@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.base.table_names import TableName
     from tfrctrace.commands.options.measuring_options import MeasuringOptions
     from tfrctrace.commands.options.reading_options import ReadingOptions
     from tfrctrace.gate.quantity import Quantity
     from tfrctrace.gate.values import Run
-    from tfrctrace.parsers.reading import TableName
     from tfrctrace.study.cache import Cache
 
 _BOUNDS: Final = ("max_flows", "max_decompressed_bytes", "strict")
