@@ -119,9 +119,9 @@ class PacketStream:
         import csv
 
         # every start of a command imports this module, and few need these
-        from tfrctrace.parsers.schema import PACKETS
+        from tfrctrace.parsers.schema import TABLES
 
-        self._names = [column.name for column in PACKETS]
+        self._names = [column.name for column in TABLES["packets"]]
         self._packets = iter(reader.packets(file))
         self._text = io.StringIO(newline="")
         self._writer = csv.DictWriter(self._text, self._names, lineterminator="\n")

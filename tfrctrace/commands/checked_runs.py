@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.base.table_names import TableName
     from tfrctrace.commands.options.measuring_options import MeasuringOptions
     from tfrctrace.commands.options.reading_options import ReadingOptions
     from tfrctrace.gate.values import CheckedRun
-    from tfrctrace.parsers.reading import TableName
     from tfrctrace.runs.cache import Cache, Record
     from tfrctrace.runs.quantity import Quantity
 

@@ -9,10 +9,7 @@ import typer
 
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.common import (
-    Filter,
-    Format,
     Jobs,
-    Layer,
     OutputFile,
     Quiet,
     RunCache,
@@ -21,6 +18,7 @@ from tfrctrace.commands.options.common import (
 )
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
+from tfrctrace.commands.options.reading_options import Filter, Format, Layer
 from tfrctrace.commands.run_progress import run_progress
 from tfrctrace.reports.printers.comparison import ComparisonFormat
 

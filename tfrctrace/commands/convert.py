@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from tfrctrace.base.bounds import MAX_SAMPLES
 from tfrctrace.base.errors import InputError, UsageError
+from tfrctrace.base.table_names import TableName
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import MaxSamples, Traces, check_output_place
@@ -16,32 +18,11 @@ from tfrctrace.commands.options.grouped_help import measuring_option, output_opt
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.files.table_files import FORMAT_OF_SUFFIX, TableFormat
 from tfrctrace.reports.output import STANDARD_OUTPUT
-from tfrctrace.trace.trace import MAX_SAMPLES
 
 if TYPE_CHECKING:
-    from tfrctrace.parsers.reading import TableName
     from tfrctrace.trace.trace import Trace
 
-
-What = Literal[
-    "packets",
-    "flows",
-    "tcp",
-    "bins",
-    "rtt",
-    "rtt_buckets",
-    "losses",
-    "rounds",
-    "variables",
-    "feedback",
-    "loss_events",
-    "loss_intervals",
-    "findings",
-    "rtp_sources",
-    "links",
-    "link_samples",
-    "transits",
-]
+What = Literal["packets", TableName]
 
 _SAMPLES: Final = (
     "rtt",

@@ -8,25 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from tfrctrace import __version__
+from tfrctrace.base.bounds import MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
-from tfrctrace.commands.options.common import (
+from tfrctrace.commands.options.common import MaxSamples, Quiet, Strict, Traces
+from tfrctrace.commands.options.output_options import OutputOptions
+from tfrctrace.commands.options.reading_options import (
     Dissect,
     Filter,
     Format,
     Layer,
     MaxDecompressed,
     MaxFlows,
-    MaxSamples,
-    Quiet,
-    Strict,
-    Traces,
+    ReadingOptions,
     Vantage,
 )
-from tfrctrace.commands.options.output_options import OutputOptions
-from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.replay.tfrc import Profile
-from tfrctrace.trace.trace import LEAST_PACKETS, MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
+from tfrctrace.trace.trace import LEAST_PACKETS
 from tfrctrace.wlan.cell import CellSettings, Preset
 from tfrctrace.wlan.phy import Standard
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.parsers.reading import TableName
+    from tfrctrace.base.table_names import TableName
     from tfrctrace.replay.tfrc import TfrcVariant
     from tfrctrace.trace.trace import Trace
 

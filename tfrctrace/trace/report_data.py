@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.parsers.reading import PassResult, TableName
+    from tfrctrace.base.table_names import TableName
+    from tfrctrace.parsers.reading import PassResult
     from tfrctrace.reports.results import Results
     from tfrctrace.trace.trace import Trace
 

@@ -21,6 +21,7 @@ from corpus_case import CorpusCase
 import tfrctrace
 from tfrctrace.base.errors import InputError, UsageError
 from tfrctrace.parsers import _native
+from tfrctrace.parsers.reading_settings import ReadSettings
 
 DATA = Path(__file__).resolve().parent.parent.parent / "data"
 PAIR = DATA / "pair"
@@ -397,11 +398,11 @@ def test_a_pipe_cannot_be_one_of_a_pair(tmp_path: Path) -> None:
 
 
 def test_the_columns_are_those_of_the_schema() -> None:
-    from tfrctrace.parsers.schema import TRANSITS
+    from tfrctrace.parsers.schema import TABLES
 
-    analysis = _native.analyse_pair(*map(str, RELAY), transits=True)
-    assert analysis.transits.columns == [column.name for column in TRANSITS]
-    assert _native.analyse([str(RELAY[0])]).clock is None
+    analysis = _native.analyse_pair(*map(str, RELAY), ReadSettings(), collect={"transits"})
+    assert analysis.table("transits").columns == [column.name for column in TABLES["transits"]]
+    assert _native.analyse([str(RELAY[0])], ReadSettings()).clock is None
 
 
 def test_a_filter_holds_for_both_captures() -> None:

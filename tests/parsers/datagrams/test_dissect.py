@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import tfrctrace
 from tfrctrace.base.errors import UsageError
 from tfrctrace.parsers.dissect import layout_of, parse_dissect
+from tfrctrace.parsers.reading_settings import ReadSettings
 
 fields = pytest.importorskip("scapy.fields")
 packet = pytest.importorskip("scapy.packet")
@@ -97,8 +98,10 @@ def test_numbers_without_a_time_give_losses_only(tmp_path):
     write(tmp_path / "link.pcap", payloads)
     from tfrctrace.parsers import _native
 
-    analysis = _native.analyse([str(tmp_path / "link.pcap")], dissect=[(9000, layout_of(numbered))])
-    flow = analysis.flows.rows()[0]
+    analysis = _native.analyse(
+        [str(tmp_path / "link.pcap")], ReadSettings(dissect=((9000, layout_of(numbered)),))
+    )
+    flow = analysis.table("flows").rows()[0]
     assert (flow["sent_packets"], flow["received_packets"], flow["lost_packets"]) == (20, 19, 1)
     assert (flow["delay_mean_ms"], flow["jitter_ms"]) == (None, None)
 

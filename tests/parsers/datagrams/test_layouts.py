@@ -21,10 +21,11 @@ from udp_tfrc import LAYOUT, PORT, SIZE, UdpConnection, data, datagram, report, 
 import tfrctrace
 from tfrctrace import cli
 from tfrctrace.base.errors import UsageError
+from tfrctrace.base.table_names import TableName
 from tfrctrace.base.toml import read_toml
 from tfrctrace.parsers.dissect import parse_dissect
 from tfrctrace.parsers.layouts import KNOWN, PAYLOAD_BYTES, known_layouts, layout_of_table, read_layout
-from tfrctrace.parsers.reading import TableName
+from tfrctrace.parsers.reading_settings import ReadSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -471,10 +472,10 @@ def test_what_the_core_gets_is_checked_there_too() -> None:
     layout = layout_of_table(BASE)
     layout["data"]["rtt"] = ((4, 3, False), "float", 1.0)
     with pytest.raises(ValueError, match="a float has 4 or 8 bytes"):
-        _native.analyse(["x"], dissect=[(PORT, layout)])
+        _native.analyse(["x"], ReadSettings(dissect=((PORT, layout),)))
     layout["data"]["rtt"] = ((30, 3, False), "integer", 1.0)
     with pytest.raises(ValueError, match="first 32 bytes"):
-        _native.analyse(["x"], dissect=[(PORT, layout)])
+        _native.analyse(["x"], ReadSettings(dissect=((PORT, layout),)))
 
 
 def test_the_layout_of_the_documentation_works(run: Callable[..., Any], tmp_path: Path) -> None:

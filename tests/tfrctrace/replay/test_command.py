@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from tfrctrace.parsers.schema import REPLAY
+from tfrctrace.parsers.schema import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,7 @@ def test_json_has_every_step_under_the_names_of_the_design(run: Callable[..., An
 def test_tables_have_every_column(run: Callable[..., Any], tmp_path: Path, form: str) -> None:
     assert run("replay", "-q", "-o", f"x.{form}", TRACE).status == 0
     read = {"csv": pl.read_csv, "parquet": pl.read_parquet}[form]
-    assert read(tmp_path / f"x.{form}").columns == [column.name for column in REPLAY]
+    assert read(tmp_path / f"x.{form}").columns == [column.name for column in TABLES["replay"]]
 
 
 def test_sensitivity_is_three_lines(run: Callable[..., Any]) -> None:

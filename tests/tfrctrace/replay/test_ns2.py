@@ -240,10 +240,10 @@ def test_the_documentation_has_every_parameter_of_the_agents() -> None:
 
 
 def test_every_step_has_all_that_is_known() -> None:
-    from tfrctrace.parsers.schema import REPLAY
+    from tfrctrace.parsers.schema import TABLES
 
     steps = opened("mixed").replay("tfrc", "tfrc-veno", profile="rfc5348")
-    assert steps.columns == [column.name for column in REPLAY]
+    assert steps.columns == [column.name for column in TABLES["replay"]]
     assert set(steps["algorithm"]) == {"tfrc", "tfrc-veno"}
     reports = steps.filter(pl.col("event") == "report")
     known = ("x_bps", "mode", "reason", "p", "r_ms", "x_recv_bps")

@@ -132,7 +132,7 @@ def test_a_record_depends_on_all_that_reads_replays_and_measures():
     files = {os.path.relpath(file, root) for file in program_files()}
     for name in (
         "trace/trace.py",
-        "parsers/schema/flows.py",
+        "parsers/schema.py",
         "replay/tcp/timer.py",
         "wlan/cell.py",
         "metrics/sets/up_down.py",

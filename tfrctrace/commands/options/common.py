@@ -6,14 +6,14 @@ import dataclasses
 import functools
 import inspect
 import os
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from tfrctrace.base.bounds import MAX_SAMPLES
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.options.grouped_help import other_option, output_option, reading_option
 from tfrctrace.reports.output import STANDARD_OUTPUT, check_output
-from tfrctrace.trace.trace import MAX_SAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -26,81 +26,6 @@ _TRACES = typer.Argument(
 )
 Traces = Annotated[list[str], _TRACES]
 OptionalTraces = Annotated[list[str] | None, _TRACES]
-NodeLayer = Literal["agent", "routing", "ip", "queue", "mac", "phy", "link"]
-VantagePoint = Literal["auto", "sender", "receiver", "middle"]
-
-Format = Annotated[
-    str | None,
-    reading_option(
-        "--input-format",
-        metavar="NAME",
-        help="Format of inputs that cannot be recognized: pcap, ns2, ns3, tcpdump, ...",
-    ),
-]
-Layer = Annotated[
-    NodeLayer | None,
-    reading_option(
-        "--layer",
-        help="Layer at which simulated packets count as sent and received; default: the highest one.",
-    ),
-]
-Vantage = Annotated[
-    VantagePoint,
-    reading_option(
-        "--vantage",
-        help="Where captures were taken, relative to the direction with more payload; auto infers it.",
-    ),
-]
-Dissect = Annotated[
-    list[str] | None,
-    reading_option(
-        "--dissect",
-        metavar="udp:PORT=LAYOUT",
-        help="Header of UDP datagrams on PORT: iperf2, iperf3, iperf3-64, ns3, rtp, rtp/CLOCKRATE, a TFRC "
-        "layout as FILE.toml or by name (cmb, tinycontrol), or a scapy class as module:Class.",
-    ),
-]
-Tfrc = Annotated[
-    list[str] | None,
-    reading_option(
-        "--tfrc",
-        metavar="NAME=VALUE",
-        help="TFRC parameters. Captures: profile=rfc5348, rfc3448 or linux; rtt=50ms for flows without an "
-        "RTT. ns-2: parameters set by the script, e.g. df=0.9 or tcp_tick=0.01.",
-    ),
-]
-Filter = Annotated[
-    str | None,
-    reading_option(
-        "--filter",
-        "-f",
-        metavar="EXPRESSION",
-        help="Read only packets that match this tcpdump expression (captures only).",
-    ),
-]
-Join = Annotated[
-    bool, reading_option("--join", help="Read all captures as one rotated capture instead of separately.")
-]
-Pair = Annotated[
-    bool,
-    reading_option(
-        "--pair",
-        help="Match packets between two captures, near the sender and near the receiver, to measure delay "
-        "and loss.",
-    ),
-]
-ClockOffset = Annotated[
-    str | None,
-    reading_option(
-        "--clock-offset",
-        metavar="TIME",
-        show_default="estimated",
-        help="How far the second capture's clock is ahead, e.g. -2.5s; 0s if both share a clock.",
-    ),
-]
-MaxFlows = Annotated[
-    int, reading_option("--max-flows", min=1, metavar="N", help="Follow at most N flows per trace.")
-]
 MaxSamples = Annotated[
     int | None,
     reading_option(
@@ -111,17 +36,10 @@ MaxSamples = Annotated[
         help="Keep at most N samples of each kind per trace.",
     ),
 ]
-MaxDecompressed = Annotated[
-    int,
-    reading_option(
-        "--max-decompressed", min=1, metavar="N", help="Stop after N decompressed bytes of an input."
-    ),
-]
-
 Strict = Annotated[
     bool, reading_option("--strict", help="Treat warnings about inputs as errors (exit status 3).")
 ]
-Quiet = Annotated[bool, other_option("--quiet", "-q", help="Print errors only.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 
 Jobs = Annotated[
     int | None,

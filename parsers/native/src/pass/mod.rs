@@ -12,6 +12,7 @@ mod simulator_events;
 mod tfrc_layout;
 pub mod wifi_links;
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -46,68 +47,52 @@ use borrowed_rtt::RttSources;
 use interface_duplicates::InterfaceDuplicates;
 pub use pair::{CapturePair, PairOutcome, Transit};
 
-/// What to collect, and the bounds.
+/// How sources are read, what is collected of them, and the bounds.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Collect time bins.
-    pub bins: Option<BinWidth>,
-    /// Collect every RTT sample.
-    pub rtt: bool,
-    /// Collect every retransmission and late arrival.
-    pub losses: bool,
-    /// Collect every round of data in flight.
-    pub rounds: bool,
-    /// Count the details of TCP connections.
-    pub details: bool,
-    /// Collect every 802.11 frame.
-    pub links: bool,
-    /// Collect what became of every packet between two captures.
-    pub transits: bool,
-    /// Collect every report of TFRC.
-    pub feedback: bool,
-    /// Collect every loss event of TFRC.
-    pub loss_events: bool,
-    /// Collect TFRC's loss intervals at every report.
-    pub loss_intervals: bool,
-    /// Collect what is wrong with the packets and ends of TFRC.
-    pub findings: bool,
-    /// Whose rules TFRC's ends are held against in a capture.
+    /// Names of the tables to collect, beside those that every pass fills (`tables::TABLES`).
+    pub collect: HashSet<String>,
+    /// Width of the bins.
+    pub bin_width: BinWidth,
+    /// Rules that TFRC's ends are held against in a capture.
     pub tfrc_profile: Profile,
-    /// Parameters of ns-2's TFRC agents, which a trace does not tell.
+    /// Parameters of ns-2's TFRC agents, which a trace does not show.
     pub tfrc: Parameters,
-    /// What the payloads of UDP datagrams from or to these ports begin with.
+    /// Layouts of the UDP payloads from or to these ports.
     pub dissect: Vec<(u16, DatagramLayout)>,
-    /// The round-trip time in seconds of flows that do not tell it.
+    /// Round-trip time in seconds of flows that do not show theirs.
     pub rtt_s: Option<f64>,
-    /// Flows that are told apart.
+    /// Flows that are followed.
     pub max_flows: u32,
     /// Samples of each kind that are kept.
     pub max_samples: usize,
-    /// Bytes that a compressed source may grow to.
+    /// Bytes after which a compressed source is given up.
     pub max_decompressed_bytes: u64,
-    /// The layer of a simulator's nodes at which packets count as sent and received; None takes
+    /// Layer of a simulator's nodes at which packets count as sent and received; None takes
     /// the highest that the trace has.
     pub layer: Option<NodeLayer>,
-    /// What the sources are, where the user knows better than their content tells.
+    /// Format of the sources; None recognises it by their content.
     pub format: Option<InputFormat>,
     /// Where the captures were taken, seen from the direction with more payload; None infers it.
     pub vantage: Option<Vantage>,
 }
 
+impl Options {
+    /// Collect these tables; bounds and readings by default.
+    pub fn collecting(tables: &[&str]) -> Self {
+        Self { collect: tables.iter().map(|&name| name.to_owned()).collect(), ..Self::default() }
+    }
+
+    fn collects(&self, table: &str) -> bool {
+        self.collect.contains(table)
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
-            bins: None,
-            rtt: false,
-            losses: false,
-            rounds: false,
-            details: false,
-            links: false,
-            transits: false,
-            feedback: false,
-            loss_events: false,
-            loss_intervals: false,
-            findings: false,
+            collect: HashSet::new(),
+            bin_width: BinWidth::Adaptive,
             tfrc_profile: Profile::default(),
             tfrc: Parameters::default(),
             dissect: Vec::new(),
@@ -247,26 +232,22 @@ impl Analysis {
             shown_again: InterfaceDuplicates::default(),
             backlog: FlowBatches::default(),
             outcome: Outcome::default(),
-            collects: options.bins.is_some()
-                || options.rtt
-                || options.losses
-                || options.rounds
-                || options.details,
-            bins: options.bins.map(|width| Bins::new(width, options.max_samples)),
-            rtt: BoundedSamples::new(options.rtt, options.max_samples),
-            losses: BoundedSamples::new(options.losses, options.max_samples),
-            rounds: BoundedSamples::new(options.rounds, options.max_samples),
-            details: options.details.then(DetailsByFlow::default),
+            collects: ["bins", "rtt", "losses", "rounds", "tcp"].iter().any(|table| options.collects(table)),
+            bins: options.collects("bins").then(|| Bins::new(options.bin_width, options.max_samples)),
+            rtt: BoundedSamples::new(options.collects("rtt"), options.max_samples),
+            losses: BoundedSamples::new(options.collects("losses"), options.max_samples),
+            rounds: BoundedSamples::new(options.collects("rounds"), options.max_samples),
+            details: options.collects("tcp").then(DetailsByFlow::default),
             tfrc: TfrcSamples {
-                feedback: BoundedSamples::new(options.feedback, options.max_samples),
-                loss_events: BoundedSamples::new(options.loss_events, options.max_samples),
-                loss_intervals: BoundedSamples::new(options.loss_intervals, options.max_samples),
-                findings: BoundedSamples::new(options.findings, options.max_samples),
+                feedback: BoundedSamples::new(options.collects("feedback"), options.max_samples),
+                loss_events: BoundedSamples::new(options.collects("loss_events"), options.max_samples),
+                loss_intervals: BoundedSamples::new(options.collects("loss_intervals"), options.max_samples),
+                findings: BoundedSamples::new(options.collects("findings"), options.max_samples),
             },
             lenders: RttSources::default(),
             sessions: Sessions::default(),
             links: WifiLinks::default(),
-            link_samples: BoundedSamples::new(options.links, options.max_samples),
+            link_samples: BoundedSamples::new(options.collects("link_samples"), options.max_samples),
             variables: BoundedSamples::new(true, options.max_samples),
             pairing: None,
             source: 0,

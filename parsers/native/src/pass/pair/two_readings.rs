@@ -49,7 +49,7 @@ impl Analysis {
             FirstReading::read(first, compiler, max_flows)?,
             FirstReading::read(second, compiler, max_flows)?,
         ];
-        let transits = BoundedSamples::new(self.options.transits, self.options.max_samples);
+        let transits = BoundedSamples::new(self.options.collects("transits"), self.options.max_samples);
         let mut pairing = CapturePair::new(surveys, given_offset_ns, transits);
         if pairing.estimate.is_none() {
             let source = readings[0].source().to_owned();

@@ -33,8 +33,22 @@ pub enum Class {
 }
 
 impl Class {
-    /// Number of classes.
-    pub const COUNT: usize = 13;
+    /// In the order of the documentation.
+    pub const ALL: [Self; 13] = [
+        Self::Fast,
+        Self::Sack,
+        Self::Rto,
+        Self::TailLossProbe,
+        Self::Unexplained,
+        Self::Syn,
+        Self::Fin,
+        Self::KeepAlive,
+        Self::ZeroWindowProbe,
+        Self::NetworkDuplicate,
+        Self::CaptureDuplicate,
+        Self::Reordered,
+        Self::Unseen,
+    ];
     /// Retransmissions whose original the capture shows.
     pub const RETRANSMISSIONS: [Self; 5] =
         [Self::Fast, Self::Sack, Self::Rto, Self::TailLossProbe, Self::Unexplained];
@@ -96,6 +110,26 @@ pub enum Evidence {
 }
 
 impl Evidence {
+    /// Evidence of a class.
+    pub const OF_CLASSES: [Self; 12] = [
+        Self::IpId,
+        Self::Timestamp,
+        Self::Time,
+        Self::Interface,
+        Self::DuplicateAcks,
+        Self::Sack,
+        Self::SentBefore,
+        Self::Recovery,
+        Self::Timer,
+        Self::Window,
+        Self::Flags,
+        Self::Nothing,
+    ];
+
+    /// Evidence that a retransmission was spurious.
+    pub const OF_SPURIOUS: [Self; 6] =
+        [Self::Acknowledged, Self::DuplicateSack, Self::Timestamp, Self::Time, Self::IpId, Self::ForwardRto];
+
     pub fn name(self) -> &'static str {
         match self {
             Self::IpId => "ip_id",
@@ -128,7 +162,7 @@ pub struct Classification {
 
 /// Number of segments per class.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ClassCounts([u32; Class::COUNT]);
+pub struct ClassCounts([u32; Class::ALL.len()]);
 
 impl ClassCounts {
     pub fn add(&mut self, class: Class, segments: u32) {
