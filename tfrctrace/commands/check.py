@@ -16,7 +16,7 @@ from tfrctrace.commands.options.common import Jobs, Traces, check_output_places
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.printers.gate import GateFormat
-from tfrctrace.runs.comparison import TestName
+from tfrctrace.runs.compare_groups import TestName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
