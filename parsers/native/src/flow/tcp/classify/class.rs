@@ -33,7 +33,6 @@ pub enum Class {
 }
 
 impl Class {
-    /// Number of classes.
     pub const COUNT: usize = 13;
     /// Retransmissions whose original the capture shows.
     pub const RETRANSMISSIONS: [Self; 5] =
@@ -74,7 +73,6 @@ pub enum Evidence {
     /// Time since the hole opened, compared with the round-trip time.
     Time,
     Interface,
-    /// Duplicate acknowledgements.
     DuplicateAcks,
     Sack,
     /// A segment sent later had arrived (RFC 8985 section 6.2).
