@@ -44,7 +44,6 @@ pub enum SightingMeaning {
     Sent,
     /// A packet arrived for the first time.
     Received,
-    /// It arrived again.
     ReceivedAgain,
     /// Seen again along its path, or at a layer that is not counted.
     Nothing,
