@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tfrctrace.base.errors import Problem
 
-RESULTS_SCHEMA_VERSION: Final = 1
+RESULTS_SCHEMA_VERSION: Final = 2
 """Version of `results.json`; it changes when a name or a meaning does."""
 
 FACTS_NAME: Final = "results.json"

@@ -87,11 +87,11 @@ _COUNTS: Final = (
     ),
     _CountColumn(
         Heading("Lost before", meaning="lost before the capture point"),
-        ("lost_before_tap",),
+        ("lost_before_capture",),
     ),
     _CountColumn(
         Heading("Lost behind", meaning="captured, and retransmitted because they were lost"),
-        ("lost_after_tap",),
+        ("lost_behind_capture",),
     ),
     _CountColumn(
         Heading("Loss events", meaning="losses within a round-trip time count as one; below, their rate"),
@@ -240,7 +240,7 @@ def retransmission_causes(flows: pl.DataFrame) -> Words:
     spurious = int(known["spurious_retransmissions"].sum())
     words = f"{_breakdown(total, named)}{_spurious_words(spurious, total)}."
     # other directions show the places of losses only, which were retransmitted as well
-    if not flows.select((~shown & (pl.col("lost_before_tap") > 0)).any()).item():
+    if not flows.select((~shown & (pl.col("lost_before_capture") > 0)).any()).item():
         return (words,)
     return (f"Where the capture shows the cause: {words[:1].lower()}{words[1:]}",)
 
@@ -274,8 +274,8 @@ def upstream_losses(flows: pl.DataFrame) -> Words:
 
     A loss at the end of a flight may come again as data that was never seen, so losses are a lower bound.
     """
-    known = flows.select("reordered_packets", "lost_before_tap").drop_nulls()
-    reordered, lost = int(known["reordered_packets"].sum()), int(known["lost_before_tap"].sum())
+    known = flows.select("reordered_packets", "lost_before_capture").drop_nulls()
+    reordered, lost = int(known["reordered_packets"].sum()), int(known["lost_before_capture"].sum())
     if lost:
         rest = f", and {format_count(reordered)} {_was(reordered)} reordered" if reordered else ""
         return (f"At least {counted(lost, 'TCP packet')} {_was(lost)} lost before the capture point{rest}.",)

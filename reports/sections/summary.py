@@ -239,7 +239,7 @@ def retransmitted_packets(flows: pl.DataFrame) -> tuple[int, int]:
 
 def _hides_repairs(flows: pl.DataFrame) -> bool:
     """Return whether data was lost before the capture, so that a retransmission looks like the original."""
-    return bool(flows["lost_before_tap"].sum())
+    return bool(flows["lost_before_capture"].sum())
 
 
 def _retransmissions(flows: pl.DataFrame) -> Words:

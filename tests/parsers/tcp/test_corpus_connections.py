@@ -63,7 +63,7 @@ def test_a_simultaneous_open_is_one_connection_that_repeats_no_syn(
     # each SYN crossed the other, so that none was answered within a handshake
     assert {row["handshake_rtt_ms"] for row in rows} == {None}
     kernels = [counted("simultaneous-open")[host]["TcpRetransSegs"] for host in ("snd", "rcv")]
-    assert kernels == [1, 1] == [row["lost_before_tap"] or row["lost_after_tap"] for row in rows]
+    assert kernels == [1, 1] == [row["lost_before_capture"] or row["lost_behind_capture"] for row in rows]
 
 
 @pytest.mark.parametrize("tap", TAPS)
@@ -73,7 +73,7 @@ def test_ports_that_are_used_again_are_another_connection(
     first, second = flows_of(unpack("port-reuse", tap), from_server=False)
     assert (first["src_port"], first["dst_port"]) == (second["src_port"], second["dst_port"])
     assert [row["unique_bytes"] for row in (first, second)] == [30 * 1448, 30 * 1448]
-    lost = [row["lost_before_tap"] or row["lost_after_tap"] for row in (first, second)]
+    lost = [row["lost_before_capture"] or row["lost_behind_capture"] for row in (first, second)]
     assert lost == [1, 2]
     assert sum(lost) == counted("port-reuse")["relay"]["drop"]
 
@@ -85,7 +85,7 @@ def test_a_side_that_has_ended_still_reads(tap: str, unpack: Callable[[str, str]
         (row,) = flows_of(capture, from_server=from_server)
         other = "rcv" if host == "snd" else "snd"
         assert (row["state"], row["unique_bytes"]) == ("closed", kernels[other]["received"])
-        assert kernels[host]["TcpRetransSegs"] == (row["lost_before_tap"] or row["lost_after_tap"])
+        assert kernels[host]["TcpRetransSegs"] == (row["lost_before_capture"] or row["lost_behind_capture"])
 
 
 @pytest.mark.parametrize("tap", TAPS)
@@ -99,7 +99,7 @@ def test_what_a_capture_missed_was_not_lost(tap: str, unpack: Callable[[str, str
     last = max(header.seq for header in rest.values())
     missed = sum(h.payload for key, h in whole.items() if key not in rest and h.seq < last)
     assert row["capture_gap_bytes"] == row["missing_bytes"] == missed > 0
-    assert (row["lost_before_tap"] or 0, row["lost_after_tap"] or 0, row["loss_events"]) == (0, 0, 0)
+    assert (row["lost_before_capture"] or 0, row["lost_behind_capture"] or 0, row["loss_events"]) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("case", CLOSED)

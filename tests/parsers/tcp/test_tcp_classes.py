@@ -70,7 +70,7 @@ def test_what_the_receiver_reports_twice_was_not_needed(kernel: Row) -> None:
 @pytest.mark.parametrize("end", ["snd", "rcv"])
 def test_reordering_alone_is_no_loss(end: str) -> None:
     row = main_flow(flows_of(f"linux-relay-reorder-noloss-{end}.pcap.gz"))
-    assert total([row], "lost_before_tap", "lost_after_tap", "missing_bytes", "capture_gap_bytes") == 0
+    assert total([row], "lost_before_capture", "lost_behind_capture", "missing_bytes", "capture_gap_bytes") == 0
     assert (row["loss_events"], row["loss_event_rate"]) == (0, 0.0)
     # What the relay wrote down: 21 held back so that others overtook them, 4 sent twice.
     seen = {"snd": (None, 0), "rcv": (21, 4)}[end]
@@ -84,7 +84,7 @@ def test_a_router_that_shows_each_packet_twice_has_the_classes_of_the_sender() -
         *RETRANSMISSIONS,
         "retransmitted_packets",
         "unique_bytes",
-        "lost_after_tap",
+        "lost_behind_capture",
         "wire_segments",
         "packets",
         "payload_bytes",
@@ -130,7 +130,7 @@ def test_where_a_capture_was_taken_shows_in_it(capture: str, vantage: str) -> No
     row = main_flow(flows_of(capture))
     assert row["vantage"] == vantage
     assert 0.75 <= row["vantage_confidence"] <= 1
-    unseen = {"sender": ["reordered_packets", "lost_before_tap"], "receiver": RETRANSMISSIONS}[vantage]
+    unseen = {"sender": ["reordered_packets", "lost_before_capture"], "receiver": RETRANSMISSIONS}[vantage]
     assert all(row[column] is None for column in unseen)
 
 

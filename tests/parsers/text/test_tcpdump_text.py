@@ -213,7 +213,7 @@ def test_blocks_of_sack_are_those_of_the_capture(capture: str, options: str, tmp
     if "-v" in options:
         # without time to live it is less sure where the capture was taken, and what can be seen there
         classes += ["fast_retransmissions", "sack_retransmissions", "rto_retransmissions", "tail_loss_probes"]
-        classes += ["unexplained_retransmissions", "lost_after_tap"]
+        classes += ["unexplained_retransmissions", "lost_behind_capture"]
     assert text.flows.select(classes).equals(whole.flows.select(classes))
 
 

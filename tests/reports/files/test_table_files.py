@@ -144,7 +144,7 @@ def test_the_json_of_a_capture_is_as_its_schema_says(run, write_capture, convers
 
 def test_the_schema_finds_what_is_wrong(complaints):
     right = {
-        "schema_version": 1,
+        "schema_version": 2,
         "tool": {"name": "tfrctrace", "version": "0"},
         "sources": [],
         "flows": [],

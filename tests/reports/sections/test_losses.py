@@ -28,7 +28,7 @@ SENDER = {
     "spurious_retransmissions": 0,
     "network_duplicates": 0,
     "capture_duplicates": 0,
-    "lost_after_tap": 0,
+    "lost_behind_capture": 0,
 }
 """What a capture at the sender shows of a direction without trouble; the rest is null."""
 
@@ -37,7 +37,7 @@ RECEIVER = {
     "vantage_confidence": 0.88,
     "spurious_retransmissions": 0,
     "reordered_packets": 0,
-    "lost_before_tap": 0,
+    "lost_before_capture": 0,
 }
 """The same at the receiver."""
 
@@ -65,7 +65,7 @@ def test_only_directions_with_trouble_have_a_row_largest_first(small_trace):
     trace = small_trace()
     trace.flow(1, **SENDER | {"fast_retransmissions": 1}, wire_bytes=10)
     trace.flow(2, **SENDER, wire_bytes=30)
-    trace.flow(3, **RECEIVER | {"lost_before_tap": 2}, wire_bytes=20)
+    trace.flow(3, **RECEIVER | {"lost_before_capture": 2}, wire_bytes=20)
     assert [row["Flow"][0] for row in cells(trace.flows)] == ["3", "1"]
 
 
@@ -75,8 +75,8 @@ def test_copies_in_the_capture_are_no_trouble(small_trace):
 
 def test_what_the_place_of_the_capture_hides_is_a_dash_and_none_is_0(small_trace):
     trace = small_trace()
-    trace.flow(1, **SENDER | {"fast_retransmissions": 1, "lost_after_tap": 1}, wire_bytes=2)
-    trace.flow(2, **RECEIVER | {"lost_before_tap": 2, "loss_events": 1, "loss_event_rate": 0.0125})
+    trace.flow(1, **SENDER | {"fast_retransmissions": 1, "lost_behind_capture": 1}, wire_bytes=2)
+    trace.flow(2, **RECEIVER | {"lost_before_capture": 2, "loss_events": 1, "loss_event_rate": 0.0125})
     there, here = sorted(cells(trace.flows), key=lambda row: row["Flow"])
     assert (there["Fast"], there["SACK"], there["Reordered"]) == (("1", ""), ("0", ""), ("–", ""))
     assert (there["Lost before"][0], there["Lost behind"][0]) == ("–", "1")
@@ -88,7 +88,7 @@ def test_what_the_place_of_the_capture_hides_is_a_dash_and_none_is_0(small_trace
 
 def test_a_place_that_nothing_tells_is_a_dash(small_trace):
     trace = small_trace().flow(
-        1, **SENDER | {"vantage": None, "vantage_confidence": None, "lost_after_tap": 1}
+        1, **SENDER | {"vantage": None, "vantage_confidence": None, "lost_behind_capture": 1}
     )
     assert cells(trace.flows)[0]["Captured at"] == ("–", "")
 
@@ -142,7 +142,7 @@ def test_the_causes_of_retransmissions_are_named(small_trace, counts, words):
 
 def test_directions_that_hide_the_cause_are_owned_up_to(small_trace):
     trace = small_trace().flow(1, **SENDER | {"tail_loss_probes": 5})
-    trace.flow(2, **RECEIVER | {"lost_before_tap": 6})
+    trace.flow(2, **RECEIVER | {"lost_before_capture": 6})
     assert said_of(trace) == (
         "Where the capture shows the cause: all 5 retransmissions were tail loss probes."
     )
@@ -162,12 +162,12 @@ def test_directions_that_hide_the_cause_are_owned_up_to(small_trace):
 )
 def test_what_happened_on_the_way_is_said_in_words(small_trace, counts, words):
     reordered, lost = counts
-    row = RECEIVER | {"reordered_packets": reordered, "lost_before_tap": lost}
+    row = RECEIVER | {"reordered_packets": reordered, "lost_before_capture": lost}
     assert upstream_losses(small_trace().flow(1, **row).flow(2, **SENDER).flows) == words
 
 
 def test_no_repeats_at_the_receiver_are_not_passed_off_as_no_losses(small_trace):
-    trace = small_trace().source().flow(1, **RECEIVER | {"lost_before_tap": 27})
+    trace = small_trace().source().flow(1, **RECEIVER | {"lost_before_capture": 27})
     summary = build_report(trace.results(), title="t").sections[0]
     said = [str(words[0]) for words in summary.findings]
     assert "At least 27 TCP packets were lost before the capture point." in said
@@ -202,7 +202,7 @@ def test_as_many_retransmissions_are_told_as_the_kernel_made(case, tmp_path):
 
 
 def test_the_page_has_the_section_and_escapes_what_a_trace_says(small_trace):
-    trace = small_trace().source().flow(1, **SENDER | {"lost_after_tap": 1}, src="<b>&evil</b>")
+    trace = small_trace().source().flow(1, **SENDER | {"lost_behind_capture": 1}, src="<b>&evil</b>")
     page = render(build_report(trace.results(), title="t"))
     assert 'href="#losses"' in page
     assert 'id="losses-1-fwd"' in page

@@ -180,11 +180,15 @@ impl<'a> FlowRow<'a> {
         )
         .null_when("as retransmitted_packets")
         .u64(|row| row.half.filter(|_| !row.counts_packets()).map(HalfConnection::gap_bytes)),
-        column("lost_before_tap", "", "segments lost before the capture: retransmitted later, or never seen")
-            .null_when("as retransmitted_packets, or captured at the sender")
-            .u64(|row| Some(row.arrivals()?.lost_before().segments().into())),
         column(
-            "lost_after_tap",
+            "lost_before_capture",
+            "",
+            "segments lost before the capture: retransmitted later, or never seen",
+        )
+        .null_when("as retransmitted_packets, or captured at the sender")
+        .u64(|row| Some(row.arrivals()?.lost_before().segments().into())),
+        column(
+            "lost_behind_capture",
             "",
             "segments seen and retransmitted, less spurious retransmissions: lost behind the capture",
         )
