@@ -151,7 +151,7 @@ def test_the_schema_finds_what_is_wrong(complaints):
         "warnings": [],
     }
     assert not list(complaints(right, flows_document()))
-    for wrong in ({"schema_version": 2}, {"flows": [{}]}, {"sources": {}}, {"more": 1}):
+    for wrong in ({"schema_version": 1}, {"flows": [{}]}, {"sources": {}}, {"more": 1}):
         assert list(complaints(right | wrong, flows_document()))
 
 
