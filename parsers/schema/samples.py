@@ -102,7 +102,8 @@ LOSSES: Final = (
         "spurious",
         "string",
         "",
-        "by what it was found that it was not needed: `acknowledged`, `d_sack`, `timestamp` or `f_rto`",
+        "by what it was found that it was not needed: `acknowledged`, `d_sack`, `timestamp`, `time`, "
+        "`f_rto`, `ip_id` or `arrived`",
         "not found",
     ),
 )

@@ -26,10 +26,13 @@ TIMEOUT: Final = "rto_retransmission"
 
 
 def repairs(losses: pl.DataFrame) -> pl.DataFrame:
-    """Return those of `losses` (`tfrctrace.parsers.schema.LOSSES`) that were needed, in order of time."""
+    """Return those of `losses` (`tfrctrace.parsers.schema.LOSSES`) that were needed, in order of time.
+
+    That a packet had arrived already is no matter where only the trace shows it: its sender does not know.
+    """
     import polars as pl
 
-    needed = pl.col("class").is_in(LOSSES) & pl.col("spurious").is_null()
+    needed = pl.col("class").is_in(LOSSES) & pl.col("spurious").fill_null("arrived").eq("arrived")
     return losses.filter(needed).sort("time_ns", maintain_order=True)
 
 

@@ -39,7 +39,7 @@ use outstanding::Pool;
 use queued_packet::QueuedPacket;
 use rtp::RtpFlow;
 use tcp::vantage::Vantage;
-use tcp::{Connection, Outcome, Segment};
+use tcp::{Connection, Outcome, Segment, Sight};
 use tfrc::{TfrcFlow, TfrcSamples};
 use tfrc_layout::LayoutFlow;
 
@@ -497,6 +497,37 @@ impl Flow {
         }
     }
 
+    /// What the side that is watched had sent at `sent_ns` arrived: `payload` bytes from the sequence number
+    /// of `network` and `offset` on.
+    pub fn on_arrival(&mut self, side: Side, network: &Network, (offset, payload): (u32, u32), sent_ns: i64) {
+        if side == self.first
+            && has_data(network)
+            && let Some(connection) = &mut self.tcp
+        {
+            let syn = u32::from(network.tcp.flags.has(TcpFlags::SYN));
+            let seq = network.tcp.seq.wrapping_add(syn).wrapping_add(offset);
+            connection.on_arrival(side, (seq, units_of(network, payload)), sent_ns);
+        }
+    }
+
+    /// The same of a receiver that had it already.
+    pub fn on_needless_arrival(&mut self, side: Side, network: &Network, sent_ns: i64) {
+        if side == self.first
+            && has_data(network)
+            && let Some(connection) = &mut self.tcp
+        {
+            let units = network.payload_bytes.unwrap_or(0);
+            connection.on_needless_arrival(side, (network.tcp.seq, units), sent_ns);
+        }
+    }
+
+    /// A segment with data that `side` had sent at `sent_ns` was seen not to arrive.
+    pub fn on_loss(&mut self, side: Side, sent_ns: i64) {
+        if let Some(connection) = &mut self.tcp {
+            connection.on_loss(side, sent_ns);
+        }
+    }
+
     fn note_identity(&mut self, side: Side, packet: &Packet, network: &Network) {
         if network.dscp != Some(0) {
             self.note_dscp(side, network.dscp);
@@ -522,10 +553,7 @@ impl Flow {
             }
             return;
         };
-        let units = match network.numbering {
-            Numbering::Bytes => payload,
-            Numbering::Packets => u32::from(!network.tcp.flags.has(TcpFlags::ACK)),
-        };
+        let units = units_of(network, payload);
         let segment = Segment {
             time_ns: packet.time_ns,
             tcp: &network.tcp,
@@ -533,6 +561,10 @@ impl Flow {
             sack: asides.sack(network.tcp.options.sack),
             carrier: &IpFields::of(packet),
         };
+        if side == self.first {
+            let sight = if packet.sighting.is_some() { Sight::Simulation } else { Sight::Pair };
+            connection.note_sight(side, sight);
+        }
         connection.on_segment(side, &segment, pool, outcome);
         if network.numbering == Numbering::Packets {
             // Rounds are in bytes.
@@ -625,6 +657,19 @@ impl Flow {
 /// The name of a direction, given the side that opened the flow.
 pub fn direction_name(side: Side, forward: Side) -> &'static str {
     if side == forward { "fwd" } else { "rev" }
+}
+
+/// Whether a packet is a segment with data.
+fn has_data(network: &Network) -> bool {
+    network.transport == Transport::Tcp && units_of(network, network.payload_bytes.unwrap_or(0)) > 0
+}
+
+/// What a segment takes of its stream.
+fn units_of(network: &Network, payload: u32) -> u32 {
+    match network.numbering {
+        Numbering::Bytes => payload,
+        Numbering::Packets => u32::from(!network.tcp.flags.has(TcpFlags::ACK)),
+    }
 }
 
 #[cfg(test)]

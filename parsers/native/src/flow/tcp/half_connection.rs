@@ -8,6 +8,7 @@ use super::classify::ip_id_order::{IpIdOrder, RelativeAge};
 use super::ecn::Ecn;
 use super::loss_events::LossEvents;
 use super::recovery::recovery_state::{RareRecoveryCounts, RecoveryState, RetransmissionCounts};
+use super::recovery::scoreboard::Scoreboard;
 use super::recovery::upstream_loss::UpstreamLoss;
 use super::rounds::flight::Flight;
 use super::rounds::{RepairCause, Round, RoundEnd, Rounds};
@@ -46,6 +47,22 @@ struct RareState {
     ecn: Ecn,
     echoes: Option<Box<TimestampEchoes>>,
     delayed_acks: u32,
+    /// What was seen to arrive.
+    arrived: Scoreboard,
+    /// What was seen not to.
+    losses: LossEvents,
+}
+
+/// Where a side's packets are seen besides the place of the capture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sight {
+    /// Nowhere.
+    #[default]
+    Alone,
+    /// Where they arrive, by another capture.
+    Pair,
+    /// Where they arrive, by a simulator.
+    Simulation,
 }
 
 /// What one side sent, and what was said of it.
@@ -94,6 +111,8 @@ pub struct HalfConnection {
     pub(super) window_shift: Option<u8>,
     /// Whether nothing told how long packets are.
     pub(super) longest_is_usual: bool,
+    /// Where this side's packets are seen.
+    pub(super) sight: Sight,
     /// Whether a SYN did not permit SACK.
     pub(super) refuses_sack: bool,
     /// Whether this side's SYN did.
@@ -151,6 +170,9 @@ impl HalfConnection {
 
     /// Losses behind the capture point: what was sent again and was needed, as far as is known.
     pub fn lost_after(&self) -> LossEvents {
+        if self.is_simulated() {
+            return self.asides.as_ref().map_or_else(LossEvents::default, |asides| asides.losses);
+        }
         self.trouble.as_ref().map_or_else(LossEvents::default, |trouble| trouble.after())
     }
 
@@ -232,6 +254,42 @@ impl HalfConnection {
         let trouble = self.trouble.get_or_insert_default();
         trouble.is_over = false;
         trouble
+    }
+
+    /// Whether a simulator shows this side, whose agents take no time.
+    pub(super) fn is_simulated(&self) -> bool {
+        self.sight == Sight::Simulation
+    }
+
+    /// `units` from `seq` on arrived that were sent at `sent_ns`.
+    pub(super) fn on_arrival(&mut self, (seq, units): (u32, u32), sent_ns: i64) {
+        let Some(start) = self.position(seq) else { return };
+        let end = start + i64::from(units);
+        let is_final = self.is_simulated();
+        let arrived = &mut self.asides.get_or_insert_default().arrived;
+        arrived.add(start, end);
+        if let Some(trouble) = &mut self.trouble {
+            trouble.on_arrival((start, end), sent_ns, arrived, is_final);
+        }
+    }
+
+    /// A packet that was sent at `sent_ns` and has `units` from `seq` on came to a receiver that had them.
+    pub(super) fn on_needless_arrival(&mut self, (seq, units): (u32, u32), sent_ns: i64) {
+        let Some(start) = self.position(seq) else { return };
+        if let Some(trouble) = &mut self.trouble {
+            trouble.on_needless_arrival((start, start + i64::from(units)), sent_ns);
+        }
+    }
+
+    /// `segments` that were sent at `sent_ns` were seen not to arrive.
+    pub(super) fn on_loss(&mut self, sent_ns: i64, segments: u32) {
+        let rtt_ns = self.path_ns().unwrap_or(0);
+        self.asides.get_or_insert_default().losses.note(sent_ns, rtt_ns, segments);
+    }
+
+    /// Whether what was sent before `start..end`, with the same bytes, was seen to arrive.
+    pub(super) fn has_arrived(&self, start: i64, end: i64) -> bool {
+        self.asides.as_deref().is_some_and(|asides| asides.arrived.has(start, end))
     }
 
     /// Whether the capture shows a SYN of this side.

@@ -96,6 +96,8 @@ pub enum Evidence {
     DuplicateSack,
     /// What followed was acknowledged without having been sent again (F-RTO, RFC 5682).
     ForwardRto,
+    /// The original was seen to arrive.
+    Arrived,
     /// None was found.
     Nothing,
 }
@@ -118,6 +120,7 @@ impl Evidence {
             Self::Acknowledged => "acknowledged",
             Self::DuplicateSack => "d_sack",
             Self::ForwardRto => "f_rto",
+            Self::Arrived => "arrived",
             Self::Nothing => "none",
         }
     }

@@ -13,7 +13,7 @@ use self::class::{Class, Classification, Evidence};
 use self::duplicates::Origin;
 use self::ip_id_order::RelativeAge;
 use super::Segment;
-use super::half_connection::HalfConnection;
+use super::half_connection::{HalfConnection, Sight};
 use super::recovery::recovery_state::{NEVER, RecoveryEpisode, RecoveryState, Retransmission};
 use crate::flow::holes::HoleOpening;
 use crate::flow::outstanding::Pool;
@@ -24,6 +24,10 @@ use crate::packet::seq::SeqNumber;
 const ANSWER_NS: i64 = 10_000_000;
 /// Without a round-trip time, what was overtaken comes within this.
 const OVERTAKEN_NS: i64 = 3_000_000;
+
+/// A sender that answers at once does so within this, beyond the way to it and back: what wakes up a
+/// machine, not a timer.
+const PROMPT_NS: i64 = 500_000;
 
 /// No host asks sooner whether the other side lives; one byte sent again sooner is data.
 const KEEP_ALIVE_NS: i64 = 1_000_000_000;
@@ -194,6 +198,12 @@ impl HalfConnection {
         near_ns.saturating_add(near_ns / 2).saturating_add(ANSWER_NS)
     }
 
+    /// The same of a sender that answers at once. A simulator's clock stands still meanwhile.
+    fn prompt_answer_ns(&self) -> i64 {
+        let near_ns = i64::from(self.handshake_us.0) * 1_000;
+        if self.is_simulated() { 0 } else { near_ns.saturating_add(near_ns / 2).saturating_add(PROMPT_NS) }
+    }
+
     /// After this much silence a timer repeats the first unacknowledged segment: 0.7 of the timeout. Without
     /// SACK nothing else does it that is not an answer, and no timeout is below a round trip (RFC 6298
     /// equation 2.3), so that this is enough where the capture sees the sender's silence.
@@ -211,13 +221,18 @@ impl HalfConnection {
         let Self { next, acknowledged, progress_ns, refuses_sack, ref outstanding, .. } = *self;
         let timeout_ns = self.soonest_timeout_ns(near_ns);
         let answer_ns = self.latest_answer_ns();
+        let prompt_ns = self.prompt_answer_ns();
+        let is_simulated = self.is_simulated();
+        let is_near = self.path_ns().is_some_and(|path_ns| near_ns < path_ns / 4);
         let unheard_timeout_ns = self.soonest_unseen_timeout_ns();
         let newest_ns = outstanding.newest_ns(pool);
         let oldest_ns = outstanding.oldest_ns(pool);
         let trouble = self.trouble.get_or_insert_default();
         let since = |event_ns: i64| now_ns.saturating_sub(event_ns);
         let quiet_ns = since(trouble.heard_ns.max(progress_ns));
-        let is_answer = quiet_ns <= answer_ns;
+        let is_prompt = quiet_ns <= prompt_ns;
+        let answers_at_once = trouble.promptness.is_prompt(is_simulated);
+        let is_answer = if answers_at_once { is_prompt } else { quiet_ns <= answer_ns };
         let is_head = placed.start <= acknowledged && acknowledged < placed.end;
         let in_recovery = trouble.episode.is_some_and(|episode| match episode.ended_ns() {
             None => true,
@@ -233,7 +248,7 @@ impl HalfConnection {
             trouble.resent_ns(acknowledged).or(oldest_ns).map_or(0, |sent| since(sent.max(progress_ns)));
         // Due is the probe at the latest when the timer of the head is (RFC 8985 section 7.2).
         let is_probe = placed.is_last
-            && !refuses_sack
+            && !(refuses_sack || is_simulated)
             && !in_recovery
             && !trouble.has_probed
             && trouble.duplicate_acks == 0
@@ -244,10 +259,31 @@ impl HalfConnection {
             trouble.has_probed = true;
             return (Class::TailLossProbe, Evidence::Timer);
         }
-        if is_head && !is_answer && head_ns >= timeout_ns {
+        let is_again = in_recovery && trouble.has_resent_in_recovery(acknowledged);
+        // Only what was sent later and arrives tells of a retransmission that it was lost (RFC 8985 section 6.2).
+        // Away from the sender what it has not heard yet may have passed the capture, and the other way round.
+        let is_untold = is_again && trouble.has_sack && is_near && {
+            let newest = trouble.sacked.end().and_then(|end| outstanding.sent_ns(end as u32, pool));
+            !trouble.has_arrived_since_resent(acknowledged, newest)
+        };
+        let is_timer = match (is_answer, refuses_sack) {
+            // Agents of a simulator have no timer that is shorter.
+            (false, _) if answers_at_once && is_simulated => true,
+            (false, false) => head_ns >= timeout_ns || is_untold,
+            (false, true) => head_ns >= timeout_ns || is_again,
+            // Acknowledgements ask for a segment once in a recovery (RFC 6582 section 3.2).
+            (true, true) => is_again,
+            // SACK blocks do not set the timer anew (RFC 6298 section 5.3).
+            (true, false) => {
+                let is_due = is_untold || (is_again && head_ns >= timer.timeout_ns());
+                is_due && !(is_simulated && answers_at_once)
+            }
+        };
+        if is_head && is_timer {
             trouble.on_timeout(next);
             return (Class::Rto, Evidence::Timer);
         }
+        trouble.promptness.note(is_prompt);
         if placed.end <= acknowledged && unheard_timeout_ns.is_some_and(|timeout_ns| quiet_ns >= timeout_ns) {
             // The acknowledgement was lost behind the capture.
             return (trouble.on_inferred(placed.is_last && !refuses_sack, next), Evidence::Timer);
@@ -289,6 +325,10 @@ impl HalfConnection {
         let time_ns = segment.time_ns;
         let original_ns = self.outstanding.sent_ns(placed.end as u32, pool);
         let (acknowledged, rtt_ns) = (self.acknowledged, self.path_ns().unwrap_or(0));
+        let has_arrived = self.has_arrived(placed.start, placed.end);
+        let is_final = self.is_simulated();
+        // What passed the other capture of a pair may have been lost behind it.
+        let shows_arrivals = is_final || (self.sight == Sight::Pair && !has_arrived);
         let trouble = self.recovery_mut();
         let previous_ns = trouble.resent_ns(placed.start).or(original_ns).unwrap_or(time_ns);
         let is_acknowledged = placed.end <= acknowledged;
@@ -305,7 +345,11 @@ impl HalfConnection {
             is_acknowledged,
             arrived_ns: NEVER,
             doubled: 0,
-            spurious: is_acknowledged.then_some(Evidence::Acknowledged),
+            shows_arrivals,
+            spurious: match is_acknowledged {
+                true => Some(Evidence::Acknowledged),
+                false => (has_arrived && is_final).then_some(Evidence::Arrived),
+            },
         });
         if let Some(episode) = trouble.episode.as_mut().filter(|_| class != Class::TailLossProbe) {
             episode.sent = episode.sent.saturating_add(1);
@@ -343,9 +387,6 @@ impl RecoveryState {
         let rare_counts = self.rare_counts_mut();
         rare_counts.timeouts = rare_counts.timeouts.saturating_add(1);
         rare_counts.timeouts_in_a_row = rare_counts.timeouts_in_a_row.max(in_a_row);
-        // A further timeout does not move the end of the recovery.
-        let is_further = |episode: &&RecoveryEpisode| episode.is_timeout && episode.ended_ns().is_none();
-        let until = self.episode.as_ref().filter(is_further).map_or(next, |episode| episode.until);
-        self.episode = Some(RecoveryEpisode::new(until, true));
+        self.episode = Some(RecoveryEpisode::new(next, true));
     }
 }

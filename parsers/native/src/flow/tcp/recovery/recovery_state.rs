@@ -56,6 +56,24 @@ impl RecoveryEpisode {
     }
 }
 
+/// Whether a sender answers acknowledgements that ask for a segment at once, or when its pacing lets it:
+/// above 0 mostly at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Promptness(i8);
+
+impl Promptness {
+    /// Take in an answer. One that comes later speaks against as many as four that came at once.
+    pub fn note(&mut self, is_prompt: bool) {
+        self.0 = self.0.saturating_add(if is_prompt { 1 } else { -4 });
+    }
+
+    /// Whether it answers at once, so that what it repeats later has another cause. Agents of a simulator
+    /// do as long as nothing speaks against it.
+    pub fn is_prompt(self, is_simulated: bool) -> bool {
+        self.0 > 0 || (is_simulated && self.0 == 0)
+    }
+}
+
 /// A segment that was sent again.
 #[derive(Clone, Copy, Debug)]
 pub struct Retransmission {
@@ -73,6 +91,8 @@ pub struct Retransmission {
     pub arrived_ns: i64,
     /// Its bytes that the receiver said it had twice.
     pub doubled: u32,
+    /// Whether it is seen what arrives, and nothing is concluded from acknowledgements.
+    pub shows_arrivals: bool,
     /// Its timestamp value.
     pub timestamp: Option<u32>,
     /// Whether it was the first that was not acknowledged.
@@ -156,6 +176,8 @@ pub struct RecoveryState {
     pub has_sack: bool,
     /// In a row; at its maximum there may be more.
     pub duplicate_acks: u16,
+    /// How its sender answers.
+    pub promptness: Promptness,
     /// When the last acknowledgement came.
     pub heard_ns: i64,
     /// The last one.
@@ -191,6 +213,7 @@ impl Default for RecoveryState {
             ambiguous: (i64::MAX, i64::MIN),
             duplicate_acks: 0,
             has_sack: false,
+            promptness: Promptness::default(),
             heard_ns: i64::MIN,
             episode: None,
             timeouts_in_a_row: 0,
@@ -239,6 +262,7 @@ impl RecoveryState {
                 number: resent.number,
                 segments: resent.segments,
                 evidence,
+                is_known: false,
             }]);
         }
     }
@@ -296,6 +320,7 @@ impl RecoveryState {
                 number: repaired.number,
                 segments: repaired.segments,
                 evidence,
+                is_known: false,
             }]);
         }
         found.is_some()
@@ -331,6 +356,23 @@ impl RecoveryState {
     pub fn last_resent(&self, position: i64) -> Option<&Retransmission> {
         let covers = |resent: &&Retransmission| resent.start <= position && position < resent.end;
         self.resent.iter().rev().find(covers)
+    }
+
+    /// Whether anything arrived that was sent after what lies at `position` was sent again last; `newest` is
+    /// when the highest was sent of what blocks tell of.
+    pub fn has_arrived_since_resent(&self, position: i64, newest: Option<i64>) -> bool {
+        let Some(resent_ns) = self.resent_ns(position) else { return true };
+        let mut later = self.resent.iter().rev().take_while(|resent| resent.time_ns > resent_ns);
+        self.delivered_ns > resent_ns
+            || newest.is_some_and(|newest_ns| newest_ns > resent_ns)
+            || later.any(|resent| self.sacked.has(resent.start, resent.end))
+    }
+
+    /// Whether what lies at `position` was sent again in the recovery that goes on.
+    pub fn has_resent_in_recovery(&self, position: i64) -> bool {
+        let sent = self.episode.map_or(0, |episode| episode.sent);
+        let mut of_episode = self.resent.iter().rev().take(sent.into());
+        of_episode.any(|resent| resent.start <= position && position < resent.end)
     }
 
     /// Losses behind the capture point: what was sent again and was needed, as far as is known.

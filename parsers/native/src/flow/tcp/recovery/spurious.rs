@@ -1,6 +1,7 @@
 //! Which retransmissions were not needed, as the acknowledgements behind them say.
 
 use super::recovery_state::{RecoveryState, Retransmission};
+use super::scoreboard::Scoreboard;
 use crate::flow::tcp::classify::class::Evidence;
 use crate::packet::seq::SeqNumber;
 
@@ -64,7 +65,7 @@ impl RecoveryState {
             let is_of_copy =
                 resent.arrived_ns < time_ns && time_ns.saturating_sub(resent.arrived_ns) < soonest_ns / 4;
             if i64::from(resent.doubled) == length && resent.spurious.is_none() && !is_of_copy {
-                found.push(resent.condemn(Evidence::DuplicateSack));
+                found.extend(resent.condemn(Evidence::DuplicateSack));
             }
         }
         self.record(&found);
@@ -76,7 +77,7 @@ impl RecoveryState {
     /// sooner than the way to the receiver and back takes.
     pub(crate) fn judge_acknowledged(&mut self, answer: &Acknowledgement) {
         let mut found = Vec::new();
-        let mut is_eifel = false;
+        let mut head = None;
         for resent in self.resent.iter_mut().filter(|resent| !resent.is_acknowledged) {
             if resent.end > answer.position {
                 continue;
@@ -89,21 +90,60 @@ impl RecoveryState {
             if age == Some(0) && (resent.is_head || answer.is_late_enough_for(resent)) {
                 resent.arrived_ns = answer.time_ns;
             }
-            if resent.spurious.is_some() {
+            if resent.is_concluded() {
                 continue;
             }
             // Without SACK a timeout repeats a whole window, and an echo from before a segment of it tells that
             // this had come, unless it has overtaken the head. With SACK blocks would have told before.
             if (resent.is_head || !answer.has_sack) && age.is_some_and(|age| age < 0) {
-                is_eifel |= resent.is_head;
-                found.push(resent.condemn(Evidence::Timestamp));
+                head = head.or(resent.is_head.then_some(resent.start));
+                found.extend(resent.condemn(Evidence::Timestamp));
             } else if answer.is_too_soon_for(resent) {
-                found.push(resent.condemn(Evidence::Time));
+                found.extend(resent.condemn(Evidence::Time));
             }
         }
         self.record(&found);
-        if is_eifel {
+        if let (Some(head), Some(echo)) = (head, answer.echo)
+            && self.is_older_than_repeats(head, echo)
+        {
             self.undo();
+        }
+    }
+
+    /// Whether an echo is older than the first retransmission of what lies at `position`: a sender keeps the
+    /// timestamp of that one (`RetransmitTS` of RFC 3522 section 3.2), whatever it sent of it later.
+    fn is_older_than_repeats(&self, position: i64, echo: u32) -> bool {
+        let first = self.resent.iter().find(|resent| resent.start <= position && position < resent.end);
+        let sent = first.and_then(|resent| resent.timestamp);
+        sent.is_none_or(|sent| SeqNumber(echo).since(SeqNumber(sent)) < 0)
+    }
+
+    /// `start..end` arrived that was sent at `sent_ns`; `arrived` is all that has. What was sent of it
+    /// later was not needed, if that `is_final` and not another capture whose packets may be lost behind it.
+    pub(crate) fn on_arrival(
+        &mut self,
+        (start, end): (i64, i64),
+        sent_ns: i64,
+        arrived: &Scoreboard,
+        is_final: bool,
+    ) {
+        let mut found = Vec::new();
+        let later = self.resent.iter_mut().rev().take_while(|resent| resent.time_ns > sent_ns);
+        for resent in later.filter(|resent| resent.start < end && start < resent.end) {
+            if arrived.has(resent.start, resent.end) {
+                resent.shows_arrivals = is_final;
+                found.extend(is_final.then(|| resent.condemn(Evidence::Arrived)).flatten());
+            }
+        }
+        self.record(&found);
+    }
+
+    /// What was sent of `start..end` at `sent_ns` came to a receiver that had it.
+    pub(crate) fn on_needless_arrival(&mut self, (start, end): (i64, i64), sent_ns: i64) {
+        let mut of_time = self.resent.iter_mut().rev().filter(|resent| resent.time_ns == sent_ns);
+        let found = of_time.find(|resent| start <= resent.start && resent.end <= end);
+        if let Some(verdict) = found.and_then(|resent| resent.condemn(Evidence::Arrived)) {
+            self.record(&[verdict]);
         }
     }
 
@@ -115,7 +155,7 @@ impl RecoveryState {
         let newest = self.resent.iter_mut().rev().take_while(|resent| answer.is_too_soon_for(resent));
         for resent in newest.filter(|resent| start <= resent.start && resent.end <= end) {
             if resent.spurious.is_none() && !self.sacked.has(resent.start, resent.end) {
-                found.push(resent.condemn(Evidence::Time));
+                found.extend(resent.condemn(Evidence::Time));
             }
         }
         self.record(&found);
@@ -131,10 +171,10 @@ impl RecoveryState {
         }
         if let Some(head) = self.resent.last_mut()
             && head.is_head
-            && head.spurious.is_none()
+            && !head.is_concluded()
         {
             let verdict = head.condemn(Evidence::ForwardRto);
-            self.record(&[verdict]);
+            self.record(verdict.as_slice());
             self.undo();
         }
     }
@@ -158,6 +198,13 @@ impl RecoveryState {
     /// Count and keep verdicts.
     pub(crate) fn record(&mut self, verdicts: &[SpuriousRetransmission]) {
         for verdict in verdicts {
+            if verdict.is_known {
+                let mut known = self.spurious_mut().iter_mut().rev();
+                if let Some(known) = known.find(|known| known.0 == verdict.number) {
+                    known.1 = verdict.evidence;
+                }
+                continue;
+            }
             self.tally.spurious = self.tally.spurious.saturating_add(verdict.segments);
             if self.verdicts().len() < MAX_VERDICTS {
                 self.spurious_mut().push((verdict.number, verdict.evidence));
@@ -175,11 +222,27 @@ pub struct SpuriousRetransmission {
     pub segments: u32,
     /// By what it was found.
     pub evidence: Evidence,
+    /// Whether it was counted, and only the evidence is new.
+    pub is_known: bool,
 }
 
 impl Retransmission {
-    fn condemn(&mut self, evidence: Evidence) -> SpuriousRetransmission {
-        self.spurious = Some(evidence);
-        SpuriousRetransmission { number: self.number, segments: self.segments, evidence }
+    /// It was not needed, unless that was known, or it is seen that it was.
+    fn condemn(&mut self, evidence: Evidence) -> Option<SpuriousRetransmission> {
+        let is_news = match self.spurious {
+            None => evidence == Evidence::Arrived || !self.shows_arrivals,
+            // What its sender hears says more.
+            Some(Evidence::Arrived) => evidence != Evidence::Arrived && !self.shows_arrivals,
+            Some(_) => false,
+        };
+        is_news.then(|| {
+            let is_known = self.spurious.replace(evidence).is_some();
+            SpuriousRetransmission { number: self.number, segments: self.segments, evidence, is_known }
+        })
+    }
+
+    /// Whether acknowledgements told its sender that it was not needed.
+    fn is_concluded(&self) -> bool {
+        self.spurious.is_some_and(|evidence| evidence != Evidence::Arrived)
     }
 }
