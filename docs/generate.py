@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfrctrace.commands.options.grouped_help import heading, in_order
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -25,48 +27,22 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 
-TABLES = {
-    "flows": "One row for each flow and direction: `trace.flows`, `tfrctrace flows`.",
-    "packets": "One row for each packet: `trace.packets()`, `tfrctrace convert --what packets`.",
-    "tcp": "One row for each TCP connection of a capture and direction: `trace.tcp`, "
-    "`tfrctrace convert --what tcp`. [tcptrace](tcptrace.md) says which of its fields is which column.",
-    "bins": "Counts in bins of equal width: `trace.bins`, `tfrctrace convert --what bins`.",
-    "rtt": "One row for each RTT sample: `trace.rtt`, `tfrctrace convert --what rtt`.",
-    "losses": "One row for each data packet that repeats or comes late: `trace.losses`, "
-    "`tfrctrace convert --what losses`.",
-    "rounds": "One row for each round of data in flight, a round-trip time long: `trace.rounds`, "
-    "`tfrctrace convert --what rounds`.",
-    "variables": "What a sender wrote down itself, in a log or among the packets of a simulation: "
-    "`trace.variables`, `tfrctrace convert --what variables`.",
-    "feedback": "One row for each report of a TFRC receiver that arrived, or never did: `trace.feedback`, "
-    "`tfrctrace convert --what feedback`.",
-    "loss_events": "One row for each loss event of TFRC: `trace.loss_events`, "
-    "`tfrctrace convert --what loss_events`.",
-    "findings": "One row for each thing that is wrong with a packet of TFRC or with what an end does: "
-    "`trace.findings`, `tfrctrace convert --what findings`.",
-    "loss_intervals": "One row for each loss interval that counts in a report of TFRC: "
-    "`trace.loss_intervals`, `tfrctrace convert --what loss_intervals`.",
-    "rtt_buckets": "One row for each bucket of round-trip times that has samples, of a flow and direction: "
-    "`trace.rtt_buckets`, `tfrctrace convert --what rtt_buckets`.",
-    "rtp_sources": "One row for each source of RTP: `trace.rtp_sources`, "
-    "`tfrctrace convert --what rtp_sources`.",
-    "replay": "One row for each step of a [rate algorithm](replay.md) on a flow: `trace.replay()`, "
-    "`tfrctrace replay`.",
-    "closed_loop": "One row for each round of an algorithm at a [model of a bottleneck](models.md): "
-    "`trace.closed_loop()`, `tfrctrace replay --loop closed`.",
-    "links": "One row for each pair of 802.11 stations and each way: `trace.links`, "
-    "`tfrctrace convert --what links`.",
-    "link_samples": "One row for each 802.11 frame: `trace.link_samples`, "
-    "`tfrctrace convert --what link_samples`.",
-    "transits": "One row for each packet between [two captures](pair.md), in the order of sending: "
-    "`trace.transits`, `tfrctrace convert --what transits`.",
+COMMANDS = {
+    "flows": "`trace.flows`, `tfrctrace flows`",
+    "packets": "`trace.packets()`, `tfrctrace convert --what packets`",
+    "tcp": "`trace.tcp`, `tfrctrace convert --what tcp`. [tcptrace](tcptrace.md) says which of its fields is "
+    "which column",
+    "replay": "`trace.replay()`, `tfrctrace replay` ([rate algorithms](replay.md))",
+    "closed_loop": "`trace.closed_loop()`, `tfrctrace replay --loop closed` ([models](models.md))",
+    "transits": "`trace.transits`, `tfrctrace convert --what transits` ([two captures](pair.md))",
 }
+"""How a table is written, if not as most are."""
 
 COLUMNS_HEAD = """\
 # Columns
 
-Made from `parsers/schema/` by `docs/generate.py`. The same names stand in frames, JSON, CSV, Parquet and
-Arrow.
+Made by `docs/generate.py` from the declarations in `parsers/native/src/tables/` and `parsers/schema.py`.
+Frames, JSON, CSV, Parquet and Arrow have the same names.
 
 Rows of flows are tidy: one row for each flow and direction. Times are whole nanoseconds, counts are whole
 numbers, rates are bits per second, shares go from 0 to 1. Null means that the value cannot be known from this
@@ -102,13 +78,16 @@ def columns_page() -> str:
 
 
 def _table_section(name: str, columns: tuple[Column, ...]) -> str:
+    from tfrctrace.parsers.schema import ROWS
+
     rows = [
         f"| `{column.name}` | {column.type} | {column.unit} "
         f"| {_cell(column.meaning)} | {_cell(column.null_when)} |\n"
         for column in columns
     ]
     head = "| column | type | unit | meaning | null when |\n|---|---|---|---|---|\n"
-    return f"\n## {name}\n\n{TABLES[name]}\n\n{head}{''.join(rows)}"
+    written = COMMANDS.get(name, f"`trace.{name}`, `tfrctrace convert --what {name}`")
+    return f"\n## {name}\n\nOne row for {ROWS[name]}: {written}.\n\n{head}{''.join(rows)}"
 
 
 def _cell(text: str) -> str:
@@ -125,6 +104,7 @@ class Parameter:
     """What stands for the value: a metavar or the choices; empty for a flag."""
     help: str
     default: str
+    heading: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +152,9 @@ def _parameter(hint: object, default: object) -> Parameter:
     # In `Annotated[..., Option("--output", "-o")]` Typer keeps the first spelling where defaults used to be.
     spellings = (declared.default, *(declared.param_decls or ()))
     names = tuple(name for name in spellings if isinstance(name, str) and name.startswith("-"))
-    return Parameter(names, _value(kind, declared), declared.help or "", _default(declared, default))
+    return Parameter(
+        names, _value(kind, declared), declared.help or "", _default(declared, default), heading(declared)
+    )
 
 
 def _default(declared: ParameterInfo, default: object) -> str:
@@ -202,16 +184,22 @@ def cli_page() -> str:
 def _command_section(command: Command) -> str:
     usage = " ".join(["tfrctrace", command.name, "[OPTIONS]", *(part.value for part in command.arguments)])
     arguments = "".join(f"- `{part.value}`: {part.help}\n" for part in command.arguments)
-    rows = "".join(
-        f"| {', '.join(f'`{name}`' for name in option.names)} {_cell(option.value)} "
-        f"| {_cell(option.help)} | {option.default} |\n"
-        for option in command.options
-    )
+    headings = in_order(option.heading for option in command.options)
     return (
         f"\n## {command.name}\n\n{_paragraphs(command.help)}\n\n```\n{usage}\n```\n\n{arguments}\n"
-        f"| option | meaning | default |\n|---|---|---|\n{rows}\n"
-        f"```\n{command.example}\n```\n"
+        + "".join(_options_table(command, name) for name in headings)
+        + f"Example:\n\n```\n{command.example}\n```\n"
     )
+
+
+def _options_table(command: Command, name: str) -> str:
+    rows = "".join(
+        f"| {', '.join(f'`{spelling}`' for spelling in option.names)} {_cell(option.value)} "
+        f"| {_cell(option.help)} | {option.default} |\n"
+        for option in command.options
+        if option.heading == name
+    )
+    return f"{name}:\n\n| option | meaning | default |\n|---|---|---|\n{rows}\n"
 
 
 def _paragraphs(text: str) -> str:
@@ -256,11 +244,11 @@ def metrics_page() -> str:
     from tfrctrace.metrics.catalogue import CATALOGUE
 
     text = (ROOT / "docs" / "metrics.md").read_text()
-    table = re.search(r"\|---\|---\|---\|---\|---\|---\|---\|\n((?:\|[^\n]*\n)*)", text)
+    table = re.search(r"\|---\|---\|---\|---\|---\|---\|---\|---\|\n((?:\|[^\n]*\n)*)", text)
     assert table is not None
     rows = [
         f"| `{one.name}` | {one.unit} | {SUBJECTS[one.subject]} | {one.meaning} | {one.counts} "
-        f"| {one.null_when} | {one.source} |\n"
+        f"| {one.null_when} | {one.source} | {f'`{one.function}`' if one.function else ''} |\n"
         for one in CATALOGUE
     ]
     return text[: table.start(1)] + "".join(rows) + text[table.end(1) :]

@@ -1,4 +1,4 @@
-"""Every metric that `tfrctrace metrics` tells: name, unit, meaning, what its n counts, and whose it is."""
+"""Every metric of `tfrctrace metrics`: name, unit, subject, meaning, what n counts, source and function."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Need = Literal["capacity", "weight", "step"]
-"""What a trace does not tell; options and settings of studies are called so."""
+"""Facts that a user supplies; options of the command and settings of studies have these names."""
 
 Subject = Literal["flow", "set", "group", "pair", "life"]
-"""What a metric is about: a flow in the common windows of a competing set, the whole set, the flows of one
-label or transport in it, two such groups, or one flow over its whole life."""
+"""A flow in the common windows of a competing set, the whole set, the flows of one label or transport in it,
+two such groups, or one flow over its whole life."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricDescription:
-    """One metric: `counts` says what its `n` counts, `null_when` when it has no value.
+    """One metric: what its `n` `counts`, and when it is null.
 
-    One that `needs` a capacity, weights or a step is told only of who gives that.
+    A metric that `needs` a capacity, weights or a step is only computed if the user supplies it. `function`
+    is its place in `tfrctrace.metrics`; empty for a column of the table of flows.
     """
 
     name: str
@@ -33,15 +34,31 @@ class MetricDescription:
     null_when: str
     source: str = ""
     needs: Need | None = None
+    function: str = ""
 
 
 CASONI: Final = "Casoni and Merani"
 FLOYD: Final = "Floyd et al. 2000"
 
 CATALOGUE: Final = (
-    MetricDescription("rate_bps", "bit/s", "flow", "mean rate", "windows", "never", f"{CASONI}, eq. 8"),
     MetricDescription(
-        "rate_std_bps", "bit/s", "flow", "standard deviation (population) of the rate", "windows", "never"
+        "rate_bps",
+        "bit/s",
+        "flow",
+        "mean rate",
+        "windows",
+        "never",
+        f"{CASONI}, eq. 8",
+        function="flow.throughput.mean_rate_bps",
+    ),
+    MetricDescription(
+        "rate_std_bps",
+        "bit/s",
+        "flow",
+        "standard deviation (population) of the rate",
+        "windows",
+        "never",
+        function="flow.burstiness.rate_variation",
     ),
     MetricDescription(
         "burstiness",
@@ -51,14 +68,16 @@ CATALOGUE: Final = (
         "windows",
         "no byte in the windows",
         "De Cicco and Mascolo",
+        function="flow.burstiness.rate_variation",
     ),
     MetricDescription(
         "cov_sample",
         "",
         "flow",
-        "the same with the standard deviation of a sample (n - 1)",
+        "burstiness with the standard deviation of a sample (n - 1)",
         "windows",
         "no byte in the windows, or one window",
+        function="flow.burstiness.rate_variation",
     ),
     MetricDescription(
         "cov",
@@ -68,6 +87,7 @@ CATALOGUE: Final = (
         "windows",
         "no byte in the windows",
         FLOYD,
+        function="flow.burstiness.cov_by_timescale",
     ),
     MetricDescription(
         "mean_relative_change",
@@ -77,6 +97,7 @@ CATALOGUE: Final = (
         "changes",
         "no change from a rate above 0",
         FLOYD,
+        function="flow.smoothness.rate_changes",
     ),
     MetricDescription(
         "worst_ratio",
@@ -86,6 +107,7 @@ CATALOGUE: Final = (
         "pairs of windows",
         "no such pair",
         FLOYD,
+        function="flow.smoothness.rate_changes",
     ),
     MetricDescription(
         "jain",
@@ -95,6 +117,7 @@ CATALOGUE: Final = (
         "flows",
         "all rates are 0",
         "Jain et al. 1984",
+        function="sets.fairness.jain_index",
     ),
     MetricDescription(
         "jain_window_mean",
@@ -103,53 +126,65 @@ CATALOGUE: Final = (
         "mean of Jain's index in each window",
         "windows with bytes",
         "no byte in the windows",
+        function="sets.fairness.jain_over_time",
     ),
     MetricDescription(
         "jain_window_p5",
         "",
         "set",
-        "5th percentile of the same (nearest rank)",
+        "5th percentile of Jain's index over the windows (nearest rank)",
         "windows with bytes",
         "no byte in the windows",
+        function="sets.fairness.jain_over_time",
     ),
     MetricDescription(
-        "jain_window_p50", "", "set", "median of the same", "windows with bytes", "no byte in the windows"
+        "jain_window_p50",
+        "",
+        "set",
+        "median of Jain's index over the windows",
+        "windows with bytes",
+        "no byte in the windows",
+        function="sets.fairness.jain_over_time",
     ),
     MetricDescription(
         "jain_window_p95",
         "",
         "set",
-        "95th percentile of the same",
+        "95th percentile of Jain's index over the windows",
         "windows with bytes",
         "no byte in the windows",
+        function="sets.fairness.jain_over_time",
     ),
     MetricDescription(
         "jain_weighted",
         "",
         "set",
-        "Jain's index of the rates over their weights, 1 is the share that each ought to have",
+        "Jain's index of the rates over their weights, 1 if each has its share",
         "flows",
         "all rates are 0",
         "Jain et al. 1984",
         needs="weight",
+        function="sets.fairness.jain_index",
     ),
     MetricDescription(
         "link_utilisation",
         "",
         "set",
-        "frames of its flows over what the link could carry, in bits",
+        "bits of the flows' frames over the capacity of the link",
         "windows",
         "never",
         needs="capacity",
+        function="sets.utilisation.link_utilisation",
     ),
     MetricDescription(
         "upload_download_ratio",
         "",
         "set",
-        "mean rate of its uploads over that of its downloads, 1 is fair",
+        "mean rate of the uploads over that of the downloads, 1 is fair",
         "uploads and downloads",
-        "no flow is known to be an upload or a download, or all downloads have 0",
+        "no upload or no download is known, or all downloads have 0",
         "Zhang et al., figure 7",
+        function="sets.utilisation.upload_download_ratio",
     ),
     MetricDescription(
         "fairness_settling_s",
@@ -157,7 +192,8 @@ CATALOGUE: Final = (
         "set",
         "time from the start of the last flow until Jain's index is 0.95 or more for 5 s",
         "windows",
-        "it never is",
+        "never reached",
+        function="flow.convergence.fairness_settling_time_s",
     ),
     MetricDescription(
         "mean_rate_bps",
@@ -167,6 +203,7 @@ CATALOGUE: Final = (
         "flows",
         "never",
         f"{CASONI}, eq. 9",
+        function="sets.fairness.mean_rate",
     ),
     MetricDescription(
         "max_min",
@@ -176,6 +213,7 @@ CATALOGUE: Final = (
         "flows",
         "all are 0",
         f"{CASONI}, eq. 11",
+        function="sets.fairness.max_min_ratio",
     ),
     MetricDescription(
         "inter_protocol_normalized",
@@ -185,6 +223,7 @@ CATALOGUE: Final = (
         "flows",
         "one group only, or all rates are 0",
         f"{CASONI}, eq. 10",
+        function="sets.fairness.inter_protocol_normalized",
     ),
     MetricDescription(
         "inter_protocol_ratio",
@@ -194,43 +233,54 @@ CATALOGUE: Final = (
         "flows",
         "one group only, or B_own is 0",
         f"{CASONI}, eq. 10 as printed",
+        function="sets.fairness.inter_protocol_ratio",
     ),
     MetricDescription(
         "equivalence_ratio",
         "",
         "pair",
-        "mean over pairs of flows of min(R_a/R_b, R_b/R_a) in each window, 1 is alike",
+        "mean over pairs of flows of min(R_a/R_b, R_b/R_a) in each window, 1 if alike",
         "pairs of flows",
         "no byte in the windows, or more than 64 flows",
         FLOYD,
+        function="flow.smoothness.equivalence_ratios",
     ),
     MetricDescription(
         "convergence_s",
         "s",
         "life",
-        "time from which the rate stays within 20 % of that of its last half for 5 s",
+        "time until the rate stays within 20 % of its mean over the last half for 5 s",
         "windows",
-        "it never does",
+        "never reached",
+        function="flow.convergence.convergence_time_s",
     ),
     MetricDescription(
         "rise_s",
         "s",
         "life",
-        "time until 90 % of the rate of its last half are reached",
+        "time until the rate reaches 90 % of its mean over the last half",
         "windows",
-        "no bytes there",
+        "no bytes in the last half",
+        function="flow.convergence.rise_time_s",
     ),
     MetricDescription(
-        "stability", "", "life", "standard deviation over mean of its last half", "windows", "no bytes there"
+        "stability",
+        "",
+        "life",
+        "standard deviation over mean of the rate in the last half",
+        "windows",
+        "no bytes in the last half",
+        function="flow.convergence.stability",
     ),
     MetricDescription(
         "responsiveness_s",
         "s",
         "life",
-        "time from a step of the path until the rate stays within 20 % of that of the last half after it",
+        "time from a path change until the rate stays within 20 % of its mean over the last half after it",
         "windows after the step",
-        "it never stays, or the flow was not there before and after the step",
+        "never reached, or the flow was not active before and after the step",
         needs="step",
+        function="flow.convergence.response_time_s",
     ),
     MetricDescription(
         "aggressiveness_bps",
@@ -238,23 +288,25 @@ CATALOGUE: Final = (
         "life",
         "largest increase of the rate from one window to the next, from the step on",
         "windows after the step",
-        "the flow was not there before and after the step",
-        f"{FLOYD}, there in windows of an RTT",
+        "the flow was not active before and after the step",
+        f"{FLOYD}, with windows of an RTT",
         needs="step",
+        function="flow.convergence.aggressiveness",
     ),
     MetricDescription(
         "timeout_share",
         "",
         "life",
-        "share of its time from a retransmission timeout until all that was outstanding is acknowledged",
-        "episodes that are over",
-        "not TCP, or not captured where its data can be followed to the acknowledgement",
+        "share of the duration from a retransmission timeout until all outstanding data is acknowledged",
+        "completed episodes",
+        "not TCP, or captured where acknowledgements cannot be matched to data",
+        function="flow.delivery.timeout_share",
     ),
     MetricDescription(
         "pdr",
         "",
         "life",
-        "packet delivery ratio, none that was on its way at the end",
+        "packet delivery ratio, without packets in flight at the end",
         "packets sent",
         "the trace shows one end only",
         "Sreenivasa Rao et al.",
@@ -272,18 +324,20 @@ CATALOGUE: Final = (
         "drop_ratio",
         "",
         "life",
-        "packets dropped over packets sent, retransmissions too",
+        "packets dropped over packets sent, retransmissions included",
         "packets sent",
         "the trace shows no drops, or one end only",
         "Lillis et al.",
+        function="flow.delivery.drop_ratio",
     ),
     MetricDescription(
         "goodput_share",
         "",
         "life",
-        "goodput over throughput: payload seen first over bytes on the wire",
+        "goodput over throughput: unique payload over bytes on the wire",
         "packets",
         "the payload is not known",
+        function="flow.delivery.goodput_share",
     ),
     *(
         MetricDescription(
@@ -302,13 +356,18 @@ CATALOGUE: Final = (
         "delay_mean_ms", "ms", "life", "mean one-way delay", "packets received", "no delay is known"
     ),
     MetricDescription(
-        "delay_p95_ms", "ms", "life", "95th percentile of it", "packets received", "no delay is known"
+        "delay_p95_ms",
+        "ms",
+        "life",
+        "95th percentile of the one-way delay",
+        "packets received",
+        "no delay is known",
     ),
     MetricDescription(
         "jitter_ms",
         "ms",
         "life",
-        "interarrival jitter at the end",
+        "interarrival jitter at the end of the flow",
         "packets received",
         "no delay is known",
         "RFC 3550",
@@ -339,7 +398,7 @@ def make_metric(
     competing_set: int | None = None,
     reason: str | None = None,
 ) -> Metric:
-    """Return the metric `name` with its unit; without a value for `reason`, or what the catalogue says."""
+    """Return the metric `name`; if it is null, `reason` says why, by default the catalogue's `null_when`."""
     described = BY_NAME[name]
     return Metric(
         name=name,

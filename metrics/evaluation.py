@@ -1,4 +1,4 @@
-"""All metrics of the catalogue for the flows of a trace: each flow's own, and those of each competing set.
+"""All metrics of the catalogue for the flows of a trace and their competing sets.
 
 Works on two frames: `flows` with one row, of the direction that carried the data, for each flow (columns of
 `tfrctrace.parsers.schema.FLOWS`), and `bins` of the same directions (`BINS`), all of one width.
@@ -17,6 +17,7 @@ from tfrctrace.metrics.exact_sums import nearest_rank
 from tfrctrace.metrics.flow.burstiness import cov_by_timescale, rate_variation
 from tfrctrace.metrics.flow.convergence import fairness_settling_time_s
 from tfrctrace.metrics.flow.smoothness import equivalence_ratios, rate_changes
+from tfrctrace.metrics.flow.throughput import mean_rate_bps
 from tfrctrace.metrics.flow.whole_flow import MAX_LIFE_WINDOWS, whole_flow_metrics
 from tfrctrace.metrics.metric import NO_ASSUMPTIONS
 from tfrctrace.metrics.sets.fairness import (
@@ -46,17 +47,17 @@ if TYPE_CHECKING:
 
     from tfrctrace.metrics.metric import Assumptions, Metric
     from tfrctrace.metrics.sets.competing import CompetingSet
-    from tfrctrace.metrics.sets.up_down import Way
+    from tfrctrace.metrics.sets.up_down import UpDown
 
 TIMESCALES_NS: Final = tuple(round(seconds * NS_PER_S) for seconds in (0.1, 0.2, 0.5, 1, 2, 5, 10))
-"""Widths for which the coefficient of variation is told."""
+"""Widths of the windows of the coefficient of variation."""
 LEAST_WINDOWS_OF_TIMESCALE: Final = 8
 
 MAX_PAIRED_FLOWS: Final = 64
-"""Flows of a set of which every pair is compared; the work grows with their square."""
+"""Largest set of which every pair of flows is compared; the work grows with its square."""
 
-_CARRIED: Final = {"unique_bytes": "wire_bytes"}
-"""Of what counts as the rate, what it is on the link; frames and what arrived are that already."""
+_WIRE_COLUMNS: Final = {"unique_bytes": "wire_bytes"}
+"""Bytes on the link, by the column of the rate; other columns count them already."""
 
 _NO_BYTES: Final = "no byte in the windows"
 
@@ -69,21 +70,28 @@ def evaluate(
     column: str,
     window_ns: int,
     warmup_ns: int = 0,
-    given: Assumptions = NO_ASSUMPTIONS,
+    assumptions: Assumptions = NO_ASSUMPTIONS,
 ) -> Iterator[Metric]:
     """Give the metrics of each competing set, then those of each flow over its whole life.
 
-    `column` of `bins` has the bytes that count as the rate. `flows` has a column `group` too, the label or
-    the transport, and with a step what `whole_flow_metrics` says. `window_ns` is a multiple of the width
-    of the bins.
+    `column` of `bins` has the bytes of the rate. `flows` also has a column `group`, the label or the
+    transport, and with a step the column that `whole_flow_metrics` needs. `window_ns` is a multiple of the
+    width of the bins.
     """
     groups = dict(flows.select("flow", "group").iter_rows())
-    ways = up_down_groups(flows)
-    of_flows = FlowBins(bins)
-    for one in sets:
-        of_set = _SetMetrics(one, of_flows, groups, column, ways=ways, warmup_ns=warmup_ns, given=given)
-        yield from of_set.all()
-    yield from whole_flow_metrics(flows, of_flows, column, window_ns, given)
+    up_down = up_down_groups(flows)
+    flow_bins = FlowBins(bins)
+    for competing in sets:
+        yield from _SetMetrics(
+            competing,
+            flow_bins,
+            groups,
+            column,
+            up_down=up_down,
+            warmup_ns=warmup_ns,
+            assumptions=assumptions,
+        ).metrics()
+    yield from whole_flow_metrics(flows, flow_bins, column, window_ns, assumptions)
 
 
 class _SetMetrics:
@@ -91,41 +99,41 @@ class _SetMetrics:
 
     def __init__(
         self,
-        one: CompetingSet,
+        competing: CompetingSet,
         bins: FlowBins,
         groups: Mapping[int, str],
         column: str,
         *,
-        ways: Mapping[int, Way],
+        up_down: Mapping[int, UpDown],
         warmup_ns: int,
-        given: Assumptions,
+        assumptions: Assumptions,
     ) -> None:
         import polars as pl
 
-        self._set = one
-        self._windows = one.windows
+        self._set = competing
+        self._windows = competing.windows
         self._bins = bins
         self._column = column
-        self._given = given
-        self._ways = ways
-        self._base = _base_windows(one.windows, bins.width_ns or one.windows.width_ns)
+        self._assumptions = assumptions
+        self._up_down = up_down
+        self._base = _base_windows(competing.windows, bins.width_ns or competing.windows.width_ns)
         # numpy lets other threads run while it adds up; parts come back in their order
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            parts = list(pool.map(self._measure_part, bins.parts(one.flows)))
-        frames, covs, variations, changes = (pl.concat(of_all) for of_all in zip(*parts, strict=True))
+            parts = list(pool.map(self._measure_part, bins.parts(competing.flows)))
+        frames, covs, variations, changes = (pl.concat(frames) for frames in zip(*parts, strict=True))
         self._frame, self._covs = frames.set_sorted("flow"), covs
         self._variations, self._rate_changes = variations, changes
         self._warmup_s = warmup_ns / NS_PER_S
         self._groups: dict[str, list[int]] = {}
-        for flow in one.flows:
+        for flow in competing.flows:
             self._groups.setdefault(groups[flow], []).append(flow)
         self._group_of = {flow: group for group, flows in self._groups.items() for flow in flows}
         totals = dict(self._frame.group_by("flow").agg(pl.col("bytes").sum()).iter_rows())
         # whole numbers, so that every index is exact
-        self._bytes = {flow: totals.get(flow, 0) for flow in one.flows}
+        self._bytes = {flow: totals.get(flow, 0) for flow in competing.flows}
 
     def _measure_part(self, bins: pl.DataFrame) -> tuple[pl.DataFrame, ...]:
-        """Return the windowed frame of some flows, and how they vary by timescale, in all and by steps."""
+        """Return the windowed frame of some flows, their variation by timescale, in all, and rate changes."""
         base_frame = windowed(bins, self._base, self._column)
         dense = matrix(base_frame, self._base.count)
         factor = self._windows.width_ns // self._base.width_ns
@@ -134,10 +142,10 @@ class _SetMetrics:
         count = self._windows.count
         return frame, covs, rate_variation(frame, count), rate_changes(frame, count)
 
-    def all(self) -> Iterator[Metric]:
+    def metrics(self) -> Iterator[Metric]:
         yield from self._fairness()
         yield from self._utilisation()
-        yield self._up_over_down()
+        yield self._upload_download()
         yield from self._fairness_over_time()
         yield from self._protocols()
         yield from self._equivalence()
@@ -172,10 +180,10 @@ class _SetMetrics:
         import polars as pl
 
         duration_s = self._windows.duration_s
-        return pl.Series([8 * self._bytes[flow] / duration_s for flow in flows], dtype=pl.Float64)
+        return pl.Series([mean_rate_bps(self._bytes[flow], duration_s) for flow in flows], dtype=pl.Float64)
 
     def _amounts(self, flows: Sequence[int]) -> pl.Series:
-        """Return the bytes of some flows: as good as rates where only their ratio counts, and exact."""
+        """Return the bytes of some flows, which stand for rates in ratios and are exact."""
         import polars as pl
 
         return pl.Series([self._bytes[flow] for flow in flows], dtype=pl.UInt64)
@@ -185,30 +193,30 @@ class _SetMetrics:
 
         amounts = self._amounts(self._set.flows)
         yield self._metric("jain", jain_index(amounts), len(amounts))
-        if weights := self._given.weights:
+        if weights := self._assumptions.weights:
             due = pl.Series(
                 [weights.get(self._group_of[flow], 1.0) for flow in self._set.flows], dtype=pl.Float64
             )
             yield self._metric("jain_weighted", jain_index(amounts, due), len(amounts))
 
     def _utilisation(self) -> Iterator[Metric]:
-        """Give how much of the link the flows took; the frames are only counted if its capacity is known."""
-        if self._given.capacity_bps is None:
+        """Give the link utilisation; frames are counted only if the capacity is known."""
+        if self._assumptions.capacity_bps is None:
             return
-        column = _CARRIED.get(self._column, self._column)
+        column = _WIRE_COLUMNS.get(self._column, self._column)
         parts = (windowed(part, self._base, column) for part in self._bins.parts(self._set.flows))
         carried = sum(int(part["bytes"].sum()) for part in parts)
-        used = link_utilisation(carried, self._windows.duration_s, self._given.capacity_bps)
+        used = link_utilisation(carried, self._windows.duration_s, self._assumptions.capacity_bps)
         yield self._metric("link_utilisation", used, self._windows.count)
 
-    def _up_over_down(self) -> Metric:
+    def _upload_download(self) -> Metric:
         up, down = (
-            [flow for flow in self._set.flows if self._ways.get(flow) == way] for way in ("up", "down")
+            [flow for flow in self._set.flows if self._up_down.get(flow) == way] for way in ("up", "down")
         )
-        found = upload_download_ratio(self._amounts(up), self._amounts(down))
+        value = upload_download_ratio(self._amounts(up), self._amounts(down))
         lacking = [words for words, flows in (("an upload", up), ("a download", down)) if not flows]
         reason = f"no flow is known to be {' or '.join(lacking)}" if lacking else None
-        return self._metric("upload_download_ratio", found, len(up) + len(down), reason=reason)
+        return self._metric("upload_download_ratio", value, len(up) + len(down), reason=reason)
 
     def _fairness_over_time(self) -> Iterator[Metric]:
         over_time = jain_over_time(self._frame, len(self._set.flows))
@@ -220,7 +228,7 @@ class _SetMetrics:
         yield self._settling(over_time)
 
     def _settling(self, over_time: pl.DataFrame) -> Metric:
-        """Return when shares became fair, counted from the start of the last flow and without a warm-up.
+        """Return when shares became fair, counted from the start of the last flow, without a warm-up.
 
         `over_time` has Jain's index in the common windows.
         """
@@ -245,17 +253,17 @@ class _SetMetrics:
 
     def _protocols(self) -> Iterator[Metric]:
         for group, flows in self._groups.items():
-            own = self._amounts(flows)
+            amounts = self._amounts(flows)
             others = self._amounts([flow for flow in self._set.flows if self._group_of[flow] != group])
             yield self._metric(
                 "mean_rate_bps", mean_rate(self._rates_bps(flows)), len(flows), flows=flows, group=group
             )
-            yield self._metric("max_min", max_min_ratio(own), len(flows), flows=flows, group=group)
+            yield self._metric("max_min", max_min_ratio(amounts), len(flows), flows=flows, group=group)
             for name, compared in (
                 ("inter_protocol_normalized", inter_protocol_normalized),
                 ("inter_protocol_ratio", inter_protocol_ratio),
             ):
-                yield self._metric(name, compared(own, others), len(self._set.flows), group=group)
+                yield self._metric(name, compared(amounts, others), len(self._set.flows), group=group)
 
     def _equivalence(self) -> Iterator[Metric]:
         """Give the mean over the pairs of each two groups, as Floyd et al. do for TCP and TFRC."""
@@ -284,18 +292,18 @@ class _SetMetrics:
         rows = _by_flow(self._variations)
         for flow in self._set.flows:
             row = rows.get(flow, {"mean": 0.0, "std": 0.0, "burstiness": None, "cov_sample": None})
-            told = {
-                "rate_bps": 8 * self._bytes[flow] / self._windows.duration_s,
+            values = {
+                "rate_bps": mean_rate_bps(self._bytes[flow], self._windows.duration_s),
                 "rate_std_bps": self._windows.bps(row["std"]),
                 "burstiness": row["burstiness"],
                 "cov_sample": row["cov_sample"],
             }
-            for name, value in told.items():
-                yield self._of_flow(name, value, self._windows.count, flow)
+            for name, value in values.items():
+                yield self._flow_metric(name, value, self._windows.count, flow)
 
     @property
     def _factors(self) -> list[int]:
-        """How many bins are in a window of each timescale that the time allows."""
+        """Bins in a window of each timescale that fits the time."""
         longest_ns = self._base.width_ns * self._base.count // LEAST_WINDOWS_OF_TIMESCALE
         return [
             scale_ns // self._base.width_ns
@@ -308,25 +316,25 @@ class _SetMetrics:
         for flow in self._set.flows:
             for factor in self._factors:
                 windows = self._base.coarser(factor)
-                yield self._of_flow("cov", value_of.get((flow, factor)), windows.count, flow, windows)
+                yield self._flow_metric("cov", value_of.get((flow, factor)), windows.count, flow, windows)
 
     def _changes(self) -> Iterator[Metric]:
         rows = _by_flow(self._rate_changes)
-        silent = {"mean_relative_change": None, "worst_ratio": None, "changes": 0, "zero_pairs": 0}
+        no_bytes = {"mean_relative_change": None, "worst_ratio": None, "changes": 0, "zero_pairs": 0}
         pairs = self._windows.count - 1
         for flow in self._set.flows:
-            row = rows.get(flow, {**silent, "zero_pairs": pairs})
-            yield self._of_flow("mean_relative_change", row["mean_relative_change"], row["changes"], flow)
-            yield self._of_flow("worst_ratio", row["worst_ratio"], pairs - row["zero_pairs"], flow)
+            row = rows.get(flow, {**no_bytes, "zero_pairs": pairs})
+            yield self._flow_metric("mean_relative_change", row["mean_relative_change"], row["changes"], flow)
+            yield self._flow_metric("worst_ratio", row["worst_ratio"], pairs - row["zero_pairs"], flow)
 
-    def _of_flow(
+    def _flow_metric(
         self, name: str, value: float | None, n: int, flow: int, windows: Windows | None = None
     ) -> Metric:
         return self._metric(name, value, n, flows=[flow], group=self._group_of[flow], windows=windows)
 
 
 def _base_windows(windows: Windows, width_ns: int) -> Windows:
-    """Return the same stretch of time in windows as wide as the bins."""
+    """Return the same time span in windows as wide as the bins."""
     return Windows(windows.start_ns, width_ns, windows.count * (windows.width_ns // width_ns))
 
 

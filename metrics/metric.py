@@ -1,4 +1,4 @@
-"""A metric as it is told: the number, and all that one must know to compare it with another."""
+"""One measured metric: its value and what is needed to compare it with others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """One number about some flows. What is not defined has `value` None, and `reason` says why."""
+    """One number about some flows; if it is undefined, `value` is None and `reason` says why."""
 
     name: str
     """As in `tfrctrace.metrics.catalogue.CATALOGUE`."""
@@ -19,31 +19,28 @@ class Metric:
     unit: str
     """Empty for ratios and indices."""
     n: int
-    """How many values it was made of: flows, windows, pairs or packets, as the catalogue says."""
+    """Number of values it is computed from: flows, windows, pairs or packets, as the catalogue says."""
     window_s: float | None
-    """Width in s of the windows in which rates were taken; None if there are none."""
+    """Width of the windows of the rates in s; None without windows."""
     warmup_s: float
-    """Seconds at the start of each flow that were left out; 0 for numbers about its whole life."""
+    """Seconds left out at the start of each flow; 0 for metrics of its whole life."""
     flows: tuple[int, ...]
-    """Numbers of the flows."""
     group: str | None = None
-    """Label or transport of the flows it is about, two for a comparison; None if of all in the set."""
+    """Label or transport of the flows, two for a comparison; None for the whole set."""
     competing_set: int | None = None
-    """Number of the set of flows that competed."""
     reason: str | None = None
-    """Why there is no value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
-    """What a user says of the path and the flows, as a trace does not; metrics that need it are told then."""
+    """Facts about path and flows that a trace does not show; metrics that need them are computed then."""
 
     capacity_bps: float | None = None
-    """What the shared link carries."""
+    """Capacity of the shared link."""
     weights: Mapping[str, float] = field(default_factory=dict)
-    """Share that each flow of a group ought to have, in any one unit; groups that are not named have 1."""
+    """Share that each flow of a group should have, in any one unit; 1 for groups without an entry."""
     step_ns: int | None = None
-    """When the path changed, from 0 s of each trace on."""
+    """Time of the path change since 0 s of each trace."""
 
 
 NO_ASSUMPTIONS: Final = Assumptions()

@@ -1,11 +1,13 @@
 """The surface of the Rust core, typed. Nothing here touches metrics, reports or the command line."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any, Protocol, TypeAlias, TypedDict, final
 
 import numpy.typing as npt
 
 from tfrctrace.base.errors import Problem
+from tfrctrace.parsers.reading_settings import ReadSettings
+from tfrctrace.parsers.schema import ColumnType
 
 class SourceSummary(TypedDict):
     """What one input held."""
@@ -108,48 +110,8 @@ class Progress:
 class Analysis:
     """The result of one pass over one input, or over several that were joined."""
 
-    @property
-    def flows(self) -> Table: ...
-    @property
-    def bins(self) -> Table: ...
-    @property
-    def rtt(self) -> Table: ...
-    @property
-    def losses(self) -> Table: ...
-    @property
-    def rounds(self) -> Table: ...
-    @property
-    def tcp(self) -> Table: ...
-    @property
-    def variables(self) -> Table:
-        """Variables that another program wrote down; in these sources, or among their packets."""
-    @property
-    def feedback(self) -> Table:
-        """Reports of TFRC's receivers, if `feedback` was asked for."""
-    @property
-    def loss_events(self) -> Table:
-        """Loss events of TFRC, if `loss_events` was asked for."""
-    @property
-    def loss_intervals(self) -> Table:
-        """Loss intervals at each report, if `loss_intervals` was asked for."""
-    @property
-    def findings(self) -> Table:
-        """What is wrong with the packets and ends of TFRC, if `findings` was asked for."""
-    @property
-    def rtt_buckets(self) -> Table:
-        """Round-trip times in buckets, one row for each that has samples."""
-    @property
-    def rtp_sources(self) -> Table:
-        """Sources of RTP, one row for each flow, direction and SSRC."""
-    @property
-    def links(self) -> Table:
-        """Links between 802.11 stations, one row for each pair of transmitter and receiver."""
-    @property
-    def link_samples(self) -> Table:
-        """Their frames, if `links` was asked for."""
-    @property
-    def transits(self) -> Table:
-        """Packets between two captures, if `analyse_pair` was asked for them."""
+    def table(self, name: str) -> Table:
+        """Return a table by its name; it is empty if it was not collected."""
     @property
     def clock(self) -> Clock | None:
         """How the clock of the second capture differs from that of the first; None without a pair."""
@@ -218,69 +180,40 @@ Source: TypeAlias = str | tuple[str, ReadableFile]
 
 def analyse(
     sources: Sequence[Source],
+    settings: ReadSettings,
     *,
-    format: str | None = None,
-    layer: str | None = None,
-    vantage: str | None = None,
-    filter: FilterCompiler | None = None,
-    bins: bool = False,
+    collect: Set[str] = ...,
     bin_ns: int | None = None,
-    rtt: bool = False,
-    losses: bool = False,
-    rounds: bool = False,
-    tcp: bool = False,
-    links: bool = False,
-    feedback: bool = False,
-    loss_events: bool = False,
-    loss_intervals: bool = False,
-    findings: bool = False,
-    tfrc: Sequence[tuple[str, float]] = (),
-    tfrc_profile: str | None = None,
-    dissect: Sequence[tuple[int, Layout]] = (),
-    rtt_s: float | None = None,
-    max_flows: int = 1_000_000,
-    max_samples: int = 10_000_000,
-    max_decompressed_bytes: int = 68_719_476_736,
     progress: Progress | None = None,
 ) -> Analysis:
     """Read `sources` one after the other as one trace and analyse their flows.
 
-    Nothing about an input raises: what went wrong stands in `Analysis.problems`. `format` is one of
-    `input_formats` (else the content tells), `layer` one of `node_layers` (else the highest in a simulator's
-    trace), `vantage` one of `vantage_points` (else it is inferred). `bins` collects time bins of `bin_ns`
-    nanoseconds; without a width it starts at 1 ms and doubles until the table is small.
-    `rtt`, `losses`, `rounds`, `links`, `feedback`, `loss_events`, `loss_intervals` and `findings` collect
-    samples, at most `max_samples` of each; `tcp` counts the details of connections. `tfrc` has parameters of
-    ns-2's TFRC agents by name that are not the defaults, `tfrc_profile` names whose rules the ends of
-    captured flows are held against (one of `tfrc_profiles`); a wrong one raises ValueError. `dissect` names
-    the layout (one of `probe_layouts`, `rtp/RATE`, or fields) with which UDP payloads from or to a port
-    begin; others are recognised. `rtt_s` is the round-trip time in seconds of flows with numbers that do not
-    tell it, for their loss events. An exception that `filter` raises passes through.
+    Nothing about an input raises: what went wrong is in `Analysis.problems`. `collect` names tables that take
+    memory for each packet or sample, which are empty otherwise: `bins`, in widths of `bin_ns` (by default
+    from 1 ms up, so that the table stays small), `rtt`, `losses`, `rounds`, `tcp`, `feedback`, `loss_events`,
+    `loss_intervals`, `findings`, `link_samples` and `transits`. A setting that cannot be raises ValueError;
+    an exception that the filter raises passes through.
     """
 
 def analyse_pair(
     first: str,
     second: str,
+    settings: ReadSettings,
     *,
-    clock_offset_ns: int | None = None,
-    filter: FilterCompiler | None = None,
-    bins: bool = False,
+    collect: Set[str] = ...,
     bin_ns: int | None = None,
-    rtt: bool = False,
-    losses: bool = False,
-    rounds: bool = False,
-    tcp: bool = False,
-    links: bool = False,
-    transits: bool = False,
-    max_flows: int = 1_000_000,
-    max_samples: int = 10_000_000,
-    max_decompressed_bytes: int = 68_719_476_736,
+    clock_offset_ns: int | None = None,
     progress: Progress | None = None,
 ) -> Analysis:
     """Read two captures of one path, each twice, match their packets and analyse their flows.
 
-    The second clock is ahead by `clock_offset_ns`, else the packets tell by how much. `transits` collects
-    every packet between the captures; all else is as in `analyse`.
+    The second clock is ahead by `clock_offset_ns`, which is estimated if it is not given.
+    """
+
+def tables() -> list[tuple[str, str, list[tuple[str, ColumnType, str, str, str]]]]:
+    """Return every table: its name, what one row is, and the columns.
+
+    A column has a name, a type, a unit, a meaning and when it is null.
     """
 
 def is_trace(path: str) -> bool:
@@ -427,12 +360,8 @@ class PacketReader:
     def __init__(
         self,
         source: Source,
+        settings: ReadSettings,
         *,
-        format: str | None = None,
-        filter: FilterCompiler | None = None,
-        dissect: Sequence[tuple[int, Layout]] = (),
-        max_flows: int = 1_000_000,
-        max_decompressed_bytes: int = 68_719_476_736,
         progress: Progress | None = None,
     ) -> None: ...
     def next_batch(self, rows: int = 65_536) -> Table | None:

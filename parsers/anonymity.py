@@ -1,7 +1,7 @@
-"""Addresses and names that nobody can be found by, and that still show who shares a network.
+"""Replace addresses and names so that prefixes are preserved.
 
-What is told of packets goes through here when a trace is opened with a key: the tables, the facts about
-inputs and what is said of them. `docs/anonymity.md` says what is replaced by what, and what stays.
+If a trace is opened with a key, its tables, the facts about inputs and the messages about them are anonymized
+here. `docs/anonymity.md` says what is replaced and what is kept.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from tfrctrace.parsers._native import SourceSummary
 
 LEAST_KEY_BYTES: Final = 16
-"""Shorter keys can be tried out: all addresses of a network are soon told by heart."""
+"""Shorter keys could be found by brute force."""
 
 _KEPT_NAMES: Final = 65_536
-"""Replacements that are remembered: the packets of a capture are between few hosts."""
+"""Size of the cache of replacements; the packets of a capture are between few hosts."""
 
 _MAC: Final = re.compile(r"(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}")
 _NODE: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+){0,2}")
@@ -45,11 +45,11 @@ _ADDRESS_IN_TEXT: Final = re.compile(
     rf"|(?<![\d.]){_IPV4}(?!\d)"
 )
 _QUOTED: Final = re.compile(r"`(?!-)[^`]*`")
-"""What an input said, in a message. Options stand in such quotes too."""
+"""Quoted content of an input in a message. Options are quoted the same way."""
 
 
 class Anonymizer:
-    """What replaces addresses and names; the same key replaces one by the same always.
+    """Replaces addresses and names; with the same key, equal ones get equal replacements.
 
     Of two addresses of a kind, the replacements have exactly as many leading bits in common as they have
     (J. Fan, J. Xu, M. Ammar, S. Moon: Prefix-preserving IP address anonymization, 2004, theorem 1), so no two
@@ -57,11 +57,11 @@ class Anonymizer:
     """
 
     def __init__(self, key: bytes | None = None) -> None:
-        """Take a secret key of at least 16 bytes, or a random one."""
+        """Use a secret key of at least 16 bytes, or a random one."""
         if key is not None and len(key) < LEAST_KEY_BYTES:
             raise UsageError(
-                f"the key has {len(key)} bytes, and with fewer than {LEAST_KEY_BYTES} it could be guessed",
-                hint="`head -c 32 /dev/urandom > FILE` makes one",
+                f"the key has {len(key)} bytes, and fewer than {LEAST_KEY_BYTES} could be guessed",
+                hint="create one with `head -c 32 /dev/urandom > FILE`",
             )
         self._key = blake2b(os.urandom(32) if key is None else key, digest_size=32).digest()
         self._sources: dict[str, str] = {}
@@ -76,7 +76,7 @@ class Anonymizer:
         }
 
     def _host(self, name: str) -> str:
-        """Return what stands for an IP address, a MAC or the name of a host; nodes keep their numbers."""
+        """Return the replacement of an IP address, a MAC or a host name; node numbers are kept."""
         if _NODE.fullmatch(name):
             return name
         if _MAC.fullmatch(name):
@@ -89,7 +89,7 @@ class Anonymizer:
         return str(ipaddress.ip_address(self._with_prefix_kept(address.packed, b"ip")))
 
     def _mac(self, address: bytes) -> bytes:
-        """Return what stands for a MAC; the broadcast stays, and so does who may give addresses."""
+        """Return the replacement of a MAC; broadcast and the group and local bits are kept."""
         if address == _BROADCAST:
             return address
         replaced = self._with_prefix_kept(address, b"mac", kept_bits=_GROUP_AND_LOCAL)
@@ -100,7 +100,7 @@ class Anonymizer:
         return self._with_prefix_kept(_BROADCAST, b"mac", kept_bits=_GROUP_AND_LOCAL)
 
     def _with_prefix_kept(self, address: bytes, kind: bytes, *, kept_bits: int = 0) -> bytes:
-        """Return `address` with each bit turned over or not, as the key and all bits before it say.
+        """Return `address` with each bit flipped or not, depending on the key and all bits before it.
 
         `kept_bits` of the first byte stay.
         """
@@ -129,17 +129,17 @@ class Anonymizer:
         return f"{what}-{digest.hexdigest()}"
 
     def source(self, name: str) -> str:
-        """Return what stands for the name of an input: its number."""
+        """Return the replacement of an input's name: its number."""
         if name == STANDARD_INPUT:
             return name
         return self._sources.setdefault(name, f"trace-{len(self._sources) + 1}")
 
     def place(self, name: str) -> str:
-        """Return what stands for an interface of a capture; a node of a simulation keeps its number."""
+        """Return the replacement of an interface of a capture; simulated nodes keep their numbers."""
         return name if _NODE.fullmatch(name) else self._called("interface", name)
 
     def text(self, words: str) -> str:
-        """Return words of ours with every address in them replaced."""
+        """Return a text with every address in it replaced."""
         return _ADDRESS_IN_TEXT.sub(lambda found: self._if_address(found[0]), words)
 
     def _if_address(self, found: str) -> str:
@@ -147,7 +147,7 @@ class Anonymizer:
         return found if replaced.startswith("host-") else replaced
 
     def frame(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return a table of `tfrctrace.parsers.schema` with other addresses and names."""
+        """Return an anonymized table of `tfrctrace.parsers.schema`."""
         import polars as pl
 
         replaced = []
@@ -159,18 +159,18 @@ class Anonymizer:
         return frame.with_columns(replaced)
 
     def batches(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Give the rows of a record batch with other addresses and names."""
+        """Yield the anonymized rows of a record batch."""
         import polars as pl
 
         yield from self.frame(pl.DataFrame(batch)).to_arrow().to_batches()
 
     def row(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return a row of a table with other addresses and names."""
+        """Return an anonymized row of a table."""
         treated = self._columns.keys() & row.keys()
         return row | {name: self._columns[name](row[name]) for name in treated if row[name] is not None}
 
     def summary(self, source: SourceSummary) -> SourceSummary:
-        """Return what an input held, without its name and those of its interfaces."""
+        """Return the facts about an input without its name and those of its interfaces."""
         interfaces = [
             {**interface, "name": None if interface["name"] is None else self.place(interface["name"])}
             for interface in source["interfaces"]
@@ -180,7 +180,7 @@ class Anonymizer:
         )
 
     def problem(self, problem: Problem) -> Problem:
-        """Return what was wrong with an input, without its name and without what stood in it."""
+        """Return a problem without the name of the input and without its content."""
         hint = problem["hint"]
         return {
             **problem,

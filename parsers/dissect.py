@@ -8,13 +8,12 @@ scapy, which this module does not import either: whoever names a class has it.
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import UsageError
+from tfrctrace.base.user_code import load_class
 from tfrctrace.parsers.layouts import known_layouts, read_known_layout, read_layout
 
 if TYPE_CHECKING:
@@ -42,37 +41,37 @@ class _Place:
 
 
 def parse_dissect(specification: str) -> tuple[int, Layout]:
-    """Return port and layout of `udp:PORT=LAYOUT`, as the core takes them."""
+    """Return port and layout of `udp:PORT=LAYOUT` for the core."""
     from tfrctrace.parsers._native import probe_layouts
 
     match = _SPECIFICATION.fullmatch(specification)
     if match is None or not 0 < int(match["port"]) < 65_536:
         raise UsageError(
-            f"`{specification}` does not say what to dissect",
-            hint="write `udp:PORT=LAYOUT`, as `udp:9000=mymodule:MyHeader`",
+            f"`{specification}` is not a dissection rule",
+            hint="write `udp:PORT=LAYOUT`, e.g. `udp:9000=mymodule:MyHeader`",
         )
     layout = match["layout"]
     if layout.endswith(".toml"):
         return int(match["port"]), read_layout(layout)
     if ":" in layout:
-        return int(match["port"]), layout_of(_loaded(layout))
+        return int(match["port"]), layout_of(_header_class(layout))
     if layout in known_layouts():
         return int(match["port"]), read_known_layout(layout)
     name, _, rate = layout.partition("/")
     if name not in probe_layouts() or (rate and not _CLOCK_RATE.fullmatch(layout)):
         names = ", ".join([*probe_layouts(), *known_layouts()])
         raise UsageError(
-            f"no layout is called `{layout}`",
-            hint=f"there are {names}, or name `FILE.toml` or a class as `module:Class`",
+            f"unknown layout `{layout}`",
+            hint=f"known: {names}, or name `FILE.toml` or a class as `module:Class`",
         )
     return int(match["port"]), layout
 
 
 def layout_of(header: type[Any]) -> OwnLayout:
-    """Return where `header`, a scapy class, has the number of a datagram and the time it was sent.
+    """Return the places of the datagram number and the send time in `header`, a scapy class.
 
     The number is the field with one of `NUMBER_NAMES`; the time a field such as `timestamp_us`, whose name
-    ends with its unit. Other names stand in an attribute of the class:
+    ends with its unit. Other names are given by an attribute of the class:
     `tfrctrace_fields = {"number": "n", "time": ("stamp", "us")}`.
     """
     places = dict(_places(header))
@@ -80,7 +79,7 @@ def layout_of(header: type[Any]) -> OwnLayout:
     number = named.get("number") or next((name for name in NUMBER_NAMES if name in places), None)
     if number is None:
         raise UsageError(
-            f"`{header.__name__}` has no field for the number of a datagram among those with a fixed place",
+            f"`{header.__name__}` has no datagram number among its fields at fixed offsets",
             hint=f"call it {', '.join(NUMBER_NAMES[:3])}, or set `tfrctrace_fields`",
         )
     time = named.get("time") or _time_field(places)
@@ -90,28 +89,26 @@ def layout_of(header: type[Any]) -> OwnLayout:
 
 
 def _time_field(names: Iterable[str]) -> tuple[str, str] | None:
-    """Return the field that is called a time, and its unit."""
+    """Return the field named as a time, and its unit."""
     matches = ((name, _TIME_NAME.fullmatch(name)) for name in names)
     return next(((name, match["unit"]) for name, match in matches if match), None)
 
 
 def _ns_of(unit: str) -> int:
     if unit not in NS_OF_UNIT:
-        raise UsageError(f"`{unit}` is no unit of time", hint=f"it is one of {', '.join(NS_OF_UNIT)}")
+        raise UsageError(f"`{unit}` is not a unit of time", hint=f"choose one of {', '.join(NS_OF_UNIT)}")
     return NS_OF_UNIT[unit]
 
 
 def _triple(header: type[Any], places: dict[str, _Place], name: str) -> tuple[int, int, bool]:
     place = places.get(name)
     if place is None:
-        raise UsageError(
-            f"`{header.__name__}` has no whole-byte field `{name}` at a place that is always the same"
-        )
+        raise UsageError(f"`{header.__name__}` has no whole-byte field `{name}` at a fixed offset")
     return place.offset, place.size, place.little_endian
 
 
 def _places(header: type[Any]) -> Iterator[tuple[str, _Place]]:
-    """Give the fields up to the first one whose length may vary, with their places."""
+    """Yield the fields up to the first of variable length, with their places."""
     offset = 0.0
     for field in header.fields_desc:
         # conditional fields wrap another one; texts, lists and packets in packets say how they end
@@ -123,15 +120,9 @@ def _places(header: type[Any]) -> Iterator[tuple[str, _Place]]:
         offset += size
 
 
-def _loaded(path: str) -> type[Any]:
-    """Return the class that `module:Class` names; modules beside the captures can be named too."""
-    module_name, _, name = path.partition(":")
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        header: type[Any] = getattr(importlib.import_module(module_name), name)
-    except Exception as error:
-        raise UsageError(f"`{path}` cannot be loaded: {error}") from error
+def _header_class(path: str) -> type[Any]:
+    """Return the scapy packet class that `module:Class` names."""
+    header: type[Any] = load_class(path)
     if not isinstance(getattr(header, "fields_desc", None), list):
-        raise UsageError(f"`{path}` is no scapy packet class: it has no list of fields")
+        raise UsageError(f"`{path}` is not a scapy packet class: it has no `fields_desc`")
     return header

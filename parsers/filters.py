@@ -1,9 +1,9 @@
-"""Capture filters: compiled by libpcap itself, so that syntax and meaning are tcpdump's.
+"""Capture filters, compiled by libpcap so that they mean the same as in tcpdump.
 
-libpcap compiles an expression for one link type; a capture may have several, so the core asks for a
-program whenever it meets a new one (`CompiledFilter.__call__`) and runs it itself. The library is the
-one that the package `libpcap` carries, else the system's. That package is not imported: its import costs
-more than the analysis of a million packets, and six functions are all that is needed.
+libpcap compiles an expression for one link type; a capture may have several, so the core requests a program
+for each new one (`CompiledFilter.__call__`) and runs it. The library comes from the package `libpcap`, else
+from the system. The package itself is not imported: that takes longer than analysing a million packets, and
+only six functions are needed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Instruction = tuple[int, int, int, int]
 """One BPF instruction: code, jump if true, jump if false, constant."""
 
 LARGEST_SNAP_LENGTH: Final = 262_144
-"""What tcpdump takes as snap length when a file does not state one, in bytes (MAXIMUM_SNAPLEN)."""
+"""tcpdump's snap length for a file that does not state one, in bytes (MAXIMUM_SNAPLEN)."""
 
 _READABLE_LINK_TYPES: Final = (1, 101, 113, 276, 0, 108, 9, 50, 228, 229)
 """LINKTYPE numbers that the core decodes, Ethernet first; see https://www.tcpdump.org/linktypes.html."""
@@ -43,7 +43,7 @@ _ERROR_BUFFER_BYTES: Final = 256  # PCAP_ERRBUF_SIZE
 
 
 class LibpcapError(TfrctraceError):
-    """libpcap is not there, or does not work."""
+    """libpcap is missing or does not work."""
 
     hint = "install it with `pip install libpcap`, or your system's package libpcap"
 
@@ -73,10 +73,10 @@ class CompiledFilter:
             return self._programs[key]
 
     def _check(self) -> None:
-        """Raise unless some readable link type takes the expression, before anything is read.
+        """Raise unless the expression is valid for some readable link type, before anything is read.
 
-        `inbound`, for one, is an error for Ethernet and right for Linux cooked captures; if no link type
-        takes it, the words are those for Ethernet, as tcpdump without a file says them.
+        `inbound`, for example, is an error for Ethernet and valid for Linux cooked captures. If no link type
+        accepts the expression, the error is the one for Ethernet, as in tcpdump without a file.
         """
         first_error = self._first_error(_READABLE_LINK_TYPES)
         # for 802.11 libpcap does not see that no packet can match, so what it said before stands
@@ -86,7 +86,7 @@ class CompiledFilter:
             raise first_error
 
     def _first_error(self, link_types: tuple[int, ...]) -> FilterError | None:
-        """Return what is wrong for the first of `link_types`; None if one of them takes the expression."""
+        """Return the error for the first of `link_types`; None if one of them accepts the expression."""
         first_error: FilterError | None = None
         for link_type in link_types:
             try:
@@ -135,7 +135,7 @@ def _compile(expression: str, link_type: int, snap_length: int) -> list[Instruct
 
 @contextmanager
 def _empty_capture(link_type: int, snap_length: int) -> Iterator[int]:
-    """Give a `pcap_t` of a capture without packets, opened as tcpdump opens a file.
+    """Yield the `pcap_t` of a capture without packets, opened as tcpdump opens a file.
 
     libpcap compiles differently for files and for interfaces (`inbound`, on Linux, would ask the kernel), and
     only for files does it translate LINKTYPE_ numbers into its own. So it is given a file, in memory.
@@ -180,13 +180,13 @@ def _libpcap() -> ctypes.CDLL:
 
 
 def library_version() -> str:
-    """Return what the libpcap in use says of itself."""
+    """Return the version string of the libpcap in use."""
     version: bytes = _libpcap().pcap_lib_version()
     return version.decode(errors="replace")
 
 
 def bundled_libraries() -> list[Path]:
-    """Return the libraries that the package `libpcap` carries for this machine; normally one."""
+    """Return the libraries in the package `libpcap` for this machine; normally one."""
     package = find_spec("libpcap")
     folders = package.submodule_search_locations if package else None
     suffix = "dylib" if sys.platform == "darwin" else "so"

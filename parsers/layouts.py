@@ -1,7 +1,7 @@
-"""Layouts of TFRC over UDP: a TOML file that says where data and reports have their fields.
+"""Layouts of TFRC over UDP: TOML files with the header fields of data and reports.
 
-The file is read and checked here; the core gets plain numbers and reads the datagrams. Those of public
-programs stand in `known_layouts`, and can be named without their ending.
+The file is read and checked here; the core gets plain numbers and parses the datagrams. Layouts of public
+programs are in `known_layouts` and can be named without their suffix.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from tfrctrace.parsers._native import FieldPlace, MarkPlace, QuantityPlace, TfrcLayout, TimePlace
 
 KNOWN: Final = Path(__file__).with_name("known_layouts")
-"""Where the layouts of public programs are."""
+"""Directory of the layouts of public programs."""
 
 MOST_BYTES: Final = 64 << 10
-"""A layout file is shorter than this."""
+"""Maximum size of a layout file."""
 
 PAYLOAD_BYTES: Final = 32
 """Fields lie in the first bytes of a payload, which are all that the core keeps of it."""
 
 SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-"""What a unit of time is in seconds."""
+"""Units of time in seconds."""
 
 BYTES_PER_SECOND: Final = {
     "B/s": 1.0,
@@ -37,10 +37,10 @@ BYTES_PER_SECOND: Final = {
     "kbit/s": 125.0,
     "Mbit/s": 125e3,
 }
-"""What a unit of a rate is in bytes per second."""
+"""Units of rates in bytes per second."""
 
 FULL: Final = "full"
-"""The unit of a loss event rate whose largest number means 1."""
+"""Unit of a loss event rate whose largest value means 1."""
 
 NS_PER_S: Final = 1_000_000_000
 _PLACE: Final = {"offset", "width", "order"}
@@ -64,12 +64,12 @@ def known_layouts() -> list[str]:
 
 
 def read_known_layout(name: str) -> TfrcLayout:
-    """Return the layout of a public program, one of `known_layouts`."""
+    """Return a layout of `known_layouts`."""
     return read_layout(str(KNOWN / f"{name}.toml"))
 
 
 def read_layout(path: str) -> TfrcLayout:
-    """Return the layout that the file at `path` describes; `UsageError` names the key that is wrong."""
+    """Return the layout in the file `path`; a `UsageError` names the invalid key."""
     try:
         return layout_of_table(read_toml(path, MOST_BYTES))
     except UsageError as error:
@@ -77,11 +77,11 @@ def read_layout(path: str) -> TfrcLayout:
 
 
 def layout_of_table(table: Table) -> TfrcLayout:
-    """Return the layout that the content of a file describes."""
+    """Return the layout in the content of a file."""
     refuse_unknown(table, {"order", "data", "feedback"}, "the file")
     order = one_of(table.get("order", "big"), _ORDERS, "order")
     if "data" not in table:
-        raise UsageError("there is no `[data]`", hint="it says where data packets have their number")
+        raise UsageError("`[data]` is missing", hint="it describes the header of data packets")
     data = _Kind("data", table["data"], _DATA, order)
     feedback = _Kind("feedback", table["feedback"], _FEEDBACK, order) if "feedback" in table else None
     layout: TfrcLayout = {
@@ -109,7 +109,7 @@ def layout_of_table(table: Table) -> TfrcLayout:
 
 
 class _Kind:
-    """One kind of datagram: the tables of its fields, and which bytes are taken."""
+    """One kind of datagram: the tables of its fields, and the bytes in use."""
 
     def __init__(self, name: str, given: object, known: set[str], order: str) -> None:
         self.name = name
@@ -120,7 +120,7 @@ class _Kind:
 
     @property
     def to_port(self) -> bool | None:
-        """Whether its datagrams go to the port; None if the file does not say."""
+        """Whether its datagrams go to the port; None if not given."""
         if "direction" not in self._table:
             return None
         return one_of(self._table["direction"], _WAYS, f"{self.name}.direction") == "to_port"
@@ -135,15 +135,17 @@ class _Kind:
         place = self._place(table, called)
         full = (1 << 8 * place[1]) - 1
         if "is" not in table:
-            raise UsageError(f"`{called}.is` is missing", hint="it is what the bytes of `when` must be")
+            raise UsageError(
+                f"`{called}.is` is missing", hint="give the value that the bytes of `when` must have"
+            )
         value = _bits(table["is"], full, f"{called}.is")
         mask = _bits(table.get("mask", full), full, f"{called}.mask")
         if mask == 0 or value & ~mask:
-            raise UsageError(f"`{called}.is` can never be, because `{called}.mask` lacks bits of it")
+            raise UsageError(f"`{called}.is` can never match: it has bits that `{called}.mask` lacks")
         return place, mask, value
 
     def needed(self, name: str) -> FieldPlace:
-        """Return the place of a field without which nothing can be done."""
+        """Return the place of a required field."""
         place = self.place(name)
         if place is None:
             raise UsageError(
@@ -152,24 +154,24 @@ class _Kind:
         return place
 
     def place(self, name: str) -> FieldPlace | None:
-        """Return where a field is that has no unit."""
+        """Return the place of a field without a unit."""
         if name not in self._table:
             return None
         return self._claimed(name, self._field(name, set()))
 
     def time(self, name: str) -> TimePlace | None:
-        """Return where a time is that is a number of ticks, and the ns of one tick."""
+        """Return the place of a time in ticks, and the ns per tick."""
         if name not in self._table:
             return None
         table = self._field(name, {"unit"})
         called = f"{self.name}.{name}.unit"
         ns = _unit(table, SECONDS, called) * NS_PER_S
         if not (round(ns) and abs(ns - round(ns)) < 1e-6 * ns and ns < 1 << 32):
-            raise UsageError(f"`{called}` is no whole number of nanoseconds up to 4 s, but {ns:g} ns")
+            raise UsageError(f"`{called}` must be a whole number of nanoseconds up to 4 s, not {ns:g} ns")
         return self._claimed(name, table), round(ns)
 
     def quantity(self, name: str, units: Mapping[str, float]) -> QuantityPlace | None:
-        """Return where a quantity is, its form and the unit as the core has it."""
+        """Return the place of a quantity, its encoding, and its unit for the core."""
         if name not in self._table:
             return None
         table = self._field(name, {"form", "unit"})
@@ -179,7 +181,7 @@ class _Kind:
         return place, form, _unit(table, units, f"{self.name}.{name}.unit")
 
     def loss_event_rate(self) -> QuantityPlace | None:
-        """Return where p is; it alone can be inverted, and needs a unit only as an integer."""
+        """Return the place of p, which may be inverted and needs a unit only as an integer."""
         name = "loss_event_rate"
         if name not in self._table:
             return None
@@ -204,7 +206,7 @@ class _Kind:
         return table
 
     def _claimed(self, name: str, table: Table) -> FieldPlace:
-        """Return where a field is, which no other one may share."""
+        """Return the place of a field, which must not overlap another."""
         place = self._place(table, f"{self.name}.{name}")
         bytes_ = range(place[0], place[0] + place[1])
         for other, taken in self._taken.items():
@@ -219,7 +221,7 @@ class _Kind:
                 raise UsageError(f"`{called}.{key}` is missing")
         offset, width = (whole(table[key], f"{called}.{key}") for key in ("offset", "width"))
         if not 1 <= width <= 8:
-            raise UsageError(f"`{called}.width` is not from 1 to 8 bytes, but {width}")
+            raise UsageError(f"`{called}.width` must be 1 to 8 bytes, not {width}")
         if offset + width > PAYLOAD_BYTES:
             raise UsageError(
                 f"`{called}` ends at byte {offset + width}, but only the first {PAYLOAD_BYTES} are read"
@@ -229,7 +231,7 @@ class _Kind:
 
 
 def _way(kind: _Kind, other: _Kind | None) -> bool | None:
-    """Return whether a kind goes to the port: against the other kind, if only that says it."""
+    """Return whether a kind goes to the port; if not given, the opposite of the other kind."""
     if kind.to_port is None and other is not None and other.to_port is not None:
         return not other.to_port
     return kind.to_port
@@ -238,26 +240,26 @@ def _way(kind: _Kind, other: _Kind | None) -> bool | None:
 def _bits(value: object, full: int, called: str) -> int:
     """Return a number of at most as many bits; floats are not exact enough for it."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= full:
-        raise UsageError(f"`{called}` is not a whole number from 0 to {full}, but `{value}`")
+        raise UsageError(f"`{called}` must be a whole number from 0 to {full}, not `{value}`")
     return value
 
 
 def _unit(table: Table, units: Mapping[str, float], called: str) -> float:
-    """Return a unit by its name, or as a number of the first unit that is 1."""
+    """Return a unit by its name, or as a multiple of the unit that is 1."""
     known = ", ".join(units)
     if "unit" not in table:
-        raise UsageError(f"`{called}` is missing", hint=f"it is a number or one of {known}")
+        raise UsageError(f"`{called}` is missing", hint=f"give a number or one of {known}")
     given = table["unit"]
     if isinstance(given, str):
         return units[one_of(given, units, called)]
     unit = number(given, called)
     if unit <= 0:
-        raise UsageError(f"`{called}` is 0", hint=f"it is a number above 0 or one of {known}")
+        raise UsageError(f"`{called}` is 0", hint=f"give a number above 0 or one of {known}")
     return unit
 
 
 def _check_together(layout: TfrcLayout) -> None:
-    """Raise for what is right in each kind, and wrong in both together."""
+    """Raise for contradictions between the two kinds."""
     data, feedback = layout["data"], layout["feedback"]
     if feedback is None:
         return
@@ -265,12 +267,12 @@ def _check_together(layout: TfrcLayout) -> None:
         data["to_port"] is None and data["mark"] is None
     ):
         raise UsageError(
-            "nothing tells data from feedback",
+            "data and feedback cannot be told apart",
             hint='write `direction = "to_port"` in `[data]`, or `when` for a byte that differs',
         )
     if feedback["time_echo"] is not None and data["send_time"] is None:
-        raise UsageError("`feedback.time_echo` echoes nothing, because there is no `data.send_time`")
+        raise UsageError("`feedback.time_echo` needs a `data.send_time` to echo")
     if feedback["receive_rate"] is None and feedback["loss_event_rate"] is None:
         raise UsageError("`feedback` has neither `receive_rate` nor `loss_event_rate`")
     if feedback["sequence"] is not None and feedback["sequence"][1] != data["sequence"][1]:
-        raise UsageError("`feedback.sequence` is not as wide as `data.sequence`")
+        raise UsageError("`feedback.sequence` must be as wide as `data.sequence`")

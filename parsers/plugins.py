@@ -1,12 +1,12 @@
-"""Readers of further formats, which other packages bring as entry points.
+"""Readers of further formats, provided by other packages as entry points.
 
 A package adds one with
 
     [project.entry-points."tfrctrace.readers"]
     mylog = "mypackage.reader:MyReader"
 
-and `tfrctrace flows --input-format mylog trace.log` uses it; without the option it is asked about every input
-that is of no known format. What a reader gives is packets, so everything else works as for a capture.
+and `tfrctrace flows --input-format mylog trace.log` uses it; without the option it is tried on every input of
+unknown format. A reader yields packets, so everything else works as for a capture.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 READERS: Final = "tfrctrace.readers"
-"""Name of the group of entry points."""
+"""Entry point group of readers."""
 
 PACKETS_FORMAT: Final = "packets"
-"""The core's name for the table of packets as CSV, in which readers hand over theirs."""
+"""The core's name of the packet table as CSV, the format in which readers pass packets."""
 
 _START_BYTES: Final = 4096
 
 
 @runtime_checkable
 class Reader(Protocol):
-    """A format that is not built in. The entry point names a class, which is made without arguments."""
+    """A format that is not built in. The entry point names a class without constructor arguments."""
 
     def recognises(self, start: bytes) -> bool:
-        """Return whether a file that begins with `start` (some kilobytes) is of this format."""
+        """Return whether a file that begins with `start` (some kilobytes) has this format."""
 
     def packets(self, file: BinaryIO) -> Iterable[Mapping[str, object]]:
-        """Give the packets of `file`, in order, with the names and units of the table of packets.
+        """Yield the packets of `file` in order, with the names and units of the packet table.
 
         `time_ns`, `src` and `dst` are needed; `transport` (`tcp`, `udp`, `tfrc`) with `src_port` and
         `dst_port` makes flows. A simulator's packet has a `uid`, and `event` says what happened to it.
@@ -45,14 +45,14 @@ class Reader(Protocol):
 
 
 def reader_names() -> list[str]:
-    """Return the names of the readers that are installed."""
+    """Return the names of the installed readers."""
     from importlib.metadata import entry_points
 
     return sorted(entry_points(group=READERS).names)
 
 
 def reader_named(name: str) -> Reader:
-    """Return the reader `name`; raises `UsageError` if it is not installed or no reader."""
+    """Return the reader `name`; raises `UsageError` if it is not installed or not a reader."""
     from importlib.metadata import entry_points
 
     for entry_point in entry_points(group=READERS, name=name):
@@ -68,11 +68,11 @@ def reader_named(name: str) -> Reader:
                 hint="see `tfrctrace.parsers.plugins.Reader`",
             )
         return reader
-    raise UsageError(f"no reader is called `{name}`", hint="is its package installed?")
+    raise UsageError(f"unknown reader `{name}`", hint="is its package installed?")
 
 
 def is_reader(name: str) -> bool:
-    """Return whether `name` is no format of the core."""
+    """Return whether `name` is not a format of the core."""
     from tfrctrace.parsers._native import input_formats
 
     return name not in input_formats()
@@ -85,20 +85,20 @@ def check_format(name: str | None) -> str | None:
     from tfrctrace.parsers._native import input_formats
 
     known = ", ".join([*input_formats(), *reader_names()])
-    raise UsageError(f"no input format is called `{name}`", hint=f"there are {known}")
+    raise UsageError(f"unknown input format `{name}`", hint=f"known: {known}")
 
 
 def read_with(reader: Reader, name: str) -> tuple[str, PacketStream]:
-    """Return an input as the core takes it, with the packets that `reader` finds in it."""
+    """Return an input for the core with the packets that `reader` yields."""
     file = sys.stdin.buffer if name == STANDARD_INPUT else open(name, "rb")  # noqa: SIM115
     return name, PacketStream(reader, file)
 
 
 def reader_for(path: str) -> Reader | None:
-    """Return the first reader that takes the file for its own.
+    """Return the first reader that recognises the file.
 
-    A reader that cannot be loaded is passed over: it may have nothing to do with this file, and says what is
-    wrong when it is asked for by name.
+    A reader that cannot be loaded is skipped, as it may not concern this file; selecting it by name reports
+    the error.
     """
     with open(path, "rb") as file:
         start = file.read(_START_BYTES)
@@ -113,15 +113,15 @@ def reader_for(path: str) -> Reader | None:
 
 
 class PacketStream:
-    """The packets of a reader as a file of the core's format, made while it is read."""
+    """The packets of a reader as a file in the core's format, generated while it is read."""
 
     def __init__(self, reader: Reader, file: BinaryIO) -> None:
         import csv
 
         # every start of a command imports this module, and few need these
-        from tfrctrace.parsers.schema import PACKETS
+        from tfrctrace.parsers.schema import TABLES
 
-        self._names = [column.name for column in PACKETS]
+        self._names = [column.name for column in TABLES["packets"]]
         self._packets = iter(reader.packets(file))
         self._text = io.StringIO(newline="")
         self._writer = csv.DictWriter(self._text, self._names, lineterminator="\n")
@@ -147,5 +147,7 @@ class PacketStream:
     def _checked(self, packet: Mapping[str, object]) -> Mapping[str, object]:
         unknown = packet.keys() - set(self._names)
         if unknown:
-            raise UsageError(f"a reader gave a packet with {min(unknown)!r}, which is no column of packets")
+            raise UsageError(
+                f"a reader returned a packet with {min(unknown)!r}, which is not a column of packets"
+            )
         return packet

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from tfrctrace.base.errors import STANDARD_INPUT, FilterError, input_problem
+from tfrctrace.base.hints import with_hints
 from tfrctrace.base.interruptible import in_thread
+from tfrctrace.base.table_names import TableName
 from tfrctrace.parsers._native import PacketReader, Progress, analyse, analyse_pair
 from tfrctrace.parsers.sources import size_in_bytes
-from tfrctrace.parsers.tfrc import NOTHING_TOLD, TfrcParameters
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -24,30 +25,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.parsers._native import Analysis, Clock, Layout, Source, SourceSummary, Table
+    from tfrctrace.parsers._native import Analysis, Clock, Source, SourceSummary, Table
     from tfrctrace.parsers.anonymity import Anonymizer
-    from tfrctrace.parsers.filters import CompiledFilter
     from tfrctrace.parsers.pairing import Pair
+    from tfrctrace.parsers.reading_settings import ReadSettings
 
-TableName = Literal[
-    "flows",
-    "tcp",
-    "bins",
-    "rtt",
-    "rtt_buckets",
-    "losses",
-    "rounds",
-    "variables",
-    "feedback",
-    "loss_events",
-    "loss_intervals",
-    "findings",
-    "rtp_sources",
-    "links",
-    "link_samples",
-    "transits",
-]
-"""What one pass can collect; packets are read in batches instead (`packet_batches`)."""
+OF_ONE_PASS: Final = frozenset(get_args(TableName)) - {"transits"}
+"""What is collected of an input that can be read only once."""
 
 ROWS_AT_ONCE: Final = 64
 """Rows that are Python objects at one time, a megabyte: a table of flows shows only a few."""
@@ -62,36 +46,6 @@ _YEAR_NS: Final = 365 * 86_400 * 1_000_000_000
 
 _GRACE_S: Final = 1.0
 """How long to wait for a cancelled thread: one that reads from a pipe may be stuck in that."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadSettings:
-    """How inputs are read, whatever is collected from them."""
-
-    filter: CompiledFilter | None
-    format: str | None = None
-    """What the inputs are (of `_native.input_formats`, or a reader's), where their content does not tell."""
-    layer: str | None = None
-    """Where in a simulator's nodes packets count as sent and received (one of `_native.node_layers`)."""
-    vantage: str | None = None
-    """Where the captures were taken, seen from the direction with more payload (one of
-    `_native.vantage_points`); else it is inferred."""
-    dissect: tuple[tuple[int, Layout], ...] = ()
-    """With what the datagrams of a UDP port begin, where that is not recognised."""
-    tfrc: TfrcParameters = NOTHING_TOLD
-    """What a trace does not tell of TFRC's ends."""
-    join: bool
-    """Whether the inputs are one trace, one after the other."""
-    pair: Pair | None = None
-    """Set if the inputs are two captures of the same packets at two places."""
-    max_flows: int
-    """Flows that are followed in one trace; packets of later flows are counted as untracked."""
-    max_samples: int
-    """RTT samples, losses, rounds, reports and the like that are kept of one trace, of each."""
-    max_decompressed_bytes: int
-    """Where a compressed input is given up as a decompression bomb."""
-    anonymizer: Anonymizer | None = None
-    """What replaces addresses and names in all that is told; problems stay as they are, for who reads."""
 
 
 class StackedTable:
@@ -254,53 +208,23 @@ class Pass:
             self._refusals[index] = _filter_refused(trace, error)
 
     def _analyse(self, sources: Sequence[Source], form: str | None, index: int) -> Analysis:
-        settings = self._settings
         return analyse(
             sources,
-            format=form,
-            layer=settings.layer,
-            vantage=settings.vantage,
-            filter=settings.filter,
-            bins="bins" in self._collect,
+            replace(self._settings, format=form),
+            collect=self._collect,
             bin_ns=self._bin_ns,
-            rtt="rtt" in self._collect,
-            losses="losses" in self._collect,
-            rounds="rounds" in self._collect,
-            tcp="tcp" in self._collect,
-            links="link_samples" in self._collect,
-            feedback="feedback" in self._collect,
-            loss_events="loss_events" in self._collect,
-            loss_intervals="loss_intervals" in self._collect,
-            findings="findings" in self._collect,
-            tfrc=settings.tfrc.agents,
-            tfrc_profile=settings.tfrc.profile,
-            dissect=settings.dissect,
-            rtt_s=settings.tfrc.rtt_s,
-            max_flows=settings.max_flows,
-            max_samples=settings.max_samples,
-            max_decompressed_bytes=settings.max_decompressed_bytes,
             progress=self._progress[index],
         )
 
     def _analyse_pair(self, trace: Sequence[str], pair: Pair, index: int) -> Analysis:
-        settings = self._settings
         first, second = trace
         return analyse_pair(
             first,
             second,
-            clock_offset_ns=pair.clock_offset_ns,
-            filter=settings.filter,
-            bins="bins" in self._collect,
+            self._settings,
+            collect=self._collect,
             bin_ns=self._bin_ns,
-            rtt="rtt" in self._collect,
-            losses="losses" in self._collect,
-            rounds="rounds" in self._collect,
-            tcp="tcp" in self._collect,
-            links="link_samples" in self._collect,
-            transits="transits" in self._collect,
-            max_flows=settings.max_flows,
-            max_samples=settings.max_samples,
-            max_decompressed_bytes=settings.max_decompressed_bytes,
+            clock_offset_ns=pair.clock_offset_ns,
             progress=self._progress[index],
         )
 
@@ -324,12 +248,14 @@ class PassResult:
         """Take analyses whose flows are numbered through, and what is to be said beyond their problems."""
         self._analyses = tuple(analyses)
         self._anonymizer = anonymizer
-        self._flows = [one.flows for one in analyses]
+        self._flows = [one.table("flows") for one in analyses]
         sources = [source for one in analyses for source in one.sources]
         for source in sources:
             _name_place(source)
         self.sources: list[SourceSummary] = list(map(anonymizer.summary, sources) if anonymizer else sources)
-        self.problems: list[Problem] = [*problems, *(problem for one in analyses for problem in one.problems)]
+        self.problems: list[Problem] = [*problems]
+        for one in analyses:
+            self.problems += with_hints(one.problems)
         self.read_nothing = not _was_read(sources, self.problems)
         """Whether every input has an error and not one packet could be read."""
 
@@ -346,15 +272,15 @@ class PassResult:
     @property
     def bin_widths_ns(self) -> set[int]:
         """Widths of the bins of the traces; the core chooses one for each trace."""
-        return {one.bins.rows(0, 1)[0]["width_ns"] for one in self._analyses if len(one.bins)}
+        bins = [one.table("bins") for one in self._analyses]
+        return {table.rows(0, 1)[0]["width_ns"] for table in bins if len(table)}
 
     def table(self, name: TableName) -> StackedTable:
         """Return a table over all traces. It is empty if the pass did not collect it."""
         return StackedTable(self._tables(name), self._anonymizer)
 
     def _tables(self, name: TableName) -> list[Table]:
-        # the core calls its tables by the same names
-        return self._flows if name == "flows" else [getattr(one, name) for one in self._analyses]
+        return self._flows if name == "flows" else [one.table(name) for one in self._analyses]
 
 
 class PacketBatches:
@@ -405,21 +331,13 @@ class PacketBatches:
             self.problems.append(_filter_refused([name], error))
             return 0
         self.sources += reader.sources
-        self.problems += reader.problems
+        self.problems += with_hints(reader.problems)
         return reader.flow_count
 
     def _reader_of(self, name: str, progress: Progress) -> PacketReader:
         settings = self._settings
         sources, form = _inputs_for_core([name], settings.format)
-        return PacketReader(
-            sources[0],
-            format=form,
-            filter=settings.filter,
-            dissect=settings.dissect,
-            max_flows=settings.max_flows,
-            max_decompressed_bytes=settings.max_decompressed_bytes,
-            progress=progress,
-        )
+        return PacketReader(sources[0], replace(settings, format=form), progress=progress)
 
 
 def _inputs_for_core(trace: Sequence[str], form: str | None) -> tuple[list[Source], str | None]:
@@ -457,7 +375,7 @@ def _numbered_through(analyses: Sequence[Analysis]) -> list[Analysis]:
     flows_before = 0
     for analysis in analyses:
         numbered.append(analysis.numbered_from(flows_before + 1) if flows_before else analysis)
-        flows_before = max(flows_before, _last_flow(numbered[-1].flows))
+        flows_before = max(flows_before, _last_flow(numbered[-1].table("flows")))
     return numbered
 
 

@@ -1,4 +1,4 @@
-"""Which inputs the arguments mean: files, directories and standard input, in a fixed order."""
+"""Find the inputs that arguments name: files, directories and standard input, in a fixed order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NS3_NAME: Final = (
 
 @dataclass(slots=True)
 class Inputs:
-    """What to read, and what is to be said about it before reading."""
+    """The inputs, and problems found before reading them."""
 
     names: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -43,12 +43,12 @@ class Inputs:
 def find_inputs(arguments: Sequence[str], *, join: bool = False) -> Inputs:
     """Return the inputs that `arguments` name.
 
-    A file stays where it was named. A directory stands for the traces below it, in natural order
-    (`x2` before `x10`); what does not look like a trace is left out with a note. With `join`, files
-    named in a shell's alphabetical order are put in natural order, as the rotation of a capture needs it.
+    A file keeps its position. A directory stands for the traces below it in natural order (`x2` before
+    `x10`); other files in it are skipped with a note. With `join`, files in a shell's alphabetical order are
+    sorted in natural order, as rotated captures need it.
     """
     if not arguments:
-        raise UsageError("no input was named")
+        raise UsageError("no input is given")
     if STANDARD_INPUT in arguments and len(arguments) > 1:
         raise UsageError("`-` (standard input) cannot be read together with other inputs")
     inputs = Inputs()
@@ -71,7 +71,7 @@ def natural_key(name: str) -> list[tuple[int, int, str]]:
 
 
 def size_in_bytes(name: str) -> int | None:
-    """Return how many bytes there are to read; None for a pipe or a file that is not there."""
+    """Return the number of bytes to read; None for a pipe or a missing file."""
     if name == STANDARD_INPUT:
         return None
     try:
@@ -92,7 +92,7 @@ def without_suffixes(name: str) -> str:
 
 
 def ns3_place(name: str) -> str | None:
-    """Return where ns-3 made a capture, from the name it gave to the file.
+    """Return the ns-3 node and device of a capture, from its file name.
 
     `run-3-1.pcap` is of node 3, device 1, and `run-n3-i1.pcap` of an interface of its IP layer. None for
     names of another form; that a name has this form does not prove that ns-3 gave it.
@@ -147,7 +147,7 @@ def _note_of_skipped(directory: str, skipped: list[str]) -> Problem:
 
 
 def _regular_files(directory: str, on_error: Callable[[OSError], None]) -> list[str]:
-    """Return the files below `directory` in natural order; pipes and devices could block, so not those."""
+    """Return the files below `directory` in natural order, without pipes and devices, which could block."""
     paths = [
         os.path.join(folder, name)
         for folder, _, names in os.walk(directory, onerror=on_error)
@@ -157,14 +157,14 @@ def _regular_files(directory: str, on_error: Callable[[OSError], None]) -> list[
 
 
 def looks_like_capture(path: str) -> bool:
-    """Return whether a file is a trace of a known format by its content, or calls itself a capture."""
+    """Return whether a file is a trace of a known format, by its content or its name."""
     from tfrctrace.parsers._native import is_trace
 
     return _has_capture_name(path) or is_trace(path)
 
 
 def _has_capture_name(path: str) -> bool:
-    """Return whether a name ends like a capture's: `.pcap`, `.pcapng.zst`, or tcpdump's rotated `.pcap12`."""
+    """Return whether a name has a capture suffix: `.pcap`, `.pcapng.zst`, or tcpdump's rotated `.pcap12`."""
     name = os.path.basename(path).lower()
     root, suffix = os.path.splitext(name)
     if suffix in COMPRESSION_SUFFIXES:

@@ -1,4 +1,4 @@
-"""How TFRC's ends are held to be: parameters of ns-2's agents, and whose rules those of captures obey."""
+"""Parameters of TFRC endpoints: those of ns-2's agents, and the profile of captured flows."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ RTT: Final = "rtt"
 
 
 class TfrcParameters(NamedTuple):
-    """What the user knows of TFRC's ends that a trace does not tell."""
+    """Facts about TFRC endpoints that a trace does not show."""
 
     profile: str | None = None
-    """Whose rules the ends of captured flows obey (one of `_native.tfrc_profiles`)."""
+    """TFRC variant of captured flows (one of `_native.tfrc_profiles`)."""
     agents: tuple[tuple[str, float], ...] = ()
-    """Parameters of ns-2's agents that are not the defaults."""
+    """Parameters of ns-2's agents that differ from their defaults."""
     rtt_s: float | None = None
-    """Round-trip time in seconds of flows whose packets are numbered and which do not tell it."""
+    """Round-trip time in seconds of flows with numbered packets but without an RTT."""
 
 
 NOTHING_TOLD: Final = TfrcParameters()
@@ -40,12 +40,12 @@ def parse_parameter(text: str) -> tuple[str, float | str]:
         return name, float(value)
     except ValueError:
         raise UsageError(
-            f"`{text}` is no parameter of TFRC", hint="write its name and a number, as in `df=0.9`"
+            f"`{text}` is not a TFRC parameter", hint="write a name and a number, e.g. `df=0.9`"
         ) from None
 
 
 def check_parameters(parameters: Iterable[tuple[str, float | str]]) -> TfrcParameters:
-    """Return the parameters, or raise if there are none of that name or not with that value."""
+    """Return the parameters; raises for unknown names and invalid values."""
     profile = rtt_s = None
     agents = []
     for name, value in parameters:
@@ -63,7 +63,7 @@ def _checked_profile(value: float | str) -> str:
 
     names = tfrc_profiles()
     if not isinstance(value, str) or value not in names:
-        raise UsageError(f"no profile of TFRC is called `{value}`", hint=f"there are {', '.join(names)}")
+        raise UsageError(f"unknown TFRC profile `{value}`", hint=f"known: {', '.join(names)}")
     return value
 
 
@@ -73,8 +73,8 @@ def _checked_parameter(name: str, value: float | str) -> tuple[str, float]:
     if name not in tfrc_parameters():
         raise UsageError(
             f"ns-2's TFRC has no parameter `{name}`",
-            hint=f"it has {', '.join(tfrc_parameters())}; captures have a `{PROFILE}` and an `{RTT}`",
+            hint=f"known: {', '.join(tfrc_parameters())}; for captures `{PROFILE}` and `{RTT}`",
         )
     if isinstance(value, str) or not tfrc_takes(name, value):
-        raise UsageError(f"the parameter `{name}` of ns-2's TFRC cannot be {value}")
+        raise UsageError(f"parameter `{name}` of ns-2's TFRC cannot be {value}")
     return name, value

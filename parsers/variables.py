@@ -1,4 +1,4 @@
-"""Which flow a sample of a log belongs to, when the log is one input and the capture another."""
+"""Assign samples of a log to the flows of a capture that is another input."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ if TYPE_CHECKING:
     import polars as pl
 
 ENDS: Final = ("src", "src_port", "dst", "dst_port")
-"""What a sample and a direction of a flow have in common."""
+"""Columns that identify a direction of a flow in samples and flows."""
 
 
 def with_flows(variables: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
-    """Return `variables` with the flow and direction that has the same ends, where the core found none.
+    """Return `variables` with flow and direction filled in by endpoints where the core found none.
 
-    Of several flows with the same ends (ports used again, or one conversation in two captures) a sample gets
-    the one that lasted while it was taken, else the first.
+    Of several flows with the same endpoints (reused ports, or one conversation in two captures) a sample gets
+    the one that was active at its time, else the first.
     """
     import polars as pl
 

@@ -1,8 +1,4 @@
-"""What a report says, whatever its form: the sections, their order, and what is left out.
-
-The parts are in `parts`, the words in `summary` and `caveats`, the series behind the figures in
-`curves`, the tables in `flowtable`; other sections have a file each. Writing it down is the work of `html`.
-"""
+"""The sections of a report in their order; those without content are left out."""
 
 from __future__ import annotations
 
@@ -76,15 +72,15 @@ def build_report(results: Results, *, title: str, index: str = "") -> Report:
         replay_section(traces, results.table("replay"), flows),
         fairness_section(results.measured, flows, results.bins, traces),
         burstiness_section(results.measured, flows),
-        # two captures have a section of their own for that
+        # a pair of captures has its own section for that
         delivery_section(traces, flows.clear() if clock else flows),
         stations_section(results.table("links"), results.link_bins, traces),
         Section("inputs", "Inputs", tables=(inputs,) if inputs.rows else ()),
-        Section("method", "How the numbers were made", terms=_METHOD),
+        Section("definitions", "Definitions", terms=_DEFINITIONS),
     )
     return Report(
         title,
-        tuple(section for section in sections if _says_something(section)),
+        tuple(section for section in sections if _has_content(section)),
         flow_details(conversations, results.bins, starts_ns),
         index=index,
     )
@@ -102,7 +98,7 @@ def _by_first_clock(sources: Facts, clock: Clock) -> Facts:
 def _with_short_names(
     flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]], problems: Sequence[Mapping[str, Any]]
 ) -> tuple[pl.DataFrame, Facts, Facts]:
-    """Call inputs by their names without the folder that all of them are in; the table of inputs has it."""
+    """Shorten the names of inputs by their common folder, which the table of inputs shows."""
     import polars as pl
 
     paths = {fact["source"] for fact in (*sources, *problems)}
@@ -124,7 +120,7 @@ def _common_folder(paths: Iterable[str]) -> str:
     return "/".join(level[0] for level in shared)
 
 
-def _says_something(section: Section) -> bool:
+def _has_content(section: Section) -> bool:
     return any(
         (
             section.paragraphs,
@@ -158,7 +154,7 @@ def _windows_section(traces: Sequence[DrawnTrace], results: Results) -> Section:
     return Section("windows", "Windows", figures=tuple(filter(None, figures)))
 
 
-_METHOD: Final = (
+_DEFINITIONS: Final = (
     Term(
         "Throughput",
         "Bytes of whole frames on the wire over the time from the first to the last packet of the flow and "
@@ -170,27 +166,27 @@ _METHOD: Final = (
     ),
     Term(
         "Rates over time",
-        "Bytes of a bin over the width of the bin. Between the first and the last packet of a flow, a bin "
-        "without packets counts as zero.",
+        "Bytes of a bin over its width. Between the first and the last packet of a flow, a bin without "
+        "packets counts as zero.",
     ),
     Term(
-        "Sent again",
-        "TCP data packets with at least one byte that the capture had already shown. A packet that was lost "
-        "before the place of the capture is seen only once and not counted.",
+        "Retransmissions",
+        "TCP data packets with at least one byte that the capture already has. A packet lost before the "
+        "capture point appears only once and is not counted.",
     ),
     *LOSS_TERMS,
     Term(
         "Round-trip time",
-        "From a data packet to the acknowledgement that covers it, both as seen at the place of the capture. "
-        "Never from data that was sent more than once, where it would be open which copy was acknowledged "
-        "(Karn's rule, RFC 6298 section 3). Delayed acknowledgements are part of it.",
+        "From a data packet to the acknowledgement that covers it, both at the capture point. Retransmitted "
+        "data gives no sample, as either copy may have been acknowledged (Karn's rule, RFC 6298 section 3). "
+        "Delayed acknowledgements are included.",
     ),
     Term(
         "Flight and rounds",
-        "Data (and SYN, FIN) sent and not yet acknowledged. A round lasts from an acknowledgement to that of "
-        "the highest number sent then. Its flight is a lower bound of the congestion window, and at the "
-        "sender the window to a segment, where neither the application (its newest segment is not full, or "
-        "nothing is outstanding) nor the receiver (its window has no room) was the limit.",
+        "Data (and SYN, FIN) sent and not yet acknowledged. A round ends when the highest sequence number "
+        "sent at its start is acknowledged. Its flight is a lower bound of the congestion window. At the "
+        "sender it equals the window to within a segment, unless the application (the newest segment is not "
+        "full, or nothing is outstanding) or the receiver (no room in its window) is the limit.",
     ),
     Term(
         "Percentiles",
@@ -198,7 +194,7 @@ _METHOD: Final = (
     ),
     Term(
         "Units",
-        "1 kB is 1000 bytes and 1 Mbit/s is 1,000,000 bit/s. Times of day are UTC. A dash means that a value "
-        "cannot be known from this capture; zero means measured zero.",
+        "1 kB is 1000 bytes and 1 Mbit/s is 1,000,000 bit/s. Times of day are UTC. A dash means unknown from "
+        "this capture; 0 means measured zero.",
     ),
 )

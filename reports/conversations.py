@@ -1,13 +1,13 @@
-"""Both directions of a flow side by side, and how they are called in a report.
+"""Both directions of a flow side by side, and their names in a report.
 
 Frames are tidy, one row per flow and direction; people think in conversations. The direction that
-carried more bytes leads, the other one is "the way back".
+carried more bytes leads.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from tfrctrace.reports.elements import Name
 
 
+SMALLEST_SHARE: Final = 0.05
+"""Share of the largest value below which a direction is not drawn by itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One flow: the row of its leading direction, and the row of the way back (None if there is none)."""
+    """One flow: the row of its leading direction, and that of the reverse direction, if any."""
 
     lead: dict[str, Any]
     back: dict[str, Any] | None
@@ -68,6 +72,24 @@ def largest_directions(flows: pl.DataFrame, where: pl.Expr, by: str, limit: int)
     return flows[ordered["_row"].to_list()].to_dicts()
 
 
+def distinct_directions(flows: pl.DataFrame, where: pl.Expr, by: str) -> list[dict[str, Any]]:
+    """Return the largest directions as in `largest_directions`, as many as have distinct styles.
+
+    Those with less than 5 % of the largest value are left out.
+    """
+    from tfrctrace.reports.elements import STYLES
+
+    rows = largest_directions(flows, where, by, STYLES)
+    return [row for row in rows if row[by] >= SMALLEST_SHARE * rows[0][by]]
+
+
+def of_direction(frame: pl.DataFrame, row: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the rows of the flow and the direction of `row`."""
+    import polars as pl
+
+    return frame.filter(pl.col("flow") == row["flow"], pl.col("direction") == row["direction"])
+
+
 def data_rows(flows: pl.DataFrame, metrics: Sequence[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
     """Return the row of the direction that carried more payload, of every flow that has a metric."""
     import polars as pl
@@ -83,9 +105,9 @@ def data_rows(flows: pl.DataFrame, metrics: Sequence[Mapping[str, Any]]) -> dict
 
 
 def is_near_receiver(row: Mapping[str, Any]) -> bool:
-    """Tell whether the RTT samples of a direction are only its receiver's own delay, not that of the path.
+    """Return whether the RTT samples of a direction are the receiver's own delay, not that of the path.
 
-    So it is for a capture at the receiver. Where the vantage is not known, the handshake tells: it sees the
+    They are in a capture at the receiver. If the vantage is unknown, the handshake decides: it spans the
     whole path from everywhere, so samples ten times shorter cannot.
     """
     if row["vantage"] is not None:
@@ -109,7 +131,7 @@ def ends(row: Mapping[str, Any]) -> str:
 
 
 def direction_label(row: Mapping[str, Any]) -> str:
-    """Return how a direction is called in a legend: its flow, the user's label if any, and its ends."""
+    """Return the name of a direction in a legend: its flow, the user's label if any, and its ends."""
     called = f"{row['flow']} {row['label']}" if row["label"] else str(row["flow"])
     return f"{called}: {ends(row)}"
 

@@ -1,4 +1,4 @@
-"""Which traces of a report are drawn, each with a time axis of its own: times of two traces do not mix."""
+"""The traces of a report that are drawn, each on its own time axis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SILENT: Final = "No figures are drawn for the {} with fewer bytes."
 
 @dataclass(frozen=True, slots=True)
 class DrawnTrace:
-    """What is drawn on one time axis: its name (empty if it is the only one), start in ns, flows and bins."""
+    """A trace on one time axis: its name (empty if it is the only one), start in ns, flows and bins."""
 
     number: int
     name: str
@@ -31,7 +31,7 @@ class DrawnTrace:
     flows: pl.DataFrame
     bins: pl.DataFrame
     window_ns: int | None = None
-    """Width of the points of its figures, where somebody asked for one."""
+    """Width of the points of its figures, if the user chose one."""
 
     def key(self, kind: str) -> str:
         """Return the key of a figure or table of this trace."""
@@ -46,9 +46,13 @@ class DrawnTrace:
         """Name of the time axis that its figures have in common."""
         return f"time-{self.number}"
 
+    def origin_ns(self, first_ns: int) -> int:
+        """Return 0 s of the time axis: the start of the trace, or `first_ns` if that is not known."""
+        return first_ns if self.start_ns is None else self.start_ns
+
     def seconds(self, times_ns: Sequence[int]) -> tuple[float, ...]:
         """Return times in seconds since the trace began (its first time if that is not known)."""
-        origin_ns = min(times_ns, default=0) if self.start_ns is None else self.start_ns
+        origin_ns = self.origin_ns(min(times_ns, default=0))
         return tuple((time_ns - origin_ns) / 1e9 for time_ns in times_ns)
 
     @property
@@ -129,7 +133,7 @@ def drawn_traces(
 
 
 def left_out(traces: Sequence[DrawnTrace], sources: Sequence[Mapping[str, Any]]) -> tuple[Words, ...]:
-    """Return the sentence that owns up to traces without a figure."""
+    """Return the sentence on traces without figures."""
     if len(traces) < MOST_TRACES or len(sources) == len(traces):
         return ()
     return ((_SILENT.format(counted(len(sources) - len(traces), "trace")),),)

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from tfrctrace.reports.figures.charts import Chart
 
 OTHER: Final = 0
-"""The style of what is summed up as the rest; styles from 1 to `STYLES` are told apart by colour."""
+"""The style of the rest; styles from 1 to `STYLES` differ by colour."""
 
 STYLES: Final = 6
-"""How many curves of one figure can be told apart."""
+"""Distinct styles of the curves of one figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Name:
 
     text: str
     anchor: str = ""
-    """Key of the table row that tells more about it, if there is one."""
+    """Key of the table row with more about it, if there is one."""
 
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
@@ -45,7 +45,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something to keep in mind about the numbers, or an input that could not be read."""
+    """A caveat about the numbers, or an input that could not be read."""
 
     severity: Severity
     words: Words
@@ -54,7 +54,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One table cell: the text, a second line for the way back, and what to sort by (None goes last).
+    """One table cell: the text, a second line for the reverse direction, and the sort key (None goes last).
 
     `anchor` is the key of the row that the text points to, `page` the file of another page, if it does.
     """
@@ -75,6 +75,9 @@ class Heading:
     meaning: str = ""
     is_prose: bool = False
     """Whether cells are sentences, which take several lines."""
+
+
+FLOW_HEADING: Final = Heading("Flow", meaning="number of the conversation, as in the table of flows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +149,7 @@ class Figure:
     key: str
     title: str
     description: str
-    """What a person who cannot see the figure should know."""
+    """Text alternative for people who cannot see the figure."""
     caption: str
     unit: Unit
     """Of all values; rates and bytes are drawn with the prefix that fits. dBm have no 0 to begin from."""
@@ -155,19 +158,19 @@ class Figure:
     lasted_s: float = 0.0
     """How far the time axis of curves reaches, so that figures of one trace can be compared."""
     detail: tuple[Curve, ...] = ()
-    """The curves with more points, in the same order, for who looks closer; empty if there are no more."""
+    """The curves with more points for zoomed-in views, in the same order; may be empty."""
     axis: Axis = TIME
     value_label: str = ""
-    """What values without a unit are."""
+    """Label of values without a unit."""
     is_share: bool = False
     """Whether values lie between 0 and 1, so that the axis always reaches from one to the other."""
     linked: str = ""
-    """Figures of the same text show the same stretch of time."""
+    """Figures with the same value zoom together."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowProperty:
-    """One value that is known of something, in each of its directions."""
+    """One property of a flow, with its value in each direction."""
 
     name: str
     meaning: str
@@ -176,10 +179,10 @@ class FlowProperty:
 
 @dataclass(frozen=True, slots=True)
 class FlowDetails:
-    """What a row of a table shows when it is opened; `key` is that of the row, `ways` heads the values."""
+    """Content of an opened table row; `key` is that of the row, `directions` are the headings of values."""
 
     key: str
-    ways: tuple[str, ...]
+    directions: tuple[str, ...]
     known: tuple[FlowProperty, ...]
     figures: tuple[Figure, ...]
 
@@ -210,12 +213,12 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that a report says, in order."""
+    """A report: its sections in order."""
 
     title: str
     sections: tuple[Section, ...]
     details: tuple[FlowDetails, ...] = ()
     kind: str = "Trace report"
-    """What stands above the title."""
+    """Shown above the title."""
     index: str = ""
     """File of the page that lists this one among others, if there is one."""

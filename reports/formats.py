@@ -1,4 +1,4 @@
-"""The forms that a whole report has: an HTML page, or Markdown with figures beside it."""
+"""The formats of a report: an HTML page, or Markdown with figures beside it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 
 
 def write_report(path: str, report: Report) -> None:
-    """Write `report` in the form that the name of the file asks for, a page if it says nothing."""
+    """Write `report` in the format of the file's suffix, by default as a page."""
     write = write_markdown if os.path.splitext(path)[1].lower() in SUFFIXES else write_page
     write(path, report)

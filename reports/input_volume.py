@@ -1,4 +1,4 @@
-"""What inputs hold, in words: a simulator writes a packet down many times, and a log holds none."""
+"""Packets and bytes of inputs: a simulator records a packet many times, and a log records none."""
 
 from __future__ import annotations
 

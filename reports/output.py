@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 STANDARD_OUTPUT = "-"
 
+_PART = ".part"
+"""Suffix of a file that is being written."""
+
 
 def check_output(path: str) -> None:
     """Raise `OutputError` if `open_output` cannot work, before anybody waits for the reading of a capture."""
@@ -88,11 +91,11 @@ def _is_replaceable(path: str) -> bool:
 @contextlib.contextmanager
 def _replacing(path: str) -> Iterator[BinaryIO]:
     """Give a new file that takes the place of `path` (or of what it links to) when the block ends well."""
-    import tempfile
-
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{name[:32]}.", suffix=".part", dir=folder)
+    prefix = f".{name[:32]}."
+    _remove_stale_parts(folder, prefix)
+    descriptor, temporary = _new_part(folder, prefix)
     try:
         with open(descriptor, "wb") as file:
             yield file
@@ -102,6 +105,33 @@ def _replacing(path: str) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _new_part(folder: str, prefix: str) -> tuple[int, str]:
+    """Return descriptor and path of a new file, locked as long as it is open."""
+    import fcntl
+    import tempfile
+
+    while True:
+        descriptor, temporary = tempfile.mkstemp(prefix=prefix, suffix=_PART, dir=folder)
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # another run may have found it before it was locked, and removed it
+        if os.fstat(descriptor).st_nlink:
+            return descriptor, temporary
+        os.close(descriptor)
+
+
+def _remove_stale_parts(folder: str, prefix: str) -> None:
+    """Remove the part files of killed runs: nobody has them locked."""
+    import fcntl
+    import glob
+    from pathlib import Path
+
+    for part in Path(folder).glob(f"{glob.escape(prefix)}*{_PART}"):
+        with contextlib.suppress(OSError), part.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            part.unlink()
 
 
 def _mode_for(target: str) -> int:

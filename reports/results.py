@@ -1,4 +1,4 @@
-"""What a report is made of: tables and facts, wherever they came from."""
+"""The input of a report: tables and facts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Results:
     metrics and competing sets in the form of the JSON of `tfrctrace metrics`. `rtt_quantiles` are those of
     `tfrctrace.metrics.flow.quantiles`, `sequence` the points of the time-sequence graph, `link_bins` those of
     `tfrctrace.metrics.flow.wifi_links`, `loss_course` that of `tfrctrace.metrics.flow.cumulative_losses`.
-    Each of these is None where it would have taken longer than all the rest. `joined` means that all sources
+    Each of these is None where it would take too long. `joined` means that all sources
     are one trace with one time axis; else each has figures of its own. So are two captures of the same
     packets, which have a `clock`.
     """
@@ -42,7 +42,7 @@ class Results:
     joined: bool = False
     clock: Clock | None = None
     window_ns: int | None = None
-    """Width of the points of figures over time, where somebody asked for one; else it fits the trace."""
+    """Width of the points of figures over time, if the user chose one; else it fits the trace."""
 
     def _repr_html_(self) -> str:
         from tfrctrace.reports.printers.notebook import overview

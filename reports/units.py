@@ -1,4 +1,4 @@
-"""Numbers as people read them: three significant digits and a unit that fits.
+"""Numbers for people: three significant digits and a unit that fits.
 
 Shared by every form of a report, so that the page and the terminal show the same text. Prefixes are
 decimal (1 kB is 1000 bytes, as for bit/s). A missing value is an en dash, never 0.
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MISSING: Final = "–"
-"""Stands for a value that cannot be known."""
+"""Stands for an unknown value."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _YEAR_NS: Final = 365 * 86_400 * 1_000_000_000

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tfrctrace.parsers import _native
+from tfrctrace.parsers.reading_settings import ReadSettings
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 
@@ -23,9 +24,9 @@ def flows(captures: ModuleType, path: Path, **plan: Any) -> tuple[list[dict[str,
     planned = captures.Plan(**plan)
     with open(path, "wb") as file:
         captures.write(planned, file)
-    analysis = _native.analyse([str(path)])
+    analysis = _native.analyse([str(path)], ReadSettings())
     assert analysis.problems == []
-    return analysis.flows.rows(), planned
+    return analysis.table("flows").rows(), planned
 
 
 @pytest.mark.parametrize("form", ["pcap", "pcapng"])
@@ -69,9 +70,9 @@ def test_the_far_capture_of_a_pair_is_late_by_the_way_and_lacks_what_it_says(
     rows, plan = flows(captures, tmp_path / "near", packets=20_000, flows=4)
     far = load_script(BENCHMARKS / "far.py")
     (tmp_path / "far").write_bytes(far.seen_at_the_far_end((tmp_path / "near").read_bytes()))
-    analysis = _native.analyse_pair(str(tmp_path / "near"), str(tmp_path / "far"))
+    analysis = _native.analyse_pair(str(tmp_path / "near"), str(tmp_path / "far"), ReadSettings())
     assert analysis.problems == []
-    found = analysis.flows.rows()
+    found = analysis.table("flows").rows()
     assert sum(row["sent_packets"] for row in found) == plan.written
     sent = sum(row["packets"] for row in rows if row["direction"] == "fwd")
     assert sum(row["lost_packets"] for row in found) == sent // far.LOSS_EVERY

@@ -104,6 +104,16 @@ def test_links_to_files_resolve(page: Path) -> None:
             assert anchor in anchors(linked), target
 
 
+@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_files_that_a_map_names_exist(page: str) -> None:
+    native = ROOT / "parsers" / "native"
+    places = [ROOT, ROOT / "tfrctrace", native.parent, native, native / "src"]
+    named = set(re.findall(r"`([\w./-]+/[\w./-]*)`", (ROOT / page).read_text()))
+    assert len(named) > 20
+    missing = {name for name in named if not any((place / name).exists() for place in places)}
+    assert missing == {name for name in missing if "NAME" in name}
+
+
 def anchors(page: Path) -> set[str]:
     headings = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tfrctrace.base.hints import HINTS
+
 ROOT = Path(__file__).resolve().parent.parent
 
 FLOOR = "tfrctrace.base"
@@ -235,6 +237,49 @@ def test_heavy_imports_stay_inside_functions():
     assert not wrong
 
 
+PARSERS_OF_TEXT = {"partition", "rpartition", "split", "rsplit", "splitlines", "removeprefix", "removesuffix"}
+PARSERS_OF_TEXT |= {"startswith", "endswith", "find", "index", "search", "match", "fullmatch", "findall"}
+
+
+def is_message(node):
+    """Say whether an expression is `[...]["message"]`."""
+    return (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.Constant)
+        and node.slice.value == "message"
+    )
+
+
+def parsed_messages(tree):
+    """Give the lines where a text is taken apart that was made for a person."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in PARSERS_OF_TEXT and any(map(is_message, [node.func.value, *node.args])):
+                yield node.lineno
+        elif isinstance(node, ast.Compare | ast.Subscript):
+            compared = [node.left, *node.comparators] if isinstance(node, ast.Compare) else [node.value]
+            if any(map(is_message, compared)):
+                yield node.lineno
+
+
+def test_no_fact_is_parsed_out_of_a_message():
+    wrong = [f"{place(path)} line {line}" for path in ALL_MODULES for line in parsed_messages(parsed(path))]
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'a, _, b = problem["message"].partition(" fits ")',
+        're.match("fits", problem["message"])',
+        'x = problem["message"][:5]',
+        'if "fits" in problem["message"]: pass',
+    ],
+)
+def test_a_parsed_message_is_found(code):
+    assert list(parsed_messages(ast.parse(code))) == [1]
+
+
 def test_nothing_installed_imports_scapy():
     # scapy is GPL-2.0, the package is not
     wrong = [
@@ -310,3 +355,29 @@ def test_no_base_name_in_a_room_of_the_core_has_two_subjects():
         if path.parent.name != "tests"
     )
     assert {name for name, n in names.items() if n > 1 and name[1] not in MAY_REPEAT} == set()
+
+
+def core_hints():
+    text = (CORE / "error.rs").read_text(encoding="utf-8")
+    return set(re.findall(r'Self::\w+ => "(\w+)"', text.split("impl Hint {")[1].split("\n}")[0]))
+
+
+def test_every_hint_of_the_core_has_words():
+    assert core_hints() == set(HINTS) != set()
+
+
+def test_the_core_knows_no_option_of_the_command_line():
+    named = {
+        f"{path.relative_to(CORE)}: {string}"
+        for path in core_files()
+        for string in re.findall(r'"((?:[^"\\\n]|\\.)*)"', strings_outside_comments(path))
+        if re.search(r"--[a-z]", string)
+    }
+    assert named == set()
+
+
+def strings_outside_comments(path):
+    """Return the Rust source without its comment lines; strings may span lines by `\\`."""
+    lines = path.read_text(encoding="utf-8").split("\n")
+    code = "\n".join(line for line in lines if not line.lstrip().startswith("//"))
+    return re.sub(r"\\\n\s*", "", code).replace("'\"'", "''")

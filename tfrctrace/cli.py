@@ -1,11 +1,12 @@
-"""The command line: the commands by name, and the one place that turns an error into words and a status.
+"""The command line: its commands, and how errors become messages and exit statuses.
 
-Exit status: 0 done; 1 a check failed; 2 wrong usage; 3 an input could not be read (the rest was done);
-70 a bug of ours; 130 interrupted.
+Exit status: 0 success; 1 a check failed; 2 wrong usage; 3 an input could not be read (the rest was done);
+70 a bug in tfrctrace; 130 interrupted.
 """
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 import typer
 
 from tfrctrace import __version__
-from tfrctrace.base.errors import InputError, Message, TfrctraceError
+from tfrctrace.base.errors import InputError, Message, OutputError, TfrctraceError
 from tfrctrace.commands.console import (
     DONE,
     INTERNAL_ERROR,
@@ -26,15 +27,15 @@ from tfrctrace.commands.console import (
     print_message,
 )
 from tfrctrace.commands.options.common import flatten_options
+from tfrctrace.commands.options.grouped_help import GroupedCommand
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 DEBUG_VARIABLE: Final = "TFRCTRACE_DEBUG"
-"""If set, an internal error shows where it happened."""
+"""If set, an internal error prints its traceback."""
 
-# Root of what Typer raises for wrong arguments. Typer does not name it, and carries click inside itself
-# or imports it, depending on its version.
+# Base class of Typer's errors about arguments. Depending on its version, Typer bundles click or imports it.
 _CLICK_EXCEPTION: Final = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
 )
@@ -51,11 +52,13 @@ COMMANDS: Final = {
     "replay": "tfrctrace replay --algorithm tfrc,tfrc-veno --profile ns2 out.tr",
     "capacity": "tfrctrace capacity --station 11 --station 5.5 --downloads 3",
 }
-"""Every command, in the order of the help, with an example of it. Each is a module of that name."""
+"""Every command with an example, in the order of the help. Each is a module of that name."""
+
+_SUMMARY: Final = "Analyse recorded TCP and TFRC traffic: captures in, flows and reports out."
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         print(f"tfrctrace {__version__}")
         raise typer.Exit
 
@@ -63,34 +66,39 @@ def _show_version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", help="Show the version and leave.", callback=_show_version, is_eager=True),
+        typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True),
     ] = False,
 ) -> None:
-    """Post-hoc trace analysis for TCP and TFRC: traces in, flows and reports out."""
+    """Accept the options of the program itself."""
+
+
+_CANNOT_WRITE: Final = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
+"""Errors of a write; those of named files are `OutputError` already."""
 
 
 def program(commands: Iterable[str] = COMMANDS) -> typer.Typer:
-    """Return the program with these commands."""
-    made = typer.Typer(
+    """Return the Typer program with these commands."""
+    app = typer.Typer(
         name="tfrctrace",
-        help="Post-hoc trace analysis for TCP and TFRC: traces in, flows and reports out.",
+        help=_SUMMARY,
         epilog=f"Example: {COMMANDS['report']}",
         context_settings={"help_option_names": ["-h", "--help"]},
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    made.callback()(_options)
+    app.callback(help=_SUMMARY)(_options)
     for name in commands:
         module = importlib.import_module(f"tfrctrace.commands.{name}")
-        made.command(epilog=f"Example: {COMMANDS[name]}")(flatten_options(getattr(module, name)))
-    return made
+        command = app.command(epilog=f"Example: {COMMANDS[name]}", cls=GroupedCommand)
+        command(flatten_options(getattr(module, name)))
+    return app
 
 
 def _commands_for(arguments: Sequence[str]) -> Iterable[str]:
-    """Return the command that is called, none for the version, or all of them where they must be listed.
+    """Return the commands to load: the one that is called, none for `--version`, or all for the help.
 
-    Typer looks at every option of every command it has before it looks at the arguments, which took longer
-    than a small capture takes to read.
+    Typer inspects every option of every command before it parses the arguments, which takes longer than
+    reading a small capture.
     """
     first = arguments[0] if arguments else ""
     if first == "--version":
@@ -112,13 +120,16 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _report_failure(error: BaseException) -> int:
-    """Say what went wrong and return the exit status."""
+    """Print what went wrong and return the exit status."""
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return INTERRUPTED
     if _is_closed_pipe(error):
         drop_standard_output()
         return DONE
-    if isinstance(error, SystemExit):  # Typer's way to end after completion
+    if isinstance(error, OSError) and error.errno in _CANNOT_WRITE and error.filename is None:
+        drop_standard_output()
+        error = OutputError("standard output", (error.strerror or "").lower())
+    if isinstance(error, SystemExit):  # raised by Typer after shell completion
         return error.code if isinstance(error.code, int) else DONE
     if isinstance(error, TfrctraceError):
         for message in error.messages():
@@ -130,37 +141,33 @@ def _report_failure(error: BaseException) -> int:
 
 
 def _is_closed_pipe(error: BaseException) -> bool:
-    """Return whether the reader of standard output has left; Typer makes a `SystemExit` of that."""
+    """Return whether the reader of standard output has closed it; Typer turns that into `SystemExit`."""
     return isinstance(error, BrokenPipeError) or (
         isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)
     )
 
 
 def _usage_error(error: typer.BadParameter) -> int:
-    """Say what is wrong with the arguments, which Typer has found out."""
+    """Print what is wrong with the arguments."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "tfrctrace"
     text = " ".join(error.format_message().split())
-    print_message(
-        Message(
-            "error", text[:1].lower() + text[1:].rstrip("."), hint=f"`{command} --help` shows what there is"
-        )
-    )
+    print_message(Message("error", text[:1].lower() + text[1:].rstrip("."), hint=f"see `{command} --help`"))
     return WRONG_USAGE
 
 
 def _internal_error(error: BaseException) -> int:
-    """Say that this is a bug of ours, and where it is if the user wants to know."""
+    """Report a bug in tfrctrace, with a traceback if `TFRCTRACE_DEBUG` is set."""
     if os.environ.get(DEBUG_VARIABLE):
         import traceback
 
         traceback.print_exception(error)
-    words = " ".join(str(error).split())
+    text = " ".join(str(error).split())
     print_message(
         Message(
             "error",
-            f"internal error: {type(error).__name__}{': ' if words else ''}{words}",
-            hint=f"this is a bug; `{DEBUG_VARIABLE}=1` shows where, please report it with that",
+            f"internal error: {type(error).__name__}{': ' if text else ''}{text}",
+            hint=f"this is a bug: please report it with the traceback that `{DEBUG_VARIABLE}=1` prints",
         )
     )
     return INTERNAL_ERROR

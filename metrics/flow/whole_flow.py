@@ -1,4 +1,4 @@
-"""What is told of each flow over its whole life: convergence, delivery, round-trip times and delay."""
+"""Metrics of each flow over its whole life: convergence, delivery, round-trip times and delay."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from tfrctrace.metrics.flow.convergence import (
     rise_time_s,
     stability,
 )
-from tfrctrace.metrics.flow.delivery import drop_ratio, timeout_share
-from tfrctrace.metrics.flow.throughput import goodput_share
+from tfrctrace.metrics.flow.delivery import drop_ratio, goodput_share, timeout_share
 from tfrctrace.metrics.windows import NS_PER_S, whole_windows
 
 if TYPE_CHECKING:
@@ -27,29 +26,29 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.windows import FlowBins, Windows
 
 MAX_LIFE_WINDOWS: Final = 10_000_000
-"""Of a flow or of what flows have in common, where each window needs memory: 80 MB for 8 bytes each."""
+"""Longest series that is held in memory: 80 MB at 8 bytes a window."""
 
 _RTTS: Final = ("rtt_min_ms", "rtt_mean_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "rtt_std_ms")
 _DELAYS: Final = ("delay_mean_ms", "delay_p95_ms", "jitter_ms", "delay_variation_ms")
 
 
 def whole_flow_metrics(
-    flows: pl.DataFrame, bins: FlowBins, column: str, window_ns: int, given: Assumptions
+    flows: pl.DataFrame, bins: FlowBins, column: str, window_ns: int, assumptions: Assumptions
 ) -> Iterator[Metric]:
-    """Give what is known of each flow over its whole life, in windows of `window_ns` where rates count.
+    """Give the metrics of each flow over its whole life; rates are taken in windows of `window_ns`.
 
-    If a step is given, `flows` has a column `begin_ns`: what 0 s of the trace is.
+    With a step, `flows` has a column `begin_ns`: 0 s of the trace.
     """
     for row in flows.iter_rows(named=True):
         windows = _flow_windows(row, bins, window_ns)
-        yield from _shape(row, windows, bins, column, given.step_ns)
+        yield from _shape(row, windows, bins, column, assumptions.step_ns)
         yield from _delivery(row)
 
 
 def _shape(
     row: Mapping[str, Any], windows: Windows, bins: FlowBins, column: str, step_ns: int | None
 ) -> Iterator[Metric]:
-    """Give what the rate over time says, unless there is too much time."""
+    """Give the metrics of the rate over time, without values for a flow of too many windows."""
     import numpy as np
 
     is_too_long = windows.count > MAX_LIFE_WINDOWS
@@ -74,7 +73,7 @@ def _shape(
 
 
 def _response(rates: NDArray[Any], width_s: float, step_s: float) -> Iterator[tuple[str, float | None, int]]:
-    """Give name, value and number of windows of what a flow made of a step; without some before it, nothing.
+    """Give name, value and number of windows of the metrics of a flow's response to a step.
 
     `rates` are bytes in each window; `step_s` counts from the start of the first.
     """
@@ -86,7 +85,7 @@ def _response(rates: NDArray[Any], width_s: float, step_s: float) -> Iterator[tu
 
 
 def _delivery(row: Mapping[str, Any]) -> Iterator[Metric]:
-    """Give what the table of flows knows."""
+    """Give the metrics of the table of flows."""
     sent, dropped, unique = row["sent_packets"] or 0, row["dropped_packets"], row["unique_bytes"]
     known = [(name, row[name], sent) for name in ("pdr", "plr")]
     known.append(("drop_ratio", None if dropped is None else drop_ratio(dropped, sent), sent))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tfrctrace.metrics.windows import Windows
 
 MAX_SETS: Final = 20
-"""Sets that are told; those with most flows times time."""
+"""Most sets that are returned: those with most flows times time."""
 
 LEAST_WINDOWS: Final = 2
 """Whole windows that flows must have in common to have competed."""
@@ -26,7 +26,7 @@ LEAST_WINDOWS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class FlowLifetime:
-    """When a flow was active in a trace; times in ns."""
+    """When a flow was active in a trace."""
 
     flow: int
     source: str
@@ -57,7 +57,7 @@ class Overlap:
 
     @property
     def weight(self) -> int:
-        """How much there is to compare: flows times ns."""
+        """Flows times ns."""
         return self.flows * (self.until_ns - self.from_ns)
 
 

@@ -69,17 +69,6 @@ def inter_protocol_ratio(own: pl.Series, others: pl.Series) -> float | None:
     return None if of_p is None or of_others is None else ratio(of_others, of_p)
 
 
-def inter_protocol_over_mean_of_all(own: pl.Series, others: pl.Series) -> float | None:
-    """Return B_O over the mean rate of all flows: the words of Casoni and Merani taken literally.
-
-    1 is ideal. For inspection only, as it fits neither their figures nor their 0.5. None if there is no other
-    flow, or all have 0.
-    """
-    every = [*fractions(own), *fractions(others)]
-    of_others, total = mean(others), sum(every, Fraction())
-    return None if of_others is None or not total else float(of_others * len(every) / total)
-
-
 def jain_over_time(windowed: pl.DataFrame, flows: int) -> pl.DataFrame:
     """Return Jain's index of `flows` flows in each window, as `window` and `jain`.
 

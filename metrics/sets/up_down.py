@@ -1,4 +1,4 @@
-"""Which flows go up and which down, as far as labels or the place of a capture say so."""
+"""Uploads and downloads, by the labels of flows or the place of the capture."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-Way = Literal["up", "down"]
+UpDown = Literal["up", "down"]
 
-LABELS: Final[Mapping[str, Way]] = {
+LABELS: Final[Mapping[str, UpDown]] = {
     "up": "up",
     "upload": "up",
     "uplink": "up",
@@ -19,28 +19,27 @@ LABELS: Final[Mapping[str, Way]] = {
     "download": "down",
     "downlink": "down",
 }
-"""Labels that say it, in small letters or not."""
+"""Labels of either, in any case."""
 
-VANTAGES: Final[Mapping[str, Way]] = {"sender": "up", "receiver": "down"}
-"""What a host sends is up, as it was captured there, and what it receives is down."""
+VANTAGES: Final[Mapping[str, UpDown]] = {"sender": "up", "receiver": "down"}
+"""In a capture at a host, sent is up and received is down."""
 
 
-def up_down_groups(flows: pl.DataFrame) -> dict[int, Way]:
-    """Return which of `flows` (columns `flow`, `group`, `source` and, if it is known, `vantage`) go where.
+def up_down_groups(flows: pl.DataFrame) -> dict[int, UpDown]:
+    """Return which `flows` (columns `flow`, `group`, `source` and, if known, `vantage`) go up and which down.
 
-    Labels say it, for all flows if for any. Without them a capture does that was taken at a host which sent
-    some flows and received others; one that has only one kind may as well be of a server. A flow of which
-    nothing says it is left out.
+    If any flow has such a label, labels decide. Else the vantage does, in captures at a host that sent some
+    flows and received others: one with a single kind may be at a server. Other flows are left out.
     """
-    by_label: dict[int, Way] = {}
+    by_label: dict[int, UpDown] = {}
     for flow, group in flows.select("flow", "group").iter_rows():
-        if way := LABELS.get(str(group).lower()):
-            by_label[flow] = way
+        if up_down := LABELS.get(str(group).lower()):
+            by_label[flow] = up_down
     if by_label or "vantage" not in flows.columns:
         return by_label
-    by_vantage: dict[str, dict[int, Way]] = {}
+    by_vantage: dict[str, dict[int, UpDown]] = {}
     for flow, source, vantage in flows.select("flow", "source", "vantage").iter_rows():
-        if way := VANTAGES.get(vantage):
-            by_vantage.setdefault(source, {})[flow] = way
-    of_hosts = (ways for ways in by_vantage.values() if len(set(ways.values())) > 1)
-    return {flow: way for ways in of_hosts for flow, way in ways.items()}
+        if up_down := VANTAGES.get(vantage):
+            by_vantage.setdefault(source, {})[flow] = up_down
+    at_hosts = (directions for directions in by_vantage.values() if len(set(directions.values())) > 1)
+    return {flow: up_down for directions in at_hosts for flow, up_down in directions.items()}

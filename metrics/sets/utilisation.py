@@ -1,15 +1,14 @@
-"""How much of a link was used, and how uploads fare beside downloads."""
+"""Link utilisation, and the rates of uploads against those of downloads."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from tfrctrace.metrics.exact_sums import mean, ratio
+from tfrctrace.metrics.windows import BITS_PER_BYTE
 
 if TYPE_CHECKING:
     import polars as pl
-
-BITS_PER_BYTE = 8
 
 
 def link_utilisation(wire_bytes: int, duration_s: float, capacity_bps: float) -> float | None:

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tfrctrace.metrics.flow.bins import time_span_ns
-from tfrctrace.reports.conversations import direction_label, largest_directions
-from tfrctrace.reports.elements import STYLES, Curve, Figure
+from tfrctrace.reports.conversations import direction_label, distinct_directions, of_direction
+from tfrctrace.reports.elements import Curve, Figure
 from tfrctrace.reports.figures.throughput_and_rtt import (
     DELAYS,
     bin_middles_s,
+    bin_width,
     drawn_bins,
-    of_direction,
     sample_curve,
 )
-from tfrctrace.reports.units import counted, format_duration_s, format_ms, format_share
+from tfrctrace.reports.units import counted, format_ms, format_share
 
 if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.reports.drawn_traces import DrawnTrace
 
-_SMALLEST_SHARE: Final = 0.05
-"""Directions with less than this share of the arrivals of the first one are not drawn."""
-
 
 def most_delivered(flows: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return the directions with delays of which most arrived, as many as can be told apart."""
+    """Return the directions with delays of which most arrived, as many as have distinct styles."""
     import polars as pl
 
-    rows = largest_directions(flows, pl.col("delay_p50_ms").is_not_null(), "received_packets", STYLES)
-    return [row for row in rows if row["received_packets"] >= _SMALLEST_SHARE * rows[0]["received_packets"]]
+    return distinct_directions(flows, pl.col("delay_p50_ms").is_not_null(), "received_packets")
 
 
 def delay_figure(trace: DrawnTrace) -> Figure | None:
@@ -62,8 +58,8 @@ def delay_figure(trace: DrawnTrace) -> Figure | None:
             f"{format_ms(high_ms)}."
         ),
         caption=(
-            "Mean delay of the packets of each bin as a line, from the smallest to the largest as a band; "
-            f"{counted(samples, 'packet')} in bins of {_width(wide)}, at the time of sending.{rings}{rest}"
+            "Mean delay of the packets of each bin as a line, the smallest to largest as a band; "
+            f"{counted(samples, 'packet')} in bins of {bin_width(wide)}, at the time of sending.{rings}{rest}"
         ),
         unit="ms",
         curves=curves,
@@ -73,7 +69,7 @@ def delay_figure(trace: DrawnTrace) -> Figure | None:
 
 
 def delivered_figure(trace: DrawnTrace) -> Figure | None:
-    """Return the packet delivery ratio over time; None if nothing was lost, or nobody knows."""
+    """Return the packet delivery ratio over time; None without known losses."""
     import polars as pl
 
     known = trace.bins.filter(pl.col("delay_samples").is_not_null())
@@ -87,9 +83,9 @@ def delivered_figure(trace: DrawnTrace) -> Figure | None:
         title=trace.titled("Packets delivered over time"),
         description=f"Line chart of {counted(len(rows), 'curve')}; {', '.join(map(_in_all, rows))}.",
         caption=(
-            f"Share that arrived of the packets sent in each bin of {_width(wide)} (packet delivery ratio), "
-            "at the time of sending, of the directions that lost some. What was still on its way at the end "
-            "is in no bin; where nothing was sent the line is broken."
+            f"Share of the packets sent in each bin of {bin_width(wide)} that arrived (packet delivery "
+            "ratio), at the time of sending, for directions with losses. Packets in flight at the end are "
+            "in no bin; the line breaks where nothing was sent."
         ),
         unit="",
         is_share=True,
@@ -104,7 +100,7 @@ def delivered_figure(trace: DrawnTrace) -> Figure | None:
 
 
 def _with_bins(trace: DrawnTrace, bins: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return the directions that are drawn: what only totals tell of has no bins."""
+    """Return the directions that are drawn; those of which only totals are known have no bins."""
     return [row for row in most_delivered(trace.flows) if of_direction(bins, row).height]
 
 
@@ -117,16 +113,12 @@ def _delivered(label: str, style: int, bins: pl.DataFrame, origin_ns: int) -> Cu
 
 
 def _in_all(row: dict[str, Any]) -> str:
-    return f"{format_share(row['pdr'])} in all"
+    return f"{format_share(row['pdr'])} overall"
 
 
 def _origin_ns(trace: DrawnTrace, bins: pl.DataFrame) -> int:
-    return time_span_ns(bins)[0] if trace.start_ns is None else trace.start_ns
+    return trace.origin_ns(time_span_ns(bins)[0])
 
 
 def _lasted_s(bins: pl.DataFrame, origin_ns: int) -> float:
     return (time_span_ns(bins)[1] - origin_ns) / 1e9
-
-
-def _width(bins: pl.DataFrame) -> str:
-    return format_duration_s(int(bins["width_ns"][0]) / 1e9)

@@ -1,11 +1,11 @@
-"""The figure of what a TCP sender had outstanding, beside the windows that bounded it."""
+"""The flight of a TCP sender over time, and the windows that limit it."""
 
 from __future__ import annotations
 
 import statistics
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.reports.conversations import direction_label, largest_directions
+from tfrctrace.reports.conversations import direction_label, largest_directions, of_direction
 from tfrctrace.reports.elements import Curve, Figure
 from tfrctrace.reports.units import counted, format_bytes, format_share
 
@@ -21,7 +21,7 @@ _FEWEST_ROUNDS: Final = 5
 """Rounds of a flow whose growth can be seen."""
 
 _OUT_OF_SIGHT: Final = 4
-"""A receive window this many times the largest flight would press everything else to the ground."""
+"""A receive window this many times the largest flight is not drawn: other curves would be flat."""
 
 
 def flight_figure(trace: DrawnTrace, rounds: pl.DataFrame, variables: pl.DataFrame) -> Figure | None:
@@ -29,11 +29,11 @@ def flight_figure(trace: DrawnTrace, rounds: pl.DataFrame, variables: pl.DataFra
     row = _largest(trace.flows)
     if row is None:
         return None
-    own = _of(rounds, row).sort("time_ns")
+    own = of_direction(rounds, row).sort("time_ns")
     if own.height < _FEWEST_ROUNDS:
         return None
     first_ns = int(own["time_ns"][0])
-    origin_ns = first_ns if trace.start_ns is None else trace.start_ns
+    origin_ns = trace.origin_ns(first_ns)
     points = _points(own)
     times_s = tuple((time_ns - origin_ns) / 1e9 for time_ns in points["time_ns"].to_list())
     curves = [
@@ -74,12 +74,6 @@ def _largest(flows: pl.DataFrame) -> dict[str, Any] | None:
     return next(iter(largest_directions(flows, pl.col("rounds") > 0, "unique_bytes", 1)), None)
 
 
-def _of(frame: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
-    import polars as pl
-
-    return frame.filter(pl.col("flow") == row["flow"], pl.col("direction") == row["direction"])
-
-
 def _points(rounds: pl.DataFrame) -> pl.DataFrame:
     """Return of each stretch of time the largest flight, the smallest window, and whether it has repairs."""
     import polars as pl
@@ -99,7 +93,7 @@ def _logged_windows(variables: pl.DataFrame, row: dict[str, Any]) -> list[tuple[
     """Return time in ns and congestion window in bytes as the sender itself wrote them down."""
     import polars as pl
 
-    own = _of(variables, row)
+    own = of_direction(variables, row)
     segment_bytes = own.filter(pl.col("name") == "mss")["value"].max()
     windows = own.filter(pl.col("name") == "cwnd").sort("time_ns")
     sizes = {"bytes": 1.0, "packets": segment_bytes}
@@ -121,13 +115,13 @@ def _caption(row: dict[str, Any], rounds: pl.DataFrame, far_window: pl.Series | 
                 ("app", "the application"),
             )
         )
-        limits = f" What limited the flow, by time: {', '.join(shares)}."
+        limits = f" Limits by share of time: {', '.join(shares)}."
     rings = " A ring marks recoveries." if row["recovery_episodes"] or row["rto_episodes"] else ""
     far = ""
     if far_window is not None and far_window.count():
         usual = format_bytes(statistics.median(far_window.drop_nulls().to_list()))
-        far = f" The receive window, {usual} as a rule, is far above."
+        far = f" The receive window (median {usual}) is far above."
     return (
         f"Data outstanding in each of {counted(rounds.height, 'round')} of {direction_label(row)}, as seen "
-        f"at the place of the capture.{limits}{rings}{far}"
+        f"at the capture point.{limits}{rings}{far}"
     )

@@ -1,4 +1,4 @@
-"""Figures alone: which of a report's figures are of a kind, and what a trace needs to have one."""
+"""Kinds of figures: how to find those of a report, and what a trace needs for them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ KINDS: Final[Mapping[PlotKind, _Kind]] = {
         "rtt-cdf-", "every RTT sample: data and its acknowledgements, in a trace that can be read twice"
     ),
     "cwnd": _Kind("windows-", "rounds of a TCP flow, seen near its sender"),
-    "losses": _Kind("losses-", "TCP packets that were sent again, late or doubled"),
+    "losses": _Kind("losses-", "retransmitted, late or duplicate TCP packets"),
     "fairness": _Kind(
         "fairness-", "two flows or more with 20 data packets each that overlap for some seconds"
     ),
@@ -64,8 +64,8 @@ KINDS: Final[Mapping[PlotKind, _Kind]] = {
     "delay-spread": _Kind("delay-spread-", _BOTH_ENDS),
     "pdr": _Kind("pdr-", f"{_BOTH_ENDS}, and some of them lost"),
     "retries": _Kind("radio-retries-", f"{_FRAMES}, some of them with the retry bit"),
-    "phy-rate": _Kind("radio-rate-", f"{_FRAMES}, with what the capturing radio noted of each"),
-    "signal": _Kind("radio-signal-", f"{_FRAMES}, with what the capturing radio noted of each"),
+    "phy-rate": _Kind("radio-rate-", f"{_FRAMES}, with radio information"),
+    "signal": _Kind("radio-signal-", f"{_FRAMES}, with radio information"),
     "tfrc": _Kind("tfrc-rate-", _REPORTS),
     "tfrc-p": _Kind("tfrc-p-", _REPORTS),
     "tfrc-r": _Kind("tfrc-r-", _REPORTS),

@@ -1,4 +1,4 @@
-"""Losses over time: how many packets were sent again, late or doubled by then, by what explains them."""
+"""Retransmitted, late and duplicate packets over time, by class."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from tfrctrace.reports.drawn_traces import DrawnTrace
 
 MOST_POINTS: Final = 1000
-"""Of one curve: it only rises, so that what is between two of its points is between their counts."""
+"""Of one curve, which never falls: values between two points lie between their counts."""
 
 _ABBREVIATIONS: Final = frozenset({"sack", "rto", "syn", "fin"})
 
 
 def loss_figure(trace: DrawnTrace, course: pl.DataFrame) -> Figure | None:
-    """Return the figure of a trace; None if nothing was sent again, late or doubled.
+    """Return the figure of a trace; None without retransmitted, late or duplicate packets.
 
     `course` is that of `tfrctrace.metrics.flow.cumulative_losses`.
     """
@@ -32,12 +32,12 @@ def loss_figure(trace: DrawnTrace, course: pl.DataFrame) -> Figure | None:
     packets = sum(int(curve.values[-1] or 0) for curve in curves)
     return trace.over_time(
         "losses",
-        "Losses and repairs over time",
+        "Losses and retransmissions over time",
         curves,
         unit="",
         value_label="packets",
         caption=(
-            "Packets that were sent again, late or doubled, counted up to each time by their class; "
+            "Cumulative number of retransmitted, late and duplicate packets by class; "
             f"{counted(packets, 'packet')} in all."
         ),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.reports.conversations import direction_label
+from tfrctrace.reports.conversations import direction_label, of_direction
 from tfrctrace.reports.elements import Axis, Curve, Figure
 from tfrctrace.reports.figures.drawing import is_wide
 from tfrctrace.reports.figures.throughput_and_rtt import most_sampled
@@ -30,7 +30,7 @@ def rtt_distribution_figure(trace: DrawnTrace, quantiles: pl.DataFrame) -> Figur
     curves: list[Curve] = []
     shown: list[dict[str, Any]] = []
     for row in most_sampled(trace.flows):
-        own = quantiles.filter(pl.col("flow") == row["flow"], pl.col("direction") == row["direction"])
+        own = of_direction(quantiles, row)
         # equal samples are one step of the curve, up to the last share of them
         steps = own.group_by("rtt_ns", maintain_order=True).agg(pl.col("share").max())
         if steps.height:
@@ -54,9 +54,9 @@ def rtt_distribution_figure(trace: DrawnTrace, quantiles: pl.DataFrame) -> Figur
         title=trace.titled("Distribution of the RTT"),
         description=f"Distribution of {counted(len(curves), 'direction')}; medians {medians}.",
         caption=(
-            f"Share of the samples at or below each RTT, of {format_count(samples)} samples in all "
-            "(empirical distribution, drawn through its quantiles in steps of half a percent). Where a curve "
-            "is steep, many samples are alike; a long way to the right at the top is a tail of slow ones."
+            f"Share of the samples at or below each RTT; {format_count(samples)} samples (empirical "
+            "distribution, drawn through its quantiles in steps of half a percent). A steep part means many "
+            "similar samples, a long flat part at the top a tail of slow ones."
         ),
         unit="",
         is_share=True,

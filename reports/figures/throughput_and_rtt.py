@@ -14,8 +14,13 @@ from tfrctrace.metrics.flow.bins import (
     time_span_ns,
 )
 from tfrctrace.metrics.flow.throughput import throughput_series, with_rates
-from tfrctrace.reports.conversations import direction_label, is_near_receiver, largest_directions
-from tfrctrace.reports.elements import OTHER, STYLES, Curve, Figure, Span
+from tfrctrace.reports.conversations import (
+    direction_label,
+    distinct_directions,
+    is_near_receiver,
+    of_direction,
+)
+from tfrctrace.reports.elements import OTHER, Curve, Figure, Span
 from tfrctrace.reports.units import counted, format_count, format_duration_s, format_ms, format_rate_bps
 
 if TYPE_CHECKING:
@@ -29,7 +34,7 @@ _MOST_BINS: Final = 240
 """Bins across a figure: more are narrower than the line that is drawn through them."""
 
 MOST_DETAILED_BINS: Final = 3000
-"""Bins of the same curves for who looks closer: as many as the core keeps."""
+"""Bins of the same curves in zoomed-in views: as many as the core keeps."""
 
 _FEWEST_BINS: Final = 40
 """Bins across a figure of a trace with few packets."""
@@ -38,13 +43,10 @@ _PACKETS_IN_BIN: Final = 10
 """Mean packets in a bin of the largest direction; with fewer, a curve shows the gaps between packets."""
 
 _PACKETS_IN_DETAILED_BIN: Final = 3
-"""The same for who looks closer."""
-
-_SMALLEST_SHARE: Final = 0.05
-"""Directions with less than this share of the bytes (or RTT samples) of the first one are not drawn alone."""
+"""The same in zoomed-in views."""
 
 _MOST_RINGS: Final = 0.25
-"""Share of the bins with retransmissions above which a ring at each of them tells nothing more."""
+"""Share of bins with retransmissions above which rings are left out."""
 
 _RINGS: Final = " A ring marks a bin with retransmissions, where these are rare."
 
@@ -67,7 +69,7 @@ def throughput_figure(trace: DrawnTrace) -> Figure | None:
     wide, fine = drawn_bins(bins, trace.window_ns), detailed_bins(bins, trace.window_ns)
     drawn = _largest_directions(trace.flows, wide)
     first_ns, end_ns = time_span_ns(wide)
-    origin_ns = first_ns if trace.start_ns is None else trace.start_ns
+    origin_ns = trace.origin_ns(first_ns)
     curves = _rate_curves(wide, drawn, origin_ns)
     detail = () if fine is None else _rate_curves(fine, drawn, origin_ns)
     width_s = int(wide["width_ns"][0]) / 1e9
@@ -80,10 +82,10 @@ def throughput_figure(trace: DrawnTrace) -> Figure | None:
         linked=trace.linked,
         description=f"Line chart, {counted(len(curves), 'curve')}; highest bin {format_rate_bps(peak)}.",
         caption=(
-            f"Whole frames on the wire, per flow and direction, in bins of {_width(wide)} "
+            f"Whole frames on the wire, per flow and direction, in bins of {bin_width(wide)} "
             f"({counted(int(bins['packets'].sum()), 'packet')}){_band_words(fine)}. The highest bin"
-            f"{'' if fine is None else f' of {_width(fine)}'} is {format_rate_bps(peak)}. The first and the "
-            f"last bin of a flow are filled only in part."
+            f"{'' if fine is None else f' of {bin_width(fine)}'} is {format_rate_bps(peak)}. The first and "
+            f"the last bin of a flow are only partly filled."
             f"{_RINGS if any(curve.marked for curve in curves) else ''}"
         ),
         unit="bit/s",
@@ -124,19 +126,20 @@ def _peak(curves: Iterable[Curve]) -> float:
     return max(value or 0.0 for curve in curves for value in curve.values)
 
 
-def _width(bins: pl.DataFrame) -> str:
+def bin_width(bins: pl.DataFrame) -> str:
+    """Return the width of `bins` in words."""
     return format_duration_s(int(bins["width_ns"][0]) / 1e9)
 
 
 def _band_words(fine: pl.DataFrame | None) -> str:
-    """Return what the band of a rate is: zooming in shows the bins it is made of."""
+    """Return the words on the band of a rate."""
     if fine is None:
         return ""
-    return f"; the band is from the lowest to the highest bin of {_width(fine)} in it, which zooming in shows"
+    return f"; the band spans the lowest to the highest bin of {bin_width(fine)}, shown when zoomed in"
 
 
 def _closer_rtt(fine: pl.DataFrame | None) -> str:
-    return "" if fine is None else f" ({_width(fine)} when zoomed in)"
+    return "" if fine is None else f" ({bin_width(fine)} when zoomed in)"
 
 
 def rtt_figure(trace: DrawnTrace) -> Figure | None:
@@ -150,7 +153,7 @@ def rtt_figure(trace: DrawnTrace) -> Figure | None:
     drawn = most_sampled(trace.flows)
     wide, fine = drawn_bins(bins, trace.window_ns), detailed_bins(bins, trace.window_ns)
     first_ns, end_ns = time_span_ns(wide)
-    origin_ns = first_ns if trace.start_ns is None else trace.start_ns
+    origin_ns = trace.origin_ns(first_ns)
     curves = _rtt_curves(wide, drawn, origin_ns)
     shown = _rows_of(sampled, [(row["flow"], row["direction"]) for row in drawn])
     samples = int(shown["rtt_samples"].sum())
@@ -162,8 +165,8 @@ def rtt_figure(trace: DrawnTrace) -> Figure | None:
         linked=trace.linked,
         description=f"Line chart of {counted(len(curves), 'curve')}; {_range_words(shown)}.",
         caption=(
-            f"Mean RTT of each bin as a line, from its smallest to its largest sample as a band; "
-            f"bins of {_width(wide)}{_closer_rtt(fine)}, {counted(samples, 'sample')}, "
+            f"Mean RTT of each bin as a line, its smallest to largest sample as a band; "
+            f"bins of {bin_width(wide)}{_closer_rtt(fine)}, {counted(samples, 'sample')}, "
             f"at the time of the acknowledgement.{_near_receiver(drawn)}{rest}"
         ),
         unit="ms",
@@ -184,9 +187,9 @@ def _rtt_curves(bins: pl.DataFrame, drawn: list[dict[str, Any]], origin_ns: int)
 
 
 def _near_receiver(rows: list[dict[str, Any]]) -> str:
-    """Return the warning that belongs beside a figure of another quantity than the RTT of the path."""
+    """Return the caveat on RTTs that are not those of the path."""
     near = [f"flow {row['flow']}" for row in rows if is_near_receiver(row)]
-    return f" Seen near the receiver, only its own delay: {', '.join(near)}." if near else ""
+    return f" Captured near the receiver, only its own delay: {', '.join(near)}." if near else ""
 
 
 def spread_figure(trace: DrawnTrace) -> Figure | None:
@@ -229,7 +232,7 @@ def drawn_bins(bins: pl.DataFrame, window_ns: int | None = None) -> pl.DataFrame
 
 
 def detailed_bins(bins: pl.DataFrame, window_ns: int | None = None) -> pl.DataFrame | None:
-    """Return narrower bins than `drawn_bins`, for who looks closer; None if these are as narrow already."""
+    """Return narrower bins for zoomed-in views; None if those of `drawn_bins` are as narrow."""
     if window_ns is not None:
         return None
     width_ns = _width_ns(bins, _PACKETS_IN_DETAILED_BIN, MOST_DETAILED_BINS)
@@ -254,19 +257,17 @@ def _largest_directions(flows: pl.DataFrame, bins: pl.DataFrame) -> list[dict[st
     """Return the directions with bins that carried most bytes, largest first, without the tiny ones."""
     import polars as pl
 
-    ways = ["flow", "direction"]
-    present = flows.select(ways).with_row_index("_row").join(bins.select(ways), on=ways, how="semi")
+    keys = ["flow", "direction"]
+    present = flows.select(keys).with_row_index("_row").join(bins.select(keys), on=keys, how="semi")
     has_bins = pl.int_range(pl.len(), dtype=pl.UInt32).is_in(present["_row"].implode())
-    rows = largest_directions(flows, has_bins, "wire_bytes", STYLES)
-    return [row for row in rows if row["wire_bytes"] >= _SMALLEST_SHARE * rows[0]["wire_bytes"]]
+    return distinct_directions(flows, has_bins, "wire_bytes")
 
 
 def most_sampled(flows: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return the directions with RTT samples, most samples first, as many as can be told apart."""
+    """Return the directions with RTT samples, most samples first, as many as have distinct styles."""
     import polars as pl
 
-    rows = largest_directions(flows, pl.col("rtt_samples") > 0, "rtt_samples", STYLES)
-    return [row for row in rows if row["rtt_samples"] >= _SMALLEST_SHARE * rows[0]["rtt_samples"]]
+    return distinct_directions(flows, pl.col("rtt_samples") > 0, "rtt_samples")
 
 
 def _rows_of(bins: pl.DataFrame, keys: list[Key]) -> pl.DataFrame:
@@ -282,13 +283,6 @@ def _key_frame(bins: pl.DataFrame, keys: list[Key]) -> pl.DataFrame:
 
     columns = {"flow": [flow for flow, _ in keys], "direction": [direction for _, direction in keys]}
     return pl.DataFrame(columns, schema=bins.select("flow", "direction").schema)
-
-
-def of_direction(frame: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
-    """Return the rows that are about the flow and the direction of `row`."""
-    import polars as pl
-
-    return frame.filter(pl.col("flow") == row["flow"], pl.col("direction") == row["direction"])
 
 
 def _summed_rates(bins: pl.DataFrame) -> pl.DataFrame:
@@ -310,20 +304,20 @@ def _summed_rates(bins: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rate_curve(label: str, style: int, series: pl.DataFrame, origin_ns: int) -> Curve:
-    again = series["retransmitted_packets"].to_list()
+    retransmitted = series["retransmitted_packets"].to_list()
     return Curve(
         label,
         style,
         bin_middles_s(series, origin_ns),
         tuple(series["throughput_bps"].to_list()),
-        marked=_with_rings(again) if style != OTHER else (),
+        marked=_with_rings(retransmitted) if style != OTHER else (),
     )
 
 
-def _with_rings(again: list[int]) -> tuple[int, ...]:
+def _with_rings(retransmitted: list[int]) -> tuple[int, ...]:
     """Return which bins have a ring: those with retransmissions, where they are rare."""
-    marked = tuple(place for place, packets in enumerate(again) if packets)
-    return marked if len(marked) <= _MOST_RINGS * len(again) else ()
+    marked = tuple(place for place, packets in enumerate(retransmitted) if packets)
+    return marked if len(marked) <= _MOST_RINGS * len(retransmitted) else ()
 
 
 def bin_middles_s(series: pl.DataFrame, origin_ns: int) -> tuple[float, ...]:
@@ -355,17 +349,17 @@ def sample_curve(
     previous_ns: int | None = None
     counts = series[rings].to_list() if rings else [0] * series.height
     rows = series.select("time_ns", "width_ns", *columns).iter_rows()
-    for count, (time_ns, width_ns, *told) in zip(counts, rows, strict=True):
+    for count, (time_ns, width_ns, *row) in zip(counts, rows, strict=True):
         middle_s = (time_ns - origin_ns + width_ns / 2) / 1e9
         if previous_ns is not None and time_ns - previous_ns > (_LONGEST_BREAK + 1) * width_ns:
             # at a time of its own: a script has one value at each
             times.append((previous_ns - origin_ns + 3 * width_ns / 2) / 1e9)
             for column in values:
                 column.append(None)
-        if count and told[0] is not None:
+        if count and row[0] is not None:
             marked.append(len(times))
         times.append(middle_s)
-        for column, value in zip(values, told, strict=True):
+        for column, value in zip(values, row, strict=True):
             column.append(value)
         previous_ns = time_ns
     value, low, high = (*map(tuple, values), (), ())[:3]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.reports.figures.throughput_and_rtt import sample_curve
-from tfrctrace.reports.units import counted, format_duration_s
+from tfrctrace.reports.conversations import SMALLEST_SHARE
+from tfrctrace.reports.figures.throughput_and_rtt import bin_width, sample_curve
+from tfrctrace.reports.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
 
     from tfrctrace.reports.drawn_traces import DrawnTrace
     from tfrctrace.reports.elements import Curve, Figure
-
-_SMALLEST_SHARE: Final = 0.05
-"""Links with less than this share of the frames of the first one are not drawn."""
 
 _BITS_PER_MBIT: Final = 1e6
 
@@ -29,8 +27,7 @@ def wifi_figures(trace: DrawnTrace, bins: pl.DataFrame) -> Iterator[Figure]:
     if not links:
         return
     frames = sum(int(own["frames"].sum()) for own in links.values())
-    width = format_duration_s(int(bins["width_ns"][0]) / 1e9)
-    made_of = f"{counted(frames, 'frame')} on {counted(len(links), 'link')}, in bins of {width}"
+    scope = f"{counted(frames, 'frame')} on {counted(len(links), 'link')}, in bins of {bin_width(bins)}"
     if bins["retry_frames"].sum():
         yield trace.over_time(
             "radio-retries",
@@ -38,7 +35,7 @@ def wifi_figures(trace: DrawnTrace, bins: pl.DataFrame) -> Iterator[Figure]:
             _curves(trace, links, "retry_share"),
             unit="",
             value_label="share of the frames",
-            caption=f"Share of the frames of each bin that were sent before and not acknowledged; {made_of}.",
+            caption=f"Share of the frames of each bin that are retransmissions; {scope}.",
         )
     rates = _curves(trace, links, "rate_bps")
     if rates:
@@ -47,7 +44,7 @@ def wifi_figures(trace: DrawnTrace, bins: pl.DataFrame) -> Iterator[Figure]:
             "Rate of the frames over time",
             rates,
             unit="bit/s",
-            caption=f"Mean rate at which the frames of each bin were sent, as the radio noted it; {made_of}.",
+            caption=f"Mean rate of the frames of each bin, as the capturing radio recorded it; {scope}.",
         )
     signals = _curves(trace, links, *_SIGNALS)
     if signals:
@@ -58,8 +55,8 @@ def wifi_figures(trace: DrawnTrace, bins: pl.DataFrame) -> Iterator[Figure]:
             unit="dBm",
             caption=(
                 "Mean signal of the frames of each bin at the capturing radio, in a band from the weakest to "
-                f"the strongest one; {made_of}. It says how well the capture hears a station, not how well "
-                "the other station does."
+                f"the strongest one; {scope}. It shows how well the capturing radio hears a station, "
+                "not how well the receiver does."
             ),
         )
 
@@ -68,18 +65,18 @@ def _links(bins: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Return the bins of the links that are drawn by their names, most frames first."""
     import polars as pl
 
-    told = bins.with_columns(
+    with_rates = bins.with_columns(
         (pl.col("retry_frames") / pl.col("frames")).alias("retry_share"),
         (pl.col("rate_mean_mbps") * _BITS_PER_MBIT).alias("rate_bps"),
         pl.col("signal_min_dbm", "signal_max_dbm").cast(pl.Float64),
     )
-    links = told.partition_by("transmitter", "receiver", maintain_order=True, as_dict=True)
+    links = with_rates.partition_by("transmitter", "receiver", maintain_order=True, as_dict=True)
     counts = {key: int(own["frames"].sum()) for key, own in links.items()}
     most = max(counts.values(), default=0)
     return {
         f"{key[0]} → {key[1]} ({counted(counts[key], 'frame')})": own
         for key, own in links.items()
-        if counts[key] >= _SMALLEST_SHARE * most
+        if counts[key] >= SMALLEST_SHARE * most
     }
 
 
@@ -88,10 +85,13 @@ def _curves(trace: DrawnTrace, links: Mapping[str, pl.DataFrame], *columns: str)
     import polars as pl
 
     known = {
-        name: (style, told)
+        name: (style, known_bins)
         for style, (name, own) in enumerate(links.items(), start=1)
-        if (told := own.filter(pl.col(columns[0]).is_not_null())).height
+        if (known_bins := own.filter(pl.col(columns[0]).is_not_null())).height
     }
     first_ns = min((int(own["time_ns"][0]) for own in links.values()), default=0)
-    origin_ns = first_ns if trace.start_ns is None else trace.start_ns
-    return [sample_curve(name, style, told, origin_ns, columns) for name, (style, told) in known.items()]
+    origin_ns = trace.origin_ns(first_ns)
+    return [
+        sample_curve(name, style, known_bins, origin_ns, columns)
+        for name, (style, known_bins) in known.items()
+    ]

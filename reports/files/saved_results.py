@@ -31,7 +31,7 @@ RESULTS_SCHEMA_VERSION: Final = 1
 
 FACTS_NAME: Final = "results.json"
 
-_MADE: Final = {
+_DERIVED: Final = {
     "rtt_quantiles": {"flow": "uint32", "direction": "string", "share": "float64", "rtt_ns": "int64"},
     "sequence": {
         "flow": "uint32",
@@ -58,7 +58,7 @@ def save(results: Results, folder: str, *, title: str, version: str, csv: bool =
     with contextlib.suppress(FileNotFoundError):
         os.remove(os.path.join(folder, FACTS_NAME))
     frames = {"flows": results.flows, "bins": results.bins, **results.tables}
-    frames |= {name: frame for name in _MADE if (frame := getattr(results, name)) is not None}
+    frames |= {name: frame for name in _DERIVED if (frame := getattr(results, name)) is not None}
     for name, frame in frames.items():
         with open_output(os.path.join(folder, f"{name}.parquet")) as file:
             frame.write_parquet(file)
@@ -119,7 +119,7 @@ def _document(folder: str) -> dict[str, Any]:
         hint = "`tfrctrace report TRACE --results DIRECTORY` writes results"
         raise _refused(path, (error.strerror or str(error)).lower(), hint) from error
     except (ValueError, RecursionError) as error:
-        raise _refused(path, f"no JSON: {error}") from error
+        raise _refused(path, f"not JSON: {error}") from error
     found = document.get("schema_version") if isinstance(document, dict) else None
     if found != RESULTS_SCHEMA_VERSION:
         raise _refused(
@@ -140,14 +140,14 @@ def _document(folder: str) -> dict[str, Any]:
 
 
 def _check_against(document: dict[str, Any], flows: pl.DataFrame, path: str) -> None:
-    """Raise if the facts are about other flows or inputs than there are."""
+    """Raise if the facts do not fit the flows and inputs."""
     if document["clock"] is not None and len(document["sources"]) != _SOURCES_OF_PAIR:
-        raise _refused(path, "a clock is that of two inputs")
+        raise _refused(path, "a clock needs two inputs")
     if document["metrics"] is None:
         return
     known = set(flows["flow"].to_list())
-    for told in (*document["metrics"]["competing_sets"], *document["metrics"]["metrics"]):
-        if not told["flows"] or not known.issuperset(told["flows"]):
+    for metric in (*document["metrics"]["competing_sets"], *document["metrics"]["metrics"]):
+        if not metric["flows"] or not known.issuperset(metric["flows"]):
             raise _refused(path, "metrics of flows that are not in the table of flows")
 
 
@@ -156,18 +156,18 @@ def _frame(folder: str, name: str) -> pl.DataFrame:
     from polars.exceptions import PolarsError
 
     path = os.path.join(folder, f"{name}.parquet")
-    if name not in TABLES and name not in _MADE:
-        raise _refused(path, "no table of a report")
+    if name not in TABLES and name not in _DERIVED:
+        raise _refused(path, "not a table of a report")
     try:
         frame = pl.read_parquet(path)
     except (OSError, PolarsError) as error:
         raise _refused(path, f"cannot be read: {str(error).splitlines()[0]}") from error
     columns = TABLES.get(name, ())
-    expected = {column.name: column.type for column in columns} or _MADE[name]
+    expected = {column.name: column.type for column in columns} or _DERIVED[name]
     if {column: str(kind).lower() for column, kind in frame.schema.items()} != expected:
         raise _refused(
             path,
-            "other columns than this release has",
+            "columns differ from those of this release",
             "make the results again from the trace with this release",
         )
     _check_values(frame, path, [column.name for column in columns if not column.null_when])
@@ -175,14 +175,14 @@ def _frame(folder: str, name: str) -> pl.DataFrame:
 
 
 def _check_values(frame: pl.DataFrame, path: str, always_known: Sequence[str]) -> None:
-    """Raise if a value is missing where none can be, or is no number where there should be one."""
+    """Raise if a required value is missing or a number is not finite."""
     import polars as pl
     import polars.selectors as cs
 
     if any(frame[name].null_count() for name in always_known):
-        raise _refused(path, "a value is missing that is always known")
+        raise _refused(path, "a required value is missing")
     if not all(column.is_finite().all() for column in frame.select(cs.float())):
-        raise _refused(path, "a number that is none")
+        raise _refused(path, "a number is not finite")
     if "width_ns" in frame.columns and frame.filter(pl.col("width_ns") <= 0).height:
         raise _refused(path, "a bin without a width")
 

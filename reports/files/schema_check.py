@@ -33,12 +33,12 @@ def first_complaint(value: object, schema: Mapping[str, Any]) -> str | None:
 def _complaints(value: object, schema: Mapping[str, Any], where: str) -> Iterator[str]:
     if "anyOf" in schema:
         if all(any(True for _ in _complaints(value, one, where)) for one in schema["anyOf"]):
-            yield f"{where} is none of what it may be"
+            yield f"{where} has an unexpected type"
         return
     if "const" in schema and value != schema["const"]:
         yield f"{where} is not {schema['const']!r}"
     if "enum" in schema and value not in schema["enum"]:
-        yield f"{where} is none of {', '.join(schema['enum'])}"
+        yield f"{where} is not one of {', '.join(schema['enum'])}"
     kinds = schema.get("type", ())
     named = [kinds] if isinstance(kinds, str) else kinds
     if named and not any(_IS_OF[kind](value) for kind in named):
@@ -62,4 +62,4 @@ def _complaints_of_object(value: dict[str, Any], schema: Mapping[str, Any], wher
         if name in properties or others:
             yield from _complaints(part, properties.get(name, others), f"`{name}` of {where}")
         elif others is False:
-            yield f"{where} has `{name}`, which nobody knows"
+            yield f"{where} has an unknown field `{name}`"

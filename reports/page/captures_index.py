@@ -1,4 +1,4 @@
-"""The index of many captures: a row for each, which leads to its page."""
+"""The index of many captures: a row for each, with a link to its page."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ if TYPE_CHECKING:
 INDEX_NAME: Final = "index.html"
 
 _LARGEST: Final = 20
-"""Flows among which the first with RTT samples is looked for."""
+"""Flows that are searched for the first with RTT samples."""
 
 _HEADINGS: Final = (
-    Heading("Capture", numeric=False, meaning="leads to its page"),
+    Heading("Capture", numeric=False, meaning="link to its page"),
     Heading("First packet", meaning="UTC, or seconds of a simulation"),
     Heading("Duration"),
     Heading("Packets"),
     Heading("Bytes", meaning="whole frames on the wire"),
     Heading("Flows"),
-    Heading("Sent again", meaning="of all TCP data packets, as seen there"),
+    Heading("Retransmitted", meaning="share of the TCP data packets, as captured"),
     Heading("RTT", meaning="median of the largest flow that has one"),
-    Heading("Reservations", meaning="errors and warnings about the input"),
+    Heading("Caveats", meaning="errors and warnings about the input"),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureEntry:
-    """What the index tells of one capture; `page` is empty if there is none."""
+    """The row of one capture; `page` is empty if it could not be read."""
 
     name: str
     page: str
     path: str = ""
-    """Where the capture is, as it was named: two folders may have one of the same name."""
+    """As the user named it: two folders may have captures of the same name."""
     start_ns: int | None = None
     duration_s: float | None = None
     packets: int = 0
@@ -68,7 +68,7 @@ def capture_entry(results: Results, *, name: str, page: str) -> CaptureEntry:
     starts = [source["start_ns"] for source in results.sources if source["start_ns"] is not None]
     ends = [source["end_ns"] for source in results.sources if source["end_ns"] is not None]
     packets, wire_bytes = volume(results.flows, results.sources)
-    again, data = retransmitted_packets(results.flows)
+    retransmitted, data = retransmitted_packets(results.flows)
     sampled = first_with_rtt(largest_conversations(results.flows, _LARGEST))
     return CaptureEntry(
         name=name,
@@ -79,7 +79,7 @@ def capture_entry(results: Results, *, name: str, page: str) -> CaptureEntry:
         packets=packets,
         wire_bytes=wire_bytes,
         flows=results.flows["flow"].n_unique(),
-        retransmitted_share=again / data if data else None,
+        retransmitted_share=retransmitted / data if data else None,
         rtt_p50_ms=None if sampled is None else sampled["rtt_p50_ms"],
         problems=tuple(problem for problem in results.problems if problem["severity"] != "note"),
     )
@@ -89,7 +89,7 @@ def index_report(entries: Sequence[CaptureEntry], *, title: str) -> Report:
     """Return the index of captures in the order in which they were read."""
     table = TableView(
         "captures-table",
-        "One row for each capture; its name leads to its page.",
+        "One row for each capture; its name links to its page.",
         _HEADINGS,
         tuple(_row(number, entry) for number, entry in enumerate(entries, start=1)),
         sortable=True,
@@ -100,7 +100,7 @@ def index_report(entries: Sequence[CaptureEntry], *, title: str) -> Report:
         Section(
             "summary",
             "Summary",
-            paragraphs=((f"{counted(len(read), 'capture')}, each with a page of its own.",),),
+            paragraphs=((f"{counted(len(read), 'capture')}, each with its own page.",),),
             facts=(
                 Fact("Packets", format_count(sum(entry.packets for entry in read))),
                 Fact("On the wire", format_bytes(sum(entry.wire_bytes for entry in read))),
@@ -129,7 +129,7 @@ def _row(number: int, entry: CaptureEntry) -> Row:
 
 
 def _counts(entry: CaptureEntry) -> tuple[Cell, ...]:
-    """Return the counts of a capture, which are not known if it could not be read."""
+    """Return the counts of a capture, unknown if it could not be read."""
     if not entry.page:
         return (Cell(MISSING),) * 3
     return (

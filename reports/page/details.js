@@ -18,8 +18,8 @@ for (const table of document.querySelectorAll("table[data-details]")) {
 
   const isolated = (text) => element("bdi", "", text);
 
-  function facts({ ways, known }) {
-    const head = element("tr", "", element("th", "", "Column"), ...ways.map((way) => element("th", "number", isolated(way))));
+  function facts({ directions, known }) {
+    const head = element("tr", "", element("th", "", "Column"), ...directions.map((direction) => element("th", "number", isolated(direction))));
     for (const cell of head.cells) cell.scope = "col";
     const rows = known.map(([name, meaning, values]) => {
       const named = element("th", "", name);
@@ -27,7 +27,7 @@ for (const table of document.querySelectorAll("table[data-details]")) {
       named.title = meaning;
       return element("tr", "", named, ...values.map((value) => element("td", "number", value)));
     });
-    const caption = element("caption", "", element("span", "", "Columns of the flow; without those that are 0 or not known both ways."));
+    const caption = element("caption", "", element("span", "", "Columns of the flow, without those that are 0 or unknown in both directions."));
     return element("table", "known", caption, element("thead", "", head), element("tbody", "", ...rows));
   }
 

@@ -116,7 +116,7 @@ def _block_key(place: int) -> str:
 def _details(details: FlowDetails) -> dict[str, object]:
     """Return details as the script `details.js` reads them."""
     return {
-        "ways": [plain_text(way) for way in details.ways],
+        "directions": [plain_text(way) for way in details.directions],
         "known": [
             (known.name, known.meaning, [plain_text(value) for value in known.values])
             for known in details.known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.units import MISSING, counted, format_rate_bps, format_share
 
 if TYPE_CHECKING:
@@ -34,11 +35,11 @@ _PAPER_NOTE: Final = (
     "the paper prints S/T, here X_m, where it says X_t; its bounds are compared as whole frames too"
 )
 _FAIR_NOTE: Final = (
-    "X_fair takes for granted that all together send as much when the uploads slow down, "
-    "although that changes the mix of frames"
+    "X_fair assumes that the total rate stays the same when the uploads slow down, "
+    "although the mix of frames changes"
 )
 _HT_NOTE: Final = "one MPDU in each frame of 802.11n (no aggregation), and DIFS as in DCF"
-_RECLASSIFIED_NOTE: Final = "a station that spares rate offers X_m or more, and counts as greedy"
+_RECLASSIFIED_NOTE: Final = "a rate-limited station offers X_m or more, and counts as greedy"
 
 
 def write_capacity_json(
@@ -61,11 +62,11 @@ def write_capacity_text(file: TextIO, network: Mapping[str, Any], document: Mapp
     steps = document.get("steps")
     lines = [_network(network), ""]
     if steps is None:
-        lines += _aligned([_CONTENDERS, *_contender_rows(document)], left={0})
-        lines += ["", *_aligned(list(_term_rows(document)), left={0, 2})]
+        lines += aligned([_CONTENDERS, *_contender_rows(document)], left={0})
+        lines += ["", *aligned(list(_term_rows(document)), left={0, 2})]
         lines += _bound_lines(document["bounds"])
     else:
-        lines += _aligned([_STEPS, *map(_step_row, steps)], left=set())
+        lines += aligned([_STEPS, *map(_step_row, steps)], left=set())
     notes = [f"note: {note}" for note in _notes(network, steps or [document])]
     lines += ["", *notes] if notes else []
     file.writelines(f"{line}\n" for line in lines)
@@ -172,15 +173,3 @@ def _notes(network: Mapping[str, Any], models: Sequence[Mapping[str, Any]]) -> I
         yield _RECLASSIFIED_NOTE
     if any(model["x_fair_bps"] is not None for model in models):
         yield _FAIR_NOTE
-
-
-def _aligned(rows: Sequence[Sequence[str]], left: set[int]) -> list[str]:
-    """Return rows with columns of one width; numbers to the right, the columns `left` to the left."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if place in left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

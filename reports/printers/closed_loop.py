@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from tfrctrace.base.errors import printable
-from tfrctrace.reports.printers.replay import aligned, lacking_lines, modes_words
+from tfrctrace.reports.printers.replay import algorithm_name, flow_blocks, indented, modes_words
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -22,37 +22,20 @@ _COLUMNS: Final = ("algorithm", "received", "sent", "lost", "p", "mean RTT", "ti
 _LEFT: Final = frozenset({0, 6})
 
 
-def write_closed_loop_text(file: TextIO, told: Mapping[str, Any]) -> None:
+def write_closed_loop_text(file: TextIO, document: Mapping[str, Any]) -> None:
     """Write a block for each flow: its bottleneck, and a line for each algorithm."""
-    for line in _lines(told):
+    for line in flow_blocks(document, _block):
         file.write(printable(line) + "\n")
-
-
-def _lines(told: Mapping[str, Any]) -> Iterator[str]:
-    separator: tuple[str, ...] = ()
-    for flow in told["flows"]:
-        own = [
-            one
-            for one in told["replays"]
-            if (one["flow"], one["direction"]) == (flow["flow"], flow["direction"])
-        ]
-        yield from separator
-        yield from _block(flow, own)
-        separator = ("",)
-    if told["lacking"]:
-        yield from separator
-        yield from lacking_lines(told["lacking"])
-    yield from ("", *(f"note: {note}" for note in told["notes"]))
 
 
 def _block(flow: Mapping[str, Any], replays: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     seconds = (flow["end_ns"] - flow["start_ns"]) / 1e9
     yield (
         f"flow {flow['flow']} {flow['direction']}, {flow['transport']}: {seconds:.1f} s in closed loop, "
-        f"s = {flow['segment_bytes']:.0f} bytes; really sent {format_rate_bps(flow['sent_mean_bps'])}"
+        f"s = {flow['segment_bytes']:.0f} bytes; actually sent {format_rate_bps(flow['sent_mean_bps'])}"
     )
-    yield from aligned(list(_bottleneck(flow["bottleneck"])), left=frozenset({0, 2}))
-    yield from aligned([_COLUMNS, *map(_cells, replays)], left=_LEFT)
+    yield from indented(list(_bottleneck(flow["bottleneck"])), left={0, 2})
+    yield from indented([_COLUMNS, *map(_cells, replays)], left=_LEFT)
     for one in replays:
         if one["seconds"] < seconds * (1 - 1e-6):
             rounds = counted(one["rounds"], "round")
@@ -88,9 +71,8 @@ _NUMBERS: Final = (
 
 
 def _cells(one: Mapping[str, Any]) -> tuple[str, ...]:
-    name = one["algorithm"] if one["profile"] is None else f"{one['algorithm']} ({one['profile']})"
     return (
-        name,
+        algorithm_name(one),
         format_rate_bps(one["received_mean_bps"]),
         format_rate_bps(one["sent_mean_bps"]),
         counted(one["losses"], "packet"),

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 
 from tfrctrace.base.errors import printable
+from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.safe_text import markdown_text
 from tfrctrace.reports.units import MISSING
 
@@ -54,7 +55,7 @@ def write_comparison(
         lines.writerows(rows)
     else:
         cells = [_HEADS, *map(_cells, rows)]
-        for line in _markdown(cells) if form == "markdown" else _aligned(cells):
+        for line in _markdown(cells) if form == "markdown" else aligned(cells, left=_TEXTS):
             file.write(printable(line) + "\n")
 
 
@@ -76,17 +77,6 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _number(value: float | None) -> str:
     return MISSING if value is None else f"{value:.4g}"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if place in _TEXTS else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def _markdown(rows: Sequence[Sequence[str]]) -> list[str]:

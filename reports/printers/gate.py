@@ -85,10 +85,10 @@ def annotation_lines(verdicts: Sequence[Facts]) -> Iterator[str]:
 
 def words(one: Facts) -> str:
     """Return a verdict as one sentence."""
-    said = f"{one['check']}: {value_words(one)}"
+    sentence = f"{one['check']}: {value_words(one)}"
     if one["kind"] == "baseline" and one["against"] is not None:
-        said += f" after {_with_unit(one['against'], one['unit'])}"
-    return f"{said} ({one['reason']})" if one["reason"] else said
+        sentence += f" after {_with_unit(one['against'], one['unit'])}"
+    return f"{sentence} ({one['reason']})" if one["reason"] else sentence
 
 
 def value_words(one: Facts) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO
 
 from tfrctrace.base.errors import printable, source_name
 from tfrctrace.metrics.catalogue import BY_NAME
+from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -29,14 +30,14 @@ _SHARES: Final = {"pdr", "plr", "drop_ratio", "goodput_share", "timeout_share", 
 _FLOWS_SHOWN: Final = 12
 
 
-def write_metrics_json(file: TextIO, told: Mapping[str, Any], *, version: str) -> None:
+def write_metrics_json(file: TextIO, document: Mapping[str, Any], *, version: str) -> None:
     """Write all metrics with their competing sets; docs/metrics.md explains the names."""
     import json
 
     head = {"schema_version": METRICS_SCHEMA_VERSION, "tool": {"name": "tfrctrace", "version": version}}
-    rest = {name: value for name, value in told.items() if name != "metrics"}
+    rest = {name: value for name, value in document.items() if name != "metrics"}
     encode = json.JSONEncoder(allow_nan=False).encode
-    lines = ",\n".join(encode(metric) for metric in told["metrics"])
+    lines = ",\n".join(encode(metric) for metric in document["metrics"])
     file.write(f'{encode({**head, **rest})[:-1]},\n"metrics": [\n{lines}\n]}}\n')
 
 
@@ -51,25 +52,25 @@ def write_metrics_table(file: BinaryIO, form: Literal["csv", "parquet"], frame: 
         file.write(frame.with_columns(flows).write_csv().encode())
 
 
-def write_metrics_text(file: TextIO, told: Mapping[str, Any]) -> None:
+def write_metrics_text(file: TextIO, document: Mapping[str, Any]) -> None:
     """Write a block for each competing set, then one for whole flows."""
-    for line in _lines(told):
+    for line in _lines(document):
         file.write(printable(line) + "\n")
 
 
-def _lines(told: Mapping[str, Any]) -> Iterator[str]:
-    windows = f"{told['basis']} in windows of {format_duration_s(told['window_s'])}"
-    if told["warmup_s"]:
-        windows += f", without the first {format_duration_s(told['warmup_s'])} of each flow"
-    sets = counted(len(told["competing_sets"]), "competing set")
-    yield f"{counted(told['flows'], 'flow')}, {sets}; {windows}"
-    for one in told["competing_sets"]:
-        own = [metric for metric in told["metrics"] if metric["competing_set"] == one["number"]]
+def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+    windows = f"{document['basis']} in windows of {format_duration_s(document['window_s'])}"
+    if document["warmup_s"]:
+        windows += f", without the first {format_duration_s(document['warmup_s'])} of each flow"
+    sets = counted(len(document["competing_sets"]), "competing set")
+    yield f"{counted(document['flows'], 'flow')}, {sets}; {windows}"
+    for one in document["competing_sets"]:
+        own = [metric for metric in document["metrics"] if metric["competing_set"] == one["number"]]
         yield from ("", _title(one), *_of_set(own))
-    whole = [metric for metric in told["metrics"] if metric["competing_set"] is None]
+    whole = [metric for metric in document["metrics"] if metric["competing_set"] is None]
     if whole:
         yield from ("", "whole flows", *_of_flows(whole))
-    yield from _left_out(told)
+    yield from _left_out(document)
 
 
 def _title(one: Mapping[str, Any]) -> str:
@@ -99,7 +100,7 @@ def _of_set(metrics: Sequence[Facts]) -> Iterator[str]:
         )
         for metric in together
     ]
-    yield from _aligned(rows, numbers={2})
+    yield from aligned(rows, left={0, 1, 3, 4})
     alone = [metric for metric in metrics if BY_NAME[metric["name"]].subject == "flow"]
     if alone and rows:
         yield ""
@@ -120,10 +121,10 @@ def _of_flows(metrics: Sequence[Facts]) -> Iterator[str]:
         rows = [("flow", "group", *headings)]
         for (flow, group), own in cells.items():
             rows.append((str(flow), group, *(own.get(heading, MISSING) for heading in headings)))
-        yield from _aligned(rows, numbers={0, *range(2, len(headings) + 2)})
+        yield from aligned(rows, left={1})
     for reason in dict.fromkeys(unknown.values()):
         names = ", ".join(name for name, why in unknown.items() if why == reason)
-        yield f"not known of any: {names} ({reason})"
+        yield f"unknown for all flows: {names} ({reason})"
 
 
 def _heading(metric: Facts) -> str:
@@ -145,25 +146,12 @@ def _value(metric: Facts) -> str:
     return f"{value:.3g} s" if metric["unit"] == "s" else f"{value:.4g}"
 
 
-def _left_out(told: Mapping[str, Any]) -> Iterator[str]:
-    if told["flows_left_out"]:
+def _left_out(document: Mapping[str, Any]) -> Iterator[str]:
+    if document["flows_left_out"]:
         yield from (
             "",
-            f"left out: {counted(told['flows_left_out'], 'flow')} with few data packets (`--least-packets`)",
+            f"left out: {counted(document['flows_left_out'], 'flow')} "
+            "with few data packets (`--least-packets`)",
         )
-    if told["sets_left_out"]:
-        yield from ("", f"left out: {counted(told['sets_left_out'], 'smaller competing set')}")
-
-
-def _aligned(rows: Sequence[Sequence[str]], numbers: set[int]) -> list[str]:
-    """Return rows with columns of one width, the columns `numbers` to the right."""
-    if not rows:
-        return []
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if place in numbers else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    if document["sets_left_out"]:
+        yield from ("", f"left out: {counted(document['sets_left_out'], 'smaller competing set')}")

@@ -1,4 +1,4 @@
-"""What a notebook shows of a trace: a small piece of HTML that needs no style sheet and no script of a page.
+"""A trace in a notebook: a small piece of HTML that needs no style sheet and no script of a page.
 
 Many such pieces stand in one document, so that nothing in them has a name (`id`) of its own. Colours are
 those of a report's page; text and rules take theirs from the notebook, which may be light or dark.
@@ -39,17 +39,17 @@ _STYLE: Final = """\
 
 
 def overview(results: Results, *, title: str) -> str:
-    """Return the summary of a report on `results`, its reservations and its largest flows as HTML."""
+    """Return the summary of a report on `results`, its caveats and its largest flows as HTML."""
     report = build_report(results, title=title)
     sections = {section.key: section for section in report.sections}
-    summary, doubts, flows = (sections.get(key) for key in ("summary", "reservations", "flows"))
+    summary, caveats, flows = (sections.get(key) for key in ("summary", "caveats", "flows"))
     parts = [f"<p><strong><bdi>{_text(report.title)}</bdi></strong></p>"]
     if summary:
         parts += [f"<p>{_words(words)}</p>" for words in summary.paragraphs]
         parts += _listed([_words(words) for words in summary.findings])
-    if doubts:
-        parts += [_note(note) for note in doubts.notes[:_MOST_NOTES]]
-        parts += _rest(len(doubts.notes) - _MOST_NOTES, "more note", "has them")
+    if caveats:
+        parts += [_note(note) for note in caveats.notes[:_MOST_NOTES]]
+        parts += _rest(len(caveats.notes) - _MOST_NOTES, "more caveat", "has them")
     for table in flows.tables if flows else ():
         parts.append(_table(table))
         parts += _rest(len(table.rows) - MOST_ROWS, "smaller flow", "has all of them")
@@ -57,7 +57,7 @@ def overview(results: Results, *, title: str) -> str:
 
 
 def _rest(number: int, noun: str, where: str) -> list[str]:
-    """Return the line that owns up to what is not shown."""
+    """Return the line on what is not shown."""
     return [f"<p>and {counted(number, noun)}: the report {where}.</p>"] if number > 0 else []
 
 

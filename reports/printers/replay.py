@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO
 
 from tfrctrace.base.errors import printable
+from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.units import MISSING, counted, format_ms, format_rate_bps, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     import polars as pl
+
+    Block = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], Iterator[str]]
 
 REPLAY_SCHEMA_VERSION: Final = 1
 
@@ -32,16 +35,16 @@ _MODES: Final = {
 }
 
 
-def write_replay_json(file: TextIO, told: Mapping[str, Any], *, version: str) -> None:
+def write_replay_json(file: TextIO, document: Mapping[str, Any], *, version: str) -> None:
     """Write all steps as arrays, an object for each algorithm and flow; docs/replay.md explains the names."""
     import json
 
     head = {"schema_version": REPLAY_SCHEMA_VERSION, "tool": {"name": "tfrctrace", "version": version}}
-    rest = {name: value for name, value in told.items() if name != "replays"}
+    rest = {name: value for name, value in document.items() if name != "replays"}
     encode = json.JSONEncoder(allow_nan=False).encode
     file.write(f'{encode({**head, **rest})[:-1]},\n"replays": [')
     separator = "\n"
-    for one in told["replays"]:
+    for one in document["replays"]:
         file.write(separator + encode({**_without_series(one), **one["series"]}))
         separator = ",\n"
     file.write("\n]}\n")
@@ -55,9 +58,9 @@ def write_replay_table(file: BinaryIO, form: Literal["csv", "parquet"], frame: p
         file.write(frame.write_csv().encode())
 
 
-def write_replay_text(file: TextIO, told: Mapping[str, Any]) -> None:
+def write_replay_text(file: TextIO, document: Mapping[str, Any]) -> None:
     """Write a block for each direction of a flow with a line for each algorithm, then what has none."""
-    for line in _lines(told):
+    for line in _lines(document):
         file.write(printable(line) + "\n")
 
 
@@ -65,24 +68,30 @@ def _without_series(one: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in one.items() if name != "series"}
 
 
-def _lines(told: Mapping[str, Any]) -> Iterator[str]:
-    separator: tuple[str, ...] = ()
-    for flow in told["flows"]:
-        own = [
-            one
-            for one in told["replays"]
-            if (one["flow"], one["direction"]) == (flow["flow"], flow["direction"])
-        ]
-        yield from separator
-        yield from _block(flow, own)
-        separator = ("",)
-    if told["lacking"]:
-        yield from separator
-        yield from lacking_lines(told["lacking"])
-    formulas = dict.fromkeys(one["long_run_by"] for one in told["replays"] if one["long_run_by"])
-    yield from ("", *(f"note: {note}" for note in told["notes"]))
+def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+    yield from flow_blocks(document, _block)
+    formulas = dict.fromkeys(one["long_run_by"] for one in document["replays"] if one["long_run_by"])
     if formulas:
         yield f"note: long run is what formulas give at this p and R: {', '.join(formulas)} (docs/models.md)"
+
+
+def flow_blocks(document: Mapping[str, Any], block: Block) -> Iterator[str]:
+    """Give a block of lines for each flow with its replays, then flows without replays, and the notes."""
+    separator: tuple[str, ...] = ()
+    for flow in document["flows"]:
+        key = (flow["flow"], flow["direction"])
+        yield from separator
+        yield from block(
+            flow, [replay for replay in document["replays"] if (replay["flow"], replay["direction"]) == key]
+        )
+        separator = ("",)
+    if document["lacking"]:
+        yield from separator
+    for flow in document["lacking"]:
+        name = f"flow {flow['flow']} {flow['direction']} ({flow['transport']})"
+        yield f"{name} cannot be replayed: {flow['what']}"
+        yield f"  hint: {flow['hint']}"
+    yield from ("", *(f"note: {note}" for note in document["notes"]))
 
 
 def _block(flow: Mapping[str, Any], replays: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -92,7 +101,7 @@ def _block(flow: Mapping[str, Any], replays: Sequence[Mapping[str, Any]]) -> Ite
         f"from {source}, s = {flow['segment_bytes']:.0f} bytes{_measured_rates(replays)}"
     )
     if replays:
-        yield from aligned([_COLUMNS, *map(_cells, replays)], left=_LEFT)
+        yield from indented([_COLUMNS, *map(_cells, replays)], left=_LEFT)
     else:
         yield "  nothing to replay: no report reached the sender while it was sending"
     yield from (f"  note: {note}" for note in flow["notes"])
@@ -107,10 +116,9 @@ def _measured_rates(replays: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _cells(one: Mapping[str, Any]) -> tuple[str, ...]:
-    name = one["algorithm"] if one["profile"] is None else f"{one['algorithm']} ({one['profile']})"
     p = one["p_mean"]
     return (
-        name,
+        algorithm_name(one),
         f"x{one['rtt_scale']:g}",
         format_rate_bps(one["x_mean_bps"]),
         format_rate_bps(one["x_min_bps"]),
@@ -130,11 +138,14 @@ def _long_run(rates: Sequence[float] | None) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def lacking_lines(lacking: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Give the lines on flows that cannot be replayed."""
-    for one in lacking:
-        yield f"flow {one['flow']} {one['direction']} ({one['transport']}) cannot be replayed: {one['what']}"
-        yield f"  hint: {one['hint']}"
+def algorithm_name(one: Mapping[str, Any]) -> str:
+    """Return the name of the algorithm of a replay, with its profile if it has one."""
+    return str(one["algorithm"]) if one["profile"] is None else f"{one['algorithm']} ({one['profile']})"
+
+
+def indented(rows: Sequence[Sequence[str]], left: Collection[int]) -> list[str]:
+    """Return the aligned rows of a block."""
+    return [f"  {line}" for line in aligned(rows, left=left)]
 
 
 def modes_words(shares: Mapping[str, float | None]) -> str:
@@ -143,16 +154,3 @@ def modes_words(shares: Mapping[str, float | None]) -> str:
         ((share, mode) for mode, share in shares.items() if share and mode), key=lambda one: -one[0]
     )
     return ", ".join(f"{_MODES.get(mode, mode)} {format_share(share)}" for share, mode in known)
-
-
-def aligned(rows: Sequence[Sequence[str]], *, left: frozenset[int]) -> list[str]:
-    """Return rows with columns of one width, those in `left` to the left and numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  "
-        + "  ".join(
-            cell.ljust(width) if place in left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

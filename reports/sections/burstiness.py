@@ -1,4 +1,4 @@
-"""Burstiness: how much the rate of each flow varies, by the width of the windows one looks through."""
+"""Burstiness: the variation of the rate of each flow by the width of the windows."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def burstiness_section(measured: Mapping[str, Any] | None, flows: pl.DataFrame) 
         description=f"Line chart of {counted(len(curves), 'curve')}.",
         caption=(
             "Standard deviation over mean of the goodput (coefficient of variation) in windows of each "
-            "width, at least eight of them (Floyd et al. 2000). 0 is an even rate; where a curve falls soon, "
-            f"the bursts of the flow even out over a longer time.{left_out}"
+            "width, at least eight of them (Floyd et al. 2000). 0 is an even rate; where a curve falls, "
+            f"bursts even out over wider windows.{left_out}"
         ),
         unit="",
         value_label="standard deviation over mean",

@@ -1,4 +1,4 @@
-"""What to keep in mind before trusting the numbers: inputs that failed, and limits of the capture."""
+"""Caveats: inputs that failed, and limits of the capture."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ def caveats(
     problems: Sequence[Mapping[str, Any]],
     traces: Sequence[DrawnTrace],
 ) -> Section:
-    """Return the notes, errors first; the section is empty if there is nothing to say."""
+    """Return the caveats, errors first; the section may be empty."""
     notes = [problem_note(problem) for problem in problems]
     notes.extend(_merged((source["source"], note) for source in sources for note in _source_notes(source)))
-    notes.extend(_unseen(flows))
+    notes.extend(_capture_gaps(flows))
     notes.extend(_gap_notes(traces, sources))
     notes.extend(_flow_notes(flows))
     notes.extend(_vantage_notes(conversations))
     notes.sort(key=lambda note: ("error", "warning", "info").index(note.severity))
     if len(notes) > _MOST_NOTES:
-        rest = Note("info", (f"{counted(len(notes) - _MOST_NOTES, 'more note')} not shown here.",))
+        rest = Note("info", (f"{counted(len(notes) - _MOST_NOTES, 'more caveat')} not shown.",))
         notes = [*notes[:_MOST_NOTES], rest]
-    return Section(key="reservations", title="Before you trust the numbers", notes=tuple(notes))
+    return Section(key="caveats", title="Caveats", notes=tuple(notes))
 
 
 def problem_note(problem: Mapping[str, Any]) -> Note:
-    """Return what was wrong with an input as a note."""
+    """Return a problem of an input as a note."""
     where = "" if problem["packet"] is None else f", packet {format_count(problem['packet'])}"
     if problem["byte"] is not None:
         where += f" at byte {problem['byte']}"
@@ -74,7 +74,7 @@ def _sentence(words: str) -> str:
 
 
 def _merged(notes: Iterable[tuple[str, Note]]) -> Iterator[Note]:
-    """Put the names of the inputs before their notes, and notes that say the same into one."""
+    """Put the names of inputs before their notes, and equal notes of several inputs into one."""
     names: dict[Note, list[str]] = {}
     for name, note in notes:
         names.setdefault(note, []).append(name)
@@ -84,27 +84,27 @@ def _merged(notes: Iterable[tuple[str, Note]]) -> Iterator[Note]:
 
 
 def _source_notes(source: Mapping[str, Any]) -> Iterator[Note]:
-    """Yield what one input says about itself."""
+    """Yield the notes on one input."""
     for interface in source["interfaces"]:
         if interface["dropped_packets"]:
             at = (" at ", Name(str(interface["name"]))) if interface["name"] else ()
-            lost = f"the capture itself missed {counted(interface['dropped_packets'], 'packet')}"
+            lost = f"the capture dropped {counted(interface['dropped_packets'], 'packet')}"
             yield Note(
                 "warning",
                 (lost, *at, "."),
-                "They are in no count here, and bytes that seem lost may have arrived.",
+                "They are missing from all counts, and data that seems lost may have arrived.",
             )
     if source["untracked_packets"]:
         yield Note(
             "warning",
-            (f"{counted(source['untracked_packets'], 'packet')} of flows beyond the bound.",),
-            "They are in the counts of the input, but in no flow; `--max-flows` says how many are followed.",
+            (f"{counted(source['untracked_packets'], 'packet')} of flows beyond the limit.",),
+            "They count for the input but for no flow; `--max-flows` sets the limit.",
         )
     if source["out_of_order_times"]:
         yield Note(
             "warning",
-            (f"{counted(source['out_of_order_times'], 'packet')} with a time before the one ahead.",),
-            "The clock was set back or several interfaces were merged; times are used as they stand.",
+            (f"{counted(source['out_of_order_times'], 'packet')} with a timestamp before the previous one.",),
+            "The clock was set back or several interfaces were merged; timestamps are used as they are.",
         )
     if source["undecoded_packets"]:
         yield Note(
@@ -113,9 +113,9 @@ def _source_notes(source: Mapping[str, Any]) -> Iterator[Note]:
             _stops(source["decode_stops"]),
         )
     if source["filtered_packets"]:
-        yield Note("info", (f"the filter left out {counted(source['filtered_packets'], 'packet')}.",), "")
+        yield Note("info", (f"the filter excluded {counted(source['filtered_packets'], 'packet')}.",), "")
     if source["captured_bytes"] < source["wire_bytes"]:
-        yield Note("info", (f"packets were cut when they were captured{_snap(source)}.",), _CUT)
+        yield Note("info", (f"packets were truncated by the capture{_snap(source)}.",), _CUT)
 
 
 def _snap(source: Mapping[str, Any]) -> str:
@@ -134,48 +134,47 @@ def _stops(stops: Sequence[Mapping[str, Any]]) -> str:
     return f"{'; '.join(parts)}." if parts else ""
 
 
-def _unseen(flows: pl.DataFrame) -> Iterator[Note]:
-    """Yield what receivers acknowledged and the capture did not see."""
+def _capture_gaps(flows: pl.DataFrame) -> Iterator[Note]:
+    """Yield the note on data that was acknowledged but not captured."""
     import polars as pl
 
     missed = flows.select("flow", "capture_gap_bytes").filter(pl.col("capture_gap_bytes") > 0)
     if missed.is_empty():
         return
-    told = (
-        f"{format_bytes(int(missed['capture_gap_bytes'].sum()))} of TCP data were acknowledged and never seen"
-    )
+    missed_bytes = format_bytes(int(missed["capture_gap_bytes"].sum()))
+    where = counted(missed["flow"].n_unique(), "flow")
     yield Note(
         "warning",
-        (f"{told}, in {counted(missed['flow'].n_unique(), 'flow')}.",),
-        "The capture lost them, not the network: rates and goodput are too low by as much.",
+        (f"{missed_bytes} of TCP data was acknowledged but not captured, in {where}.",),
+        "The capture lost it, not the network: throughput and goodput are too low by that amount.",
     )
 
 
 def _gap_notes(traces: Sequence[DrawnTrace], sources: Sequence[Mapping[str, Any]]) -> Iterator[Note]:
-    """Yield the longest hole in the time of each capture; a simulator leaves out nothing."""
+    """Yield the longest gap of each capture; a simulator has none."""
     captures = {source["source"] for source in sources if has_packets(source)}
     for trace in traces:
-        holes = trace_gaps(trace.bins) if captures.issuperset(trace.flows["source"].unique()) else []
-        if not holes:
+        gaps = trace_gaps(trace.bins) if captures.issuperset(trace.flows["source"].unique()) else []
+        if not gaps:
             continue
-        hole, others = holes[0], len(holes) - 1
+        gap, others = gaps[0], len(gaps) - 1
         where = (Name(trace.name), ": ") if trace.name else ()
-        after = format_duration_s(trace.seconds([hole.start_ns])[0])
-        lasted = format_duration_s((hole.end_ns - hole.start_ns) / 1e9)
+        after = format_duration_s(trace.seconds([gap.start_ns])[0])
+        lasted = format_duration_s((gap.end_ns - gap.start_ns) / 1e9)
         rest = f" There {'is' if others == 1 else 'are'} {counted(others, 'shorter one')}." if others else ""
         yield Note(
             "info",
             (
                 *where,
-                f"{'no' if where else 'No'} packet of any flow for {lasted}, from {after} on, and "
-                f"{counted(hole.flows, 'flow')} went on afterwards.",
+                f"{'no' if where else 'No'} packet of any flow for {lasted} from {after} on; "
+                f"{counted(gap.flows, 'flow')} continued afterwards.",
             ),
-            f"All were silent, or the capture stopped meanwhile: it does not show which.{rest}",
+            f"Either all flows were silent or the capture paused; it does not show which.{rest}",
         )
 
 
 def _flow_notes(flows: pl.DataFrame) -> Iterator[Note]:
-    """Yield why values of flows are null or uncertain, the most frequent reasons first."""
+    """Yield the most frequent reasons for null or uncertain values of flows."""
     reasons: Counter[str] = Counter()
     for notes, directions in flows["notes"].drop_nulls().value_counts().iter_rows():
         for reason in filter(None, notes.split("; ")):
@@ -190,5 +189,5 @@ def _vantage_notes(conversations: Sequence[Conversation]) -> Iterator[Note]:
         yield Note(
             "info",
             (f"{counted(near, 'flow')} with round-trip times taken near the receiver.",),
-            "Seen from there they show the receiver's own delay, not the path; the handshake RTT does.",
+            "There they measure the receiver's own delay, not the path; the handshake RTT does.",
         )

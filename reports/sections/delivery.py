@@ -1,11 +1,11 @@
-"""What arrived and how long it took, where one trace shows both ends of a path."""
+"""Delivery and delay, where a trace shows both ends of a path."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.reports.conversations import direction_label, ends, flow_anchor, largest_directions
-from tfrctrace.reports.elements import Cell, Figure, Heading, Row, Section, Span, TableView
+from tfrctrace.reports.elements import FLOW_HEADING, Cell, Figure, Heading, Row, Section, Span, TableView
 from tfrctrace.reports.figures.delay_and_delivery import delay_figure, delivered_figure, most_delivered
 from tfrctrace.reports.units import counted, format_count, format_ms, format_share
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 _MOST_ROWS: Final = 200
 
 _HEADINGS: Final = (
-    Heading("Flow", meaning="number of the conversation, as in the table of flows"),
+    FLOW_HEADING,
     Heading("From → to", numeric=False, meaning="the direction of the packets"),
-    Heading("Sent", meaning="packets that left the sender, each retransmission one of its own"),
-    Heading("Arrived", meaning="packets that reached the receiver, each once"),
-    Heading("Lost", meaning="packets that never arrived; below, those that the trace shows being dropped"),
-    Heading("Delivered", meaning="packet delivery ratio: arrived of those sent, without those on their way"),
+    Heading("Sent", meaning="packets that left the sender, retransmissions included"),
+    Heading("Arrived", meaning="packets that reached the receiver, each counted once"),
+    Heading("Lost", meaning="packets that never arrived; below, the drops that the trace shows"),
+    Heading("Delivered", meaning="packet delivery ratio: arrived over sent, without packets in flight"),
     Heading("Delay min", meaning="smallest one-way delay"),
     Heading("Mean", meaning="mean one-way delay of the packets that arrived"),
     Heading("95\u00a0%", meaning="95th percentile of the one-way delays"),
@@ -44,7 +44,7 @@ def delivery_section(traces: list[DrawnTrace], flows: pl.DataFrame) -> Section:
     left_out = f" Not shown: {counted(rest, 'direction')} with fewer packets." if rest else ""
     table = TableView(
         "delivery-directions",
-        f"One row for each direction of which both ends are in the trace, most packets first.{left_out}",
+        f"One row for each direction with both ends in the trace, most packets first.{left_out}",
         _HEADINGS,
         tuple(_row(row) for row in shown),
         sortable=True,
@@ -70,7 +70,7 @@ def _spread(trace: DrawnTrace) -> Figure | None:
         description=f"Range chart of {counted(len(spans), 'direction')}; medians {medians}.",
         caption=(
             "Thin line from the smallest to the largest delay, thick line from the median (ring) to the 95th "
-            f"percentile; {counted(packets, 'packet')} that arrived. What was lost has no delay."
+            f"percentile; {counted(packets, 'packet')} that arrived. Lost packets have no delay."
         ),
         unit="ms",
         spans=spans,

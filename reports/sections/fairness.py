@@ -1,7 +1,6 @@
 """Fairness: which flows competed, what share each had, and how that changed.
 
-The metrics are those of `tfrctrace metrics` (docs/metrics.md); only the index over time is made here, from
-the bins that the report has anyway.
+The metrics are those of `tfrctrace metrics` (docs/metrics.md); only the index over time is computed here.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from tfrctrace.metrics.flow.bins import bin_width_for
 from tfrctrace.metrics.sets.fairness import jain_over_time
 from tfrctrace.metrics.windows import NS_PER_S, Windows, whole_windows, windowed
 from tfrctrace.reports.conversations import data_rows, direction_label, ends, flow_anchor
-from tfrctrace.reports.elements import Cell, Curve, Figure, Heading, Row, Section, TableView
+from tfrctrace.reports.elements import FLOW_HEADING, Cell, Curve, Figure, Heading, Row, Section, TableView
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -30,29 +29,28 @@ if TYPE_CHECKING:
     from tfrctrace.reports.drawn_traces import DrawnTrace
 
 _MOST_SETS: Final = 3
-"""Competing sets that are told in full; with many short flows there are twenty."""
+"""Competing sets in the report; with many short flows there are twenty."""
 
 _MOST_ROWS: Final = 100
 
 _MOST_NAMED: Final = 6
-"""Flows of a set that are named where it is spoken of; the table has the others."""
+"""Flows of a set that are named; the table has the others."""
 
 _MOST_WINDOWS: Final = 240
 
 _FEWEST_WINDOWS: Final = 4
 
 _COMPETED: Final = (
-    "Flows competed if they were active at the same time; a trace is taken as one shared link. Only the "
-    "time that they have in common counts. Jain's index is 1 if all had the same rate, and 1/n if one of n "
-    "had all."
+    "Flows compete if they are active at the same time; a trace is taken as one shared link. Only their "
+    "common time counts. Jain's index is 1 if all flows have the same rate, and 1/n if one of n has all."
 )
 
 _HEADINGS: Final = (
-    Heading("Flow", meaning="number of the conversation, as in the table of flows"),
+    FLOW_HEADING,
     Heading("From → to", numeric=False, meaning="the direction of the data"),
     Heading("Group", numeric=False, meaning="label, or the transport"),
-    Heading("Rate", meaning="goodput in the time that the flows have in common"),
-    Heading("Share", meaning="of the rates of all flows of the set"),
+    Heading("Rate", meaning="goodput in the common time of the flows"),
+    Heading("Share", meaning="share of the sum of the rates of the set"),
     Heading("Burstiness", meaning="standard deviation over mean of the rate in windows"),
     Heading("Change", meaning="mean relative change from one window to the next"),
 )
@@ -84,7 +82,7 @@ def fairness_section(
 
 
 def _largest_sets(measured: Mapping[str, Any] | None) -> Facts:
-    """Return the sets of more than one flow in which there is most to compare, in order of time."""
+    """Return the sets of several flows with most flows times time, in order of time."""
     sets = [] if measured is None else [one for one in measured["competing_sets"] if len(one["flows"]) > 1]
     largest = sorted(
         sets, key=lambda one: (-len(one["flows"]) * (one["end_ns"] - one["start_ns"]), one["number"])
@@ -101,21 +99,21 @@ def _of_set(one: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]], name: 
 
 
 def _words(one: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Give what is to be said of one set in a sentence or two."""
+    """Give the paragraph on one set."""
     lasted_s = (one["end_ns"] - one["start_ns"]) / NS_PER_S
-    told = f"Set {one['number']}, {_members(one)}: together for {format_duration_s(lasted_s)}"
+    words = f"Set {one['number']}, {_members(one)}: together for {format_duration_s(lasted_s)}"
     for metric in _of_set(one, metrics, "jain"):
-        told += f", Jain's index {metric['value']:.3f}"
+        words += f", Jain's index {metric['value']:.3f}"
     for metric in _of_set(one, metrics, "jain_window_mean"):
         window = format_duration_s(metric["window_s"])
-        told += (
-            f" in all and {metric['value']:.3f} in the mean of {counted(metric['n'], 'window')} of {window}"
+        words += (
+            f" overall and {metric['value']:.3f} on average over {counted(metric['n'], 'window')} of {window}"
         )
     groups = [
         f"{metric['group']} {format_rate_bps(metric['value'])} (mean of {counted(metric['n'], 'flow')})"
         for metric in _of_set(one, metrics, "mean_rate_bps")
     ]
-    yield f"{told}." + (f" By group: {', '.join(groups)}." if len(groups) > 1 else "")
+    yield f"{words}." + (f" By group: {', '.join(groups)}." if len(groups) > 1 else "")
 
 
 def _members(one: Mapping[str, Any]) -> str:
@@ -149,8 +147,8 @@ def _index_figure(
         caption=(
             f"Jain's index (Jain et al. 1984) of the goodputs of {counted(len(one['flows']), 'flow')} in "
             f"each window of {format_duration_s(windows.width_s)}, {counted(len(by_window), 'window')}; a "
-            "flow without bytes in a window counts as 0. All alike is 1, one alone "
-            f"{1 / len(one['flows']):.3g}."
+            "flow without bytes in a window counts as 0. Equal rates give 1, one "
+            f"active flow {1 / len(one['flows']):.3g}."
         ),
         unit="",
         is_share=True,
@@ -224,7 +222,7 @@ def _share_row(
     flow = row["flow"]
     rate = values["rate_bps"][flow]
     share = rate / total if total else None
-    told = (values[name].get(flow) for name in ("burstiness", "mean_relative_change"))
+    variation = (values[name].get(flow) for name in ("burstiness", "mean_relative_change"))
     return Row(
         f"fairness-{one['number']}-{flow_anchor(flow)}",
         (
@@ -233,6 +231,6 @@ def _share_row(
             Cell(group),
             Cell(format_rate_bps(rate), sort=rate),
             Cell(format_share(share), sort=share),
-            *(Cell(MISSING if value is None else f"{value:.3f}", sort=value) for value in told),
+            *(Cell(MISSING if value is None else f"{value:.3f}", sort=value) for value in variation),
         ),
     )

@@ -1,4 +1,4 @@
-"""What a row of the table of flows shows when it is opened: the flow over time, and what is known of it."""
+"""Details of a row of the table of flows: the flow over time, and its columns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LONGEST_BREAK: Final = 3
 _IN_THE_TABLE: Final = frozenset(
     {"flow", "direction", "src", "src_port", "dst", "dst_port", "source", "notes", "drop_reasons"}
 )
-"""Columns that name the flow, or are text that is told elsewhere."""
+"""Columns that name the flow, or are shown elsewhere."""
 
 _WRITTEN: Final[Mapping[str, Callable[[Any], str]]] = {
     "ns": format_time_ns,
@@ -59,7 +59,7 @@ def flow_details(
     return tuple(
         FlowDetails(
             key=flow_anchor(pair.lead["flow"]),
-            ways=tuple(ends(row) for row in _direction_labels(pair)),
+            directions=tuple(ends(row) for row in _direction_labels(pair)),
             known=tuple(_properties(pair)),
             figures=tuple(_figures(pair, courses, starts_ns)),
         )
@@ -72,7 +72,7 @@ def _direction_labels(pair: Conversation) -> tuple[dict[str, Any], ...]:
 
 
 def _properties(pair: Conversation) -> Iterator[FlowProperty]:
-    """Give what is known of a flow: columns without a value, or with 0 both ways, say nothing about it."""
+    """Give the columns of a flow that are known and not 0 in one of its directions."""
     for column in FLOWS:
         values = [row[column.name] for row in _direction_labels(pair)]
         if column.name not in _IN_THE_TABLE and any(values):
@@ -126,18 +126,18 @@ def _figures(
     starts_ns: Mapping[str, int],
 ) -> Iterator[Figure]:
     lead = pair.lead
-    told = [
+    drawn = [
         (row, style, bins)
         for style, row in enumerate(_direction_labels(pair), start=1)
         if (bins := courses.get((row["flow"], row["direction"])))
     ]
-    if not told:
+    if not drawn:
         return
-    first = told[0][2][0]
+    first = drawn[0][2][0]
     origin_ns = starts_ns.get(lead["source"], first["first_ns"])
     width = format_duration_s(first["life_width_ns"] / 1e9)
-    end_s = max((_start_ns(bins[-1]) + bins[-1]["life_width_ns"] - origin_ns) / 1e9 for _, _, bins in told)
-    rates = tuple(_rates(direction_label(row), style, bins, origin_ns) for row, style, bins in told)
+    end_s = max((_start_ns(bins[-1]) + bins[-1]["life_width_ns"] - origin_ns) / 1e9 for _, _, bins in drawn)
+    rates = tuple(_rates(direction_label(row), style, bins, origin_ns) for row, style, bins in drawn)
     yield Figure(
         key=f"{flow_anchor(lead['flow'])}-throughput",
         title=f"Throughput of flow {lead['flow']}",
@@ -149,7 +149,7 @@ def _figures(
         linked=flow_anchor(lead["flow"]),
     )
     sampled = [
-        (row, style, own) for row, style, bins in told if (own := [b for b in bins if b["rtt_samples"]])
+        (row, style, own) for row, style, bins in drawn if (own := [b for b in bins if b["rtt_samples"]])
     ]
     if sampled:
         samples = sum(bin_["rtt_samples"] for _, _, own in sampled for bin_ in own)

@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from tfrctrace.reports.conversations import Conversation
 
 MOST_FLOWS: Final = 1000
-"""Rows in the table of flows, each with its details; a page with more is slow to open and nobody reads it."""
+"""Rows in the table of flows, each with its details; a page with more is slow to open."""
 
 _HEADINGS: Final = (
     Heading("Flow", numeric=True, meaning="number of the conversation, in order of first packet"),
     Heading("From → to", numeric=False, meaning="the direction that carried more bytes"),
-    Heading("State", numeric=False, meaning="of the connection when the capture ended"),
+    Heading("State", numeric=False, meaning="connection state at the end of the capture"),
     Heading("Start", meaning="first packet, from the start of its trace"),
     Heading("Duration", meaning="from first to last packet of the direction"),
     Heading("Packets", meaning="packets in the capture"),
     Heading("Bytes", meaning="whole frames on the wire"),
     Heading("Throughput", meaning="bytes on the wire over the duration of the direction"),
     Heading("Goodput", meaning="unique payload over the duration of the direction"),
-    Heading("Sent again", meaning="data packets with bytes that the capture had already shown"),
+    Heading("Retransmitted", meaning="data packets with bytes that the capture already has"),
     Heading("RTT median", meaning="median of the round-trip times of the data of the direction"),
     Heading("RTT 95\u00a0%", meaning="95th percentile of the round-trip times"),
 )
@@ -80,13 +80,13 @@ def flow_table(
 def _flow_caption(shown: int, flows: int) -> str:
     caption = (
         "One row for each flow, largest first. The first line of a row is the direction that carried more "
-        "bytes, the second line is the way back."
+        "bytes, the second line the reverse direction."
     )
     if shown == flows:
         return caption
     return (
         f"{caption} Shown are the {format_count(shown)} largest of {format_count(flows)} flows, "
-        f"{format_count(flows - shown)} are left out; `tfrctrace flows --format csv` writes all of them."
+        f"{format_count(flows - shown)} are left out; `tfrctrace flows --format csv` lists all."
     )
 
 
@@ -122,7 +122,7 @@ def _delivery_cells(pair: Conversation) -> tuple[Cell, ...]:
 
 
 def _both_directions(pair: Conversation, column: str, written: Callable[[Any], str]) -> Cell:
-    """Return a cell with `column` of the leading direction and, below, of the way back."""
+    """Return a cell with `column` of the leading direction and, below, of the reverse one."""
     back = "" if pair.back is None else written(pair.back[column])
     return Cell(written(pair.lead[column]), back, _number(pair.lead[column]))
 
@@ -140,10 +140,14 @@ def _retransmitted(row: dict[str, Any] | None) -> str:
     """Return retransmitted packets and their share of all data packets: `345 (1.20 %)`."""
     if row is None:
         return ""
-    again, data = row["retransmitted_packets"], row["data_packets"]
-    if not again:
-        return format_count(again)
-    return f"{format_count(again)} ({format_share(again / data)})" if data else format_count(again)
+    retransmitted, data = row["retransmitted_packets"], row["data_packets"]
+    if not retransmitted:
+        return format_count(retransmitted)
+    return (
+        f"{format_count(retransmitted)} ({format_share(retransmitted / data)})"
+        if data
+        else format_count(retransmitted)
+    )
 
 
 def _number(value: float | None) -> float | None:

@@ -1,7 +1,7 @@
-"""What was lost, sent again or overtaken: a row for each direction, and the sentences of the summary.
+"""Losses, retransmissions and reordering: a row for each direction, and the sentences of the summary.
 
-The classes are those of `docs/tcp.md`. They count packets as the wire carried them, so that their sum may be
-more than the packets of the capture that were sent again.
+The classes are those of `docs/tcp.md`. They count packets on the wire, so their sum may exceed the
+retransmitted packets of the capture.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.reports.conversations import ends, flow_anchor, largest_directions
-from tfrctrace.reports.elements import Cell, Heading, Row, Section, TableView, Term, Words
+from tfrctrace.reports.elements import FLOW_HEADING, Cell, Heading, Row, Section, TableView, Term, Words
 from tfrctrace.reports.figures.loss_curves import loss_figure
 from tfrctrace.reports.sections.flow_table import MOST_FLOWS
 from tfrctrace.reports.units import MISSING, counted, enumerated, format_count, format_share
@@ -39,77 +39,79 @@ class _CountColumn:
 
 _COUNTS: Final = (
     _CountColumn(
-        Heading("Fast", meaning="sent again because of acknowledgements: the first of each recovery"),
+        Heading("Fast", meaning="retransmitted because of acknowledgements: the first of each recovery"),
         ("fast_retransmissions",),
     ),
     _CountColumn(
-        Heading("SACK", meaning="sent again in the same recovery, as SACK showed what was missing"),
+        Heading("SACK", meaning="retransmitted later in the same recovery, as SACK showed a hole"),
         ("sack_retransmissions",),
     ),
     _CountColumn(
-        Heading("Timeout", meaning="sent again by the retransmission timer and in the recovery after it"),
+        Heading("Timeout", meaning="retransmitted by the retransmission timer and in the recovery after it"),
         ("rto_retransmissions",),
     ),
     _CountColumn(
-        Heading("Probe", meaning="last segment sent again to provoke an acknowledgement (tail loss probe)"),
+        Heading(
+            "Probe", meaning="last segment retransmitted to provoke an acknowledgement (tail loss probe)"
+        ),
         ("tail_loss_probes",),
         rare=True,
     ),
     _CountColumn(
-        Heading("Unexplained", meaning="sent again for a reason that the capture does not show"),
+        Heading("Unexplained", meaning="retransmitted for a reason that the capture does not show"),
         ("unexplained_retransmissions",),
         rare=True,
     ),
     _CountColumn(
-        Heading("SYN, FIN", meaning="sent again without data"),
+        Heading("SYN, FIN", meaning="retransmitted without data"),
         ("syn_retransmissions", "fin_retransmissions"),
         rare=True,
     ),
     _CountColumn(
-        Heading("Not needed", meaning="of all that was sent again, what the receiver had or was to get"),
+        Heading("Spurious", meaning="retransmissions of data that had arrived or was about to arrive"),
         ("spurious_retransmissions",),
     ),
     _CountColumn(
-        Heading("Overtaken", meaning="packets that others overtook on the way to the capture"),
+        Heading("Reordered", meaning="packets that reached the capture after later ones"),
         ("reordered_packets",),
     ),
     _CountColumn(
-        Heading("Doubled", meaning="packets that the network doubled and nobody sent again"),
+        Heading("Duplicated", meaning="packets that the network duplicated"),
         ("network_duplicates",),
         rare=True,
     ),
     _CountColumn(
-        Heading("Copies", meaning="packets that the capture shows again at another interface"),
+        Heading("Copies", meaning="second copies of packets, captured at another interface"),
         ("capture_duplicates",),
         rare=True,
     ),
     _CountColumn(
-        Heading("Lost before", meaning="lost before they came to the capture"),
+        Heading("Lost before", meaning="lost before the capture point"),
         ("lost_before_tap",),
     ),
     _CountColumn(
-        Heading("Lost after", meaning="seen in the capture and sent again because they were lost"),
+        Heading("Lost behind", meaning="captured, and retransmitted because they were lost"),
         ("lost_after_tap",),
     ),
     _CountColumn(
-        Heading("Loss events", meaning="losses within a round-trip time are one; below, their rate"),
+        Heading("Loss events", meaning="losses within a round-trip time count as one; below, their rate"),
         ("loss_events",),
     ),
 )
 
 _HARMLESS: Final = {"capture_duplicates"}
-"""What is shown beside trouble, but is none of the connection."""
+"""Counts that are no trouble of the connection."""
 
 _READING: Final = (
-    "What was sent again is counted by what made the sender repeat it, what was lost by whether that was "
-    "before or after the place of the capture. A capture at the sender does not see what is overtaken on "
-    "the way, and knows of losses by what is sent again. One at the receiver does not see why the sender "
-    "repeats, and of losses only a lower bound. A dash stands for what cannot be seen, 0 for none."
+    "Retransmissions are counted by cause, losses by whether they happened before or behind the capture "
+    "point. A capture at the sender does not see reordering on the path and infers losses from "
+    "retransmissions. A capture at the receiver does not see the causes of retransmissions, and of losses "
+    "only a lower bound. A dash means not observable, 0 means none."
 )
 
 _CAPTION: Final = (
-    "One row for each direction in which something was lost, sent again or overtaken, largest first. Counts "
-    "are packets as the wire carried them. Rarer classes have a column only where there are any."
+    "One row for each direction with losses, retransmissions, reordering or duplicates, largest first. "
+    "Counts are packets on the wire. Rare classes have a column only if there are any."
 )
 
 _PLACES: Final = {
@@ -127,10 +129,10 @@ def losses_section(
     traces: Sequence[DrawnTrace] = (),
     course: pl.DataFrame | None = None,
 ) -> Section:
-    """Return the table of what was lost, sent again or overtaken, and its course; empty if nothing was.
+    """Return the table of losses, retransmissions and reordering, and its figures; empty if there are none.
 
     Flows in `with_rows` have a row in the table of flows, to which theirs points. `course` is that of
-    `tfrctrace.metrics.flow.cumulative_losses`, None if packets were too many to be read for it.
+    `tfrctrace.metrics.flow.cumulative_losses`, None if there were too many packets.
     """
     import polars as pl
 
@@ -144,10 +146,10 @@ def losses_section(
         "losses-table",
         _caption(len(shown), flows.select(is_troubled.sum()).item()),
         (
-            Heading("Flow", meaning="number of the conversation, as in the table of flows"),
+            FLOW_HEADING,
             Heading("From → to", numeric=False, meaning="the direction of the data"),
             *(count.heading for count in counts),
-            Heading("Captured at", numeric=False, meaning="where this direction's data were captured"),
+            Heading("Captured at", numeric=False, meaning="where the data of this direction was captured"),
         ),
         tuple(_row(row, counts, with_rows) for row in shown),
         sortable=True,
@@ -188,7 +190,7 @@ def _row(row: Mapping[str, Any], counts: Sequence[_CountColumn], with_rows: Set[
 
 
 def _second_line(row: Mapping[str, Any], count: _CountColumn) -> str:
-    """Return the second line of a cell: what more is known of a count that is not 0."""
+    """Return the second line of a cell: details of a count above 0."""
     if not count.of(row):
         return ""
     match count.columns:
@@ -203,29 +205,29 @@ def _second_line(row: Mapping[str, Any], count: _CountColumn) -> str:
 
 
 def _vantage(row: Mapping[str, Any]) -> Cell:
-    """Return where the data was captured, and how sure that is unless the trace shows both ends anyway."""
+    """Return where the data was captured, with the confidence unless the trace shows both ends."""
     confidence = None if row["vantage"] == "both" else row["vantage_confidence"]
-    sure = "" if confidence is None else f"{confidence * 100:.0f} % sure"
+    sure = "" if confidence is None else f"{confidence * 100:.0f} % confidence"
     return Cell(_PLACES.get(row["vantage"], MISSING), sure)
 
 
 _CAUSES: Final = (
     ("fast_retransmissions", "fast", "fast"),
-    ("sack_retransmissions", "a repair by SACK", "repairs by SACK"),
+    ("sack_retransmissions", "by SACK", "by SACK"),
     ("rto_retransmissions", "after a timeout", "after timeouts"),
     ("tail_loss_probes", "a tail loss probe", "tail loss probes"),
     ("unexplained_retransmissions", "unexplained", "unexplained"),
 )
-"""Every class of data sent again, as one and as several are called."""
+"""Every class of retransmitted data, in singular and plural."""
 
 
 def retransmission_causes(flows: pl.DataFrame) -> Words:
-    """Return why data was sent again, of the directions in which the capture shows it."""
+    """Return the causes of retransmissions, of the directions in which the capture shows them."""
     import polars as pl
 
     shown = pl.all_horizontal(pl.col(column).is_not_null() for column, _, _ in _CAUSES)
-    told = (*(column for column, _, _ in _CAUSES), "spurious_retransmissions")
-    known = flows.lazy().filter(shown).select(told).collect()
+    columns = (*(column for column, _, _ in _CAUSES), "spurious_retransmissions")
+    known = flows.lazy().filter(shown).select(columns).collect()
     counts = {column: int(known[column].sum()) for column, _, _ in _CAUSES}
     total = sum(counts.values())
     if not total:
@@ -235,12 +237,12 @@ def retransmission_causes(flows: pl.DataFrame) -> Words:
         for column, one, several in _CAUSES
         if counts[column]
     ]
-    needless = int(known["spurious_retransmissions"].sum())
-    words = f"{_breakdown(total, named)}{_spurious_words(needless, total)}."
-    # of these directions only the places of the losses are seen, and they were repaired as well
+    spurious = int(known["spurious_retransmissions"].sum())
+    words = f"{_breakdown(total, named)}{_spurious_words(spurious, total)}."
+    # other directions show the places of losses only, which were retransmitted as well
     if not flows.select((~shown & (pl.col("lost_before_tap") > 0)).any()).item():
         return (words,)
-    return (f"Where the capture shows why data was sent again: {words[:1].lower()}{words[1:]}",)
+    return (f"Where the capture shows the cause: {words[:1].lower()}{words[1:]}",)
 
 
 def _breakdown(total: int, named: Sequence[tuple[int, str]]) -> str:
@@ -259,29 +261,27 @@ def _all_words(total: int) -> str:
     return f"All {format_count(total)} retransmissions were"
 
 
-def _spurious_words(needless: int, total: int) -> str:
-    if not needless:
+def _spurious_words(spurious: int, total: int) -> str:
+    if not spurious:
         return ""
-    if needless >= total:
-        return "; none was needed" if total > 1 else "; it was not needed"
-    return f"; {format_count(needless)} {_was(needless)} not needed"
+    if spurious >= total:
+        return "; all were spurious" if total > 1 else "; it was spurious"
+    return f"; {format_count(spurious)} {_was(spurious)} spurious"
 
 
 def upstream_losses(flows: pl.DataFrame) -> Words:
-    """Return what was lost or overtaken on the way to the capture, where the capture can see that.
+    """Return losses and reordering before the capture point, where the capture shows them.
 
     A loss at the end of a flight may come again as data that was never seen, so losses are a lower bound.
     """
     known = flows.select("reordered_packets", "lost_before_tap").drop_nulls()
-    overtaken, lost = int(known["reordered_packets"].sum()), int(known["lost_before_tap"].sum())
+    reordered, lost = int(known["reordered_packets"].sum()), int(known["lost_before_tap"].sum())
     if lost:
-        beside = f", and {format_count(overtaken)} came out of order" if overtaken else ""
-        return (
-            f"At least {counted(lost, 'TCP packet')} {_was(lost)} lost on the way to the capture{beside}.",
-        )
-    if overtaken:
-        came = f"{counted(overtaken, 'packet')} came out of order"
-        return (f"No TCP packet is known to be lost on the way to the capture: {came}.",)
+        rest = f", and {format_count(reordered)} {_was(reordered)} reordered" if reordered else ""
+        return (f"At least {counted(lost, 'TCP packet')} {_was(lost)} lost before the capture point{rest}.",)
+    if reordered:
+        packets = f"{counted(reordered, 'packet')} {_was(reordered)} reordered"
+        return (f"No TCP packet is known to be lost before the capture point; {packets}.",)
     return ()
 
 
@@ -291,32 +291,31 @@ def _was(number: int) -> str:
 
 LOSS_TERMS: Final = (
     Term(
-        "Why it was sent again",
-        "Fast: acknowledgements began a recovery (RFC 5681; without SACK all of it, RFC 6582). SACK: the "
+        "Causes of retransmission",
+        "Fast: acknowledgements started a recovery (RFC 5681; without SACK all of it, RFC 6582). SACK: the "
         "others of a recovery with SACK (RFC 6675, RFC 8985). Timeout: the retransmission timer (RFC 6298), "
-        "and the recovery after it. Probe: the last segment again after two round trips without a word "
-        "(RFC 8985 section 7).",
+        "and the recovery after it. Probe: the last segment again after two round trips without an "
+        "acknowledgement (RFC 8985 section 7).",
     ),
     Term(
-        "Not needed",
-        "Acknowledged before, reported as doubled by the receiver (D-SACK, RFC 2883), or the acknowledgement "
-        "was that of the original (Eifel, RFC 3522; F-RTO, RFC 5682). Without D-SACK and timestamps some "
-        "remain unfound.",
+        "Spurious",
+        "Acknowledged before, reported as a duplicate by the receiver (D-SACK, RFC 2883), or the "
+        "acknowledgement was for the original (Eifel, RFC 3522; F-RTO, RFC 5682). Without D-SACK and "
+        "timestamps some remain undetected.",
     ),
     Term(
-        "Overtaken",
-        "Sent before the packet that came first, as IP identifications or TCP timestamps show, or too soon "
-        "after it to be a retransmission; how far as RFC 4737 section 4.2 counts.",
+        "Reordered",
+        "Sent before a packet that was captured earlier, as IP identifications or TCP timestamps show, or "
+        "too soon after it to be a retransmission; the extent is that of RFC 4737 section 4.2.",
     ),
     Term(
         "Loss events",
-        "A loss begins a new event if it was sent more than a round-trip time after the first of the last "
+        "A loss starts a new event if it was sent more than a round-trip time after the first of the last "
         "event (RFC 5348 section 5.2). The rate is that of TFRC's receiver, or for TCP events over segments.",
     ),
     Term(
-        "Place of the capture",
-        "Inferred for each direction from who answers soon, times to live and which losses are seen; "
-        "`--vantage` sets it. From a confidence of 75 % on, what cannot be seen from there is a dash.",
+        "Capture point",
+        "Inferred for each direction from response times, times to live and visible losses; `--vantage` sets "
+        "it. From a confidence of 75 % on, what is not observable there is a dash.",
     ),
 )
-"""What the words of the table mean."""

@@ -1,4 +1,4 @@
-"""What two captures of the same packets tell: the clocks, delay over time, and where packets were lost."""
+"""Two captures of the same packets: their clocks, delay over time, and where packets were lost."""
 
 from __future__ import annotations
 
@@ -28,13 +28,11 @@ _MOST_ROWS: Final = 50
 _NS_PER_MS: Final = 1e6
 
 _HEADINGS: Final = (
-    Heading("Direction", numeric=False, meaning="flow, and which way"),
+    Heading("Direction", numeric=False, meaning="flow and its ends"),
     Heading("Sent", meaning="packets at the capture nearer to the sender"),
-    Heading("Lost before", meaning="of TCP: sent again before the nearer capture had seen them at all"),
-    Heading("Lost between", meaning="seen there, and never at the other capture"),
-    Heading(
-        "Lost behind", meaning="of TCP: seen at both, and sent again because the receiver asked for them"
-    ),
+    Heading("Lost before", meaning="TCP: retransmitted before the nearer capture had seen them"),
+    Heading("Lost between", meaning="in the nearer capture, but not in the other"),
+    Heading("Lost behind", meaning="TCP: in both captures, and retransmitted as the receiver asked for them"),
     Heading("Delay min", meaning="smallest one-way delay"),
     Heading("Median", meaning="median of the one-way delays"),
     Heading("95\u00a0%", meaning="95th percentile"),
@@ -83,7 +81,7 @@ def _facts(rows: list[dict[str, Any]], clock: Clock) -> Iterator[Fact]:
     if not clock["is_given"]:
         drift = clock["drift_ppm"]
         value = "not known" if drift is None else f"{drift:+.1f} ppm"
-        yield Fact("Its drift", value, _drift_words(clock))
+        yield Fact("Clock drift", value, _drift_words(clock))
 
 
 def _offset(clock: Clock) -> str:
@@ -104,24 +102,25 @@ def _offset_words(clock: Clock) -> str:
 def _drift_words(clock: Clock) -> str:
     low, high = clock["drift_low_ppm"], clock["drift_high_ppm"]
     if low is None or high is None:
-        return "it was set or adjusted in between"
+        return "the clock was adjusted in between"
     return f"possible: {low:+.1f} to {high:+.1f} ppm"
 
 
 def _on_the_clocks(clock: Clock) -> Words:
     if not clock["has_delays"]:
         return (
-            "Both captures have packets of one direction only. Delays cannot be told from an offset of the "
-            "clocks then, only how they change: jitter. If the clocks agree, `--clock-offset 0s` says so.",
+            "Both captures have packets of one direction only. Delays cannot be separated from the clock "
+            "offset then; only their changes (jitter) are known. If the clocks agree, use "
+            "`--clock-offset 0s`.",
         )
     if clock["is_given"]:
-        return ("Delays are what the clocks show, with the offset that was given.",)
+        return ("Delays are differences of the two clocks, corrected by the given offset.",)
     return (
-        "The offset of the clocks is estimated from the packets themselves: it lies where no packet arrives "
-        "before it is sent, and within these bounds in the middle, as if the shortest delay were the same in "
-        f"both directions. If it is not, delays of one direction are up to {_half_ms(clock)} too long, and "
-        "those of the other as much too short; changes of the delay and losses are not affected. If the "
-        "clocks agree, `--clock-offset 0s` gives exact delays.",
+        "The clock offset is estimated from the packets: no packet may arrive before it was sent, and of the "
+        "possible offsets the middle one is used, as if the shortest delay were equal in both directions. If "
+        f"it is not, delays of one direction are up to {_half_ms(clock)} too long and those of the other as "
+        "much too short; delay changes and losses are not affected. If the clocks agree, `--clock-offset 0s` "
+        "gives exact delays.",
     )
 
 

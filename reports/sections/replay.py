@@ -1,15 +1,11 @@
-"""A replay against reality: what TFRC allows by the reports of a flow, beside what was sent and received.
-
-Each step of `tfrctrace replay` says what governs the allowed rate and why it changed; the colour of X tells
-the first, the table counts both.
-"""
+"""TFRC replayed on the reports of a flow: the allowed rate beside the sent and the received one."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tfrctrace.reports.conversations import direction_label, flow_anchor
-from tfrctrace.reports.elements import Cell, Curve, Figure, Heading, Row, Section, TableView
+from tfrctrace.reports.elements import FLOW_HEADING, Cell, Curve, Figure, Heading, Row, Section, TableView
 from tfrctrace.reports.figures.thinning import thinned
 from tfrctrace.reports.units import counted, format_count, format_rate_bps, format_share
 
@@ -23,15 +19,15 @@ if TYPE_CHECKING:
 
 _KEY: Final = ("flow", "direction")
 _Names: TypeAlias = "Mapping[tuple[object, ...], str]"
-"""What each direction of a flow is called."""
+"""Labels of directions."""
 
 MOST_POINTS: Final = 1_500
 """Points of a curve; a flow of an hour has more reports than a figure has pixels."""
 
 _READING: Final = (
-    "The rules of TFRC, run on the reports that reached the sender. Where what was sent stays below X, the "
-    "application or the host sent less than it might; where it lies above, the sender obeys other rules. "
-    "This is an open loop: another rate would have met other losses and round-trip times."
+    "TFRC's rules, applied to the reports that reached the sender. Where the flow sent less than X, the "
+    "application or the host was the limit; where it sent more, the sender follows other rules. The replay "
+    "is open loop: at another rate, losses and round-trip times would have been different."
 )
 
 _MODES: Final = {
@@ -41,7 +37,7 @@ _MODES: Final = {
     "no_feedback": "missing reports",
     "idle": "missing reports",
 }
-"""What governs X, in the words of the curves; the last two are one curve."""
+"""Modes, as the legend names them; the last two are one curve."""
 
 _STYLES: Final = {
     "slow start": 1,
@@ -50,33 +46,33 @@ _STYLES: Final = {
     "missing reports": 4,
 }
 _BREAK_S: Final = 1e-6
-"""From the end of a run to the break behind it: the shortest time that scripts are told."""
+"""Time from the end of a run to the break after it: the resolution of the page."""
 
 _SENT_STYLE: Final = 5
 _RECEIVED_STYLE: Final = 6
 
 _HEADINGS: Final = (
-    Heading("Flow", meaning="number of the conversation, as in the table of flows"),
+    FLOW_HEADING,
     Heading("Direction", numeric=False, meaning="where the data went"),
-    Heading("X is governed by", numeric=False, meaning="docs/replay.md explains each mode"),
+    Heading("Mode", numeric=False, meaning="docs/replay.md explains each mode"),
     Heading("Time", meaning="share of the time from the first report to the last data packet"),
     Heading("Mean X", meaning="allowed rate over that time, payload"),
-    Heading("Times", meaning="how often it began"),
-    Heading("Reasons", numeric=False, meaning="what made the steps, most frequent first", is_prose=True),
+    Heading("Times", meaning="how often the mode began"),
+    Heading("Reasons", numeric=False, meaning="reasons of the steps, most frequent first", is_prose=True),
 )
 
 
 def replay_section(traces: Sequence[DrawnTrace], steps: pl.DataFrame, flows: pl.DataFrame) -> Section:
     """Return figures and table of the replayed flows, the rows of `REPLAY`; empty without any."""
     if steps.is_empty():
-        return Section("replay", "Replay against reality")
+        return Section("replay", "TFRC replay")
     names: _Names = {
         (row["flow"], row["direction"]): direction_label(row) for row in flows.iter_rows(named=True)
     }
     figures = [figure for trace in traces for figure in _figures_of(trace, trace.of(steps), names)]
     return Section(
         "replay",
-        "Replay against reality",
+        "TFRC replay",
         ((_READING,),),
         figures=tuple(figures),
         tables=(_table(steps, names),),
@@ -107,13 +103,13 @@ def _rates(trace: DrawnTrace, steps: pl.DataFrame, name: str) -> Figure:
     first = steps.row(0, named=True)
     return trace.over_time(
         f"replay-rate-{first['flow']}-{first['direction']}",
-        f"Allowed, sent and received, flow {name}",
+        f"Allowed, sent and received rate, flow {name}",
         curves,
         unit="bit/s",
         caption=(
-            f"Payload. X is what {first['algorithm']} by the rules of {first['profile']} allows after each "
-            f"of {counted(steps.height, 'step')}; its colour is what governs it. Sent is the mean over R "
-            "or from one step to the next, X_recv what the report said."
+            f"Payload. X is the rate that {first['algorithm']} ({first['profile']}) allows after each of "
+            f"{counted(steps.height, 'step')}, coloured by mode. Sent is the mean over R or from one step to "
+            "the next, X_recv the rate in the report."
         ),
     )
 
@@ -161,8 +157,8 @@ def _limits(trace: DrawnTrace, steps: pl.DataFrame, name: str) -> Figure:
         for style, (label, column) in enumerate(
             (
                 ("X_calc, the equation", "x_calc_bps"),
-                ("limit by what was received", "x_limit_bps"),
-                ("X_recv_set, its highest", "x_recv_set_bps"),
+                ("limit by the receive rate", "x_limit_bps"),
+                ("X_recv_set, highest receive rate", "x_recv_set_bps"),
             ),
             start=1,
         )
@@ -199,7 +195,7 @@ def _of_reports(
         title,
         [curve for curve in curves if curve.x],
         unit=unit,
-        caption="As the replay had it after each report.",
+        caption="Value in the replay after each report.",
         value_label="p" if column == "p" else "",
     )
 

@@ -1,4 +1,4 @@
-"""The time-sequence graph: what a TCP sender sent when, what was acknowledged, how far it was allowed to."""
+"""The time-sequence graph: data, retransmissions, acknowledgements and receive window of a TCP sender."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from tfrctrace.reports.results import Results
 
 _MOST_POINTS: Final = 400
-"""Of each kind, in the whole; who looks closer sees all that was kept."""
+"""Of each kind in the overview; a zoomed-in view has more."""
 
 _KINDS: Final[tuple[tuple[str, str, int, Literal["dots", "steps"]], ...]] = (
     ("data", "data sent", 1, "dots"),
-    ("sent_again", "data sent again", 2, "dots"),
+    ("sent_again", "retransmitted data", 2, "dots"),
     ("acknowledged", "acknowledged", 3, "steps"),
     ("window", "edge of the receive window", OTHER, "steps"),
 )
@@ -48,12 +48,11 @@ def _not_drawn(results: Results, flows: pl.DataFrame) -> tuple[Words, ...]:
     if flows.filter(pl.col("transport") == "tcp").is_empty():
         return ()
     if results.clock is not None or results.joined:
-        return (("Not drawn of several captures together: a report of one of them alone has it.",),)
+        return (("Not drawn for several captures together: see the report of a single one.",),)
     return (
         (
-            "Not drawn: it takes every packet of a flow, and this trace is read once, or has too many "
-            "packets or flows. A filter of one connection, as in `tfrctrace report --filter 'port 5201'`, "
-            "brings it back.",
+            "Not drawn: it needs every packet of a flow, but this trace can be read only once or has too "
+            "many packets or flows. Filter one connection, as in `tfrctrace report --filter 'port 5201'`.",
         ),
     )
 
@@ -103,11 +102,11 @@ def _caption(row: dict[str, Any], own: pl.DataFrame) -> str:
     import polars as pl
 
     again = own.filter(pl.col("kind") == "sent_again").height
-    repeated = f", {counted(again, 'point')} of data sent again" if again else ""
+    retransmitted = f", {counted(again, 'point')} of retransmitted data" if again else ""
     return (
         f"Sequence numbers of {direction_label(row)}, the direction with most data, counted from its first "
-        f"byte: the first byte of each of {format_count(row['data_packets'])} data packets{repeated}, and "
-        "the acknowledgements and windows that the capture shows coming back. The slope is the rate, the "
-        "height between data and acknowledgements the data on its way. Of many packets the lowest and the "
-        "highest of each stretch are drawn."
+        f"byte: the first byte of each of {format_count(row['data_packets'])} data packets{retransmitted}, "
+        "and the captured acknowledgements and windows. The slope is the rate, the height between data and "
+        "acknowledgements the data in flight. Of many packets the lowest and the highest of each interval "
+        "are drawn."
     )

@@ -1,4 +1,4 @@
-"""The first section of a report: what was captured and what stands out, in plain words."""
+"""The summary of a report: what was captured, and what stands out."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from tfrctrace.reports.conversations import Conversation
 
 _MOST_NAMES: Final = 4
-"""Inputs that are called by name in the opening sentence."""
+"""Inputs named in the opening sentence."""
 
 _FEWEST_DATA_PACKETS: Final = 100
-"""A share of retransmissions out of fewer packets says little about a flow."""
+"""With fewer packets the share of retransmissions is not significant."""
 
 _UNSUCCESSFUL: Final = {
     "attempted": "{} not answered",
@@ -76,7 +76,7 @@ def _opening(flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]], *, joine
     # an input that is no capture is named among the errors
     sources = [source for source in sources if source["format"]] or sources
     apart = (
-        " Each input is a trace of its own: a connection that two of them saw counts twice."
+        " Each input is a separate trace: a connection in two of them counts twice."
         if len(sources) > 1 and not joined
         else ""
     )
@@ -90,16 +90,16 @@ def _opening(flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]], *, joine
 
 
 def _when(covered: Sequence[tuple[int, int]]) -> str:
-    """Return when the packets were; inputs that do not meet in time have no last packet in common."""
+    """Return the time span of the inputs; separate periods have no common one."""
     if not covered:
         return ""
     if len(covered) > 1:
-        return f"The inputs are of {len(covered)} separate times, which the table of inputs names."
+        return f"The inputs cover {len(covered)} separate periods, listed in the table of inputs."
     ((first, last),) = covered
     if first == last:
-        return f"The only packet is of {format_time_ns(first)}."
+        return f"The only packet is at {format_time_ns(first)}."
     return (
-        f"The first packet is of {format_time_ns(first)}, the last came "
+        f"The first packet is at {format_time_ns(first)}, the last one "
         f"{format_duration_s(span_s(first, last))} later."
     )
 
@@ -146,18 +146,18 @@ def _facts(
     packets, wire_bytes = volume(flows, sources)
     covered = _covered(sources, joined=joined)
     lasted_s = sum(last - first for first, last in covered) / 1e9 if covered else None
-    whose = "from first to last packet" if len(covered) <= 1 else f"of {len(covered)} separate times together"
+    whose = "from first to last packet" if len(covered) <= 1 else f"sum of {len(covered)} separate periods"
     facts = [
         Fact("Duration", format_duration_s(lasted_s), whose),
         Fact("Packets", format_count(packets), f"{_packet_rate(packets, lasted_s)} on average"),
         Fact("On the wire", format_bytes(wire_bytes), f"{_mean_rate(wire_bytes, lasted_s)} on average"),
         Fact("Flows", format_count(flows["flow"].n_unique()), _by_transport(flows).removeprefix(": ")),
     ]
-    again, data = retransmitted_packets(flows)
+    retransmitted, data = retransmitted_packets(flows)
     if data:
-        seen = ", as seen here" if _hides_repairs(flows) else ""
-        detail = f"{counted(again, 'packet')}{seen}"
-        facts.append(Fact("TCP data sent again", format_share(again / data), detail))
+        seen = ", as captured" if _hides_repairs(flows) else ""
+        detail = f"{counted(retransmitted, 'packet')}{seen}"
+        facts.append(Fact("TCP retransmissions", format_share(retransmitted / data), detail))
     sampled = first_with_rtt(conversations)
     if sampled is not None:
         facts.append(Fact("Median RTT", format_ms(sampled["rtt_p50_ms"]), _whose_rtt(sampled)))
@@ -198,19 +198,19 @@ def _covered(sources: Sequence[Mapping[str, Any]], *, joined: bool) -> list[tupl
 
 
 def _no_flow(flows: pl.DataFrame, sources: Sequence[Mapping[str, Any]]) -> Words:
-    """Return why there is nothing to tell, if no packet is of a flow."""
+    """Return why there are no flows."""
     packets = sum(source["packets"] for source in sources)
     if not flows.is_empty() or not packets:
         return ()
-    told = (
+    kinds = (
         ("non_ip_packets", "not IP"),
         ("other_ip_packets", "IP, but neither TCP nor UDP nor DCCP"),
-        ("undecoded_packets", "without a readable header of IP"),
+        ("undecoded_packets", "without a readable IP header"),
     )
-    counts = ((sum(source[name] for source in sources), words) for name, words in told)
+    counts = ((sum(source[name] for source in sources), words) for name, words in kinds)
     parts = [f"{format_count(count)} {words}" for count, words in counts if count]
     why = f": {', '.join(parts)}" if parts else ""
-    return (f"No packet is of a flow{why}.",)
+    return (f"No packet belongs to a flow{why}.",)
 
 
 def _largest_flow(flows: pl.DataFrame, conversations: Sequence[Conversation]) -> Words:
@@ -232,29 +232,29 @@ def _largest_flow(flows: pl.DataFrame, conversations: Sequence[Conversation]) ->
 
 
 def retransmitted_packets(flows: pl.DataFrame) -> tuple[int, int]:
-    """Return retransmitted and all data packets of the TCP flows in which they could be told apart."""
+    """Return retransmitted and all data packets of the TCP flows for which both are known."""
     known = flows.select("retransmitted_packets", "data_packets").drop_nulls()
     return int(known["retransmitted_packets"].sum()), int(known["data_packets"].sum())
 
 
 def _hides_repairs(flows: pl.DataFrame) -> bool:
-    """Tell whether data was lost before the capture: its repair is then the first that is seen of it."""
+    """Return whether data was lost before the capture, so that a retransmission looks like the original."""
     return bool(flows["lost_before_tap"].sum())
 
 
 def _retransmissions(flows: pl.DataFrame) -> Words:
     import polars as pl
 
-    again, data = retransmitted_packets(flows)
+    retransmitted, data = retransmitted_packets(flows)
     if not data:
         return ()
-    if not again:
+    if not retransmitted:
         if _hides_repairs(flows):
             return ()
-        return (f"None of the {counted(data, 'TCP data packet')} was sent again.",)
+        return (f"None of the {counted(data, 'TCP data packet')} was retransmitted.",)
     opening = (
-        f"{format_count(again)} of {counted(data, 'TCP data packet')} {'was' if again == 1 else 'were'} "
-        f"sent again ({format_share(again / data)})"
+        f"{format_count(retransmitted)} of {counted(data, 'TCP data packet')} "
+        f"{'was' if retransmitted == 1 else 'were'} retransmitted ({format_share(retransmitted / data)})"
     )
     share = pl.col("retransmitted_packets") / pl.col("data_packets")
     worst = (
@@ -266,7 +266,7 @@ def _retransmissions(flows: pl.DataFrame) -> Words:
     )
     if not worst or flows["flow"].n_unique() == 1:
         return (f"{opening}.",)
-    return (f"{opening}, most of all in ", flow_name(worst[0]), f" ({format_share(worst[0]['_share'])}).")
+    return (f"{opening}, most in ", flow_name(worst[0]), f" ({format_share(worst[0]['_share'])}).")
 
 
 def first_with_rtt(conversations: Sequence[Conversation]) -> dict[str, Any] | None:
@@ -287,7 +287,7 @@ def _round_trips(conversations: Sequence[Conversation]) -> Words:
     return (
         "The round-trip time of ",
         flow_name(row),
-        f" lay between {format_ms(row['rtt_min_ms'])} and {format_ms(row['rtt_max_ms'])}, "
+        f" was between {format_ms(row['rtt_min_ms'])} and {format_ms(row['rtt_max_ms'])}, "
         f"95 % of its {counted(row['rtt_samples'], 'sample')} at or below {format_ms(row['rtt_p95_ms'])}."
         f"{seen_from}",
     )
@@ -304,7 +304,7 @@ def _unsuccessful(flows: pl.DataFrame) -> Words:
     parts = [
         words.format(format_count(counts[state])) for state, words in _UNSUCCESSFUL.items() if counts[state]
     ]
-    return (f"TCP connections without a regular end: {', '.join(parts)}.",) if parts else ()
+    return (f"TCP connections that did not end normally: {', '.join(parts)}.",) if parts else ()
 
 
 def _closed_windows(flows: pl.DataFrame) -> Words:
@@ -313,8 +313,8 @@ def _closed_windows(flows: pl.DataFrame) -> Words:
     closed = flows.filter(pl.col("zero_windows") > 0)
     if closed.is_empty():
         return ()
-    times = counted(int(closed["zero_windows"].sum()), "packet")
-    return (f"{times} announced a receive window of 0, in {counted(closed['flow'].n_unique(), 'flow')}.",)
+    packets = counted(int(closed["zero_windows"].sum()), "packet")
+    return (f"{packets} advertised a zero window, in {counted(closed['flow'].n_unique(), 'flow')}.",)
 
 
 def _delivery(flows: pl.DataFrame) -> Words:
@@ -332,7 +332,7 @@ def _delivery(flows: pl.DataFrame) -> Words:
     row = worst[0]
     where = f", dropped at {row['drop_reasons']}" if row["drop_reasons"] else ""
     return (
-        f"{opening}{share}, most of all in ",
+        f"{opening}{share}, most in ",
         flow_name(row),
         f": {format_share(row['pdr'])} delivered{where}.",
     )
@@ -340,4 +340,4 @@ def _delivery(flows: pl.DataFrame) -> Words:
 
 def _icmp_errors(flows: pl.DataFrame) -> Words:
     errors = int(flows["icmp_errors"].sum())
-    return (f"{counted(errors, 'ICMP error')} came back for packets of these flows.",) if errors else ()
+    return (f"{counted(errors, 'ICMP error')} returned for packets of these flows.",) if errors else ()

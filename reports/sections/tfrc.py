@@ -1,14 +1,20 @@
-"""What TFRC's two ends knew and decided: allowed rate, receive rate, loss event rate, round-trip time.
+"""State of TFRC flows: allowed rate, receive rate, loss event rate, round-trip time.
 
-Symbols are those of RFC 5348. Each report of the receiver is a step: what it said holds until the next one.
+Symbols are those of RFC 5348. The values of a receiver's report hold until the next one.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.reports.conversations import direction_label, ends, flow_anchor, largest_directions
-from tfrctrace.reports.elements import Cell, Curve, Figure, Heading, Row, Section, TableView
+from tfrctrace.reports.conversations import (
+    direction_label,
+    ends,
+    flow_anchor,
+    largest_directions,
+    of_direction,
+)
+from tfrctrace.reports.elements import FLOW_HEADING, Cell, Curve, Figure, Heading, Row, Section, TableView
 from tfrctrace.reports.units import (
     counted,
     format_count,
@@ -27,7 +33,7 @@ if TYPE_CHECKING:
     from tfrctrace.reports.results import Results
 
 _MOST_DRAWN: Final = 4
-"""TFRC flows of a trace that are drawn; the table has all that the table of flows has room for."""
+"""TFRC flows of a trace that are drawn; the table has more."""
 
 _MOST_ROWS: Final = 200
 
@@ -35,16 +41,16 @@ _FEWEST_REPORTS: Final = 2
 """Reports of a flow that make a curve."""
 
 _READING: Final = (
-    "TFRC's receiver reports once per round-trip time how much arrived and how often something was lost; the "
-    "sender sets its rate by that. A step lasts from one report to the next. Where X follows the loss event "
-    "rate p, the path limits the flow; where it is twice X_recv, the flow sends less than it could."
+    "TFRC's receiver reports its receive rate and loss event rate once per round-trip time; the sender sets "
+    "its rate by them. A step lasts from one report to the next. Where X follows the loss event rate p, the "
+    "path limits the flow; where it is twice X_recv, the flow sends less than it could."
 )
 
 _HEADINGS: Final = (
-    Heading("Flow", meaning="number of the conversation, as in the table of flows"),
+    FLOW_HEADING,
     Heading("From → to", numeric=False, meaning="the direction of the data"),
     Heading("Reports", meaning="feedback packets about this direction"),
-    Heading("Loss events", meaning="losses within a round-trip time are one (RFC 5348 section 5.2)"),
+    Heading("Loss events", meaning="losses within a round-trip time count as one (RFC 5348 section 5.2)"),
     Heading("p", meaning="loss event rate in the last report"),
     Heading("X_recv", meaning="receive rate in the last report: payload"),
     Heading("R", meaning="smoothed round-trip time of the sender at the end"),
@@ -52,11 +58,11 @@ _HEADINGS: Final = (
 )
 
 _FINDING_HEADINGS: Final = (
-    Heading("Flow", meaning="number of the conversation, as in the table of flows"),
-    Heading("Finding", numeric=False, meaning="what is wrong; docs/tfrc.md explains each"),
-    Heading("Whose", numeric=False, meaning="who should have done otherwise"),
-    Heading("Rule", numeric=False, meaning="where the rule stands"),
-    Heading("Times", meaning="how often it was found"),
+    FLOW_HEADING,
+    Heading("Finding", numeric=False, meaning="violation; docs/tfrc.md explains each"),
+    Heading("End", numeric=False, meaning="the end that violated the rule"),
+    Heading("Rule", numeric=False, meaning="where the rule is defined"),
+    Heading("Times", meaning="number of occurrences"),
     Heading("First", meaning="from the start of the trace"),
 )
 
@@ -86,27 +92,19 @@ def _figures_of(trace: DrawnTrace, results: Results) -> Iterator[Figure]:
     rows = largest_directions(trace.flows, has_curve, "wire_bytes", _MOST_DRAWN)
     if not rows:
         return
-    own = [(row, _reports_of(results.table("feedback"), row)) for row in rows]
-    for row, reports in own:
+    reports_of = [(row, of_direction(results.table("feedback"), row).sort("time_ns")) for row in rows]
+    for row, reports in reports_of:
         if reports.height >= _FEWEST_REPORTS:
-            events = _reports_of(results.table("loss_events"), row)
+            events = of_direction(results.table("loss_events"), row).sort("time_ns")
             yield _rates(trace, row, reports, events)
-    told = [(row, reports) for row, reports in own if reports.height >= _FEWEST_REPORTS]
-    if told:
-        yield _loss_event_rates(trace, told)
-        yield _round_trips(trace, told)
-
-
-def _reports_of(table: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
-    import polars as pl
-
-    return table.filter(pl.col("flow") == row["flow"], pl.col("direction") == row["direction"]).sort(
-        "time_ns"
-    )
+    drawn = [(row, reports) for row, reports in reports_of if reports.height >= _FEWEST_REPORTS]
+    if drawn:
+        yield _loss_event_rates(trace, drawn)
+        yield _round_trips(trace, drawn)
 
 
 def _changes_on_arrival(reports: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Return the reports that changed what the sender knew of `column`, by the time they arrived."""
+    """Return the reports that updated `column` at the sender, by arrival time."""
     import polars as pl
 
     return reports.filter(pl.col("received_ns").is_not_null(), pl.col(column).is_not_null()).sort(
@@ -121,27 +119,29 @@ def _rates(trace: DrawnTrace, row: dict[str, Any], reports: pl.DataFrame, events
         times = allowed["received_ns"].to_list()
         rings = _first_reports_after(times, events["time_ns"].to_list())
         curves.append(trace.steps("X, allowed sending rate", 1, times, allowed["x_bps"], marked=rings))
-    told = reports.filter(reports["x_recv_bps"].is_not_null())
-    if told.height:
-        curves.append(trace.steps("X_recv, receive rate", 2, told["time_ns"].to_list(), told["x_recv_bps"]))
+    received = reports.filter(reports["x_recv_bps"].is_not_null())
+    if received.height:
+        curves.append(
+            trace.steps("X_recv, receive rate", 2, received["time_ns"].to_list(), received["x_recv_bps"])
+        )
     words = " A ring marks the first report after a loss event." if any(c.marked for c in curves) else ""
     return trace.over_time(
         f"tfrc-rate-{row['flow']}-{row['direction']}",
-        f"TFRC's rate, flow {direction_label(row)}",
+        f"TFRC rate, flow {direction_label(row)}",
         curves,
         unit="bit/s",
         caption=(
-            "Payload, as the reports say (RFC 5348 sections 3.2.2 and 4.3), "
+            "Payload, from the reports (RFC 5348 sections 3.2.2 and 4.3), "
             f"{counted(reports.height, 'report')} and {counted(events.height, 'loss event')}. X holds from "
             f"when a report reached the sender, X_recv from when it left the receiver.{words}"
         ),
     )
 
 
-def _loss_event_rates(trace: DrawnTrace, told: Sequence[tuple[dict[str, Any], pl.DataFrame]]) -> Figure:
+def _loss_event_rates(trace: DrawnTrace, drawn: Sequence[tuple[dict[str, Any], pl.DataFrame]]) -> Figure:
     curves = [
         trace.steps(direction_label(row), style, reports["time_ns"].to_list(), reports["p"])
-        for style, (row, reports) in enumerate(told, start=1)
+        for style, (row, reports) in enumerate(drawn, start=1)
     ]
     return trace.over_time(
         "tfrc-p",
@@ -149,18 +149,18 @@ def _loss_event_rates(trace: DrawnTrace, told: Sequence[tuple[dict[str, Any], pl
         curves,
         unit="",
         caption=(
-            "Share of packets that begin a loss event, as the receiver's weighted mean of the last intervals "
-            "has it (RFC 5348 section 5.4); 0 before the first loss event. A step at each of "
+            "Share of packets that start a loss event, from the receiver's weighted mean of the last "
+            "intervals (RFC 5348 section 5.4); 0 before the first loss event. A step at each of "
             f"{_all_reports(curves)}."
         ),
         value_label="p",
     )
 
 
-def _round_trips(trace: DrawnTrace, told: Sequence[tuple[dict[str, Any], pl.DataFrame]]) -> Figure:
+def _round_trips(trace: DrawnTrace, drawn: Sequence[tuple[dict[str, Any], pl.DataFrame]]) -> Figure:
     curves = [
         trace.steps(direction_label(row), style, arrived["received_ns"].to_list(), arrived["r_ms"])
-        for style, (row, reports) in enumerate(told, start=1)
+        for style, (row, reports) in enumerate(drawn, start=1)
         if (arrived := _changes_on_arrival(reports, "r_ms")).height
     ]
     return trace.over_time(
@@ -169,7 +169,7 @@ def _round_trips(trace: DrawnTrace, told: Sequence[tuple[dict[str, Any], pl.Data
         curves,
         unit="ms",
         caption=(
-            "The smoothed round-trip time that stands in the throughput equation (RFC 5348 section 4.3), "
+            "The smoothed round-trip time in the throughput equation (RFC 5348 section 4.3), "
             f"after each of {_all_reports(curves)} that arrived."
         ),
     )
@@ -214,7 +214,7 @@ def _row(row: dict[str, Any]) -> Row:
 
 
 def _findings_table(traces: Sequence[DrawnTrace], findings: pl.DataFrame) -> TableView | None:
-    """Return what the ends of TFRC flows did against the rules, most frequent first; None if nothing."""
+    """Return the violations of TFRC's rules, most frequent first; None without any."""
     import polars as pl
 
     kinds = (
@@ -228,8 +228,7 @@ def _findings_table(traces: Sequence[DrawnTrace], findings: pl.DataFrame) -> Tab
     trace_of = {flow: trace for trace in traces for flow in trace.flows["flow"].unique()}
     return TableView(
         "tfrc-findings",
-        "What a packet or an end of TFRC did against the rules, most frequent first; "
-        "`tfrctrace convert --what findings` has each one.",
+        "Violations of TFRC's rules, most frequent first; `tfrctrace convert --what findings` lists all.",
         _FINDING_HEADINGS,
         tuple(
             _finding_row(number, row, trace_of.get(row["flow"]))

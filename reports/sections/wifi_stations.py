@@ -1,4 +1,4 @@
-"""The radio under the flows: what each 802.11 station sent to each other one."""
+"""802.11 stations: the frames of each link."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 _MOST_ROWS: Final = 200
 """Pairs of stations in the table: with every device that looks for a network there are many."""
 
-_NOT_SAID: Final = "not said"
+_UNKNOWN: Final = "unknown"
 
 _HEADINGS: Final = (
-    Heading("Transmitter", numeric=False, meaning="station whose radio sent"),
-    Heading("Receiver", numeric=False, meaning="station that the frames were for"),
-    Heading("Frames", meaning="of every kind, repeats included"),
+    Heading("Transmitter", numeric=False, meaning="station that sent the frames"),
+    Heading("Receiver", numeric=False, meaning="destination of the frames"),
+    Heading("Frames", meaning="of all kinds, retransmissions included"),
     Heading("Data", meaning="data frames among them"),
-    Heading("Retry", meaning="frames with the retry bit, of all; below, their share"),
+    Heading("Retry", meaning="frames with the retry bit; below, their share"),
     Heading("Bytes", meaning="whole frames"),
     Heading("Rate", meaning="mean rate of the frames"),
     Heading("Signal", meaning="mean at the capturing radio; below, weakest and strongest"),
@@ -38,7 +38,7 @@ def stations_section(links: pl.DataFrame, bins: pl.DataFrame | None, traces: Seq
     """Return the table of links between stations, most frames first; empty without frames of 802.11.
 
     `bins` are those of the largest links (see `tfrctrace.metrics.flow.wifi_links`) on the one time axis that
-    there is, None where there are several or frames were too many to be read for it.
+    there is, None where there are several or too many frames.
     """
     if links.is_empty():
         return Section("stations", "Stations")
@@ -63,7 +63,7 @@ def stations_section(links: pl.DataFrame, bins: pl.DataFrame | None, traces: Seq
         tables=(
             TableView(
                 "stations-links",
-                f"One row for each pair of stations and way, most frames first.{_left_out(links, shown)}",
+                f"One row for each link and direction, most frames first.{_left_out(links, shown)}",
                 _HEADINGS,
                 tuple(_row(number, row) for number, row in enumerate(shown, start=1)),
                 sortable=True,
@@ -74,13 +74,13 @@ def stations_section(links: pl.DataFrame, bins: pl.DataFrame | None, traces: Seq
 
 def _reading(links: pl.DataFrame) -> str:
     radio = (
-        " Signal, noise and rate are those that the capturing radio noted: near another station they differ."
+        " Signal, noise and rate are those that the capturing radio recorded; elsewhere they differ."
         if links["signal_mean_dbm"].count() or links["rate_mean_mbps"].count()
-        else " The capture has no notes of its radio, so signal and rate are not known."
+        else " The capture has no radio information, so signal and rate are unknown."
     )
     return (
-        "Frames on the air, as the capturing radio heard them; one that it missed is in no count. A frame "
-        f"with the retry bit was sent before and not acknowledged.{radio}"
+        "Frames on the air as the capturing radio heard them; frames that it missed are not counted. A frame "
+        f"with the retry bit is a retransmission.{radio}"
     )
 
 
@@ -98,7 +98,7 @@ def _row(number: int, row: dict[str, Any]) -> Row:
     return Row(
         f"link-{number}",
         (
-            Cell(row["transmitter"] or _NOT_SAID),
+            Cell(row["transmitter"] or _UNKNOWN),
             Cell(row["receiver"]),
             Cell(format_count(row["frames"]), sort=row["frames"]),
             Cell(format_count(row["data_frames"]), sort=row["data_frames"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tfrctrace.metrics.metric import NO_ASSUMPTIONS, Assumptions
 from tfrctrace.metrics.sets.competing import CompetingSet
 from tfrctrace.metrics.sets.up_down import up_down_groups
 from tfrctrace.metrics.windows import Windows
+from tfrctrace.parsers.schema import FLOWS
 
 NS2 = Path(__file__).parents[1] / "data" / "ns2"
 TRUTH = json.loads((NS2 / "truth.json").read_text())
@@ -97,7 +99,7 @@ def told(*flows, window_ns=S, width_ns=S, given=NO_ASSUMPTIONS):
     table, bins = frames(*flows, width_ns=width_ns)
     count = min(len(sizes) for _, sizes in flows) * width_ns // window_ns
     one = CompetingSet(1, "a", tuple(table["flow"]), Windows(0, window_ns, count), 0)
-    return list(evaluate(table, bins, [one], column="unique_bytes", window_ns=window_ns, given=given))
+    return list(evaluate(table, bins, [one], column="unique_bytes", window_ns=window_ns, assumptions=given))
 
 
 def test_every_metric_of_the_catalogue_is_told_and_no_other():
@@ -269,3 +271,13 @@ def test_without_labels_the_place_of_a_capture_says_what_goes_up_and_nothing_is_
     told = found["upload_download_ratio"]
     assert (told.value, told.n) == (None, 0)
     assert told.reason == "no flow is known to be an upload or a download"
+
+
+def test_the_catalogue_names_a_function_or_a_column_of_each_metric():
+    columns = {column.name for column in FLOWS}
+    for described in CATALOGUE:
+        module, _, function = described.function.rpartition(".")
+        if function:
+            assert callable(getattr(import_module(f"tfrctrace.metrics.{module}"), function))
+        else:
+            assert described.name in columns

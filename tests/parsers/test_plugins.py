@@ -86,10 +86,10 @@ def test_an_exception_of_a_reader_ends_its_input_with_an_error(run, tmp_path, in
 def test_an_unknown_format_is_refused_with_the_known_ones(run, installed):
     outcome = run("flows", "--input-format", "nam", "x", environment=installed)
     assert outcome.status == 2
-    assert "no input format is called `nam`" in outcome.err
+    assert "unknown input format `nam`" in outcome.err
     assert "ns2" in outcome.err
     assert "pinglog" in outcome.err
-    with pytest.raises(UsageError, match="no input format"):
+    with pytest.raises(UsageError, match="unknown input format"):
         tfrctrace.open("x", input_format="nam")
 
 

@@ -116,7 +116,7 @@ def test_standard_input_stands_alone():
 
 
 def test_no_argument_is_wrong_usage():
-    with pytest.raises(UsageError, match="no input was named"):
+    with pytest.raises(UsageError, match="no input is given"):
         find_inputs([])
 
 

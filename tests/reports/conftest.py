@@ -189,7 +189,7 @@ def complaints_of(value: Any, schema: Any, where: str = "document") -> Iterator[
     if "const" in schema and value != schema["const"]:
         yield f"{where}: {value!r} is not {schema['const']!r}"
     if "anyOf" in schema and all(list(complaints_of(value, one, where)) for one in schema["anyOf"]):
-        yield f"{where}: {value!r} is none of what it may be"
+        yield f"{where}: {value!r} has an unexpected type"
     if "enum" in schema and value not in schema["enum"]:
         yield f"{where}: {value!r} is none of {schema['enum']}"
     if "type" in schema and not any(is_a(value, name) for name in as_list(schema["type"])):

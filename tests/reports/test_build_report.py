@@ -31,22 +31,20 @@ def findings(report: Report) -> str:
 
 
 def notes(report: Report) -> list[tuple[str, str]]:
-    return [
-        (note.severity, f"{said(note.words)} {note.detail}") for note in section(report, "reservations").notes
-    ]
+    return [(note.severity, f"{said(note.words)} {note.detail}") for note in section(report, "caveats").notes]
 
 
 def test_the_summary_comes_first_and_the_method_last(two_flows):
     report = report_on(two_flows)
     assert keys(report) == [
         "summary",
-        "reservations",
+        "caveats",
         "flows",
         "throughput",
         "sequence",
         "rtt",
         "inputs",
-        "method",
+        "definitions",
     ]
 
 
@@ -54,7 +52,7 @@ def test_the_opening_says_what_was_captured_and_when(two_flows):
     paragraphs = [said(words) for words in section(report_on(two_flows), "summary").paragraphs]
     assert paragraphs == [
         "a.pcap holds 50 packets in 3 flows: 2 TCP and 1 UDP.",
-        "The first packet is of 2023-11-14 22:13:20.000 UTC, the last came 1.00 s later.",
+        "The first packet is at 2023-11-14 22:13:20.000 UTC, the last one 1.00 s later.",
     ]
 
 
@@ -62,9 +60,9 @@ def test_a_simulation_and_a_capture_do_not_last_half_a_century(small_trace):
     trace = small_trace().flow(1).flow(2, source="b.tr", start_ns=0, end_ns=3 * 10**9)
     trace.source(packets=20).source(source="b.tr", format="ns2", start_ns=0, end_ns=3 * 10**9)
     summary = section(report_on(trace), "summary")
-    assert "The inputs are of 2 separate times" in said(summary.paragraphs[-1])
+    assert "The inputs cover 2 separate periods" in said(summary.paragraphs[-1])
     duration, packets = summary.facts[:2]
-    assert (duration.value, duration.detail) == ("4.00 s", "of 2 separate times together")
+    assert (duration.value, duration.detail) == ("4.00 s", "sum of 2 separate periods")
     # 20 of the capture and 10 that the simulated flow sent
     assert (packets.value, packets.detail) == ("30", "8 packets/s on average")
 
@@ -86,7 +84,7 @@ def test_the_largest_flow_counts_both_directions(two_flows):
 
 def test_retransmissions_are_a_share_of_tcp_data_packets_only(two_flows):
     # flow 1 and 2 have 10 data packets each, UDP has no say
-    assert "1 of 20 TCP data packets was sent again (5.00 %)" in findings(report_on(two_flows))
+    assert "1 of 20 TCP data packets was retransmitted (5.00 %)" in findings(report_on(two_flows))
 
 
 def test_the_flow_that_lost_most_is_named_if_its_share_means_something(small_trace):
@@ -94,17 +92,17 @@ def test_the_flow_that_lost_most_is_named_if_its_share_means_something(small_tra
     trace.flow(1, data_packets=10, retransmitted_packets=5)
     trace.flow(2, data_packets=1000, retransmitted_packets=20)
     trace.flow(3, data_packets=1000, retransmitted_packets=10)
-    assert "most of all in flow 2 (2.00 %)" in findings(report_on(trace))
+    assert "most in flow 2 (2.00 %)" in findings(report_on(trace))
 
 
 def test_no_retransmission_is_said_in_words(small_trace):
-    assert "None of the 10 TCP data packets was sent again." in findings(
+    assert "None of the 10 TCP data packets was retransmitted." in findings(
         report_on(small_trace().source().flow(1))
     )
 
 
 def test_rtt_of_the_largest_flow_is_put_in_words(two_flows):
-    assert "flow 1 lay between 40.0 ms and 60.0 ms, 95 % of its 20 samples at or below 55.0 ms." in findings(
+    assert "flow 1 was between 40.0 ms and 60.0 ms, 95 % of its 20 samples at or below 55.0 ms." in findings(
         report_on(two_flows)
     )
 
@@ -146,23 +144,23 @@ def test_directions_with_hardly_any_rtt_samples_do_not_stretch_the_figure(small_
 def test_connections_that_failed_are_counted_once_each(small_trace):
     trace = small_trace().source().flow(1, state="reset").flow(1, state="reset", direction="rev")
     trace.flow(2, state="refused").flow(3, state="refused").flow(4, state="attempted")
-    assert "without a regular end: 1 not answered, 2 refused, 1 reset." in findings(report_on(trace))
+    assert "that did not end normally: 1 not answered, 2 refused, 1 reset." in findings(report_on(trace))
 
 
 def test_closed_windows_and_icmp_errors_are_mentioned(small_trace):
     text = findings(report_on(small_trace().source().flow(1, zero_windows=3, icmp_errors=1)))
-    assert "3 packets announced a receive window of 0, in 1 flow." in text
-    assert "1 ICMP error came back" in text
+    assert "3 packets advertised a zero window, in 1 flow." in text
+    assert "1 ICMP error returned" in text
 
 
-def test_a_clean_capture_has_no_reservations(small_trace):
-    assert "reservations" not in keys(report_on(small_trace().source().flow(1)))
+def test_a_clean_capture_has_no_caveats(small_trace):
+    assert "caveats" not in keys(report_on(small_trace().source().flow(1)))
 
 
 def test_a_report_on_nothing_still_says_so(small_trace):
     trace = small_trace().source(packets=0, wire_bytes=0, captured_bytes=0, start_ns=None, end_ns=None)
     report = report_on(trace)
-    assert keys(report) == ["summary", "inputs", "method"]
+    assert keys(report) == ["summary", "inputs", "definitions"]
     assert said(section(report, "summary").paragraphs[0]) == "a.pcap holds 0 packets in 0 flows."
 
 
@@ -170,7 +168,7 @@ def test_packets_of_no_flow_are_told_by_what_they_are(small_trace):
     trace = small_trace().source(packets=10, tcp_packets=0, non_ip_packets=7, other_ip_packets=3)
     report = build_report(trace.results(), title="t")
     assert report.sections[0].findings == (
-        ("No packet is of a flow: 7 not IP, 3 IP, but neither TCP nor UDP nor DCCP.",),
+        ("No packet belongs to a flow: 7 not IP, 3 IP, but neither TCP nor UDP nor DCCP.",),
     )
 
 
@@ -210,10 +208,10 @@ def test_errors_come_before_warnings_and_notes(small_trace):
 @pytest.mark.parametrize(
     ("fact", "expected"),
     [
-        ({"captured_bytes": 96}, "packets were cut when they were captured."),
-        ({"filtered_packets": 7}, "the filter left out 7 packets."),
-        ({"untracked_packets": 1}, "1 packet of flows beyond the bound."),
-        ({"out_of_order_times": 3}, "3 packets with a time before the one ahead."),
+        ({"captured_bytes": 96}, "packets were truncated by the capture."),
+        ({"filtered_packets": 7}, "the filter excluded 7 packets."),
+        ({"untracked_packets": 1}, "1 packet of flows beyond the limit."),
+        ({"out_of_order_times": 3}, "3 packets with a timestamp before the previous one."),
         (
             {
                 "undecoded_packets": 2,
@@ -233,7 +231,7 @@ def test_errors_come_before_warnings_and_notes(small_trace):
                     }
                 ]
             },
-            "the capture itself missed 5 packets at eth0.",
+            "the capture dropped 5 packets at eth0.",
         ),
     ],
 )
@@ -257,7 +255,7 @@ def test_a_thousand_broken_files_do_not_bury_the_report(small_trace):
         trace.problem(source=f"{number}.pcap")
     found = notes(report_on(trace))
     assert len(found) == 51
-    assert found[-1][1].startswith("950 more notes")
+    assert found[-1][1].startswith("950 more caveats")
 
 
 def curves(report: Report, key: str = "throughput"):
@@ -397,8 +395,8 @@ def test_inputs_of_which_the_same_holds_share_a_note(small_trace):
     for name in ("a.pcap", "b.pcap", "c.pcap"):
         trace.source(source=name, out_of_order_times=1)
     assert [text for _, text in notes(report_on(trace))] == [
-        "a.pcap and 2 other inputs: 1 packet with a time before the one ahead. The clock was set back or "
-        "several interfaces were merged; times are used as they stand."
+        "a.pcap and 2 other inputs: 1 packet with a timestamp before the previous one. The clock was set back "
+        "or several interfaces were merged; timestamps are used as they are."
     ]
 
 

@@ -78,33 +78,36 @@ def test_a_read_capture_is_status_0_with_nothing_on_stderr(run, write_capture, c
         (["flows", "--max-flows", "0", "a.pcap"], "invalid value for '--max-flows'"),
         (
             ["flows", "--limit", "3", "--format", "json", "a.pcap"],
-            "`--sort` and `--limit` shape the text table",
+            "`--sort` and `--limit` apply to the text table only",
         ),
         (["flows", "--sort", "rtt", "-o", "x.csv", "a.pcap"], "but the format is csv"),
         (["flows", "--filter", "tcp prt 80", "a.pcap"], "filter `tcp prt 80`: can't parse filter expression"),
         (["flows", "-", "a.pcap"], "cannot be read together with other inputs"),
         (["flows", "-o", "no/such/folder/x.json", "a.pcap"], "cannot write `no/such/folder/x.json`"),
-        (["convert", "a.pcap", "-o", "x.xls"], "does not tell the form of the table"),
-        (["convert", "a.pcap", "-o", "x.csv", "--join"], "`--join` has no meaning for packets"),
+        (["convert", "a.pcap", "-o", "x.xls"], "is not a known format"),
+        (["convert", "a.pcap", "-o", "x.csv", "--join"], "`--join` does not apply to packets"),
         (
             ["convert", "a.pcap", "-o", "x.csv", "--bin-width", "1s"],
-            "`--bin-width` is for `--what bins` only",
+            "`--bin-width` applies to `--what bins` only",
         ),
         (
             ["convert", "a.pcap", "-o", "x.csv", "-w", "bins", "--bin-width", "1 lightyear"],
             "is not a duration",
         ),
-        (["convert", "a.pcap", "-o", "x.csv", "-w", "flows", "--max-samples", "5"], "`--max-samples` is for"),
+        (
+            ["convert", "a.pcap", "-o", "x.csv", "-w", "flows", "--max-samples", "5"],
+            "`--max-samples` applies to",
+        ),
         (["convert", "a.pcap"], "missing option '--output'"),
         (["report", "a.pcap", "-o", "no/such/folder/x.html"], "cannot write `no/such/folder/x.html`"),
         (
             ["convert", "./a.pcap", "-o", "a.pcap", "--format", "csv"],
-            "`a.pcap` is read, so it cannot be written",
+            "`a.pcap` is an input and cannot be overwritten",
         ),
         (["nonsense"], "no such command 'nonsense'"),
         (["plot", "a.pcap"], "missing option '--kind' / '-k'. Choose from: throughput, sequence, rtt,"),
         (["report", "a.pcap", "--results", "a.pcap"], "cannot write `a.pcap`: is no directory"),
-        (["check", "a.pcap", "--limits", "a.pcap"], "`a.pcap`: not TOML: no text in UTF-8 at byte 0"),
+        (["check", "a.pcap", "--limits", "a.pcap"], "`a.pcap`: not TOML: invalid UTF-8 at byte 0"),
     ],
 )
 def test_wrong_usage_is_status_2_with_one_message(run, write_capture, conversation, arguments, words):
@@ -322,15 +325,63 @@ def test_an_interrupt_is_obeyed_while_an_input_has_nothing_to_give(tmp_path, arg
         assert running.communicate() == (b"", b"")
 
 
+@pytest.fixture
+def stalled_conversion(tmp_path):
+    """Give a function that converts a capture which stalls, does something to the process, and returns it."""
+
+    def convert(then):
+        os.mkfifo(tmp_path / "slow.pcapng.gz")
+        command = [sys.executable, "-m", "tfrctrace", "convert", "slow.pcapng.gz", "-o", "packets.csv"]
+        with (
+            subprocess.Popen(command, stderr=subprocess.PIPE, cwd=tmp_path) as running,
+            (tmp_path / "slow.pcapng.gz").open("wb", buffering=0) as writer,
+        ):
+            writer.write(TWO_FLOWS.read_bytes()[:4096])
+            deadline = time.monotonic() + 60
+            while not parts(tmp_path) and time.monotonic() < deadline:
+                time.sleep(0.01)  # until the output is begun
+            assert parts(tmp_path)
+            then(running)
+            return running.wait(60)
+
+    return convert
+
+
+def parts(folder):
+    return [path.name for path in folder.iterdir() if path.name.endswith(".part")]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_program_that_a_signal_ends_leaves_no_part_of_a_file(tmp_path, stalled_conversion, number):
+    assert stalled_conversion(lambda running: running.send_signal(number)) == 128 + number
+    assert not parts(tmp_path)
+
+
+def test_the_part_file_of_a_killed_run_is_removed_by_the_next_and_that_of_a_live_one_never(
+    tmp_path, stalled_conversion, run
+):
+    def convert_beside(running):
+        # the same output, while the other run is at it
+        outcome = run("convert", TWO_FLOWS, "-o", tmp_path / "packets.csv")
+        assert outcome.status == DONE
+        assert len(parts(tmp_path)) == 1
+        running.kill()
+
+    assert stalled_conversion(convert_beside) == -signal.SIGKILL
+    assert len(parts(tmp_path)) == 1
+    assert run("convert", TWO_FLOWS, "-o", tmp_path / "packets.csv").status == DONE
+    assert not parts(tmp_path)
+
+
 def test_an_interrupt_that_a_thread_was_given_ends_the_other_runs(tmp_path, monkeypatch):
     # polars raises KeyboardInterrupt in whichever thread it works for
-    def measured(name, *_):
-        if name == str(TWO_FLOWS):
+    def measured(trace, *_):
+        if trace.flows["source"][0] == str(TWO_FLOWS):
             raise KeyboardInterrupt
         was_ended.append(is_over.wait(60))
 
     is_over, was_ended = threading.Event(), []
-    monkeypatch.setattr("tfrctrace.gate.values.measure_quantities", measured)
+    monkeypatch.setattr("tfrctrace.gate.values.take_quantities", measured)
     shutil.copy(TWO_FLOWS, tmp_path / "first.pcapng.gz")
     command = ["check", str(tmp_path / "first.pcapng.gz"), str(TWO_FLOWS), "-r", "count(flow) > 0", "-j", "2"]
     assert cli.run(command) == INTERRUPTED
@@ -382,3 +433,35 @@ def test_every_module_of_a_command_is_registered():
     # of the package, of `report`, of `check`, of studies, and of all
     parts = {"__init__", "pages", "checked_runs", "run_progress", "console"}
     assert modules - parts == set(COMMANDS)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--version"],
+        ["flows", "--help"],
+        ["flows", str(TWO_FLOWS)],
+        ["flows", "--format", "json", str(TWO_FLOWS)],
+        ["flows", "--format", "parquet", str(TWO_FLOWS)],
+        ["metrics", str(TWO_FLOWS)],
+        ["convert", str(TWO_FLOWS), "-o", "-", "--format", "csv"],
+        ["replay", str(TWO_FLOWS)],
+        ["report", str(TWO_FLOWS), "-o", "-"],
+        ["capacity", "--station", "2x11"],
+        ["check", str(TWO_FLOWS), "--require", "packets > 0"],
+    ],
+    ids=lambda arguments: " ".join(arguments[:1] + arguments[-2:]),
+)
+def test_a_full_standard_output_is_an_error_with_a_sentence(arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "tfrctrace", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 2
+    assert "error: cannot write `standard output`: no space left on device" in ended.stderr
+    assert "internal" not in ended.stderr

@@ -1,4 +1,4 @@
-"""Rates as people write them: `200k`, `1.5M`, `64 kbit/s`."""
+"""Bit rates as users write them: `200k`, `1.5M`, `64 kbit/s`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _BITRATE: Final = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]+)?)\s*([kMG]?)(?:bit/s|
 
 
 def parse_bitrate_bps(text: str) -> float:
-    """Return a rate in bit/s. Without a prefix the number is bit/s; k, M and G are decimal."""
+    """Return a rate in bit/s. The prefixes k, M and G are decimal."""
     match = _BITRATE.fullmatch(text)
     if not match:
         raise UsageError(
-            f"`{text}` is not a rate", hint="write bit/s with k, M or G, such as `200k` or `1.5M`"
+            f"`{text}` is not a bit rate", hint="write bit/s with k, M or G, such as `200k` or `1.5M`"
         )
     return float(match[1]) * _FACTORS[match[2]]
 
 
 def parse_capacity_bps(text: str) -> float:
-    """Return what a link carries in bit/s, written as a rate; it must be above 0."""
+    """Return the capacity of a link in bit/s; it must be above 0."""
     capacity_bps = parse_bitrate_bps(text)
     if not capacity_bps:
-        raise UsageError(f"a link with a capacity of `{text}` carries nothing", hint="give it as `10M`")
+        raise UsageError(f"capacity must be above 0, not `{text}`", hint="for example `10M`")
     return capacity_bps

@@ -1,4 +1,4 @@
-"""Durations as people write them: `500ms`, `1s`, `2.5 min`."""
+"""Durations as users write them: `500ms`, `1s`, `2.5 min`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NS_OF_UNIT: Final = {
     "min": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
-_NOTHING: Final = r"\s*0+(?:\.0+)?\s*[a-zµ]*\s*"
+_ZERO: Final = r"\s*0+(?:\.0+)?\s*[a-zµ]*\s*"
 _DURATION: Final = r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zµ]+)\s*"
 _LONGEST_NS: Final = 2**63 - 1
 
@@ -39,7 +39,7 @@ def parse_duration_ns(text: str) -> int:
 
 
 def parse_offset_ns(text: str) -> int:
-    """Return a duration in ns that may have a sign or be nothing: `-2.5s`, `0s`."""
+    """Return a duration in ns that may be negative or zero: `-2.5s`, `0s`."""
     duration = text.strip().removeprefix("+").removeprefix("-")
-    nanoseconds = 0 if re.fullmatch(_NOTHING, duration, re.ASCII) else parse_duration_ns(duration)
+    nanoseconds = 0 if re.fullmatch(_ZERO, duration, re.ASCII) else parse_duration_ns(duration)
     return -nanoseconds if text.strip().startswith("-") else nanoseconds

@@ -1,17 +1,17 @@
-"""What can go wrong, as exceptions with facts, and the one place where the facts become words.
+"""Exceptions that carry facts, and how the facts become messages.
 
     TfrctraceError
     ├── InputError          none of the inputs could be read; `problems` has the facts of each
-    ├── FilterError         a capture filter that libpcap refuses
-    ├── UsageError          arguments that cannot be together (also a ValueError)
-    │   └── ReadOnceError   standard input was read, and what is asked for now was not collected
+    ├── FilterError         a capture filter that libpcap rejects
+    ├── UsageError          an invalid argument or combination of arguments (also a ValueError)
+    │   └── ReadOnceError   standard input was read without collecting what is needed now
     ├── OutputError         a result could not be written (also an OSError)
     └── NotBuiltError       the Rust core is missing (also an ImportError)
 
-    TfrctraceWarning        an input was read, with a reservation (a UserWarning)
+    TfrctraceWarning        an input was read, with a caveat (a UserWarning)
 
-This module imports nothing of the project: it is the floor all rooms stand on. What is wrong with an
-input is a `Problem` (a dictionary of facts) and not an exception, because the rest is still analysed.
+This module imports nothing from the project, so every other module can import it. A defect of an input is a
+`Problem` (a dictionary of facts) and not an exception, because the rest is still analysed.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Severity = Literal["error", "warning", "note"]
-"""`error`: not done; `warning`: done, with a reservation; `note`: nothing is wrong, but good to know."""
+"""`error`: not done; `warning`: done, with a caveat; `note`: for information."""
 
 STANDARD_INPUT: Final = "-"
-"""The argument that stands for standard input."""
+"""The argument for standard input."""
 
-# Controls (also those of 8 bits, which some terminals obey), marks that turn the direction of writing,
-# invisible characters, and the halves of characters that stand for undecodable bytes of file names.
+# Control characters (with the 8-bit ones, which some terminals obey), marks that change the text direction,
+# invisible characters, and the surrogates that stand for undecodable bytes in file names.
 _UNPRINTABLE: Final = "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
 
 
 class Problem(TypedDict):
-    """What went wrong with one input: facts, made into words by `describe`."""
+    """Facts about a defect of one input, worded by `describe`."""
 
     severity: str
-    """`error`: the input, or the rest of it, could not be read; `warning`: read, with this reservation;
-    `note`: left out of a directory because it is no capture (said by `parsers.sources`, not by the core)."""
+    """`error`: the input, or the rest of it, could not be read; `warning`: read, with this caveat;
+    `note`: a file in a directory was skipped because it is not a capture (from `parsers.sources`)."""
     kind: str
-    """Stable identifier such as `cannot_open`, `empty`, `not_a_capture`, `truncated`, `corrupt`."""
+    """Stable identifier: `cannot_open`, `empty`, `not_a_capture`, `truncated`, `corrupt`, ..."""
     source: str
     packet: int | None
     """Number of the packet that could not be read, from 1."""
@@ -50,15 +50,15 @@ class Problem(TypedDict):
     byte: int | None
     """Offset in the (uncompressed) input where it starts."""
     message: str
-    """What was found and what was expected, lower case, without full stop."""
+    """What was found and what was expected; lower case, no full stop."""
     hint: str | None
     packets_before: int
-    """Packets of this source that were analysed before."""
+    """Packets of this source that were analysed before the problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Words for a person: one sentence, what was done nevertheless, what to do next."""
+    """A message for the user: one sentence, what was still analysed, what to do next."""
 
     severity: Severity
     text: str
@@ -66,7 +66,7 @@ class Message:
     hint: str | None = None
 
     def lines(self) -> list[str]:
-        """Return the message as it stands on a terminal, without colour."""
+        """Return the lines to print, without colour."""
         start = f"{self.severity}: "
         lines = [start + self.text]
         if self.detail:
@@ -77,12 +77,12 @@ class Message:
 
 
 class TfrctraceError(Exception):
-    """Root of all errors raised on purpose."""
+    """Base class of all expected errors."""
 
     hint: str | None = None
 
     def messages(self) -> list[Message]:
-        """Return what to tell the user."""
+        """Return the messages for the user."""
         return [Message("error", str(self), hint=self.hint)]
 
 
@@ -94,12 +94,12 @@ class InputError(TfrctraceError):
         super().__init__("\n".join(describe(problem).text for problem in self.problems))
 
     def messages(self) -> list[Message]:
-        """Return one message for each problem."""
+        """Return one message per problem."""
         return [describe(problem) for problem in self.problems]
 
 
 class FilterError(TfrctraceError):
-    """A capture filter that libpcap refuses; `reason` are libpcap's own words."""
+    """A capture filter that libpcap rejects; `reason` is libpcap's message."""
 
     hint = "the syntax is tcpdump's, see `man pcap-filter`"
 
@@ -110,7 +110,7 @@ class FilterError(TfrctraceError):
 
 
 class UsageError(TfrctraceError, ValueError):
-    """Arguments that cannot be together, or of which one makes no sense."""
+    """An invalid argument, or a combination of arguments that is not allowed."""
 
     def __init__(self, text: str, hint: str | None = None) -> None:
         self.hint = hint
@@ -118,12 +118,12 @@ class UsageError(TfrctraceError, ValueError):
 
 
 class ReadOnceError(UsageError):
-    """Standard input was read, and what is asked for now was not collected."""
+    """Standard input was read without collecting what is needed now."""
 
-    def __init__(self, wanted: str) -> None:
-        self.wanted = wanted
+    def __init__(self, missing: str) -> None:
+        self.missing = missing
         super().__init__(
-            f"standard input can be read only once, and {wanted} was not collected",
+            f"standard input can be read only once, and {missing} was not collected",
             hint="save the capture to a file first",
         )
 
@@ -141,16 +141,16 @@ class OutputError(TfrctraceError, OSError):
 
 
 class NotBuiltError(TfrctraceError, ImportError):
-    """The Rust core is missing: a checkout that was not built."""
+    """The Rust core is missing because the checkout was not built."""
 
     hint = "run `make setup` in the checkout, or install the package with `pip install .`"
 
     def __init__(self) -> None:
-        super().__init__("the compiled core `tfrctrace.parsers._native` is not there")
+        super().__init__("the compiled core `tfrctrace.parsers._native` is missing")
 
 
 class TfrctraceWarning(UserWarning):
-    """An input was read, with a reservation; `problem` has the facts."""
+    """An input was read, with a caveat; `problem` has the facts."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -158,11 +158,11 @@ class TfrctraceWarning(UserWarning):
 
 
 def describe(problem: Problem) -> Message:
-    """Return the words for `problem`: what, where, what was done nevertheless, what to do next."""
+    """Return the message for `problem`: what, where, what was still analysed, what to do next."""
     return Message(
         severity=_severity(problem),
         text=f"{_place(problem)}: {problem['message']}",
-        detail=_done_nevertheless(problem),
+        detail=_analysed_before(problem),
         hint=problem["hint"],
     )
 
@@ -175,7 +175,7 @@ def input_problem(
     severity: Severity = "error",
     hint: str | None = None,
 ) -> Problem:
-    """Return the facts of a problem with a whole input, in the form that the core uses."""
+    """Return a problem with a whole input."""
     return {
         "severity": severity,
         "kind": kind,
@@ -190,7 +190,7 @@ def input_problem(
 
 
 def source_name(source: str) -> str:
-    """Return what an input is called in a sentence."""
+    """Return the name of an input for use in a sentence."""
     return "standard input" if source == STANDARD_INPUT else f"`{source}`"
 
 
@@ -210,7 +210,7 @@ def _place(problem: Problem) -> str:
     return place
 
 
-def _done_nevertheless(problem: Problem) -> str | None:
+def _analysed_before(problem: Problem) -> str | None:
     before = problem["packets_before"]
     if not before or problem["severity"] == "note":
         return None
@@ -218,7 +218,7 @@ def _done_nevertheless(problem: Problem) -> str | None:
 
 
 def printable(text: str) -> str:
-    r"""Return `text` with every character that could disturb a terminal written as `\x1b` or `\u202e`."""
+    r"""Return `text` with characters that could disturb a terminal escaped, as `\x1b` or `\u202e`."""
     if text.isprintable():
         return text
     return re.sub(_UNPRINTABLE, lambda match: match[0].encode("unicode_escape").decode(), text)

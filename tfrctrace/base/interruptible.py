@@ -1,8 +1,8 @@
-"""Waiting that can be interrupted.
+"""Waiting that Ctrl-C can interrupt.
 
-Python acts on a signal between two steps of the main thread. Polars' handler of SIGINT makes the system
-call that was interrupted go on (SA_RESTART), and the core reads without Python's lock: the main thread must
-neither wait without an end nor read by itself, or Ctrl-C is heard only when something else happens.
+Python handles a signal between two bytecodes of the main thread. Polars installs a SIGINT handler that
+restarts interrupted system calls (SA_RESTART), and the core reads without holding the GIL. So the main thread
+must neither wait without a timeout nor read by itself, or Ctrl-C has no effect until it returns.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 STEP_S: Final = 0.1
-"""How long one step of waiting takes: nobody notices that an interrupt is heard so much later."""
+"""Timeout of one wait: the longest delay before an interrupt takes effect."""
 
 T = TypeVar("T")
 
 
 def as_finished(futures: Iterable[Future[T]]) -> Iterator[Future[T]]:
-    """Give futures as they are done."""
+    """Yield futures as they complete."""
     from concurrent.futures import FIRST_COMPLETED, wait
 
     waiting = set(futures)
@@ -31,7 +31,7 @@ def as_finished(futures: Iterable[Future[T]]) -> Iterator[Future[T]]:
 
 
 def in_thread(work: Callable[[], T]) -> T:
-    """Do `work` in a thread of its own, which is left alone if the wait for it is interrupted."""
+    """Run `work` in a daemon thread, which is abandoned if the wait is interrupted."""
     results: list[T] = []
     failures: list[BaseException] = []
     is_done = threading.Event()
@@ -44,7 +44,7 @@ def in_thread(work: Callable[[], T]) -> T:
         finally:
             is_done.set()
 
-    # a daemon: stuck reading from a pipe it must not keep the program alive
+    # a daemon, as it must not keep the program alive while it blocks on a pipe
     threading.Thread(target=run, name="tfrctrace-worker", daemon=True).start()
     while not is_done.wait(STEP_S):
         pass

@@ -1,4 +1,4 @@
-"""Memory that was freed and that the C library keeps for later."""
+"""Return freed memory to the system."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 
 
 def trim_heap() -> None:
-    """Return freed memory to the system, where the C library is glibc and can; else do nothing.
+    """Return freed memory to the system if the C library is glibc; else do nothing.
 
-    Of a hundred thousand flows the core frees a hundred megabytes in small pieces, which glibc keeps, while
-    the drawing of the report takes as much anew.
+    After a hundred thousand flows the core frees a hundred megabytes in small pieces. glibc keeps them, while
+    drawing the report allocates as much again.
     """
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -1,6 +1,6 @@
-"""Files that users write in TOML: read with a bound, and each value checked before it is used.
+"""TOML files of users: read up to a size limit, with checked values.
 
-What is wrong is a `UsageError`; who reads a file adds its name.
+Errors are `UsageError`s without the name of the file, which the caller adds.
 """
 
 from __future__ import annotations
@@ -27,69 +27,69 @@ def read_toml(path: str, most_bytes: int) -> Table:
     except OSError as error:
         raise UsageError((error.strerror or str(error)).lower()) from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"not TOML: no text in UTF-8 at byte {error.start}") from error
+        raise UsageError(f"not TOML: invalid UTF-8 at byte {error.start}") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"not TOML: {error}") from error
 
 
 def number(value: object, place: str) -> float:
-    """Return a number that is 0 or more; `place` says in an error what it is."""
+    """Return a number of at least 0; `place` names it in an error."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
-        raise UsageError(f"`{place}` is not a number from 0 on, but `{value}`")
+        raise UsageError(f"`{place}` must be a number of at least 0, not `{value}`")
     return float(value)
 
 
 def whole(value: object, place: str) -> int:
-    """Return a whole number that is 0 or more."""
-    found = number(value, place)
-    if found != int(found):
-        raise UsageError(f"`{place}` is not a whole number, but `{value}`")
-    return int(found)
+    """Return a whole number of at least 0."""
+    checked = number(value, place)
+    if checked != int(checked):
+        raise UsageError(f"`{place}` must be a whole number, not `{value}`")
+    return int(checked)
 
 
 def flag(value: object, place: str) -> bool:
     """Return `true` or `false`."""
     if not isinstance(value, bool):
-        raise UsageError(f"`{place}` is not `true` or `false`, but `{value}`")
+        raise UsageError(f"`{place}` must be `true` or `false`, not `{value}`")
     return value
 
 
 def listed(value: object, place: str) -> list[Any]:
     """Return a list."""
     if not isinstance(value, list):
-        raise UsageError(f"`{place}` is not a list, but `{value}`")
+        raise UsageError(f"`{place}` must be a list, not `{value}`")
     return value
 
 
 def table_of(value: object, place: str) -> Table:
     """Return a table."""
     if not isinstance(value, dict):
-        raise UsageError(f"{place} is not a table, but `{value}`")
+        raise UsageError(f"{place} must be a table, not `{value}`")
     return value
 
 
 def refuse_unknown(table: Table, known: set[str], place: str) -> None:
-    """Raise for a key that is not known: a misspelt one would have no effect."""
+    """Raise for an unknown key, such as a misspelt one."""
     for name in table:
         if name not in known:
-            raise UsageError(f"{place} has no `{name}`", hint=f"there are {', '.join(sorted(known))}")
+            raise UsageError(f"{place} has no `{name}`", hint=f"known keys: {', '.join(sorted(known))}")
 
 
 def text(value: object, place: str) -> str:
-    """Return a text that is not empty."""
+    """Return a string that is not blank."""
     if not isinstance(value, str) or not value.strip():
-        raise UsageError(f"`{place}` is not a text, but `{value}`")
+        raise UsageError(f"`{place}` must be a non-empty string, not `{value}`")
     return value
 
 
 def texts(value: object, place: str) -> tuple[str, ...]:
-    """Return the texts of a list; one text alone is a list of it."""
-    return tuple(text(one, place) for one in ([value] if isinstance(value, str) else listed(value, place)))
+    """Return the strings of a list; a single string counts as a list of one."""
+    return tuple(text(item, place) for item in ([value] if isinstance(value, str) else listed(value, place)))
 
 
 def one_of(value: object, known: Collection[str], place: str) -> str:
-    """Return a text that is one of `known`."""
-    found = text(value, place)
-    if found not in known:
-        raise UsageError(f"`{place}` cannot be `{found}`", hint=f"it is one of {', '.join(known)}")
-    return found
+    """Return a string that is one of `known`."""
+    checked = text(value, place)
+    if checked not in known:
+        raise UsageError(f"`{place}` cannot be `{checked}`", hint=f"choose one of {', '.join(known)}")
+    return checked

@@ -1,13 +1,16 @@
-"""`tfrctrace capacity`: what each station of an 802.11 network can send, with every term of the model."""
+"""`tfrctrace capacity`: the capacity of each station of an 802.11 network, with every term of the model."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import DONE
+from tfrctrace.commands.options.common import OutputFile
+from tfrctrace.commands.options.grouped_help import output_option
 from tfrctrace.wlan.cell import CellSettings, Preset
 from tfrctrace.wlan.contention import JamMode
 from tfrctrace.wlan.phy import Band, Standard, Width
@@ -20,139 +23,153 @@ if TYPE_CHECKING:
 
 CapacityFormat = Literal["table", "json"]
 
+station_option: Final = partial(typer.Option, rich_help_panel="Stations")
+model_option: Final = partial(typer.Option, rich_help_panel="Model")
+
 
 def capacity(
     *,
     station: Annotated[
         list[str] | None,
-        typer.Option(
+        station_option(
             "--station",
             "-s",
             metavar="RATE",
-            help="A station that always has a frame to send (an upload): Mb/s as 5.5, or mcs7 of 802.11n; "
-            "4x11 for four.",
+            help="A station that always has a frame to send (an upload), by its rate: Mb/s such as 5.5, or "
+            "mcs7 of 802.11n; 4x11 for four.",
         ),
     ] = None,
     sparing: Annotated[
         list[str] | None,
-        typer.Option(
+        station_option(
             "--sparing",
             metavar="RATE:LOAD",
-            help="A station that sends only LOAD bit/s of whole frames: 5.5:200k.",
+            help="A station that sends only LOAD bit/s, counted in whole frames: 5.5:200k.",
         ),
     ] = None,
     ap_rate: Annotated[
         str | None,
-        typer.Option(
+        station_option(
             "--ap-rate",
             metavar="RATE",
-            show_default="the fastest station's",
+            show_default="that of the fastest station",
             help="Rate of the access point.",
         ),
     ] = None,
     ap_frames: Annotated[
         list[str] | None,
-        typer.Option(
+        station_option(
             "--ap-frames",
             metavar="RATE:PER_S:BYTES",
-            help="Other frames of the access point, such as feedback; bytes with MAC and FCS: 11:20:76.",
+            help="Other frames of the access point, e.g. feedback: 11:20:76; BYTES include MAC and FCS.",
         ),
     ] = None,
     downloads: Annotated[
         int,
-        typer.Option(
+        station_option(
             "--downloads",
             "-d",
             min=0,
             metavar="D",
-            help="Downloads through a greedy access point: X_fair.",
+            help="Number of downloads through an access point that always sends: X_fair.",
         ),
     ] = 0,
     greedy_ap: Annotated[
-        bool, typer.Option("--greedy-ap", help="The access point always has a frame to send.")
+        bool, station_option("--greedy-ap", help="Assume that the access point always has a frame to send.")
     ] = False,
-    no_ap: Annotated[bool, typer.Option("--no-ap", help="No access point contends.")] = False,
+    no_ap: Annotated[bool, station_option("--no-ap", help="Assume no access point.")] = False,
     scenario: Annotated[
         str | None,
-        typer.Option("--scenario", metavar="FILE", help="Who is there, and when, from a TOML file."),
+        station_option("--scenario", metavar="FILE", help="Stations over time, from a TOML file."),
     ] = None,
     tfrc_rate: Annotated[
         str | None,
-        typer.Option(
-            "--tfrc-rate", metavar="RATE", help="What TFRC allows, as 1.5M bit/s of payload: shows X_send."
+        model_option(
+            "--tfrc-rate",
+            metavar="RATE",
+            help="Rate that TFRC allows, in bit/s of payload, e.g. 1.5M: shows X_send.",
         ),
     ] = None,
     preset: Annotated[
         Preset | None,
-        typer.Option(
+        model_option(
             "--preset",
             show_default="standard",
-            help="Constants of the standard, or of the MTFRC paper: its numbers (as 1.14 Mb/s) need `paper`.",
+            help="Constants of the standard or of the MTFRC paper; the paper's numbers (as 1.14 Mb/s) "
+            "need `paper`.",
         ),
     ] = None,
     phy: Annotated[
-        Standard | None, typer.Option("--phy", show_default="b", help="Standard: 802.11b, a, g or n.")
+        Standard | None, model_option("--phy", show_default="b", help="Physical layer: 802.11b, a, g or n.")
     ] = None,
     payload: Annotated[
         int | None,
-        typer.Option("--payload", metavar="BYTES", show_default="1024", help="Payload of a full frame: S_t."),
+        model_option("--payload", metavar="BYTES", show_default="1024", help="Payload of a full frame: S_t."),
     ] = None,
     overhead: Annotated[
         int | None,
-        typer.Option(
+        model_option(
             "--overhead",
             metavar="BITS",
             show_default="IPv4, UDP, LLC and MAC",
-            help="All headers of a frame with FCS: S - S_t.",
+            help="Headers of a frame, with the FCS: S - S_t.",
         ),
     ] = None,
     preamble: Annotated[
-        Preamble | None, typer.Option("--preamble", show_default="long", help="Preamble of 802.11b frames.")
+        Preamble | None, model_option("--preamble", show_default="long", help="Preamble of 802.11b frames.")
     ] = None,
-    band: Annotated[Band | None, typer.Option("--band", show_default="5", help="GHz of 802.11n.")] = None,
-    width: Annotated[Width | None, typer.Option("--width", show_default="20", help="MHz of 802.11n.")] = None,
-    short_gi: Annotated[bool, typer.Option("--short-gi", help="Short guard interval of 802.11n.")] = False,
+    band: Annotated[
+        Band | None, model_option("--band", show_default="5", help="Band of 802.11n in GHz.")
+    ] = None,
+    width: Annotated[
+        Width | None, model_option("--width", show_default="20", help="Channel width of 802.11n in MHz.")
+    ] = None,
+    short_gi: Annotated[
+        bool, model_option("--short-gi", help="Use the short guard interval of 802.11n.")
+    ] = False,
     cw_min: Annotated[
         int | None,
-        typer.Option(
-            "--cw-min", metavar="N", show_default="31 of 802.11b, else 15", help="Contention window CWmin."
+        model_option(
+            "--cw-min", metavar="N", show_default="31 for 802.11b, else 15", help="Contention window CWmin."
         ),
     ] = None,
     ack_rate: Annotated[
         str | None,
-        typer.Option(
-            "--ack-rate", metavar="RATE", show_default="highest basic rate", help="One rate for all ACKs."
+        model_option(
+            "--ack-rate", metavar="RATE", show_default="highest basic rate", help="Rate of all ACKs."
         ),
     ] = None,
     basic_rate: Annotated[
         list[str] | None,
-        typer.Option(
+        model_option(
             "--basic-rate",
             metavar="RATE",
             show_default="1 and 2; 6, 12 and 24",
-            help="A basic rate, at which ACKs are sent; once for each.",
+            help="A basic rate, at which ACKs are sent; repeatable.",
         ),
     ] = None,
     cts_to_self: Annotated[
         str | None,
-        typer.Option("--cts-to-self", metavar="RATE", help="802.11g: a CTS at RATE before OFDM frames."),
+        model_option(
+            "--cts-to-self", metavar="RATE", help="Send a CTS at RATE before OFDM frames (802.11g)."
+        ),
     ] = None,
     jam: Annotated[
         JamMode | None,
-        typer.Option("--jam", show_default="pairwise", help="How the mean time of a collision is taken."),
+        model_option(
+            "--jam", show_default="pairwise", help="How the mean duration of a collision is computed."
+        ),
     ] = None,
     jam_backoff: Annotated[
-        bool, typer.Option("--jam-backoff", help="Count t_cont as part of a collision.")
+        bool, model_option("--jam-backoff", help="Count t_cont as part of a collision.")
     ] = False,
-    form: Annotated[CapacityFormat, typer.Option("--format", help="Form of the output.")] = "table",
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.")
-    ] = "-",
+    form: Annotated[CapacityFormat, output_option("--format", help="Output format.")] = "table",
+    output: OutputFile = "-",
 ) -> int:
-    """Tell what each station of an 802.11 network can send: X_m, X_t and X_fair of MTFRC, term by term.
+    """Compute the capacity of each station of an 802.11 network.
 
-    No trace is read. The paper's own numbers come with `--preset paper`; docs/capacity.md explains model and
-    presets.
+    Prints X_m, X_t and X_fair of MTFRC with every term of the model, without reading a trace.
+    `--preset paper` reproduces the paper's numbers; docs/capacity.md explains the model and the presets.
     """
     from tfrctrace.base.bitrates import parse_bitrate_bps
     from tfrctrace.wlan.cell import make_cell
@@ -193,7 +210,7 @@ def capacity(
         cell = read.cell
         document = {"steps": [_step(cell, step, x_tfrc_bps) for step in read.steps]}
     else:
-        raise UsageError("with `--scenario` the file says who is there, and options cannot say it too")
+        raise UsageError("`--scenario` cannot be combined with options for stations: the file has them")
     _write(cell, document, form, output)
     return DONE
 
@@ -202,7 +219,7 @@ def _step(cell: Cell, step: Step, x_tfrc_bps: float | None) -> dict[str, Any]:
     try:
         terms = _model(cell, step.population, x_tfrc_bps)
     except UsageError as error:
-        raise UsageError(f"from {step.from_s:g} s on: {error}", hint=error.hint) from error
+        raise UsageError(f"from {step.from_s:g} s: {error}", hint=error.hint) from error
     return {"from_s": step.from_s, "until_s": step.until_s, **terms}
 
 
@@ -210,13 +227,13 @@ def _model(cell: Cell, population: Population, x_tfrc_bps: float | None) -> dict
     from tfrctrace.wlan.capacity import capacity as capacity_of
     from tfrctrace.wlan.terms import capacity_terms
 
-    found = capacity_of(cell, population)
-    if not found.is_feasible:
+    result = capacity_of(cell, population)
+    if not result.is_feasible:
         raise UsageError(
-            f"the access point's own frames take {found.u:.4g} of the time, which leaves nothing (U >= 1)",
-            hint="fewer, shorter or faster frames are feasible",
+            f"the access point's own frames take {result.u:.4g} of the time, which leaves none (U >= 1)",
+            hint="use fewer, shorter or faster frames",
         )
-    return capacity_terms(cell, found, x_tfrc_bps)
+    return capacity_terms(cell, result, x_tfrc_bps)
 
 
 def _write(cell: Cell, document: dict[str, Any], form: CapacityFormat, output: str) -> None:

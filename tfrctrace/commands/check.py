@@ -1,4 +1,4 @@
-"""`tfrctrace check`: limits and a baseline that runs must hold, for continuous integration."""
+"""`tfrctrace check`: check runs against limits and a baseline, for continuous integration."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ import typer
 
 from tfrctrace import __version__
 from tfrctrace.base.errors import UsageError
-from tfrctrace.commands.checked_runs import CheckRequest, RecordingConsole, measure_runs, measuring_facts
+from tfrctrace.commands.checked_runs import RecordingConsole, measured_runs, measuring_facts
 from tfrctrace.commands.console import CHECK_FAILED, drop_standard_output
-from tfrctrace.commands.options.common import Jobs, Traces, check_output_places
+from tfrctrace.commands.options.common import Jobs, OutputFile, Traces, check_output_places
+from tfrctrace.commands.options.grouped_help import other_option, output_option
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
-from tfrctrace.gate.regression import TestName
 from tfrctrace.reports.printers.gate import GateFormat
+from tfrctrace.runs.comparison import TestName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tfrctrace.gate.values import Run
+    from tfrctrace.gate.values import CheckedRun
 
 Annotations = Literal["none", "github"]
 Unknown = Literal["fail", "warn", "pass"]
@@ -36,12 +37,12 @@ def check(
             "--require",
             "-r",
             metavar="LIMIT",
-            help="What must be true in every run, as 'p95(rtt_ms) < 80 where port 5201'; once for each.",
+            help="Fail unless this holds in every run, e.g. 'p95(rtt_ms) < 80 where port 5201'; repeatable.",
         ),
     ] = None,
     warn: Annotated[
         list[str] | None,
-        typer.Option("--warn", metavar="LIMIT", help="What should be true: it is told, but fails nothing."),
+        typer.Option("--warn", metavar="LIMIT", help="Report a violation without failing; repeatable."),
     ] = None,
     limits: Annotated[
         str | None,
@@ -60,12 +61,13 @@ def check(
         typer.Option(
             "--compare",
             metavar="QUANTITY",
-            help="What a baseline has or is asked for, as 'mean(goodput_bps)'; without it the usual ones.",
+            show_default="a standard set",
+            help="Quantity to compare with or save in a baseline, e.g. 'mean(goodput_bps)'; repeatable.",
         ),
     ] = None,
     write_baseline: Annotated[
         str | None,
-        typer.Option("--write-baseline", metavar="FILE", help="Keep these runs as a baseline."),
+        typer.Option("--write-baseline", metavar="FILE", help="Save these runs as a baseline."),
     ] = None,
     tolerance: Annotated[
         str | None,
@@ -73,7 +75,7 @@ def check(
             "--tolerance",
             metavar="SHARE",
             show_default="5%",
-            help="What a mean may be worse than that of the baseline.",
+            help="How much worse a mean may be than the baseline's.",
         ),
     ] = None,
     significance: Annotated[
@@ -82,56 +84,55 @@ def check(
             "--significance",
             metavar="SHARE",
             show_default="1%",
-            help="How often the comparison of repeated runs may fail by chance.",
+            help="Probability that a comparison of repeated runs fails by chance.",
         ),
     ] = None,
     test: Annotated[
         TestName | None,
         typer.Option(
-            "--test", show_default="welch", help="What tells noise from change: Welch's t test, or ranks."
+            "--test", show_default="welch", help="Significance test: Welch's t test, or a rank test."
         ),
     ] = None,
     unknown: Annotated[
-        Unknown, typer.Option("--unknown", help="What a check amounts to whose value cannot be known.")
+        Unknown, typer.Option("--unknown", help="Result of a check whose value is unknown.")
     ] = "fail",
     junit: Annotated[
-        str | None, typer.Option("--junit", metavar="FILE", help="Write JUnit's XML for a CI server.")
+        str | None, output_option("--junit", metavar="FILE", help="Write JUnit XML for a CI server.")
     ] = None,
     summary: Annotated[
         str | None,
-        typer.Option("--summary", metavar="FILE", help="Write Markdown, as for $GITHUB_STEP_SUMMARY."),
+        output_option("--summary", metavar="FILE", help="Write Markdown, e.g. to $GITHUB_STEP_SUMMARY."),
     ] = None,
     annotations: Annotated[
         Annotations,
-        typer.Option("--annotations", help="Say on stderr what failed, as a workflow of GitHub shows it."),
+        output_option("--annotations", help="Print failures to stderr as annotations of a GitHub workflow."),
     ] = "none",
     measuring: MeasuringOptions,
-    form: Annotated[GateFormat, typer.Option("--format", help="Form of the output.")] = "table",
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.")
-    ] = "-",
+    form: Annotated[GateFormat, output_option("--format", help="Output format.")] = "table",
+    output: OutputFile = "-",
     jobs: Jobs = None,
     cache: Annotated[
         str | None,
-        typer.Option(
+        other_option(
             "--cache",
             metavar="DIRECTORY",
-            help="Take runs that were measured before from there, and keep those that were not.",
+            help="Cache measured runs there, and reuse them.",
         ),
     ] = None,
     reading: ReadingOptions,
 ) -> int:
-    """Check that runs hold limits and are no worse than a baseline; ends with 1 if one of them fails.
+    """Check runs against limits or a baseline.
 
-    Each trace is a run, with --join each argument, with --pair each two of them. A quantity is a column of
-    the table of flows, a metric, or rtt_ms (every sample), and min, max, mean, sum, count, median or p1 to
-    p99 of it over the flows; a bare name must hold of each flow.
+    The exit status is 1 if a check fails. Each trace is a run; with --join each argument is one, with --pair
+    each two traces. A quantity is a column of the flow table, a metric, or rtt_ms (every sample), aggregated
+    over the flows by min, max, mean, sum, count, median or p1 to p99; without an aggregate the limit must
+    hold for each flow.
     """
     from tfrctrace.gate.gate_plan import make_plan
     from tfrctrace.reports.files.junit import write_junit
     from tfrctrace.reports.output import open_output, open_text_output
     from tfrctrace.reports.printers.gate import annotation_lines, gate_status, write_gate, write_summary
-    from tfrctrace.study.cache import Cache
+    from tfrctrace.runs.cache import Cache
 
     _check_shaping(baseline, {"--tolerance": tolerance, "--significance": significance, "--test": test})
     measuring.check()
@@ -150,8 +151,8 @@ def check(
     )
     check_output_places((output, junit, summary, write_baseline), traces)
     console = RecordingConsole(quiet=reading.quiet, strict=reading.strict)
-    asked = CheckRequest(measuring, reading, tuple(plan.quantities), None if cache is None else Cache(cache))
-    runs = measure_runs(traces, asked, console, jobs=jobs)
+    kept = None if cache is None else Cache(cache)
+    runs = measured_runs(traces, measuring, reading, plan.quantities, console, jobs=jobs, cache=kept)
     verdicts = [asdict(one) for one in plan.judge(runs)]
     head = _head(runs, baseline)
     if write_baseline is not None:
@@ -170,7 +171,7 @@ def check(
         with open_text_output(output) as file:
             write_gate(file, form, verdicts, head)
     except BrokenPipeError:
-        # whoever reads has seen enough; the verdict is the same
+        # the reader has seen enough; the verdict is the same
         drop_standard_output()
     return CHECK_FAILED if gate_status(verdicts) == "fail" else console.exit_status
 
@@ -182,7 +183,7 @@ def _check_shaping(baseline: str | None, shaping: Mapping[str, str | None]) -> N
         raise UsageError(f"`{idle[0]}` is about a baseline", hint="name one with `--baseline`")
 
 
-def _head(runs: Sequence[Run], baseline: str | None) -> dict[str, Any]:
+def _head(runs: Sequence[CheckedRun], baseline: str | None) -> dict[str, Any]:
     return {
         "tool": {"name": "tfrctrace", "version": __version__},
         "runs": [run.name for run in runs],

@@ -9,16 +9,16 @@ import typer
 
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.common import (
-    Filter,
-    Format,
     Jobs,
-    Layer,
+    OutputFile,
     Quiet,
     RunCache,
     Strict,
     check_output_place,
 )
+from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
+from tfrctrace.commands.options.reading_options import Filter, Format, Layer
 from tfrctrace.commands.run_progress import run_progress
 from tfrctrace.reports.printers.comparison import ComparisonFormat
 
@@ -36,28 +36,28 @@ def compare(
             metavar="A", help="A trace, a directory of runs, or a pattern in quotes.", show_default=False
         ),
     ],
-    second: Annotated[str, typer.Argument(metavar="B", help="What it is compared with.", show_default=False)],
+    second: Annotated[
+        str, typer.Argument(metavar="B", help="The same, to compare with.", show_default=False)
+    ],
     *,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", "-m", metavar="NAME", help="Only this metric; once for each."),
+        measuring_option("--metric", "-m", metavar="NAME", help="Compare this metric only; repeatable."),
     ] = None,
     groups: Annotated[
         str | None,
         typer.Option(
             "--groups",
             metavar="NAME:NAME",
-            help="Compare flows of one label in A with those of another in B.",
+            help="Compare flows with the first label in A with flows with the second in B.",
         ),
     ] = None,
     holm: Annotated[
-        bool, typer.Option("--holm", help="Correct p values for the number of metrics that are tested.")
+        bool, typer.Option("--holm", help="Correct p values for the number of metrics (Holm's method).")
     ] = False,
     measuring: MeasuringOptions,
-    form: Annotated[ComparisonFormat, typer.Option("--format", help="Form of the output.")] = "table",
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.")
-    ] = "-",
+    form: Annotated[ComparisonFormat, output_option("--format", help="Output format.")] = "table",
+    output: OutputFile = "-",
     filter: Filter = None,
     input_format: Format = None,
     layer: Layer = None,
@@ -66,14 +66,14 @@ def compare(
     strict: Strict = False,
     quiet: Quiet = False,
 ) -> int:
-    """Tell how the metrics of two traces, or of two sets of runs, differ, and how sure that is.
+    """Compare the metrics of two traces or two sets of runs.
 
-    With two runs or more on each side a difference has an interval, the size of its effect (Hedges' g) and
-    Welch's test; of one run there is the difference alone. Runs that are known from before are not measured.
+    With at least two runs per side a difference has a confidence interval, an effect size (Hedges' g) and
+    Welch's test; with one run there is only the difference. Cached runs are not measured again.
     """
     from tfrctrace.reports.output import open_text_output
     from tfrctrace.reports.printers.comparison import write_comparison
-    from tfrctrace.study.cache import chosen_cache
+    from tfrctrace.runs.cache import chosen_cache
     from tfrctrace.study.compare_runs import differences, parse_groups
     from tfrctrace.study.definition import MeasuringPlan
 
@@ -99,7 +99,7 @@ def compare(
             cache=chosen_cache(cache),
             progress=progress,
         )
-    console.tell(problems)
+    console.print_problems(problems)
     with open_text_output(output) as file:
         write_comparison(file, form, [_row(one) for one in found], _head(first, second, plan))
     return console.exit_status
@@ -120,7 +120,7 @@ def _head(first: str, second: str, plan: MeasuringPlan) -> dict[str, Any]:
 
 
 def _row(one: TestResult) -> dict[str, Any]:
-    """Return what is told of one metric; the first level of a test is B."""
+    """Return the row of one metric; the first level of a test is B."""
     by_level = dict(zip(one.levels, zip(one.runs, one.means, strict=True), strict=True))
     runs_a, mean_a = by_level.get("A", (0, None))
     runs_b, mean_b = by_level.get("B", (0, None))

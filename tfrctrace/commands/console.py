@@ -1,4 +1,4 @@
-"""What is said on stderr while a command runs: messages, progress, and what they mean for the exit status."""
+"""Messages and progress on stderr, and the exit status they lead to."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ CHECK_FAILED: Final = 1
 WRONG_USAGE: Final = 2
 NOT_READ: Final = 3
 INTERNAL_ERROR: Final = 70
-"""EX_SOFTWARE of sysexits.h: a bug of ours, never a verdict about a trace."""
+"""EX_SOFTWARE of sysexits.h: a bug in tfrctrace."""
 INTERRUPTED: Final = 130
 
 _SHOW_AFTER_S: Final = 0.3
-"""A bar that appears for a blink disturbs more than it tells."""
+"""Delay before the progress bar appears, so that short runs do not flash it."""
 
 _COLOURS: Final = {"error": "1;31", "warning": "1;33", "note": "1;36", "hint": "1;36"}
 
@@ -34,7 +34,7 @@ Item_co = TypeVar("Item_co", covariant=True)
 
 
 class Watched(Protocol):
-    """Something that is being read: a pass, or the table of packets."""
+    """Progress of a pass or of the packet table."""
 
     @property
     def total_bytes(self) -> int | None:
@@ -53,7 +53,7 @@ class Watched(Protocol):
 
 
 class WatchedThread(Watched, Protocol):
-    """Something that is being read by threads of its own."""
+    """A pass that runs in its own threads."""
 
     def wait(self, seconds: float) -> bool:
         """Wait at most `seconds`; return whether the end is reached."""
@@ -65,24 +65,24 @@ class WatchedThread(Watched, Protocol):
 
 
 class WatchedItems(Watched, Protocol[Item_co]):
-    """Something that is being read while its items are taken."""
+    """A table that is read while its items are consumed."""
 
     def __iter__(self) -> Iterator[Item_co]:
-        """Give the items."""
+        """Yield the items."""
         ...
 
 
 class Console:
-    """The voice of one command. `exit_status` is what the messages so far amount to."""
+    """Messages of one command; `exit_status` follows from those printed so far."""
 
     def __init__(self, *, quiet: bool = False, strict: bool = False) -> None:
-        """With `quiet` only errors are said; with `strict` warnings about inputs are errors."""
+        """With `quiet` only errors are printed; with `strict` warnings count as errors."""
         self.quiet = quiet
         self.strict = strict
         self.exit_status = DONE
 
-    def tell(self, problems: Iterable[Problem]) -> None:
-        """Say what was wrong with the inputs."""
+    def print_problems(self, problems: Iterable[Problem]) -> None:
+        """Print problems with inputs and update the exit status."""
         for problem in problems:
             message = describe(problem)
             if message.severity == "warning" and self.strict:
@@ -93,12 +93,12 @@ class Console:
                 print_message(message)
 
     def note(self, text: str) -> None:
-        """Say where something is, unless the user wants it quiet."""
+        """Print a note unless `quiet` is set."""
         if not self.quiet:
             _write(text)
 
     def watch(self, running: WatchedThread) -> None:
-        """Wait for the end of `running`, showing progress if somebody looks; an interrupt stops it."""
+        """Wait for `running` to finish and show its progress; an interrupt cancels it."""
         try:
             if not self.shows_progress or running.wait(_SHOW_AFTER_S):
                 while not running.wait(STEP_S):
@@ -112,7 +112,7 @@ class Console:
             raise
 
     def watch_items(self, items: WatchedItems[Item_co]) -> Iterator[Item_co]:
-        """Give the items of what is read while they are taken, showing progress if somebody looks."""
+        """Yield items and show progress."""
         if not self.shows_progress:
             yield from items
             return
@@ -123,12 +123,12 @@ class Console:
 
     @property
     def shows_progress(self) -> bool:
-        """Whether somebody looks at stderr."""
+        """Whether a progress bar is shown: stderr is a terminal, and `quiet` is not set."""
         return not self.quiet and sys.stderr.isatty()
 
 
 def print_message(message: Message) -> None:
-    """Write a message to stderr, in colour if that is a terminal and NO_COLOR is not set."""
+    """Print a message to stderr, in colour if it is a terminal and NO_COLOR is not set."""
     for line in message.lines():
         _write(line)
 
@@ -136,22 +136,22 @@ def print_message(message: Message) -> None:
 def _write(line: str) -> None:
     safe = printable(line)
     word, colon, rest = safe.partition(":")
-    if word in _COLOURS and _wants_colour():
+    if word in _COLOURS and _is_coloured():
         safe = f"\x1b[{_COLOURS[word]}m{word}{colon}\x1b[0m{rest}"
     try:
         print(safe, file=sys.stderr)
     except (BrokenPipeError, UnicodeEncodeError):
-        # nobody reads what is said; the exit status still tells
+        # stderr is closed; the exit status is still returned
         return
 
 
-def _wants_colour() -> bool:
+def _is_coloured() -> bool:
     return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
 
 
 @contextmanager
 def progress_bar(running: Watched) -> Iterator[Callable[[], None]]:
-    """Show bytes read, packets a second and the time that is left; gives the function that redraws."""
+    """Show bytes read, packets per second and the time left; yields the function that redraws."""
     from rich.console import Console as RichConsole
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -178,7 +178,7 @@ def progress_bar(running: Watched) -> Iterator[Callable[[], None]]:
 
 
 def drop_standard_output() -> None:
-    """Let the flush at exit go nowhere: the reader has closed the pipe because it has seen enough."""
+    """Discard what the flush at exit would write, after the reader has closed the pipe."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""`tfrctrace convert`: packets, flows or samples as a table that other programs read."""
+"""`tfrctrace convert`: packets, flows or samples as a table for other programs."""
 
 from __future__ import annotations
 
@@ -8,39 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from tfrctrace.base.bounds import MAX_SAMPLES
 from tfrctrace.base.errors import InputError, UsageError
+from tfrctrace.base.table_names import TableName
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import MaxSamples, Traces, check_output_place
+from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.files.table_files import FORMAT_OF_SUFFIX, TableFormat
 from tfrctrace.reports.output import STANDARD_OUTPUT
-from tfrctrace.trace.trace import MAX_SAMPLES
 
 if TYPE_CHECKING:
-    from tfrctrace.parsers.reading import TableName
     from tfrctrace.trace.trace import Trace
 
-
-What = Literal[
-    "packets",
-    "flows",
-    "tcp",
-    "bins",
-    "rtt",
-    "rtt_buckets",
-    "losses",
-    "rounds",
-    "variables",
-    "feedback",
-    "loss_events",
-    "loss_intervals",
-    "findings",
-    "rtp_sources",
-    "links",
-    "link_samples",
-    "transits",
-]
+What = Literal["packets", TableName]
 
 _SAMPLES: Final = (
     "rtt",
@@ -54,42 +36,45 @@ _SAMPLES: Final = (
     "link_samples",
     "transits",
 )
-"""Tables of which `--max-samples` bounds the length."""
+"""Tables limited by `--max-samples`."""
 
 _OF_TFRC: Final = ("flows", "feedback", "loss_events", "loss_intervals", "findings")
-"""Tables for which the parameters of TFRC's agents matter."""
+"""Tables that depend on TFRC parameters."""
 
 _OF_NUMBERS: Final = (*_OF_TFRC, "rtt", "rtt_buckets", "rtp_sources")
-"""Tables for which the numbers in datagrams matter."""
+"""Tables that depend on sequence numbers in datagrams."""
 
 _OF_VANTAGE: Final = (*_OF_TFRC, "rounds")
-"""Tables of which the place of the capture tells what can be known."""
+"""Tables that depend on the capture point."""
 
 
 def convert(
     traces: Traces,
     *,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.")
+        str, output_option("--output", "-o", metavar="FILE", help="Output file; - is standard output.")
     ],
-    what: Annotated[What, typer.Option("--what", "-w", help="Which table.")] = "packets",
+    what: Annotated[What, typer.Option("--what", "-w", help="Table to write.")] = "packets",
     form: Annotated[
         TableFormat | None,
-        typer.Option("--format", help="Form of the table; without it the suffix of FILE tells."),
+        output_option("--format", help="Output format; default: from the suffix of -o."),
     ] = None,
     bin_width: Annotated[
         str | None,
-        typer.Option(
-            "--bin-width", metavar="TIME", help="Width of the bins, as 500ms; else one that fits the length."
+        measuring_option(
+            "--bin-width",
+            metavar="TIME",
+            show_default="fitted to the duration",
+            help="Width of the bins, e.g. 500ms.",
         ),
     ] = None,
     reading: ReadingOptions,
     max_samples: MaxSamples = None,
     anonymity: AnonymityOptions,
 ) -> int:
-    """Write one table of traces as Parquet, CSV or Arrow.
+    """Write one table as Parquet, CSV or Arrow.
 
-    Packets are written as they are read, so a capture may be larger than memory.
+    Packets are written while they are read, so a capture may be larger than memory.
     """
     from tfrctrace.base.durations import parse_duration_ns
 
@@ -114,14 +99,14 @@ def convert(
 
 
 def _form(form: TableFormat | None, output: str) -> TableFormat:
-    """Return the form that was asked for, else that of the file's name."""
+    """Return the requested format, else that of the file's suffix."""
     if form:
         return form
     suffix = os.path.splitext(output)[1].lower()
     if suffix not in FORMAT_OF_SUFFIX:
         raise UsageError(
-            f"the name `{output}` does not tell the form of the table",
-            hint="end it in `.parquet`, `.csv` or `.arrow`, or give `--format`",
+            f"the suffix of `{output}` is not a known format",
+            hint="use `.parquet`, `.csv` or `.arrow`, or give `--format`",
         )
     return FORMAT_OF_SUFFIX[suffix]
 
@@ -135,26 +120,27 @@ def _refuse_contradictions(
     bin_width: str | None,
     max_samples: int | None,
 ) -> None:
-    """Raise for options that would have no effect on the table that is asked for."""
+    """Raise for options that have no effect on the selected table."""
     if reading.join and what == "packets":
-        raise UsageError("`--join` has no meaning for packets, which are numbered in each capture")
+        raise UsageError("`--join` does not apply to packets, which are numbered per capture")
     if reading.pair and what == "packets":
-        raise UsageError("the packets of a pair are matched", hint="choose `--what transits`")
+        raise UsageError("`--pair` does not apply to packets", hint="choose `--what transits`")
     if reading.layer is not None and what == "packets":
-        raise UsageError("`--layer` chooses what is counted, and the table of packets has every layer")
+        raise UsageError("`--layer` does not apply to packets: the table has every layer")
     if reading.vantage != "auto" and what not in _OF_VANTAGE:
-        raise UsageError(f"`--vantage` is for `--what {'`, `'.join(_OF_VANTAGE)}` only")
+        raise UsageError(f"`--vantage` applies to `--what {'`, `'.join(_OF_VANTAGE)}` only")
     if reading.dissect and what not in _OF_NUMBERS:
-        raise UsageError(f"`--dissect` is for `--what {'`, `'.join(_OF_NUMBERS)}` only")
+        raise UsageError(f"`--dissect` applies to `--what {'`, `'.join(_OF_NUMBERS)}` only")
     if bin_width is not None and what != "bins":
-        raise UsageError("`--bin-width` is for `--what bins` only")
+        raise UsageError("`--bin-width` applies to `--what bins` only")
     if reading.tfrc and what not in _OF_TFRC:
-        raise UsageError(f"`--tfrc` is for `--what {'`, `'.join(_OF_TFRC)}` only")
+        raise UsageError(f"`--tfrc` applies to `--what {'`, `'.join(_OF_TFRC)}` only")
     if max_samples is not None and what not in _SAMPLES:
-        raise UsageError(f"`--max-samples` is for `--what {'`, `'.join(_SAMPLES)}` only")
+        raise UsageError(f"`--max-samples` applies to `--what {'`, `'.join(_SAMPLES)}` only")
     if form != "csv" and output == STANDARD_OUTPUT and sys.stdout.isatty():
         raise UsageError(
-            f"{form} is not for a terminal", hint="name a file with `-o`, or choose `--format csv`"
+            f"{form} is binary and cannot be printed on a terminal",
+            hint="name a file with `-o`, or choose `--format csv`",
         )
 
 
@@ -168,7 +154,7 @@ def _write_packets(trace: Trace, console: Console, output: str, form: TableForma
         write_table(file, form, console.watch_items(packets), arrow_schema("packets"))
         if packets.read_nothing:
             raise InputError(packets.problems)
-    console.tell(packets.problems)
+    console.print_problems(packets.problems)
 
 
 def _write_samples(trace: Trace, table: TableName, output: str, form: TableFormat) -> None:
@@ -176,7 +162,7 @@ def _write_samples(trace: Trace, table: TableName, output: str, form: TableForma
     from tfrctrace.reports.files.table_files import write_table
     from tfrctrace.reports.output import open_output
 
-    # flows tell which flow of another input a log belongs to
+    # the rows of a log are assigned to flows of another input, so flows are needed too
     batches = trace.variable_batches() if table == "variables" else trace.read(table).table(table).batches()
     with open_output(output) as file:
         write_table(file, form, batches, arrow_schema(table))

@@ -10,6 +10,7 @@ import typer
 from tfrctrace.base.errors import UsageError, input_problem
 from tfrctrace.commands.console import CHECK_FAILED, DONE, Console
 from tfrctrace.commands.options.common import Jobs, Quiet, RunCache, Strict
+from tfrctrace.commands.options.grouped_help import other_option, output_option
 from tfrctrace.commands.run_progress import run_progress
 from tfrctrace.study.page.output_formats import FORMATS, check_formats
 
@@ -24,37 +25,35 @@ def experiment(
     *,
     output: Annotated[
         str | None,
-        typer.Option(
+        output_option(
             "--output",
             "-o",
             metavar="DIR",
             show_default="named after the study",
-            help="Folder in which tables, figures and the page are written.",
+            help="Directory for tables, figures and the page.",
         ),
     ] = None,
     form: Annotated[
         list[str] | None,
-        typer.Option(
+        output_option(
             "--format",
-            metavar="FORM",
+            metavar="FORMAT",
             show_default="all",
-            help=f"Write only this form, once for each: {', '.join(FORMATS)}.",
+            help=f"Write this format only; repeatable: {', '.join(FORMATS)}.",
         ),
     ] = None,
     jobs: Jobs = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Measure every run anew, whatever is known from before.")
-    ] = False,
+    force: Annotated[bool, other_option("--force", help="Measure every run again, even if cached.")] = False,
     cache: RunCache = None,
     strict: Strict = False,
     quiet: Quiet = False,
 ) -> int:
-    """Measure the runs of a study, and make its tables, figures and page.
+    """Run a study and write its tables, figures and page.
 
-    Runs that were measured before are not measured again. The exit status is 1 if a claim of the study is not
-    as expected, 3 if a run cannot be read; the rest is done.
+    Cached runs are not measured again. The exit status is 1 if a claim of the study is not as expected, 3 if
+    a run cannot be read (the rest is done).
     """
-    from tfrctrace.study.cache import chosen_cache
+    from tfrctrace.runs.cache import chosen_cache
     from tfrctrace.study.file.study_file import read_study
     from tfrctrace.study.page.write_results import write_results
     from tfrctrace.study.run_study import perform
@@ -69,9 +68,9 @@ def experiment(
         results = perform(
             plan, jobs=jobs or os.cpu_count() or 1, cache=chosen_cache(cache), force=force, progress=progress
         )
-    console.tell(results.problems)
+    console.print_problems(results.problems)
     for name in write_results(results, folder, forms):
-        console.tell(
+        console.print_problems(
             [
                 input_problem(
                     study,
@@ -81,7 +80,7 @@ def experiment(
                 )
             ]
         )
-    _say(results)
+    _print_claims(results)
     console.note(
         f"{len(results.runs)} runs, {results.cached} of them known from before; written to `{folder}`"
     )
@@ -90,8 +89,8 @@ def experiment(
     return DONE if all(verdict.is_as_expected for verdict in results.verdicts) else CHECK_FAILED
 
 
-def _say(results: StudyResults) -> None:
-    """Print what became of the claims."""
+def _print_claims(results: StudyResults) -> None:
+    """Print the findings of the claims."""
     from tfrctrace.base.errors import printable
     from tfrctrace.study.page.study_page import failing
 

@@ -8,12 +8,11 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-import typer
-
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import Traces
+from tfrctrace.commands.options.grouped_help import output_option
 from tfrctrace.commands.options.output_options import OutputOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
 
@@ -30,8 +29,7 @@ Flow = list[dict[str, Any]]
 DEFAULT_LIMIT: Final = 25
 
 _last: Final[list[PassResult]] = []
-"""What was read last. The process ends with it: to free the state of many flows piece by piece before that
-takes a twentieth of the whole time."""
+"""Keeps the last result alive until the process exits: freeing many flows one by one takes 5% of the time."""
 
 SortKey = Literal["flow", "bytes", "packets", "goodput", "retransmissions", "rtt"]
 
@@ -41,32 +39,32 @@ def flows(
     *,
     result: OutputOptions,
     sort: Annotated[
-        SortKey | None, typer.Option("--sort", help="Order of the text table, largest first (except flow).")
+        SortKey | None, output_option("--sort", help="Order of the text table, largest first (except flow).")
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(
+        output_option(
             "--limit",
             "-n",
             min=0,
             metavar="N",
             show_default=str(DEFAULT_LIMIT),
-            help="Flows in the text table, 0 for all.",
+            help="Number of flows in the text table; 0 for all.",
         ),
     ] = None,
     reading: ReadingOptions,
     anonymity: AnonymityOptions,
 ) -> int:
-    """List the flows of traces: who with whom, how much, how fast, retransmissions, RTT and delivery.
+    """List flows with volume, rate, RTT and losses.
 
-    The text table shows the columns that people look at first; the other forms have all of them, one row for
-    each flow and direction.
+    The text table shows the most used columns; the other formats have all of them, one row per flow and
+    direction.
     """
     chosen = result.chosen
     if chosen != "table" and (sort is not None or limit is not None):
         raise UsageError(
-            f"`--sort` and `--limit` shape the text table, but the format is {chosen}",
-            hint=f"leave them out: {chosen} has every flow, in order of first packet",
+            f"`--sort` and `--limit` apply to the text table only, but the format is {chosen}",
+            hint=f"leave them out: {chosen} lists every flow in order of its first packet",
         )
     result.check(traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
@@ -76,18 +74,20 @@ def flows(
         anonymizer=anonymity.anonymizer(console),
         meanwhile=_load_table if chosen == "table" else None,
     )
-    read = trace.read("flows")
-    _last[:] = [read]
+    flow_pass = trace.read("flows")
+    _last[:] = [flow_pass]
     result.write(
-        table=lambda file: _write_text(file, read, sort or "flow", DEFAULT_LIMIT if limit is None else limit),
-        json=lambda file: _write_json(file, read, trace.warnings),
-        rows=lambda file, form: _write_rows(file, read, form),
+        table=lambda file: _write_text(
+            file, flow_pass, sort or "flow", DEFAULT_LIMIT if limit is None else limit
+        ),
+        json=lambda file: _write_json(file, flow_pass, trace.warnings),
+        rows=lambda file, form: _write_rows(file, flow_pass, form),
     )
     return console.exit_status
 
 
 def _load_table() -> None:
-    """Load what draws the table while the core is reading."""
+    """Import the modules that print the table while the core is reading."""
     import tfrctrace.reports.output
     import tfrctrace.reports.printers.flows  # noqa: F401
 
@@ -104,7 +104,7 @@ def _write_text(file: TextIO, reading: PassResult, sort: SortKey, limit: int) ->
 
     write_flows(
         file,
-        _chosen(reading.table("flows").rows(), sort, limit or None),
+        _select_flows(reading.table("flows").rows(), sort, limit or None),
         reading.sources,
         total=reading.flow_count,
         order="in order of first packet" if sort == "flow" else f"by {sort}, largest first",
@@ -139,7 +139,7 @@ def _write_rows(file: BinaryIO, reading: PassResult, form: Literal["csv", "parqu
         write_table(file, form, table.batches(), arrow_schema("flows"))
 
 
-def _chosen(rows: Iterable[dict[str, Any]], sort: SortKey, limit: int | None) -> list[Flow]:
+def _select_flows(rows: Iterable[dict[str, Any]], sort: SortKey, limit: int | None) -> list[Flow]:
     """Return the first `limit` flows in the order of `sort`; equal ones in order of first packet."""
     flows = _by_flow(rows)
     if sort == "flow":
@@ -151,7 +151,7 @@ def _chosen(rows: Iterable[dict[str, Any]], sort: SortKey, limit: int | None) ->
 
 
 def _by_flow(rows: Iterable[dict[str, Any]]) -> Iterator[Flow]:
-    """Give the rows of each flow together; they follow each other in the table."""
+    """Yield the rows of each flow, which are adjacent in the table."""
     for _, directions in groupby(rows, key=itemgetter("flow")):
         yield list(directions)
 
@@ -161,7 +161,7 @@ def _sum_of(column: str) -> Callable[[Flow], float]:
 
 
 def _largest(column: str) -> Callable[[Flow], float]:
-    # what is not known comes last
+    # unknown values come last
     return lambda flow: max(-1.0 if row[column] is None else row[column] for row in flow)
 
 

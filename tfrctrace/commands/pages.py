@@ -1,4 +1,4 @@
-"""A page for each of many captures and an index of them: a report in tiers, of one capture at a time."""
+"""One page per capture and an index of the pages."""
 
 from __future__ import annotations
 
@@ -18,12 +18,17 @@ if TYPE_CHECKING:
 
 
 def write_pages(
-    traces: Sequence[str], folder: str, opened: Callable[[str], Trace], console: Console, *, title: str | None
+    traces: Sequence[str],
+    folder: str,
+    open_capture: Callable[[str], Trace],
+    console: Console,
+    *,
+    title: str | None,
 ) -> None:
-    """Write `index.html` and a page for each capture of `traces` into `folder`, made if it is not there.
+    """Write `index.html` and one page per capture to `folder`, creating it if needed.
 
-    `opened` opens one capture, and only one is held at a time. What cannot be read is told in the index.
-    Raises `InputError` if nothing can be.
+    Captures are opened one at a time. The index lists those that cannot be read; if none can, this raises
+    `InputError`.
     """
     from tfrctrace.parsers.sources import find_inputs
     from tfrctrace.reports.build_report import build_report
@@ -32,13 +37,13 @@ def write_pages(
     from tfrctrace.reports.page.html import write_page
 
     inputs = find_inputs(traces)
-    console.tell(inputs.problems)
+    console.print_problems(inputs.problems)
     make_folder(folder)
     entries: list[CaptureEntry] = []
     unread: list[Problem] = []
     used = {INDEX_NAME}
     for name in inputs.names:
-        trace = opened(name)
+        trace = open_capture(name)
         page = _page_name(trace.name, used)
         path = os.path.join(folder, page)
         check_output_place(path, inputs.names)
@@ -53,24 +58,24 @@ def write_pages(
         entries.append(capture_entry(results, name=trace.name, page=page))
     if not any(entry.page for entry in entries):
         raise InputError(unread or inputs.problems)
-    console.tell(unread)
+    console.print_problems(unread)
     index = index_report(entries, title=title or f"{len(entries)} captures")
     write_page(os.path.join(folder, INDEX_NAME), index)
 
 
 def _page_name(name: str, used: set[str]) -> str:
-    """Return the name of the page of a capture that no other page has, and remember it."""
+    """Return an unused file name for the page of a capture, and add it to `used`."""
     from tfrctrace.parsers.sources import without_suffixes
 
     stem = without_suffixes(name)
     page = next(page for page in _numbered(stem) if page.lower() not in used)
-    # some file systems take A for a
+    # some file systems ignore case
     used.add(page.lower())
     return page
 
 
 def _numbered(stem: str) -> Iterator[str]:
-    """Give the names that a page may have, the plain one first."""
+    """Yield candidate file names: without a number, then numbered from 2."""
     yield f"{stem}.html"
     number = 2
     while True:

@@ -1,4 +1,4 @@
-"""`tfrctrace plot`: one figure of a report as a file for a paper or a talk."""
+"""`tfrctrace plot`: one figure of a report as an image file."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import Traces, check_output_place
+from tfrctrace.commands.options.grouped_help import output_option
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.figures.kinds import PlotKind
 from tfrctrace.reports.figures.publication import PaperStyle, Width, image_form
@@ -19,15 +20,15 @@ def plot(
     *,
     kind: Annotated[
         PlotKind,
-        typer.Option("--kind", "-k", help="What is drawn; docs/reports.md says what each kind needs."),
+        typer.Option("--kind", "-k", help="Figure to draw; docs/reports.md says what each kind needs."),
     ],
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="An .svg, .pdf or .png file.")
+        str, output_option("--output", "-o", metavar="FILE", help="An .svg, .pdf or .png file.")
     ],
     flow: Annotated[
         int | None,
         typer.Option(
-            "--flow", min=1, metavar="N", help="Draw this flow alone, as `tfrctrace flows` numbers it."
+            "--flow", min=1, metavar="N", help="Draw this flow only, numbered as in `tfrctrace flows`."
         ),
     ] = None,
     window: Annotated[
@@ -35,21 +36,24 @@ def plot(
         typer.Option(
             "--window",
             metavar="TIME",
-            show_default="as fits",
-            help="What each point of throughput, rtt, fairness, delay or pdr sums up, as 500ms.",
+            show_default="fitted to the duration",
+            help="Width of the windows of throughput, rtt, fairness, delay or pdr, e.g. 500ms.",
         ),
     ] = None,
     style: Annotated[
-        PaperStyle, typer.Option("--style", help="Sizes of columns and text: IEEE's, ACM's, or larger ones.")
+        PaperStyle, typer.Option("--style", help="Column and text sizes: IEEE, ACM, or larger for slides.")
     ] = "ieee",
-    width: Annotated[Width, typer.Option("--width", help="As wide as one or as two columns.")] = "single",
+    width: Annotated[
+        Width, typer.Option("--width", help="Width of the figure: one or two columns.")
+    ] = "single",
     reading: ReadingOptions,
     anonymity: AnonymityOptions,
 ) -> int:
-    """Draw one figure of a report as SVG, PDF or PNG, as wide as a column of a paper.
+    """Draw one figure as SVG, PDF or PNG.
 
-    Fonts are embedded, colours can be told apart by everybody and dashes in grey; the same trace gives the
-    same bytes. Where there are several figures of a kind, the first is drawn, and the others are named.
+    The figure is as wide as a column of a paper, with embedded fonts, colours for colour-blind readers and
+    dashes that differ in greyscale. The same trace gives the same bytes. If a kind has several figures, the
+    first is drawn and the others are listed.
     """
     image_form(output)
     check_output_place(output, traces)
@@ -58,6 +62,6 @@ def plot(
     drawn, *others = trace.plot(kind, output, flow=flow, window=window, style=style, width=width).figures
     console.note(f"figure written to `{output}`: {drawn.title}")
     if others:
-        titles = "; ".join(one.title for one in others)
-        console.note(f"there is also: {titles} (`--flow`, or one trace alone, chooses)")
+        titles = "; ".join(figure.title for figure in others)
+        console.note(f"other figures of this kind: {titles} (choose with `--flow`, or give a single trace)")
     return console.exit_status

@@ -1,31 +1,30 @@
-"""`tfrctrace replay`: what rate algorithms would have allowed, beside what was sent."""
+"""`tfrctrace replay`: the rates that algorithms would have allowed, compared with what was sent."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
 from tfrctrace import __version__
+from tfrctrace.base.bounds import MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.base.errors import UsageError
 from tfrctrace.commands.console import Console
-from tfrctrace.commands.options.common import (
+from tfrctrace.commands.options.common import MaxSamples, Quiet, Strict, Traces
+from tfrctrace.commands.options.output_options import OutputOptions
+from tfrctrace.commands.options.reading_options import (
     Dissect,
     Filter,
     Format,
     Layer,
     MaxDecompressed,
     MaxFlows,
-    MaxSamples,
-    Quiet,
-    Strict,
-    Traces,
+    ReadingOptions,
     Vantage,
 )
-from tfrctrace.commands.options.output_options import OutputOptions
-from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.replay.tfrc import Profile
-from tfrctrace.trace.trace import LEAST_PACKETS, MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
+from tfrctrace.trace.trace import LEAST_PACKETS
 from tfrctrace.wlan.cell import CellSettings, Preset
 from tfrctrace.wlan.phy import Standard
 
@@ -39,6 +38,9 @@ if TYPE_CHECKING:
 
 Loop = Literal["open", "closed"]
 
+closed_loop_option: Final = partial(typer.Option, rich_help_panel="Closed loop")
+stations_option: Final = partial(typer.Option, rich_help_panel="802.11 stations (mtfrc)")
+
 
 def replay(
     traces: Traces,
@@ -49,38 +51,38 @@ def replay(
             "--algorithm",
             "-a",
             metavar="NAMES",
-            help="tfrc, tfrc-sp, ccid4, tfrc-veno, mtfrc, newreno, sack, vegas, veno, modified-veno, "
-            "westwood, cubic or mymodule:MyControl, with commas between.",
+            help="Algorithms to replay, separated by commas: tfrc, tfrc-sp, ccid4, tfrc-veno, mtfrc, "
+            "newreno, sack, vegas, veno, modified-veno, westwood, cubic or mymodule:MyControl.",
         ),
     ] = "tfrc",
     loop: Annotated[
         Loop,
         typer.Option(
             "--loop",
-            help="open: the trace's reports drive the algorithm. closed: the algorithm drives a model of the "
-            "bottleneck that the trace shows; docs/models.md.",
+            help="open: feed the reports of the trace to the algorithm. closed: run the algorithm against a "
+            "model of the trace's bottleneck (docs/models.md).",
         ),
     ] = "open",
     bottleneck: Annotated[
         list[str] | None,
-        typer.Option(
+        closed_loop_option(
             "--bottleneck",
             metavar="NAME=VALUE",
-            help="closed: what the trace does not show, or what would be if: capacity=3M, base_rtt=40ms, "
-            "buffer=20000 (bytes), loss=0.01 (chance), window=64000 (receiver's), others=0 (without them).",
+            help="Override a property of the path: capacity=3M, base_rtt=40ms, buffer=20000 (bytes), "
+            "loss=0.01 (probability), window=64000 (of the receiver), others=0 (no other flows).",
         ),
     ] = None,
     together: Annotated[
-        bool, typer.Option("--together", help="closed: the algorithms share the bottleneck.")
+        bool, closed_loop_option("--together", help="Let the algorithms share the bottleneck.")
     ] = False,
-    profile: Annotated[Profile, typer.Option("--profile", help="Whose TFRC it is.")] = "rfc5348",
+    profile: Annotated[Profile, typer.Option("--profile", help="TFRC variant to replay.")] = "rfc5348",
     tfrc: Annotated[
         list[str] | None,
         typer.Option(
             "--tfrc",
             metavar="NAME=VALUE",
-            help="A parameter of all kinds of TFRC that is not the default, as q=0.8, or of ns-2's agents, "
-            "as df=0.9; docs/replay.md lists them.",
+            help="Set a parameter of every TFRC variant, e.g. q=0.8, or of ns-2's agents, e.g. df=0.9 "
+            "(docs/replay.md).",
         ),
     ] = None,
     setting: Annotated[
@@ -88,71 +90,77 @@ def replay(
         typer.Option(
             "--set",
             metavar="ALGORITHM.NAME=VALUE",
-            help="A parameter of one algorithm, as vegas.alpha=1, tfrc.n=16, tfrc-veno.gamma=mix or "
-            "mymodule:MyControl.gain=2; docs/replay.md and docs/models.md list them.",
+            help="Set a parameter of one algorithm, e.g. vegas.alpha=1, tfrc.n=16, tfrc-veno.gamma=mix or "
+            "mymodule:MyControl.gain=2 (docs/replay.md, docs/models.md).",
         ),
     ] = None,
     rtt: Annotated[
         str | None,
-        typer.Option("--rtt", metavar="TIME", help="Round-trip time of flows that do not tell their own."),
+        typer.Option("--rtt", metavar="TIME", help="Round-trip time of flows that have no RTT samples."),
     ] = None,
     segment_size: Annotated[
         int | None,
         typer.Option(
-            "--segment-size", min=1, metavar="BYTES", show_default="each flow's", help="Segment size s."
+            "--segment-size", min=1, metavar="BYTES", show_default="per flow", help="Segment size s."
         ),
     ] = None,
     sensitivity: Annotated[
         bool,
-        typer.Option("--sensitivity", help="Replay also with half and with twice of every round-trip time."),
+        typer.Option("--sensitivity", help="Replay with half and twice every round-trip time as well."),
     ] = False,
     simulate: Annotated[
-        bool, typer.Option("--simulate", help="Make the reports of a receiver also where the trace has them.")
+        bool, typer.Option("--simulate", help="Simulate the receiver's reports even if the trace has them.")
     ] = False,
     least_packets: Annotated[
         int,
         typer.Option(
-            "--least-packets", min=1, metavar="N", help="Leave out flows with fewer than N data packets."
+            "--least-packets", min=1, metavar="N", help="Skip flows with fewer than N data packets."
         ),
     ] = LEAST_PACKETS,
     flow: Annotated[
-        list[int] | None, typer.Option("--flow", min=1, metavar="N", help="Only this flow; once for each.")
+        list[int] | None,
+        typer.Option("--flow", min=1, metavar="N", help="Replay this flow only; repeatable."),
     ] = None,
     station: Annotated[
         list[str] | None,
-        typer.Option(
-            "--station", metavar="RATE", help="mtfrc: a greedy station by its rate, as 11, or 4x11 for four."
+        stations_option(
+            "--station",
+            metavar="RATE",
+            help="A station that always sends, by its rate: 11, or 4x11 for four.",
         ),
     ] = None,
     sparing: Annotated[
         list[str] | None,
-        typer.Option(
+        stations_option(
             "--sparing",
             metavar="RATE:LOAD",
-            help="mtfrc: beside `--station`, one that sends only LOAD bit/s of whole frames: 5.5:200k.",
+            help="A station that sends only LOAD bit/s, counted in whole frames: 5.5:200k.",
         ),
     ] = None,
     scenario: Annotated[
         str | None,
-        typer.Option("--scenario", metavar="FILE", help="mtfrc: who is there, and when, from a TOML file."),
+        stations_option("--scenario", metavar="FILE", help="Stations over time, from a TOML file."),
     ] = None,
     stations_seen: Annotated[
         bool,
-        typer.Option(
+        stations_option(
             "--stations-seen",
-            help="mtfrc: the stations and rates of the trace's own 802.11 frames, or of ns-2's MAC lines.",
+            help="Take stations and rates from the trace's 802.11 frames or ns-2 MAC lines.",
         ),
     ] = False,
     downloads: Annotated[
-        int, typer.Option("--downloads", min=0, metavar="D", help="mtfrc: flows from the access point.")
+        int,
+        stations_option("--downloads", min=0, metavar="D", help="Number of flows from the access point."),
     ] = 0,
     preset: Annotated[
         Preset | None,
-        typer.Option("--preset", show_default="standard", help="mtfrc: constants of the MAC model."),
+        stations_option("--preset", show_default="standard", help="Constants of the MAC model."),
     ] = None,
     phy: Annotated[
         Standard | None,
-        typer.Option("--phy", show_default="b, or as seen", help="mtfrc: standard 802.11b, a, g or n."),
+        stations_option(
+            "--phy", show_default="b, or as captured", help="Physical layer: 802.11b, a, g or n."
+        ),
     ] = None,
     result: OutputOptions,
     filter: Filter = None,
@@ -166,11 +174,11 @@ def replay(
     strict: Strict = False,
     quiet: Quiet = False,
 ) -> int:
-    """Run rate algorithms offline on the flows of traces: what each would have allowed, beside what was sent.
+    """Replay rate algorithms such as TFRC on recorded flows.
 
-    The reports of a TFRC receiver drive them, or those that the losses and round-trip times of another flow
-    amount to. The table sums up; json, csv and parquet have every step with its reason. What such a replay
-    can and cannot tell is said in docs/replay.md.
+    Each algorithm is fed the reports of the flow's TFRC receiver, or reports computed from the losses and
+    round-trip times of another flow, and its allowed rate is compared with what was sent. The table is a
+    summary; json, csv and parquet have every step with its reason. docs/replay.md lists the limits.
     """
     from tfrctrace.parsers.tfrc import parse_parameter
     from tfrctrace.replay.closed_loop.overrides import parse_overrides
@@ -178,11 +186,13 @@ def replay(
     from tfrctrace.replay.parameters import parse_settings
 
     names = [name.strip() for name in algorithm.split(",") if name.strip()]
-    told = [parse_parameter(text) for text in tfrc or ()]
-    # a name instead of a number is about the trace: whose rules its own ends obey
-    parameters = [(name, value) for name, value in told if not isinstance(value, str)]
+    # a value that is not a number describes the trace: the profile of its own endpoints
+    parameters = [
+        (name, value) for name, value in map(parse_parameter, tfrc or ()) if not isinstance(value, str)
+    ]
     settings = parse_settings(setting or ())
-    select_algorithms(names, profile, parameters, settings=settings)  # before anybody waits for the reading
+    # raises for invalid values before the traces are read
+    select_algorithms(names, profile, parameters, settings=settings)
     if loop == "closed":
         _refuse(
             "--loop closed",
@@ -210,7 +220,7 @@ def replay(
         layer=layer,
         vantage=vantage,
         dissect=dissect,
-        tfrc=_of_ends(tfrc),
+        tfrc=_endpoint_parameters(tfrc),
         max_flows=max_flows,
         max_decompressed_bytes=max_decompressed_bytes,
     )
@@ -255,14 +265,14 @@ def replay(
 
 
 def _refuse(loop: str, options: Mapping[str, object]) -> None:
-    """Raise if one of the options is given, which this kind of loop has no use for."""
+    """Raise if an option is given that has no effect with this kind of loop."""
     for name, value in options.items():
         if value:
             raise UsageError(f"`{name}` has no effect with `{loop}`", hint="leave one of them out")
 
 
-def _of_ends(tfrc: list[str] | None) -> list[str]:
-    """Return those parameters that say what the ends of the trace's own flows are."""
+def _endpoint_parameters(tfrc: list[str] | None) -> list[str]:
+    """Return the parameters that describe the endpoints of the trace's own flows."""
     from tfrctrace.parsers._native import tfrc_parameters
     from tfrctrace.parsers.tfrc import PROFILE
 
@@ -280,14 +290,13 @@ def _network(
     downloads: int,
     settings: CellSettings,
 ) -> Scenario | None:
-    """Return who shares the medium, said in one of three ways; None if nothing is said."""
+    """Return the stations that share the medium, given in one of three ways; None if not given."""
     from tfrctrace.replay.medium import medium_frames, medium_from_frames, medium_from_options
     from tfrctrace.wlan.population import Description
     from tfrctrace.wlan.scenario import read_scenario
 
-    ways = [bool(station or sparing), scenario is not None, stations_seen]
-    if sum(ways) > 1:
-        raise UsageError("`--station`, `--scenario` and `--stations-seen` each say who is there: choose one")
+    if sum((bool(station or sparing), scenario is not None, stations_seen)) > 1:
+        raise UsageError("`--station`, `--scenario` and `--stations-seen` cannot be combined: choose one")
     if station or sparing:
         description = Description(
             stations=tuple(station or ()), sparing=tuple(sparing or ()), downloads=downloads
@@ -295,16 +304,14 @@ def _network(
         return medium_from_options(description, settings)
     if scenario is not None:
         if downloads:
-            raise UsageError(
-                "with `--scenario` the file has the downloads, and `--downloads` cannot say it too"
-            )
+            raise UsageError("`--downloads` cannot be used with `--scenario`: the file has the downloads")
         return read_scenario(scenario, settings)
     if stations_seen:
         return medium_from_frames(medium_frames(trace), settings, trace.zero_ns, downloads=downloads)
     if downloads or settings != CellSettings():
         raise UsageError(
-            "`--downloads`, `--preset` and `--phy` are about the stations of `mtfrc`, and none is named",
-            hint="`--station 11 --station 5.5`, `--scenario FILE` or `--stations-seen` says who is there",
+            "`--downloads`, `--preset` and `--phy` need the stations of `mtfrc`, and none is given",
+            hint="name them with `--station 11 --station 5.5`, `--scenario FILE` or `--stations-seen`",
         )
     return None
 

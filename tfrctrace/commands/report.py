@@ -1,4 +1,4 @@
-"""`tfrctrace report`: the whole story of captures as one HTML file."""
+"""`tfrctrace report`: a report of traces as one HTML file."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import os
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from tfrctrace import __version__
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.memory import trim_heap
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
 from tfrctrace.commands.options.common import OptionalTraces, check_output_place
+from tfrctrace.commands.options.grouped_help import output_option, reading_option
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.commands.pages import write_pages
 from tfrctrace.reports.output import STANDARD_OUTPUT, make_folder
@@ -26,28 +25,28 @@ if TYPE_CHECKING:
 
 Saved = Annotated[
     str | None,
-    typer.Option(
+    reading_option(
         "--from",
         metavar="DIRECTORY",
-        help="Make the report of results that --results has saved, without the trace.",
+        help="Make the report from results saved with --results instead of a trace.",
     ),
 ]
 SaveTo = Annotated[
     str | None,
-    typer.Option(
+    output_option(
         "--results",
         metavar="DIRECTORY",
-        help="Also save the results there: JSON for the facts, Parquet for the tables.",
+        help="Save the results there as well: facts as JSON, tables as Parquet.",
     ),
 ]
-Csv = Annotated[bool, typer.Option("--csv", help="With --results: each table as CSV too.")]
+Csv = Annotated[bool, output_option("--csv", help="With --results: save each table as CSV as well.")]
 
 PagesTo = Annotated[
     str | None,
-    typer.Option(
+    output_option(
         "--pages",
         metavar="DIRECTORY",
-        help="Write a page for each capture there, and an index of them, instead of one page of all.",
+        help="Write one page per capture and an index there instead of a single report.",
     ),
 ]
 
@@ -61,59 +60,57 @@ def report(
     pages: PagesTo = None,
     output: Annotated[
         str | None,
-        typer.Option(
+        output_option(
             "--output",
             "-o",
             metavar="FILE",
-            show_default="NAME.html of one capture that is not anonymized, else report.html",
-            help="Where to write; a name in .md makes it Markdown, - is standard output.",
+            show_default="NAME.html for a single capture that is not anonymized, else report.html",
+            help="Output file; .md writes Markdown, - is standard output.",
         ),
     ] = None,
     title: Annotated[
         str | None,
-        typer.Option("--title", metavar="TEXT", help="Heading of the report; else the capture's name."),
+        output_option("--title", metavar="TEXT", help="Title of the report; default: the capture's name."),
     ] = None,
     reading: ReadingOptions,
     anonymity: AnonymityOptions,
 ) -> int:
-    """Write a report of traces: one HTML file that needs no network and no other file.
+    """Write an HTML report.
 
-    Without -o it is put into the current directory and named after the capture. With a name such as link.md
-    it is Markdown, and its figures are SVG files in link-figures. With --from it is made of results that were
-    saved before, and is the same to the byte. With --pages each capture has its own page.
+    The report is a single file that needs no network. Without -o it is written to the current directory and
+    named after the capture. With -o link.md it is Markdown, with its figures as SVG files in link-figures.
+    A report made with --from is identical, byte for byte, to the one made from the trace.
     """
     from tfrctrace.reports.files.saved_results import load, save
 
     traces = traces or []
     if csv and save_to is None:
-        raise UsageError("`--csv` is about saved results", hint="say where with `--results`")
+        raise UsageError("`--csv` needs `--results`", hint="name a directory with `--results`")
     if pages is not None:
         others = {"--from": saved, "--join": reading.join, "--pair": reading.pair}
-        _refuse_beside(
-            {**others, "-o": output, "--results": save_to},
-            "a page for each capture",
-            "leave it out, or `--pages`",
+        _refuse_together(
+            {**others, "-o": output, "--results": save_to}, "--pages", "leave out one of the two"
         )
-    path = output or default_name([] if anonymity.is_wanted else traces)
+    path = output or default_name([] if anonymity.is_enabled else traces)
     check_output_place(path, traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     if saved is not None:
         others = {
             "--results": save_to,
             **_changed_reading_options(reading),
-            "--anonymize": anonymity.is_wanted,
+            "--anonymize": anonymity.is_enabled,
         }
-        _refuse_beside(
+        _refuse_together(
             {"TRACE": traces, **others},
-            "saved results",
-            "it counts when the trace is read: leave it out, or make the report from the trace",
+            "--from",
+            "it applies when a trace is read: leave it out, or make the report from the trace",
         )
         results, saved_title = load(saved)
         _write(results, path, title or saved_title)
         _print_location(path, console)
         return console.exit_status
     if not traces:
-        raise UsageError("no trace is named", hint="name one, or results of a report with `--from`")
+        raise UsageError("no trace is given", hint="name a trace, or saved results with `--from`")
     if save_to is not None:
         make_folder(save_to)
     anonymizer = anonymity.anonymizer(console)
@@ -137,25 +134,25 @@ def report(
 
 
 def _results_and_name(trace: Trace) -> tuple[Results, str]:
-    """Return what is told of a trace, and its name; the trace itself may be large, and is not needed."""
+    """Return the results and the name of a trace; the trace itself may be large and is not kept."""
     return trace.results(), trace.name
 
 
 def _changed_reading_options(reading: ReadingOptions) -> dict[str, bool]:
-    """Return which options say how to read, and are not what they are by themselves."""
-    usual = ReadingOptions(strict=reading.strict, quiet=reading.quiet)
+    """Return, for each reading option, whether it differs from its default."""
+    default = ReadingOptions(strict=reading.strict, quiet=reading.quiet)
     return {
-        f"--{one.name.removesuffix('_bytes').replace('_', '-')}": getattr(reading, one.name)
-        != getattr(usual, one.name)
-        for one in fields(reading)
+        f"--{field.name.removesuffix('_bytes').replace('_', '-')}": getattr(reading, field.name)
+        != getattr(default, field.name)
+        for field in fields(reading)
     }
 
 
-def _refuse_beside(others: Mapping[str, object], what: str, hint: str) -> None:
-    """Raise if something is given that has no effect on `what`."""
-    given = [name for name, value in others.items() if value]
-    if given:
-        raise UsageError(f"`{given[0]}` is of no use to {what}", hint=hint)
+def _refuse_together(others: Mapping[str, object], option: str, hint: str) -> None:
+    """Raise for the first of `others` that is set, as it has no effect beside `option`."""
+    for name, value in others.items():
+        if value:
+            raise UsageError(f"`{name}` cannot be used with `{option}`", hint=hint)
 
 
 def _print_location(path: str, console: Console) -> None:
@@ -171,7 +168,7 @@ def _write(results: Results, path: str, title: str) -> None:
 
 
 def default_name(traces: list[str]) -> str:
-    """Return the name of the report of `traces`: the capture's own, if there is one and it is a file."""
+    """Return the file name of the report: after the capture if it is a single file."""
     from tfrctrace.base.errors import STANDARD_INPUT
     from tfrctrace.parsers.sources import without_suffixes
 

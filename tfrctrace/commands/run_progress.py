@@ -1,4 +1,4 @@
-"""Progress of many runs on stderr."""
+"""A progress bar for many runs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from tfrctrace.commands.console import Console
-    from tfrctrace.study.pool import Progress as Watcher
+    from tfrctrace.runs.pool import Progress as Watcher
 
 
 @contextmanager
-def run_progress(console: Console) -> Iterator[Watcher]:
-    """Show how many runs are done and the time that is left, if somebody looks."""
-    from tfrctrace.study.pool import NoProgress
-
+def run_progress(console: Console) -> Iterator[Watcher | None]:
+    """Show the runs done and the time left; give None if stderr is not a terminal."""
     if not console.shows_progress:
-        yield NoProgress()
+        yield None
         return
     from rich.console import Console as RichConsole
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -41,6 +39,6 @@ class _ProgressBar:
         self._bar, self._task = bar, task
 
     def advance(self, done: int, of: int, cached: int) -> None:
-        """Move the bar; runs from the cache are no measure of the time that is left."""
-        known = f"{cached} known" if cached else ""
-        self._bar.update(self._task, total=of - cached, completed=done - cached, cached=known)
+        """Move the bar; cached runs are left out of the estimate of the time left."""
+        note = f"{cached} cached" if cached else ""
+        self._bar.update(self._task, total=of - cached, completed=done - cached, cached=note)

@@ -1,5 +1,5 @@
-"""Gates: what is asked of runs, by limits or by a baseline, and whether they hold it.
+"""Gates: judge runs by limits and by a baseline.
 
-`quantity.py` says what is measured, `values.py` takes it from a trace, `requirement.py` and `limits_file.py`
-say what must be true of it, `verdict.py` judges limits and `regression.py` runs against a `baseline.py`.
+`values.py` takes quantities (`tfrctrace.runs.quantity`) from a trace, `requirement.py` and `limits_file.py`
+parse limits, `verdict.py` judges them, and `regression.py` compares runs with a `baseline.py`.
 """

@@ -1,4 +1,4 @@
-"""A baseline: what quantities were in runs that were good, kept as JSON."""
+"""A baseline: the quantities of good runs, kept as JSON."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tfrctrace.gate.requirement import parse_comparison
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tfrctrace.gate.requirement import Comparison
-    from tfrctrace.gate.values import Run
+    from tfrctrace.gate.requirement import BaselineComparison
+    from tfrctrace.gate.values import CheckedRun
 
 SCHEMA_VERSION: Final = 1
 
@@ -25,7 +25,7 @@ USUAL: Final = (
     "mean(delay_p95_ms)",
     "min(jain)",
 )
-"""What a baseline has if nobody says what it should have, as far as the runs tell it."""
+"""Default quantities of a baseline, as far as the runs have them."""
 
 _MOST_BYTES: Final = 64_000_000
 _LARGEST: Final = 1e60
@@ -42,14 +42,14 @@ class Baseline:
 
 def write_baseline(
     file: TextIO,
-    runs: Sequence[Run],
-    comparisons: Sequence[Comparison],
+    runs: Sequence[CheckedRun],
+    comparisons: Sequence[BaselineComparison],
     measured_with: Mapping[str, Any],
     *,
     only_known: bool,
     version: str,
 ) -> None:
-    """Write what `comparisons` are in `runs`; with `only_known` those alone that every run tells."""
+    """Write what `comparisons` are in `runs`; with `only_known` only those that every run has."""
     rows = [row for row in _rows(runs, comparisons) if not only_known or len(row["values"]) == len(runs)]
     document = {
         "schema_version": SCHEMA_VERSION,
@@ -62,13 +62,13 @@ def write_baseline(
     file.write("\n")
 
 
-def _rows(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
-    for one in comparisons:
-        taken = [run.take(one.quantity) for run in runs]
+def _rows(runs: Sequence[CheckedRun], comparisons: Sequence[BaselineComparison]) -> Iterator[dict[str, Any]]:
+    for comparison in comparisons:
+        taken = [run.take(comparison.quantity) for run in runs]
         yield {
-            "quantity": one.quantity.text,
-            "unit": one.quantity.unit,
-            "values": [value for told in taken for value in told.values],
+            "quantity": comparison.quantity.name,
+            "unit": comparison.quantity.unit,
+            "values": [value for one in taken for value in one.values],
         }
 
 
@@ -91,9 +91,11 @@ def read_baseline(path: str) -> Baseline:
 
 def _parsed(path: str, document: dict[str, Any]) -> Baseline:
     if document["schema_version"] != SCHEMA_VERSION:
-        raise UsageError(f"is of version {document['schema_version']}, not {SCHEMA_VERSION}")
+        raise UsageError(
+            f"has format version {document['schema_version']}, and this program reads {SCHEMA_VERSION}"
+        )
     values = {
-        parse_comparison(row["quantity"]).quantity.text: tuple(map(_number, row["values"]))
+        parse_comparison(row["quantity"]).quantity.name: tuple(map(_number, row["values"]))
         for row in document["quantities"]
     }
     return Baseline(path, dict(document["measured_with"]), values)
@@ -110,8 +112,8 @@ def check_alike(baseline: Baseline, measured_with: Mapping[str, Any]) -> None:
     """Raise `UsageError` if a baseline was measured in another way: the numbers cannot be compared."""
     # what is not given may be missing, or empty in one of several ways
     before, now = (
-        {name: json.dumps(value) for name, value in told.items() if value}
-        for told in (baseline.measured_with, measured_with)
+        {name: json.dumps(value) for name, value in options.items() if value}
+        for options in (baseline.measured_with, measured_with)
     )
     for name in (*now, *sorted(before.keys() - now.keys())):
         if before.get(name) != now.get(name):

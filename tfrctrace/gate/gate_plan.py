@@ -1,4 +1,4 @@
-"""All that one gate asks: limits, comparisons with a baseline, and how they are judged."""
+"""The checks of one gate: limits, comparisons with a baseline, and how they are judged."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tfrctrace.gate.baseline import Baseline
-    from tfrctrace.gate.quantity import Quantity
-    from tfrctrace.gate.regression import TestName
-    from tfrctrace.gate.requirement import Comparison, Limit
-    from tfrctrace.gate.values import Run
+    from tfrctrace.gate.requirement import BaselineComparison, Limit
+    from tfrctrace.gate.values import CheckedRun
     from tfrctrace.gate.verdict import Effect, Verdict
+    from tfrctrace.runs.comparison import TestName
+    from tfrctrace.runs.quantity import Quantity
 
 
 @dataclass(frozen=True, slots=True)
 class GatePlan:
-    """What is asked of runs; `is_usual` if nobody said which quantities a new baseline should have."""
+    """The checks of a gate; `is_usual` if a new baseline has the default quantities."""
 
     limits: list[Limit]
-    comparisons: list[Comparison]
+    comparisons: list[BaselineComparison]
     baseline: Baseline | None
     is_usual: bool
     rules: Rules
@@ -39,14 +39,14 @@ class GatePlan:
         asked = [limit.quantity for limit in self.limits]
         return asked + [comparison.quantity for comparison in self.comparisons]
 
-    def judge(self, runs: Sequence[Run]) -> list[Verdict]:
+    def judge(self, runs: Sequence[CheckedRun]) -> list[Verdict]:
         """Return a verdict for each limit, and for each comparison if there is a baseline."""
         verdicts = [judge_limit(limit, runs, self.rules.unknown) for limit in self.limits]
         if self.baseline is not None:
             verdicts += judge_baseline(self.baseline, self.comparisons, runs, self.rules)
         return verdicts
 
-    def write_baseline(self, file: TextIO, runs: Sequence[Run], *, version: str) -> None:
+    def write_baseline(self, file: TextIO, runs: Sequence[CheckedRun], *, version: str) -> None:
         """Write `runs` as a baseline."""
         baselines.write_baseline(
             file, runs, self.comparisons, self.measured_with, only_known=self.is_usual, version=version
@@ -69,7 +69,7 @@ def make_plan(
 ) -> GatePlan:
     """Return the plan that the options and the file `limits` describe.
 
-    Raises `UsageError` for what is none, and where something is said that would not be looked at.
+    Raises `UsageError` for options that are wrong or would have no effect.
     """
     from tfrctrace.gate.limits_file import read_limits
 
@@ -88,7 +88,7 @@ def make_plan(
         baselines.check_alike(known, measured_with)
     elif comparisons and not is_written:
         raise UsageError(
-            f"`{comparisons[0].quantity.text}` is to be compared, but there is no baseline",
+            f"`{comparisons[0].quantity.name}` is to be compared, but there is no baseline",
             hint="name one with `--baseline`, or write one with `--write-baseline`",
         )
     if not asked and known is None and not is_written:

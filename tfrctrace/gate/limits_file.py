@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.toml import listed, number, one_of, read_toml, refuse_unknown, table_of, text
-from tfrctrace.gate.quantity import Better
 from tfrctrace.gate.requirement import Level, parse_comparison, parse_requirement, parse_share
+from tfrctrace.runs.quantity import Better
 
 if TYPE_CHECKING:
-    from tfrctrace.gate.requirement import Comparison, Limit
+    from tfrctrace.gate.requirement import BaselineComparison, Limit
 
 _MOST_BYTES: Final = 1_000_000
 _LEVELS: Final = get_args(Level)
 _DIRECTIONS: Final = get_args(Better)
 
 
-def read_limits(path: str) -> tuple[list[Limit], list[Comparison]]:
+def read_limits(path: str) -> tuple[list[Limit], list[BaselineComparison]]:
     """Return the limits and the comparisons of the file at `path`. Raises `UsageError` with its name."""
     try:
         table = read_toml(path, _MOST_BYTES)
@@ -37,7 +37,7 @@ def _limit(value: object) -> Limit:
     return parse_requirement(text(table.get("require"), "require"), level=_level(table), name=_name(table))
 
 
-def _comparison(value: object) -> Comparison:
+def _comparison(value: object) -> BaselineComparison:
     table = table_of(value, "`[[compare]]`")
     refuse_unknown(table, {"quantity", "better", "tolerance", "level", "name"}, "`[[compare]]`")
     better = table.get("better")

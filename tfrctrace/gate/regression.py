@@ -1,32 +1,30 @@
 """Whether runs are worse than those of a baseline, and not only by noise.
 
-A quantity fails if its mean is worse by more than the tolerance and, where runs were repeated, a test says
-that as large a difference is not by chance: Welch's, that of ranks (Kruskal and Wallis of two groups, which
-is Mann and Whitney's), or of a single run Student's. The p values are corrected for how many quantities are
-compared (Holm), so that the whole gate fails by chance no more often than `significance` says.
+A quantity fails if its mean is worse by more than the tolerance and, where runs were repeated, a test shows
+that the difference is not chance. The p values are corrected for the number of quantities (Holm), so that
+the whole gate fails by chance no more often than `significance`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.gate.verdict import Verdict, effect_of
+from tfrctrace.runs.comparison import GroupComparison, compare_groups, corrected_p_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tfrctrace.gate.baseline import Baseline
-    from tfrctrace.gate.requirement import Comparison
-    from tfrctrace.gate.values import Run
+    from tfrctrace.gate.requirement import BaselineComparison
+    from tfrctrace.gate.values import CheckedRun
     from tfrctrace.gate.verdict import Effect, Outcome
-    from tfrctrace.metrics.statistics.significance import Difference
-
-TestName = Literal["welch", "rank"]
+    from tfrctrace.runs.comparison import TestName
 
 DEFAULT_TOLERANCE: Final = 0.05
-"""Share of the baseline's mean by which a quantity may become worse."""
+"""How much worse a mean may be than the baseline's, as a share of it."""
 
 DEFAULT_SIGNIFICANCE: Final = 0.01
 """How often repeated runs of an unchanged path may fail by chance."""
@@ -46,7 +44,7 @@ class Rules:
 class _Pair:
     """A quantity before and now; `reason` says why they cannot be compared."""
 
-    comparison: Comparison
+    comparison: BaselineComparison
     before: tuple[float, ...]
     now: tuple[float, ...]
     test: str = ""
@@ -55,15 +53,15 @@ class _Pair:
 
 
 def judge_baseline(
-    baseline: Baseline, comparisons: Sequence[Comparison], runs: Sequence[Run], rules: Rules
+    baseline: Baseline, comparisons: Sequence[BaselineComparison], runs: Sequence[CheckedRun], rules: Rules
 ) -> list[Verdict]:
     """Return whether each of `comparisons` is as good in `runs` as it was in the baseline."""
-    pairs = [_with_p_value(_pair(one, baseline, runs), rules.test) for one in comparisons]
-    return [_verdict(pair, rules) for pair in _corrected(pairs)]
+    pairs = [_pair(one, baseline, runs) for one in comparisons]
+    return [_verdict(pair, rules) for pair in _tested(pairs, rules.test)]
 
 
-def _pair(comparison: Comparison, baseline: Baseline, runs: Sequence[Run]) -> _Pair:
-    text = comparison.quantity.text
+def _pair(comparison: BaselineComparison, baseline: Baseline, runs: Sequence[CheckedRun]) -> _Pair:
+    text = comparison.quantity.name
     before = baseline.values.get(text, ())
     taken = [run.take(comparison.quantity) for run in runs]
     now = tuple(value for one in taken for value in one.values)
@@ -77,31 +75,17 @@ def _pair(comparison: Comparison, baseline: Baseline, runs: Sequence[Run]) -> _P
     return _Pair(comparison, before, now, reason=reason)
 
 
-def _with_p_value(pair: _Pair, test: TestName) -> _Pair:
-    """Return `pair` with a p value, if runs were repeated and vary."""
-    import polars as pl
-
-    from tfrctrace.metrics.statistics.significance import kruskal_wallis, student_test, welch_test
-
-    if pair.reason is not None:
-        return pair
-    before, now = (pl.Series(values, dtype=pl.Float64) for values in (pair.before, pair.now))
-    difference: Difference | None
-    if min(len(pair.before), len(pair.now)) < 2:
-        name, difference = "Student", student_test(before, now)
-    elif test == "rank":
-        name, difference = "ranks", kruskal_wallis([before, now])
-    else:
-        name, difference = "Welch", welch_test(before, now)
-    return pair if difference is None else replace(pair, test=name, p_value=difference.p_value)
-
-
-def _corrected(pairs: Sequence[_Pair]) -> Iterator[_Pair]:
-    from tfrctrace.metrics.statistics.significance import holm
-
-    p_values = iter(holm([pair.p_value for pair in pairs if pair.p_value is not None]))
-    for pair in pairs:
-        yield pair if pair.p_value is None else replace(pair, p_value=next(p_values))
+def _tested(pairs: Sequence[_Pair], test: TestName) -> Iterator[_Pair]:
+    """Give `pairs` with corrected p values, where runs were repeated and vary."""
+    found = [
+        GroupComparison()
+        if pair.reason
+        else compare_groups([pair.before, pair.now], test=test, is_single_tested=True)
+        for pair in pairs
+    ]
+    p_values = corrected_p_values([one.p_value for one in found])
+    for pair, one, p_value in zip(pairs, found, p_values, strict=True):
+        yield replace(pair, test=one.test, p_value=p_value)
 
 
 def _verdict(pair: _Pair, rules: Rules) -> Verdict:
@@ -109,7 +93,7 @@ def _verdict(pair: _Pair, rules: Rules) -> Verdict:
     before, now = _mean(pair.before), _mean(pair.now)
     outcome, reason = _outcome(pair, before, now, rules)
     return Verdict(
-        check=one.quantity.text,
+        check=one.quantity.name,
         kind="baseline",
         name=one.name,
         outcome=outcome,

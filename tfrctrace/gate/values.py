@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from tfrctrace.gate.quantity import COLUMNS, percent_of
 from tfrctrace.metrics.catalogue import BY_NAME
+from tfrctrace.runs.quantity import COLUMNS, aggregate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import polars as pl
 
-    from tfrctrace.gate.quantity import Quantity, Term
+    from tfrctrace.runs.cache import Record
+    from tfrctrace.runs.quantity import Quantity, Term
     from tfrctrace.trace.measuring import MeasuredMetrics
     from tfrctrace.trace.trace import Trace
 
@@ -33,24 +34,33 @@ class QuantityValues:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CheckedRun:
     """One trace, and what was taken from it; the trace itself is not kept."""
 
     name: str
     taken: Mapping[str, QuantityValues]
-    """By the text of the quantity."""
+    """By the name of the quantity."""
 
     def take(self, quantity: Quantity) -> QuantityValues:
         """Return the values of `quantity`."""
-        return self.taken[quantity.text]
+        return self.taken[quantity.name]
 
 
-def measure_quantities(
-    name: str, trace: Trace, measured: MeasuredMetrics, quantities: Sequence[Quantity]
-) -> Run:
-    """Return the run called `name` with the values of `quantities`."""
+def take_quantities(
+    trace: Trace, measured: MeasuredMetrics, quantities: Sequence[Quantity]
+) -> dict[str, QuantityValues]:
+    """Return the values of `quantities`, by their names."""
     source = _Source(trace, measured)
-    return Run(name, {one.text: source.take(one) for one in quantities})
+    return {one.name: source.take(one) for one in quantities}
+
+
+def run_of(name: str, record: Record) -> CheckedRun:
+    """Return the run that has this record, which may be from the cache."""
+    taken = {
+        text: QuantityValues(tuple(one["values"]), one["known"], one["of"], one["reason"])
+        for text, one in record["taken"].items()
+    }
+    return CheckedRun(name, taken)
 
 
 def needs_samples(quantities: Sequence[Quantity]) -> bool:
@@ -78,7 +88,7 @@ class _Source:
         return replace(own, values=(own.values[0] / other.values[0],))
 
     def _chosen(self, quantity: Quantity) -> pl.DataFrame:
-        from tfrctrace.trace.labels import matching_rows
+        from tfrctrace.trace.conditions import matching_rows
 
         flows = self._measured.looked_at
         return flows.filter(matching_rows(flows, quantity.conditions)) if quantity.conditions else flows
@@ -99,7 +109,7 @@ class _Source:
         rows = [
             one
             for one in self._measured.metrics
-            # one metric is told of several timescales
+            # one metric is there for several timescales
             if one.name == term.name and flows.issuperset(one.flows) and one.window_s in {None, window_s}
         ]
         reasons = dict.fromkeys(one.reason for one in rows if one.reason)
@@ -129,23 +139,9 @@ def _aggregated(values: Sequence[float | None], term: Term, reason: str) -> Quan
         return QuantityValues((), 0, len(values), reason)
     if not term.aggregation:
         return QuantityValues(tuple(known), len(known), len(values), partly)
-    percent = percent_of(term.aggregation)
-    value = _REDUCED[term.aggregation](known) if percent is None else _percentile(known, percent)
-    return QuantityValues((value,), len(known), len(values), partly)
-
-
-def _percentile(values: Sequence[float], percent: int) -> float:
-    """Return a percentile by nearest rank: the smallest value that so many percent do not exceed."""
-    return sorted(values)[-(-len(values) * percent // 100) - 1]
+    value = aggregate(term.aggregation, known)
+    return QuantityValues(() if value is None else (value,), len(known), len(values), partly)
 
 
 def _shown(term: Term) -> str:
     return f"{term.aggregation}({term.name})"
-
-
-_REDUCED: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
-    "min": min,
-    "max": max,
-    "sum": math.fsum,
-    "mean": lambda values: math.fsum(values) / len(values),
-}

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfrctrace.gate.requirement import Level, Limit
-    from tfrctrace.gate.values import QuantityValues, Run
+    from tfrctrace.gate.values import CheckedRun, QuantityValues
 
 Outcome = Literal["pass", "fail", "unknown"]
 Effect = Literal["pass", "warn", "fail"]
@@ -49,7 +49,7 @@ def effect_of(outcome: Outcome, level: Level, unknown: Effect) -> Effect:
     return unknown
 
 
-def judge_limit(limit: Limit, runs: Sequence[Run], unknown: Effect) -> Verdict:
+def judge_limit(limit: Limit, runs: Sequence[CheckedRun], unknown: Effect) -> Verdict:
     """Return whether every value of every run holds `limit`.
 
     A run without a value, or without one for each flow where each must have one, leaves it unknown; unless a

@@ -1,9 +1,9 @@
-"""Rate algorithms run offline against what a trace shows of a flow, and what each would have allowed.
+"""Replay rate algorithms offline on recorded flows and report the rates they would have allowed.
 
-`recording` is what is known of one flow: reports with p, round-trip time and receive rate, and what was sent.
-`controller` is what an algorithm is, `catalogue` finds one by its name, `loop` drives it through a recording.
-The state machines of TFRC are the core's (`tfrc`); MTFRC bounds them by what the MAC can carry (`mtfrc`).
+`recordings` holds one flow's reports (p, round-trip time, receive rate) and what it sent. `controller`
+defines the interface of an algorithm, `algorithms` finds one by name, and `drive` feeds it a recording.
+TFRC's state machines are in the core (`tfrc`); MTFRC limits them to what the MAC can carry (`mtfrc`).
 
-Inside, units are the RFC's: seconds, bytes, bytes per second, and time 0 is the first packet of the flow.
-Frames that leave have ns, ms and bit/s, as everywhere.
+Internal units are those of the RFCs (seconds, bytes, bytes per second), and time 0 is the flow's first
+packet. Result frames have ns, ms and bit/s.
 """

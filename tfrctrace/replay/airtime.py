@@ -1,7 +1,7 @@
-"""Who sends in a simulated 802.11 network, and how fast: ns-2's MAC lines tell when a frame was in the air.
+"""Infer the senders and rates of a simulated 802.11 network from the air time of frames in ns-2's MAC lines.
 
-A line has no rate, but `Mac/802_11` logs a frame when its transmission starts and when it has arrived; in
-between lie the preamble at 1 Mbit/s and the rest of its bits at the rate of the frame.
+A line has no rate, but `Mac/802_11` logs a frame at the start of its transmission and at its arrival. In
+between are the preamble at 1 Mbit/s and the other bits at the rate of the frame.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ PREAMBLE_BITS: Final = (192, 120)
 part of the size that a MAC line names. A script has one of them for all nodes."""
 
 LONGEST_WAY_US: Final = 3.0
-"""What the way through the air adds at most: 900 m."""
+"""Longest propagation delay: 900 m."""
 
 ROUNDED_US: Final = 0.01
-"""What rounding to the nanosecond may take away."""
+"""Error from rounding to nanoseconds."""
 
 FRAMES: Final = ("time_ns", "transmitter", "bssid", "kind", "rate_mbps")
-"""Columns of what is seen, as in the table of frames of a capture (`Trace.link_samples`)."""
+"""Columns as in the frames of a capture (`Trace.link_samples`)."""
 
 
 def frames_in_the_air(packets: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Return a row for each data frame that arrived, with the columns `FRAMES`; empty without MAC lines.
+    """Return a row with the columns `FRAMES` for each received data frame; empty without MAC lines.
 
-    `transmitter` is the number of a node; `bssid` is that of the base station, a node that has wired links
-    too, and null in a network without any. `rate_mbps` is null where the time in the air is of no such rate.
+    `transmitter` is a node number; `bssid` is that of the base station (a node that also has wired links), or
+    null if there is none. `rate_mbps` is null if no rate matches the air time.
     """
     import polars as pl
 
@@ -61,7 +61,7 @@ def frames_in_the_air(packets: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _in_the_air(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return each frame that arrived with when it was sent, for the last time: repeats have the same uid."""
+    """Return each received frame with its last transmission time; retries have the same uid."""
     import polars as pl
 
     sent = lines.filter(pl.col("event") == "sent").select(
@@ -73,7 +73,7 @@ def _in_the_air(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_rates(frames: pl.DataFrame) -> pl.DataFrame:
-    """Return the frames with `rate_mbps`, by the preamble that explains most of them."""
+    """Return the frames with `rate_mbps`, assuming the preamble that explains most of them."""
     explained = [frames.with_columns(_rate_mbps(bits).alias("rate_mbps")) for bits in PREAMBLE_BITS]
     return min(explained, key=_unexplained)
 
@@ -83,9 +83,9 @@ def _unexplained(frames: pl.DataFrame) -> int:
 
 
 def _rate_mbps(preamble_bits: int) -> pl.Expr:
-    """Return the slowest rate of 802.11, in Mbit/s, at which a frame takes no longer than it did.
+    """Return the slowest 802.11 rate, in Mbit/s, at which a frame takes no longer than observed.
 
-    Null if the way through the air does not explain the difference.
+    Null if propagation delay cannot explain the difference.
     """
     import polars as pl
 

@@ -1,13 +1,12 @@
-"""Rate algorithms by name: those built in, those of other packages, and `module:Class`."""
+"""Find rate algorithms by name: built in, from other packages, or `module:Class`."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
 from tfrctrace.base.errors import UsageError
+from tfrctrace.base.user_code import load_class
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,19 +14,19 @@ if TYPE_CHECKING:
     from tfrctrace.replay.controller import Controller, MakeController, Start
 
 CONTROLLERS: Final = "tfrctrace.controllers"
-"""Name of the group of entry points; each names a class."""
+"""Entry point group; each entry point is a class."""
 
 METHODS: Final = ("on_feedback", "on_nofeedback")
 
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """An algorithm by its name, and how a controller of it is made."""
+    """An algorithm by name, with the class of its controllers."""
 
     name: str
     make: MakeController
     settings: Mapping[str, float | str] = field(default_factory=dict)
-    """Its parameters that are not the defaults."""
+    """Parameters that differ from their defaults."""
 
     def begin(self, start: Start) -> Controller:
         """Return a controller for a flow."""
@@ -43,48 +42,42 @@ BUILT_IN: Final[dict[str, str]] = {
     "westwood": "tfrctrace.replay.tcp.westwood:Westwood",
     "cubic": "tfrctrace.replay.tcp.cubic:Cubic",
 }
-"""Name and `module:Class` of algorithms that are controllers in Python; those of TFRC are the core's."""
+"""Built-in controllers in Python by name, as `module:Class`; TFRC's are in the core."""
 
 
 def algorithm_named(name: str, *, others: Sequence[str] = ()) -> Algorithm:
-    """Return the algorithm `name`; raises `UsageError` if there is none, or it is no controller.
+    """Return the algorithm `name`; raises `UsageError` if it does not exist or is not a controller.
 
-    `others` are names of algorithms that are no controllers, which exist too.
+    `others` are names of further algorithms, for the hint.
     """
     if ":" in name:
-        return Algorithm(name, _loaded(name, name))
+        return Algorithm(name, _controller(name, name))
     if name in BUILT_IN:
-        return Algorithm(name, _loaded(name, BUILT_IN[name]))
+        return Algorithm(name, _controller(name, BUILT_IN[name]))
     from importlib.metadata import entry_points
 
     for entry_point in entry_points(group=CONTROLLERS, name=name):
-        return Algorithm(name, _loaded(name, entry_point.value))
+        return Algorithm(name, _controller(name, entry_point.value))
     raise UsageError(
-        f"no algorithm is called `{name}`",
-        hint=f"there are {', '.join([*others, *algorithm_names()])}, or yours as `mymodule:MyControl`",
+        f"unknown algorithm `{name}`",
+        hint=f"known: {', '.join([*others, *algorithm_names()])}, or your own as `mymodule:MyControl`",
     )
 
 
 def algorithm_names() -> list[str]:
-    """Return the names of all algorithms that are controllers in Python."""
+    """Return the names of all controllers in Python."""
     from importlib.metadata import entry_points
 
     return sorted({*BUILT_IN, *entry_points(group=CONTROLLERS).names})
 
 
-def _loaded(name: str, place: str) -> MakeController:
-    """Return the class at `place`, as `module:Class`; modules are looked for in the current directory too."""
-    module, _, attribute = place.partition(":")
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        found = getattr(import_module(module), attribute)
-    except Exception as error:
-        raise UsageError(f"the algorithm `{name}` cannot be loaded: {error}") from error
+def _controller(name: str, path: str) -> MakeController:
+    """Return the controller class at `path`, as `module:Class`."""
+    found = load_class(path)
     missing = [method for method in METHODS if not callable(getattr(found, method, None))]
     if missing:
         raise UsageError(
             f"the algorithm `{name}` has no `{missing[0]}`",
-            hint="an algorithm is a class with the methods of `tfrctrace.replay.controller.Controller`",
+            hint="an algorithm must be a class with the methods of `tfrctrace.replay.controller.Controller`",
         )
     return cast("MakeController", found)

@@ -1,4 +1,4 @@
-"""Columns of frames as the core takes them: numbers one after the other in memory."""
+"""Columns of frames as contiguous arrays for the core."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def floats(column: pl.Series, divisor: float = 1.0) -> npt.NDArray[np.float64]:
-    """Return the values over `divisor`, null as NaN."""
+    """Return the values divided by `divisor`, null as NaN."""
     import numpy as np
     import polars as pl
 
@@ -20,14 +20,14 @@ def floats(column: pl.Series, divisor: float = 1.0) -> npt.NDArray[np.float64]:
 
 
 def wholes(column: pl.Series) -> npt.NDArray[Any]:
-    """Return whole numbers, of which none may be null."""
+    """Return whole numbers; nulls are not allowed."""
     import numpy as np
 
     return np.ascontiguousarray(column.to_numpy())
 
 
 def sent_between(sends: pl.DataFrame, times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the payload in bytes of `sends` after each time before, up to and including each of `times`."""
+    """Return the payload in bytes sent in each interval that ends at (and includes) one of `times`."""
     import numpy as np
 
     totals = np.concatenate([[0], np.cumsum(sends["payload_bytes"].to_numpy(), dtype=np.int64)])

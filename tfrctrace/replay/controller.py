@@ -1,11 +1,11 @@
-"""What a rate algorithm is: a class with two methods, made anew for each flow.
+"""The interface of a rate algorithm: a class with two methods, instantiated for each flow.
 
     class MyControl:
         def __init__(self, start: Start) -> None: ...
         def on_feedback(self, report: Report) -> Allowed: ...
         def on_nofeedback(self, time_s: float, *, is_idle: bool) -> Allowed: ...
 
-`tfrctrace replay --algorithm mymodule:MyControl` runs it; docs/replay.md has a complete one. Times are
+`tfrctrace replay --algorithm mymodule:MyControl` runs it; docs/replay.md has a complete example. Times are
 seconds since the flow's first packet, sizes bytes, rates bytes of payload per second.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What is known of a flow before its first report."""
+    """Facts about a flow before its first report."""
 
     segment_bytes: float
     """Payload of a full packet: s of the RFCs, MSS of TCP."""
@@ -32,79 +32,79 @@ class Start:
     handshake_rtt_s: float | None = None
     """Round-trip time of the handshake; None without one."""
     least_rto_s: float | None = None
-    """Least retransmission timeout of the sender whose place is taken; None if that is not known."""
+    """Minimum retransmission timeout of the recorded sender; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What the sender learnt at one time of how its data fared (RFC 5348 section 3.2.2)."""
+    """Feedback that the sender received (RFC 5348 section 3.2.2)."""
 
     time_s: float
     """When it reached the sender."""
     interval_s: float
-    """Since the report before, or since the start."""
+    """Time since the previous report or the start."""
     rtt_s: float | None
-    """Round-trip time sample; None if it gave none."""
+    """Round-trip time sample, if any."""
     p: float
     """Loss event rate; 0 before the first loss event."""
     x_recv: float
     """Rate at which payload arrived, bytes/s."""
     sent_bytes: int = 0
-    """Payload sent since the report before."""
+    """Payload sent since the previous report."""
     loss_events: int = 0
-    """Loss events that began since the report before."""
+    """Loss events that began since the previous report."""
     lost_packets: int = 0
-    """Packets lost since the report before."""
+    """Packets lost since the previous report."""
     timeouts: int = 0
-    """Retransmission timeouts of a TCP sender since the report before."""
+    """Retransmission timeouts of a TCP sender since the previous report."""
     acked_bytes: float | None = None
-    """Payload acknowledged since the report before, where it was this algorithm that sent: in closed loop."""
+    """Payload of this algorithm acknowledged since the previous report; in closed loop only."""
     is_data_limited: bool = False
-    """Whether the application had less to send than was allowed, all of the time."""
+    """Whether the application always had less to send than was allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """What an algorithm decides: a rate, and what can be told of how it came about."""
+    """The decision of an algorithm: a rate and how it was derived."""
 
     x: float
     """Allowed sending rate, bytes/s."""
     timer_s: float | None = None
-    """When `on_nofeedback` is to be called if no report comes before; None is never."""
+    """When to call `on_nofeedback` unless a report arrives earlier; None for never."""
     mode: str = ""
-    """What governs the rate, such as `slow_start` or `equation`."""
+    """What determines the rate, such as `slow_start` or `equation`."""
     reason: str = ""
-    """Why it is what it is now, such as `loss_event`."""
+    """Why the rate changed, such as `loss_event`."""
     r_s: float | None = None
     """Smoothed round-trip time."""
     x_calc: float | None = None
-    """What the throughput equation gives, bytes/s; None before the first loss event, or without one."""
+    """Rate of the throughput equation, bytes/s; None before the first loss event or without an equation."""
     x_limit: float | None = None
-    """The limit by what was received, bytes/s; None without such a limit."""
+    """Limit derived from the receive rate, bytes/s; None without such a limit."""
     window_bytes: float | None = None
     """Congestion window; None for an algorithm without one."""
 
 
 def refuse_impossible(rate: float) -> float:
-    """Return a rate in bytes/s that an algorithm allowed itself; raises `UsageError` if it is none."""
+    """Return the rate of an algorithm in bytes/s; raises `UsageError` if it is invalid."""
     if not 0 <= rate < math.inf:
         raise UsageError(
-            f"an algorithm allowed itself {rate:g} bytes/s, at which nothing can be sent",
-            hint="a rate is a number from 0 on; without an opinion an algorithm returns its last one",
+            f"an algorithm returned an invalid rate of {rate:g} bytes/s",
+            hint="a rate must be at least 0; to keep the rate, return the previous one",
         )
     return rate
 
 
 @runtime_checkable
 class Controller(Protocol):
-    """A rate algorithm at work on one flow."""
+    """A rate algorithm running on one flow."""
 
     def on_feedback(self, report: Report) -> Allowed:
-        """Take in a report, and return what may be sent from now on."""
+        """Process a report and return the new decision."""
         ...
 
     def on_nofeedback(self, time_s: float, *, is_idle: bool) -> Allowed:
-        """Return what may be sent after the time that the last decision named passed without a report.
+        """Return the new decision when no report arrived before the time set by the last one.
 
         `is_idle`: nothing was sent since that decision.
         """
@@ -113,4 +113,4 @@ class Controller(Protocol):
 
 if TYPE_CHECKING:
     MakeController = Callable[..., Controller]
-    """A class, which takes a `Start`, and parameters with defaults as keyword arguments."""
+    """A class that takes a `Start`, and parameters with defaults as keyword arguments."""

@@ -1,4 +1,4 @@
-"""Drive a controller through what was recorded of a flow (open loop): reports, and its timer between them."""
+"""Drive a controller with the recorded reports of a flow, and its timer between them (open loop)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ REPORT: Final = "report"
 NO_FEEDBACK: Final = "no_feedback"
 
 MAX_EXPIRIES: Final = 1000
-"""Expiries of the timer between two reports that are followed: a timer that does not grow would never end."""
+"""Most timer expiries between two reports, so that a timer that never grows ends."""
 
 
 def drive(controller: Controller, recording: Recording) -> Iterator[tuple[int, str, Report | None, Allowed]]:
-    """Give each decision: time in ns, `report` or `no_feedback`, the report if it was one, what is allowed.
+    """Yield each decision: time in ns, `report` or `no_feedback`, the report if any, and the decision.
 
-    Where the recording does not say whether the sender was data-limited, it was if it sent less than nine
-    tenths of what the decision before allowed.
+    If the recording does not say whether the sender was data-limited, it counts as such if it sent less than
+    nine tenths of what the previous decision allowed.
     """
     sent_ns = recording.sends["time_ns"].to_list()
     decided: Allowed | None = None
@@ -46,7 +46,7 @@ def drive(controller: Controller, recording: Recording) -> Iterator[tuple[int, s
     for report, is_known in zip(recording.steps(), (value is not None for value in limited), strict=True):
         yield from expiries(report.time_s)
         if not is_known and decided and recording.sends.height:
-            # one packet more or less is no sign
+            # a difference of one packet is not significant
             sent_bytes = report.sent_bytes + recording.segment_bytes
             is_limited = sent_bytes < DATA_LIMITED_SHARE * decided.x * report.interval_s
             report = replace(report, is_data_limited=is_limited)  # noqa: PLW2901  one report, completed
@@ -57,7 +57,7 @@ def drive(controller: Controller, recording: Recording) -> Iterator[tuple[int, s
 
 
 def _idle(sent_ns: list[int], start_ns: int, since_s: float, until_s: float) -> bool:
-    """Return whether nothing was sent from one time (exclusive) to another, as far as sends are known."""
+    """Return whether no packet is known to be sent from one time (exclusive) to another."""
     if not sent_ns:
         return False
     bounds = (bisect_right(sent_ns, start_ns + round(time_s * 1e9)) for time_s in (since_s, until_s))

@@ -1,4 +1,4 @@
-"""From a trace to the recordings of its flows: what a rate algorithm needs, and which flows lack it."""
+"""Make recordings of the flows of a trace, as input of rate algorithms."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tfrctrace.parsers.reading import TableName
+    from tfrctrace.base.table_names import TableName
     from tfrctrace.replay.tfrc import TfrcVariant
     from tfrctrace.trace.trace import Trace
 
 NS_PER_MS: Final = 1_000_000
 
 TABLES: Final[tuple[TableName, ...]] = ("flows", "feedback", "rtt", "losses", "rounds")
-"""What is read of a trace beside its packets."""
+"""Tables that are read besides the packets."""
 
 LEAST_PACKETS: Final = 20
-"""Data packets below which there is little to replay: control connections, look-ups."""
+"""Fewest data packets worth replaying; excludes control connections and look-ups."""
 
 _WITH_HANDSHAKE: Final = ("tcp", "dccp")
 
 UNEVEN_SHARE: Final = 0.2
-"""How far the payload of packets may differ from the mean before one segment size tells little of them."""
+"""Largest deviation of packet sizes from the segment size before a note is added."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,32 +45,32 @@ class NotReplayable:
     what: str
     """What is missing."""
     hint: str
-    """What would supply it."""
+    """How to supply it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingOptions:
-    """What a user says of the flows, beside what the trace shows."""
+    """Settings of the user that complement the trace."""
 
     rtt_ms: float | None = None
-    """Round-trip time of flows that do not tell their own."""
+    """Round-trip time of flows without RTT samples."""
     segment_bytes: float | None = None
-    """Segment size; None takes what each flow sends."""
+    """Segment size; None for that of each flow."""
     rtt_scale: float = 1.0
-    """What every round-trip time is multiplied with."""
+    """Factor applied to every round-trip time."""
     simulate: bool = False
-    """Whether reports are simulated also where the trace shows them."""
+    """Whether reports are simulated even if the trace has them."""
     least_packets: int = LEAST_PACKETS
-    """Data packets that a direction must have."""
+    """Fewest data packets of a direction."""
     flows: frozenset[int] | None = None
-    """Only these; None is all."""
+    """The flows to record; None for all."""
 
 
 class FlowRecordings:
-    """The flows of a trace, read once and recorded as often as somebody asks with other settings."""
+    """The flows of a trace, read once; recordings can be made with several settings."""
 
     def __init__(self, trace: Trace) -> None:
-        """Read the trace: its tables in one pass, its packets in another."""
+        """Read the trace: tables in one pass, packets in another."""
         import polars as pl
 
         self._agents = trace.agents
@@ -94,10 +94,10 @@ class FlowRecordings:
     def recordings(
         self, choice: RecordingOptions, receivers: Sequence[TfrcVariant]
     ) -> Iterator[Mapping[TfrcVariant, Recording] | NotReplayable]:
-        """Give each direction that carries data, recorded once for each of `receivers`, or what it lacks.
+        """Yield a recording of each direction with data for each of `receivers`, or why there is none.
 
-        These are senders whose receivers make the reports that the trace does not show; where it shows them
-        all recordings are the same one.
+        The receivers simulate the reports that the trace does not have; if it has them, all recordings are
+        the same.
         """
         for row in self._flows.iter_rows(named=True):
             key = (row["flow"], row["direction"])
@@ -113,7 +113,7 @@ class FlowRecordings:
                 yield dict.fromkeys(receivers, noted)
             else:
                 others = ((one, self._recorded(flow, choice, one)) for one in receivers[1:])
-                # what a flow lacks does not depend on its receiver
+                # what is missing does not depend on the receiver
                 made = {one: found for one, found in others if isinstance(found, Recording)}
                 yield {receivers[0]: first, **made}
 
@@ -124,7 +124,7 @@ class FlowRecordings:
         if flow.packets.height < least:
             return flow.lacks(
                 f"it has {_data_packets(flow.packets.height)}, fewer than {least}",
-                "a rate needs at least 2, and `--least-packets` says how many are asked for",
+                "at least 2 are needed; `--least-packets` sets the limit",
             )
         reported = None if choice.simulate else self._reports.get(flow.key)
         if reported is not None and is_usable(reported):
@@ -154,23 +154,21 @@ class FlowRecordings:
         return flow.made("simulated_reports", simulated, choice)
 
     def _notes_on(self, receivers: Sequence[TfrcVariant]) -> tuple[str, ...]:
-        """Return which parameters change nothing, as they are not those of the receiver that reported."""
+        """Return notes on parameters without effect, because the reports come from a real receiver."""
         told = (pair for one in receivers for pair in one.receiver_parameters.items())
         idle = dict.fromkeys(name for name, value in told if self._agents.get(name) != value)
         if not idle:
             return ()
         names = " and ".join(f"`{name}`" for name in idle)
-        return (
-            f"p is what its receiver reported, which {names} cannot change; `--simulate` makes reports anew",
-        )
+        return (f"p is what the receiver reported, so {names} has no effect; use `--simulate`",)
 
     def _rtt_ms(self, flow: _DataFlow, choice: RecordingOptions) -> tuple[float, str] | None:
-        """Return the round-trip time of a flow that does not tell its own, and where it is from."""
+        """Return the round-trip time of a flow without samples, and its origin."""
         if choice.rtt_ms is not None:
             return choice.rtt_ms, "as given"
         own_ms = flow.facts["rtt_min_ms"]
         if isinstance(own_ms, float):
-            return own_ms, "the least of its acknowledgements"
+            return own_ms, "the lowest of its acknowledgements"
         if flow.is_two_ended:
             return None
         return self._tcp.borrowed_rtt_ms(self._flows, flow.facts)
@@ -194,7 +192,7 @@ class _DataFlow:
         )
 
     def segment_bytes(self, choice: RecordingOptions) -> float:
-        """Return s: what the user says, the MSS of TCP, else the mean payload (one size is its own mean)."""
+        """Return s: the user's, else the MSS of TCP, else the mean payload."""
         mss = self.facts["mss"]
         if choice.segment_bytes is not None:
             return choice.segment_bytes
@@ -205,7 +203,7 @@ class _DataFlow:
 
     def made(self, source: Source, made: ReportSeries, choice: RecordingOptions) -> Recording | NotReplayable:
         if made.reports is None:
-            return self.lacks(*(made.lacks or ("it gives no reports", "")))
+            return self.lacks(*(made.lacks or ("it has no reports", "")))
         return self.recording(source, made.reports, choice, made.notes)
 
     def recording(
@@ -240,7 +238,7 @@ class _DataFlow:
         share = far.sum() / far.len()
         if choice.segment_bytes is not None or share <= UNEVEN_SHARE:
             return ()
-        return (f"{share:.0%} of its packets are far from s = {s:.0f} bytes, with which the equation counts",)
+        return (f"{share:.0%} of its packets differ widely in size from the assumed s = {s:.0f} bytes",)
 
 
 def _notes_on_end(late: int) -> tuple[str, ...]:

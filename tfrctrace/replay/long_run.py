@@ -1,8 +1,8 @@
-"""What the published formulas give of an algorithm in the long run, at the loss event rate and RTT of a flow.
+"""Long-run rates of algorithms by published formulas, at the loss event rate and RTT of a flow.
 
-An open loop overrates who yields less than the recorded sender did: the losses are those that the recorded
-sender brought about. The formulas say what to expect at this p and R instead, without timeouts for all but
-Reno's family. `tfrctrace.replay.tcp.steady` has them.
+An open loop overestimates algorithms that back off less than the recorded sender, because the losses are
+those that this sender caused. The formulas (`tfrctrace.replay.tcp.steady`) give the expected rate at this p
+and R; only those of Reno's family include timeouts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LongRunRate(NamedTuple):
-    """What a formula gives, in packets/s; both ends are the same where it gives one number."""
+    """Range of rates of a formula in packets/s; both ends are equal if it gives one number."""
 
     formula: str
     low_pps: float
@@ -27,7 +27,7 @@ class LongRunRate(NamedTuple):
 
 
 class PathConditions(NamedTuple):
-    """What a flow met: loss event rate, mean and least round-trip time in seconds."""
+    """Loss event rate, mean and minimum round-trip time (s) of a flow."""
 
     p: float
     rtt_s: float
@@ -35,7 +35,7 @@ class PathConditions(NamedTuple):
 
 
 def long_run_rate(algorithm: str, settings: Settings, measured: PathConditions) -> LongRunRate | None:
-    """Return what an algorithm with these settings sends in the long run; None where no formula says it."""
+    """Return the long-run rate of an algorithm with these settings; None without a formula."""
     known = _FORMULAS.get(algorithm)
     if known is None or measured.rtt_s <= 0:
         return None
@@ -66,7 +66,7 @@ def _vegas(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
 def _aimd_between(
     increase: float, gammas: Range
 ) -> Callable[[PathConditions, Mapping[str, float]], Range | None]:
-    """Return the formula of a window that keeps one share after congestion, another after other losses."""
+    """Return the formula of a window with different cuts after congestion and after other losses."""
 
     def evaluate(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
         step = 1 / own["stride"] if "stride" in own else increase

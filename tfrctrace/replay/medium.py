@@ -1,4 +1,4 @@
-"""Who shares the medium while a trace is taken: what `--station` or a scenario says, or what frames tell."""
+"""The stations that share the medium: from options, a scenario, or the frames of the trace."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from tfrctrace.wlan.rates import Rate
 
 WINDOW_NS: Final = 1_000_000_000
-"""In windows of this width a station is there if it sends a data frame, at its most frequent rate. They are
-wider where a trace has more than `MAX_STEPS` of them."""
+"""Width of the windows: a station is present if it sends a data frame, with its most frequent rate. Windows
+are wider if a trace has more than `MAX_STEPS` of them."""
 
 SPARING_SHARE: Final = 0.7
-"""A station spares rate while it sends less than this share of the frames of the one that sends most: DCF
-gives all that have something to send as many, but for chance."""
+"""A station counts as rate-sparing if it sends less than this share of the frames of the busiest station: DCF
+gives all stations that always send about the same number of frames."""
 
 
 def medium_from_options(description: Description, settings: CellSettings) -> Scenario:
-    """Return the network that options describe, the same at all times."""
+    """Return the constant network that options describe."""
     cell = make_cell(settings)
     return Scenario(cell, (Step(0.0, None, description.population(cell.phy)),))
 
 
 def medium_frames(trace: Trace) -> pl.DataFrame:
-    """Return the frames that tell who sends and how fast: those of a capture, or of ns-2's MAC lines."""
+    """Return frames with their senders and rates, from a capture or from ns-2's MAC lines."""
     from tfrctrace.replay.airtime import frames_in_the_air
 
     captured = trace.link_samples
@@ -48,11 +48,11 @@ def medium_frames(trace: Trace) -> pl.DataFrame:
 def medium_from_frames(
     frames: pl.DataFrame, settings: CellSettings, zero_ns: int, *, downloads: int = 0
 ) -> Scenario:
-    """Return the network that 802.11 frames show (`medium_frames`), second by second from `zero_ns` on.
+    """Return the network inferred from 802.11 frames (`medium_frames`), per second from `zero_ns`.
 
-    A station that sends about as many frames as the busiest is taken as greedy, any other as one that spares
-    rate, with its frames as its load (each counts as one of S bits, as in the model). Who sends from the
-    network's own address is the access point, which a network without such an address does not have.
+    A station that sends about as many frames as the busiest one counts as greedy, any other as rate-sparing
+    with its frames as load (S bits each, as in the model). The access point is the sender with the network's
+    own address (BSSID); without a BSSID there is none.
     """
     import polars as pl
 
@@ -63,8 +63,8 @@ def medium_from_frames(
     )
     if data.is_empty():
         raise UsageError(
-            "no frame of the trace tells at which rate a station sends, so MTFRC's bounds are not known",
-            hint="a capture with radiotap headers does, or ns-2 with `-macTrace ON`; else say it with "
+            "no frame of the trace has the rate of a station, so MTFRC's bounds are unknown",
+            hint="use a capture with radiotap headers, or ns-2 with `-macTrace ON`, or name stations with "
             "`--station 11 --station 5.5` or `--scenario FILE`",
         )
     if settings.phy is None:
@@ -95,12 +95,12 @@ def medium_from_frames(
         .sort("window", "transmitter")
     )
     if downloads and not has_access_point:
-        raise UsageError("the network that the trace shows has no access point, hence no `--downloads`")
+        raise UsageError("`--downloads` needs an access point, and the trace shows none")
     return Scenario(cell, tuple(_steps(cell, seen, width_ns / 1e9, downloads if has_access_point else None)))
 
 
 def _steps(cell: Cell, seen: pl.DataFrame, width_s: float, downloads: int | None) -> list[Step]:
-    """Return the populations of all windows, those that are the same in a row as one.
+    """Return the populations of all windows, merging equal ones in a row.
 
     `downloads` is None in a network without an access point.
     """

@@ -1,4 +1,4 @@
-"""MTFRC: what TFRC allows, bounded by what the 802.11 MAC carries and by fairness to downloads, over time.
+"""MTFRC: TFRC's rate, limited by the capacity of the 802.11 MAC and by fairness to downloads.
 
 X_send = min(X_tfrc, X_t, X_fair) as Zhang et al. (WoWMoM 2008) have it; `tfrctrace.wlan` has the model.
 """
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What the MAC carries, from one time to the next."""
+    """Limits of the MAC from `time_ns` until the next bounds."""
 
     time_ns: int
     x_t_bps: float | None
-    """None while there is nobody who would be bounded."""
+    """None while no station is limited."""
     x_fair_bps: float | None
 
 
@@ -44,8 +44,8 @@ def bounds_of(scenario: Scenario, zero_ns: int) -> list[Bounds]:
         of_step = capacity(scenario.cell, step.population)
         if not of_step.is_feasible:
             raise UsageError(
-                f"from {step.from_s:g} s on the access point's own frames leave no time (U >= 1)",
-                hint="fewer, shorter or faster frames are feasible",
+                f"from {step.from_s:g} s the access point's own frames leave no time (U >= 1)",
+                hint="use fewer, shorter or faster frames",
             )
         bounds = capacity_terms(scenario.cell, of_step)["bounds"]
         found.append(Bounds(time_ns=time_ns, x_t_bps=bounds["x_t_bps"], x_fair_bps=bounds["x_fair_bps"]))

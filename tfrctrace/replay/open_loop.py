@@ -1,4 +1,4 @@
-"""Algorithms by name, run over the flows of a trace: one frame of all their steps."""
+"""Run algorithms over the flows of a trace, with all their steps in one frame."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WIDE_GAMMA: Final = 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """What is to be replayed, each algorithm with its parameters."""
+    """The algorithms to replay with their parameters."""
 
     tfrc: tuple[TfrcVariant, ...]
     """Kinds of TFRC, in the core."""
@@ -54,9 +54,9 @@ class Selection:
 
     @property
     def receivers(self) -> list[TfrcVariant]:
-        """The senders whose receivers make reports where a trace shows none.
+        """The senders whose receivers simulate reports that the trace does not have.
 
-        Each kind of TFRC has its own; those of controllers in Python come from the first.
+        Each TFRC variant has its own; controllers in Python get the reports of the first.
         """
         kinds = (*self.tfrc, *([self.mtfrc] if self.mtfrc else []))
         return list(dict.fromkeys(kinds)) or [TfrcVariant(profile=self.profile)]
@@ -64,14 +64,14 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenLoopReplay:
-    """All steps of all algorithms, and what is to be said of the flows."""
+    """All steps of all algorithms, and notes on the flows."""
 
     frame: pl.DataFrame
     """With the columns of `tfrctrace.parsers.schema.REPLAY`."""
     recordings: tuple[Recording, ...]
     lacking: tuple[NotReplayable, ...]
     notes: tuple[str, ...]
-    """What is to be said of the algorithms."""
+    """Notes on the algorithms."""
     settings: Mapping[str, Mapping[str, float | str]]
     """Parameters of controllers in Python that are not the defaults, by their names."""
 
@@ -83,21 +83,19 @@ def select_algorithms(
     rtt_scales: Sequence[float] = (1.0,),
     settings: Mapping[str, float | str] | None = None,
 ) -> Selection:
-    """Return the algorithms of these names; raises `UsageError` for what there is not.
+    """Return the algorithms with these names; raises `UsageError` for unknown names.
 
-    `parameters` are of all kinds of TFRC, `settings` of one algorithm each, such as `vegas.alpha`.
+    `parameters` apply to every TFRC variant, each of `settings` to one algorithm, such as `vegas.alpha`.
     """
     names = list(dict.fromkeys(algorithms))
     parameters = tuple(parameters)
     if not names:
-        raise UsageError("no algorithm is named", hint=f"there are {', '.join(all_names())}")
+        raise UsageError("no algorithm is given", hint=f"known: {', '.join(all_names())}")
     if profile not in get_args(Profile):
-        raise UsageError(
-            f"no profile is called `{profile}`", hint=f"there are {', '.join(get_args(Profile))}"
-        )
+        raise UsageError(f"unknown profile `{profile}`", hint=f"known: {', '.join(get_args(Profile))}")
     _refuse_idle_parameters(names, profile, parameters)
     if any(not 0 < scale < float("inf") for scale in rtt_scales):
-        raise UsageError("a round-trip time is scaled with a positive number")
+        raise UsageError("the scale of a round-trip time must be above 0")
 
     own = by_algorithm(settings or {}, names)
 
@@ -115,37 +113,37 @@ def select_algorithms(
 
 
 def all_names() -> list[str]:
-    """Return the names of all algorithms that there are."""
+    """Return the names of all algorithms."""
     return [*VARIANTS, MTFRC, *algorithm_names()]
 
 
 def _refuse_idle_parameters(
     names: Sequence[str], profile: Profile, parameters: Sequence[tuple[str, float]]
 ) -> None:
-    """Raise for parameters that would change nothing. Those of ns-2's agents tell how to read a trace."""
+    """Raise for parameters without effect. Those of ns-2's agents also affect how a trace is read."""
     from tfrctrace.parsers._native import replay_profiles, tfrc_parameters
 
     own = dict(replay_profiles())[profile]
     for name, _ in parameters:
         if name not in parameter_names():
             raise UsageError(
-                f"no algorithm has a parameter `{name}`", hint=f"there are {', '.join(parameter_names())}"
+                f"no algorithm has a parameter `{name}`", hint=f"known: {', '.join(parameter_names())}"
             )
         if name not in own and name not in tfrc_parameters():
             raise UsageError(f"the profile `{profile}` has no parameter `{name}`")
         if name == VENO_PARAMETER and VENO not in names:
-            raise UsageError(f"`{name}` is a parameter of `{VENO}` alone")
+            raise UsageError(f"`{name}` is a parameter of `{VENO}` only")
         if name not in tfrc_parameters() and not {*VARIANTS, MTFRC} & {*names}:
             raise UsageError(
-                f"`{name}` is a parameter of TFRC, of which no kind is replayed",
-                hint="`--set` has those of other algorithms, as `vegas.alpha=1`",
+                f"`{name}` is a parameter of TFRC, which is not replayed",
+                hint="set parameters of other algorithms with `--set`, e.g. `vegas.alpha=1`",
             )
 
 
 def replay(
     gathered: FlowRecordings, selection: Selection, choice: RecordingOptions, bounds: list[Bounds]
 ) -> OpenLoopReplay:
-    """Run the algorithms over the flows. `bounds` are those of the MAC, which MTFRC needs."""
+    """Run the algorithms over the flows. `bounds` are the MAC's, for MTFRC."""
     import polars as pl
 
     frames: list[pl.DataFrame] = []
@@ -173,16 +171,16 @@ def replay(
 
 
 def mac_bounds(selection: Selection, network: Scenario | None, zero_ns: int) -> list[Bounds]:
-    """Return the bounds of MTFRC. `network` is who shares the medium, and its 0 s is `zero_ns`."""
+    """Return the bounds of MTFRC from the stations of `network`, whose 0 s is `zero_ns`."""
     if network is None and selection.mtfrc:
         raise UsageError(
-            "MTFRC needs to know who shares the medium",
-            hint="`--station 11 --station 5.5` or `--scenario FILE` says who is there, or `--stations-seen`",
+            "MTFRC needs the stations that share the medium",
+            hint="name them with `--station 11 --station 5.5`, `--scenario FILE` or `--stations-seen`",
         )
     if network is None:
         return []
     if not selection.mtfrc:
-        raise UsageError("who shares the medium matters to `mtfrc` alone")
+        raise UsageError("stations of the medium apply to `mtfrc` only")
     from tfrctrace.replay.mtfrc import bounds_of
 
     return bounds_of(network, zero_ns)
@@ -191,7 +189,7 @@ def mac_bounds(selection: Selection, network: Scenario | None, zero_ns: int) -> 
 def _of_flow(
     recordings: Mapping[TfrcVariant, Recording], selection: Selection, bounds: list[Bounds]
 ) -> Iterator[tuple[str, pl.DataFrame, Recording]]:
-    """Give the steps of each algorithm, and the recording with the reports that drove it."""
+    """Yield the steps of each algorithm and the recording with the reports it was given."""
     for chosen in selection.tfrc:
         yield chosen.variant, run(chosen, recordings[chosen]), recordings[chosen]
     if selection.mtfrc:
@@ -264,7 +262,7 @@ def _with_all_columns(
 
 
 def _sent_bps(frame: pl.DataFrame, recording: Recording) -> pl.Series:
-    """Return what was sent since the step before, or the start; null between steps at one time."""
+    """Return the rate sent since the previous step or the start; null between simultaneous steps."""
     import numpy as np
     import polars as pl
 
@@ -283,7 +281,7 @@ def _schema() -> dict[str, pl.DataType]:
 
 
 def _first_of_each(items: Iterable[One]) -> tuple[One, ...]:
-    """Return those of the first scale of round-trip times: the others say the same again."""
+    """Return the items of the first scale of round-trip times; the others repeat them."""
     return tuple({(one.flow, one.direction): one for one in reversed(list(items))}.values())[::-1]
 
 
@@ -291,5 +289,5 @@ def _notes(selection: Selection) -> Iterable[str]:
     for chosen in selection.tfrc:
         gamma = dict(chosen.parameters).get(VENO_PARAMETER, 0.0)
         if not isinstance(gamma, str) and gamma > WIDE_GAMMA:
-            yield f"TCP Veno never keeps more than {WIDE_GAMMA:g} of its window, and gamma is {gamma:g}"
-    yield "open loop: the recorded reports drive each algorithm, whose own rate would have changed them"
+            yield f"TCP Veno keeps at most {WIDE_GAMMA:g} of its window, but gamma is {gamma:g}"
+    yield "open loop: algorithms get the recorded reports, although their own rates would have changed them"

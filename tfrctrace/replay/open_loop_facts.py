@@ -1,4 +1,4 @@
-"""What a replay comes to, in one row for each algorithm and flow: the plain facts that reports write down."""
+"""Results of a replay as plain facts for reports: one row per algorithm and flow."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SERIES: Final = (
 
 
 def open_loop_facts(replayed: OpenLoopReplay) -> dict[str, Any]:
-    """Return all of it as plain names and values, the form of the JSON; docs/replay.md explains the names."""
+    """Return the results as names and values, as in the JSON output; docs/replay.md explains the names."""
     recordings = {(one.flow, one.direction): one for one in replayed.recordings}
     return {
         "loop": "open",
@@ -107,7 +107,7 @@ def _summary(steps: pl.DataFrame, recording: Recording) -> dict[str, Any]:
 def _long_run(
     steps: pl.DataFrame, recording: Recording, settings: Mapping[str, float | str] | None
 ) -> dict[str, Any]:
-    """Return what the algorithm's formula gives at the mean p and R since the first loss event."""
+    """Return the rate of the algorithm's formula at the mean p and R since the first loss event."""
     import polars as pl
 
     from tfrctrace.replay.long_run import PathConditions, long_run_rate
@@ -132,7 +132,7 @@ def _mean(timed: pl.DataFrame, column: str) -> float | None:
 
 
 def _sent_mean_bps(recording: Recording, since_ns: int) -> float | None:
-    """Return what was really sent from a time to the last data packet, in bit/s."""
+    """Return the recorded rate from a time to the last data packet, in bit/s."""
     import polars as pl
 
     elapsed_ns = recording.end_ns - since_ns
@@ -141,5 +141,5 @@ def _sent_mean_bps(recording: Recording, since_ns: int) -> float | None:
 
 
 def _series(steps: pl.DataFrame) -> dict[str, list[Any]]:
-    """Return the columns that say anything."""
+    """Return the columns with any value."""
     return {name: steps[name].to_list() for name in SERIES if steps[name].null_count() < steps.height}

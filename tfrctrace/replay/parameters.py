@@ -1,7 +1,7 @@
-"""Parameters of algorithms by name: `vegas.alpha=1` sets `alpha` of `vegas`, also one of a class of your own.
+"""Parameters of algorithms by name: `vegas.alpha=1` sets `alpha` of `vegas`.
 
-Those of an algorithm in Python are the keyword arguments of its class that have a default: numbers, or words
-where the default is one.
+Parameters of an algorithm in Python are the keyword arguments of its class that have a default: numbers, or
+words if the default is a word.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ _ANY_START = Start(segment_bytes=1460)
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, float | str]:
-    """Return what texts like `vegas.alpha=1` and `tfrc-veno.gamma=mix` say, by `ALGORITHM.NAME`."""
+    """Parse settings such as `vegas.alpha=1` and `tfrc-veno.gamma=mix`, keyed by `ALGORITHM.NAME`."""
     told: dict[str, float | str] = {}
     for text in texts:
         place, sign, value = text.partition("=")
         if not sign or not value or not all(place.rpartition(".")):
             raise UsageError(
-                f"`{text}` sets nothing", hint="write algorithm, parameter and value, as `vegas.alpha=1`"
+                f"`{text}` is not a parameter setting",
+                hint="write algorithm, parameter and value: `vegas.alpha=1`",
             )
         try:
             told[place] = float(value)
@@ -46,7 +47,8 @@ def by_algorithm(
         algorithm, _, name = place.rpartition(".")
         if algorithm not in found:
             raise UsageError(
-                f"`{place}` is of `{algorithm}`, which is not replayed", hint=f"that is {', '.join(found)}"
+                f"`{place}` belongs to `{algorithm}`, which is not replayed",
+                hint=f"replayed: {', '.join(found)}",
             )
         found[algorithm][name] = value
     return found
@@ -81,23 +83,25 @@ def _defaults(function: Callable[..., object]) -> tuple[dict[str, object], bool]
 def check_parameters(
     algorithm: str, make: MakeController, own: Mapping[str, float | str]
 ) -> dict[str, float | str]:
-    """Return the settings of one controller; raises `UsageError` for what it does not take."""
+    """Return the settings of one controller; raises `UsageError` for unknown names and bad values."""
     if not own:
         return {}
     known = parameters_of(make)
     for name, value in own.items():
         if name not in known:
-            there_are = f"it has {', '.join(known)}" if known else "it has none"
+            there_are = f"known: {', '.join(known)}" if known else "it has none"
             raise UsageError(f"`{algorithm}` has no parameter `{name}`", hint=there_are)
         if isinstance(value, str) is not isinstance(known[name], str) or not _is_default(value):
             raise UsageError(
                 f"`{name}` of `{algorithm}` cannot be `{value}`",
-                hint="it is a word" if isinstance(known[name], str) else "it is a number from 0 on",
+                hint="it must be a word"
+                if isinstance(known[name], str)
+                else "it must be a number of at least 0",
             )
     try:
         make(_ANY_START, **own)
     except ValueError as error:
-        raise UsageError(f"a parameter of `{algorithm}` cannot be: {error}") from error
+        raise UsageError(f"a parameter of `{algorithm}` cannot be used: {error}") from error
     return dict(own)
 
 

@@ -1,4 +1,4 @@
-"""TFRC and its relatives: the core's state machines, driven through a whole recording or step by step."""
+"""TFRC and its variants: the core's state machines, run over a whole recording or step by step."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 Profile = Literal["rfc5348", "rfc3448", "ns2", "linux"]
 
 VARIANTS: Final = ("tfrc", "tfrc-sp", "ccid4", "tfrc-veno")
-"""Kinds of TFRC that follow a profile; ns-2's agent is TFRC alone."""
+"""TFRC variants of the RFC profiles; ns-2's agent has plain TFRC only."""
 
 VENO: Final = "tfrc-veno"
 VENO_PARAMETER: Final = "gamma"
-"""A parameter of `VENO` alone: with another gamma TFRC is not TFRC."""
+"""A parameter of `VENO` only, as TFRC's gamma is fixed."""
 
 _UNKNOWN: Final = 2
-"""In place of a flag: not known."""
+"""Value of a flag that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class TfrcVariant:
-    """Which sender: kind, whose rules, and parameters that are not the defaults."""
+    """A sender: variant, profile, and parameters that differ from their defaults."""
 
     variant: str = "tfrc"
     profile: Profile = "rfc5348"
     parameters: tuple[tuple[str, float | str], ...] = ()
-    """Names and values; of those with one name the last counts."""
+    """Names and values; of repeated names the last one counts."""
 
     @property
     def receiver_parameters(self) -> dict[str, float | str]:
-        """Those parameters that are its receiver's."""
+        """The parameters that belong to its receiver."""
         from tfrctrace.parsers._native import replay_receiver_parameters
 
         of_receiver = dict(replay_receiver_parameters())[self.profile]
@@ -65,16 +65,16 @@ def tfrc_variant(
     parameters: Iterable[tuple[str, float]],
     own: Mapping[str, float | str] | None = None,
 ) -> TfrcVariant:
-    """Return a sender with those `parameters` that its profile has, and with its `own`.
+    """Return a sender with its `own` parameters and those of `parameters` that its profile has.
 
-    Raises `UsageError` for bad values, and for names of `own` that it does not know.
+    Raises `UsageError` for bad values and for unknown names in `own`.
     """
     from tfrctrace.parsers._native import TfrcSender, replay_profiles
 
     if profile == "ns2" and variant != "tfrc":
         raise UsageError(
-            f"ns-2's agent is TFRC alone, and `{variant}` needs the rules of an RFC",
-            hint="leave `--profile` out, or choose `rfc3448`",
+            f"the profile `ns2` has `tfrc` only, and `{variant}` needs that of an RFC",
+            hint="leave out `--profile`, or choose `rfc3448`",
         )
     known = dict(replay_profiles())[profile]
     taken = [name for name in known if name != VENO_PARAMETER or variant == VENO]
@@ -82,7 +82,7 @@ def tfrc_variant(
         if name not in taken:
             raise UsageError(
                 f"`{variant}` of the profile `{profile}` has no parameter `{name}`",
-                hint=f"it has {', '.join(taken)}",
+                hint=f"known: {', '.join(taken)}",
             )
     common = tuple(one for one in parameters if one[0] in taken)
     chosen = TfrcVariant(variant, profile, (*common, *(own or {}).items()))
@@ -94,14 +94,14 @@ def tfrc_variant(
 
 
 def parameter_names() -> list[str]:
-    """Return the parameters that any profile has."""
+    """Return the parameters of all profiles."""
     from tfrctrace.parsers._native import replay_profiles
 
     return list(dict.fromkeys(name for _, names in replay_profiles() for name in names))
 
 
 def run(chosen: TfrcVariant, recording: Recording) -> pl.DataFrame:
-    """Return each step of the sender on a recording: the columns of `REPLAY` that are about one algorithm."""
+    """Return the steps of the sender on a recording: the columns of `REPLAY` of one algorithm."""
     import polars as pl
 
     from tfrctrace.parsers._native import replay
@@ -128,7 +128,7 @@ def run(chosen: TfrcVariant, recording: Recording) -> pl.DataFrame:
 
 
 class Tfrc:
-    """A sender step by step, as a `Controller`: for loops in which it decides what is recorded."""
+    """A sender as a `Controller`, run step by step for closed loops."""
 
     def __init__(self, start: Start, chosen: TfrcVariant | None = None) -> None:
         """Begin at time 0; without `chosen` TFRC as of RFC 5348."""
@@ -138,11 +138,11 @@ class Tfrc:
         self._sender = TfrcSender(self.chosen.for_core(start.segment_bytes, start.handshake_rtt_s))
 
     def on_sent(self, time_s: float, payload_bytes: int) -> None:
-        """Take notice of a packet; only ns-2's rules depend on it."""
+        """Record a sent packet, which matters to the ns-2 profile only."""
         self._sender.on_sent(time_s, payload_bytes)
 
     def on_feedback(self, report: Report) -> Allowed:
-        """Take in a report (RFC 5348 section 4.3)."""
+        """Process a report (RFC 5348 section 4.3)."""
         return _allowed(
             self._sender.on_report(
                 report.time_s,
@@ -155,7 +155,7 @@ class Tfrc:
         )
 
     def on_nofeedback(self, time_s: float, *, is_idle: bool) -> Allowed:
-        """Let the nofeedback timer run out, which it does at `time_s` (section 4.4)."""
+        """Process the expiry of the nofeedback timer at `time_s` (section 4.4)."""
         del time_s  # the sender set it
         return _allowed(self._sender.on_no_feedback(is_idle))
 

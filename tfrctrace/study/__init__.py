@@ -1,7 +1,7 @@
 """Studies: many runs, described in a study file, and the tables and figures that are made of them.
 
 `definition.py` has the parts of a study; `file/` reads them from TOML, which docs/experiments.md describes.
-`find_runs.py` finds the runs, `run_record.py` measures one, `pool.py` all that `cache.py` does not know;
+`find_runs.py` finds the runs, `run_record.py` measures one (`tfrctrace.runs` all of them);
 `results/` summarises and tests the values, and `page/` writes tables, figures and the page.
 """
 
@@ -30,12 +30,9 @@ def perform_study(
     """
     import os
 
-    from tfrctrace.study.cache import Cache, default_folder
+    from tfrctrace.runs.cache import Cache, default_folder
     from tfrctrace.study.file.study_file import read_study
-    from tfrctrace.study.pool import NoProgress
     from tfrctrace.study.run_study import perform
 
     folder = default_folder() if cache is None else os.fspath(cache)
-    return perform(
-        read_study(os.fspath(path)), jobs=jobs, cache=Cache(folder), force=force, progress=NoProgress()
-    )
+    return perform(read_study(os.fspath(path)), jobs=jobs, cache=Cache(folder), force=force)

@@ -11,25 +11,26 @@ from tfrctrace.base.errors import InputError, UsageError, input_problem
 from tfrctrace.metrics.catalogue import CATALOGUE
 from tfrctrace.metrics.evaluation import TIMESCALES_NS
 from tfrctrace.parsers.sources import find_inputs, natural_key
-from tfrctrace.study.definition import GROUP, Quantity
+from tfrctrace.runs.pool import measure_runs
+from tfrctrace.runs.problems import merge_problems
+from tfrctrace.runs.quantity import Quantity, Term
+from tfrctrace.study.definition import GROUP
 from tfrctrace.study.find_runs import Run
-from tfrctrace.study.pool import measure_runs
 from tfrctrace.study.results.cells import summarise
 from tfrctrace.study.results.differences import compare_cells, holm_corrected
 from tfrctrace.study.results.run_quantities import run_values
-from tfrctrace.study.run_record import check_reading
+from tfrctrace.study.run_record import check_reading, study_tasks
 from tfrctrace.trace.labels import parse_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.study.cache import Cache
+    from tfrctrace.runs.cache import Cache, Record
+    from tfrctrace.runs.pool import Progress
     from tfrctrace.study.definition import MeasuringPlan
-    from tfrctrace.study.pool import Progress
     from tfrctrace.study.results.cells import Cell
     from tfrctrace.study.results.differences import TestResult
-    from tfrctrace.study.run_record import Record
 
 SIDE: Final = "side"
 FIRST: Final = "A"
@@ -39,7 +40,7 @@ COV: Final = "cov"
 
 
 def runs_of(side: str, called: str) -> tuple[list[Run], list[Problem]]:
-    """Return the runs that an argument names, and what is to be said about those that are left out.
+    """Return the runs that an argument names, and the problems of those that are left out.
 
     They are a trace, those below a directory, or those that fit a pattern. Raises `InputError` if there are
     none.
@@ -76,7 +77,7 @@ def differences(
     holm: bool,
     jobs: int,
     cache: Cache | None,
-    progress: Progress,
+    progress: Progress | None,
 ) -> tuple[list[TestResult], list[Problem]]:
     """Return how each metric of the second side differs from the first one, and what was wrong with runs.
 
@@ -86,23 +87,23 @@ def differences(
     """
     quantities = list(_quantities(names))
     if groups is not None and not any(quantity.is_about_groups for quantity in quantities):
-        raise UsageError(f"{', '.join(names)} is told of all flows together, not of groups")
+        raise UsageError(f"{', '.join(names)} is a metric of all flows together, not of groups")
     check_reading(measuring)
     (of_first, problems), (of_second, more) = runs_of(first, FIRST), runs_of(second, SECOND)
     runs = [*of_first, *of_second]
-    measured = measure_runs(runs, measuring, (), jobs=jobs, cache=cache, force=False, progress=progress)
-    problems += [*more, *measured.problems()]
+    measured = measure_runs(study_tasks(runs, measuring, ()), jobs=jobs, cache=cache, progress=progress)
+    problems += [*more, *merge_problems(measured, needed_once=True)]
     read = [pair for pair in zip(runs, measured.records, strict=True) if not pair[1]["failed"]]
     if {run.parameters[SIDE] for run, _ in read} != {FIRST, SECOND}:
         raise InputError(problems)
     labels = list(dict.fromkeys(parse_rule(rule).label for rule in measuring.labels))
-    told = [
+    values = [
         (run, one)
         for run, record in read
         for quantity in quantities
         for one in run_values(record, quantity, labels)
     ]
-    cells = summarise(told, [SIDE], level)
+    cells = summarise(values, [SIDE], level)
     if groups is not None:
         problems += _missing_groups(read, groups, (first, second))
         cells = list(_paired_groups(cells, groups))
@@ -116,9 +117,9 @@ def _quantities(names: Sequence[str]) -> Iterator[Quantity]:
         name = described.name
         if name == COV and name in names:
             for scale_s in (scale_ns / 1e9 for scale_ns in TIMESCALES_NS):
-                yield Quantity(name=f"{name} {scale_s:g} s", metric=name, timescale_s=scale_s)
+                yield Quantity(f"{name} {scale_s:g} s", Term(name, "mean", "metric", timescale_s=scale_s))
         elif name in names or (not names and name != COV):
-            yield Quantity(name=name, metric=name)
+            yield Quantity(name, Term(name, "mean", "metric"))
 
 
 def _missing_groups(
@@ -144,6 +145,6 @@ def _compared(cells: Sequence[Cell], level: float) -> Iterator[TestResult]:
         parts.setdefault((cell.quantity, cell.group), []).append(cell)
     for (quantity, group), members in parts.items():
         common = () if group is None else ((GROUP, group),)
-        # the second side first: what is told is how it differs from the other
+        # the second side first: the difference is B - A
         ordered = sorted(members, key=lambda cell: str(cell.scenario[SIDE]), reverse=True)
         yield compare_cells(ordered, quantity, SIDE, common, level)

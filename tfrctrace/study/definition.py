@@ -1,17 +1,17 @@
-"""What a study says: which runs there are, what is measured of each, and what is told about all of them."""
+"""The parts of a study: its runs, what is measured of each, and what is made of all of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from tfrctrace.metrics.catalogue import BY_NAME
 from tfrctrace.trace.trace import LEAST_PACKETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tfrctrace.replay.tfrc import Profile
+    from tfrctrace.runs.quantity import Quantity
     from tfrctrace.study.file.claims import Claim
     from tfrctrace.trace.measuring import Basis
     from tfrctrace.wlan.cell import Preset
@@ -27,28 +27,13 @@ Reduction = Literal["mean", "sum", "min", "max", "median", "weighted", "each"]
 """How the flows of one group in one run become one value, or stay a value each."""
 
 GROUP: Final = "group"
-"""Takes the place of a parameter where the labels of flows are told apart."""
+"""Stands for the labels of flows where a parameter may stand."""
 
 NO_FLOW: Final = "no flow of this group"
-"""The reason why a run tells nothing of a label that fits none of its flows."""
+"""The reason why a run has no value for a label that fits none of its flows."""
 
-RESERVED: Final = frozenset(
-    {
-        "file",
-        GROUP,
-        "quantity",
-        "flow",
-        "value",
-        "unit",
-        "made_of",
-        "reason",
-        "runs",
-        "missing",
-        "mean",
-        "std",
-    }
-    | {"low", "high", "bootstrap_low", "bootstrap_high", "min", "median", "max"}
-)
+RESERVED = {"file", GROUP, "quantity", "flow", "value", "unit", "made_of", "reason", "runs", "missing"}
+RESERVED |= {"mean", "std", "low", "high", "bootstrap_low", "bootstrap_high", "min", "median", "max"}
 """Names of the columns of results, which stand beside those of the parameters."""
 
 RATE: Final = "rate"
@@ -71,7 +56,7 @@ class RunRule:
 
     @property
     def scenario(self) -> tuple[str, ...]:
-        """Parameters that tell scenarios apart: all but the repetition."""
+        """Parameters in which scenarios differ: all but the repetition."""
         return tuple(name for name in self.parameters if name != self.repetition)
 
 
@@ -109,31 +94,6 @@ class MeasuringPlan:
     dissect: tuple[str, ...] = ()
     tfrc: Mapping[str, float | str] = field(default_factory=dict)
     replay: ReplayPlan | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quantity:
-    """One number that is told of each run, and of each group of flows unless it is about all of them."""
-
-    name: str
-    metric: str | None = None
-    """As in the catalogue of metrics; else `column` or `replay` is given."""
-    column: str | None = None
-    """A column of numbers of the table of flows."""
-    replay: str | None = None
-    """An algorithm, whose mean rate it is."""
-    group: str | None = None
-    over: str | None = None
-    """Group by whose value the one of `group` is divided."""
-    flows: Reduction = "mean"
-    timescale_s: float | None = None
-    """Which of the windows of `cov`."""
-
-    @property
-    def is_about_groups(self) -> bool:
-        """Whether it is told of each label, not of all flows or of one label."""
-        of_groups = self.metric is None or BY_NAME[self.metric].subject not in {"set", "pair"}
-        return of_groups and self.group is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ class Run:
 
 
 def find_runs(study: Study) -> tuple[list[Run], list[Problem]]:
-    """Return the runs in natural order of their names, and what is wrong with those that are left out.
+    """Return the runs in natural order of their names, and the problems of those that are left out.
 
     Raises `InputError` if none is left.
     """

@@ -28,7 +28,7 @@ _PARAMETER: Final = re.compile(r"\{([^{}]*)\}")
 
 
 def parse_replay_plan(table: Table, parameters: Sequence[str]) -> ReplayPlan:
-    """Return what `[measure.replay]` says; `parameters` are those of the runs.
+    """Parse `[measure.replay]`; `parameters` are those of the runs.
 
     Raises `UsageError` for what cannot be.
     """
@@ -78,11 +78,11 @@ def mean_rates(trace: Trace, plan: ReplayPlan) -> dict[int, dict[str, float | No
     """Return the mean of X in bit/s that each algorithm allowed each flow that could be replayed."""
     from tfrctrace.replay.open_loop_facts import open_loop_facts
 
-    told: dict[int, dict[str, float | None]] = {}
+    means: dict[int, dict[str, float | None]] = {}
     replayed = trace.replays(*plan.algorithms, profile=plan.profile, network=_network(plan))
     for one in cast("list[dict[str, Any]]", open_loop_facts(replayed)["replays"]):
-        told.setdefault(one["flow"], {})[one["algorithm"]] = one["x_mean_bps"]
-    return told
+        means.setdefault(one["flow"], {})[one["algorithm"]] = one["x_mean_bps"]
+    return means
 
 
 def _network(plan: ReplayPlan) -> Scenario | None:

@@ -1,35 +1,36 @@
-"""What is kept of one run: its metrics, its flows and, if a figure asks for them, its series.
+"""Measure one run of a study: its metrics, its flows and, if a figure needs them, its series.
 
-A record is plain names and values, so that it can be stored and sent between processes. Quantities are
-taken from it afterwards (`results/run_quantities.py`): another quantity does not need the run to be read
-again.
+Quantities are taken from the record afterwards (`results/run_quantities.py`): another quantity does not need
+the run to be read again.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, Final
 
 from tfrctrace.base.durations import parse_duration_ns
-from tfrctrace.base.errors import InputError, TfrctraceError, TfrctraceWarning, input_problem
+from tfrctrace.base.errors import InputError, TfrctraceError, TfrctraceWarning
 from tfrctrace.base.toml import one_of
 from tfrctrace.metrics.metric import Metric
 from tfrctrace.parsers.schema import FLOWS
-from tfrctrace.study.replayed_rates import mean_rates
+from tfrctrace.runs.cache import RunInput
+from tfrctrace.runs.pool import failed_record
+from tfrctrace.runs.problems import OF_OPTIONS
+from tfrctrace.study.replayed_rates import mean_rates, plan_for_run
 from tfrctrace.study.time_series import series_of, warn
-from tfrctrace.trace.labels import CLASH, UNUSED
-from tfrctrace.trace.measuring import UNUSED_WEIGHT, base_width_ns
+from tfrctrace.trace.measuring import base_width_ns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.metrics.sets.competing import CompetingSet
+    from tfrctrace.runs.cache import Record
     from tfrctrace.study.definition import MeasuringPlan
-
-Record = dict[str, Any]
+    from tfrctrace.study.find_runs import Run
 
 MAX_FLOWS: Final = 1_000
 """Flows of a run that are measured, those with most data packets: its record has some 200 numbers of each,
@@ -39,11 +40,40 @@ _NUMBERS: Final = [column.name for column in FLOWS if column.type != "string"]
 _OF_METRIC: Final = [field.name for field in fields(Metric)]
 
 
-def check_reading(measuring: MeasuringPlan) -> None:
-    """Raise for settings with which no run can be read: told once, and not of each run.
+@dataclass(frozen=True, slots=True)
+class StudyTask:
+    """One run, and what is measured of it."""
 
-    That is a `UsageError`, or a `FilterError`.
-    """
+    run: Run
+    measuring: MeasuringPlan
+    series: tuple[str, ...]
+
+    @property
+    def source(self) -> RunInput:
+        """The file of the run, and the options that change its record."""
+        options = {**asdict(self.measuring), "series": sorted(self.series)}
+        return RunInput(self.run.name, (self.run.path,), options)
+
+    def measure(self) -> Record:
+        """Return the record; whatever happens to this run must not end the others."""
+        try:
+            return record_run(self.run.path, self.run.name, self.measuring, self.series)
+        except Exception as error:
+            return failed_record(self.run.name, f"internal error: {type(error).__name__}: {error}")
+
+
+def study_tasks(runs: Sequence[Run], measuring: MeasuringPlan, series: Sequence[str]) -> list[StudyTask]:
+    """Return a task for each run, with the replays that are meant for it."""
+    return [
+        StudyTask(
+            run, replace(measuring, replay=plan_for_run(measuring.replay, run.parameters)), tuple(series)
+        )
+        for run in runs
+    ]
+
+
+def check_reading(measuring: MeasuringPlan) -> None:
+    """Raise `UsageError` or `FilterError` for settings with which no run can be read."""
     from tfrctrace.parsers._native import node_layers
     from tfrctrace.parsers.dissect import parse_dissect
     from tfrctrace.parsers.filters import CompiledFilter
@@ -65,26 +95,24 @@ def record_run(path: str, called: str, measuring: MeasuringPlan, series: Sequenc
 
     Nothing is raised for a run that cannot be read: its record has `failed` set, and the problems.
     """
-    problems: list[Problem] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             record: Record = {"failed": False, **_measured(path, measuring, series)}
         except InputError as error:
-            record, problems = {"failed": True}, list(error.problems)
+            record = {"failed": True, "problems": error.problems}
         except TfrctraceError as error:
-            record, problems = {"failed": True}, [input_problem(called, "run", str(error), hint=error.hint)]
-    told = [one.message.problem for one in caught if isinstance(one.message, TfrctraceWarning)]
-    record["problems"] = [_of_run(problem, path, called) for problem in (*told, *problems)]
+            record = failed_record(called, str(error), error.hint)
+    warned = [one.message.problem for one in caught if isinstance(one.message, TfrctraceWarning)]
+    record["problems"] = [_of_run(one, path, called) for one in (*warned, *record.get("problems", ()))]
     return record
 
 
 def _of_run(problem: Problem, path: str, called: str) -> Problem:
-    """Return a problem that says of which run it is, called as the study calls it."""
+    """Return a problem with the name that the study gives the run; those of options stay as they are."""
     source = problem["source"]
-    if problem["kind"] in {CLASH, UNUSED, UNUSED_WEIGHT}:
-        what = "weight" if problem["kind"] == UNUSED_WEIGHT else "label"
-        return {**problem, "source": called, "message": f"{what} `{source}` {problem['message']}"}
+    if problem["kind"] in OF_OPTIONS:
+        return problem
     below = os.path.relpath(source, path) if source.startswith(os.path.join(path, "")) else ""
     return {**problem, "source": os.path.join(called, below) if below else called}
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfrctrace.base.errors import InputError, input_problem
+from tfrctrace.runs.pool import measure_runs
+from tfrctrace.runs.problems import merge_problems
 from tfrctrace.study.find_runs import find_runs
-from tfrctrace.study.pool import measure_runs
 from tfrctrace.study.results.cells import summarise
 from tfrctrace.study.results.check_claims import check_claim
 from tfrctrace.study.results.differences import differences_between
 from tfrctrace.study.results.run_quantities import run_values
+from tfrctrace.study.run_record import study_tasks
 from tfrctrace.trace.labels import parse_rule
 
 if TYPE_CHECKING:
@@ -20,15 +22,14 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.study.cache import Cache
+    from tfrctrace.runs.cache import Cache, Record
+    from tfrctrace.runs.pool import Progress
     from tfrctrace.study.definition import Study
     from tfrctrace.study.find_runs import Run
-    from tfrctrace.study.pool import Progress
     from tfrctrace.study.results.cells import Cell
     from tfrctrace.study.results.check_claims import ClaimVerdict
     from tfrctrace.study.results.differences import TestResult
     from tfrctrace.study.results.run_quantities import RunValue
-    from tfrctrace.study.run_record import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,17 +144,18 @@ def _frame(rows: Sequence[dict[str, Any]], names: Sequence[str], types: dict[str
     return pl.DataFrame(rows, schema=schema, infer_schema_length=None)
 
 
-def perform(study: Study, *, jobs: int, cache: Cache | None, force: bool, progress: Progress) -> StudyResults:
-    """Measure the runs of a study, as many at a time as `jobs` says, and put together what they tell.
+def perform(
+    study: Study, *, jobs: int, cache: Cache | None, force: bool, progress: Progress | None = None
+) -> StudyResults:
+    """Measure the runs of a study, `jobs` at a time, and summarise them.
 
     Runs that cannot be read are problems of the result. Raises `InputError` if none can be.
     """
     runs, problems = find_runs(study)
     series = sorted({plan.y for plan in study.figures if plan.kind == "time series"})
-    measured = measure_runs(
-        runs, study.measure, series, jobs=jobs, cache=cache, force=force, progress=progress
-    )
-    problems += measured.problems()
+    tasks = study_tasks(runs, study.measure, series)
+    measured = measure_runs(tasks, jobs=jobs, cache=cache, force=force, progress=progress)
+    problems += merge_problems(measured, needed_once=True)
     if all(record["failed"] for record in measured.records):
         raise InputError(problems)
     labels = list(dict.fromkeys(parse_rule(rule).label for rule in study.measure.labels))
@@ -187,5 +189,5 @@ def _several_sets(runs: Sequence[Run], records: Sequence[Record]) -> Iterator[Pr
     """Say of which runs a part of the time is not in the metrics of flows that competed."""
     for run, record in zip(runs, records, strict=True):
         if not record["failed"] and record["sets"] > 1:
-            message = f"has {record['sets']} competing sets, of which that with most flows times time is told"
+            message = f"has {record['sets']} competing sets; results are of that with most flows times time"
             yield input_problem(run.name, "competing_sets", message, severity="note")

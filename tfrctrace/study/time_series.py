@@ -9,6 +9,7 @@ from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import TfrctraceWarning, input_problem
 from tfrctrace.metrics.flow.whole_flow import MAX_LIFE_WINDOWS
 from tfrctrace.parsers.schema import FEEDBACK
+from tfrctrace.runs.problems import NO_SERIES
 from tfrctrace.study.definition import RATE
 from tfrctrace.trace.measuring import BYTES_OF, base_width_ns
 
@@ -26,9 +27,6 @@ MAX_POINTS: Final = 100_000
 
 MAX_CURVES: Final = 24
 """Flows of one label that have a series, those with most data packets: a figure shows half as many curves."""
-
-NO_SERIES: Final = "no_series"
-"""Kind of the problem with a run that lacks what a figure shows."""
 
 CURVES: Final = "curves"
 """Kind of the problem with a run that has more flows than a figure would show."""
@@ -136,14 +134,15 @@ def _variable(trace: Trace, name: str) -> tuple[pl.DataFrame, str]:
         hint = f"a time series is of `{RATE}`, of {', '.join(_FEEDBACK_NUMBERS)}"
         warn(
             NO_SERIES,
-            f"there are no values of `{name}`",
+            "has no values",
             hint + (f", or of {', '.join(known)}" if known else ""),
+            source=name,
         )
         return samples, ""
     return samples, samples["unit"][0]
 
 
-def warn(kind: str, message: str, hint: str | None = None) -> None:
-    """Tell whoever measures the run, who knows how it is called."""
-    problem = input_problem("", kind, message, severity="warning", hint=hint)
+def warn(kind: str, message: str, hint: str | None = None, *, source: str = "") -> None:
+    """Warn about `source`: an option, or the run that is being measured."""
+    problem = input_problem(source, kind, message, severity="warning", hint=hint)
     warnings.warn(TfrctraceWarning(problem), stacklevel=1)

@@ -1,4 +1,4 @@
-"""Figures alone: what a trace has of one kind, of all its flows or of one."""
+"""Figures of one kind for a trace, of all flows or of one."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 
 def figures(trace: Trace, kind: PlotKind, flow: int | None, window: str | None) -> list[Figure]:
-    """Return the figures of `kind`, as `Trace.plot` has them. Raises `UsageError` if there is none."""
+    """Return the figures of `kind` for `Trace.plot`. Raises `UsageError` if there is none."""
     if flow is not None and kind in OF_SETS:
-        raise UsageError(f"a figure of kind `{kind}` is of all flows", hint="leave the flow out")
+        raise UsageError(f"a figure of kind `{kind}` shows all flows", hint="leave the flow out")
     if window is not None and kind not in WINDOWED:
         raise UsageError(
-            f"a figure of kind `{kind}` has no windows", hint=f"those of {', '.join(sorted(WINDOWED))} have"
+            f"a figure of kind `{kind}` has no windows",
+            hint=f"kinds with windows: {', '.join(sorted(WINDOWED))}",
         )
     window_ns = None if window is None else parse_duration_ns(window)
     is_of_report = flow is None and window_ns is None
@@ -31,7 +32,7 @@ def figures(trace: Trace, kind: PlotKind, flow: int | None, window: str | None) 
     if flow is not None and results.flows.is_empty():
         raise UsageError(f"the trace has no flow {flow}", hint="`tfrctrace flows` numbers them")
     if kind == "losses" and results.loss_course is None:
-        # of very many packets a report leaves it out; who asks for it waits
+        # a report skips it for very many packets, but here it was requested
         is_one = results.joined or results.clock is not None
         results = replace(results, loss_course=loss_course_of(results.flows, trace.losses, is_one))
         is_of_report = False

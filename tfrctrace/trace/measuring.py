@@ -1,4 +1,4 @@
-"""From a trace to its metrics: which flows are looked at, in which direction, and who competed."""
+"""From a trace to its metrics: which flows count, in which direction, and which of them competed."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ BYTES_OF: Final = {"goodput": "unique_bytes", "throughput": "wire_bytes", "recei
 """The column of bins that counts."""
 
 FINEST_BASE_NS: Final = 100_000_000
-"""The smallest timescale whose variation is told; windows of other widths are cut to fit."""
+"""The smallest timescale of burstiness; windows of other widths are cut to fit."""
 
 UNUSED_WEIGHT: Final = "unused_weight"
-"""Kind of the problem with a weight of a label that no flow has."""
+"""Kind of the problem with a weight of a label that no flow has; `source` is the weight."""
 
 FULL: Final = 1.02
 """Utilisation above which a capacity is doubted; a packet more than fits may end in a full link's windows."""
@@ -37,7 +37,7 @@ FULL: Final = 1.02
 
 @dataclass(frozen=True, slots=True)
 class MeasuredMetrics:
-    """The metrics of a trace, and of whom they are."""
+    """The metrics of a trace, and the flows they are about."""
 
     metrics: list[Metric]
     sets: list[CompetingSet]
@@ -106,7 +106,7 @@ def check_names(names: Iterable[str], **needed: object) -> None:
             raise UsageError(f"there is no metric `{name}`", hint=f"there are {', '.join(BY_NAME)}")
         need = BY_NAME[name].needs
         if need is not None and not needed.get(need):
-            raise UsageError(f"the metric `{name}` needs a `{need}`, which the trace does not tell")
+            raise UsageError(f"the metric `{name}` needs a `{need}`, which the trace does not have")
 
 
 def measure(
@@ -124,9 +124,9 @@ def measure(
 ) -> MeasuredMetrics:
     """Return the metrics of `flows`, in the direction of each that carried more payload.
 
-    `names` chooses some of the metrics, `only_labelled` those flows that have a label. What needs more than
-    the trace tells is told if it is `given`. Of more than `most_flows` those with most data packets count.
-    `flows` and `bins` have the columns of `tfrctrace.parsers.schema`, bins those of
+    `names` chooses some of the metrics, `only_labelled` those flows that have a label. Metrics that need more
+    than the trace are computed if that is `given`. Of more than `most_flows` those with
+    most data packets count. `flows` and `bins` have the columns of `tfrctrace.parsers.schema`, bins those of
     `tfrctrace.metrics.flow.arrivals` if what was received counts. They are `base_width_ns` wide.
     """
     import polars as pl
@@ -156,7 +156,7 @@ def measure(
         column=BYTES_OF[basis],
         window_ns=window_ns,
         warmup_ns=warmup_ns,
-        given=given,
+        assumptions=given,
     )
     return MeasuredMetrics(
         metrics=[metric for metric in metrics if not names or metric.name in names],
@@ -172,7 +172,7 @@ def measure(
 
 
 def assumption_warnings(measured: MeasuredMetrics, given: Assumptions) -> Iterator[Problem]:
-    """Give what of the `given` does not fit what was measured, as warnings."""
+    """Give a warning for each of the `given` that does not fit the measurement."""
     groups = set(measured.looked_at["group"].to_list())
     for label, weight in given.weights.items():
         if label not in groups:

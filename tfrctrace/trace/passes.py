@@ -16,37 +16,13 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.errors import Problem
+    from tfrctrace.base.table_names import TableName
     from tfrctrace.parsers._native import Clock, SourceSummary
-    from tfrctrace.parsers.reading import (
-        PacketBatches,
-        Pass,
-        PassResult,
-        ReadSettings,
-        StackedTable,
-        TableName,
-    )
+    from tfrctrace.parsers.reading import PacketBatches, Pass, PassResult, StackedTable
+    from tfrctrace.parsers.reading_settings import ReadSettings
     from tfrctrace.parsers.sources import Inputs
 
 NS_PER_MS: Final = 1_000_000
-
-_EVERYTHING: Final = (
-    "flows",
-    "tcp",
-    "bins",
-    "rtt",
-    "rtt_buckets",
-    "losses",
-    "rounds",
-    "variables",
-    "feedback",
-    "loss_events",
-    "loss_intervals",
-    "findings",
-    "rtp_sources",
-    "links",
-    "link_samples",
-)
-"""What is collected of an input that can be read only once."""
 
 
 def wait_quietly(running: Pass) -> None:
@@ -188,7 +164,9 @@ class Passes:
     def _read_one(self, name: TableName) -> PassResult:
         """Return a reading with the table `name`; of standard input, with all that there will ever be."""
         if self._inputs.is_standard_input and not self._readings:
-            return self.read(*_EVERYTHING)
+            from tfrctrace.parsers.reading import OF_ONE_PASS
+
+            return self.read(*OF_ONE_PASS)
         return self.read(name)
 
     def packet_batches(self) -> PacketBatches:

@@ -1,7 +1,7 @@
-"""From a trace to the results of a report: which tables it needs, and what of them is worth its time.
+"""Gather the results that a report shows, within limits of time and memory.
 
-One pass collects what grows with the flows. Metrics, RTT samples and single packets take passes of their own,
-which are made where they are short.
+One pass collects the tables that grow with the flows. Metrics, RTT samples and packets need passes of their
+own, which are made only if they are short.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tfrctrace.base.errors import Problem
-    from tfrctrace.parsers.reading import PassResult, TableName
+    from tfrctrace.base.table_names import TableName
+    from tfrctrace.parsers.reading import PassResult
     from tfrctrace.reports.results import Results
     from tfrctrace.trace.trace import Trace
 
@@ -31,49 +32,49 @@ _TABLES: Final[tuple[TableName, ...]] = (
     "findings",
     "links",
 )
-"""What one pass collects beside flows and bins; each grows with what happened, none with every packet."""
+"""Tables collected besides flows and bins; none of them has a row per packet."""
 
 _SAMPLES: Final[tuple[TableName, ...]] = ("rtt", "losses", "link_samples")
 
 _WINDOW: Final = "1s"
-"""Windows of the metrics, as `tfrctrace metrics` takes them."""
+"""Window of the metrics, the default of `tfrctrace metrics`."""
 
 _MOST_MEASURED_FLOWS: Final = 2_000
-"""Flows of a trace whose metrics are told: each has a dozen."""
+"""Most flows for which metrics are computed; each has a dozen."""
 
 _MOST_PACKETS: Final = 3_000_000
-"""Packets of a trace that is read again for its samples: a few seconds."""
+"""Most packets of a trace that is read again for its samples, which takes seconds."""
 
 _MOST_SAMPLED_FLOWS: Final = 20_000
-"""Flows of such a trace: the tables of a hundred thousand are a gigabyte already."""
+"""Most flows of such a trace; the tables of a hundred thousand flows take a gigabyte."""
 
 _MOST_POINTS: Final = 4_000
-"""Points of the time-sequence graph that are kept of each kind."""
+"""Most points of each kind in the time-sequence graph."""
 
 _MOST_LINK_BINS: Final = 240
-"""Bins of an 802.11 link: more are narrower than the line that is drawn through them."""
+"""Most bins of an 802.11 link; more would be narrower than the drawn line."""
 
 _MOST_REPLAYED: Final = 4
-"""Flows that are replayed; each has two figures."""
+"""Most flows that are replayed; each has two figures."""
 
 _LEAST_REPORTS: Final = 2
-"""Reports of a receiver that make a course."""
+"""Fewest receiver reports of a replayed flow."""
 
 _LEAST_DATA_PACKETS: Final = 20
-"""Data packets below which a flow has no course to look at."""
+"""Fewest data packets of a replayed flow."""
 
 
 def gather_results(trace: Trace, flow: int | None = None, window_ns: int | None = None) -> Results:
-    """Return the results of `trace` that a report tells, of all flows or of one alone.
+    """Return the results of `trace` for a report, of all flows or of one.
 
-    With `window_ns` that is the width of the points of figures over time.
+    `window_ns` is the width of the windows in figures over time.
     """
     from tfrctrace.metrics.flow.quantiles import sample_quantiles
     from tfrctrace.parsers.variables import with_flows
     from tfrctrace.replay.from_trace import TABLES
     from tfrctrace.reports.results import Results
 
-    # what can be read only once is asked for all of it
+    # an input that can be read only once must collect everything now
     reading = trace.read("flows", "bins", *_TABLES, *(_SAMPLES if trace.is_read_once else ()))
     flows = _rows_of_flow(reading.table("flows").frame(), flow)
     tables: dict[str, pl.DataFrame] = {
@@ -105,7 +106,7 @@ def gather_results(trace: Trace, flow: int | None = None, window_ns: int | None 
 
 
 def _bins(trace: Trace, reading: PassResult, window_ns: int | None) -> pl.DataFrame:
-    """Return the bins of a reading, or those of a width of which figures can show so many."""
+    """Return the bins of the pass, or bins of `window_ns` if a figure can show that many."""
     from tfrctrace.metrics.flow.bins import time_span_ns
     from tfrctrace.reports.figures.throughput_and_rtt import MOST_DETAILED_BINS
 
@@ -116,21 +117,21 @@ def _bins(trace: Trace, reading: PassResult, window_ns: int | None) -> pl.DataFr
     points = (end_ns - start_ns) // window_ns
     if points > MOST_DETAILED_BINS:
         raise UsageError(
-            f"there would be {points} windows, and a figure shows at most {MOST_DETAILED_BINS}",
+            f"there would be {points} windows, but a figure shows at most {MOST_DETAILED_BINS}",
             hint="make them wider, or filter a shorter part of the trace",
         )
     return trace.counted("throughput", window_ns)
 
 
 def _rows_of_flow(table: pl.DataFrame, flow: int | None) -> pl.DataFrame:
-    """Return the rows of one flow; all where no flow is chosen, or the table is not about flows."""
+    """Return the rows of one flow; all rows if no flow is chosen or the table has no flows."""
     if flow is None or "flow" not in table.columns:
         return table
     return table.filter(table["flow"] == flow)
 
 
 def _measured(trace: Trace, flows: pl.DataFrame) -> dict[str, Any] | None:
-    """Return the metrics of `trace`; None where they would take longer than all the rest."""
+    """Return the metrics of `trace`; None if they would take longer than everything else."""
     if flows["flow"].n_unique() > _MOST_MEASURED_FLOWS:
         return None
     try:
@@ -142,7 +143,7 @@ def _measured(trace: Trace, flows: pl.DataFrame) -> dict[str, Any] | None:
 
 
 def _replayable(trace: Trace, flows: pl.DataFrame, reading: PassResult) -> pl.Series:
-    """Return the largest flows with reports; none where packets are too many, or cannot be read again."""
+    """Return the largest flows with reports; none if there are too many packets or no second pass."""
     import polars as pl
 
     chosen = (
@@ -157,7 +158,7 @@ def _replayable(trace: Trace, flows: pl.DataFrame, reading: PassResult) -> pl.Se
 
 
 def _replayed(trace: Trace, chosen: pl.Series, reading: PassResult) -> pl.DataFrame:
-    """Return TFRC replayed on these flows, by the rules of RFC 5348, of ns-2's agents on its own traces."""
+    """Return TFRC replayed on these flows, with the profile of RFC 5348, or ns-2's for its traces."""
     import polars as pl
 
     if chosen.is_empty():
@@ -167,30 +168,30 @@ def _replayed(trace: Trace, chosen: pl.Series, reading: PassResult) -> pl.DataFr
 
 
 def _unmeasured(flows: pl.DataFrame) -> Iterator[Problem]:
-    """Give the note that owns up to metrics that are not there, if there were flows to compare."""
+    """Yield a note that metrics are missing, if there are flows to compare."""
     number = flows["flow"].n_unique()
     if number < 2:
         return
     why = (
-        f"the trace has {number:,} flows, and of more than {_MOST_MEASURED_FLOWS:,} they would take longer "
+        f"the trace has {number:,} flows, and for more than {_MOST_MEASURED_FLOWS:,} they would take longer "
         "than all the rest"
         if number > _MOST_MEASURED_FLOWS
-        else f"the trace is read once, in bins that no windows of {_WINDOW} are made of"
+        else f"the trace is read once, in bins that do not divide windows of {_WINDOW}"
     )
     yield input_problem(
         "metrics",
         "left_out",
         f"fairness and burstiness are not in this report: {why}",
         severity="note",
-        hint="a `--filter` of fewer flows, or a file instead of a pipe, brings them back; "
-        "`tfrctrace metrics` tells them of any number of flows",
+        hint="use a `--filter` for fewer flows, or a file instead of a pipe; "
+        "`tfrctrace metrics` computes them for any number of flows",
     )
 
 
 def _samples(trace: Trace, reading: PassResult, *, also: tuple[TableName, ...]) -> PassResult | None:
-    """Return a reading with every sample; None where there are too many packets or flows for another one.
+    """Return a pass with every sample; None if there are too many packets or flows for a second one.
 
-    It has what is `also` needed, so that nobody has to read once more for that.
+    The tables in `also` are collected in the same pass.
     """
     if trace.is_read_once:
         return reading
@@ -201,7 +202,7 @@ def _samples(trace: Trace, reading: PassResult, *, also: tuple[TableName, ...]) 
 
 
 def _drawn_rtts(flows: pl.DataFrame, samples: PassResult) -> pl.DataFrame:
-    """Return the RTT samples of the directions that are drawn, of the kind that the table of flows counts."""
+    """Return the RTT samples of the drawn directions, of the kind that the flow table counts."""
     import polars as pl
 
     most = (
@@ -215,7 +216,7 @@ def _drawn_rtts(flows: pl.DataFrame, samples: PassResult) -> pl.DataFrame:
 
 
 def loss_course_of(flows: pl.DataFrame, losses: pl.DataFrame, is_one: bool) -> pl.DataFrame:
-    """Return how losses of `flows` added up in each source, or in all together if that `is_one` trace."""
+    """Return the cumulative losses of `flows` per source, or of all sources if they are one trace."""
     import polars as pl
 
     from tfrctrace.metrics.flow.cumulative_losses import cumulative_losses
@@ -226,7 +227,7 @@ def loss_course_of(flows: pl.DataFrame, losses: pl.DataFrame, is_one: bool) -> p
 
 
 def _link_bins(trace: Trace, samples: PassResult) -> pl.DataFrame | None:
-    """Return the course of the largest 802.11 links; None without any, or if there are several time axes."""
+    """Return bins of the largest 802.11 links; None without links or with several time axes."""
     from tfrctrace.metrics.flow.wifi_links import link_bins
 
     frames = samples.table("link_samples").frame()
@@ -236,7 +237,7 @@ def _link_bins(trace: Trace, samples: PassResult) -> pl.DataFrame | None:
 
 
 def _sequence(trace: Trace, flows: pl.DataFrame, samples: PassResult) -> pl.DataFrame | None:
-    """Return the points of the time-sequence graph; None where there is no table of packets."""
+    """Return the points of the time-sequence graph; None without a table of packets."""
     import polars as pl
 
     from tfrctrace.metrics.flow.quantiles import envelope
@@ -264,7 +265,7 @@ def _sequence(trace: Trace, flows: pl.DataFrame, samples: PassResult) -> pl.Data
 
 
 def _largest_tcp(flows: pl.DataFrame) -> pl.DataFrame:
-    """Return flow and `leading` direction of the TCP direction with most data of each input."""
+    """Return flow and `leading` direction of the TCP flow with the most data of each input."""
     import polars as pl
 
     return (
@@ -276,7 +277,7 @@ def _largest_tcp(flows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _points(packets: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Give the points of some packets: data of the leading direction, and what came back."""
+    """Yield the points of packets: data of the leading direction, and acknowledgements."""
     import polars as pl
 
     leads = pl.col("direction") == pl.col("leading")

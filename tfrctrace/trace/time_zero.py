@@ -1,4 +1,4 @@
-"""What 0 s of a trace is, for times that users give."""
+"""Time 0 of a trace, for times given by users."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 YEAR_NS: Final = 365 * 86_400 * 1_000_000_000
-"""Times below are those of a simulation, which counts from 0; captures count from 1970."""
+"""Times below this are from a simulation, which starts at 0; captures count from 1970."""
 
 
 def time_zero_ns() -> pl.Expr:
-    """Return for each row of a table of flows what 0 s of its trace is, in ns.
+    """Return time 0 in ns of the trace of each row of a flow table.
 
-    That is the start of a simulation, else the first packet of any flow of the same source.
+    This is the start of a simulation, else the first packet of the source.
     """
     import polars as pl
 

@@ -29,15 +29,6 @@ if TYPE_CHECKING:
 
 StrPath = str | os.PathLike[str]
 
-MAX_FLOWS: Final = 1_000_000
-"""Flows that are followed in one trace, unless the caller says otherwise."""
-
-MAX_SAMPLES: Final = 10_000_000
-"""RTT samples, and as many losses and rounds, that are kept of one trace."""
-
-MAX_DECOMPRESSED_BYTES: Final = 64 * 2**30
-"""Bytes after which a compressed input is given up as a decompression bomb."""
-
 LEAST_PACKETS: Final = 20
 """Data packets below which a flow is no competitor: control connections, handshakes, look-ups."""
 

@@ -41,12 +41,12 @@ class Contender:
     """T_i = S/r + T_ov + t_cont."""
     is_greedy: bool
     load_bps: float | None = None
-    """X_j in bit/s of a station that spares rate, also if it turned out to be as good as greedy."""
+    """X_j in bit/s of a rate-sparing station, even if it is counted as greedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """What each greedy contender can send, and every term of the model; rates in bit/s, times in µs."""
+    """Capacity of each greedy contender with every term of the model; rates in bit/s, times in µs."""
 
     contenders: tuple[Contender, ...]
     timing: Timing
@@ -57,7 +57,7 @@ class Capacity:
     sum_t_us: float
     """Sum of T_i over greedy contenders."""
     u: float
-    """Share of time that is taken before greedy contenders share the rest."""
+    """U: share of time not available to greedy contenders."""
     x_m_bps: float
     """X_m = S/T of each greedy contender; 0 if U >= 1."""
     x_t_bps: float
@@ -86,17 +86,17 @@ class Capacity:
 
 
 def capacity(cell: Cell, population: Population) -> Capacity:
-    """Return what each greedy contender can send. Raises `UsageError` if there is none.
+    """Return the capacity of each greedy contender. Raises `UsageError` if there is none.
 
-    A rate-sparing station that offers at least X_m is counted as greedy, the largest load first, so that each
-    is given the smaller one of its load and X_m.
+    A rate-sparing station that offers at least X_m counts as greedy, the largest load first, so each gets the
+    smaller of its load and X_m.
     """
     timing = cell.phy.timing(population.rates)
     number = len(population.rates)
     if not population.has_greedy:
         raise UsageError(
-            "there is no greedy station, whose rate would be asked for",
-            hint="X_m is the rate of a station that always has a frame to send: add one",
+            "no station always has a frame to send",
+            hint="X_m is the rate of such a station: add one",
         )
     t_cont_us = contention_time_us(number, cell.cw_min, timing.slot_us)
     p_c = collision_probability(number, cell.cw_min)
@@ -149,7 +149,7 @@ def _contenders(
 
 
 def _share_of_frames(cell: Cell, timing: Timing, frames: Iterable[Frames], t_cont_us: float) -> float:
-    """Return the share of time that frames take which the access point sends beside: their lambda T."""
+    """Return the share of time (lambda T) of the other frames of the access point."""
     return math.fsum(
         one.frames_per_s
         * (one.rate.symbols_us(one.bits) + cell.overhead_us(one.rate, timing) + t_cont_us)
@@ -161,7 +161,7 @@ def _share_of_frames(cell: Cell, timing: Timing, frames: Iterable[Frames], t_con
 def _shared(
     contenders: Sequence[Contender], s_bits: int, t_col_us: float, frames_u: float
 ) -> tuple[tuple[Contender, ...], float, float]:
-    """Return the contenders with those greedy that offer at least X_m, then U and the sum of T_i in µs."""
+    """Return the contenders (greedy if they offer at least X_m), U, and the sum of T_i in µs."""
     decided = list(contenders)
     waiting = sorted(
         (one.load_bps, place) for place, one in enumerate(contenders) if one.load_bps is not None

@@ -1,4 +1,4 @@
-"""The constants of one 802.11 network: what the presets say, and what a user says instead."""
+"""The constants of one 802.11 network, from presets and settings of the user."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OFDM_MANDATORY_MBPS: Final = (6.0, 12.0, 24.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellSettings:
-    """What a user says of a network; None is what the preset and the standard say."""
+    """A user's settings of a network; None takes the value of the preset or the standard."""
 
     preset: Preset | None = None
     phy: Standard | None = None
@@ -55,7 +55,7 @@ class CellSettings:
     jam_backoff: bool | None = None
 
     def or_else(self, others: CellSettings) -> CellSettings:
-        """Return these settings, and those of `others` where nothing is said here."""
+        """Return these settings, completed by those of `others`."""
         said = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(others, **{name: value for name, value in said.items() if value is not None})
 
@@ -75,7 +75,7 @@ PRESETS: Final[Mapping[Preset, CellSettings]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """The constants of one network, each decided; `make_cell` makes it."""
+    """The constants of one network, made by `make_cell`."""
 
     preset: Preset
     phy: Phy
@@ -103,13 +103,13 @@ class Cell:
 
     @property
     def bounds_count(self) -> Layer:
-        """What the bounds of MTFRC count: [Z] takes S/T where it says X_t."""
+        """Layer whose bytes MTFRC's bounds count: [Z] uses S/T in place of X_t."""
         return "mpdu" if self.preset == "paper" else "payload"
 
     def ack_rate_for(self, rate: Rate) -> Rate:
         """Return the rate of a frame's ACK: the fixed one, else the highest basic rate up to the frame's.
 
-        If no basic rate is so low it is the highest such rate that every station of the standard has.
+        If no basic rate is that low, it is the highest mandatory rate up to the frame's.
         """
         if self.ack_rate:
             return self.ack_rate
@@ -137,14 +137,14 @@ def _highest_up_to(mbps: float, rates: Sequence[Rate]) -> Rate | None:
 
 
 def make_cell(settings: CellSettings) -> Cell:
-    """Return the network that `settings` describe. Raises `UsageError` where they contradict each other."""
+    """Return the network with these settings. Raises `UsageError` if they contradict each other."""
     preset = settings.preset or "standard"
     chosen = settings.or_else(PRESETS[preset])
     standard = chosen.phy or "b"
     if preset == "paper" and standard != "b":
         raise UsageError(
-            f"the preset `paper` is one of 802.11b and not of 802.11{standard}",
-            hint="the preset `standard` has all of b, a, g and n",
+            f"the preset `paper` supports 802.11b only, not 802.11{standard}",
+            hint="use the preset `standard` for a, g and n",
         )
     phy = make_phy(
         standard,
@@ -154,9 +154,9 @@ def make_cell(settings: CellSettings) -> Cell:
         short_gi=chosen.short_gi,
     )
     if chosen.ack_rate is not None and chosen.basic_rates is not None:
-        raise UsageError("with one rate for all ACKs basic rates have no effect")
+        raise UsageError("basic rates have no effect when all ACKs have one rate")
     if chosen.cts_rate is not None and (standard == "b" or phy.band == "5"):
-        raise UsageError("a CTS-to-self protects OFDM frames from stations of 802.11b, and here are not both")
+        raise UsageError("CTS-to-self needs OFDM frames beside 802.11b stations")
     return Cell(
         preset=preset,
         phy=phy,
@@ -173,12 +173,12 @@ def make_cell(settings: CellSettings) -> Cell:
 
 def _payload(payload_bytes: int | None) -> int:
     if payload_bytes is None or payload_bytes < 1:
-        raise UsageError(f"a payload of {payload_bytes} bytes makes no frame", hint="give 1 byte or more")
+        raise UsageError(f"a payload of {payload_bytes} bytes is invalid", hint="give at least 1 byte")
     return payload_bytes
 
 
 def _overhead(chosen: CellSettings, standard: Standard) -> int:
-    """Return S - S_t in bits: IPv4, UDP, LLC/SNAP and MAC headers if nothing else is said."""
+    """Return S - S_t in bits; default: IPv4, UDP, LLC/SNAP and MAC headers."""
     bits = chosen.overhead_bits
     if bits is None:
         bits = 8 * (IP_UDP_BYTES + LLC_SNAP_BYTES + MAC_BYTES[standard])
@@ -186,7 +186,7 @@ def _overhead(chosen: CellSettings, standard: Standard) -> int:
         raise UsageError(f"headers cannot have {bits} bits")
     if 8 * (chosen.payload_bytes or 0) + bits > MAX_MPDU_BITS:
         raise UsageError(
-            f"{chosen.payload_bytes} bytes of payload and {bits / 8:g} of headers do not fit into one frame",
+            f"{chosen.payload_bytes} bytes of payload and {bits / 8:g} of headers do not fit in a frame",
             hint=f"without aggregation a frame has at most {MAX_MPDU_BITS // 8} bytes",
         )
     return bits
@@ -194,14 +194,14 @@ def _overhead(chosen: CellSettings, standard: Standard) -> int:
 
 def _contention_window(cw_min: int) -> int:
     if not 1 <= cw_min <= MAX_CW_MIN:
-        raise UsageError(f"CWmin cannot be {cw_min}", hint=f"it is from 1 to {MAX_CW_MIN}")
+        raise UsageError(f"CWmin cannot be {cw_min}", hint=f"it must be from 1 to {MAX_CW_MIN}")
     return cw_min
 
 
 def _control_rate(phy: Phy, name: str) -> Rate:
     rate = phy.rate(name)
     if isinstance(rate, Ht):
-        raise UsageError(f"ACKs are not sent at `{name}`", hint="they are not HT frames; give a rate in Mb/s")
+        raise UsageError(f"ACKs are not sent at `{name}`", hint="ACKs are not HT frames; give a rate in Mb/s")
     return rate
 
 

@@ -1,4 +1,4 @@
-"""Contention of 802.11 stations: how long they wait and how long their collisions last. Times are µs."""
+"""Contention of 802.11 stations: waiting times and durations of collisions in µs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 JamMode = Literal["heusse2", "pairwise", "mean"]
-"""How the average time of a collision is taken from the times of the frames; [Z] does not say."""
+"""How the mean duration of a collision is computed from those of the frames; [Z] does not specify it."""
 
 JAM_MODES: tuple[JamMode, ...] = get_args(JamMode)
 

@@ -10,8 +10,8 @@ Bound = Literal["x_tfrc", "x_t", "x_fair"]
 def fair_rate_bps(x_m_bps: float, uploads: int, downloads: int) -> float | None:
     """Return X_fair = X_m (U + 1) / (U + D), each flow's share of what U stations and the AP carry ([Z] 10).
 
-    None without downloads, because then nobody is to be fair to. It takes for granted that the total
-    (U + 1) X_m stays what it is when the uploads slow down, although that changes the mix of frames.
+    None without downloads. Assumes that the total (U + 1) X_m stays constant when uploads slow down, although
+    that changes the mix of frames.
     """
     if downloads < 1:
         return None
@@ -21,7 +21,7 @@ def fair_rate_bps(x_m_bps: float, uploads: int, downloads: int) -> float | None:
 def send_rate_bps(x_tfrc_bps: float, x_t_bps: float, x_fair_bps: float | None) -> tuple[float, Bound]:
     """Return X_send = min(X_tfrc, X_t, X_fair) and which of them it is ([Z]), the first of equal ones.
 
-    All three must count the same bytes: payload, or whole MPDUs. None as X_fair is no bound.
+    All three must count the same bytes: payload, or whole MPDUs. X_fair may be None.
     """
     bounds: list[tuple[float, Bound]] = [(x_tfrc_bps, "x_tfrc"), (x_t_bps, "x_t")]
     if x_fair_bps is not None:

@@ -80,14 +80,12 @@ class Phy:
         mbps = _number(name)
         if mbps in DSSS_MBPS and self._has_dsss:
             if mbps == 1 and self.preamble == "short":
-                raise UsageError(
-                    "the short preamble is not for 1 Mb/s", hint="frames at 1 Mb/s have the long one"
-                )
+                raise UsageError("1 Mb/s does not allow the short preamble", hint="use the long preamble")
             return Dsss(mbps, self.preamble)
         if mbps in OFDM_MBPS and self.standard != "b":
             return Ofdm(mbps, self._signal_extension_us)
         raise UsageError(
-            f"802.11{self.standard} has no rate `{name}`", hint=f"it has {', '.join(self._rate_names())}"
+            f"802.11{self.standard} has no rate `{name}`", hint=f"rates: {', '.join(self._rate_names())}"
         )
 
     def timing(self, rates: Iterable[Rate]) -> Timing:

@@ -1,4 +1,4 @@
-"""Who is in an 802.11 network: stations, what they offer, the access point; and how an option says it."""
+"""The stations and the access point of an 802.11 network, and how options describe them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FRAMES: Final = re.compile(r"([^:]+):([0-9]{1,9}(?:\.[0-9]+)?):([0-9]{1,5})", r
 
 @dataclass(frozen=True, slots=True)
 class Sparing:
-    """A station that offers less than it could send: X_j = `load_bps` in bit/s of frames of S bits."""
+    """A rate-sparing station: it offers only X_j = `load_bps` in bit/s of frames of S bits."""
 
     rate: Rate
     load_bps: float
@@ -32,7 +32,7 @@ class Sparing:
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Frames of one size that the access point sends beside, such as feedback; `bits` with MAC and FCS."""
+    """Other frames of the access point, all of one size, such as feedback; `bits` include MAC and FCS."""
 
     rate: Rate
     frames_per_s: float
@@ -56,7 +56,7 @@ class AccessPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Population:
-    """Who contends: stations that always have a frame to send, those that spare rate, the access point."""
+    """The contenders: greedy stations, rate-sparing stations, and the access point."""
 
     greedy: tuple[Rate, ...]
     sparing: tuple[Sparing, ...] = ()
@@ -65,9 +65,7 @@ class Population:
     def __post_init__(self) -> None:
         """Raise `UsageError` if 802.11 cannot have so many stations."""
         if self.stations > MAX_STATIONS:
-            raise UsageError(
-                f"802.11 associates at most {MAX_STATIONS} stations, and here are {self.stations}"
-            )
+            raise UsageError(f"802.11 allows at most {MAX_STATIONS} stations, not {self.stations}")
 
     @property
     def stations(self) -> int:
@@ -87,13 +85,13 @@ class Population:
 
 
 def fastest(rates: Iterable[Rate]) -> Rate | None:
-    """Return the fastest rate: that of an access point of which nothing is said. None if there is none."""
+    """Return the fastest rate, the access point's default; None without rates."""
     return max(rates, key=lambda rate: rate.mbps, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """A population in the words of options; `population` gives them their meaning."""
+    """A population as given by options, parsed by `population`."""
 
     stations: tuple[str, ...] = ()
     """Greedy ones: `11`, or `4x11` for four."""
@@ -108,11 +106,11 @@ class Description:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is said."""
+        """Whether no option is given."""
         return self == Description()
 
     def population(self, phy: Phy) -> Population:
-        """Return who is meant. Raises `UsageError` for what cannot be."""
+        """Return the described population. Raises `UsageError` for invalid values."""
         greedy = tuple(rate for text in self.stations for rate in _stations(phy, text))
         sparing = tuple(_sparing(phy, text) for text in self.sparing)
         return Population(
@@ -124,12 +122,12 @@ class Description:
     def _access_point(self, phy: Phy, others: Sequence[Rate]) -> AccessPoint | None:
         if self.no_ap:
             if self.ap_rate or self.ap_frames or self.downloads or self.greedy_ap:
-                raise UsageError("`--no-ap` contradicts the other options of the access point")
+                raise UsageError("`--no-ap` cannot be combined with other options of the access point")
             return None
         rate = phy.rate(self.ap_rate) if self.ap_rate else fastest(others)
         if rate is None:
             raise UsageError(
-                "there is no station", hint="name each by its rate: `--station 11 --station 5.5`"
+                "no station is given", hint="name each by its rate: `--station 11 --station 5.5`"
             )
         return AccessPoint(
             rate=rate,
@@ -143,7 +141,9 @@ def _stations(phy: Phy, text: str) -> list[Rate]:
     """Return the rates of `11`, or of `4x11`: four stations."""
     match = _STATIONS.fullmatch(text)
     if not match or (match[1] and not 1 <= int(match[1]) <= MAX_STATIONS):
-        raise UsageError(f"`{text}` is no station", hint="write a rate in Mb/s, or `4x11` for four stations")
+        raise UsageError(
+            f"`{text}` is not a station", hint="write a rate in Mb/s, or `4x11` for four stations"
+        )
     return [phy.rate(match[2])] * int(match[1] or 1)
 
 
@@ -160,6 +160,6 @@ def _frames(phy: Phy, text: str) -> Frames:
     match = _FRAMES.fullmatch(text)
     if not match:
         raise UsageError(
-            f"`{text}` does not describe frames", hint="write rate, frames a second and bytes: `11:20:76`"
+            f"`{text}` does not describe frames", hint="write rate, frames per second and bytes: `11:20:76`"
         )
     return Frames(phy.rate(match[1]), float(match[2]), 8 * int(match[3]))

@@ -1,4 +1,4 @@
-"""A scenario file (TOML, see docs/capacity.md): who is in an 802.11 network, at which rate, and when."""
+"""A scenario file (TOML, see docs/capacity.md): stations of an 802.11 network and their rates over time."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class _AccessPoint:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Who is there from `from_s` to `until_s`, in s; None is the end of time."""
+    """The population from `from_s` to `until_s` in s; None for no end."""
 
     from_s: float
     until_s: float | None
@@ -100,9 +100,9 @@ class Scenario:
 
 
 def read_scenario(path: str, settings: CellSettings | None = None) -> Scenario:
-    """Return the scenario in the file `path`; what `settings` say counts more than what the file says.
+    """Return the scenario in the file `path`; `settings` override those of the file.
 
-    Raises `InputError` if the file cannot be read or says what cannot be.
+    Raises `InputError` if the file cannot be read or is invalid.
     """
     try:
         content = read_toml(path, MAX_FILE_BYTES)
@@ -128,22 +128,22 @@ def _setting(name: str, value: object) -> Any:  # noqa: ANN401  each field has a
         return tuple(_rate_name(one, name) for one in listed(value, name))
     text = _rate_name(value, name)
     if name in _CHOICES and text not in _CHOICES[name]:
-        raise UsageError(f"`{name}` cannot be `{text}`", hint=f"it is one of {', '.join(_CHOICES[name])}")
+        raise UsageError(f"`{name}` cannot be `{text}`", hint=f"choose one of {', '.join(_CHOICES[name])}")
     return text
 
 
 def _steps(cell: Cell, content: Table) -> Iterator[Step]:
-    """Give the populations of the scenario, one for each interval in which nothing changes."""
+    """Yield the populations of the scenario, one per interval without changes."""
     tables = listed(content.get("station", []), "station")
     stations = [_station(cell, table, f"station {place}") for place, table in enumerate(tables, start=1)]
     if sum(station.count for station in stations) > MAX_STATIONS:
-        raise UsageError(f"802.11 associates at most {MAX_STATIONS} stations")
+        raise UsageError(f"802.11 allows at most {MAX_STATIONS} stations")
     access_point = _access_point(cell, content.get("access_point", {}))
     changing: list[Steps[Any] | None] = [part for one in stations for part in (one.rate, one.load_bps)]
     changing.append(access_point.rate if access_point else None)
     times_s = sorted({time_s for part in changing if part for time_s in part.times_s} or {0.0})
     if len(times_s) > MAX_STEPS:
-        raise UsageError(f"a scenario changes at most {MAX_STEPS} times")
+        raise UsageError(f"a scenario can change at most {MAX_STEPS} times")
     for from_s, until_s in pairwise([*times_s, None]):
         assert from_s is not None
         yield Step(from_s, until_s, _population(stations, access_point, from_s))
@@ -186,7 +186,7 @@ def _station(cell: Cell, value: object, place: str) -> _Station:
         raise UsageError(f"{place} has no rate", hint="give `rate = 11`, or `rate = [[0, 5.5], [80, 11]]`")
     count = whole(table.get("count", 1), f"count of {place}")
     if not 1 <= count <= MAX_STATIONS:
-        raise UsageError(f"{place} cannot stand for {count} stations")
+        raise UsageError(f"{place} has an invalid count of {count}")
     load_bps = table.get("load_bps")
     return _Station(
         rate=_step_function(table["rate"], f"rate of {place}", lambda rate: _rate(cell, rate, place)),
@@ -238,7 +238,7 @@ def _step_function(value: object, place: str, parse: Callable[[object], Value | 
         )
     times_s = tuple(number(time_s, f"time in {place}") for time_s, _ in pairs)
     if any(later <= earlier for earlier, later in pairwise(times_s)):
-        raise UsageError(f"{place} goes back in time", hint="every pair is later than the one before")
+        raise UsageError(f"{place} goes back in time", hint="each pair must be later than the previous one")
     return Steps(times_s, tuple(parse(one) for _, one in pairs))
 
 

@@ -1,4 +1,4 @@
-"""The model as plain names and numbers: what `tfrctrace capacity` shows, and the keys of its JSON."""
+"""The model as names and numbers: the keys and values that `tfrctrace capacity` prints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Terms = dict[str, Any]
 
 
 def network_terms(cell: Cell) -> Terms:
-    """Return the constants of a network that do not depend on who is there; sizes in bits, rates in Mb/s."""
+    """Return the constants of a network that do not depend on its stations; sizes in bits, rates in Mb/s."""
     return {
         "preset": cell.preset,
         "phy": cell.phy.standard,
@@ -38,8 +38,8 @@ def network_terms(cell: Cell) -> Terms:
 def capacity_terms(cell: Cell, found: Capacity, x_tfrc_bps: float | None = None) -> Terms:
     """Return every term of the model; times in µs, rates in bit/s, shares from 0 to 1.
 
-    `x_tfrc_bps` is what TFRC allows, in bit/s of payload. The bounds of MTFRC count payload too, except in
-    the preset `paper`, where they count whole frames.
+    `x_tfrc_bps` is TFRC's rate in bit/s of payload. The bounds of MTFRC count payload as well, except in the
+    preset `paper`, where they count whole frames.
     """
     frames_per_us = found.x_m_bps / cell.s_bits / US_PER_S
     return {
@@ -69,7 +69,7 @@ def capacity_terms(cell: Cell, found: Capacity, x_tfrc_bps: float | None = None)
 
 
 def _contender_terms(cell: Cell, one: Contender, frames_per_us: float) -> Terms:
-    """Return the terms of one contender, and the share of time that its own frames take."""
+    """Return the terms of one contender and the share of time its frames take."""
     if not one.is_greedy:
         # an access point that is not greedy sends only the frames that are part of U
         frames_per_us = (one.load_bps or 0.0) / cell.s_bits / US_PER_S

@@ -1,8 +1,8 @@
-//! What went wrong with an input: where, what was found, what was expected.
+//! Problems of an input: where, what was found, what was expected.
 //!
-//! Readers return a [`ReadError`] and know nothing of file names; the analysis adds the source and
-//! the packet number and keeps it as a [`Problem`]. Words for people are made in one place in
-//! Python from these facts.
+//! Readers return a [`ReadError`] and know no file names; the pass adds the source and the packet
+//! number and keeps it as a [`Problem`]. Python turns these facts into messages, and the code of a
+//! [`Hint`] into words: the core knows no option of the command line.
 
 use std::io;
 
@@ -80,6 +80,49 @@ impl ProblemKind {
     }
 }
 
+/// What the user can do about a problem. `tfrctrace/base/hints.py` has the words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    CutShort,
+    LinesLeftOut,
+    DocumentCut,
+    NameFormat,
+    LinkTypes,
+    CaptureFilter,
+    DecompressionLimit,
+    FlowLimit,
+    LinkLimit,
+    SampleLimit,
+    EmptyLayer,
+    PairOfSimulation,
+    PacketsChanged,
+    ImpossibleOffset,
+    ClockStep,
+}
+
+impl Hint {
+    /// Stable code, looked up by Python.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::CutShort => "cut_short",
+            Self::LinesLeftOut => "lines_left_out",
+            Self::DocumentCut => "document_cut",
+            Self::NameFormat => "name_format",
+            Self::LinkTypes => "link_types",
+            Self::CaptureFilter => "capture_filter",
+            Self::DecompressionLimit => "decompression_limit",
+            Self::FlowLimit => "flow_limit",
+            Self::LinkLimit => "link_limit",
+            Self::SampleLimit => "sample_limit",
+            Self::EmptyLayer => "empty_layer",
+            Self::PairOfSimulation => "pair_of_simulation",
+            Self::PacketsChanged => "packets_changed",
+            Self::ImpossibleOffset => "impossible_offset",
+            Self::ClockStep => "clock_step",
+        }
+    }
+}
+
 /// Why a reader stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError {
@@ -91,8 +134,7 @@ pub struct ReadError {
     pub line: Option<u64>,
     /// Found and expected, lower case, without full stop.
     pub message: String,
-    /// What the user can do.
-    pub hint: Option<&'static str>,
+    pub hint: Option<Hint>,
 }
 
 impl ReadError {
@@ -107,7 +149,7 @@ impl ReadError {
     }
 
     /// The same with advice.
-    pub fn hint(mut self, hint: &'static str) -> Self {
+    pub fn hint(mut self, hint: Hint) -> Self {
         self.hint = Some(hint);
         self
     }
@@ -119,7 +161,7 @@ impl ReadError {
             byte,
             format!("the file ends inside a {what}: {have} bytes, expected {need}"),
         )
-        .hint("the file was probably cut while being written; `--strict` makes this an error")
+        .hint(Hint::CutShort)
     }
 
     /// An error of the operating system.

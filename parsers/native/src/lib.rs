@@ -12,7 +12,8 @@
 //!    the rest, in a thread of its own, and hands packets over in a [`packet::batch::Batch`].
 //! 6. [`flow`] finds or opens its conversation and moves that flow's state on.
 //! 7. [`flow::bins`] and samples keep what the caller asked for; [`pass`] ties these steps together.
-//! 8. [`tables`] turns flows and samples into Arrow tables, which Python takes over uncopied.
+//! 8. [`tables`] declares every column and turns flows and samples into Arrow tables, which Python takes over
+//!    uncopied.
 
 pub mod error;
 pub mod flow;

@@ -1,7 +1,7 @@
-//! Counts in words, for the notes on flows and sources.
+//! Counts as text, for the notes on flows and sources.
 
-/// A count and what was counted. In `what`, `[s]` stands for many alone, and `[was|were]` has a form for one and
-/// one for many.
+/// A count with its noun. In `what`, `[s]` is for the plural only, and `[was|were]` has a singular
+/// and a plural form.
 pub fn counted(count: impl Into<u64>, what: &str) -> String {
     let count = count.into();
     let mut words = format!("{count} ");
@@ -16,7 +16,7 @@ pub fn counted(count: impl Into<u64>, what: &str) -> String {
     words + rest
 }
 
-/// The same of each count that is not 0.
+/// The same for each nonzero count.
 pub fn all_counted<'a, N: Into<u64>>(
     counts: impl IntoIterator<Item = (N, &'a str)>,
 ) -> impl Iterator<Item = String> {
@@ -30,8 +30,7 @@ mod tests {
 
     #[test]
     fn test_one_is_said_otherwise_than_many() {
-        let what =
-            "acknowledgement[s] [was|were] held for longer than [its packet was|their packets were] away";
+        let what = "acknowledgement[s] with an impossible elapsed time";
         assert_eq!(counted(1_u32, what), "1 acknowledgement was held for longer than its packet was away");
         assert_eq!(
             counted(2_u32, what),

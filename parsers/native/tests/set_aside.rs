@@ -9,8 +9,7 @@ use proptest::prelude::*;
 use tfrctrace_native::input::bytes::{Input, Progress};
 use tfrctrace_native::input::reading::Reading;
 use tfrctrace_native::pass::{Analysis, Options};
-use tfrctrace_native::tables::Rows;
-use tfrctrace_native::tables::flows::FlowRows;
+use tfrctrace_native::tables::Table;
 use tfrctrace_native::testing::pcap_of_packets;
 
 const RAW_IP: u32 = 101;
@@ -147,11 +146,11 @@ proptest! {
         let packets: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
         let bytes = pcap_of_packets(link_type, &packets);
         // Samples are in order of packets, so with them no packet is set aside.
-        let at_once = analyse(&bytes, Options { rtt: true, ..Options::default() });
+        let at_once = analyse(&bytes, Options::collecting(&["rtt"]));
         let aside = analyse(&bytes, Options::default());
         prop_assert!(aside.flows.len() >= usize::from(flows));
         let [at_once, aside] = [at_once, aside].map(|analysis| {
-            let rows = FlowRows { analysis: Arc::new(analysis), first_flow: 1 };
+            let rows = Table::by_name("flows").unwrap().rows(&Arc::new(analysis), 1).unwrap();
             rows.batch(0, rows.len()).unwrap()
         });
         prop_assert_eq!(at_once, aside);

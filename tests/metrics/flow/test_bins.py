@@ -15,14 +15,14 @@ from tfrctrace.metrics.flow.bins import (
     summed_over_flows,
     time_span_ns,
 )
-from tfrctrace.parsers.schema import BINS, polars_schema
+from tfrctrace.parsers.schema import TABLES, polars_schema
 
 WIDTH = 10
 
 
 def bins_of(rows: list[dict]) -> pl.DataFrame:
     default = {"flow": 1, "direction": "fwd", "width_ns": WIDTH, **dict.fromkeys(COUNTS, 0)}
-    names = [column.name for column in BINS]
+    names = [column.name for column in TABLES["bins"]]
     full = [{name: {**default, **row}.get(name) for name in names} for row in rows]
     return pl.DataFrame(full, schema=polars_schema("bins"), orient="row")
 

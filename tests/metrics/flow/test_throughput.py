@@ -11,8 +11,10 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from simulated import simulated_row
 
-from tfrctrace.metrics.flow.throughput import mean_throughput, throughput_series, windowed_throughput
+from tfrctrace.metrics.flow.throughput import mean_rate_bps, throughput_series
+from tfrctrace.metrics.windows import Windows, windowed
 
 VECTORS = Path(__file__).parents[2] / "data" / "vectors" / "windowed_throughput.json"
 NS = 1_000_000_000
@@ -24,12 +26,18 @@ def ns(seconds: float) -> int:
     return round(seconds * NS)
 
 
-def events_of(rows: list[tuple[float, int]] | list[list[float]]) -> pl.DataFrame:
-    return events_ns([(ns(time_s), int(size)) for time_s, size in rows])
+def events_of(rows: list[list[float]]) -> list[tuple[int, int]]:
+    """Events 1 ns earlier, but not before 0: the paper's windows include their end, ours their start."""
+    return [(max(ns(time_s) - 1, 0), int(size)) for time_s, size in rows]
 
 
-def events_ns(rows: list[tuple[int, int]]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema={"time_ns": pl.Int64, "bytes": pl.UInt64}, orient="row")
+def window_bytes(rows: list[tuple[int, int]], windows: Windows) -> list[int]:
+    times_ns, sizes = zip(*rows, strict=True)
+    columns = {"flow": [1] * len(rows), "time_ns": times_ns, "unique_bytes": sizes}
+    types = {"flow": pl.UInt32, "unique_bytes": pl.UInt64}
+    found = windowed(pl.DataFrame(columns, schema_overrides=types), windows, "unique_bytes")
+    by_window = dict(found.select("window", "bytes").iter_rows())
+    return [by_window.get(place, 0) for place in range(windows.count)]
 
 
 def vector(name: str) -> dict:
@@ -39,121 +47,70 @@ def vector(name: str) -> dict:
 @pytest.mark.parametrize(("divisor", "column"), [("paper", 2), ("ramp", 3)])
 def test_windows_agree_with_the_vectors(divisor, column):
     given_ = vector("w1")
-    found = windowed_throughput(
-        events_of(given_["events"]),
-        window_ns=ns(given_["delta"]),
-        step_ns=ns(given_["step"]),
-        start_ns=ns(given_["t0"]),
-        end_ns=ns(given_["t_end"]),
-        divisor=divisor,
-    )
-    assert found["time_ns"].to_list() == [ns(row[0]) for row in given_["expect"]]
-    assert found["bytes"].to_list() == [row[1] for row in given_["expect"]]
-    expected_bps = [8 * row[column] for row in given_["expect"]]
-    assert found["throughput_bps"].to_list() == pytest.approx(expected_bps, rel=1e-9)
+    for end_s, byte_count, *rates in given_["expect"]:
+        width_s = given_["delta"] if divisor == "paper" else min(given_["delta"], end_s - given_["t0"])
+        windows = Windows(ns(end_s - width_s), ns(width_s), 1)
+        assert window_bytes(events_of(given_["events"]), windows) == [byte_count]
+        assert windows.bps(byte_count) == pytest.approx(8 * rates[column - 2], rel=1e-9)
 
 
 def test_mean_agrees_with_the_vectors():
     given_ = vector("w1")
-    mean = mean_throughput(events_of(given_["events"]), start_ns=ns(given_["t0"]), end_ns=ns(given_["t_end"]))
+    duration_s = given_["t_end"] - given_["t0"]
+    mean = mean_rate_bps(sum(int(size) for _, size in given_["events"]), duration_s)
     assert mean == pytest.approx(8 * given_["B_f"], rel=1e-9)
+    row = simulated_row([(ns(time_s), ns(time_s) + 1, size) for time_s, size in given_["events"]])
+    assert row["throughput_bps"] == pytest.approx(8 * given_["B_f"], rel=1e-9)
 
 
 def test_warm_up_agrees_with_the_vectors():
     given_ = vector("w_warm")
-    mean = mean_throughput(
-        events_of(given_["events"]),
-        start_ns=ns(given_["t0"]),
-        end_ns=ns(given_["t_end"]),
-        warmup_ns=ns(given_["warmup"]),
-    )
-    assert mean == pytest.approx(8 * given_["B_f"], rel=1e-9)
-    assert mean == 8 * given_["expect_bytes"] / (given_["t_end"] - given_["t0"] - given_["warmup"])
+    start_s = given_["t0"] + given_["warmup"]
+    windows = Windows(ns(start_s), NS // 4, round((given_["t_end"] - start_s) * 4))
+    byte_count = sum(window_bytes(events_of(given_["events"]), windows))
+    assert byte_count == given_["expect_bytes"]
+    assert mean_rate_bps(byte_count, windows.duration_s) == pytest.approx(8 * given_["B_f"], rel=1e-9)
+    assert mean_rate_bps(byte_count, windows.duration_s) == 8 * given_["expect_bytes"] / windows.duration_s
 
 
-def test_mean_of_one_packet_is_null():
-    assert mean_throughput(events_of([(1.0, 1500)])) is None
-
-
-def test_mean_of_packets_at_one_time_is_null():
-    assert mean_throughput(events_of([(1.0, 1500), (1.0, 1500)])) is None
-
-
-def test_mean_is_null_when_the_warm_up_is_as_long_as_the_flow():
-    events = events_of([(0.0, 1500), (2.0, 1500)])
-    assert mean_throughput(events, warmup_ns=2 * NS) is None
-    assert mean_throughput(events, warmup_ns=3 * NS) is None
-
-
-def test_mean_is_zero_when_a_common_interval_continues_after_silence():
-    assert mean_throughput(events_of([(0.0, 9), (0.5, 9)]), end_ns=4 * NS, warmup_ns=NS) == 0.0
-
-
-def test_no_packets_have_no_windows():
-    assert windowed_throughput(events_of([]), window_ns=NS).height == 0
-
-
-@pytest.mark.parametrize(("window_ns", "step_ns"), [(0, None), (-1, None), (NS, 0)])
-def test_windows_without_width_are_refused(window_ns, step_ns):
-    with pytest.raises(ValueError, match="must be positive"):
-        windowed_throughput(events_of([(0.0, 1)]), window_ns=window_ns, step_ns=step_ns)
-
-
-def test_a_negative_warm_up_is_refused():
-    with pytest.raises(ValueError, match="must not be negative"):
-        mean_throughput(events_of([(0.0, 1), (1.0, 1)]), warmup_ns=-1)
+def test_throughput_of_one_packet_or_of_packets_at_one_time_is_null():
+    assert simulated_row([(NS, NS + 1, 1500)])["throughput_bps"] is None
+    assert simulated_row([(NS, NS + 1, 1500), (NS, NS + 1, 1500)])["throughput_bps"] is None
 
 
 def test_bytes_beyond_the_precision_of_a_float_are_summed_exactly():
     huge = 2**53
-    found = windowed_throughput(events_ns([(0, huge), (NS, 1)]), window_ns=NS)
-    assert found["bytes"].to_list() == [huge + 1]
+    assert window_bytes([(0, huge), (NS - 1, 1)], Windows(0, NS, 1)) == [huge + 1]
 
 
-@given(packets, st.integers(1, 10**9), st.integers(1, 10**9), st.sampled_from(["paper", "ramp"]))
-def test_every_window_is_what_counting_by_hand_gives(rows, window_ns, step_ns, divisor):
-    step_ns = max(step_ns, 10**7)  # at most a thousand windows
-    found = windowed_throughput(events_ns(rows), window_ns=window_ns, step_ns=step_ns, divisor=divisor)
-    first, last = min(rows)[0], max(rows)[0]
-    ends = range(first + step_ns, last + 1, step_ns)
-    assert found["time_ns"].to_list() == list(ends)
-    rates_bps = []
-    for end, counted, _ in found.iter_rows():
-        from_start = end - window_ns <= first
-        expected = sum(
-            size for at, size in rows if at <= end and (at > end - window_ns or (from_start and at >= first))
-        )
-        assert counted == expected
-        elapsed = window_ns if divisor == "paper" else min(window_ns, end - first)
-        rates_bps.append(float(Fraction(8 * expected * NS, elapsed)))
-    assert found["throughput_bps"].to_list() == pytest.approx(rates_bps, rel=1e-12)
+@given(packets, st.integers(10**7, 10**9))
+def test_every_window_is_what_counting_by_hand_gives(rows, width_ns):
+    windows = Windows(min(rows)[0], width_ns, (max(rows)[0] - min(rows)[0]) // width_ns + 1)
+    found = window_bytes(rows, windows)
+    starts = [windows.start_ns + place * width_ns for place in range(windows.count)]
+    expected = [sum(size for at, size in rows if start <= at < start + width_ns) for start in starts]
+    assert found == expected
+    rates_bps = [float(Fraction(8 * byte_count * NS, width_ns)) for byte_count in expected]
+    assert [windows.bps(byte_count) for byte_count in found] == pytest.approx(rates_bps, rel=1e-12)
+    # windows that do not overlap hold each byte once
+    assert sum(found) == sum(size for _, size in rows)
 
 
 @given(packets, st.randoms(use_true_random=True))
 def test_the_order_of_rows_does_not_matter(rows, random):
-    shuffled = list(rows)
-    random.shuffle(shuffled)
-    assert mean_throughput(events_ns(rows)) == mean_throughput(events_ns(shuffled))
-    assert windowed_throughput(events_ns(rows), window_ns=10**8).equals(
-        windowed_throughput(events_ns(shuffled), window_ns=10**8)
-    )
+    shuffled = random.sample(rows, len(rows))
+    windows = Windows(0, 10**8, 101)
+    assert window_bytes(rows, windows) == window_bytes(shuffled, windows)
 
 
-@given(packets)
-def test_half_the_speed_is_half_the_throughput(rows):
+@given(packets, st.integers(10**7, 10**9))
+def test_half_the_speed_is_half_the_throughput(rows, width_ns):
     slower = [(2 * at, size) for at, size in rows]
-    mean = mean_throughput(events_ns(rows))
-    # half of a float is exact
-    assert mean_throughput(events_ns(slower)) == (None if mean is None else mean / 2)
-
-
-@given(packets)
-def test_windows_that_do_not_overlap_hold_each_byte_once(rows):
-    window_ns = 10**8
-    found = windowed_throughput(events_ns(rows), window_ns=window_ns)
-    last_end = found["time_ns"].max()
-    covered = 0 if last_end is None else sum(size for at, size in rows if at <= last_end)
-    assert found["bytes"].sum() == covered
+    windows = Windows(0, width_ns, 10**10 // width_ns + 1)
+    slow = Windows(0, 2 * width_ns, windows.count)
+    assert window_bytes(rows, windows) == window_bytes(slower, slow)
+    byte_count = sum(size for _, size in rows)
+    assert mean_rate_bps(byte_count, slow.duration_s) == mean_rate_bps(byte_count, windows.duration_s) / 2
 
 
 def bins_of(rows: list[tuple[int, int]], width_ns: int) -> pl.DataFrame:

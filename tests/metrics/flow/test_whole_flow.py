@@ -58,7 +58,7 @@ def test_without_a_timeout_the_share_is_0_and_not_unknown():
 def test_a_receiver_s_capture_does_not_tell_the_share(tmp_path):
     share, _ = told(CorpusCase("outage").unpack("rcv", tmp_path), "timeout_share")
     assert share.value is None
-    assert share.reason.startswith("not TCP, or not captured")
+    assert share.reason.startswith("not TCP, or captured where")
 
 
 @given(st.integers(0, 10**6), st.integers(1, 10**6))
@@ -106,6 +106,6 @@ def test_a_flow_that_the_step_finds_not_there_does_not_respond():
     measured = tfrctrace.open(WIRED_MIX).measure("responsiveness_s", basis="received", step="4s")
     (probe,) = [metric for metric in measured.metrics if metric.group == "udp"]
     assert (probe.value, probe.n) == (None, 0)
-    assert "was not there before and after" in probe.reason
+    assert "was not active before and after" in probe.reason
     late = tfrctrace.open(WIRED_MIX).measure("aggressiveness_bps", basis="received", step="1h")
     assert {(metric.value, metric.n) for metric in late.metrics} == {(None, 0)}

@@ -12,6 +12,7 @@ import pytest
 
 from tfrctrace.base.errors import FilterError
 from tfrctrace.parsers.filters import CompiledFilter, bundled_libraries, library_version
+from tfrctrace.parsers.reading_settings import ReadSettings
 
 ETHERNET, RAW, COOKED, COOKED_2, NULL, PPP = 1, 101, 113, 276, 0, 9
 
@@ -232,7 +233,7 @@ def numbers_by_the_core(path, expression):
     from tfrctrace.parsers._native import PacketReader
 
     try:
-        reader = PacketReader(str(path), filter=CompiledFilter(expression))
+        reader = PacketReader(str(path), ReadSettings(filter=CompiledFilter(expression)))
         numbers = []
         while (batch := reader.next_batch()) is not None:
             numbers += [row["packet"] for row in batch.rows()]
@@ -283,8 +284,8 @@ def test_a_filter_is_compiled_for_each_link_type_of_a_file(conversation, tmp_pat
         asked.add(link_type)
         return CompiledFilter("tcp dst port 80")(link_type, snap_length)
 
-    analysis = analyse([str(path)], filter=compiled)
+    analysis = analyse([str(path)], ReadSettings(filter=compiled))
     assert asked == {ETHERNET, RAW}
-    counts = {(row["src_port"], row["packets"]) for row in analysis.flows.rows() if row["packets"]}
+    counts = {(row["src_port"], row["packets"]) for row in analysis.table("flows").rows() if row["packets"]}
     one_way = len([frame for frame in conversation() if frame[26:30] == bytes([192, 0, 2, 1])])
     assert counts == {(40_001, one_way), (40_002, one_way)}

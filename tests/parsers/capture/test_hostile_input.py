@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tfrctrace.parsers import _native
+from tfrctrace.parsers.reading_settings import ReadSettings
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "data" / "captures"
 SMALL = gzip.decompress((CAPTURES / "linux-small-flows-snd.pcap.gz").read_bytes())
@@ -322,11 +323,11 @@ def test_a_pcapng_block_cut_at_the_end_is_a_warning(run: Run, tmp_path: Path) ->
 def test_packets_of_a_link_type_that_is_not_decoded_are_counted(tmp_path: Path) -> None:
     content = section() + interface() + interface(link_type=147) + enhanced(0, FRAME) + enhanced(1, FRAME)
     path = write(tmp_path / "two-links.pcapng", content)
-    analysis = _native.analyse([str(path)])
+    analysis = _native.analyse([str(path)], ReadSettings())
     (source,) = analysis.sources
     assert source["packets"] == 2
     assert source["undecoded_packets"] == 1
-    assert len(analysis.flows) == 2
+    assert len(analysis.table("flows")) == 2
 
 
 def test_unknown_blocks_are_passed_over(run: Run, tmp_path: Path) -> None:
@@ -392,21 +393,17 @@ def test_no_bytes_make_the_core_fail(tmp_path: Path, form: str, data: st.DataObj
     path = write(tmp_path / "mutated", content)
     analysis = _native.analyse(
         [str(path)],
-        bins=True,
-        rtt=True,
-        losses=True,
-        max_flows=50,
-        max_samples=500,
-        max_decompressed_bytes=100_000,
+        ReadSettings(max_flows=50, max_samples=500, max_decompressed_bytes=100_000),
+        collect={"bins", "rtt", "losses"},
     )
     (source,) = analysis.sources
-    flows = analysis.flows.rows()
+    flows = analysis.table("flows").rows()
     # a record takes at least 16 bytes of the (uncompressed) file
     assert source["packets"] <= 100_000 // 16
     assert len(flows) <= 2 * 50
     assert sum(row["packets"] for row in flows) <= source["packets"]
-    assert len(analysis.rtt) <= 500
-    assert len(analysis.losses) <= 500
+    assert len(analysis.table("rtt")) <= 500
+    assert len(analysis.table("losses")) <= 500
     for row in flows:
         check_row(row)
 
@@ -428,7 +425,7 @@ def check_row(row: dict[str, Any]) -> None:
 @given(data=st.data())
 def test_no_bytes_make_the_packet_reader_fail(tmp_path: Path, form: str, data: st.DataObject) -> None:
     path = write(tmp_path / "mutated", data.draw(mutated(SEEDS[form])))
-    reader = _native.PacketReader(str(path), max_flows=50, max_decompressed_bytes=100_000)
+    reader = _native.PacketReader(str(path), ReadSettings(max_flows=50, max_decompressed_bytes=100_000))
     seen = 0
     while (batch := reader.next_batch(rows=16)) is not None:
         assert len(batch) <= 16

@@ -24,6 +24,7 @@ from scapy.layers.l2 import ARP, CookedLinux, CookedLinuxV2, Dot1AD, Dot1Q, Ethe
 from scapy.packet import Packet, Raw
 
 from tfrctrace.parsers import _native
+from tfrctrace.parsers.reading_settings import ReadSettings
 
 CLIENT, SERVER = "192.0.2.1", "198.51.100.7"
 CLIENT_6, SERVER_6 = "2001:db8::1", "2001:db8:1::7"
@@ -49,10 +50,10 @@ def capture(
 
 
 def read(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    analysis = _native.analyse([str(path)])
+    analysis = _native.analyse([str(path)], ReadSettings())
     assert [p for p in analysis.problems if p["severity"] == "error"] == []
     (source,) = analysis.sources
-    return analysis.flows.rows(), dict(source)
+    return analysis.table("flows").rows(), dict(source)
 
 
 def conversation(ip: Callable[[str, str], Packet], client: str, server: str) -> list[Packet]:
@@ -332,7 +333,7 @@ def test_cut_packets_are_analysed_from_the_headers_that_are_left(
 def test_the_packet_table_says_where_decoding_ended(tmp_path: Path) -> None:
     frames = [bytes(ethernet(0x0800) / packet) for packet in PACKETS_4]
     path = capture(tmp_path / "c.pcap", 1, frames, snap_length=40, lengths=[*map(len, frames)])
-    batch = _native.PacketReader(str(path)).next_batch()
+    batch = _native.PacketReader(str(path), ReadSettings()).next_batch()
     assert batch is not None
     for row in batch.rows():
         assert row["decode_stop"]
@@ -342,6 +343,6 @@ def test_the_packet_table_says_where_decoding_ended(tmp_path: Path) -> None:
 
 def test_a_cooked_header_says_who_sent(tmp_path: Path) -> None:
     frames = [bytes(CookedLinux(pkttype=kind, proto=0x800) / PACKETS_4[0]) for kind in (0, 4)]
-    batch = _native.PacketReader(str(capture(tmp_path / "c.pcap", 113, frames))).next_batch()
+    batch = _native.PacketReader(str(capture(tmp_path / "c.pcap", 113, frames)), ReadSettings()).next_batch()
     assert batch is not None
     assert [row["event"] for row in batch.rows()] == ["received", "sent"]

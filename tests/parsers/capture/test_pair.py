@@ -21,6 +21,7 @@ from corpus_case import CorpusCase, all_cases
 import tfrctrace
 from tfrctrace.base.errors import InputError, UsageError
 from tfrctrace.parsers import _native
+from tfrctrace.parsers.reading_settings import ReadSettings
 
 DATA = Path(__file__).resolve().parent.parent.parent / "data"
 PAIR = DATA / "pair"
@@ -299,7 +300,7 @@ def test_a_clock_that_was_set_is_warned_of(tmp_path: Path) -> None:
 
     second = rewritten(RELAY[1], tmp_path / "stepped.pcap", stepped)
     trace = open_pair(RELAY[0], second)
-    with pytest.warns(UserWarning, match="did not run evenly"):
+    with pytest.warns(UserWarning, match="drifted unevenly"):
         flows = trace.flows
     assert flows["lost_packets"].sum() == 26
     assert trace.clock is not None
@@ -331,19 +332,19 @@ def test_captures_without_a_common_packet_are_refused_with_advice() -> None:
 
 def test_a_simulators_trace_is_refused_because_it_needs_no_pair() -> None:
     text = next((DATA / "ns3").glob("*.tr.gz"))
-    with pytest.raises(InputError, match="a pair is of captures"):
+    with pytest.raises(InputError, match="a pair needs captures"):
         _ = open_pair(RELAY[0], text).flows
 
 
 @pytest.mark.parametrize(
     ("paths", "options", "words"),
     [
-        (RELAY[:1], {}, "a pair is of two captures, and 1 was named"),
-        ((*RELAY, RELAY[0]), {}, "3 were named"),
-        ((RELAY[0], RELAY[0]), {}, "was named twice"),
-        (RELAY, {"join": True}, "`join` has no meaning for a pair"),
-        (RELAY, {"layer": "ip"}, "`layer` has no meaning for a pair"),
-        (RELAY, {"vantage": "sender"}, "`vantage` has no meaning for a pair"),
+        (RELAY[:1], {}, "a pair needs two captures, but 1 was given"),
+        ((*RELAY, RELAY[0]), {}, "3 were given"),
+        ((RELAY[0], RELAY[0]), {}, "was given twice"),
+        (RELAY, {"join": True}, "`join` does not apply to a pair"),
+        (RELAY, {"layer": "ip"}, "`layer` does not apply to a pair"),
+        (RELAY, {"vantage": "sender"}, "`vantage` does not apply to a pair"),
         (RELAY, {"clock_offset": "soon"}, "is not a duration"),
     ],
 )
@@ -355,7 +356,7 @@ def test_what_cannot_be_a_pair_is_refused(
 
 
 def test_what_takes_a_pair_is_refused_without_one() -> None:
-    with pytest.raises(UsageError, match="a clock offset is between two captures"):
+    with pytest.raises(UsageError, match="a clock offset needs a pair of captures"):
         tfrctrace.open(RELAY, clock_offset="0s")
     with pytest.raises(UsageError, match="between two captures"):
         _ = tfrctrace.open(RELAY).transits
@@ -397,11 +398,11 @@ def test_a_pipe_cannot_be_one_of_a_pair(tmp_path: Path) -> None:
 
 
 def test_the_columns_are_those_of_the_schema() -> None:
-    from tfrctrace.parsers.schema import TRANSITS
+    from tfrctrace.parsers.schema import TABLES
 
-    analysis = _native.analyse_pair(*map(str, RELAY), transits=True)
-    assert analysis.transits.columns == [column.name for column in TRANSITS]
-    assert _native.analyse([str(RELAY[0])]).clock is None
+    analysis = _native.analyse_pair(*map(str, RELAY), ReadSettings(), collect={"transits"})
+    assert analysis.table("transits").columns == [column.name for column in TABLES["transits"]]
+    assert _native.analyse([str(RELAY[0])], ReadSettings()).clock is None
 
 
 def test_a_filter_holds_for_both_captures() -> None:
@@ -426,14 +427,14 @@ def test_the_commands_take_a_pair(run: Callable[..., Any], tmp_path: Path) -> No
 def test_the_commands_say_what_is_wrong_with_a_pair(run: Callable[..., Any]) -> None:
     refused = run("flows", "--pair", RELAY[0])
     assert refused.status == 2
-    assert "a pair is of two captures" in refused.err
+    assert "a pair needs two captures" in refused.err
     refused = run("flows", "--pair", "--join", *RELAY)
     assert refused.status == 2
-    assert "`--join` has no meaning for a pair" in refused.err
+    assert "`--join` does not apply to a pair" in refused.err
     for command in (["flows"], ["report", "-o", "r.html"], ["convert", "-w", "flows", "-o", "f.csv"]):
         refused = run(*command, "--pair", "--vantage", "receiver", *RELAY)
         assert refused.status == 2
-        assert "`--vantage` has no meaning for a pair" in refused.err
+        assert "`--vantage` does not apply to a pair" in refused.err
         assert "leave it out" in refused.err
     assert run("flows", "--pair", "--vantage", "auto", *RELAY).status == 0
     failed = run("flows", "--pair", RELAY[0], IPERF_UDP[1])

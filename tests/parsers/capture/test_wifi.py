@@ -18,6 +18,7 @@ import pytest
 
 from tfrctrace.parsers import _native
 from tfrctrace.parsers.filters import CompiledFilter
+from tfrctrace.parsers.reading_settings import ReadSettings
 
 WIFI = Path(__file__).resolve().parent.parent.parent / "data" / "wifi"
 TSHARK = json.loads((WIFI / "tshark.json").read_text())
@@ -30,14 +31,18 @@ has_tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark i
 Row = dict[str, Any]
 
 
-def analyse(path: Path, **options: Any) -> Any:
-    analysis = _native.analyse([str(path)], **options)
+def analyse(path: Path, *collect: str, **options: Any) -> Any:
+    analysis = _native.analyse([str(path)], ReadSettings(**options), collect=set(collect))
     assert [problem for problem in analysis.problems if problem["severity"] == "error"] == []
     return analysis
 
 
 def flows(path: Path) -> dict[tuple[Any, ...], Row]:
-    return {tuple(row[name] for name in COLUMNS): row for row in analyse(path).flows.rows() if row["packets"]}
+    return {
+        tuple(row[name] for name in COLUMNS): row
+        for row in analyse(path).table("flows").rows()
+        if row["packets"]
+    }
 
 
 @pytest.mark.parametrize("capture", [PLAIN, RADIOTAP])
@@ -54,7 +59,9 @@ def test_repeated_packets_are_counted_and_are_no_retransmissions(capture: str) -
     assert source["repeated_packets"] == sum(row["repeated"] for row in TSHARK[capture]["flows"]) > 0
     assert source["undecoded_packets"] == 0
     # captured at the receiver: what TCP sent again had been lost before
-    assert [row["retransmitted_packets"] for row in analysis.flows.rows() if row["transport"] == "tcp"] == [
+    assert [
+        row["retransmitted_packets"] for row in analysis.table("flows").rows() if row["transport"] == "tcp"
+    ] == [
         0,
         0,
     ]
@@ -73,7 +80,9 @@ def test_packets_are_those_that_the_simulators_ip_layer_received(capture: str) -
 
 @pytest.mark.parametrize("capture", [PLAIN, RADIOTAP])
 def test_links_are_tsharks(capture: str) -> None:
-    ours = {(row["transmitter"], row["receiver"]): row for row in analyse(WIFI / capture).links.rows()}
+    ours = {
+        (row["transmitter"], row["receiver"]): row for row in analyse(WIFI / capture).table("links").rows()
+    }
     theirs = {(row["transmitter"], row["receiver"]): row for row in TSHARK[capture]["links"]}
     assert ours.keys() == theirs.keys()
     for ends, expected in theirs.items():
@@ -81,13 +90,15 @@ def test_links_are_tsharks(capture: str) -> None:
 
 
 def test_samples_add_up_to_their_links() -> None:
-    analysis = analyse(WIFI / RADIOTAP, links=True)
-    samples = analysis.link_samples.rows()
-    assert len(samples) == sum(row["frames"] for row in analysis.links.rows())
-    assert sum(row["bytes"] for row in samples) == sum(row["bytes"] for row in analysis.links.rows())
-    assert sum(row["retry"] for row in samples) == sum(row["retry_frames"] for row in analysis.links.rows())
+    analysis = analyse(WIFI / RADIOTAP, "link_samples")
+    samples = analysis.table("link_samples").rows()
+    assert len(samples) == sum(row["frames"] for row in analysis.table("links").rows())
+    assert sum(row["bytes"] for row in samples) == sum(row["bytes"] for row in analysis.table("links").rows())
+    assert sum(row["retry"] for row in samples) == sum(
+        row["retry_frames"] for row in analysis.table("links").rows()
+    )
     assert {row["kind"] for row in samples} == {"data", "management", "control"}
-    assert len(analyse(WIFI / RADIOTAP).link_samples) == 0
+    assert len(analyse(WIFI / RADIOTAP).table("link_samples")) == 0
 
 
 @pytest.mark.parametrize("capture", [PLAIN, RADIOTAP])
@@ -142,7 +153,7 @@ def test_rates_are_tsharks_where_it_gives_one(tmp_path: Path) -> None:
     path = write(tmp_path / "c.pcap", 127, frames)
     command = ["tshark", "-n", "-r", str(path), "-T", "fields", "-e", "wlan_radio.data_rate"]
     theirs = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
-    ours = analyse(path, links=True).link_samples.rows()
+    ours = analyse(path, "link_samples").table("link_samples").rows()
     compared = [(row["rate_mbps"], float(rate)) for row, rate in zip(ours, theirs, strict=False) if rate]
     assert len(compared) > 900
     for rate, expected in compared:

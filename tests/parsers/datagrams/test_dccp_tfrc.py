@@ -397,7 +397,7 @@ def test_dccp_inside_udp_is_the_same_connection(opened: Callable[..., Any]) -> N
 
 @pytest.mark.parametrize("value", ["linus", 5348])
 def test_a_profile_that_is_none_is_refused(value: str | int) -> None:
-    with pytest.raises(UsageError, match="no profile of TFRC"):
+    with pytest.raises(UsageError, match="unknown TFRC profile"):
         tfrctrace.open(SAMPLES / "dccp-ccid3.pcap.gz", tfrc={"profile": value})
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import tfrctrace
 from tfrctrace.base.errors import UsageError
 from tfrctrace.parsers.dissect import layout_of, parse_dissect
+from tfrctrace.parsers.reading_settings import ReadSettings
 
 fields = pytest.importorskip("scapy.fields")
 packet = pytest.importorskip("scapy.packet")
@@ -97,8 +98,10 @@ def test_numbers_without_a_time_give_losses_only(tmp_path):
     write(tmp_path / "link.pcap", payloads)
     from tfrctrace.parsers import _native
 
-    analysis = _native.analyse([str(tmp_path / "link.pcap")], dissect=[(9000, layout_of(numbered))])
-    flow = analysis.flows.rows()[0]
+    analysis = _native.analyse(
+        [str(tmp_path / "link.pcap")], ReadSettings(dissect=((9000, layout_of(numbered)),))
+    )
+    flow = analysis.table("flows").rows()[0]
     assert (flow["sent_packets"], flow["received_packets"], flow["lost_packets"]) == (20, 19, 1)
     assert (flow["delay_mean_ms"], flow["jitter_ms"]) == (None, None)
 
@@ -129,28 +132,28 @@ def test_a_field_lies_where_scapy_writes_it(before, kind):
 
 def test_what_has_no_fixed_place_is_refused():
     behind_text = header(fields.StrField("text", ""), fields.IntField("seq", 0))
-    with pytest.raises(UsageError, match="no field for the number"):
+    with pytest.raises(UsageError, match="no datagram number"):
         layout_of(behind_text)
     odd = header(fields.BitField("flags", 0, 4), fields.BitField("seq", 0, 8))
-    with pytest.raises(UsageError, match="no field for the number"):
+    with pytest.raises(UsageError, match="no datagram number"):
         layout_of(odd)
     wrong = header(fields.IntField("a", 0), tfrctrace_fields={"number": "b"})
     with pytest.raises(UsageError, match="`b`"):
         layout_of(wrong)
     unit = header(fields.IntField("seq", 0), fields.IntField("t", 0), tfrctrace_fields={"time": ("t", "min")})
-    with pytest.raises(UsageError, match="no unit of time"):
+    with pytest.raises(UsageError, match="not a unit of time"):
         layout_of(unit)
 
 
 @pytest.mark.parametrize(
     ("specification", "said"),
     [
-        ("9000=iperf2", "does not say what to dissect"),
-        ("udp:0=iperf2", "does not say what to dissect"),
-        ("udp:70000=iperf2", "does not say what to dissect"),
-        ("udp:9000=quic", "no layout is called `quic`"),
+        ("9000=iperf2", "is not a dissection rule"),
+        ("udp:0=iperf2", "is not a dissection rule"),
+        ("udp:70000=iperf2", "is not a dissection rule"),
+        ("udp:9000=quic", "unknown layout `quic`"),
         ("udp:9000=no_such_module:Header", "cannot be loaded"),
-        ("udp:9000=json:JSONDecoder", "no scapy packet class"),
+        ("udp:9000=json:JSONDecoder", "not a scapy packet class"),
     ],
 )
 def test_a_wrong_specification_is_refused_with_the_reason(specification, said):

@@ -21,10 +21,11 @@ from udp_tfrc import LAYOUT, PORT, SIZE, UdpConnection, data, datagram, report, 
 import tfrctrace
 from tfrctrace import cli
 from tfrctrace.base.errors import UsageError
+from tfrctrace.base.table_names import TableName
 from tfrctrace.base.toml import read_toml
 from tfrctrace.parsers.dissect import parse_dissect
 from tfrctrace.parsers.layouts import KNOWN, PAYLOAD_BYTES, known_layouts, layout_of_table, read_layout
-from tfrctrace.parsers.reading import TableName
+from tfrctrace.parsers.reading_settings import ReadSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -211,7 +212,7 @@ def test_without_a_round_trip_time_in_the_data_it_is_given(tmp_path: Path) -> No
     captured = conversation({50, 52, 58, 120})
     trace = opened(tmp_path, captured, layout, tfrc={"rtt": "100ms"})
     assert trace.flows["loss_events"][0] == 2
-    assert "tell no round-trip time" in trace.flows["notes"][0]
+    assert "no round-trip time in the data" in trace.flows["notes"][0]
 
 
 def test_without_reports_the_receiver_is_rebuilt_alone(tmp_path: Path) -> None:
@@ -396,27 +397,27 @@ BASE = {
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("data", None, "there is no `[data]`"),
-        ("data", 5, "`data` is not a table"),
+        ("data", None, "`[data]` is missing"),
+        ("data", 5, "`data` must be a table"),
         ("sender", {}, "has no `sender`"),
         ("data.sequnce", {}, "`data` has no `sequnce`"),
         ("order", "middle", "`order` cannot be `middle`"),
         ("data.sequence", None, "`data.sequence` is missing"),
-        ("data.sequence", 4, "`data.sequence` is not a table"),
+        ("data.sequence", 4, "`data.sequence` must be a table"),
         ("data.sequence.width", None, "`data.sequence.width` is missing"),
-        ("data.sequence.width", 9, "`data.sequence.width` is not from 1 to 8 bytes, but 9"),
-        ("data.sequence.width", 0, "`data.sequence.width` is not from 1 to 8 bytes, but 0"),
-        ("data.sequence.width", 2.5, "`data.sequence.width` is not a whole number"),
+        ("data.sequence.width", 9, "`data.sequence.width` must be 1 to 8 bytes, not 9"),
+        ("data.sequence.width", 0, "`data.sequence.width` must be 1 to 8 bytes, not 0"),
+        ("data.sequence.width", 2.5, "`data.sequence.width` must be a whole number"),
         ("data.sequence.offset", 29, "ends at byte 33, but only the first 32 are read"),
-        ("data.sequence.offset", -1, "`data.sequence.offset` is not a number from 0 on"),
+        ("data.sequence.offset", -1, "`data.sequence.offset` must be a number of at least 0"),
         ("data.sequence.unit", "ms", "`data.sequence` has no `unit`"),
         ("data.sequence.order", "net", "`data.sequence.order` cannot be `net`"),
         ("data.direction", "up", "`data.direction` cannot be `up`"),
-        ("data.direction", None, "nothing tells data from feedback"),
-        ("feedback.direction", "to_port", "nothing tells data from feedback"),
+        ("data.direction", None, "data and feedback cannot be told apart"),
+        ("feedback.direction", "to_port", "data and feedback cannot be told apart"),
         ("data.send_time", {"offset": 4, "width": 4}, "`data.send_time.unit` is missing"),
         ("data.send_time", {"offset": 4, "width": 4, "unit": "min"}, "`data.send_time.unit` cannot be `min`"),
-        ("data.send_time", {"offset": 4, "width": 4, "unit": 5}, "no whole number of nanoseconds"),
+        ("data.send_time", {"offset": 4, "width": 4, "unit": 5}, "must be a whole number of nanoseconds"),
         ("data.send_time", {"offset": 4, "width": 4, "unit": 0}, "`data.send_time.unit` is 0"),
         (
             "data.send_time",
@@ -433,13 +434,13 @@ BASE = {
         (
             "data.when",
             {"offset": 9, "width": 1, "is": 256},
-            "is not a whole number from 0 to 255",
+            "must be a whole number from 0 to 255",
         ),
-        ("data.when", {"offset": 9, "width": 1, "is": 3, "mask": 2}, "`data.when.is` can never be"),
+        ("data.when", {"offset": 9, "width": 1, "is": 3, "mask": 2}, "`data.when.is` can never match"),
         ("feedback.loss_event_rate", None, "neither `receive_rate` nor `loss_event_rate`"),
         ("feedback.loss_event_rate.form", "integer", "`feedback.loss_event_rate.unit` is missing"),
-        ("feedback.time_echo", {"offset": 4, "width": 4}, "`feedback.time_echo` echoes nothing"),
-        ("feedback.sequence", {"offset": 4, "width": 2}, "is not as wide as `data.sequence`"),
+        ("feedback.time_echo", {"offset": 4, "width": 4}, "`feedback.time_echo` needs a `data.send_time`"),
+        ("feedback.sequence", {"offset": 4, "width": 2}, "must be as wide as `data.sequence`"),
     ],
 )
 def test_what_is_wrong_is_named(path: str, value: object, said: str) -> None:
@@ -471,10 +472,10 @@ def test_what_the_core_gets_is_checked_there_too() -> None:
     layout = layout_of_table(BASE)
     layout["data"]["rtt"] = ((4, 3, False), "float", 1.0)
     with pytest.raises(ValueError, match="a float has 4 or 8 bytes"):
-        _native.analyse(["x"], dissect=[(PORT, layout)])
+        _native.analyse(["x"], ReadSettings(dissect=((PORT, layout),)))
     layout["data"]["rtt"] = ((30, 3, False), "integer", 1.0)
     with pytest.raises(ValueError, match="first 32 bytes"):
-        _native.analyse(["x"], dissect=[(PORT, layout)])
+        _native.analyse(["x"], ReadSettings(dissect=((PORT, layout),)))
 
 
 def test_the_layout_of_the_documentation_works(run: Callable[..., Any], tmp_path: Path) -> None:
@@ -521,7 +522,7 @@ def test_convert_refuses_an_option_only_for_tables_that_it_does_not_change(
         status = cli.run(command)
         said = capsys.readouterr().err
         if status == 2:
-            assert f"`--{option}` is for `--what" in said
+            assert f"`--{option}` applies to `--what" in said
             assert known.table(table).frame().equals(other.table(table).frame()), table
         else:
             assert status == 0, said

@@ -101,7 +101,7 @@ def test_losses_behind_the_capture_are_not_taken_for_none() -> None:
     flows = {end: session(end, **options).flows.filter(direction="fwd", transport="rtp") for end in ends}
     sound, pictures = flows["sender"].to_dicts()
     assert sound["loss_events"] is sound["loss_event_rate"] is None
-    assert "losses behind the capture" in sound["notes"]
+    assert "losses downstream of the capture" in sound["notes"]
     for row in flows["receiver"].to_dicts():
         assert 0 < row["loss_events"] <= row["lost_packets"]
         assert 0 < row["loss_event_rate"] < 1
@@ -109,7 +109,7 @@ def test_losses_behind_the_capture_are_not_taken_for_none() -> None:
     at_receiver = flows["receiver"].to_dicts()[1]
     assert pictures["loss_events"] == pytest.approx(at_receiver["loss_events"], abs=2)
     assert pictures["loss_event_rate"] == pytest.approx(at_receiver["loss_event_rate"], rel=0.2)
-    assert "losses behind the capture are those that receivers name" in pictures["notes"]
+    assert "losses downstream of the capture are those that receivers name" in pictures["notes"]
     lost = session("sender", **options).loss_events
     assert lost["packets"].sum() == pytest.approx(at_receiver["lost_packets"], abs=2)
     starts = session("receiver", **options).loss_events.filter(flow=at_receiver["flow"])["start_sequence"]
@@ -142,7 +142,7 @@ def test_no_loss_event_without_the_whole_paths_round_trip_time() -> None:
     # from here to the receiver and back it is no time at all
     assert row["rtt_mean_ms"] < 1
     assert row["loss_events"] is row["loss_event_rate"] is None
-    assert "round-trip time is not known" in row["notes"]
+    assert "round-trip time of the whole path unknown" in row["notes"]
     assert trace.loss_events.is_empty()
 
 
@@ -232,7 +232,7 @@ def test_a_clock_that_nothing_names_is_measured_or_given(opened: Callable[..., t
     frames = sound(*range(60), payload_type=96)
     trace = opened(frames)
     assert source(trace, 96)["clock_rate_hz"] is source(trace, 96)["jitter_ms"] is None
-    assert "rate of the media's clock is not known" in trace.flows["notes"][0]
+    assert "no jitter: rate of the media clock unknown" in trace.flows["notes"][0]
     given = source(opened(frames, dissect=["udp:5004=rtp/8000"]), 96)
     assert (given["clock_rate_hz"], given["clock_rate_by"], given["jitter_ms"]) == (8_000, "user", 0.0)
     longer = source(opened(sound(*range(300), payload_type=96)), 96)
@@ -411,8 +411,8 @@ def test_what_lies_is_counted_and_not_believed(opened: Callable[..., tfrctrace.T
     trace = opened(frames)
     forward, back = trace.flows.to_dicts()
     assert "3 RTCP packets or blocks with impossible lengths" in back["notes"]
-    assert "1 report was held for longer than what it echoes was away" in back["notes"]
-    assert "1 report of TFRC echoes a time that no packet had lately" in forward["notes"]
+    assert "1 report with an impossible delay" in back["notes"]
+    assert "1 TFRC report echoes a send time of no recent packet" in forward["notes"]
     assert (forward["sent_packets"], forward["received_packets"]) == (14, 12)
     assert forward["rtt_samples"] is None
     assert trace.rtp_sources.height == 1
@@ -431,7 +431,7 @@ def test_commands_show_it(run: Callable[..., Any]) -> None:
     assert "rtp" in run("flows", path).out
     assert run("convert", path, "-w", "rtp_sources", "-o", "sources.csv").status == 0
     wrong = run("flows", "--dissect", "udp:5004=rtp/fast", path)
-    assert (wrong.status, "no layout is called `rtp/fast`" in wrong.err) == (2, True)
+    assert (wrong.status, "unknown layout `rtp/fast`" in wrong.err) == (2, True)
     assert run("flows", "--tfrc", "rtt=soon", path).status == 2
 
 

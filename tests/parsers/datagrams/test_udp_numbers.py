@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from tfrctrace.parsers import _native
+from tfrctrace.parsers.reading_settings import ReadSettings
+from tfrctrace.parsers.tfrc import TfrcParameters
 
 DATA = Path(__file__).resolve().parent.parent.parent / "data"
 SAMPLES = DATA.parent.parent / "sample_traces"
@@ -24,8 +26,10 @@ Row = dict[str, Any]
 
 
 def rows_to(path: Path, port: int, **options: Any) -> Row:
-    analysis = _native.analyse([str(path)], **options)
-    (row,) = [row for row in analysis.flows.rows() if row["dst_port"] == port and row["transport"] == "udp"]
+    analysis = _native.analyse([str(path)], ReadSettings(**options))
+    (row,) = [
+        row for row in analysis.table("flows").rows() if row["dst_port"] == port and row["transport"] == "udp"
+    ]
     return dict(row)
 
 
@@ -61,16 +65,17 @@ def test_delays_and_jitter_are_those_that_the_program_reported(name: str) -> Non
 def test_a_connection_between_the_same_hosts_proposes_its_round_trip_time(end: str) -> None:
     name = f"linux-udp-vs-tcp-{end}.pcap.gz"
     path, port = path_of(name), REPORTED[name]["dst_port"]
-    match = re.search(
-        r"flow (\d+) between the same hosts has ([\d.]+) ms: `(.+)`", rows_to(path, port)["notes"]
-    )
+    match = re.search(r"flow (\d+) between the same hosts has `rtt=([\d.]+)ms`", rows_to(path, port)["notes"])
     assert match is not None
-    lender = [dict(row) for row in _native.analyse([str(path)]).flows.rows() if row["flow"] == int(match[1])]
+    lender = [
+        dict(row)
+        for row in _native.analyse([str(path)], ReadSettings()).table("flows").rows()
+        if row["flow"] == int(match[1])
+    ]
     assert {row["transport"] for row in lender} == {"tcp"}
     known = [row[name] for row in lender for name in ("rtt_p50_ms", "handshake_rtt_ms") if row[name]]
     assert float(match[2]) == pytest.approx(max(known), abs=1e-3)
-    assert match[3] == f"--tfrc rtt={match[2]}ms"
-    told = rows_to(path, port, rtt_s=float(match[2]) / 1e3)
+    told = rows_to(path, port, tfrc=TfrcParameters(rtt_s=float(match[2]) / 1e3))
     assert told["loss_events"] > 0 or told["lost_packets"] == 0
     assert "between the same hosts" not in told["notes"]
 
@@ -88,7 +93,9 @@ def test_iperf3_of_the_sample_trace_sent_what_it_says_and_has_no_delay() -> None
 
 
 def test_the_other_direction_says_nothing() -> None:
-    rows = _native.analyse([str(path_of("linux-udp-vs-tcp-rcv.pcap.gz"))]).flows.rows()
+    rows = (
+        _native.analyse([str(path_of("linux-udp-vs-tcp-rcv.pcap.gz"))], ReadSettings()).table("flows").rows()
+    )
     (back,) = [row for row in rows if row["transport"] == "udp" and row["src_port"] == 5202]
     assert back["packets"] == 1
     assert back["sent_packets"] is back["lost_packets"] is back["plr"] is None
@@ -128,7 +135,7 @@ def test_a_few_datagrams_are_counted_only_on_the_users_word(tmp_path: Path) -> N
     assert (row["sent_packets"], row["lost_packets"]) == (4, 1)
     assert rows_to(path, 5001, dissect=[(5002, "iperf3-64")])["sent_packets"] is None
     with pytest.raises(ValueError, match="no layout of UDP payloads `iperf4`"):
-        _native.analyse([str(path)], dissect=[(5001, "iperf4")])
+        _native.analyse([str(path)], ReadSettings(dissect=((5001, "iperf4"),)))
 
 
 @pytest.mark.parametrize("kind", ["noise", "zeros", "text", "counter"])

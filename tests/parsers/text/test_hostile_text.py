@@ -151,7 +151,7 @@ def test_a_filter_is_for_captures_and_says_so(trace, run, tmp_path):
     (tmp_path / "x.tr").write_bytes(text(trace))
     outcome = run("flows", "--filter", "tcp", "x.tr")
     assert outcome.status == NOT_READ
-    assert "a filter expression is for captures, and this is a text (ns2)" in outcome.err
+    assert "filter expressions apply to captures, and this is a text (ns2)" in outcome.err
 
 
 @pytest.mark.parametrize("name", ["ns2", "ns3", "tcpdump", "packets", "iperf", "ss", "tcpvars"])

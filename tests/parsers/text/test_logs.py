@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tfrctrace.parsers import _native
+from tfrctrace.parsers.reading_settings import ReadSettings
 
 DATA = Path(__file__).resolve().parent.parent.parent / "data"
 LOGS = DATA / "logs"
@@ -26,7 +27,9 @@ Row = tuple[Ends, int, str, float]
 
 
 def variables(*paths: Path, **options: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = _native.analyse([str(path) for path in paths], **options).variables.rows()
+    rows: list[dict[str, Any]] = (
+        _native.analyse([str(path) for path in paths], ReadSettings(**options)).table("variables").rows()
+    )
     return rows
 
 
@@ -43,7 +46,10 @@ def text_of(path: Path) -> str:
 
 
 def kinds(*paths: Path, **options: str) -> list[str]:
-    return [problem["kind"] for problem in _native.analyse([str(path) for path in paths], **options).problems]
+    return [
+        problem["kind"]
+        for problem in _native.analyse([str(path) for path in paths], ReadSettings(**options)).problems
+    ]
 
 
 def write(path: Path, text: str) -> Path:
@@ -127,7 +133,8 @@ def test_a_cut_document_keeps_what_stands_before(tmp_path: Path) -> None:
     cut = [found.start() for found in re.finditer('"rtt"', text)][2]
     path = write(tmp_path / "cut.json", text[:cut])
     (cut_short, _) = sorted(
-        _native.analyse([str(path)]).problems, key=lambda problem: problem["kind"] != "truncated"
+        _native.analyse([str(path)], ReadSettings()).problems,
+        key=lambda problem: problem["kind"] != "truncated",
     )
     assert (cut_short["kind"], cut_short["severity"], cut_short["byte"]) == ("truncated", "warning", cut)
     whole = rows_of(LOGS / "linux-one-cubic-iperf3-client.json.gz")
@@ -233,9 +240,9 @@ def test_without_times_samples_of_ss_are_numbered() -> None:
 def test_logs_belong_to_the_flows_of_their_capture(case: str) -> None:
     capture = DATA / "captures" / f"linux-{case}-snd.pcap.gz"
     logs = [LOGS / f"linux-{case}-{name}" for name in ("ss.txt.gz", "iperf3-client.json.gz")]
-    analysis = _native.analyse([str(path) for path in (capture, *logs)])
-    flows = {(flow["flow"], flow["direction"]): flow for flow in analysis.flows.rows()}
-    samples = analysis.variables.rows()
+    analysis = _native.analyse([str(path) for path in (capture, *logs)], ReadSettings())
+    flows = {(flow["flow"], flow["direction"]): flow for flow in analysis.table("flows").rows()}
+    samples = analysis.table("variables").rows()
     # a connection attempt that ended before the capture began is in no flow
     strangers = {ends_of(sample) for sample in samples if sample["flow"] is None}
     assert len(strangers) <= (case == "ipv6")
@@ -292,9 +299,9 @@ def test_iperf_at_both_ends_of_udp() -> None:
 
 def test_iperf_belongs_to_the_flow_of_its_capture() -> None:
     paths = [DATA / "captures/linux-udp-vs-tcp-snd.pcap.gz", LOGS / "linux-udp-vs-tcp-iperf-server.txt.gz"]
-    analysis = _native.analyse([str(path) for path in paths])
-    (flow,) = {sample["flow"] for sample in analysis.variables.rows()}
-    transports = {row["transport"] for row in analysis.flows.rows() if row["flow"] == flow}
+    analysis = _native.analyse([str(path) for path in paths], ReadSettings())
+    (flow,) = {sample["flow"] for sample in analysis.table("variables").rows()}
+    transports = {row["transport"] for row in analysis.table("flows").rows() if row["flow"] == flow}
     assert transports == {"udp"}
 
 

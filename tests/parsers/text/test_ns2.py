@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tfrctrace.parsers import _native
+from tfrctrace.parsers.reading_settings import ReadSettings
 
 DATA = Path(__file__).resolve().parent.parent.parent / "data" / "ns2"
 
@@ -92,13 +93,15 @@ def test_delays_and_jitter_are_those_of_the_probes(analysed: dict[str, dict[str,
 @pytest.mark.parametrize("trace", PROBED)
 def test_delays_and_losses_in_bins_are_those_of_probes_and_agents(trace: str) -> None:
     [flow] = TRUTH[trace]
-    found = _native.analyse([str(DATA / trace)], bins=True)
-    rows = [row for row in found.bins.rows() if row["delay_samples"] or row["lost_packets"]]
+    found = _native.analyse([str(DATA / trace)], ReadSettings(), collect={"bins"})
+    rows = [row for row in found.table("bins").rows() if row["delay_samples"] or row["lost_packets"]]
     own = [row for row in rows if (row["flow"], row["direction"]) == (rows[0]["flow"], rows[0]["direction"])]
     assert sum(row["delay_samples"] for row in own) == len(flow["delays_ms"])
     total_ms = sum(row["delay_samples"] * (row["delay_mean_ms"] or 0.0) for row in own)
     assert total_ms == pytest.approx(sum(flow["delays_ms"]), abs=PRINTED_MS * len(flow["delays_ms"]))
-    [row] = [row for row in found.flows.rows() if row["sent_packets"] and row["delay_p50_ms"] is not None]
+    [row] = [
+        row for row in found.table("flows").rows() if row["sent_packets"] and row["delay_p50_ms"] is not None
+    ]
     assert sum(row["lost_packets"] for row in own) == row["lost_packets"]
 
 

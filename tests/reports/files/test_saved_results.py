@@ -134,7 +134,7 @@ FACTS_SPOILED = {
     ),
     "metric of no number": (
         lambda document: document["metrics"]["metrics"][0].update(value=float("nan")),
-        "`metrics` of the document is none of what it may be",
+        "`metrics` of the document has an unexpected type",
     ),
     "clock of one": (with_a_clock, "a clock is that of two inputs"),
 }

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tfrctrace.base.errors import input_problem
 from tfrctrace.parsers import _native
 from tfrctrace.parsers.reading import StackedTable, arrow_schema
+from tfrctrace.parsers.reading_settings import ReadSettings
 from tfrctrace.parsers.schema import FLOWS, TABLES
 from tfrctrace.reports.files.json_schema import flows_document
 from tfrctrace.reports.files.table_files import TABLE_FORMATS, write_csv, write_flows_json, write_table
@@ -82,19 +83,19 @@ def analysis(request, tmp_path):
         names = 'a"b,\N{LATIN SMALL LETTER E WITH ACUTE}', "\N{GRINNING FACE}\\"
         line = f"1.000001 IP {names[0]}.80 > {names[1]}.443: Flags [S], seq 5, win 1, length 0\n"
         path.write_text(line * 3, encoding="utf-8")
-    return _native.analyse([str(path)], bins=True, rtt=True, losses=True, rounds=True, tcp=True)
+    return _native.analyse([str(path)], ReadSettings(), collect={"bins", "rtt", "losses", "rounds", "tcp"})
 
 
 @pytest.mark.parametrize("name", ["flows", "tcp", "bins", "rtt", "losses", "rounds"])
 def test_the_core_writes_the_text_that_polars_and_python_write(analysis, name):
-    table = StackedTable([getattr(analysis, name)])
+    table = StackedTable([analysis.table(name)])
     file = io.BytesIO()
-    write_csv(file, getattr(analysis, name).columns, table.csv())
+    write_csv(file, analysis.table(name).columns, table.csv())
     assert file.getvalue() == written("csv", table.batches(), arrow_schema(name)).read()
     rows = list(table.rows())
     assert ",\n".join(table.json()) == ",\n".join(map(json.dumps, rows))
     # in pieces as well
-    pieces = [getattr(analysis, name).json(start, start + 3) for start in range(0, len(table), 3)]
+    pieces = [analysis.table(name).json(start, start + 3) for start in range(0, len(table), 3)]
     assert ",\n".join(pieces) == ",\n".join(table.json())
 
 

@@ -1,4 +1,4 @@
-"""What a report says of losses: the table, its dashes, and the sentences of the summary."""
+"""Losses in a report: the table, its dashes, and the sentences of the summary."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ def test_what_the_place_of_the_capture_hides_is_a_dash_and_none_is_0(small_trace
     trace.flow(1, **SENDER | {"fast_retransmissions": 1, "lost_after_tap": 1}, wire_bytes=2)
     trace.flow(2, **RECEIVER | {"lost_before_tap": 2, "loss_events": 1, "loss_event_rate": 0.0125})
     there, here = sorted(cells(trace.flows), key=lambda row: row["Flow"])
-    assert (there["Fast"], there["SACK"], there["Overtaken"]) == (("1", ""), ("0", ""), ("–", ""))
-    assert (there["Lost before"][0], there["Lost after"][0]) == ("–", "1")
-    assert there["Captured at"] == ("sender", "96 % sure")
-    assert (here["Fast"][0], here["Overtaken"][0], here["Lost before"][0]) == ("–", "0", "2")
+    assert (there["Fast"], there["SACK"], there["Reordered"]) == (("1", ""), ("0", ""), ("–", ""))
+    assert (there["Lost before"][0], there["Lost behind"][0]) == ("–", "1")
+    assert there["Captured at"] == ("sender", "96 % confidence")
+    assert (here["Fast"][0], here["Reordered"][0], here["Lost before"][0]) == ("–", "0", "2")
     assert here["Loss events"] == ("1", "1.25 %")
-    assert here["Captured at"] == ("receiver", "88 % sure")
+    assert here["Captured at"] == ("receiver", "88 % confidence")
 
 
 def test_a_place_that_nothing_tells_is_a_dash(small_trace):
@@ -96,7 +96,7 @@ def test_a_place_that_nothing_tells_is_a_dash(small_trace):
 def test_rare_classes_have_a_column_where_there_are_any(small_trace):
     row = SENDER | {"rto_retransmissions": 3, "timeouts": 2}
     (plain,) = cells(small_trace().flow(1, **row).flows)
-    assert not {"Probe", "Unexplained", "SYN, FIN", "Doubled", "Copies"} & set(plain)
+    assert not {"Probe", "Unexplained", "SYN, FIN", "Duplicated", "Copies"} & set(plain)
     assert plain["Timeout"] == ("3", "in 2 timeouts")
     row |= {
         "tail_loss_probes": 1,
@@ -105,7 +105,7 @@ def test_rare_classes_have_a_column_where_there_are_any(small_trace):
         "network_duplicates": 4,
     }
     (rich,) = cells(small_trace().flow(1, **row).flows)
-    assert [rich[label][0] for label in ("Probe", "SYN, FIN", "Doubled")] == ["1", "2", "4"]
+    assert [rich[label][0] for label in ("Probe", "SYN, FIN", "Duplicated")] == ["1", "2", "4"]
 
 
 def test_the_table_is_bounded_and_says_so(small_trace):
@@ -121,21 +121,21 @@ def test_the_table_is_bounded_and_says_so(small_trace):
     ("counts", "words"),
     [
         ({"fast": 1}, "The only retransmission was fast."),
-        ({"sack": 2}, "Both retransmissions were repairs by SACK."),
+        ({"sack": 2}, "Both retransmissions were by SACK."),
         (
             {"sack": 86, "rto": 37, "spurious": 3},
-            "86 were repairs by SACK and 37 after timeouts; 3 were not needed.",
+            "86 were by SACK and 37 after timeouts; 3 were spurious.",
         ),
         (
             {"fast": 1, "sack": 1, "rto": 1},
-            "Of 3 retransmissions 1 was fast, 1 a repair by SACK and 1 after a timeout.",
+            "Of 3 retransmissions 1 was fast, 1 by SACK and 1 after a timeout.",
         ),
-        ({"rto": 1, "spurious": 1}, "The only retransmission was after a timeout; it was not needed."),
-        ({"fast": 2, "spurious": 1}, "Both retransmissions were fast; 1 was not needed."),
-        ({"unexplained": 2, "spurious": 2}, "Both retransmissions were unexplained; none was needed."),
+        ({"rto": 1, "spurious": 1}, "The only retransmission was after a timeout; it was spurious."),
+        ({"fast": 2, "spurious": 1}, "Both retransmissions were fast; 1 was spurious."),
+        ({"unexplained": 2, "spurious": 2}, "Both retransmissions were unexplained; all were spurious."),
     ],
 )
-def test_why_data_was_sent_again_is_said_in_words(small_trace, counts, words):
+def test_the_causes_of_retransmissions_are_named(small_trace, counts, words):
     row = SENDER | {f"{name}_retransmissions": count for name, count in counts.items()}
     assert said_of(small_trace().flow(1, **row)).endswith(words)
 
@@ -144,7 +144,7 @@ def test_directions_that_hide_the_cause_are_owned_up_to(small_trace):
     trace = small_trace().flow(1, **SENDER | {"tail_loss_probes": 5})
     trace.flow(2, **RECEIVER | {"lost_before_tap": 6})
     assert said_of(trace) == (
-        "Where the capture shows why data was sent again: all 5 retransmissions were tail loss probes."
+        "Where the capture shows the cause: all 5 retransmissions were tail loss probes."
     )
 
 
@@ -154,15 +154,15 @@ def test_directions_that_hide_the_cause_are_owned_up_to(small_trace):
         ((0, 0), ()),
         (
             (21, 0),
-            ("No TCP packet is known to be lost on the way to the capture: 21 packets came out of order.",),
+            ("No TCP packet is known to be lost before the capture point; 21 packets were reordered.",),
         ),
-        ((0, 1), ("At least 1 TCP packet was lost on the way to the capture.",)),
-        ((3, 27), ("At least 27 TCP packets were lost on the way to the capture, and 3 came out of order.",)),
+        ((0, 1), ("At least 1 TCP packet was lost before the capture point.",)),
+        ((3, 27), ("At least 27 TCP packets were lost before the capture point, and 3 were reordered.",)),
     ],
 )
 def test_what_happened_on_the_way_is_said_in_words(small_trace, counts, words):
-    overtaken, lost = counts
-    row = RECEIVER | {"reordered_packets": overtaken, "lost_before_tap": lost}
+    reordered, lost = counts
+    row = RECEIVER | {"reordered_packets": reordered, "lost_before_tap": lost}
     assert upstream_losses(small_trace().flow(1, **row).flow(2, **SENDER).flows) == words
 
 
@@ -170,10 +170,10 @@ def test_no_repeats_at_the_receiver_are_not_passed_off_as_no_losses(small_trace)
     trace = small_trace().source().flow(1, **RECEIVER | {"lost_before_tap": 27})
     summary = build_report(trace.results(), title="t").sections[0]
     said = [str(words[0]) for words in summary.findings]
-    assert "At least 27 TCP packets were lost on the way to the capture." in said
+    assert "At least 27 TCP packets were lost before the capture point." in said
     assert not any(words.startswith("None of the") for words in said)
-    (fact,) = (fact for fact in summary.facts if fact.label == "TCP data sent again")
-    assert fact.detail == "0 packets, as seen here"
+    (fact,) = (fact for fact in summary.facts if fact.label == "TCP retransmissions")
+    assert fact.detail == "0 packets, as captured"
 
 
 @pytest.mark.parametrize(
@@ -182,9 +182,9 @@ def test_no_repeats_at_the_receiver_are_not_passed_off_as_no_losses(small_trace)
         # the relay's log: nothing dropped; the sender's kernel: one retransmission, undone by D-SACK
         (
             "linux-relay-reorder-noloss-rcv",
-            "No TCP packet is known to be lost on the way to the capture: 21 packets",
+            "No TCP packet is known to be lost before the capture point; 21 packets",
         ),
-        ("linux-relay-reorder-noloss-snd", "The only retransmission was fast; it was not needed."),
+        ("linux-relay-reorder-noloss-snd", "The only retransmission was fast; it was spurious."),
         # the relay's log: 26 dropped
         ("linux-relay-loss-snd", "Of 26 retransmissions "),
     ],

@@ -201,7 +201,7 @@ def test_delay_and_delivery_are_drawn_over_time(small_trace):
     assert curve.marked == (1,)
     (curve,) = delivered.curves
     assert curve.values == pytest.approx((1.0, 5 / 6, 0.0))
-    assert curve.label.endswith("(75.0 % in all)")
+    assert curve.label.endswith("(75.0 % overall)")
 
 
 def test_stations_have_a_row_for_each_way_and_a_dash_for_what_the_radio_did_not_note():
@@ -215,7 +215,7 @@ def test_stations_have_a_row_for_each_way_and_a_dash_for_what_the_radio_did_not_
     links = table("links", row | {"transmitter": "a"} | noted, row | {"frames": 9})
     section = stations_section(links, None, [])
     unknown, known = texts(section.tables[0])
-    assert unknown[:3] == ["not said", "b", "9"]
+    assert unknown[:3] == ["unknown", "b", "9"]
     assert (unknown[6], unknown[7]) == ("–", "–")
     assert (known[6], known[7]) == ("54.0 Mbit/s", "-50 dBm")
     assert section.facts[1].value == "15.4 %"  # 2 of 13
@@ -251,24 +251,24 @@ def test_links_over_time_add_up_to_what_tshark_counts():
     assert value_range(signals) == pytest.approx((-73.0, -67.0))
 
 
-def test_a_hole_in_time_is_a_reservation_if_flows_go_on_behind_it(small_trace):
+def test_a_gap_in_time_is_a_caveat_if_flows_go_on_behind_it(small_trace):
     trace = small_trace().source().flow(1).flow(2)
     for place in (*range(20), *range(70, 90)):
         trace.bin(1, place, packets=100)
     trace.bin(2, 120, packets=100)
     report = build_report(trace.results(), title="t")
-    (note,) = next(section for section in report.sections if section.key == "reservations").notes
+    (note,) = next(section for section in report.sections if section.key == "caveats").notes
     # between 90 and 120 nobody is missed
-    assert note.words == ("No packet of any flow for 5.00 s, from 2.00 s on, and 1 flow went on afterwards.",)
+    assert note.words == ("No packet of any flow for 5.00 s from 2.00 s on; 1 flow continued afterwards.",)
     trace.sources[0]["format"] = "ns2"
-    assert all(section.key != "reservations" for section in build_report(trace.results(), title="t").sections)
+    assert all(section.key != "caveats" for section in build_report(trace.results(), title="t").sections)
 
 
-def test_data_that_was_acknowledged_and_never_seen_is_a_reservation(small_trace):
+def test_data_that_was_acknowledged_and_never_seen_is_a_caveat(small_trace):
     trace = small_trace().source().flow(1, capture_gap_bytes=3000).flow(2, capture_gap_bytes=0)
     report = build_report(trace.results(), title="t")
-    (note,) = next(section for section in report.sections if section.key == "reservations").notes
-    assert note.words == ("3.00 kB of TCP data were acknowledged and never seen, in 1 flow.",)
+    (note,) = next(section for section in report.sections if section.key == "caveats").notes
+    assert note.words == ("3.00 kB of TCP data was acknowledged but not captured, in 1 flow.",)
 
 
 def test_the_distribution_goes_through_its_samples(small_trace):
@@ -314,7 +314,7 @@ def test_packets_that_were_not_read_are_owned_up_to(two_flows, small_trace):
     assert "Not drawn" in section.paragraphs[0][0]
     udp = small_trace().source().flow(1, transport="udp")
     joined = sequence_section(traces_of(two_flows), two_flows.results(joined=True), two_flows.flows)
-    assert "one of them alone has it" in joined.paragraphs[0][0]
+    assert "see the report of a single one" in joined.paragraphs[0][0]
     assert not sequence_section(traces_of(udp), udp.results(), udp.flows).paragraphs
 
 

@@ -16,11 +16,11 @@ def test_rates_are_read(text, bps):
 
 @pytest.mark.parametrize("text", ["", "k", "-1", "1K", "1m", "1e6", "inf", "1 Mb", "٣k", "9" * 20])
 def test_what_is_no_rate_is_refused(text):
-    with pytest.raises(UsageError, match="is not a rate"):
+    with pytest.raises(UsageError, match="is not a bit rate"):
         parse_bitrate_bps(text)
 
 
 def test_a_link_carries_something():
     assert parse_capacity_bps("600k") == 6e5
-    with pytest.raises(UsageError, match="carries nothing"):
+    with pytest.raises(UsageError, match="capacity must be above 0"):
         parse_capacity_bps("0M")

@@ -138,20 +138,20 @@ def test_output_goes_to_a_file(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ([], "there is no station"),
+        ([], "no station is given"),
         (["--station", "7"], "802.11b has no rate `7`"),
-        (["--station", "0x11"], "`0x11` is no station"),
-        (["--station", "1", "--preamble", "short"], "the short preamble is not for 1 Mb/s"),
-        (["--sparing", "11:1k"], "there is no greedy station"),
+        (["--station", "0x11"], "`0x11` is not a station"),
+        (["--station", "1", "--preamble", "short"], "1 Mb/s does not allow the short preamble"),
+        (["--sparing", "11:1k"], "no station always has a frame to send"),
         (["--station", "11", "--sparing", "11"], "`11` has no load"),
-        (["--station", "11", "--sparing", "11:much"], "`much` is not a rate"),
+        (["--station", "11", "--sparing", "11:much"], "`much` is not a bit rate"),
         (["--station", "11", "--ap-frames", "11:1"], "`11:1` does not describe frames"),
-        (["--station", "11", "--ap-frames", "1:1000:500"], "leaves nothing (U >= 1)"),
-        (["--station", "11", "--no-ap", "--downloads", "2"], "`--no-ap` contradicts"),
-        (["--station", "11", "--preset", "paper", "--phy", "g"], "the preset `paper` is one of 802.11b"),
-        (["--station", "11", "--scenario", "x"], "with `--scenario` the file says who is there"),
+        (["--station", "11", "--ap-frames", "1:1000:500"], "leaves none (U >= 1)"),
+        (["--station", "11", "--no-ap", "--downloads", "2"], "`--no-ap` cannot be combined"),
+        (["--station", "11", "--preset", "paper", "--phy", "g"], "the preset `paper` supports 802.11b only"),
+        (["--station", "11", "--scenario", "x"], "`--scenario` cannot be combined with options for stations"),
         (["--station", "11", "--width", "40"], "`width = 40` is nothing 802.11b has"),
-        (["--station", "3000x11"], "`3000x11` is no station"),
+        (["--station", "3000x11"], "`3000x11` is not a station"),
     ],
 )
 def test_what_cannot_be_is_said(run, arguments, error):
@@ -170,4 +170,4 @@ def test_an_empty_step_is_named(run, tmp_path):
     (tmp_path / "cell.toml").write_text('[[station]]\nrate = [[0, 11], [80, "away"]]\n')
     done = run("capacity", "--scenario", "cell.toml")
     assert done.status == 2
-    assert "from 80 s on: there is no greedy station" in done.err
+    assert "from 80 s: no station always has a frame to send" in done.err

@@ -8,7 +8,7 @@ import json
 import polars as pl
 import pytest
 
-from tfrctrace.commands.flows import _chosen as chosen
+from tfrctrace.commands.flows import _select_flows as chosen
 
 
 def rows(*flows):

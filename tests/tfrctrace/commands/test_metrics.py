@@ -192,7 +192,7 @@ def test_standard_input_gives_the_same_as_the_file(run):
         (["--window", "soon"], "`soon` is not a duration"),
         (["--basis", "received"], "is shown at its destination"),
         (["-m", "link_utilisation"], "the metric `link_utilisation` needs a `capacity`"),
-        (["--capacity", "0"], "carries nothing"),
+        (["--capacity", "0"], "capacity must be above 0"),
         (["-m", "responsiveness_s"], "needs a `step`"),
         (["--step", "4"], "`4` is not a duration"),
         (["--weight", "cubic"], "`cubic` is no weight of a label"),

@@ -66,7 +66,7 @@ def test_anonymous_pages_have_numbers_for_names_and_one_key_for_all(run, capture
 )
 def test_what_has_no_meaning_for_pages_is_refused_before_anything_is_made(run, captures, tmp_path, arguments):
     done = run("report", captures, "--pages", "out", *arguments)
-    assert (done.status, f"`{arguments[0]}` is of no use to a page for each capture" in done.err) == (2, True)
+    assert (done.status, f"`{arguments[0]}` cannot be used with `--pages`" in done.err) == (2, True)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 

@@ -162,7 +162,7 @@ def test_others_of_the_kind_are_named(run, short, write_capture, conversation):
     done = run("plot", short, other, "-k", "throughput", "-o", "a.svg")
     first, second = done.err.splitlines()
     assert first.startswith("figure written to `a.svg`: Throughput over time: ")
-    assert second.startswith("there is also: Throughput over time: ")
+    assert second.startswith("other figures of this kind: Throughput over time: ")
 
 
 def test_what_a_trace_lacks_is_said_with_what_would_supply_it(run, tmp_path, short):
@@ -185,7 +185,7 @@ def test_what_a_trace_lacks_is_said_with_what_would_supply_it(run, tmp_path, sho
         (("-k", "beauty", "-o", "a.svg"), 2, "'beauty' is not one of"),
         (("-k", "rtt", "-o", "none/a.svg"), 2, "no such directory"),
         (("-k", "rtt", "-o", "a.svg", "--flow", "99"), 2, "the trace has no flow 99"),
-        (("-k", "fairness", "-o", "a.svg", "--flow", "2"), 2, "is of all flows"),
+        (("-k", "fairness", "-o", "a.svg", "--flow", "2"), 2, "shows all flows"),
         (("-k", "rtt"), 2, "missing option"),
         (("-k", "cdf", "-o", "a.svg", "--window", "1s"), 2, "kind `cdf` has no windows"),
         (("-k", "rtt", "-o", "a.svg", "--window", "1ms"), 2, "a figure shows at most 3000"),
@@ -211,5 +211,5 @@ def test_names_from_a_trace_are_text_and_have_an_end():
 
 
 def test_a_kind_without_a_flow_is_refused_in_python_too(traces, tmp_path):
-    with pytest.raises(UsageError, match="is of all flows"):
+    with pytest.raises(UsageError, match="shows all flows"):
         traces[TWO_FLOWS].plot("burstiness", tmp_path / "a.svg", flow=1)

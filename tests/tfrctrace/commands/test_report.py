@@ -73,13 +73,13 @@ def test_saved_results_give_the_same_report_without_the_trace(run, capture, tmp_
 def test_what_saved_results_cannot_heed_is_refused(run, beside):
     outcome = run("report", "--from", "results", *beside)
     assert outcome.status == 2
-    assert "is of no use to saved results" in outcome.err
+    assert "cannot be used with `--from`" in outcome.err
 
 
 def test_a_report_of_nothing_says_what_it_needs(run):
     outcome = run("report")
     assert outcome.status == 2
-    assert "no trace is named" in outcome.err
+    assert "no trace is given" in outcome.err
 
 
 def test_results_that_are_not_there_are_an_error(run, tmp_path):

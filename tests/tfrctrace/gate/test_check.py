@@ -13,10 +13,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tfrctrace.gate.cached_runs import gate_key
 from tfrctrace.reports.files.junit import write_junit
 from tfrctrace.reports.printers.gate import MOST_SUMMARY_BYTES, annotation_lines, write_gate, write_summary
-from tfrctrace.study.cache import Cache
+from tfrctrace.runs.cache import Cache
 
 ROOT = Path(__file__).parents[3]
 RUNS = ROOT / "tests" / "data" / "gate" / "runs"
@@ -188,14 +187,13 @@ def test_runs_that_were_measured_before_are_taken_from_the_cache(run, tmp_path):
     cache = Cache(str(tmp_path / "kept"))
     for entry in entries:
         key = entry.name.partition(".")[0]
-        cache.put(key, {**cache.get(key), "name": "from the cache"})
-    assert json.loads(run(*arguments).out)["runs"] == ["from the cache"] * 2
+        taken = {"sum(wire_bytes)": {"values": [4321.0], "known": 1, "of": 1, "reason": None}}
+        cache.put(key, {**cache.get(key), "taken": taken})
+    assert "4321" in run(*arguments).out
+    assert "4321" not in first.out
     # another question is another run, and so is another severity
     for more in (("-r", "p95(rtt_ms) < 80"), ("--strict",), ("--window", "500ms")):
-        assert "from the cache" not in run(*arguments, *more).out
-    # looking at a pipe would empty it
-    os.mkfifo(tmp_path / "pipe")
-    assert gate_key([str(tmp_path / "pipe")], [], {"dissect": []}) is None
+        assert "4321" not in run(*arguments, *more).out
 
 
 @pytest.mark.parametrize(
@@ -367,7 +365,10 @@ def test_a_summary_of_many_checks_stays_below_what_github_takes(tmp_path):
         (("--compare", "mean(goodput_bps)"), "there is no baseline"),
         (("--baseline", "none.json"), "`none.json`: no such file"),
         (("--baseline", "other.json"), "`other.json`: is no baseline"),
-        (("--baseline", "version.json"), "`version.json`: is of version 99, not 1"),
+        (
+            ("--baseline", "version.json"),
+            "`version.json`: has format version 99, and this program reads 1",
+        ),
         (("--baseline", "nan.json"), "which is no number"),
         (("--baseline", "huge.json"), "`huge.json`: has the value `1000000"),
         (("--baseline", "large.json"), "`large.json`: has the value `1e+308`"),
@@ -388,8 +389,8 @@ def test_a_summary_of_many_checks_stays_below_what_github_takes(tmp_path):
         (("-r", "jain > 1", "--warmup", "soon"), "is not a duration"),
         (("-r", "jain > 1", "--label", "x"), "is no rule for a label"),
         (("-r", "jain > 1", "--junit", "none/check.xml"), "no such directory"),
-        (("-r", "jain > 1", "--junit", "a", "--summary", "./a"), "two results cannot go to `./a`"),
-        (("-r", "jain > 1", "--junit", "-"), "two results cannot go to `-`"),
+        (("-r", "jain > 1", "--junit", "a", "--summary", "./a"), "two results cannot be written to `./a`"),
+        (("-r", "jain > 1", "--junit", "-"), "two results cannot be written to `-`"),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_read(run, tmp_path, arguments, error):
@@ -471,10 +472,11 @@ def test_what_is_wrong_with_a_rule_is_told_once_and_of_how_many_runs(run):
     done = run("check", TWO_FLOWS, ONE_RUN, of("before")[1], *check)
     assert done.err.splitlines() == [
         "warning: `gone=port 9`: fits no flow, in 3 of 3 runs",
-        "warning: `b=port 5201`: fits flows that have a label already (1, 2), which keep it, in 1 of 3 runs",
+        "warning: `b=port 5201`: fits flows that have a label already (1, 2), which keep it, in 1 of 3 runs, "
+        f"first in `{TWO_FLOWS}`",
         "warning: `gone=2`: fits no flow, in 3 of 3 runs",
-        "warning: `a=port 5201`: fits no flow, in 2 of 3 runs",
-        "warning: `b=port 5201`: fits no flow, in 2 of 3 runs",
+        f"warning: `a=port 5201`: fits no flow, in 2 of 3 runs, first in `{ONE_RUN}`",
+        f"warning: `b=port 5201`: fits no flow, in 2 of 3 runs, first in `{ONE_RUN}`",
     ]
     # of one run it needs no count
     assert "warning: `gone=port 9`: fits no flow\n" in run("check", TWO_FLOWS, *check).err

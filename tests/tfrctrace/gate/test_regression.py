@@ -10,7 +10,7 @@ import pytest
 from tfrctrace.gate.baseline import Baseline
 from tfrctrace.gate.regression import Rules, judge_baseline
 from tfrctrace.gate.requirement import parse_comparison, parse_requirement
-from tfrctrace.gate.values import QuantityValues, Run
+from tfrctrace.gate.values import CheckedRun, QuantityValues
 from tfrctrace.gate.verdict import effect_of, judge_limit
 from tfrctrace.metrics.statistics.significance import student_test, welch_test
 
@@ -19,7 +19,9 @@ RATE, LOSS, SIZE = "mean(goodput_bps)", "mean(plr)", "mean(mss)"
 
 def runs(text, values):
     return [
-        Run(f"run {number}", {text: QuantityValues(() if value is None else (value,), 1, 1, "none is known")})
+        CheckedRun(
+            f"run {number}", {text: QuantityValues(() if value is None else (value,), 1, 1, "none is known")}
+        )
         for number, value in enumerate(values)
     ]
 
@@ -130,7 +132,7 @@ def test_noise_fails_the_gate_no_more_often_than_it_says():
     for _ in range(1_000):
         baseline = Baseline("b", {}, {text: tuple(draw.gauss(100, 20) for _ in range(10)) for text in texts})
         now = [
-            Run("run", {text: QuantityValues((draw.gauss(100, 20),), 1, 1) for text in texts})
+            CheckedRun("run", {text: QuantityValues((draw.gauss(100, 20),), 1, 1) for text in texts})
             for _ in range(10)
         ]
         verdicts = judge_baseline(baseline, comparisons, now, Rules(0.0, 0.01, "welch", "fail"))
@@ -158,7 +160,7 @@ def test_a_level_and_what_is_not_known_decide_the_effect(outcome, level, unknown
 
 def test_a_limit_holds_in_every_run_or_fails():
     limit = parse_requirement("mean(plr) < 2%")
-    text = limit.quantity.text
+    text = limit.quantity.name
     verdict = judge_limit(limit, runs(text, [0.01, 0.03, 0.01]), "fail")
     assert (verdict.outcome, verdict.value, verdict.runs) == ("fail", 0.03, 3)
     assert verdict.reason == "broken by 1 of 3 values in 1 of 3 runs: `run 1`"
@@ -167,13 +169,13 @@ def test_a_limit_holds_in_every_run_or_fails():
 
 def test_a_limit_that_is_broken_is_not_unknown():
     limit = parse_requirement("mean(plr) < 2%")
-    assert judge_limit(limit, runs(limit.quantity.text, [None, 0.03]), "pass").outcome == "fail"
-    assert judge_limit(limit, runs(limit.quantity.text, [None, 0.01]), "pass").outcome == "unknown"
+    assert judge_limit(limit, runs(limit.quantity.name, [None, 0.03]), "pass").outcome == "fail"
+    assert judge_limit(limit, runs(limit.quantity.name, [None, 0.01]), "pass").outcome == "unknown"
 
 
 def test_a_bare_name_must_be_known_of_every_flow():
     limit = parse_requirement("rtt_p95_ms < 80")
-    run = Run("run", {"rtt_p95_ms": QuantityValues((10.0, 20.0), 2, 3, "not TCP")})
+    run = CheckedRun("run", {"rtt_p95_ms": QuantityValues((10.0, 20.0), 2, 3, "not TCP")})
     verdict = judge_limit(limit, [run], "fail")
     assert (verdict.outcome, verdict.reason) == ("unknown", "known of 2 of 3: not TCP in `run`")
 

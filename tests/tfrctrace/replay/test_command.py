@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from tfrctrace.parsers.schema import REPLAY
+from tfrctrace.parsers.schema import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,7 @@ def test_json_has_every_step_under_the_names_of_the_design(run: Callable[..., An
 def test_tables_have_every_column(run: Callable[..., Any], tmp_path: Path, form: str) -> None:
     assert run("replay", "-q", "-o", f"x.{form}", TRACE).status == 0
     read = {"csv": pl.read_csv, "parquet": pl.read_parquet}[form]
-    assert read(tmp_path / f"x.{form}").columns == [column.name for column in REPLAY]
+    assert read(tmp_path / f"x.{form}").columns == [column.name for column in TABLES["replay"]]
 
 
 def test_sensitivity_is_three_lines(run: Callable[..., Any]) -> None:
@@ -74,21 +74,21 @@ def test_mtfrc_shows_its_bounds(run: Callable[..., Any]) -> None:
 
 
 REFUSED = {
-    ("-a", "reno-2000"): "no algorithm is called `reno-2000`",
-    ("-a", "nowhere:Control"): "the algorithm `nowhere:Control` cannot be loaded",
+    ("-a", "reno-2000"): "unknown algorithm `reno-2000`",
+    ("-a", "nowhere:Control"): "`nowhere:Control` cannot be loaded",
     ("-a", "json:JSONDecoder"): "the algorithm `json:JSONDecoder` has no `on_feedback`",
-    ("-a", "mtfrc"): "MTFRC needs to know who shares the medium",
-    ("-a", "tfrc-sp", "--profile", "ns2"): "ns-2's agent is TFRC alone",
+    ("-a", "mtfrc"): "MTFRC needs the stations that share the medium",
+    ("-a", "tfrc-sp", "--profile", "ns2"): "the profile `ns2` has `tfrc` only",
     ("--tfrc", "speed=1"): "no algorithm has a parameter `speed`",
     ("--tfrc", "q=2"): "the parameter `q` cannot have this value",
-    ("--tfrc", "gamma=0.6"): "`gamma` is a parameter of `tfrc-veno` alone",
+    ("--tfrc", "gamma=0.6"): "`gamma` is a parameter of `tfrc-veno` only",
     ("--profile", "ns2", "--tfrc", "t_mbi=9"): "the profile `ns2` has no parameter `t_mbi`",
     ("--rtt", "40"): "`40` is not a duration",
-    ("--downloads", "2"): "are about the stations of `mtfrc`",
-    ("--station", "11"): "matters to `mtfrc` alone",
+    ("--downloads", "2"): "need the stations of `mtfrc`",
+    ("--station", "11"): "apply to `mtfrc` only",
     ("-a", "mtfrc", "--station", "11", "--stations-seen"): "choose one",
-    ("-a", "mtfrc", "--stations-seen"): "no frame of the trace tells at which rate",
-    ("-a", ","): "no algorithm is named",
+    ("-a", "mtfrc", "--stations-seen"): "no frame of the trace has the rate",
+    ("-a", ","): "no algorithm is given",
 }
 
 
@@ -150,4 +150,4 @@ def test_a_rate_that_is_none_is_refused_in_open_loop_too(
     )
     done = run("replay", "-q", "-a", "broken:Broken", "--format", "json", TRACE)
     assert done.status == 2
-    assert "at which nothing can be sent" in done.err
+    assert "returned an invalid rate" in done.err

@@ -181,7 +181,7 @@ def test_parameters_are_checked() -> None:
     ):
         with pytest.raises(UsageError, match=f"`{name}` cannot have this value"):
             tfrc_variant("tfrc-veno", "rfc5348", [(name, value)])
-    with pytest.raises(UsageError, match="ns-2's agent is TFRC alone"):
+    with pytest.raises(UsageError, match="the profile `ns2` has `tfrc` only"):
         tfrc_variant("tfrc-sp", "ns2", [])
 
 

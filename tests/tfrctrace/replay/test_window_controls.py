@@ -252,11 +252,12 @@ def test_cubic_follows_its_cubic_function():
     control = in_avoidance(Cubic(START), 400)
     windows(control, [a_round(loss_events=1), a_round()])  # the loss, and the round of recovery
     assert control.cwnd == pytest.approx(400 * CUBIC_BETA)
-    rounds = int(cubic_period_s(400) / 0.1)
+    period_s = cubic_period_s(400, 400 * CUBIC_BETA)
+    rounds = int(period_s / 0.1)
     windows(control, [a_round()] * rounds)
     assert control.cwnd == pytest.approx(400, rel=1e-3)
     windows(control, [a_round()] * 40)
-    assert control.cwnd == pytest.approx(cubic_window((rounds + 40) * 0.1, 400), rel=1e-9)
+    assert control.cwnd == pytest.approx(cubic_window((rounds + 40) * 0.1, 400, period_s), rel=1e-9)
 
 
 def test_cubic_is_never_slower_than_reno():

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrctrace.study.definition import NO_FLOW, ComparisonPlan, Expectation, Quantity, Reference
+from tfrctrace.runs.quantity import Quantity, Term
+from tfrctrace.study.definition import NO_FLOW, ComparisonPlan, Expectation, Reference
 from tfrctrace.study.file.claims import parse_claim
 from tfrctrace.study.find_runs import Run
 from tfrctrace.study.results.cells import sorted_values, summarise
@@ -95,7 +96,11 @@ def test_a_test_is_made_for_each_combination_of_the_rest():
     assert red.low < 2.5 < red.high
     assert red.p_holm == pytest.approx(2 * red.p_value)
     fifo = found["fifo", 2]
-    assert (fifo.difference, fifo.p_value, fifo.reason) == (20, None, "one run says nothing of others")
+    assert (fifo.difference, fifo.p_value, fifo.reason) == (
+        20,
+        None,
+        "a single run does not show how much runs vary",
+    )
 
 
 def test_more_than_two_levels_are_tested_by_their_ranks():
@@ -235,20 +240,24 @@ RECORD = {
 @pytest.mark.parametrize(
     ("quantity", "value", "made_of"),
     [
-        (Quantity(name="q", metric="pdr"), 0.7, 40),
+        (Quantity("q", Term("pdr", "mean", "metric")), 0.7, 40),
         # (5 + 27) of 40 packets
-        (Quantity(name="q", metric="pdr", flows="weighted"), 0.8, 40),
-        (Quantity(name="q", metric="pdr", flows="min"), 0.5, 40),
-        (Quantity(name="q", metric="pdr", flows="median"), 0.7, 40),
-        (Quantity(name="q", column="sent_packets", flows="sum"), 40, 2),
-        (Quantity(name="q", column="rtt_mean_ms"), 5.0, 1),
-        (Quantity(name="q", metric="jain"), 0.8, 2),
-        (Quantity(name="q", metric="cov", timescale_s=2.0), 0.2, 9),
-        (Quantity(name="q", metric="rise_s"), None, 0),
-        (Quantity(name="q", metric="burstiness"), None, 0),
-        (Quantity(name="q", metric="pdr", group="tfrc"), None, 0),
-        (Quantity(name="q", metric="pdr", group="tcp", over="tcp"), 1.0, 80),
-        (Quantity(name="q", metric="pdr", group="tcp", over="tfrc"), None, 40),
+        (Quantity("q", Term("pdr", "weighted", "metric")), 0.8, 40),
+        (Quantity("q", Term("pdr", "min", "metric")), 0.5, 40),
+        (Quantity("q", Term("pdr", "median", "metric")), 0.7, 40),
+        (Quantity("q", Term("sent_packets", "sum", "column")), 40, 2),
+        (Quantity("q", Term("rtt_mean_ms", "mean", "column")), 5.0, 1),
+        (Quantity("q", Term("jain", "mean", "metric")), 0.8, 2),
+        (Quantity("q", Term("cov", "mean", "metric", timescale_s=2.0)), 0.2, 9),
+        (Quantity("q", Term("rise_s", "mean", "metric")), None, 0),
+        (Quantity("q", Term("burstiness", "mean", "metric")), None, 0),
+        (Quantity("q", Term("pdr", "mean", "metric", "tfrc")), None, 0),
+        (Quantity("q", Term("pdr", "mean", "metric", "tcp"), Term("pdr", "mean", "metric", "tcp")), 1.0, 80),
+        (
+            Quantity("q", Term("pdr", "mean", "metric", "tcp"), Term("pdr", "mean", "metric", "tfrc")),
+            None,
+            40,
+        ),
     ],
 )
 def test_flows_of_a_group_become_one_value(quantity, value, made_of):
@@ -258,7 +267,7 @@ def test_flows_of_a_group_become_one_value(quantity, value, made_of):
 
 
 def test_each_flow_may_keep_its_value():
-    found = list(run_values(RECORD, Quantity(name="q", metric="pdr", flows="each"), ["tcp", "tfrc"]))
+    found = list(run_values(RECORD, Quantity("q", Term("pdr", "", "metric")), ["tcp", "tfrc"]))
     assert [(one.group, one.flow, one.value) for one in found] == [
         ("tcp", 1, 0.5),
         ("tcp", 2, 0.9),
@@ -267,7 +276,7 @@ def test_each_flow_may_keep_its_value():
 
 
 def test_a_run_without_flows_says_so():
-    (one,) = run_values({"flows": [], "metrics": []}, Quantity(name="q", metric="jain"), [])
+    (one,) = run_values({"flows": [], "metrics": []}, Quantity("q", Term("jain", "mean", "metric")), [])
     assert (one.value, one.reason) == (
         None,
         "the flows do not show it: too short, never together, or an option is missing",
@@ -276,7 +285,7 @@ def test_a_run_without_flows_says_so():
 
 def test_a_group_whose_flows_did_not_compete_is_told_from_one_without_flows():
     record = {"metrics": [], "flows": [{"flow": 1, "group": "tcp"}]}
-    rate = Quantity(name="rate", metric="rate_bps")
+    rate = Quantity("rate", Term("rate_bps", "mean", "metric"))
     found = {one.group: one.reason for one in run_values(record, rate, ["tcp", "tfrc"])}
     assert found == {
         "tcp": "the flows do not show it: too short, never together, or an option is missing",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tfrctrace.base.errors import InputError
-from tfrctrace.study.file.claims import Comparison, Term, Trend, parse_claim
+from tfrctrace.study.file.claims import Inequality, ScenarioMean, Trend, parse_claim
 from tfrctrace.study.file.study_file import read_study
 from tfrctrace.study.file_pattern import compile_pattern, typed_values
 from tfrctrace.study.run_table import runs_of_table
@@ -91,10 +91,10 @@ def test_a_profile_and_a_round_trip_time_of_tfrc_are_texts(study):
     [
         ("", "the study names no runs"),
         ("[runs", "not TOML"),
-        ("runs = 1", "`[runs]` is not a table"),
+        ("runs = 1", "`[runs]` must be a table"),
         ("[run]\nfiles = 'a'", "the study has no `run`"),
-        ("[runs]\nfiles = 1", "`files` is not a list"),
-        ("[runs]\nfiles = ['']", "`files` is not a text"),
+        ("[runs]\nfiles = 1", "`files` must be a list"),
+        ("[runs]\nfiles = ['']", "`files` must be a non-empty string"),
         ("[runs]\nfiles = 'a'\npattern = 'a.tr'", "has no parameter"),
         ("[runs]\nfiles = 'a'\npattern = '{a}{b}'", "touch each other"),
         ("[runs]\nfiles = 'a'\npattern = '{a}-{a}'", "twice"),
@@ -106,7 +106,7 @@ def test_a_profile_and_a_round_trip_time_of_tfrc_are_texts(study):
         ("confidence = 1" + SMALL, "`confidence` is not between 0 and 1"),
         (SMALL + "[[quantity]]\nmetric = 'beauty'", "`metric` cannot be `beauty`"),
         (SMALL + "[[quantity]]\ncolumn = 'src'", "has no numbers `src`"),
-        (SMALL + "[[quantity]]\nname = 'x'", "needs either a `metric` or a `column`"),
+        (SMALL + "[[quantity]]\nname = 'x'", "needs one of `metric`, `column` and `replay`"),
         (SMALL + "[[quantity]]\nmetric = 'jain'", "there is more than one quantity `jain`"),
         (SMALL + "[[quantity]]\nmetric = 'cov'", "needs a `timescale`"),
         (SMALL + "[[quantity]]\nname = '../x'\nmetric = 'pdr'", "letters, digits"),
@@ -128,7 +128,7 @@ def test_a_profile_and_a_round_trip_time_of_tfrc_are_texts(study):
         (SMALL + "[[reference]]\nquantity='jain'\nsource='x'\nby='flows'\nvalues=[[1]]", "has pairs"),
         (SMALL + "[measure]\nwindow = 'soon'", "`soon` is not a duration"),
         (SMALL + "[measure]\nbasis = 'joy'", "`basis` cannot be `joy`"),
-        (SMALL + "[measure]\ncapacity = '0'", "a link with a capacity of `0` carries nothing"),
+        (SMALL + "[measure]\ncapacity = '0'", "capacity must be above 0, not `0`"),
         (SMALL + "[measure]\nweight = { tcp = 0 }", "the weight of `tcp` is not above 0"),
         (SMALL + "[[quantity]]\nmetric = 'link_utilisation'", "needs a `capacity`"),
         (SMALL + "[[quantity]]\nmetric = 'jain_weighted'", "needs a `weight`"),
@@ -140,7 +140,7 @@ def test_a_profile_and_a_round_trip_time_of_tfrc_are_texts(study):
         (SMALL + "[measure]\nlayer = 'cake'", "`layer` cannot be `cake`"),
         (SMALL + "[measure]\ndissect = 'udp:9=none.toml'", "none.toml"),
         (SMALL + "[measure]\ntfrc = { speed = 1 }", "has no parameter `speed`"),
-        (SMALL + "[measure]\ntfrc = { profile = 'mine' }", "no profile of TFRC is called `mine`"),
+        (SMALL + "[measure]\ntfrc = { profile = 'mine' }", "unknown TFRC profile `mine`"),
         (SMALL + "[measure]\nstep = '4'", "`4` is not a duration"),
         (SMALL + "[labels]\ntcp = 'often'", "is no rule for a label"),
     ],
@@ -161,17 +161,17 @@ def test_a_study_that_is_not_there_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("text", "claim"),
     [
-        ("a > 0.5", Comparison("a > 0.5", Term("a", None, ()), ">", 0.5)),
+        ("a > 0.5", Inequality("a > 0.5", ScenarioMean("a", None, ()), ">", 0.5)),
         (
             "a[tcp] <= b[tfrc, queue=red]",
-            Comparison(
+            Inequality(
                 "a[tcp] <= b[tfrc, queue=red]",
-                Term("a", "tcp", ()),
+                ScenarioMean("a", "tcp", ()),
                 "<=",
-                Term("b", "tfrc", (("queue", "red"),)),
+                ScenarioMean("b", "tfrc", (("queue", "red"),)),
             ),
         ),
-        ("a falling in n", Trend("a falling in n", Term("a", None, ()), False, "n")),
+        ("a falling in n", Trend("a falling in n", ScenarioMean("a", None, ()), False, "n")),
     ],
 )
 def test_claims_have_terms_with_selectors(text, claim):
@@ -182,6 +182,25 @@ def test_claims_have_terms_with_selectors(text, claim):
 def test_other_claims_are_refused(text):
     with pytest.raises(ValueError, match="claim"):
         parse_claim(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (
+            "jain is good",
+            "expected >, >=, <, <=, `rising in` or `falling in` at character 6, before `is good`",
+        ),
+        ("a[b > 1", "expected `,` or `]` at character 5, before `> 1`"),
+        ("a rising with n", "expected `in` at character 10, before `with n`"),
+        ("a >", "expected a number or a quantity at the end"),
+        ("1 > 2", "it compares two numbers"),
+    ],
+)
+def test_an_error_in_a_claim_has_its_place(text, error):
+    with pytest.raises(ValueError, match="is no claim") as raised:
+        parse_claim(text)
+    assert str(raised.value).endswith(error)
 
 
 @pytest.mark.parametrize(

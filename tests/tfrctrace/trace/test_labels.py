@@ -104,6 +104,23 @@ def test_what_is_no_rule_is_refused_with_the_syntax(text):
     assert "`port N`" in raised.value.hint
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("x", "expected `=` at the end"),
+        ("x=port http", "expected a number at character 8, before `http`"),
+        ("x=src flow 3", "expected `port` or `host` at character 7, before `flow 3`"),
+        ("x=flow 3 or port 4", "expected `and` or the end at character 10, before `or port 4`"),
+        ("x=flow 4294967296", "expected a number below 2^32 at character 8, before `4294967296`"),
+        ("x=label y", "expected a condition at character 3, before `label y`"),
+    ],
+)
+def test_an_error_in_a_rule_has_its_place(text, place):
+    with pytest.raises(UsageError) as raised:
+        parse_rule(text)
+    assert str(raised.value) == f"`{text}` is no rule for a label: {place}"
+
+
 def test_both_directions_of_a_flow_start_with_the_first_of_them():
     rows = FLOWS.head(1).with_columns(flow=2, start_ns=FLOWS["start_ns"][0] + 6_000_000_000)
     flows, _ = with_labels(

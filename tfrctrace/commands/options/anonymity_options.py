@@ -1,4 +1,4 @@
-"""Whether a command tells real addresses and names: the options of those that would."""
+"""Options that replace addresses and names."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
-
 from tfrctrace.base.errors import UsageError
+from tfrctrace.commands.options.grouped_help import output_option
 
 if TYPE_CHECKING:
     from tfrctrace.commands.console import Console
@@ -17,41 +16,41 @@ if TYPE_CHECKING:
 _KEY_VARIABLE: Final = "TFRCTRACE_ANONYMIZE_KEY"
 
 _MOST_KEY_BYTES: Final = 65_536
-"""Of a file with a key that are read: it may be a device that has no end."""
+"""Read at most so much of a key file, which may be an endless device."""
 
 Anonymize = Annotated[
     bool,
-    typer.Option(
+    output_option(
         "--anonymize",
-        help="Tell other addresses and names than the real ones; networks stay together. The key is that of "
-        "--anonymize-key or in TFRCTRACE_ANONYMIZE_KEY, else a new one.",
+        help="Replace addresses and names; prefixes are preserved. The key comes from --anonymize-key, "
+        "TFRCTRACE_ANONYMIZE_KEY, or is random.",
     ),
 ]
 AnonymizeKey = Annotated[
     str | None,
-    typer.Option(
+    output_option(
         "--anonymize-key",
         metavar="FILE",
-        help="Anonymize with the bytes of FILE, 16 at least, as key: the same addresses become the same.",
+        help="Anonymize with the bytes of FILE (at least 16) as key: equal addresses get equal replacements.",
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnonymityOptions:
-    """Whether, and with which key, addresses and names are replaced."""
+    """Whether and with which key addresses and names are replaced."""
 
     anonymize: Anonymize = False
     anonymize_key: AnonymizeKey = None
 
     @property
-    def is_wanted(self) -> bool:
-        """Whether real addresses and names are kept to ourselves."""
+    def is_enabled(self) -> bool:
+        """Whether addresses and names are replaced."""
         return self.anonymize or self.anonymize_key is not None
 
     def anonymizer(self, console: Console) -> Anonymizer | None:
-        """Return what anonymises with the key of a file, else of the environment, else a new one."""
-        if not self.is_wanted:
+        """Return an anonymizer with the key from the file, else from the environment, else a random one."""
+        if not self.is_enabled:
             return None
         from tfrctrace.parsers.anonymity import Anonymizer
 
@@ -62,10 +61,10 @@ class AnonymityOptions:
             except OSError as error:
                 reason = (error.strerror or str(error)).lower()
                 raise UsageError(f"the key `{self.anonymize_key}` cannot be read: {reason}") from error
-        given = os.environ.get(_KEY_VARIABLE)
-        if given is None:
+        key = os.environ.get(_KEY_VARIABLE)
+        if key is None:
             console.note(
-                "addresses are replaced with a key that is not kept; "
-                "`--anonymize-key FILE` replaces them by the same each time"
+                "addresses are replaced with a random key that is not saved; "
+                "`--anonymize-key FILE` makes replacements repeatable"
             )
-        return Anonymizer(None if given is None else os.fsencode(given))
+        return Anonymizer(None if key is None else os.fsencode(key))

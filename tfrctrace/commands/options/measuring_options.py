@@ -1,12 +1,11 @@
-"""How flows are measured: the options of all commands that tell metrics."""
+"""Options of the commands that compute metrics."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from tfrctrace.commands.options.grouped_help import measuring_option
 from tfrctrace.trace.measuring import Basis
 from tfrctrace.trace.trace import LEAST_PACKETS
 
@@ -16,63 +15,67 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuringOptions:
-    """What is said of windows, labels and the path, as `Trace.metrics` takes it."""
+    """Windows, labels and the path: the arguments of `Trace.measure`."""
 
     window: Annotated[
-        str, typer.Option("--window", metavar="TIME", help="Width of the windows in which rates are taken.")
+        str,
+        measuring_option(
+            "--window", metavar="TIME", help="Width of the windows over which rates are averaged."
+        ),
     ] = "1s"
     warmup: Annotated[
         str | None,
-        typer.Option("--warmup", metavar="TIME", help="Leave out the first TIME of each flow, as 60s."),
+        measuring_option("--warmup", metavar="TIME", help="Skip the first TIME of each flow, e.g. 60s."),
     ] = None
     label: Annotated[
         list[str] | None,
-        typer.Option(
+        measuring_option(
             "--label",
             metavar="NAME=RULE",
-            help="Call flows NAME, as 'reno=port 5201'; others go by their transport.",
+            help="Label flows, e.g. 'reno=port 5201'; others are labelled by transport.",
         ),
     ] = None
     only_labelled: Annotated[
-        bool, typer.Option("--only-labelled", help="Leave out flows without a label.")
+        bool, measuring_option("--only-labelled", help="Skip flows that match no --label.")
     ] = False
     basis: Annotated[
         Basis,
-        typer.Option(
-            "--basis", help="What a rate counts: payload seen first, frames, or (simulations) what arrived."
+        measuring_option(
+            "--basis",
+            help="Bytes counted: new payload, whole frames, or (simulations only) received packets.",
         ),
     ] = "goodput"
     least_packets: Annotated[
         int,
-        typer.Option(
-            "--least-packets", min=1, metavar="N", help="Leave out flows with fewer than N data packets."
+        measuring_option(
+            "--least-packets", min=1, metavar="N", help="Skip flows with fewer than N data packets."
         ),
     ] = LEAST_PACKETS
     capacity: Annotated[
         str | None,
-        typer.Option(
-            "--capacity", metavar="RATE", help="Tell how much of a link of this capacity was used, as 10M."
+        measuring_option(
+            "--capacity", metavar="RATE", help="Report the utilization of a link of this capacity, e.g. 10M."
         ),
     ] = None
     weight: Annotated[
         list[str] | None,
-        typer.Option(
+        measuring_option(
             "--weight",
             metavar="NAME=NUMBER",
-            help="Tell Jain's index by weights of labels, as 'video=2'; others have 1.",
+            help="Weight a label in Jain's index, e.g. 'video=2'; others weigh 1.",
         ),
     ] = None
     step: Annotated[
         str | None,
-        typer.Option(
+        measuring_option(
             "--step",
             metavar="TIME",
-            help="Tell how flows responded to what changed TIME after the trace began.",
+            help="Measure the response to a path change at TIME.",
         ),
     ] = None
 
     def arguments(self) -> dict[str, Any]:
-        """Return them as `Trace.metrics` takes them."""
+        """Return the keyword arguments of `Trace.measure`."""
         from tfrctrace.trace.labels import parse_weights
 
         return {
@@ -88,7 +91,7 @@ class MeasuringOptions:
         }
 
     def check(self, names: Sequence[str] = ()) -> None:
-        """Raise for what is wrong, before anybody waits for the reading; `names` are wanted metrics."""
+        """Raise for invalid values before the traces are read; `names` are the selected metrics."""
         from tfrctrace.base.bitrates import parse_capacity_bps
         from tfrctrace.base.durations import parse_duration_ns
         from tfrctrace.trace.labels import parse_rule, parse_weights
@@ -106,7 +109,7 @@ class MeasuringOptions:
 
     @property
     def bin_ns(self) -> int | None:
-        """Width of the bins (ns) that one pass has to count for this; None where packets are counted."""
+        """Width of the bins (ns) to collect; None if packets are counted instead."""
         from tfrctrace.base.durations import parse_duration_ns
         from tfrctrace.trace.measuring import base_width_ns
 

@@ -1,4 +1,4 @@
-"""Where a result goes, and in which of the forms that several commands have."""
+"""Options for the format and place of a result."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-import typer
-
 from tfrctrace.base.errors import UsageError
-from tfrctrace.commands.options.common import check_output_place
+from tfrctrace.commands.options.common import OutputFile, check_output_place
+from tfrctrace.commands.options.grouped_help import output_option
 from tfrctrace.reports.output import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -30,25 +29,21 @@ _FORM_OF_SUFFIX: Final[Mapping[str, ResultForm]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputOptions:
-    """Form and place of a result: a table for people, JSON, or rows for programs."""
+    """Format and place of a result: a text table, JSON, or rows as CSV or Parquet."""
 
     form: Annotated[
         ResultForm | None,
-        typer.Option(
-            "--format", help="Form of the output; without it the name after -o tells, else a table."
-        ),
+        output_option("--format", help="Output format; default: from the suffix of -o, else a table."),
     ] = None
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output.")
-    ] = "-"
+    output: OutputFile = "-"
 
     @property
     def chosen(self) -> ResultForm:
-        """The form that was asked for, else that of the file's name, else the table."""
+        """The requested format, else that of the file's suffix, else the table."""
         return self.form or _FORM_OF_SUFFIX.get(os.path.splitext(self.output)[1].lower(), "table")
 
     def check(self, traces: list[str]) -> None:
-        """Raise if it cannot be written there, before anybody waits for the reading."""
+        """Raise if the result cannot be written there, before the traces are read."""
         check_output_place(self.output, traces)
         if self.chosen == "parquet" and self.output == STANDARD_OUTPUT and sys.stdout.isatty():
             raise UsageError(
@@ -62,7 +57,7 @@ class OutputOptions:
         json: Callable[[TextIO], None],
         rows: Callable[[BinaryIO, Literal["csv", "parquet"]], None],
     ) -> None:
-        """Let the one of three functions write that is for the form."""
+        """Write the result with the function for the chosen format."""
         from tfrctrace.reports.output import open_output, open_text_output
 
         form = self.chosen

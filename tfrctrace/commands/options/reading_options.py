@@ -2,41 +2,109 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from tfrctrace.commands.options.common import (
-    ClockOffset,
-    Dissect,
-    Filter,
-    Format,
-    Join,
-    Layer,
-    MaxDecompressed,
-    MaxFlows,
-    Pair,
-    Quiet,
-    Strict,
-    Tfrc,
-    Vantage,
-)
-from tfrctrace.trace.trace import MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES, Trace
+from tfrctrace.base.bounds import MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
+from tfrctrace.commands.options.common import Quiet, Strict
+from tfrctrace.commands.options.grouped_help import reading_option
+from tfrctrace.trace.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tfrctrace.commands.console import Console
-    from tfrctrace.parsers._native import Layout
     from tfrctrace.parsers.anonymity import Anonymizer
-    from tfrctrace.parsers.filters import CompiledFilter
-    from tfrctrace.parsers.pairing import Pair as PairSettings
     from tfrctrace.parsers.reading import Pass
-    from tfrctrace.parsers.tfrc import TfrcParameters
+
+NodeLayer = Literal["agent", "routing", "ip", "queue", "mac", "phy", "link"]
+VantagePoint = Literal["auto", "sender", "receiver", "middle"]
+
+Format = Annotated[
+    str | None,
+    reading_option(
+        "--input-format",
+        metavar="NAME",
+        help="Format of inputs that cannot be recognized: pcap, ns2, ns3, tcpdump, ...",
+    ),
+]
+Layer = Annotated[
+    NodeLayer | None,
+    reading_option(
+        "--layer",
+        help="Layer at which simulated packets count as sent and received; default: the highest one.",
+    ),
+]
+Vantage = Annotated[
+    VantagePoint,
+    reading_option(
+        "--vantage",
+        help="Where captures were taken, relative to the direction with more payload; auto infers it.",
+    ),
+]
+Dissect = Annotated[
+    list[str] | None,
+    reading_option(
+        "--dissect",
+        metavar="udp:PORT=LAYOUT",
+        help="Header of UDP datagrams on PORT: iperf2, iperf3, iperf3-64, ns3, rtp, rtp/CLOCKRATE, a TFRC "
+        "layout as FILE.toml or by name (cmb, tinycontrol), or a scapy class as module:Class.",
+    ),
+]
+Tfrc = Annotated[
+    list[str] | None,
+    reading_option(
+        "--tfrc",
+        metavar="NAME=VALUE",
+        help="TFRC parameters. Captures: profile=rfc5348, rfc3448 or linux; rtt=50ms for flows without an "
+        "RTT. ns-2: parameters set by the script, e.g. df=0.9 or tcp_tick=0.01.",
+    ),
+]
+Filter = Annotated[
+    str | None,
+    reading_option(
+        "--filter",
+        "-f",
+        metavar="EXPRESSION",
+        help="Read only packets that match this tcpdump expression (captures only).",
+    ),
+]
+Join = Annotated[
+    bool, reading_option("--join", help="Read all captures as one rotated capture instead of separately.")
+]
+Pair = Annotated[
+    bool,
+    reading_option(
+        "--pair",
+        help="Match packets between two captures, near the sender and near the receiver, to measure delay "
+        "and loss.",
+    ),
+]
+ClockOffset = Annotated[
+    str | None,
+    reading_option(
+        "--clock-offset",
+        metavar="TIME",
+        show_default="estimated",
+        help="How far the second capture's clock is ahead, e.g. -2.5s; 0s if both share a clock.",
+    ),
+]
+MaxFlows = Annotated[
+    int, reading_option("--max-flows", min=1, metavar="N", help="Follow at most N flows per trace.")
+]
+
+MaxDecompressed = Annotated[
+    int,
+    reading_option(
+        "--max-decompressed", min=1, metavar="N", help="Stop after N decompressed bytes of an input."
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingOptions:
-    """What is said of the inputs, whichever command reads them."""
+    """How the inputs are read, whichever command reads them."""
 
     filter: Filter = None
     input_format: Format = None
@@ -62,31 +130,20 @@ class ReadingOptions:
         anonymizer: Anonymizer | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> Trace:
-        """Return the trace, which tells `console` what happens while it is read.
+        """Return the trace, which reports to `console` while it is read.
 
         `meanwhile` is called once the core is at work: the place to load what is needed afterwards.
         """
-        from tfrctrace.parsers.plugins import check_format
-        from tfrctrace.parsers.reading import ReadSettings
+        from tfrctrace.parsers.reading_settings import read_settings
         from tfrctrace.parsers.sources import find_inputs
 
-        settings = ReadSettings(
-            filter=None if self.filter is None else _compiled(self.filter),
-            format=None if self.input_format is None else check_format(self.input_format),
-            layer=self.layer,
-            vantage=None if self.vantage == "auto" else self.vantage,
-            dissect=_parsed(self.dissect) if self.dissect else (),
-            tfrc=_parameters(self.tfrc or []),
-            join=self.join,
-            pair=self._pair() if self.pair or self.clock_offset is not None else None,
-            max_flows=self.max_flows,
-            max_samples=max_samples,
-            max_decompressed_bytes=self.max_decompressed_bytes,
-            anonymizer=anonymizer,
-        )
+        arguments: Any = self._arguments() | {"max_samples": max_samples}
+        settings = read_settings(arguments, anonymizer, spelled=_flag)
         inputs = find_inputs(traces, join=self.join)
-        if self.pair:
-            _check_pair(inputs.names)
+        if settings.pair is not None:
+            from tfrctrace.parsers.pairing import check_pair
+
+            check_pair(inputs.names)
 
         def watch(running: Pass) -> None:
             if meanwhile:
@@ -98,44 +155,21 @@ class ReadingOptions:
             settings,
             bin_ns=bin_ns,
             watch=watch,
-            on_problems=console.tell,
+            on_problems=console.print_problems,
         )
 
-    def _pair(self) -> PairSettings | None:
-        from tfrctrace.base.durations import parse_offset_ns
-        from tfrctrace.parsers.pairing import pair_of
+    def _arguments(self) -> dict[str, Any]:
+        """Return the options as keywords of `tfrctrace.open`."""
+        from tfrctrace.parsers.tfrc import parse_parameter
 
-        offset_ns = None if self.clock_offset is None else parse_offset_ns(self.clock_offset)
-        others = {
-            "--join": self.join,
-            "--layer": self.layer,
-            "--vantage": None if self.vantage == "auto" else self.vantage,
-            "--dissect": self.dissect,
-            "--tfrc": self.tfrc,
-            "--input-format": self.input_format,
+        own = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        del own["strict"], own["quiet"]
+        return own | {
+            "vantage": None if self.vantage == "auto" else self.vantage,
+            "dissect": self.dissect or (),
+            "tfrc": dict(map(parse_parameter, self.tfrc or ())),
         }
-        return pair_of(pair=self.pair, clock_offset_ns=offset_ns, others=others)
 
 
-def _compiled(expression: str) -> CompiledFilter:
-    from tfrctrace.parsers.filters import CompiledFilter
-
-    return CompiledFilter(expression)
-
-
-def _check_pair(names: list[str]) -> None:
-    from tfrctrace.parsers.pairing import check_pair
-
-    check_pair(names)
-
-
-def _parsed(dissect: list[str]) -> tuple[tuple[int, Layout], ...]:
-    from tfrctrace.parsers.dissect import parse_dissect
-
-    return tuple(map(parse_dissect, dissect))
-
-
-def _parameters(tfrc: list[str]) -> TfrcParameters:
-    from tfrctrace.parsers.tfrc import check_parameters, parse_parameter
-
-    return check_parameters(map(parse_parameter, tfrc))
+def _flag(argument: str) -> str:
+    return f"--{argument.replace('_', '-')}"

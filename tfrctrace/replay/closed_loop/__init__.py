@@ -1,7 +1,7 @@
-"""Closed loop: an algorithm drives a fluid model of the bottleneck that a trace shows, round by round.
+"""Closed loop: run an algorithm against a fluid model of the trace's bottleneck, round by round.
 
-`observed` gathers what the trace shows of one flow and of the others beside it; `inference` makes the
-bottleneck of it, each of its numbers with its evidence or with the reason why it is not known. `path` is the
-bottleneck, `queue` its buffer, `sender` one algorithm at work and `receiver` what reports to it; `fluid` lets
-them run. All is deterministic. Inside, times are seconds and sizes bytes of the flow's payload.
+`observed_path` collects the observations of a flow and of its cross traffic; `infer_path` infers the
+bottleneck, each value with its evidence or the reason why it is unknown. `path` is the bottleneck, `queue`
+its buffer, `sender` a running algorithm, `receiver` the source of its reports; `fluid` runs them. Everything
+is deterministic. Internal units are seconds and bytes of the flow's payload.
 """

@@ -1,4 +1,4 @@
-"""What closed loops come to, in one row for each algorithm and flow: plain facts that reports write down."""
+"""Results of closed loops as plain facts for reports: one row per algorithm and flow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEY: Final = ("flow", "direction", "algorithm", "profile")
 
 
 def closed_loop_facts(loops: ClosedLoops) -> dict[str, Any]:
-    """Return all of it as plain names and values, the form of the JSON; docs/models.md explains the names."""
+    """Return the results as names and values, as in the JSON output; docs/models.md explains the names."""
     return {
         "loop": "closed",
         "flows": [_modelled(one) for one in loops.flows],
@@ -69,13 +69,13 @@ def _bottleneck(bottleneck: Bottleneck) -> dict[str, Any]:
 
 
 def _sent_mean_bps(recording: Recording) -> float | None:
-    """Return what the flow itself sent between its first and its last data packet, repeats included."""
+    """Return the recorded rate between the first and the last data packet, with retransmissions."""
     elapsed_ns = recording.end_ns - recording.start_ns
     return 8e9 * float(recording.sends["payload_bytes"].sum()) / elapsed_ns if elapsed_ns > 0 else None
 
 
 def _summary(rounds: pl.DataFrame) -> dict[str, Any]:
-    """Return means over the time of the rounds, and shares of it by mode."""
+    """Return time-weighted means over the rounds, and the share of time per mode."""
     total_ms = float(rounds["duration_ms"].sum())
     modes = rounds.group_by("mode", maintain_order=True).agg(rounds["duration_ms"].name)
     return {

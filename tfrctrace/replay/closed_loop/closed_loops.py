@@ -1,4 +1,4 @@
-"""Algorithms by name in closed loop, each in place of the flows of a trace: one frame of all their rounds."""
+"""Run algorithms in closed loop in place of the flows of a trace, with all their rounds in one frame."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BITS: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelledFlow:
-    """A flow in whose place the algorithms ran."""
+    """A flow that the algorithms replaced."""
 
     recording: Recording
     bottleneck: Bottleneck
@@ -70,8 +70,8 @@ def closed_loops(
 
     if wanted.mtfrc:
         raise UsageError(
-            "`mtfrc` is bounded by a MAC, which the model of a bottleneck has not",
-            hint="leave `--loop closed` out for `mtfrc`",
+            "`mtfrc` needs a MAC, which the bottleneck model does not have",
+            hint="replay `mtfrc` without `--loop closed`",
         )
     schema = polars_schema("closed_loop")
     frames = [pl.DataFrame(schema=schema)]
@@ -81,7 +81,7 @@ def closed_loops(
         if isinstance(recorded, NotReplayable):
             lacking.append(recorded)
             continue
-        # reports do not matter here: the model makes its own
+        # the recorded reports do not matter: the model makes its own
         found = _modelled(trace, next(iter(recorded.values())), given)
         if isinstance(found, NotReplayable):
             lacking.append(found)
@@ -127,7 +127,7 @@ def _path(bottleneck: Bottleneck) -> Path:
         capacity=known(bottleneck.capacity_bps) / BITS,
         base_rtt_s=known(bottleneck.base_rtt_ms) / 1e3,
         buffer_bytes=known(bottleneck.buffer_bytes),
-        # where a long queue stands all the time, what is lost by chance is lost in it anyway
+        # with a permanently long queue, random losses cannot be told from those of the queue
         random_loss=bottleneck.random_loss.value or 0.0,
         background=bottleneck.background,
         outages_s=bottleneck.outages_s,

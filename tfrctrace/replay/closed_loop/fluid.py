@@ -1,4 +1,4 @@
-"""Let algorithms run against one another and a background, at one bottleneck."""
+"""Simulate algorithms and background traffic at one bottleneck."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The bottleneck that a trace shows: each of its numbers with the evidence, or with why it is not known.
+"""Infer the bottleneck of a trace: each value with its evidence, or the reason why it is unknown.
 
-A queue is told by its delay: a round-trip time above the smallest. While one stands the bottleneck is busy,
-so the rates of all that pass it add up to its capacity, and do not vary. If those of the flow and all others
-vary, and those of the flow alone do too, then somebody shares it whom the trace does not show.
+A queue shows as delay: a round-trip time above the minimum. While a queue persists the bottleneck is busy, so
+the rates of all flows add up to its capacity and do not vary. If both the total and the flow's own rate vary,
+traffic that the trace does not show shares the bottleneck.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ to the 99th percentile, and by `LEAST_STANDING` of the smallest: what varies les
 LEAST_STANDING: Final = 0.02
 
 LEAST_WINDOWS: Final = 2
-"""Windows with a standing queue that a capacity is told from."""
+"""Fewest windows with a standing queue from which a capacity is inferred."""
 
 FLAT_SPREAD: Final = 0.2
 """Rates are flat if their 10th and 90th percentile differ by less than this share of the median."""
 
 LONG_QUEUE_SEGMENTS: Final = 3.0
-"""A loss is one by chance if less waited: Veno's beta, for the queue of all flows."""
+"""A loss counts as random if fewer packets were queued: Veno's beta, for the queue of all flows."""
 
 LONG_QUEUE_SHARE: Final = 0.5
-"""It is one, too, if less than this share of the range of round-trip times was used."""
+"""It also counts as random below this share of the range of round-trip times."""
 
 BURST_PACKETS: Final = 3
-"""More packets than this are not lost at once by chance. TFRC's reports tell too few round-trip times to show
+"""More packets than this are not lost at once at random. TFRC's reports have too few round-trip times to show
 each queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """A number, or None, and what it is told from, or why it is not known."""
+    """A value with its evidence, or None with the reason why it is unknown."""
 
     value: float | None
     evidence: str
@@ -52,23 +52,23 @@ class Inferred:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bottleneck:
-    """What a trace shows of the bottleneck. Sizes and rates count the flow's payload."""
+    """The inferred bottleneck. Sizes and rates count the flow's payload."""
 
     capacity_bps: Inferred
     base_rtt_ms: Inferred
     buffer_bytes: Inferred
     random_loss: Inferred
     background: Background
-    """What the others sent, bytes/s, from the flow's first packet on."""
+    """Rate of the other flows in bytes/s, from the flow's first packet."""
     receive_window_bytes: float | None
     outages_s: tuple[tuple[float, float], ...]
-    """When it carried nothing, in seconds from the flow's first packet on."""
+    """Outages, in seconds from the flow's first packet."""
     least_rto_s: Inferred
-    """What the recorded sender's retransmission timer waits at least."""
+    """Minimum retransmission timeout of the recorded sender."""
 
 
 def infer(observed: ObservedPath, given: BottleneckOverrides) -> Bottleneck:
-    """Return the bottleneck that explains what was observed, with what is given in place of that."""
+    """Return the bottleneck that explains the observations, with the given overrides."""
     shown_bps, is_shared = capacity(observed)
     capacity_bps = _or_override(shown_bps, given.capacity_bps)
     window_bytes = given.receive_window_bytes
@@ -77,7 +77,7 @@ def infer(observed: ObservedPath, given: BottleneckOverrides) -> Bottleneck:
         base_rtt_ms=_or_override(base_rtt(observed), given.base_rtt_ms),
         buffer_bytes=_or_override(buffer(observed, capacity_bps.value), given.buffer_bytes),
         random_loss=_or_override(random_loss(observed, capacity_bps.value), given.random_loss),
-        # who gives a capacity means that of the link, which the others of the trace share
+        # a capacity given by the user is that of the link, which the other flows share
         background=background(observed, given.others) if is_shared or given.capacity_bps else Background(),
         receive_window_bytes=observed.receive_window_bytes if window_bytes is None else window_bytes,
         outages_s=tuple(
@@ -105,7 +105,7 @@ def base_rtt(observed: ObservedPath) -> Inferred:
 
 
 def capacity(observed: ObservedPath) -> tuple[Inferred, bool]:
-    """Return the capacity in bit/s of payload, and whether what the others sent is part of it."""
+    """Return the capacity in bit/s of payload, and whether the other flows share it."""
     busy = _busy_windows(observed)
     if busy.height < LEAST_WINDOWS:
         fastest_bps = observed.windows["own_bps"].max()
@@ -127,9 +127,9 @@ def capacity(observed: ObservedPath) -> tuple[Inferred, bool]:
 
 
 def buffer(observed: ObservedPath, capacity_bps: float | None) -> Inferred:
-    """Return what may wait, in bytes of payload: capacity times the longest delay in the queue.
+    """Return the buffer in bytes of payload: capacity times the longest queueing delay.
 
-    That is the 99th percentile, or what was usual when packets were lost: a queue may be full only once.
+    That is the 99th percentile, or the median when packets were lost, as a queue may be full only once.
     """
     if capacity_bps is None:
         return Inferred(None, "it is told from the capacity, which is not known")
@@ -145,7 +145,7 @@ def buffer(observed: ObservedPath, capacity_bps: float | None) -> Inferred:
 
 
 def random_loss(observed: ObservedPath, capacity_bps: float | None) -> Inferred:
-    """Return the share of packets that are lost by chance: while hardly anything waited."""
+    """Return the share of packets lost at random, that is, while the queue was short."""
     if capacity_bps is None:
         return Inferred(None, "losses by chance and those of a queue are told apart by the capacity")
     is_long = _is_long_queue(observed, capacity_bps)
@@ -162,7 +162,7 @@ def random_loss(observed: ObservedPath, capacity_bps: float | None) -> Inferred:
 
 
 def least_rto(observed: ObservedPath) -> Inferred:
-    """Return the shortest timeout of the recorded sender in s, if it is shorter than RFC 6298's least one."""
+    """Return the shortest timeout of the recorded sender in s, if below RFC 6298's minimum."""
     shortest_s = min(observed.timeouts_s, default=None)
     if shortest_s is None:
         return Inferred(None, "no timeout of a TCP sender shows, so it is taken to be RFC 6298's second")
@@ -171,14 +171,14 @@ def least_rto(observed: ObservedPath) -> Inferred:
 
 
 def background(observed: ObservedPath, share: float) -> Background:
-    """Return a share of what the others sent while the flow lived."""
+    """Return a share of the rate of the other flows during the flow."""
     rates = observed.others
     times_s = ((rates["time_ns"] - observed.start_ns) / 1e9).clip(lower_bound=0)
     return Background(tuple(times_s), tuple(share / 8 * rates["bps"]))
 
 
 def _busy_windows(observed: ObservedPath) -> pl.DataFrame:
-    """Return the windows in which a queue stood all the time."""
+    """Return the windows with a queue throughout."""
     import polars as pl
 
     if observed.windows.is_empty():
@@ -197,7 +197,7 @@ def _busy_windows(observed: ObservedPath) -> pl.DataFrame:
 
 
 def _range_ms(observed: ObservedPath) -> tuple[float, float]:
-    """Return the smallest round-trip time, and the 99th percentile: a few may have waited elsewhere."""
+    """Return the minimum and the 99th percentile of round-trip times; a few may be delayed elsewhere."""
     import polars as pl
 
     rtt_ms = pl.col("rtt_ms")
@@ -206,7 +206,7 @@ def _range_ms(observed: ObservedPath) -> tuple[float, float]:
 
 
 def _is_long_queue(observed: ObservedPath, capacity_bps: float) -> pl.Expr:
-    """Return whether so much waits that a loss is one of the queue, from `rtt_ms`."""
+    """Return whether the queue, from `rtt_ms`, is long enough to explain a loss."""
     import polars as pl
 
     base_ms, high_ms = _range_ms(observed)
@@ -216,7 +216,7 @@ def _is_long_queue(observed: ObservedPath, capacity_bps: float) -> pl.Expr:
 
 
 def _is_of_queue(is_long: pl.Expr) -> pl.Expr:
-    """Return whether losses are of a queue: it was long, or they were many at once."""
+    """Return whether losses are due to a queue: it was long, or many packets were lost at once."""
     import polars as pl
 
     return is_long | (pl.col("packets") > BURST_PACKETS)
@@ -229,7 +229,7 @@ def _lost(observed: ObservedPath, condition: pl.Expr) -> int:
 
 
 def _spread(rates: pl.Series) -> float:
-    """Return how far the 10th and the 90th percentile are apart, as share of the median."""
+    """Return the distance of the 10th and 90th percentile, as share of the median."""
     low, high = rates.quantile(0.1) or 0.0, rates.quantile(0.9) or 0.0
     median = _median(rates)
     return (high - low) / median if median else float("inf")

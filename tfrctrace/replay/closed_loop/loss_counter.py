@@ -1,4 +1,4 @@
-"""Whole packets of what a fluid loses, the same in each run: what is no packet yet is kept."""
+"""Turn the losses of a fluid into whole packets deterministically; fractions are carried over."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LostPackets:
-    """Packets that were lost, and when the first of them was."""
+    """Number of lost packets, and the time of the first loss."""
 
     at_s: float
     packets: int
@@ -15,12 +15,12 @@ class LostPackets:
 
 @dataclass(slots=True)
 class LossCounter:
-    """Parts of packets that are lost, until they are one: the deterministic form of a loss rate."""
+    """Accumulates fractions of lost packets: a deterministic loss rate."""
 
     part: float = 0.0
 
     def lose(self, begins_s: float, ends_s: float, packets_per_s: float) -> LostPackets | None:
-        """Lose at a rate for a span of time; return the packets that are complete by its end."""
+        """Lose at a rate for a span of time; return the whole packets lost by its end."""
         before = self.part
         total = before + packets_per_s * (ends_s - begins_s)
         packets = int(total)

@@ -1,4 +1,4 @@
-"""What a trace shows of one flow's path: round-trip times, losses, and the rates of it and of the others."""
+"""Observations of one flow's path: round-trip times, losses, and rates of this and of other flows."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from tfrctrace.trace.trace import Trace
 
 WINDOW_RTTS: Final = 5
-"""Width of the windows in which rates are taken, in smallest round-trip times."""
+"""Width of the windows for rates, in minimum round-trip times."""
 
 LEAST_STEP_NS: Final = 100_000
-"""Least step: a LAN's round-trip time is of less than one packet."""
+"""Minimum step, as a LAN's round-trip time is shorter than a packet."""
 
 MOST_STEPS: Final = 500_000
-"""Steps into which the life of a flow is cut at most: as many as a run of the model has rounds."""
+"""Most steps of a flow: as many as a run of the model has rounds."""
 
 NS_PER_MS: Final = 1_000_000
 BOTH_ENDS: Final = "both"
@@ -32,7 +32,7 @@ BOTH_ENDS: Final = "both"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedPath:
-    """One direction of one flow, and what ran beside it. Rates are bit/s of payload."""
+    """One direction of a flow, and its cross traffic. Rates are bit/s of payload."""
 
     start_ns: int
     """First and last data packet."""
@@ -41,7 +41,7 @@ class ObservedPath:
     packets: int
     """Data packets sent."""
     vantage: str | None
-    """Where the trace was taken, as in the table of flows."""
+    """Vantage point, as in the flow table."""
     rtts: pl.DataFrame
     """`time_ns` and `rtt_ms` of each sample of data, in order of time."""
     losses: pl.DataFrame
@@ -54,13 +54,13 @@ class ObservedPath:
     """`time_ns` and `bps`: what all others sent, in steps of a round-trip time."""
     receive_window_bytes: float | None
     outages: tuple[Span, ...] = ()
-    """When nothing arrived of what was sent; only a trace of both ends tells."""
+    """Outages; known only from a trace of both ends."""
     timeouts_s: tuple[float, ...] = ()
-    """How long the timer of a TCP sender ran before each of its retransmissions."""
+    """Time that a TCP sender's timer ran before each of its retransmissions."""
 
 
 def observe_path(trace: Trace, recording: Recording) -> ObservedPath:
-    """Return what `trace` shows of the flow that was recorded."""
+    """Return the observations of the recorded flow in `trace`."""
     import polars as pl
 
     facts, payload_share = _flow_facts(trace, recording)
@@ -101,7 +101,7 @@ def _no_rates() -> pl.DataFrame:
 
 
 def _flow_facts(trace: Trace, recording: Recording) -> tuple[Mapping[str, object], float]:
-    """Return the flow's row, that of its data, and which share of its frames is payload."""
+    """Return the flow's data row and the share of payload in its frames."""
     facts = _rows_of_flow(trace.flows, recording).row(0, named=True)
     return facts, facts["payload_bytes"] / facts["wire_bytes"]
 
@@ -113,9 +113,9 @@ def _rows_of_flow(table: pl.DataFrame, recording: Recording) -> pl.DataFrame:
 
 
 def _rtts(trace: Trace, recording: Recording) -> pl.DataFrame:
-    """Return the samples: of reports where there are any, else of acknowledgements.
+    """Return the samples from reports if there are any, else from acknowledgements.
 
-    Those of what was sent before the first data or with it, the SYN, are of smaller packets.
+    Samples of packets up to the first data packet are left out: the SYN is smaller.
     """
     import polars as pl
 
@@ -131,7 +131,7 @@ def _rtts(trace: Trace, recording: Recording) -> pl.DataFrame:
 
 
 def _losses(trace: Trace, recording: Recording, rtts: pl.DataFrame) -> pl.DataFrame:
-    """Return what was lost: as TFRC's receiver found it, or as TCP repaired it."""
+    """Return the losses detected by TFRC's receiver or repaired by TCP."""
     import polars as pl
 
     if recording.source == "reports":
@@ -203,7 +203,7 @@ def _as_acknowledged(rates: pl.DataFrame, rounds: pl.DataFrame, rtt_ns: int) -> 
 
 
 def _windows(rates: pl.DataFrame, recording: Recording, width_ns: int) -> pl.DataFrame:
-    """Return the same in the wider windows that lie in the flow's life."""
+    """Return the rates in the wider windows that are within the flow."""
     import polars as pl
 
     start = (pl.col("time_ns") // width_ns * width_ns).alias("time_ns")
@@ -216,7 +216,7 @@ def _windows(rates: pl.DataFrame, recording: Recording, width_ns: int) -> pl.Dat
 
 
 def _data_directions(flows: pl.DataFrame) -> pl.DataFrame:
-    """Return flow and direction of what carries data: the direction with more payload."""
+    """Return flow and data direction, which is the one with more payload."""
     import polars as pl
 
     return (
@@ -228,7 +228,7 @@ def _data_directions(flows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _arrival_rates(trace: Trace, width_ns: int) -> pl.DataFrame:
-    """Return what arrived, where a trace shows packets at their destination."""
+    """Return the rates of received packets, if the trace shows packets at their destination."""
     import polars as pl
 
     from tfrctrace.metrics.flow.arrivals import arrival_bins
@@ -238,5 +238,5 @@ def _arrival_rates(trace: Trace, width_ns: int) -> pl.DataFrame:
 
 
 def _capture_rates(trace: Trace, width_ns: int) -> pl.DataFrame:
-    """Return what passed the capture."""
+    """Return the rates at the capture point."""
     return trace.throughput(f"{width_ns}ns").rename({"throughput_bps": "bps"})

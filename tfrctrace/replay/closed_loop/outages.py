@@ -1,4 +1,4 @@
-"""Times at which a path carried nothing: a link that was down, a station out of reach."""
+"""Find outages of a path, such as a link that was down or a station out of range."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEAST_RTTS: Final = 5
-"""Base round-trip times in which nothing arrives; shorter, a window may have been lost."""
+"""Minimum duration in base round-trip times; in a shorter gap a window may have been lost."""
 
 LEAST_SENT: Final = 3
-"""Packets that were sent all the same."""
+"""Fewest packets sent during an outage."""
 
 SPREAD_SHARE: Final = 0.4
 """Share of the time over which they were sent: a timer that doubles leaves the last half of it silent."""
@@ -22,7 +22,7 @@ Span = tuple[int, int]
 
 
 def outages(rates: pl.DataFrame, sends: pl.DataFrame, rtt_ns: int) -> tuple[Span, ...]:
-    """Return when nothing of any flow arrived although this one sent.
+    """Return the spans in which no flow's packets arrived although this flow sent.
 
     `rates` are what arrived in steps of `rtt_ns` (`time_ns`, `own_bps`, `others_bps`), `sends` the packets of
     one flow (`time_ns`).

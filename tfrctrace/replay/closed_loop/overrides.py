@@ -1,4 +1,4 @@
-"""What a user says of the bottleneck, in place of what the trace shows or where it does not show it."""
+"""A user's values for the bottleneck, in place of inferred or unknown ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BottleneckOverrides:
-    """The bottleneck in the units of `Bottleneck`; None is what the trace shows."""
+    """The bottleneck in the units of `Bottleneck`; None keeps the inferred value."""
 
     capacity_bps: float | None = None
     base_rtt_ms: float | None = None
@@ -23,18 +23,16 @@ class BottleneckOverrides:
     random_loss: float | None = None
     receive_window_bytes: float | None = None
     others: float = 1.0
-    """Share of what the others sent that is kept: 0 leaves them out."""
+    """Share of the other flows' rate that is kept: 0 leaves them out."""
 
 
 def parse_overrides(texts: Iterable[str]) -> BottleneckOverrides:
-    """Return what texts like `capacity=3M`, `base_rtt=40ms`, `buffer=20000` and `loss=0.01` say."""
+    """Parse texts such as `capacity=3M`, `base_rtt=40ms`, `buffer=20000` and `loss=0.01`."""
     given = BottleneckOverrides()
     for text in texts:
         name, _, value = text.partition("=")
         if name not in _FIELDS:
-            raise UsageError(
-                f"a bottleneck has no `{name}`", hint=f"it has {', '.join(_FIELDS)}, as in `capacity=3M`"
-            )
+            raise UsageError(f"a bottleneck has no `{name}`", hint=f"known: {', '.join(_FIELDS)}")
         field, parse = _FIELDS[name]
         given = replace(given, **{field: parse(value)})
     return given
@@ -43,7 +41,7 @@ def parse_overrides(texts: Iterable[str]) -> BottleneckOverrides:
 def _capacity_bps(text: str) -> float:
     rate_bps = parse_bitrate_bps(text)
     if rate_bps <= 0:
-        raise UsageError("a bottleneck must let something through", hint="give its rate, as `capacity=3M`")
+        raise UsageError("the capacity of a bottleneck must be above 0", hint="for example `capacity=3M`")
     return rate_bps
 
 

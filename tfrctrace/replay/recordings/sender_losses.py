@@ -24,6 +24,9 @@ LOSSES: Final = (
 
 TIMEOUT: Final = "rto_retransmission"
 
+_BELOW_ALL: Final = -(2**63)
+"""Below every sequence number: those from before the first packet of the capture are negative."""
+
 
 def repairs(losses: pl.DataFrame) -> pl.DataFrame:
     """Return those of `losses` (`tfrctrace.parsers.schema.LOSSES`) that were needed, in order of time.
@@ -45,12 +48,12 @@ def loss_events(repaired: pl.DataFrame, packets: pl.DataFrame) -> pl.DataFrame:
     import numpy as np
     import polars as pl
 
-    # nothing lies before the first byte: a packet without a number sets no limit
-    sent_to = packets["seq_rel"].fill_null(-1).cum_max().to_numpy()
+    # a packet without a number sets no limit
+    sent_to = packets["seq_rel"].fill_null(_BELOW_ALL).cum_max().to_numpy()
     before = np.searchsorted(packets["time_ns"].to_numpy(), repaired["time_ns"].to_numpy(), "left")
-    limits = np.concatenate([[-1], sent_to])[before].tolist()
+    limits = np.concatenate([[_BELOW_ALL], sent_to])[before].tolist()
     times, counts, timeouts = list[int](), list[int](), list[bool]()
-    recover, resent_to = -1, -1
+    recover, resent_to = _BELOW_ALL, _BELOW_ALL
     columns = (repaired["time_ns"], repaired["seq_rel"], repaired["class"] == TIMEOUT)
     for time_ns, place, is_timer, limit in zip(*columns, limits, strict=True):
         # the timer sends all again, from the first that was not acknowledged (RFC 6298 section 5.4): that

@@ -1,6 +1,5 @@
-"""Window controls of TCP's variants as state machines, and what they send in the long run.
+"""Window controls of TCP variants as state machines, and their steady-state rates.
 
-`window` is what all have in common: rounds, slow start, recovery, timeouts. Each variant is one file that
-says how the window grows and what a loss leaves of it. `steady` has the published formulas. Windows are in
-segments.
+`window` has the common part: rounds, slow start, recovery, timeouts. Each variant is one file that defines
+how the window grows and how a loss cuts it. `steady` has the published formulas. Windows are in segments.
 """

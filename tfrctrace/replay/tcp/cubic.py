@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tfrctrace.replay.tcp.steady import CUBIC_BETA, CUBIC_C
+from tfrctrace.replay.tcp.steady import CUBIC_BETA, CUBIC_C, cubic_period_s, cubic_window
 from tfrctrace.replay.tcp.window import WindowControl, share_kept
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ class Cubic(WindowControl):
         fast_convergence: float = 1,
         **window: Unpack[WindowParameters],
     ) -> None:
-        """Take C in segments/s^3, the share of the window that a loss leaves, and fast convergence or not.
+        """Set C in segments/s^3, the factor of the window after a loss, and whether to converge fast.
 
-        The Linux of ns-2.35 keeps 0.8 (`tcp_cubic.c` then had 819/1024).
+        The Linux TCP of ns-2.35 uses beta = 0.8 (819/1024 in its `tcp_cubic.c`).
         """
         super().__init__(start, **window)
         if not c > 0 or fast_convergence not in (0, 1):
-            raise ValueError("c is above 0, and fast_convergence 0 or 1")
+            raise ValueError("c must be above 0, and fast_convergence 0 or 1")
         self._c = c
         self._beta = share_kept("beta", beta)
         self._converges_fast = bool(fast_convergence)
@@ -50,25 +50,25 @@ class Cubic(WindowControl):
         """Move to W_cubic a round-trip time ahead (section 4.2), or to Reno's window if that is larger."""
         elapsed_s = self._begin_epoch() if self._elapsed_s is None else self._elapsed_s
         self._elapsed_s = elapsed_s + share * (self.rtt_s or 0.0)
-        target = self._c * (self._elapsed_s - self._period_s) ** 3 + self._w_max
-        # from W_max on it grows as Reno does (section 4.3)
+        target = cubic_window(self._elapsed_s, self._w_max, self._period_s, c=self._c)
+        # beyond W_max it grows as Reno does (section 4.3)
         self._w_est += share * (self._reno_increase if self._w_est < self._w_max else 1.0)
         self.cwnd = max(self.cwnd, min(target, _MOST_GROWTH * self.cwnd), self._w_est)
 
     def after_loss(self) -> float:
-        """Return beta_cubic of the window; W_max is less than the window if that has not come back to it."""
+        """Return beta_cubic times the window, and lower W_max if the window had not reached it again."""
         falls = self._converges_fast and self.cwnd < self._w_max
         self._w_max = self.cwnd * (1 + self._beta) / 2 if falls else self.cwnd
         self._elapsed_s = None
         return self.cwnd * self._beta
 
     def after_timeout(self) -> float:
-        """Return beta_cubic of the window (section 4.8)."""
+        """Return beta_cubic times the window (section 4.8)."""
         return self.after_loss()
 
     def _begin_epoch(self) -> float:
-        """Begin to count the time of congestion avoidance, with K of eq. 2; return 0 s."""
+        """Start a congestion avoidance epoch with K of eq. 2; return its elapsed time, 0 s."""
         self._w_max = max(self._w_max, self.cwnd)
         self._w_est = self.cwnd
-        self._period_s = ((self._w_max - self.cwnd) / self._c) ** (1 / 3)
+        self._period_s = cubic_period_s(self._w_max, self.cwnd, c=self._c)
         return 0.0

@@ -1,4 +1,4 @@
-"""Reno with SACK (RFC 6675): a segment more per round, half the window after a loss, all repairs in one."""
+"""Reno with SACK (RFC 6675): one segment more per round, half the window after a loss, one-round recovery."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Sack(WindowControl):
     def __init__(
         self, start: Start, *, increase: float = 1, gamma: float = 0.5, **window: Unpack[WindowParameters]
     ) -> None:
-        """Take the segments more in a round, and the share of the window that a loss leaves."""
+        """Set the growth in segments per round, and the factor of the window after a loss."""
         super().__init__(start, **window)
         self._increase = at_least("increase", increase, 0.0)
         self._gamma = share_kept("gamma", gamma)

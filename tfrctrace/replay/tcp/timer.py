@@ -21,16 +21,16 @@ _K: Final = 4
 
 @dataclass(slots=True)
 class RetransmissionTimer:
-    """SRTT, RTTVAR and RTO, and how often the timer was doubled without an answer."""
+    """SRTT, RTTVAR, RTO, and the number of back-offs."""
 
     min_rto_s: float = LEAST_RTO_S
-    """Least RTO; Linux and ns-2 have 0.2 s."""
+    """Minimum RTO; 0.2 s in Linux and ns-2."""
     srtt_s: float | None = None
     rttvar_s: float = 0.0
     backoff: float = 1.0
 
     def sample(self, rtt_s: float) -> None:
-        """Take in a round-trip time (section 2.2 and 2.3), which also ends the back-off (section 5.7)."""
+        """Process a round-trip time (section 2.2 and 2.3), which also ends the back-off (section 5.7)."""
         self.backoff = 1.0
         if self.srtt_s is None:
             self.srtt_s, self.rttvar_s = rtt_s, rtt_s / 2
@@ -39,12 +39,12 @@ class RetransmissionTimer:
         self.srtt_s = (1 - _ALPHA) * self.srtt_s + _ALPHA * rtt_s
 
     def back_off(self) -> None:
-        """Double the timeout (section 5.5); at the greatest it stays."""
+        """Double the timeout (section 5.5), up to the maximum."""
         if self.rto_s < MAX_RTO_S:
             self.backoff *= 2
 
     @property
     def rto_s(self) -> float:
-        """The timeout in seconds, between the least and a minute."""
+        """The timeout in seconds, between the minimum and 60 s."""
         known = INITIAL_RTO_S if self.srtt_s is None else self.srtt_s + _K * self.rttvar_s
         return min(max(known, self.min_rto_s) * self.backoff, MAX_RTO_S)

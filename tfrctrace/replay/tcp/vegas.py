@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from tfrctrace.replay.tcp.window import WindowParameters
 
 _AFTER_LOSS: Final = 3 / 4
-"""What fast retransmission leaves: a loss between two looks at the queue is no sign of much congestion."""
+"""Factor of the window after a fast retransmission, as a single loss does not indicate much congestion."""
 
 
 class Vegas(WindowControl):
-    """Delay-based: diff = cwnd (R - R_min) / R is compared once per round with what may wait."""
+    """Delay-based: diff = cwnd (R - R_min) / R is compared with alpha and beta once per round."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Vegas(WindowControl):
         gamma: float = 1,
         **window: Unpack[WindowParameters],
     ) -> None:
-        """Take alpha, beta and gamma in segments; ns-2's agent has 1, 3 and 1, Linux 2, 4 and 1."""
+        """Set alpha, beta and gamma in segments; ns-2's agent has 1, 3 and 1, Linux 2, 4 and 1."""
         super().__init__(start, **window)
         self._alpha = alpha
         self._beta = at_least("beta", beta, alpha)
@@ -36,7 +36,7 @@ class Vegas(WindowControl):
         self._rounds = 0.0
 
     def slow_start(self, share: float) -> None:
-        """Double in every other round, so that in those between the queue can be looked at."""
+        """Double in every other round, so that the queue can be measured in the rounds between."""
         self._rounds += share
         if self.queued > self._gamma and self.rtt_s is not None:
             # no more than the path holds without a queue, and one segment

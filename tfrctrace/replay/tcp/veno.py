@@ -1,4 +1,4 @@
-"""Veno (Fu and Liew, JSAC 2003): Reno that asks the queue whether a loss came of congestion."""
+"""Veno (Fu and Liew, JSAC 2003): Reno that judges by the queue whether congestion caused a loss."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from tfrctrace.replay.tcp.window import WindowParameters
 
 QUEUED_IF_CONGESTED: Final = 3.0
-"""beta: segments in the queue from which on the path counts as congested."""
+"""beta: queued segments above which the path counts as congested."""
 
 AFTER_RANDOM_LOSS: Final = 4 / 5
-"""What a loss leaves where the queue is short."""
+"""Factor of the window after a loss with a short queue."""
 
 
 class Veno(WindowControl):
@@ -26,23 +26,23 @@ class Veno(WindowControl):
     def __init__(
         self, start: Start, *, beta: float = QUEUED_IF_CONGESTED, **window: Unpack[WindowParameters]
     ) -> None:
-        """Take beta in segments."""
+        """Set beta in segments."""
         super().__init__(start, **window)
         self._beta = beta
 
     @property
     def is_congested(self) -> bool:
-        """Whether so many segments wait that a loss is one of congestion."""
+        """Whether the queue is long enough to attribute a loss to congestion."""
         return self.queued >= self._beta
 
     def avoid_congestion(self, share: float) -> None:
-        """Grow by a segment in each round, and in every other round while the path is congested."""
+        """Grow by one segment per round, or per two rounds while the path is congested."""
         self.cwnd += share / 2 if self.is_congested else share
 
     def after_loss(self) -> float:  # noqa: D102
         return self.cwnd / 2 if self.is_congested else self.cwnd * AFTER_RANDOM_LOSS
 
     def time_out(self) -> None:
-        """Learn R_min anew: the path may have become another one."""
+        """Reset R_min, as the path may have changed."""
         super().time_out()
         self.base_rtt_s = math.inf

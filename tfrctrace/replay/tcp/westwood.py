@@ -1,4 +1,4 @@
-"""Westwood+ (Grieco and Mascolo, CCR 2004): after a loss as much as the path was seen to carry."""
+"""Westwood+ (Grieco and Mascolo, CCR 2004): after a loss, set the window from the measured bandwidth."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from tfrctrace.replay.tcp.window import WindowParameters
 
 _LEAST_WINDOW_S: Final = 0.05
-"""A sample of the bandwidth takes a round-trip time, and 50 ms at least."""
+"""Minimum duration of a bandwidth sample, which otherwise takes a round-trip time."""
 
 _KEPT: Final = 7 / 8
-"""Share of the past in both of the filters."""
+"""Weight of the previous value in both filters."""
 
 
 class Westwood(WindowControl):
-    """Reno's growth; a loss leaves bandwidth times R_min. In open loop that is what the trace's flow had."""
+    """Reno's growth; after a loss bandwidth times R_min. In open loop both are the recorded flow's."""
 
     def __init__(self, start: Start, **window: Unpack[WindowParameters]) -> None:
         super().__init__(start, **window)
@@ -34,7 +34,7 @@ class Westwood(WindowControl):
         return super().on_feedback(report)
 
     def _measure(self, report: Report) -> None:
-        """Add what arrived to the sample, and pass a complete one through two filters in a row."""
+        """Add received data to the sample, and pass a complete sample through two filters in a row."""
         self._sampled_bytes += report.x_recv * report.interval_s
         self._sampled_s += report.interval_s
         if self._sampled_s < max(_LEAST_WINDOW_S, self.rtt_s or 0.0):
@@ -51,7 +51,7 @@ class Westwood(WindowControl):
         self.cwnd += share
 
     def after_loss(self) -> float:
-        """Return bandwidth times R_min; without a sample of both half the window, as Reno."""
+        """Return bandwidth times R_min; without samples of both, half the window as Reno does."""
         if self._first_filter is None or self.rtt_s is None:
             return self.cwnd / 2
         return self._bandwidth * self.base_rtt_s / self.segment_bytes

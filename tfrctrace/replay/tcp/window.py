@@ -1,4 +1,4 @@
-"""What all window controls have in common: rounds, slow start, recovery and timeouts (RFC 5681, RFC 6582)."""
+"""The common part of window controls: rounds, slow start, recovery and timeouts (RFC 5681, RFC 6582)."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ if TYPE_CHECKING:
     from tfrctrace.replay.controller import Report, Start
 
 MIN_WINDOW: Final = 2.0
-"""What a loss leaves at least, in segments (RFC 5681 eq. 4)."""
+"""Minimum window after a loss, in segments (RFC 5681 eq. 4)."""
 
 _FULL_WINDOW_BYTES: Final = 4380
 """RFC 3390 section 1: the initial window is 4380 bytes, but two segments at least and four at most."""
 
 
 class WindowParameters(TypedDict, total=False):
-    """What any window control may be given beside its own parameters."""
+    """Parameters of every window control."""
 
     initial_window: float
     min_rto_s: float
 
 
 class WindowControl(ABC):
-    """A congestion window in segments that is looked at once per round-trip time.
+    """A congestion window in segments that is updated once per round-trip time.
 
-    The rules are those for each acknowledgement, summed over a round of them: as many as the report says. In
-    open loop these are the recorded flow's, but no more than a window has in the time of the report.
+    The rules per acknowledgement are summed over the acknowledgements of a round, as many as the report says.
+    In open loop these are the recorded flow's, limited to a window per round.
     """
 
     def __init__(
         self, start: Start, *, initial_window: float | None = None, min_rto_s: float | None = None
     ) -> None:
-        """Take the first window in segments, without it RFC 3390's, and the least timeout in seconds.
+        """Set the initial window in segments (default: RFC 3390's) and the minimum timeout in seconds.
 
-        RFC 6928 allows 10 segments; Linux and ns-2 wait 0.2 s at least. What is not said of the timeout is
-        that of the sender whose place is taken, if it is known, else RFC 6298's.
+        RFC 6928 allows 10 segments; Linux and ns-2 wait at least 0.2 s. The default minimum timeout is that
+        of the recorded sender if known, else RFC 6298's.
         """
         self.segment_bytes = start.segment_bytes
         first = rfc3390_window(start.segment_bytes) if initial_window is None else initial_window
@@ -60,29 +60,29 @@ class WindowControl(ABC):
 
     @abstractmethod
     def after_loss(self) -> float:
-        """Return the window that a loss event leaves, in segments."""
+        """Return the window after a loss event, in segments."""
 
     def after_timeout(self) -> float:
-        """Return where slow start ends after a timeout: at half the window (RFC 5681 eq. 4)."""
+        """Return the slow-start threshold after a timeout: half the window (RFC 5681 eq. 4)."""
         return self.cwnd / 2
 
     def slow_start(self, share: float) -> None:
-        """Grow by a segment for each that was acknowledged: double in a round, up to `ssthresh`."""
+        """Grow by one segment per acknowledged segment, doubling per round, up to `ssthresh`."""
         self.cwnd = min(self.cwnd * (1 + share), max(self.ssthresh, self.cwnd))
 
     def recovery_rounds(self, lost_packets: int) -> int:
-        """Return how many rounds the window stays as a loss left it: one if SACK tells all of them."""
+        """Return the number of rounds that recovery takes: one with SACK."""
         del lost_packets
         return 1
 
     def recover(self, report: Report, share: float) -> None:
-        """Let `share` of a round pass while losses are repaired."""
+        """Advance recovery by `share` of a round."""
         del report
         self._recovery_left -= share
         self._mode, self._reason = "recovery", "recovering"
 
     def time_out(self) -> None:
-        """Begin with one segment; `ssthresh` stays if the timer runs out again (RFC 5681 section 3.1)."""
+        """Restart with one segment; `ssthresh` is kept if the timer expires again (RFC 5681 section 3.1)."""
         if self._mode != "timeout":
             self.ssthresh = max(self.after_timeout(), MIN_WINDOW)
         self._mode, self._reason = "timeout", "timeout"
@@ -91,13 +91,13 @@ class WindowControl(ABC):
 
     @property
     def queued(self) -> float:
-        """N: segments of this flow that wait in queues, cwnd (R - R_min) / R (Fu and Liew, JSAC 2003)."""
+        """N: queued segments of this flow, cwnd (R - R_min) / R (Fu and Liew, JSAC 2003)."""
         if self.rtt_s is None or self.rtt_s <= self.base_rtt_s:
             return 0.0
         return self.cwnd * (self.rtt_s - self.base_rtt_s) / self.rtt_s
 
     def on_feedback(self, report: Report) -> Allowed:
-        """Take in what a round, or a part of one, has shown; return the window that follows."""
+        """Process the report of a round or of a part of one; return the new decision."""
         if report.rtt_s is not None:
             self.rtt_s = report.rtt_s
             self.base_rtt_s = min(self.base_rtt_s, report.rtt_s)
@@ -114,13 +114,13 @@ class WindowControl(ABC):
         return self._allowed(report.time_s)
 
     def _share(self, report: Report) -> float:
-        """Return which part of a round-trip time has passed, at most one."""
+        """Return the elapsed share of a round-trip time, at most 1."""
         return 1.0 if self.rtt_s is None else min(1.0, report.interval_s / self.rtt_s)
 
     def _acked_share(self, report: Report, share: float) -> float:
-        """Return which part of a window was acknowledged, at most one.
+        """Return the acknowledged share of a window, at most 1.
 
-        In open loop it is as much as a window has in `share` of a round, or as the recorded flow had.
+        In open loop it is at most `share`, or what the recorded flow acknowledged.
         """
         window_bytes = self.cwnd * self.segment_bytes
         if report.acked_bytes is not None:
@@ -128,14 +128,14 @@ class WindowControl(ABC):
         return min(share, report.x_recv * report.interval_s / window_bytes)
 
     def _is_of_cut_window(self, report: Report) -> bool:
-        """Return whether what is lost was sent before the window was cut (RFC 6582 section 3.2).
+        """Return whether the lost packets were sent before the window was cut (RFC 6582 section 3.2).
 
-        Recorded events are of a window each, and so are always new ones.
+        Recorded loss events span a window each, so they are always new.
         """
         return self._recovery_left > 0 and report.acked_bytes is not None
 
     def on_nofeedback(self, time_s: float, *, is_idle: bool) -> Allowed:
-        """Take in that nothing came for as long as the retransmission timer waits."""
+        """Process the expiry of the retransmission timer."""
         if not is_idle:
             self.time_out()
             self._timer.back_off()
@@ -169,19 +169,19 @@ class WindowControl(ABC):
 
 
 def at_least(name: str, value: float, least: float) -> float:
-    """Return a parameter; raises `ValueError` if it is less than it may be."""
+    """Return a parameter; raises `ValueError` if it is too small."""
     if not value >= least:
         raise ValueError(f"{name} is {value:g}, and at least {least:g}")
     return value
 
 
 def share_kept(name: str, value: float) -> float:
-    """Return which share of a window is kept; raises `ValueError` for what leaves none, or all of it."""
+    """Return the factor of a window after a loss; raises `ValueError` unless it is between 0 and 1."""
     if not 0 < value < 1:
         raise ValueError(f"{name} is {value:g}, and between 0 and 1")
     return value
 
 
 def rfc3390_window(segment_bytes: float) -> float:
-    """Return the first window in segments: min(4, max(2, 4380 / MSS)) (RFC 3390 eq. 1)."""
+    """Return the initial window in segments: min(4, max(2, 4380 / MSS)) (RFC 3390 eq. 1)."""
     return min(4.0, max(2.0, _FULL_WINDOW_BYTES / segment_bytes))

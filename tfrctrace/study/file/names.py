@@ -15,7 +15,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
 
 def refuse_twice(names: Sequence[str], kind: str) -> None:
-    """Raise `UsageError` if a name is there again; `kind` says of what."""
+    """Raise `UsageError` if a name of this `kind` is there twice."""
     for place, name in enumerate(names):
         if name in names[:place]:
             raise UsageError(f"there is more than one {kind} `{name}`", hint="give each a `name` of its own")

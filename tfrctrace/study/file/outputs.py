@@ -1,21 +1,21 @@
-"""What a study file says is made of the runs: quantities, and tables, figures, tests and claims of them."""
+"""The outputs in a study file: quantities, and their tables, figures, tests and claims."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast, get_args
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import UsageError
 from tfrctrace.base.toml import flag, listed, number, one_of, refuse_unknown, table_of, text, texts
 from tfrctrace.metrics.catalogue import BY_NAME
-from tfrctrace.parsers.schema import FLOWS
+from tfrctrace.runs.quantity import COLUMNS, Quantity, Term
 from tfrctrace.study.definition import (
     GROUP,
     ComparisonPlan,
     Expectation,
     FigureKind,
     FigurePlan,
-    Quantity,
     Reduction,
     Reference,
     TablePlan,
@@ -27,47 +27,43 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tfrctrace.base.toml import Table
+    from tfrctrace.runs.quantity import Kind
     from tfrctrace.study.definition import RunRule, Value, Where
-
-_NUMERIC: Final = {column.name for column in FLOWS if column.type != "string"}
 
 
 def quantity_of(table: Table, called: str) -> Quantity:
-    """Return what a `[[quantity]]` says; `called` is how an error calls it."""
+    """Parse a `[[quantity]]`; errors call it `called`."""
     refuse_unknown(
         table,
         {"name", "metric", "column", "replay", "group", "over", "flows", "timescale"},
         f"`[[quantity]]` {called}",
     )
-    metric = text(table["metric"], "metric") if "metric" in table else None
-    column = text(table["column"], "column") if "column" in table else None
-    replay = text(table["replay"], "replay") if "replay" in table else None
-    if sum(one is not None for one in (metric, column, replay)) != 1:
-        raise UsageError(f"{called} needs either a `metric` or a `column`, or a `replay`")
-    if metric is not None:
-        one_of(metric, BY_NAME, "metric")
-    if column is not None and column not in _NUMERIC:
+    kinds: list[Kind] = [kind for kind in ("metric", "column", "replay") if kind in table]
+    if len(kinds) != 1:
+        raise UsageError(f"{called} needs one of `metric`, `column` and `replay`")
+    (kind,) = kinds
+    name = text(table[kind], kind)
+    if kind == "metric":
+        one_of(name, BY_NAME, "metric")
+    if kind == "column" and name not in COLUMNS:
         raise UsageError(
-            f"{called}: the table of flows has no numbers `{column}`", hint="docs/columns.md has its columns"
+            f"{called}: the table of flows has no numbers `{name}`", hint="docs/columns.md has its columns"
         )
     timescale_s = (
         parse_duration_ns(text(table["timescale"], "timescale")) / 1e9 if "timescale" in table else None
     )
-    if (metric == "cov") != (timescale_s is not None):
+    if (kind == "metric" and name == "cov") != (timescale_s is not None):
         raise UsageError(f"{called}: `cov`, and nothing else, needs a `timescale`, such as `1s`")
-    quantity = Quantity(
-        name=file_name(table.get("name", metric or column or replay), f"name of {called}"),
-        metric=metric,
-        column=column,
-        replay=replay,
-        group=text(table["group"], "group") if "group" in table else None,
-        over=text(table["over"], "over") if "over" in table else None,
-        flows=cast("Reduction", one_of(table.get("flows", "mean"), get_args(Reduction), "flows")),
-        timescale_s=timescale_s,
-    )
-    if quantity.over is not None and (quantity.group is None or quantity.flows == "each"):
+    flows = one_of(table.get("flows", "mean"), get_args(Reduction), "flows")
+    group, over = (text(table[key], key) if key in table else None for key in ("group", "over"))
+    if over is not None and (group is None or flows == "each"):
         raise UsageError(f"{called}: `over` divides by another group, so `group` must be given, not `each`")
-    return quantity
+    term = Term(name, "" if flows == "each" else flows, kind, group, timescale_s)
+    return Quantity(
+        file_name(table.get("name", name), f"name of {called}"),
+        term,
+        None if over is None else replace(term, group=over),
+    )
 
 
 class OutputParser:
@@ -83,7 +79,7 @@ class OutputParser:
         self._axes = (*runs.parameters, GROUP)
 
     def table(self, table: Table, called: str) -> TablePlan:
-        """Return what a `[[table]]` says; `called` is how an error calls it."""
+        """Parse a `[[table]]`; errors call it `called`."""
         refuse_unknown(table, {"name", "title", "rows", "columns", "where"}, f"`[[table]]` {called}")
         name = file_name(table.get("name", called.replace(" ", "-")), f"name of {called}")
         columns = texts(table["columns"], "columns") if "columns" in table else tuple(self._quantities)
@@ -101,7 +97,7 @@ class OutputParser:
         )
 
     def figure(self, table: Table, called: str) -> FigurePlan:
-        """Return what a `[[figure]]` says; `called` is how an error calls it."""
+        """Parse a `[[figure]]`; errors call it `called`."""
         refuse_unknown(
             table,
             {"name", "title", "kind", "x", "y", "series", "where", "x_label", "y_label"},
@@ -132,7 +128,7 @@ class OutputParser:
         )
 
     def comparison(self, table: Table, called: str) -> ComparisonPlan:
-        """Return what a `[[compare]]` says; `called` is how an error calls it."""
+        """Parse a `[[compare]]`; errors call it `called`."""
         refuse_unknown(table, {"quantity", "between", "where", "holm"}, f"`[[compare]]` {called}")
         quantity, between = text(table.get("quantity"), "quantity"), text(table.get("between"), "between")
         self._check_quantity(called, quantity)
@@ -146,7 +142,7 @@ class OutputParser:
         )
 
     def expectation(self, table: Table, called: str) -> Expectation:
-        """Return what an `[[expect]]` says; `called` is how an error calls it."""
+        """Parse an `[[expect]]`; errors call it `called`."""
         refuse_unknown(table, {"claim", "says", "where", "holds"}, f"`[[expect]]` {called}")
         claim = parse_claim(text(table.get("claim"), f"claim of {called}"))
         for term in claim.terms():
@@ -188,7 +184,7 @@ class OutputParser:
             pairs = [(where, number(table["value"], "value"))]
         group = text(table["group"], "group") if "group" in table else None
         if group is None and self._by_name[quantity].is_about_groups:
-            raise UsageError(f"{called}: `{quantity}` is told of each label, so `group` must say of which")
+            raise UsageError(f"{called}: `{quantity}` has a value for each label, so `group` must name one")
         source = text(table.get("source"), f"source of {called}")
         return [
             Reference(quantity=quantity, source=source, where=own, group=group, value=value)

@@ -1,4 +1,4 @@
-"""What a study file says of its runs: which there are, and how each is read and measured."""
+"""The runs of a study file: which they are, and how each is read and measured."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def run_rule(table: Table, folder: str) -> RunRule:
-    """Return what `[runs]` says; paths in it are relative to `folder`."""
+    """Parse `[runs]`; paths in it are relative to `folder`."""
     refuse_unknown(table, {"files", "pattern", "table", "repetition"}, "`[runs]`")
     pattern = text(table["pattern"], "pattern") if "pattern" in table else None
     listing = text(table["table"], "table") if "table" in table else None
@@ -72,7 +72,7 @@ _MEASURED_TEXTS: Final = ("window", "warmup", "capacity", "step", "filter", "inp
 def parse_measuring_plan(
     table: Table, labels: tuple[str, ...], folder: str, parameters: Sequence[str] = ()
 ) -> MeasuringPlan:
-    """Return what `[measure]` says; files of layouts are relative to `folder`, `parameters` are of the runs.
+    """Parse `[measure]`; files of layouts are relative to `folder`, `parameters` are of the runs.
 
     Raises `UsageError` or `FilterError` for what cannot be.
     """
@@ -102,9 +102,10 @@ def parse_measuring_plan(
         given["weight"] = {label: number(value, label) for label, value in weights}
         check_weights(given["weight"])
     if "tfrc" in table:
-        told = table_of(table["tfrc"], "`tfrc`").items()
+        given_tfrc = table_of(table["tfrc"], "`tfrc`").items()
         given["tfrc"] = {
-            name: text(value, name) if name in {PROFILE, RTT} else number(value, name) for name, value in told
+            name: text(value, name) if name in {PROFILE, RTT} else number(value, name)
+            for name, value in given_tfrc
         }
     if "replay" in table:
         given["replay"] = parse_replay_plan(table_of(table["replay"], "`replay`"), parameters)

@@ -1,6 +1,6 @@
 """A study file (TOML, see docs/experiments.md): read with bounds, and every name in it checked.
 
-What is wrong is said before the first run is read: a misspelt quantity must not cost an hour.
+Errors are reported before the first run is read: a misspelt quantity must not cost an hour.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from tfrctrace.base.toml import Table
-    from tfrctrace.study.definition import MeasuringPlan, Quantity
+    from tfrctrace.runs.quantity import Quantity
+    from tfrctrace.study.definition import MeasuringPlan
 
 MAX_FILE_BYTES: Final = 1_000_000
 MAX_PARTS: Final = 1_000
@@ -49,7 +50,7 @@ def _study(path: str, content: Table) -> Study:
     measure = parse_measuring_plan(
         table_of(content.get("measure", {}), "`[measure]`"), labels, folder, runs.parameters
     )
-    metrics = [quantity.metric for quantity in quantities if quantity.metric is not None]
+    metrics = [quantity.term.name for quantity in quantities if quantity.term.kind == "metric"]
     check_names(metrics, capacity=measure.capacity, weight=measure.weight, step=measure.step)
     _check_replays(quantities, measure)
     plans = OutputParser(quantities, runs)
@@ -73,12 +74,13 @@ def _study(path: str, content: Table) -> Study:
 def _check_replays(quantities: Iterable[Quantity], measure: MeasuringPlan) -> None:
     known = measure.replay.algorithms if measure.replay else ()
     for quantity in quantities:
-        if quantity.replay is not None and quantity.replay not in known:
-            raise unknown(f"quantity `{quantity.name}`: replayed algorithm", quantity.replay, known)
+        term = quantity.term
+        if term.kind == "replay" and term.name not in known:
+            raise unknown(f"quantity `{quantity.name}`: replayed algorithm", term.name, known)
 
 
 def _parse_each(content: Table, kind: str, make: Callable[[Table, str], Any]) -> Iterator[Any]:
-    """Give what `make` makes of each `[[kind]]`; it is told how to call that in an error."""
+    """Give what `make` returns for each `[[kind]]` and its name in errors."""
     tables = listed(content.get(kind, []), kind)
     if len(tables) > MAX_PARTS:
         raise UsageError(f"more than {MAX_PARTS} tables `[[{kind}]]`")

@@ -14,10 +14,10 @@ from tfrctrace.study.results.pivot import pivot
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tfrctrace.runs.cache import Record
     from tfrctrace.study.definition import FigurePlan, Study, TablePlan, Value, Where
     from tfrctrace.study.find_runs import Run
     from tfrctrace.study.results.pivot import PivotCell
-    from tfrctrace.study.run_record import Record
     from tfrctrace.study.run_study import StudyResults
 
 _TIME_LABEL: Final = "time (s)"

@@ -49,35 +49,55 @@ class Cell:
         return self.group if name == GROUP else self.scenario.get(name)
 
 
-def summarise(told: Iterable[tuple[Run, RunValue]], scenario: Sequence[str], level: float) -> list[Cell]:
-    """Return a cell for each scenario, quantity and group, in the order in which the runs tell them."""
-    import polars as pl
-
-    from tfrctrace.metrics.statistics.significance import bootstrap_interval, mean_interval
-
+def summarise(found: Iterable[tuple[Run, RunValue]], scenario: Sequence[str], level: float) -> list[Cell]:
+    """Return a cell for each scenario, quantity and group, in the order of the runs."""
     parts: dict[tuple[object, ...], list[tuple[Run, RunValue]]] = {}
-    for run, one in told:
+    for run, one in found:
         own = tuple(run.parameters[name] for name in scenario)
         parts.setdefault((own, one.quantity, one.group), []).append((run, one))
     cells = []
     for members in parts.values():
         run, first = members[0]
-        values = pl.Series([one.value for _, one in members], dtype=pl.Float64)
-        reasons = dict.fromkeys(one.reason for _, one in members if one.reason)
+        values = [one.value for _, one in members if one.value is not None]
         cells.append(
-            Cell(
-                scenario={name: run.parameters[name] for name in scenario},
-                quantity=first.quantity,
-                group=first.group,
-                unit=first.unit,
-                values=tuple(values.drop_nulls()),
-                missing=values.null_count(),
-                reason="; ".join(reasons) or None,
-                student=mean_interval(values, level=level),
-                bootstrap=bootstrap_interval(values, level=level),
+            make_cell(
+                {name: run.parameters[name] for name in scenario},
+                first,
+                values,
+                missing=len(members) - len(values),
+                reasons=[one.reason for _, one in members],
+                level=level,
             )
         )
     return cells
+
+
+def make_cell(
+    scenario: Mapping[str, Value],
+    first: RunValue | Cell,
+    values: Sequence[float],
+    *,
+    missing: int,
+    reasons: Iterable[str | None],
+    level: float,
+) -> Cell:
+    """Return the cell of `values` of the quantity and group of `first`."""
+    import polars as pl
+
+    from tfrctrace.metrics.statistics.significance import bootstrap_interval, mean_interval
+
+    series = pl.Series(values, dtype=pl.Float64)
+    return Cell(
+        scenario=scenario,
+        quantity=first.quantity,
+        group=first.group,
+        unit=first.unit,
+        values=tuple(values),
+        missing=missing,
+        reason="; ".join(dict.fromkeys(filter(None, reasons))) or None,
+        student=mean_interval(series, level=level),
+        bootstrap=bootstrap_interval(series, level=level),
+    )
 
 
 def is_same(value: Value | None, wanted: Value) -> bool:

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Literal
 
-from tfrctrace.study.file.claims import Term, Trend
+from tfrctrace.study.file.claims import ScenarioMean, Trend
 from tfrctrace.study.results.cells import matches, sorted_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tfrctrace.study.definition import Expectation, Value
-    from tfrctrace.study.file.claims import Comparison
+    from tfrctrace.study.file.claims import Inequality
     from tfrctrace.study.results.cells import Cell
 
 Finding = Literal["holds", "fails", "unknown"]
@@ -36,7 +36,7 @@ class ClaimVerdict:
     expectation: Expectation
     looks: tuple[ClaimCheck, ...]
     reason: str | None
-    """Why nothing can be said, if that is so."""
+    """Why the finding is unknown, if it is."""
 
     @property
     def finding(self) -> Finding:
@@ -70,7 +70,7 @@ class _AmbiguousTermError(Exception):
     """A term that does not say which value it means."""
 
 
-def _compared(cells: Sequence[Cell], claim: Comparison, scenario: Sequence[str]) -> Iterator[ClaimCheck]:
+def _compared(cells: Sequence[Cell], claim: Inequality, scenario: Sequence[str]) -> Iterator[ClaimCheck]:
     bound = {name for term in claim.terms() for name, _ in term.where}
     free = [name for name in scenario if name not in bound]
     left, right = (_values(cells, side, free) for side in (claim.left, claim.right))
@@ -103,10 +103,10 @@ def _trend(cells: Sequence[Cell], claim: Trend, scenario: Sequence[str]) -> Iter
 
 
 def _values(
-    cells: Sequence[Cell], side: Term | float, free: Sequence[str]
+    cells: Sequence[Cell], side: ScenarioMean | float, free: Sequence[str]
 ) -> Mapping[tuple[Value, ...] | None, list[float | None]]:
     """Return the means that a side stands for, by the values of the parameters that it leaves open."""
-    if not isinstance(side, Term):
+    if not isinstance(side, ScenarioMean):
         return {None: [side]}
     where = {name: (value,) for name, value in side.where}
     own = [cell for cell in cells if cell.quantity == side.quantity and matches(cell, where)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfrctrace.study.definition import GROUP
-from tfrctrace.study.results.cells import Cell, is_same, matches, sorted_values
+from tfrctrace.study.results.cells import Cell, is_same, make_cell, matches, sorted_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,29 +71,21 @@ def _value(cell: Cell, axis: str) -> Value:
 
 def merge_cells(cells: Sequence[Cell], level: float) -> Cell:
     """Return one cell with the values of all."""
-    import polars as pl
-
-    from tfrctrace.metrics.statistics.significance import bootstrap_interval, mean_interval
-
     first = cells[0]
     if len(cells) == 1:
         return first
-    values = tuple(value for cell in cells for value in cell.values)
-    series = pl.Series(values, dtype=pl.Float64)
-    return Cell(
-        scenario={
-            name: value
-            for name, value in first.scenario.items()
-            if all(cell.scenario[name] == value for cell in cells)
-        },
-        quantity=first.quantity,
-        group=first.group,
-        unit=first.unit,
-        values=values,
+    common = {
+        name: value
+        for name, value in first.scenario.items()
+        if all(cell.scenario[name] == value for cell in cells)
+    }
+    return make_cell(
+        common,
+        first,
+        [value for cell in cells for value in cell.values],
         missing=sum(cell.missing for cell in cells),
-        reason="; ".join(dict.fromkeys(cell.reason for cell in cells if cell.reason)) or None,
-        student=mean_interval(series, level=level),
-        bootstrap=bootstrap_interval(series, level=level),
+        reasons=[cell.reason for cell in cells],
+        level=level,
     )
 
 

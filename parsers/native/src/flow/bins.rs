@@ -1,56 +1,48 @@
-//! What each direction did in each stretch of time.
+//! Time bins: packets, bytes and RTT samples of each direction per interval.
 
 use crate::flow::tcp::Outcome;
 use crate::packet::key::Side;
 
-/// An adaptive width starts here.
+/// Initial adaptive width.
 const FIRST_WIDTH_NS: i64 = 1_000_000;
-/// An adaptive width grows when one direction has more bins than this ...
+/// An adaptive width grows when one direction exceeds this number of bins ...
 const MAX_BINS_OF_ONE: usize = 3_000;
-/// ... or all directions together have more than this.
+/// ... or when all directions together exceed this.
 const MAX_BINS_OF_ALL: usize = 1 << 18;
 
-/// How wide bins are.
+/// Width of the bins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinWidth {
-    /// As the user says, in nanoseconds.
+    /// Given by the user, in nanoseconds.
     Fixed(i64),
-    /// Such that the table stays small: 1 ms, then 2, 10, 20, 100, 200 ms, 1 s and so on.
+    /// Grows with the trace so that the table stays small: 1 ms, then 2, 10, 20, 100, 200 ms, 1 s
+    /// and so on.
     Adaptive,
 }
 
-/// One direction in one stretch of time. Bins without a packet do not exist.
+/// One direction in one interval. Bins without a packet do not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bin {
     /// Its number, counted from the time of the first packet.
     pub index: i64,
-    /// Packets.
     pub packets: u64,
-    /// Their frames.
     pub wire_bytes: u64,
-    /// Their payload.
     pub payload_bytes: u64,
-    /// Payload not seen before.
+    /// Payload bytes not seen before.
     pub unique_bytes: u64,
     /// Packets with payload seen before.
     pub retransmitted_packets: u64,
-    /// RTT samples whose acknowledgement arrived here.
+    /// RTT samples whose acknowledgement arrived in it.
     pub rtt_samples: u64,
-    /// Smallest of them.
     pub rtt_min_ns: u64,
-    /// Largest of them.
     pub rtt_max_ns: u64,
-    /// Their sum.
     pub rtt_sum_ns: u64,
-    /// Packets sent here of which the one-way delay is known.
+    /// Packets sent in it whose one-way delay is known.
     pub delay_samples: u64,
-    /// Smallest of the delays.
     pub delay_min_ns: u64,
-    /// Largest of them.
     pub delay_max_ns: u64,
-    /// Their sum.
     pub delay_sum_ns: u64,
-    /// Packets sent here that never arrived.
+    /// Packets sent in it that never arrived.
     pub lost_packets: u64,
 }
 
@@ -80,7 +72,7 @@ impl Bin {
     }
 }
 
-/// Bins of all flows, all of the same width and counted from the same time.
+/// Bins of all flows, with the same width and start time.
 pub struct Bins {
     width_ns: i64,
     is_adaptive: bool,
@@ -89,12 +81,12 @@ pub struct Bins {
     lanes: Vec<Vec<Bin>>,
     total: usize,
     max_total: usize,
-    /// Packets that came after `max_total` was reached and fell into no bin.
+    /// Packets that fell into no bin because `max_total` was reached.
     lost_packets: u64,
 }
 
 impl Bins {
-    /// No bins yet; at most `max_total` if the width is fixed.
+    /// Empty bins; at most `max_total` if the width is fixed.
     pub fn new(width: BinWidth, max_total: usize) -> Self {
         let (width_ns, is_adaptive) = match width {
             BinWidth::Fixed(width_ns) => (width_ns.max(1), false),
@@ -111,23 +103,21 @@ impl Bins {
         }
     }
 
-    /// Width of every bin.
     pub fn width_ns(&self) -> i64 {
         self.width_ns
     }
 
-    /// Time at which bin `index` starts.
+    /// Start time of bin `index`.
     pub fn start_ns(&self, index: i64) -> i64 {
         let distance = index.saturating_mul(self.width_ns);
         self.origin_ns.unwrap_or(0).saturating_add(distance)
     }
 
-    /// Number of bins.
     pub fn total(&self) -> usize {
         self.total
     }
 
-    /// Packets that found no room.
+    /// Packets that fell into no bin because of the limit.
     pub fn lost_packets(&self) -> u64 {
         self.lost_packets
     }
@@ -137,8 +127,8 @@ impl Bins {
         self.lanes.get(lane_index(flow, side)).map_or(&[], Vec::as_slice)
     }
 
-    /// Take in a packet that `side` of `flow` sent, and the RTT that it told of the other side's
-    /// data.
+    /// Add a packet sent by `side` of `flow`, and the RTT sample of the other side's data that it
+    /// gave.
     #[inline(always)]
     pub fn add(
         &mut self,
@@ -166,13 +156,13 @@ impl Bins {
         self.add_rtt(flow, side, time_ns, outcome);
     }
 
-    /// Take in only the RTT that a packet of `side` told of the other side's data.
+    /// Add only the RTT sample of the other side's data that a packet of `side` gave.
     #[inline(always)]
     pub fn add_rtt(&mut self, flow: u32, side: Side, time_ns: i64, outcome: &Outcome) {
         let Some(rtt_ns) = outcome.ack_rtt_ns else { return };
         let origin = *self.origin_ns.get_or_insert(time_ns);
         let sample = Bin {
-            // Not the packet's own bin: adding that may have made bins wider.
+            // Not the packet's own bin: adding it may have widened the bins.
             index: time_ns.saturating_sub(origin).div_euclid(self.width_ns),
             rtt_samples: 1,
             rtt_min_ns: rtt_ns,
@@ -183,7 +173,7 @@ impl Bins {
         self.put(lane_index(flow, side.other()), sample);
     }
 
-    /// Take in the one-way delay of a packet that `side` of `flow` sent at `time_ns`.
+    /// Add the one-way delay of a packet that `side` of `flow` sent at `time_ns`.
     pub fn add_delay(&mut self, flow: u32, side: Side, time_ns: i64, delay_ns: u64) {
         let delay = Bin {
             index: self.index(time_ns),
@@ -196,7 +186,7 @@ impl Bins {
         self.put(lane_index(flow, side), delay);
     }
 
-    /// Take in that a packet which `side` of `flow` sent at `time_ns` never arrived.
+    /// Add the loss of a packet that `side` of `flow` sent at `time_ns`.
     pub fn add_loss(&mut self, flow: u32, side: Side, time_ns: i64) {
         let loss = Bin { index: self.index(time_ns), lost_packets: 1, ..Bin::default() };
         self.put(lane_index(flow, side), loss);
@@ -223,7 +213,7 @@ impl Bins {
             self.lanes.resize_with(lane + 1, Vec::new);
         }
         let bins = &mut self.lanes[lane];
-        // Usually at the end; before it only if the capture's clock went backwards.
+        // Usually at the end; earlier only if the capture's clock went backwards.
         match bins.binary_search_by_key(&bin.index, |bin| bin.index) {
             Ok(at) => bins[at].merge(&bin),
             Err(_) if self.total >= self.max_total => self.lost_packets += bin.packets,
@@ -239,7 +229,7 @@ impl Bins {
 
     /// Make bins two or five times as wide (1, 2, 10, 20, 100 ...), each the sum of whole bins.
     fn widen(&mut self) {
-        // Once a bin is wider than any capture is long there is one per direction: that is enough.
+        // Once a bin is wider than any capture, one per direction is enough.
         let Some(wider) = self.width_ns.checked_mul(5) else {
             self.is_adaptive = false;
             return;
@@ -310,7 +300,7 @@ mod tests {
             let n = times.len() as u64;
             prop_assert_eq!(sum(&adaptive), (n, 7 * n, n));
             prop_assert!(adaptive.lane(0, Side::High).len() <= MAX_BINS_OF_ONE);
-            // The same as bins that had the final width from the beginning.
+            // The same as bins that had the final width from the start.
             let mut fixed = Bins::new(BinWidth::Fixed(adaptive.width_ns()), usize::MAX);
             for &time in &times {
                 fixed.add(0, Side::High, time, 7, 0, &outcome);

@@ -1,24 +1,24 @@
-//! Samples that are kept of a pass, up to a bound.
+//! Samples collected during a pass, up to a limit.
 
-/// Samples of one kind, up to a bound.
+/// Samples of one kind, up to a limit.
 #[derive(Debug)]
 pub struct BoundedSamples<T> {
-    /// Those kept: the first ones.
+    /// The first samples, up to the limit.
     pub kept: Vec<T>,
-    /// Whether anybody asked for them.
+    /// Whether they are collected.
     pub wanted: bool,
     limit: usize,
-    /// Those for which there was no room.
+    /// Samples beyond the limit.
     pub left_out: u64,
 }
 
 impl<T> BoundedSamples<T> {
-    /// None yet, and room for `limit`.
+    /// Empty, with a capacity of `limit`.
     pub fn new(wanted: bool, limit: usize) -> Self {
         Self { kept: Vec::new(), wanted, limit, left_out: 0 }
     }
 
-    /// Keep `sample` if there is room.
+    /// Keep `sample` if the limit allows.
     pub fn add(&mut self, sample: T) {
         if self.kept.len() < self.limit {
             self.kept.push(sample);
@@ -27,7 +27,7 @@ impl<T> BoundedSamples<T> {
         }
     }
 
-    /// Keep `sample` if anybody asked for such.
+    /// Keep `sample` if such samples are collected.
     pub fn offer(&mut self, sample: T) {
         if self.wanted {
             self.add(sample);

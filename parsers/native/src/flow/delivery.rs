@@ -1,4 +1,4 @@
-//! What became of packets between their two ends, where a trace shows both.
+//! Fate of packets between their two ends, where a trace shows both.
 
 use super::rtt_statistics::{LogHistogram, RttStatistics};
 use crate::packet::event::{Agent, Code, Network, NodeLayer, Numbering};
@@ -6,106 +6,97 @@ use crate::packet::flow_totals::FlowTotals;
 use crate::packet::key::Side;
 use crate::wire::probe::ProbeLayout;
 
-/// Kinds of drops that are told apart in one direction.
+/// Kinds of drops counted separately in one direction.
 const MAX_DROP_KINDS: usize = 16;
 
-/// Drops of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drops {
-    /// Where.
     pub layer: NodeLayer,
-    /// Why; empty if the trace gives no reason.
+    /// Empty if the trace gives no reason.
     pub reason: Code,
-    /// How many.
     pub count: u64,
 }
 
-/// Numbers that count the packets of one direction.
+/// Sequence numbers that count the packets of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers {
     /// In the payload of datagrams.
     Payload(ProbeLayout),
-    /// DCCP's own, of packets of every type.
+    /// DCCP sequence numbers, which count packets of every type.
     Dccp,
-    /// RTP's.
     Rtp,
 }
 
-/// Where the counts come from if not from sightings: numbers of the packets that passed the point of
-/// capture.
+/// Source of the counts if not simulator events: sequence numbers of the packets that passed the
+/// capture point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumberedCounts {
-    /// Whose numbers.
     pub by: Numbers,
     /// Packets that arrived after one with a higher number.
     pub reordered: u64,
-    /// How often the numbers began anew.
+    /// Restarts of the numbering.
     pub restarts: u64,
-    /// Whether sender and capture seem to have one clock; without it there is only jitter.
+    /// Whether sender and capture seem to share a clock; otherwise only jitter is known.
     pub has_delays: bool,
 }
 
-/// Delivery of one direction. A packet is counted once, however often it was seen.
+/// Delivery of one direction. Each packet counts once, however often it was seen.
 #[derive(Clone, Debug, Default)]
 pub struct Delivery {
-    /// Where its first packet was seen to be sent; packets are counted at this layer.
+    /// Layer at which its first packet was seen sent; packets are counted at this layer.
     pub layer: Option<NodeLayer>,
-    /// Packets sent.
     pub sent: u64,
-    /// Packets received.
     pub received: u64,
-    /// Their bytes, as they were sent.
+    /// Wire bytes of the packets received.
     pub received_bytes: u64,
-    /// Those of `received` whose sending is not in the trace.
+    /// Packets of `received` whose transmission is not in the trace.
     pub unsent: u64,
-    /// Arrivals of packets that had arrived before.
+    /// Repeated arrivals of packets.
     pub duplicates: u64,
     /// Packets that were dropped somewhere and never arrived.
     pub dropped: u64,
-    /// Packets that never arrived, dropped ones included; not those of `in_flight`.
+    /// Packets that never arrived, including dropped ones but not those of `in_flight`.
     pub lost: u64,
-    /// Segments lost before the nearer of two captures, if their timestamps tell.
+    /// Segments lost upstream of the nearer of two captures, if known from their timestamps.
     pub lost_before: Option<u64>,
-    /// Segments lost behind the farther of two captures.
+    /// Segments lost downstream of the farther of two captures.
     pub lost_behind: Option<u64>,
-    /// Packets that were on their way when the trace ended: sent less than the longest delay ago.
+    /// Packets in flight at the end of the trace: sent less than the longest delay before it.
     pub in_flight: u64,
-    /// Every drop that the trace shows, also of packets that arrived in the end.
+    /// All drops in the trace, including those of packets that arrived in the end.
     pub drops: Vec<Drops>,
     /// Delays of the packets received.
     pub delay: RttStatistics,
-    /// Their percentiles.
     pub delay_sketch: LogHistogram,
-    /// Packets that seem to have arrived before they were sent.
+    /// Packets that seem to arrive before they were sent.
     pub negative_delays: u64,
-    /// Payload with every sequence number counted once, where these count packets.
+    /// Payload bytes, each sequence number counted once, where sequence numbers count packets.
     pub unique_bytes: u64,
-    /// Payload sent again, likewise.
+    /// Retransmitted payload bytes, where sequence numbers count packets.
     pub repeated_bytes: u64,
     jitter: Jitter,
-    /// What another program summed up, instead of packets.
+    /// Totals of another program, instead of packets.
     pub totals: Option<Box<FlowTotals>>,
-    /// Set if numbers of the packets tell all this. [`Delivery::layer`] is None then.
+    /// Set if all this comes from packet numbers. [`Delivery::layer`] is None then.
     pub counted: Option<NumberedCounts>,
 }
 
-/// How the transit time changes from one arrival to the next: interarrival jitter (RFC 3550 section
-/// 6.4.1), which forgets, and the mean change (the delay variation of RFC 3393 section 4.6, whose
-/// selection function is the packets that follow each other), which does not.
+/// Change of the transit time from one arrival to the next: interarrival jitter (RFC 3550 section
+/// 6.4.1), a decaying mean, and the plain mean (the delay variation of RFC 3393 section 4.6 with
+/// consecutive packets as selection function).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Jitter {
     last_transit_ns: Option<i64>,
-    /// J, in ns.
     estimate_ns: f64,
-    /// Of all |D|, in ns; stays at its maximum, which is 584 years.
+    /// Sum of all |D|, in ns; saturates at 584 years.
     sum_ns: u64,
-    /// Number of differences taken.
+    /// Number of differences.
     count: u64,
 }
 
 impl Jitter {
-    /// Take in the transit time of the next packet that arrived. Only differences matter, so the
-    /// clocks of the two ends need not agree.
+    /// Add the transit time of the next packet that arrived. Only differences count, so the clocks
+    /// of the ends need not agree.
     pub fn add(&mut self, transit_ns: i64) {
         if let Some(last) = self.last_transit_ns.replace(transit_ns) {
             let difference_ns = transit_ns.saturating_sub(last).unsigned_abs();
@@ -128,7 +119,7 @@ impl Jitter {
 }
 
 impl Delivery {
-    /// A packet arrived that was sent at `sent_ns`.
+    /// Record a packet that was sent at `sent_ns`.
     pub fn on_delay(&mut self, sent_ns: i64, received_ns: i64) {
         let transit_ns = received_ns.saturating_sub(sent_ns);
         self.jitter.add(transit_ns);
@@ -141,12 +132,12 @@ impl Delivery {
         }
     }
 
-    /// A packet arrived that was sent at `sent_ns` by a clock of its own.
+    /// Record a packet that was sent at `sent_ns` by the sender's own clock.
     pub fn on_transit(&mut self, sent_ns: i64, received_ns: i64) {
         self.jitter.add(received_ns.saturating_sub(sent_ns));
     }
 
-    /// The clocks of both ends differ: what was taken for delays means nothing.
+    /// Discard delays because the clocks of the ends differ.
     pub fn forget_delays(&mut self) {
         self.delay = RttStatistics::default();
         self.delay_sketch = LogHistogram::default();
@@ -158,17 +149,16 @@ impl Delivery {
         self.sent > 0 || self.received > 0
     }
 
-    /// Count a drop that the trace shows.
     pub fn on_drop(&mut self, layer: NodeLayer, reason: Code, count: u64) {
         match self.drops.iter().position(|drops| drops.layer == layer && drops.reason == reason) {
             Some(at) => add(&mut self.drops[at].count, count),
             None if self.drops.len() < MAX_DROP_KINDS => self.drops.push(Drops { layer, reason, count }),
-            // The last kind stands for all further ones.
+            // The last kind also counts all further ones.
             None => add(&mut self.drops[MAX_DROP_KINDS - 1].count, count),
         }
     }
 
-    /// Take over what another program summed up.
+    /// Set the totals of another program.
     pub fn on_totals(&mut self, totals: &FlowTotals) {
         add(&mut self.sent, totals.sent.0);
         add(&mut self.received, totals.received.0);
@@ -184,7 +174,6 @@ impl Delivery {
         self.totals = Some(Box::new(totals.clone()));
     }
 
-    /// Mean delay in ms.
     pub fn delay_mean_ms(&self) -> Option<f64> {
         match &self.totals {
             Some(totals) => {
@@ -195,7 +184,6 @@ impl Delivery {
         }
     }
 
-    /// Smallest and largest delay in ms.
     pub fn delay_range_ms(&self) -> Option<(f64, f64)> {
         match &self.totals {
             Some(totals) => totals.delay_range_ns.map(|(min, max)| (min as f64 / 1e6, max as f64 / 1e6)),
@@ -203,19 +191,18 @@ impl Delivery {
         }
     }
 
-    /// Share of the packets sent that arrived; None if nothing was sent early enough to arrive.
+    /// Share of sent packets that arrived; None if nothing was sent early enough to arrive.
     pub fn ratio(&self) -> Option<f64> {
         let due = self.sent.saturating_sub(self.in_flight);
         let arrived = self.received.saturating_sub(self.unsent);
         (due > 0).then(|| arrived as f64 / due as f64)
     }
 
-    /// Take over what another clock says of the jitter.
+    /// Replace the jitter by that of another clock.
     pub fn set_jitter(&mut self, jitter: Jitter) {
         self.jitter = jitter;
     }
 
-    /// Jitter in ms (RFC 3550).
     pub fn jitter_ms(&self) -> Option<f64> {
         self.jitter.ms()
     }
@@ -224,7 +211,7 @@ impl Delivery {
     pub fn delay_variation_ms(&self) -> Option<f64> {
         match &self.totals {
             Some(totals) => {
-                // FlowMonitor's sum begins with the second packet that arrived
+                // FlowMonitor's sum begins with the second packet that arrived.
                 let changes = totals.received.0.checked_sub(1).filter(|&changes| changes > 0)?;
                 Some(totals.jitter_sum_ns? as f64 / changes as f64 / 1e6)
             }
@@ -232,7 +219,7 @@ impl Delivery {
         }
     }
 
-    /// The delay that this share of the packets does not exceed, in ms, within 0.8 %.
+    /// Delay in ms that this share of the packets does not exceed, within 0.8 %.
     pub fn delay_percentile_ms(&self, share: f64) -> Option<f64> {
         if let Some(totals) = &self.totals {
             return histogram_percentile_ms(&totals.delay_histogram, share);
@@ -241,7 +228,8 @@ impl Delivery {
         Some(found.clamp(self.delay.range.min_ms()?, self.delay.range.max_ms()?))
     }
 
-    /// The drops in words, most frequent first: `queue 34, routing NRTE 2`; None without.
+    /// Drops by reason as text, most frequent first: `queue 34, routing NRTE 2`; None without
+    /// drops.
     pub fn drop_words(&self) -> Option<String> {
         let mut drops = self.drops.clone();
         drops.sort_by_key(|drops| std::cmp::Reverse(drops.count));
@@ -253,9 +241,9 @@ impl Delivery {
     }
 }
 
-/// The upper edge of the bin that holds the sample of nearest rank.
+/// Upper edge of the bin that holds the sample of nearest rank.
 fn histogram_percentile_ms(bins: &[(i64, u64)], share: f64) -> Option<f64> {
-    // A document may say any number, of many bins.
+    // A document may contain any number, in many bins.
     let count: u128 = bins.iter().map(|bin| u128::from(bin.1)).sum();
     let rank = ((share * count as f64).ceil() as u128).max(1);
     let mut seen = 0;
@@ -268,20 +256,19 @@ fn histogram_percentile_ms(bins: &[(i64, u64)], share: f64) -> Option<f64> {
     None
 }
 
-/// Both directions.
 #[derive(Clone, Debug, Default)]
 pub struct Deliveries {
     sides: [Delivery; 2],
     /// The simulator's flow id of the first packet that has one.
     pub flow_id: Option<u32>,
-    /// Whose packets they are, by the first one of each side.
+    /// Agents of the two sides, from the first packet of each.
     agents: [Option<Agent>; 2],
     /// What the flow's sequence numbers count.
     pub numbering: Numbering,
 }
 
 impl Deliveries {
-    /// Take over what a packet of `side` says of the flow as a whole, and whose it is.
+    /// Record flow id, numbering and agent of a packet of `side`.
     pub fn note_identity(&mut self, side: Side, network: &Network, agent: Option<Agent>) {
         self.flow_id = self.flow_id.or(network.flow_id);
         self.numbering = network.numbering;
@@ -289,23 +276,23 @@ impl Deliveries {
         *known = known.or(agent);
     }
 
-    /// What ns-2 calls the packets of `side`.
+    /// ns-2's name of the packet type of `side`.
     pub fn agent(&self, side: Side) -> Option<&'static str> {
         self.agents[side as usize].map(Agent::name)
     }
 
-    /// What became of the packets that `side` sent.
+    /// Delivery of the packets that `side` sent.
     pub fn of(&self, side: Side) -> &Delivery {
         &self.sides[side as usize]
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub fn of_mut(&mut self, side: Side) -> &mut Delivery {
         &mut self.sides[side as usize]
     }
 }
 
-/// Add what a document says, which may be any number.
+/// Add a count from a document, saturating.
 fn add(sum: &mut u64, count: u64) {
     *sum = sum.saturating_add(count);
 }
@@ -358,7 +345,7 @@ mod tests {
             jitter.add(transit_ms * 1_000_000);
         }
         assert_eq!(jitter.mean_change_ms(), Some(8.0 / 3.0));
-        // no sum is too large
+        // No sum is too large.
         jitter.add(i64::MAX);
         jitter.add(i64::MIN);
         jitter.add(i64::MAX);

@@ -1,11 +1,11 @@
-//! Packets set aside until several of the same flows are there.
+//! Packets queued until several of the same flows are there.
 //!
 //! The state of a flow is a dozen cache lines. With more flows than the caches hold, a packet of
-//! another flow than the last waits for most of them: that was four fifths of the time with 100,000
-//! flows. So packets are set aside in groups of neighbouring flows, and a group is taken in at one
-//! go: its flows' state is then fetched once for several packets of each. Flows know nothing of each
-//! other, and each gets its packets in order, so the result is the same; and groups can be settled
-//! by several threads at a time, with the same result however many there are.
+//! another flow than the last waits for most of them: four fifths of the time with 100,000 flows.
+//! So packets are queued per group of neighbouring flows, and a group is processed at once: its
+//! flows' state is fetched once for several packets of each. Flows are independent, and each gets
+//! its packets in order, so the result is the same. Several threads can process groups at a time,
+//! with the same result however many there are.
 
 use std::slice::IterMut;
 use std::sync::{Mutex, PoisonError};
@@ -17,21 +17,21 @@ use super::{FlowTable, Found};
 use crate::packet::batch::Item;
 use crate::packet::extras::PacketExtras;
 
-/// Buffers of all groups together that are taken in any case: 4 MB.
+/// Buffers of all groups together that are always allowed: 4 MB.
 const FEW_BUFFERS: usize = 2_000;
-/// Buffers of all groups together at most: 13 MB, and a half more if each packet has a SACK block. With
-/// more, packets of the same flow come together more often, but memory is bounded.
+/// Limit of buffers of all groups: 13 MB, and half as much again if each packet has a SACK block.
+/// More buffers would bring packets of one flow together more often, but memory is bounded.
 const MAX_BUFFERS: usize = 6_400;
-/// Flows for each of which there is a buffer beyond these: eight packets wait for each then.
+/// Flows per additional buffer: eight packets of each flow wait then.
 const FLOWS_PER_BUFFER: usize = 8;
 
-/// Threads that settle; more would wait for memory.
+/// Limit of threads; more would wait for memory.
 const MAX_THREADS: usize = 8;
 
-/// All packets set aside.
+/// All queued packets.
 #[derive(Debug)]
 pub struct FlowBatches {
-    /// Buffers that groups have.
+    /// Buffers in use by groups.
     in_use: usize,
     spare: Vec<Buffer>,
     threads: usize,
@@ -45,32 +45,32 @@ impl Default for FlowBatches {
 }
 
 impl FlowBatches {
-    /// Whether nothing is set aside.
+    /// Whether no packet is queued.
     pub fn is_empty(&self) -> bool {
         self.in_use == 0
     }
 
-    /// Set a packet of a known flow aside, if it is of the usual kind. Others must be given to their
-    /// flow at once, after [`FlowBatches::settle`].
+    /// Queue a packet of a known flow if it is of the usual kind. Others must go to their flow at
+    /// once, after [`FlowBatches::settle`].
     #[inline(always)]
     pub fn set_aside(
         &mut self,
         item: Item<'_>,
         found: Found,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         flows: &mut FlowTable,
     ) -> bool {
         let (sack, time_ns, waiting) = match item {
             Item::Plain(segment) => {
-                let sack = asides.sack(segment.tcp.options.sack);
+                let sack = extras.sack(segment.tcp.options.sack);
                 (sack, segment.time_ns, QueuedPacket::of_plain(segment, found, sack.len()))
             }
             Item::Other(packet) => {
-                // What is set aside has no room for it.
+                // A queued packet has no field for it.
                 if packet.network.dscp.is_some_and(|dscp| dscp != 0) {
                     flows.get_mut(found.flow).note_dscp(found.side, packet.network.dscp);
                 }
-                let sack = packet.network.tcp().map_or(&[][..], |tcp| asides.sack(tcp.options.sack));
+                let sack = packet.network.tcp().map_or(&[][..], |tcp| extras.sack(tcp.options.sack));
                 (sack, packet.time_ns, QueuedPacket::of(packet, found, sack.len()))
             }
         };
@@ -96,7 +96,7 @@ impl FlowBatches {
         flows.group_mut(flow).begin_buffer(buffer);
     }
 
-    /// Give all packets to their flows.
+    /// Process all queued packets.
     pub fn settle_all(&mut self, flows: &mut FlowTable) {
         if self.is_empty() {
             return;
@@ -105,7 +105,7 @@ impl FlowBatches {
         let groups = Mutex::new(flows.groups_mut().iter_mut());
         thread::scope(|scope| {
             for _ in 1..self.threads {
-                // If there is no thread to be had, the others do its work.
+                // If no thread can be started, the others do its work.
                 let _ = thread::Builder::new()
                     .name("settling".into())
                     .spawn_scoped(scope, || settle_each(&groups));
@@ -118,7 +118,7 @@ impl FlowBatches {
         self.in_use = 0;
     }
 
-    /// Give `flow` what was set aside for it, and its neighbours theirs.
+    /// Process the queued packets of `flow` and its neighbours.
     pub fn settle(&mut self, flow: u32, flows: &mut FlowTable) {
         let buffers = flows.group_mut(flow).buffers();
         if buffers > 0 {
@@ -153,7 +153,7 @@ mod tests {
         let ends = Ipv4Ends { addresses: 1 << 32 | 2, ports: 3 << 16 | 4 };
         let segment = PlainSegment { number: 1, wire_bytes: 54, ends, tcp, ..PlainSegment::default() };
         let found = flows.find_or_open_plain(&segment, 0).unwrap();
-        // Those that are new, and those that were used before.
+        // New ones, and those used before.
         for _ in 0..2 {
             for packets in 0..=BUFFER {
                 assert_eq!(backlog.in_use, packets.div_ceil(BUFFER));

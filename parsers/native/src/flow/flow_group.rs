@@ -1,44 +1,43 @@
-//! Neighbouring flows, with all that they need: a group is taken care of without looking at others.
+//! A group of neighbouring flows with everything that they need, so that groups are independent.
 
 use super::Flow;
 use super::outstanding::{NODES_PER_PACKET, Pool};
 use super::queued_packet::QueuedPacket;
 use super::tcp::Outcome;
 
-/// Flows in a group, as a power of two: with what waits for acknowledgements 400 kB, which the
-/// second-level cache holds.
+/// Flows in a group, as a power of two: with unacknowledged data 400 kB, which fit in the
+/// second-level cache.
 pub const GROUP_BITS: u32 = 8;
 
-/// Flows in a group.
 const FLOWS: usize = 1 << GROUP_BITS;
 
 /// Packets in a buffer; a group has as many buffers as it needs.
 pub const BUFFER: usize = 64;
 
-/// Packets that wait, in order.
+/// Queued packets, in order.
 #[derive(Debug)]
 pub struct Buffer {
-    /// When the first one was seen.
+    /// Time of the first one.
     since_ns: i64,
     packets: Vec<QueuedPacket>,
 }
 
 impl Buffer {
-    /// Room for none.
     const NONE: Self = Self { since_ns: 0, packets: Vec::new() };
 
-    /// Room for [`BUFFER`] packets.
+    /// A buffer with capacity for [`BUFFER`] packets.
     pub fn with_room() -> Self {
         Self { since_ns: 0, packets: Vec::with_capacity(BUFFER) }
     }
 
-    /// Begin with `first`, seen at `time_ns`.
+    /// Start with `first`, captured at `time_ns`.
     pub fn begin(&mut self, time_ns: i64, first: QueuedPacket) {
         self.since_ns = time_ns;
         self.packets.push(first);
     }
 
-    /// Add a packet seen at `time_ns`; false without room, and four seconds after the first or before it.
+    /// Add a packet captured at `time_ns`; false if the buffer is full, and for times before the
+    /// first or four seconds after it.
     #[inline(always)]
     fn push(&mut self, time_ns: i64, mut packet: QueuedPacket) -> bool {
         let later_ns = u32::try_from(time_ns.wrapping_sub(self.since_ns));
@@ -61,9 +60,9 @@ impl Buffer {
 #[derive(Debug)]
 pub struct FlowGroup {
     flows: Vec<Flow>,
-    /// What waits for acknowledgements.
+    /// Unacknowledged data.
     pool: Pool,
-    /// Packets that wait to be taken in, in order: full buffers, and the one being filled.
+    /// Queued packets in order: full buffers, and the one being filled.
     full: Vec<Buffer>,
     filling: Buffer,
     /// Their SACK blocks, in the same order.
@@ -73,7 +72,7 @@ pub struct FlowGroup {
 impl Default for FlowGroup {
     fn default() -> Self {
         Self {
-            // Address space only: memory is taken page by page as flows are opened.
+            // Address space only: memory is used page by page as flows are opened.
             flows: Vec::with_capacity(FLOWS),
             pool: Pool::with_room(0),
             full: Vec::new(),
@@ -84,54 +83,52 @@ impl Default for FlowGroup {
 }
 
 impl FlowGroup {
-    /// Its flows.
     #[inline(always)]
     pub fn flows(&self) -> &[Flow] {
         &self.flows
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     #[inline(always)]
     pub fn flows_mut(&mut self) -> &mut [Flow] {
         &mut self.flows
     }
 
-    /// A further flow.
     pub fn open(&mut self, flow: Flow) {
         self.flows.push(flow);
     }
 
-    /// What waits for acknowledgements.
+    /// Pool of unacknowledged data.
     #[inline(always)]
     pub fn pool_mut(&mut self) -> &mut Pool {
         &mut self.pool
     }
 
-    /// Nodes of the pool that the packets set aside and one more can need.
+    /// Pool nodes that the queued packets and one more can need.
     #[inline(always)]
     pub fn needed_room(&self) -> u32 {
         (self.buffers() * BUFFER + 1) as u32 * NODES_PER_PACKET
     }
 
-    /// The flow at `place` and the pool.
+    /// The flow at `index` in the group, and the pool.
     #[inline(always)]
     pub fn flow_and_pool(&mut self, place: usize) -> (&mut Flow, &mut Pool) {
         (&mut self.flows[place], &mut self.pool)
     }
 
-    /// Set a packet seen at `time_ns` aside, if the buffer has room for it; its SACK blocks follow if it
+    /// Queue a packet captured at `time_ns` if the buffer has space; its SACK blocks follow if it
     /// has some.
     #[inline(always)]
     pub fn set_aside(&mut self, time_ns: i64, packet: QueuedPacket) -> bool {
         self.filling.push(time_ns, packet)
     }
 
-    /// Keep the SACK blocks of the packet that was set aside last.
+    /// Keep the SACK blocks of the packet queued last.
     pub fn set_sack_aside(&mut self, blocks: &[(u32, u32)]) {
         self.sacks.extend_from_slice(blocks);
     }
 
-    /// Take `buffer` for the packets that come now.
+    /// Use `buffer` for the next packets.
     pub fn begin_buffer(&mut self, buffer: Buffer) {
         let full = std::mem::replace(&mut self.filling, buffer);
         if full.has_room() {
@@ -139,23 +136,22 @@ impl FlowGroup {
         }
     }
 
-    /// Buffers in use.
     pub fn buffers(&self) -> usize {
         self.full.len() + usize::from(self.filling.has_room())
     }
 
-    /// Give the packets that wait to their flows: to one flow after the other, so that the nearest cache holds
-    /// its state for all its packets.
+    /// Process the queued packets, one flow after the other, so that the nearest cache holds its
+    /// state for all its packets.
     pub fn settle(&mut self) {
         let Self { flows, pool, full, filling, sacks } = self;
-        // Nothing is collected while packets are set aside, so nobody asks what they were.
+        // Nothing is collected while packets are queued, so their outcome is not needed.
         let mut outcome = Outcome::default();
-        for turn in turns(full, filling) {
+        for turn in in_order_of_flow(full, filling) {
             let buffer = full.get(turn.buffer as usize).unwrap_or(filling);
             let Some(packet) = buffer.packets.get(usize::from(turn.at)) else { continue };
             let from = turn.sack as usize;
             let sack = sacks.get(from..from + packet.sack_blocks()).unwrap_or_default();
-            if let Some(flow) = flows.get_mut(packet.place()) {
+            if let Some(flow) = flows.get_mut(packet.flow_index()) {
                 let time_ns = buffer.since_ns.wrapping_add(packet.later_ns.into());
                 flow.on_waiting(packet, time_ns, sack, pool, &mut outcome);
             }
@@ -166,7 +162,7 @@ impl FlowGroup {
         self.sacks = Vec::new();
     }
 
-    /// Give up the buffers, which must be empty.
+    /// Return the buffers, which must be empty.
     pub fn give_up_buffers(&mut self, spare: &mut Vec<Buffer>) {
         spare.append(&mut self.full);
         let filling = std::mem::replace(&mut self.filling, Buffer::NONE);
@@ -176,44 +172,43 @@ impl FlowGroup {
     }
 }
 
-/// A packet that waits.
+/// A queued packet.
 #[derive(Clone, Copy, Default)]
 struct QueueEntry {
-    /// The number of its buffer.
     buffer: u32,
-    /// Where its SACK blocks begin.
+    /// Index of its first SACK block.
     sack: u32,
-    /// Its place in the buffer.
+    /// Its index in the buffer.
     at: u16,
 }
 
-/// The packets of these buffers, those of one flow together and in their order.
-fn turns(full: &[Buffer], filling: &Buffer) -> Vec<QueueEntry> {
+/// The packets of these buffers, grouped by flow and in order.
+fn in_order_of_flow(full: &[Buffer], filling: &Buffer) -> Vec<QueueEntry> {
     let buffers = || full.iter().chain([filling]);
-    // A counting sort: how many each flow has, where its first one goes, and then all in their order.
+    // A counting sort: packets per flow, start index of each flow, then all in order.
     let mut next = [0_u32; FLOWS];
     let mut count = 0;
     for packet in buffers().flat_map(|buffer| &buffer.packets) {
-        next[packet.place()] += 1;
+        next[packet.flow_index()] += 1;
         count += 1;
     }
     let mut before = 0;
     for place in &mut next {
         before += std::mem::replace(place, before);
     }
-    let mut turns = vec![QueueEntry::default(); count];
+    let mut in_order_of_flow = vec![QueueEntry::default(); count];
     let mut sack = 0;
     for (number, buffer) in buffers().enumerate() {
         for (at, packet) in buffer.packets.iter().enumerate() {
-            let place = &mut next[packet.place()];
-            if let Some(turn) = turns.get_mut(*place as usize) {
+            let place = &mut next[packet.flow_index()];
+            if let Some(turn) = in_order_of_flow.get_mut(*place as usize) {
                 *turn = QueueEntry { buffer: number as u32, sack, at: at as u16 };
             }
             *place += 1;
             sack += packet.sack_blocks() as u32;
         }
     }
-    turns
+    in_order_of_flow
 }
 
 #[cfg(test)]
@@ -225,11 +220,11 @@ mod tests {
     use crate::packet::key::Side;
     use crate::packet::plain::PlainSegment;
 
-    /// A data segment from [`Side::Low`] with these blocks beside it.
+    /// A data segment from [`Side::Low`] with these SACK blocks.
     fn waiting(sack_blocks: usize, place: u16) -> Option<QueuedPacket> {
         let tcp = Tcp { flags: TcpFlags(TcpFlags::ACK), ..Tcp::default() };
-        let carrier = IpFields { place, ..IpFields::default() };
-        let segment = PlainSegment { wire_bytes: 154, payload: 100, tcp, carrier, ..PlainSegment::default() };
+        let ip = IpFields { capture_point: place, ..IpFields::default() };
+        let segment = PlainSegment { wire_bytes: 154, payload: 100, tcp, ip, ..PlainSegment::default() };
         QueuedPacket::of_plain(&segment, Found { flow: 0, side: Side::Low }, sack_blocks)
     }
 

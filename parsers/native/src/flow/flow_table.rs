@@ -16,30 +16,29 @@ use crate::packet::plain::PlainSegment;
 /// Entries of the first-level cache.
 const RECENT: usize = 256;
 
-/// Nodes that a group's pool is lent at a time.
+/// Nodes granted to a group's pool at a time.
 const LOAN: u32 = 64;
 
 /// Packets that [`FlowTable::find_each`] looks up at a time.
 pub const LOOK_UPS: usize = 32;
 
-/// The table of flows.
 pub struct FlowTable {
-    /// Flows over TCP and IPv4 by their ends; the newest of those that share them. What is compared stands
-    /// in the table, for a look-up to wait for memory as few times as possible.
+    /// Flows over TCP and IPv4 by their ends; of several with the same ends the newest. The
+    /// compared ends are stored in the table, so that a look-up waits for memory as few times as
+    /// possible.
     plain: HashTable<PlainFlow>,
-    /// The same of all others.
+    /// All other flows, likewise.
     others: HashTable<(FlowKey, u32)>,
     hasher: DefaultHashBuilder,
     /// All flows, in order of their first packet.
     groups: Vec<FlowGroup>,
-    /// How many there are.
     length: u32,
-    /// Nodes that the groups' pools may still be lent.
+    /// Nodes that can still be granted to pools.
     room: u32,
     max_flows: u32,
-    /// The flow found last for each [`FlowKey::slot`]: spares most look-ups.
+    /// Last flow found for each [`FlowKey::slot`]: spares most look-ups.
     recent: [u32; RECENT],
-    /// The same for plain segments, which need not even make a key.
+    /// The same for plain segments, which do not even need a key.
     recent_ends: [RecentEnds; RECENT],
 }
 
@@ -58,19 +57,16 @@ impl PlainFlow {
     }
 }
 
-/// The flow of a plain segment, and which ends that had.
+/// The flow of a plain segment, and its ends.
 #[derive(Clone, Copy, Default)]
 struct RecentEnds {
     ends: Ipv4Ends,
     found: Option<Found>,
 }
 
-/// The flow of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Found {
-    /// Its number, from 0.
     pub flow: u32,
-    /// The side that sent the packet.
     pub side: Side,
 }
 
@@ -80,7 +76,7 @@ impl FlowTable {
         Self {
             plain: HashTable::new(),
             others: HashTable::new(),
-            // Seeded anew in each process: nobody can prepare a capture whose keys collide.
+            // Seeded for each process: nobody can prepare a capture whose keys collide.
             hasher: DefaultHashBuilder::default(),
             groups: Vec::new(),
             length: 0,
@@ -91,57 +87,51 @@ impl FlowTable {
         }
     }
 
-    /// Number of flows.
     pub fn len(&self) -> usize {
         self.length as usize
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Flow number `flow`.
     #[inline(always)]
     pub fn get(&self, flow: u32) -> &Flow {
-        &self.groups[(flow >> GROUP_BITS) as usize].flows()[place_of(flow)]
+        &self.groups[(flow >> GROUP_BITS) as usize].flows()[index_in_group(flow)]
     }
 
-    /// Flow number `flow`, to be changed.
+    /// The same, mutable.
     #[inline(always)]
     pub fn get_mut(&mut self, flow: u32) -> &mut Flow {
-        &mut self.group_mut(flow).flows_mut()[place_of(flow)]
+        &mut self.group_mut(flow).flows_mut()[index_in_group(flow)]
     }
 
-    /// The same with the pool for what waits for acknowledgements, which has room for a packet if
-    /// there is any room left.
+    /// The same with its pool, which has space for a packet if any is left.
     #[inline(always)]
     pub fn get_with_pool(&mut self, flow: u32) -> (&mut Flow, &mut Pool) {
         let group = &mut self.groups[(flow >> GROUP_BITS) as usize];
         if group.pool_mut().room() < NODES_PER_PACKET {
-            lend(&mut self.room, group);
+            grant_nodes(&mut self.room, group);
         }
-        group.flow_and_pool(place_of(flow))
+        group.flow_and_pool(index_in_group(flow))
     }
 
-    /// The group that `flow` belongs to.
     #[inline(always)]
     pub fn group_mut(&mut self, flow: u32) -> &mut FlowGroup {
         &mut self.groups[(flow >> GROUP_BITS) as usize]
     }
 
-    /// Give a group's pool room for the packets set aside and one more, if there is any.
+    /// Grant a group's pool nodes for the queued packets and one more, if any are left.
     pub fn borrow_pool(&mut self, flow: u32) {
-        lend(&mut self.room, &mut self.groups[(flow >> GROUP_BITS) as usize]);
+        grant_nodes(&mut self.room, &mut self.groups[(flow >> GROUP_BITS) as usize]);
     }
 
-    /// All groups.
     pub fn groups_mut(&mut self) -> &mut [FlowGroup] {
         &mut self.groups
     }
 
-    /// Divide the room that is left among the groups by the packets that they have set aside. What
-    /// each may use is decided here, and not while they use it, perhaps in several threads.
+    /// Divide the remaining nodes among the groups by their queued packets. The shares are fixed
+    /// here, and not while the groups run, perhaps in several threads.
     pub fn share_room(&mut self) {
         for group in &mut self.groups {
             self.room += group.pool_mut().take_room();
@@ -158,12 +148,12 @@ impl FlowTable {
         }
     }
 
-    /// All flows, to be changed.
+    /// All flows, mutable.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
         self.groups.iter_mut().flat_map(FlowGroup::flows_mut)
     }
 
-    /// The flow that a packet belongs to, opened if need be. None if the bound is reached.
+    /// The flow of a packet, opened if needed. None if the limit is reached.
     #[inline(always)]
     pub fn find_or_open(&mut self, packet: &Packet, network: &Network, source: u32) -> Option<Found> {
         let (key, side) = FlowKey::of(&network.endpoints);
@@ -171,7 +161,7 @@ impl FlowTable {
         let recent = self.recent[slot];
         let is_recent = recent < self.length && self.get(recent).key() == key;
         let known = if is_recent { Some(recent) } else { self.lookup(&key.sought()) };
-        // Only a SYN can begin another connection between the same ports.
+        // Only a SYN can start another connection between the same ports.
         let is_syn = network.transport == Transport::Tcp && network.tcp.flags.has(TcpFlags::SYN);
         let flow = match known {
             Some(flow) if !is_syn || !self.get(flow).is_over_before(side, packet, network) => flow,
@@ -197,7 +187,7 @@ impl FlowTable {
             Some(flow) => flow,
             None => {
                 let flow = self.open(FlowKey::of(&segment.endpoints()).0, side, source)?;
-                if segment.carrier.ip_id.is_none() {
+                if segment.ip.ip_id.is_none() {
                     // A text without IP headers; in a capture plain segments have 0.
                     self.get_mut(flow).note_dscp(side, None);
                 }
@@ -209,7 +199,7 @@ impl FlowTable {
         found
     }
 
-    /// The flow of a direction that another program summed up.
+    /// The flow of a direction in another program's totals.
     pub fn find_or_open_totals(&mut self, endpoints: &Endpoints, source: u32) -> Option<Found> {
         let (key, side) = FlowKey::of(endpoints);
         let flow = match self.lookup(&key.sought()) {
@@ -219,22 +209,21 @@ impl FlowTable {
         Some(Found { flow, side })
     }
 
-    /// The flow of a five-tuple, if it is known.
+    /// The flow of a five-tuple, if known.
     pub fn find(&self, network: &Network) -> Option<Found> {
         self.find_endpoints(&network.endpoints)
     }
 
-    /// The same.
     pub fn find_endpoints(&self, endpoints: &Endpoints) -> Option<Found> {
         let (key, side) = FlowKey::of(endpoints);
         self.lookup(&key.sought()).map(|flow| Found { flow, side })
     }
 
-    /// The same for the first [`LOOK_UPS`] of many packets, one after the other into `found`; how many these
-    /// are.
+    /// The same for the first [`LOOK_UPS`] of many packets, written to `found`; returns how many
+    /// these are.
     ///
-    /// All hashes come first, then where the entries are that are probably meant, and then these: what only
-    /// fetches them waits for many of them together.
+    /// First come all hashes, then the positions of the probable entries, then the entries: their
+    /// memory accesses overlap.
     #[inline(always)]
     pub fn find_each<'a>(
         &self,
@@ -247,7 +236,7 @@ impl FlowTable {
                 *hash = self.hasher.hash_one(LookupKey::Plain(segment.ends.sorted().0));
             }
         }
-        // The first that may be it, not looked at.
+        // The first candidate, not compared yet.
         let places = hashes.map(|hash| self.plain.find(hash, |_| true));
         let probable = places.map(Option::<&PlainFlow>::copied);
         let mut count = 0;
@@ -288,7 +277,7 @@ impl FlowTable {
         if number >= self.max_flows {
             return None;
         }
-        if place_of(number) == 0 {
+        if index_in_group(number) == 0 {
             self.groups.push(FlowGroup::default());
         }
         self.group_mut(number).open(Flow::new(key, side, source));
@@ -301,13 +290,13 @@ impl FlowTable {
     /// An older flow may have had the same ends.
     fn forget_ends(&mut self, key: &FlowKey) {
         for side in [Side::Low, Side::High] {
-            // Only those of IPv4 are there. Of others another entry is forgotten, if any.
+            // Only those of IPv4 are there. For others, another entry is removed, if any.
             let ends = Ipv4Ends::of(&key.endpoints(side));
             self.recent_ends[slot_of(ends)].found = None;
         }
     }
 
-    /// Make `number` the flow that is found, in place of an older one if there is.
+    /// Make `number` the flow that look-ups find, instead of an older one with the same key.
     fn register(&mut self, sought: &LookupKey, number: u32) {
         let Self { plain, others, hasher, .. } = self;
         let hash = hasher.hash_one(sought);
@@ -331,8 +320,8 @@ impl FlowTable {
     }
 }
 
-/// Where in [`FlowTable::recent_ends`] to look. Anybody can foresee it: those that share a slot are
-/// looked up each time.
+/// Slot in [`FlowTable::recent_ends`]. It is predictable: flows that share a slot are looked up
+/// each time.
 #[inline(always)]
 fn slot_of(ends: Ipv4Ends) -> usize {
     let mixed = (ends.addresses ^ u64::from(ends.ports) << 16).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -342,15 +331,15 @@ fn slot_of(ends: Ipv4Ends) -> usize {
 /// See [`FlowTable::borrow_pool`].
 #[cold]
 #[inline(never)]
-fn lend(room: &mut u32, group: &mut FlowGroup) {
+fn grant_nodes(room: &mut u32, group: &mut FlowGroup) {
     let missing = group.needed_room().saturating_sub(group.pool_mut().room());
     let loan = missing.max(LOAN).min(*room);
     *room -= loan;
     group.pool_mut().add_room(loan);
 }
 
-/// Where a flow is in its group.
+/// Index of a flow in its group.
 #[inline(always)]
-fn place_of(flow: u32) -> usize {
+fn index_in_group(flow: u32) -> usize {
     (flow & ((1 << GROUP_BITS) - 1)) as usize
 }

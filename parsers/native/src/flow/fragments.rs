@@ -1,26 +1,26 @@
-//! Fragments behind the first have no ports: they find their flow by the datagram's identification.
+//! Fragments after the first have no ports: they find their flow by the datagram's identification.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::Found;
 use crate::packet::event::{Endpoints, Family, Network, Tcp, Transport};
 
-/// Datagrams whose later fragments are awaited. A first fragment that is older than this many
-/// others has lost its rest, or the capture is hostile.
+/// Limit of datagrams with further fragments expected. A first fragment older than this many others
+/// lost the rest, or the capture is hostile.
 const MAX_DATAGRAMS: usize = 4_096;
 
-/// RFC 791: addresses, protocol and identification together name a datagram.
+/// RFC 791: addresses, protocol and identification together identify a datagram.
 type DatagramKey = (Family, u8, u128, u128, u32);
 
-/// What later fragments need to know of the first.
+/// Facts of the first fragment that later ones need.
 #[derive(Clone, Copy)]
 struct First {
     found: Found,
-    /// For TCP, the sequence number that the datagram's first byte would have.
+    /// For TCP, the sequence number of the datagram's first byte.
     seq_of_first_byte: u32,
 }
 
-/// Datagrams that arrive in pieces.
+/// Fragmented datagrams.
 #[derive(Default)]
 pub struct Fragments {
     datagrams: HashMap<DatagramKey, First>,
@@ -28,7 +28,7 @@ pub struct Fragments {
 }
 
 impl Fragments {
-    /// Remember a first fragment, whose transport header named `found`.
+    /// Remember a first fragment, whose transport header belongs to flow `found`.
     pub fn remember(&mut self, network: &Network, found: Found) {
         let Some(key) = key_of(network) else {
             return;
@@ -48,7 +48,7 @@ impl Fragments {
         }
     }
 
-    /// The flow of a later fragment, and for TCP a header that says which bytes it carries.
+    /// The flow of a later fragment, and for TCP a header with the sequence number of its bytes.
     pub fn resolve(&self, network: &mut Network) -> Option<Found> {
         let first = self.datagrams.get(&key_of(network)?)?;
         if network.endpoints.protocol == 6 {
@@ -56,7 +56,7 @@ impl Fragments {
             network.transport = Transport::Tcp;
             network.tcp = Tcp {
                 seq: first.seq_of_first_byte.wrapping_add(offset),
-                // A window of 0 would be counted as one that was announced.
+                // A window of 0 would count as announced.
                 window: u16::MAX,
                 ..Tcp::default()
             };

@@ -1,13 +1,13 @@
-//! Which bytes of a stream have not been seen yet, and since when.
+//! Bytes of a stream that have not been seen yet, and since when.
 
-/// Holes kept per direction. Real streams rarely have more than a window's worth; a hostile one
-/// could have a hole behind every packet.
+/// Limit of holes per direction. Real streams rarely have more than a window's worth; a hostile one
+/// could have a hole after every packet.
 const MAX_HOLES: usize = 256;
 
-/// What was known when a hole opened.
+/// Facts known when a hole opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HoleOpening {
-    /// When the packet came that passed it over.
+    /// Time of the packet that skipped it.
     pub time_ns: i64,
     /// The timestamp value of that packet.
     pub timestamp: Option<u32>,
@@ -24,14 +24,13 @@ struct Hole {
     opening: HoleOpening,
 }
 
-/// What of a packet fell into holes.
+/// The part of a packet that filled holes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilledHoles {
-    /// So many bytes.
     pub bytes: u64,
-    /// Of them, those that had been acknowledged already.
+    /// Those acknowledged already.
     pub acknowledged: u64,
-    /// Of the first of these holes.
+    /// Opening of the first of these holes.
     pub opening: Option<HoleOpening>,
 }
 
@@ -41,16 +40,16 @@ pub struct FilledHoles {
 #[derive(Clone, Debug, Default)]
 pub struct Holes {
     ranges: Vec<Hole>,
-    /// Bytes of holes that were given up to keep the bound.
+    /// Bytes of holes dropped to keep the limit.
     forgotten: u64,
-    /// Up to where it was looked for what was acknowledged and never seen.
+    /// Position up to which acknowledged but unseen bytes were counted.
     checked: i64,
-    /// Bytes of such.
+    /// Bytes acknowledged and never seen.
     gap_bytes: u64,
 }
 
 impl Holes {
-    /// The stream went on at `end` while `start` was expected.
+    /// Open a hole: the stream continued at `end` while `start` was expected.
     pub fn open(&mut self, start: i64, end: i64, opening: HoleOpening) {
         debug_assert!(start < end);
         if self.ranges.len() == MAX_HOLES {
@@ -62,7 +61,7 @@ impl Holes {
         self.ranges.insert(at, Hole { start, end, opening });
     }
 
-    /// `start..end` was seen: how many of these bytes are new?
+    /// Record `start..end` as seen and return the new part.
     pub fn fill(&mut self, start: i64, end: i64) -> FilledHoles {
         let mut filled = FilledHoles::default();
         if start >= end {
@@ -99,8 +98,8 @@ impl Holes {
         self.ranges.get(at).is_some_and(|hole| hole.start < end)
     }
 
-    /// All up to `position` was acknowledged: what is missing there, the receiver has and the
-    /// capture has not.
+    /// Record the acknowledgement of all up to `position`: bytes missing there arrived but were not
+    /// captured.
     pub fn acknowledge(&mut self, position: i64) {
         if position <= self.checked {
             return;
@@ -112,7 +111,6 @@ impl Holes {
         self.checked = position;
     }
 
-    /// Bytes never seen.
     pub fn missing(&self) -> u64 {
         let open: u64 = self.ranges.iter().map(|hole| hole.start.abs_diff(hole.end)).sum();
         open + self.forgotten
@@ -123,13 +121,13 @@ impl Holes {
         self.gap_bytes
     }
 
-    /// Holes that nobody has acknowledged, each with its bytes and when it opened.
+    /// Unacknowledged holes, with their bytes and openings.
     pub fn never_filled(&self) -> impl Iterator<Item = (u64, HoleOpening)> {
         let lost = self.ranges.iter().filter(|hole| hole.end > self.checked);
         lost.map(|hole| (hole.start.max(self.checked).abs_diff(hole.end), hole.opening))
     }
 
-    /// Whether the bound was reached.
+    /// Whether the limit was reached.
     pub fn overflowed(&self) -> bool {
         self.forgotten > 0
     }
@@ -175,7 +173,7 @@ mod tests {
         holes.acknowledge(45);
         assert_eq!((holes.gap_bytes(), holes.missing()), (25, 30));
         assert_eq!(holes.never_filled().map(|hole| hole.0).sum::<u64>(), 5);
-        // It came after all.
+        // It arrived after all.
         assert_eq!(holes.fill(10, 30).acknowledged, 20);
         assert_eq!(holes.gap_bytes(), 5);
     }
@@ -191,7 +189,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a set of single positions, which cannot be wrong.
+        /// Compare with a set of single positions.
         #[test]
         fn test_holes_agree_with_a_set_of_bytes(
             segments in proptest::collection::vec((0_i64..200, 1_i64..30), 1..60),

@@ -1,4 +1,4 @@
-//! Packets to flows: which conversation, which direction, and what its state becomes.
+//! Packets to flows: the conversation and direction of a packet, and the state of its flow.
 
 pub mod bins;
 pub mod bounded_samples;
@@ -46,35 +46,31 @@ use tfrc_layout::LayoutFlow;
 /// Volume of one direction.
 #[derive(Clone, Copy, Debug)]
 pub struct Direction {
-    /// Packets seen.
     pub packets: u64,
     /// Their frames on the wire.
     pub wire_bytes: u64,
-    /// Their transport payload.
     pub payload_bytes: u64,
-    /// Packets with payload.
     pub data_packets: u64,
-    /// The longest of them.
+    /// Largest payload of a packet.
     pub largest_payload: u32,
-    /// Earliest time; means nothing without packets.
+    /// Earliest time; meaningless without packets.
     pub start_ns: i64,
-    /// Latest time, likewise.
     pub end_ns: i64,
-    /// Packets whose payload is not known because a header was cut; at its maximum there may be more.
+    /// Packets with unknown payload because a header was cut; a saturated count is a lower bound.
     pub cut_packets: u32,
 }
 
-/// What is counted of one direction and mostly is 0, in 32 bits that stay at their maximum.
+/// Counters of one direction that are mostly 0, in saturating 32 bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RareCounts {
     /// Packets that were fragments.
     pub fragments: u32,
     /// ICMP errors that quote this direction.
     pub icmp_errors: u32,
-    /// Frames with packets of this direction that 802.11 sent again although the capture had shown
-    /// them: not among its packets.
+    /// 802.11 retransmissions of frames already captured with packets of this direction; not among
+    /// its packets.
     pub repeated_frames: u32,
-    /// Packets of this direction that the capture shows again at another interface: not among its packets.
+    /// Duplicates of this direction's packets at another interface; not among its packets.
     pub copies: u32,
 }
 
@@ -92,7 +88,7 @@ impl Direction {
 
     #[inline(always)]
     fn count(&mut self, time_ns: i64, wire_bytes: u32, payload: Option<u32>) {
-        // Not by `min` and `max`, which store what is there already.
+        // Not `min` and `max`, which store an unchanged value too.
         if time_ns < self.start_ns {
             self.start_ns = time_ns;
         }
@@ -114,44 +110,41 @@ impl Direction {
     }
 }
 
-/// What totals can come to: no number of packets that are counted one by one reaches as much again.
+/// Limit of totals: packets counted one by one cannot add as much again.
 const MOST_TOLD: u64 = u64::MAX / 2;
 
-/// In [`Flow`]: no packet shows its codepoint.
+/// Value of [`Flow::dscp`] while no packet shows its codepoint.
 const NO_DSCP: u8 = u8::MAX;
 
-/// One conversation.
 #[derive(Debug)]
 pub struct Flow {
     key: KeptKey,
-    /// The side of the first packet seen.
+    /// The side of the first packet.
     first: Side,
-    /// What [`Flow::dscp`] says, or [`NO_DSCP`].
+    /// Codepoints as returned by [`Flow::dscp`], or [`NO_DSCP`].
     dscp: [u8; 2],
-    /// Index of the source it was first seen in.
+    /// Index of the source of its first packet.
     pub source: u32,
     directions: [Direction; 2],
-    /// The connection, if it is TCP.
     pub tcp: Option<Box<Connection>>,
-    /// None unless it has any of it.
-    others: Option<Box<NonTcpState>>,
+    /// State of flows other than TCP, allocated when needed.
+    non_tcp: Option<Box<NonTcpState>>,
 }
 
-/// What most flows do not have: TCP in a capture, which comes in the greatest numbers.
+/// State that most flows, TCP in a capture, do not have.
 #[derive(Debug, Default)]
 pub struct NonTcpState {
     rarities: [RareCounts; 2],
-    /// The connection, if it is DCCP.
     pub dccp: Option<Box<dccp::Connection>>,
     /// TFRC's ends, if a simulator shows both.
     pub tfrc: Option<Box<TfrcFlow>>,
     /// RTP and RTCP, if any datagram may be that.
     pub rtp: Option<Box<RtpFlow>>,
-    /// TFRC by a layout of the user's.
+    /// TFRC over UDP with a user-defined layout.
     pub layout_flow: Option<Box<LayoutFlow>>,
-    /// What became of its packets, if the trace shows both ends.
+    /// Delivery of its packets, if the trace shows both ends.
     pub deliveries: Option<Box<Deliveries>>,
-    /// Whether its datagrams are numbered in their payload, for each side; only of UDP.
+    /// Detectors of numbered datagrams, for each side; only for UDP.
     probing: Option<Box<[NumberingDetector; 2]>>,
 }
 
@@ -166,52 +159,50 @@ impl Flow {
             source,
             directions: [Direction::UNSEEN; 2],
             tcp: is_tcp.then(Box::default),
-            others: None,
+            non_tcp: None,
         }
     }
 
-    /// Its five-tuple.
     #[inline(always)]
     pub fn key(&self) -> FlowKey {
         self.key.whole()
     }
 
-    /// What most flows do not have, which is made if there is none yet.
-    pub fn others_mut(&mut self) -> &mut NonTcpState {
-        self.others.get_or_insert_default()
+    /// The state of other flows than TCP, allocated on first use.
+    pub fn non_tcp_mut(&mut self) -> &mut NonTcpState {
+        self.non_tcp.get_or_insert_default()
     }
 
-    /// The same, if there is any.
-    pub fn others_if_any(&mut self) -> Option<&mut NonTcpState> {
-        self.others.as_deref_mut()
+    /// The same, if allocated.
+    pub fn non_tcp_if_any(&mut self) -> Option<&mut NonTcpState> {
+        self.non_tcp.as_deref_mut()
     }
 
-    /// The connection, if it is DCCP.
     pub fn dccp(&self) -> Option<&dccp::Connection> {
-        self.others.as_ref()?.dccp.as_deref()
+        self.non_tcp.as_ref()?.dccp.as_deref()
     }
 
     /// TFRC's ends, if a simulator shows both.
     pub fn tfrc(&self) -> Option<&TfrcFlow> {
-        self.others.as_ref()?.tfrc.as_deref()
+        self.non_tcp.as_ref()?.tfrc.as_deref()
     }
 
     /// RTP and RTCP, if any datagram may be that.
     pub fn rtp(&self) -> Option<&RtpFlow> {
-        self.others.as_ref()?.rtp.as_deref()
+        self.non_tcp.as_ref()?.rtp.as_deref()
     }
 
-    /// TFRC by a layout of the user's.
+    /// TFRC over UDP with a user-defined layout.
     pub fn layout_flow(&self) -> Option<&LayoutFlow> {
-        self.others.as_ref()?.layout_flow.as_deref()
+        self.non_tcp.as_ref()?.layout_flow.as_deref()
     }
 
-    /// What became of its packets, if the trace shows both ends.
+    /// Delivery of its packets, if the trace shows both ends.
     pub fn deliveries(&self) -> Option<&Deliveries> {
-        self.others.as_ref()?.deliveries.as_deref()
+        self.non_tcp.as_ref()?.deliveries.as_deref()
     }
 
-    /// The side that opened the conversation: it sent the SYN, else the first packet seen.
+    /// The side that opened the conversation: that of the SYN, else of the first packet.
     pub fn forward(&self) -> Side {
         let opener = match (&self.tcp, self.dccp()) {
             (Some(tcp), _) => tcp.opener(),
@@ -221,8 +212,7 @@ impl Flow {
         opener.unwrap_or(self.first)
     }
 
-    /// Where the data of `side` were captured, and how sure that is, from 0 to 1. None if nothing
-    /// tells.
+    /// Where the data of `side` were captured, and the confidence from 0 to 1. None if unknown.
     pub fn vantage(&self, side: Side) -> Option<(Vantage, f64)> {
         match (&self.tcp, self.dccp(), self.layout_flow()) {
             (Some(tcp), _, _) => tcp.vantage(side),
@@ -232,18 +222,18 @@ impl Flow {
         }
     }
 
-    /// Whether it matters where it was captured.
+    /// Whether the vantage applies to this flow.
     pub fn has_vantage(&self) -> bool {
         self.tcp.is_some() || self.dccp().is_some() || self.layout_flow().is_some()
     }
 
-    /// The differentiated services codepoint of the first packet of `side` that has another than 0, else 0.
-    /// None if packets do not show theirs.
+    /// The differentiated services codepoint of the first packet of `side` with a nonzero one, else
+    /// 0. None if packets do not show theirs.
     pub fn dscp(&self, side: Side) -> Option<u8> {
         Some(self.dscp[side as usize]).filter(|&dscp| dscp != NO_DSCP)
     }
 
-    /// Take in what a packet of `side` shows of its codepoint. Packets with 0 need not be told of.
+    /// Record the codepoint of a packet of `side`. Packets with 0 may be skipped.
     #[cold]
     #[inline(never)]
     pub fn note_dscp(&mut self, side: Side, dscp: Option<u8>) {
@@ -254,28 +244,27 @@ impl Flow {
         }
     }
 
-    /// What `side` sent.
     pub fn direction(&self, side: Side) -> &Direction {
         &self.directions[side as usize]
     }
 
-    /// What is rare of what `side` sent.
+    /// Rare counters of the packets of `side`.
     pub fn rarities(&self, side: Side) -> RareCounts {
-        self.others.as_ref().map_or_else(RareCounts::default, |others| others.rarities[side as usize])
+        self.non_tcp.as_ref().map_or_else(RareCounts::default, |non_tcp| non_tcp.rarities[side as usize])
     }
 
     fn rare_mut(&mut self, side: Side) -> &mut RareCounts {
-        &mut self.others_mut().rarities[side as usize]
+        &mut self.non_tcp_mut().rarities[side as usize]
     }
 
-    /// Take in a packet from `side` and say in `outcome`, which must be clear, what it was.
+    /// Process a packet from `side` and write its result to `outcome`, which must be clear.
     #[inline(always)]
     pub fn on_packet(
         &mut self,
         side: Side,
         packet: &Packet,
         network: &Network,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
@@ -289,16 +278,16 @@ impl Flow {
                     time_ns: packet.time_ns,
                     tcp: &network.tcp,
                     payload,
-                    sack: asides.sack(network.tcp.options.sack),
-                    carrier: &IpFields::of(packet),
+                    sack: extras.sack(network.tcp.options.sack),
+                    ip: &IpFields::of(packet),
                 };
                 is_counted = connection.on_segment(side, &segment, pool, outcome);
             }
-            // Every datagram is new as far as its header tells.
+            // Every datagram is new as far as its header shows.
             (Some(payload), None) => {
                 outcome.new_bytes = payload;
                 if network.transport == Transport::Dccp {
-                    self.on_dccp(side, packet, asides, pool, outcome);
+                    self.on_dccp(side, packet, extras, pool, outcome);
                 }
             }
             _ => {}
@@ -313,7 +302,7 @@ impl Flow {
         }
     }
 
-    /// The capture shows a packet of `side` again at another interface. It was on the wire once.
+    /// Count a duplicate of a packet of `side` at another interface. It was on the wire once.
     #[cold]
     pub fn on_copy(&mut self, side: Side) {
         let count = &mut self.rare_mut(side).copies;
@@ -321,7 +310,7 @@ impl Flow {
     }
 
     /// Look for a number in the payload of a datagram from `side` that begins with `head`. `forced`
-    /// is the user's word for its layout; `follow` is given each datagram that has a number.
+    /// is the user's layout; `follow` receives each datagram that has a number.
     pub fn on_datagram(
         &mut self,
         side: Side,
@@ -333,29 +322,29 @@ impl Flow {
         if self.rtp().is_some_and(RtpFlow::has_media) {
             return;
         }
-        let NonTcpState { probing, tfrc, .. } = self.others_mut();
+        let NonTcpState { probing, tfrc, .. } = self.non_tcp_mut();
         let mut follow = |numbered: &NumberedDatagram| follow(tfrc, numbered);
         probing.get_or_insert_default()[side as usize].take(packet, head, forced, &mut follow);
     }
 
-    /// Take in the DCCP header of a packet from `side`; `outcome` gets the RTT.
+    /// Process the DCCP header of a packet from `side`; `outcome` gets the RTT.
     #[inline(never)]
     fn on_dccp(
         &mut self,
         side: Side,
         packet: &Packet,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
-        if let Some((header, options)) = packet.network.head.and_then(|aside| asides.dccp(aside)) {
-            let connection = self.others_mut().dccp.get_or_insert_default();
+        if let Some((header, options)) = packet.network.head.and_then(|aside| extras.dccp(aside)) {
+            let connection = self.non_tcp_mut().dccp.get_or_insert_default();
             outcome.ack_rtt_ns = connection.on_packet(side, packet, header, options, pool);
         }
     }
 
-    /// Give the DCCP header of the packet just taken, which `side` sent, to the TFRC ends that it is
-    /// about. The answer is the round-trip time that its window counter tells, seconds.
+    /// Pass the DCCP header of the packet just processed, sent by `side`, to the TFRC ends that it
+    /// concerns. Returns the round-trip time from its window counter in seconds.
     pub fn follow_tfrc(
         &mut self,
         place: (u32, Side),
@@ -364,13 +353,13 @@ impl Flow {
         assumed: CcidAssumptions,
         samples: &mut TfrcSamples,
     ) -> Option<f64> {
-        let NonTcpState { dccp, tfrc, .. } = self.others_if_any()?;
+        let NonTcpState { dccp, tfrc, .. } = self.non_tcp_if_any()?;
         dccp.as_deref_mut()?.follow_tfrc(place, packet, header, assumed, tfrc, samples)
     }
 
-    /// Conclude what numbers say. To be called once, after the last packet.
+    /// Evaluate packet numbers. Call once, after the last packet.
     pub fn finish(&mut self) {
-        // Where another source has shown both ends, that is better than numbers.
+        // If another source has shown both ends, that is better than numbers.
         if let Some(connection) = self.dccp().filter(|_| self.deliveries().is_none()) {
             let deliveries = [Side::Low, Side::High].map(|side| (side, connection.half(side).delivery()));
             for (side, delivery) in deliveries {
@@ -384,24 +373,24 @@ impl Flow {
             }
             return;
         }
-        let Some(others) = self.others_if_any() else { return };
-        let Some(mut probing) = others.probing.take() else { return };
-        if others.deliveries.is_some() {
+        let Some(non_tcp) = self.non_tcp_if_any() else { return };
+        let Some(mut probing) = non_tcp.probing.take() else { return };
+        if non_tcp.deliveries.is_some() {
             // Another source has shown both ends, which is better.
             return;
         }
         for side in [Side::Low, Side::High] {
-            match (probing[side as usize].finish(), &mut others.tfrc) {
-                (Some(found), _) => *others.deliveries.get_or_insert_default().of_mut(side) = found,
-                // What looked like numbers was none.
+            match (probing[side as usize].finish(), &mut non_tcp.tfrc) {
+                (Some(found), _) => *non_tcp.deliveries.get_or_insert_default().of_mut(side) = found,
+                // The supposed numbers were none.
                 (None, Some(tfrc)) => tfrc.forget_inferred(side),
                 (None, None) => {}
             }
         }
     }
 
-    /// What became of the packets of `side`, if anything tells: numbers in payloads are of one
-    /// direction, sightings and totals of both.
+    /// Delivery of the packets of `side`, if known: numbers in payloads cover one direction,
+    /// simulator events and totals both.
     pub fn delivery(&self, side: Side) -> Option<&Delivery> {
         let delivery = self.deliveries()?.of(side);
         (delivery.counted.is_some() || !self.is_numbered()).then_some(delivery)
@@ -409,10 +398,10 @@ impl Flow {
 
     /// The number in the payload of a datagram of `side` that begins with `head`, if it has one.
     pub fn number_of(&self, side: Side, head: &PayloadHead) -> Option<u64> {
-        self.others.as_ref()?.probing.as_deref()?[side as usize].number_of(head)
+        self.non_tcp.as_ref()?.probing.as_deref()?[side as usize].number_of(head)
     }
 
-    /// Whether numbers in the payloads of either direction tell of deliveries.
+    /// Whether delivery is known from numbers in the payloads of either direction.
     pub fn is_numbered(&self) -> bool {
         let is_numbered = |deliveries: &Deliveries| {
             [Side::Low, Side::High].into_iter().any(|side| deliveries.of(side).counted.is_some())
@@ -425,13 +414,13 @@ impl Flow {
         self.deliveries().is_some() && !self.is_numbered()
     }
 
-    /// A frame of `side` came again that had been counted.
+    /// Count an 802.11 retransmission of a frame of `side` already counted.
     pub fn on_repeated_frame(&mut self, side: Side) {
         let count = &mut self.rare_mut(side).repeated_frames;
         *count = count.saturating_add(1);
     }
 
-    /// Take over what another program says of the packets of `side`.
+    /// Add another program's totals of the packets of `side`.
     pub fn on_totals(&mut self, side: Side, totals: &FlowTotals) {
         self.note_dscp(side, None);
         let direction = &mut self.directions[side as usize];
@@ -439,66 +428,65 @@ impl Flow {
             direction.start_ns = direction.start_ns.min(start_ns);
             direction.end_ns = direction.end_ns.max(end_ns);
         }
-        // A document may say any number; packets of another source may follow.
+        // A document may contain any number; packets of another source may follow.
         let sum = |known: u64, told: u64| known.saturating_add(told).min(MOST_TOLD);
         direction.packets = sum(direction.packets, totals.sent.0);
         direction.wire_bytes = sum(direction.wire_bytes, totals.sent.1);
-        // Totals do not tell payload from headers.
+        // Totals do not separate payload from headers.
         let packets = u32::try_from(totals.sent.0).unwrap_or(u32::MAX);
         direction.cut_packets = direction.cut_packets.saturating_add(packets);
         self.deliveries_mut().of_mut(side).on_totals(totals);
     }
 
-    /// What became of its packets, to be changed.
+    /// Delivery of its packets, mutable.
     pub fn deliveries_mut(&mut self) -> &mut Deliveries {
-        self.others_mut().deliveries.get_or_insert_default()
+        self.non_tcp_mut().deliveries.get_or_insert_default()
     }
 
-    /// The side at whose node a simulated connection is watched: the one that sent first.
+    /// The side at whose node a simulated connection is observed: the one that sent first.
     pub fn watched(&self) -> Side {
         self.first
     }
 
-    /// Take in a packet of `side` that was seen where it was sent, of a trace that shows both ends.
+    /// Process a packet of `side` seen where it was sent, in a trace that shows both ends.
     pub fn on_sent(
         &mut self,
         side: Side,
         packet: &Packet,
         network: &Network,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
         self.directions[side as usize].count(packet.time_ns, packet.wire_bytes, network.payload_bytes);
         self.note_identity(side, packet, network);
         if side == self.first {
-            self.watch(side, packet, network, asides, pool, outcome);
+            self.watch(side, packet, network, extras, pool, outcome);
         } else {
             outcome.new_bytes = network.payload_bytes.unwrap_or(0);
         }
     }
 
-    /// Take in a packet that was seen where it was to go. The connection is watched at the
-    /// side that sent first, as a capture there would: it sees its own packets when they leave and
-    /// the other side's when they arrive.
+    /// Process a packet seen at its destination. The connection is observed at the side that sent
+    /// first, like a capture there: it sees its own packets when they leave and the other side's
+    /// when they arrive.
     pub fn on_received(
         &mut self,
         side: Side,
         packet: &Packet,
         network: &Network,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
         // Some traces show it on links only, and not where the packet was sent.
         self.note_identity(side, packet, network);
         if side != self.first {
-            self.watch(side, packet, network, asides, pool, outcome);
+            self.watch(side, packet, network, extras, pool, outcome);
         }
     }
 
-    /// What the side that is watched had sent at `sent_ns` arrived: `payload` bytes from the sequence number
-    /// of `network` and `offset` on.
+    /// `payload` bytes of a segment, `offset` bytes into it, that the first side sent at `sent_ns` arrived.
     pub fn on_arrival(&mut self, side: Side, network: &Network, (offset, payload): (u32, u32), sent_ns: i64) {
         if side == self.first
             && has_data(network)
@@ -510,7 +498,7 @@ impl Flow {
         }
     }
 
-    /// The same of a receiver that had it already.
+    /// A segment that the first side sent at `sent_ns` reached a receiver that had its data.
     pub fn on_needless_arrival(&mut self, side: Side, network: &Network, sent_ns: i64) {
         if side == self.first
             && has_data(network)
@@ -521,7 +509,7 @@ impl Flow {
         }
     }
 
-    /// A segment with data that `side` had sent at `sent_ns` was seen not to arrive.
+    /// A segment with data that `side` sent at `sent_ns` did not arrive.
     pub fn on_loss(&mut self, side: Side, sent_ns: i64) {
         if let Some(connection) = &mut self.tcp {
             connection.on_loss(side, sent_ns);
@@ -541,7 +529,7 @@ impl Flow {
         side: Side,
         packet: &Packet,
         network: &Network,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
@@ -549,7 +537,7 @@ impl Flow {
         let Some(connection) = self.tcp.as_mut().filter(|_| network.transport == Transport::Tcp) else {
             outcome.new_bytes = payload;
             if network.transport == Transport::Dccp {
-                self.on_dccp(side, packet, asides, pool, outcome);
+                self.on_dccp(side, packet, extras, pool, outcome);
             }
             return;
         };
@@ -558,8 +546,8 @@ impl Flow {
             time_ns: packet.time_ns,
             tcp: &network.tcp,
             payload: units,
-            sack: asides.sack(network.tcp.options.sack),
-            carrier: &IpFields::of(packet),
+            sack: extras.sack(network.tcp.options.sack),
+            ip: &IpFields::of(packet),
         };
         if side == self.first {
             let sight = if packet.sighting.is_some() { Sight::Simulation } else { Sight::Pair };
@@ -584,7 +572,7 @@ impl Flow {
         &mut self,
         side: Side,
         plain: &PlainSegment,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
@@ -592,13 +580,13 @@ impl Flow {
             time_ns: plain.time_ns,
             tcp: &plain.tcp,
             payload: plain.payload,
-            sack: asides.sack(plain.tcp.options.sack),
-            carrier: &plain.carrier,
+            sack: extras.sack(plain.tcp.options.sack),
+            ip: &plain.ip,
         };
         self.on_segment(side, plain.wire_bytes, &segment, pool, outcome);
     }
 
-    /// The same for a packet that was set aside, seen at `time_ns`.
+    /// The same for a queued packet captured at `time_ns`.
     #[inline(always)]
     fn on_waiting(
         &mut self,
@@ -608,13 +596,8 @@ impl Flow {
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
-        let segment = Segment {
-            time_ns,
-            tcp: &packet.tcp(),
-            payload: packet.payload(),
-            sack,
-            carrier: &packet.carrier(),
-        };
+        let segment =
+            Segment { time_ns, tcp: &packet.tcp(), payload: packet.payload(), sack, ip: &packet.ip() };
         self.on_segment(packet.side(), packet.wire_bytes(), &segment, pool, outcome);
     }
 
@@ -627,7 +610,7 @@ impl Flow {
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
-        // Not in a closure, which is not always in line.
+        // Not in a closure, which is not always inlined.
         let is_counted = match &mut self.tcp {
             Some(connection) => connection.on_segment(side, segment, pool, outcome),
             None => true,
@@ -639,7 +622,7 @@ impl Flow {
         }
     }
 
-    /// Take in an ICMP error that quotes a packet of `side`.
+    /// Count an ICMP error that quotes a packet of `side`.
     pub fn on_icmp_error(&mut self, side: Side) {
         let count = &mut self.rare_mut(side).icmp_errors;
         *count = count.saturating_add(1);
@@ -654,17 +637,17 @@ impl Flow {
     }
 }
 
-/// The name of a direction, given the side that opened the flow.
+/// Name of a direction (`fwd`, `rev`), given the side that opened the flow.
 pub fn direction_name(side: Side, forward: Side) -> &'static str {
     if side == forward { "fwd" } else { "rev" }
 }
 
-/// Whether a packet is a segment with data.
+/// Whether a packet is a TCP segment with data.
 fn has_data(network: &Network) -> bool {
     network.transport == Transport::Tcp && units_of(network, network.payload_bytes.unwrap_or(0)) > 0
 }
 
-/// What a segment takes of its stream.
+/// Sequence space of a segment: bytes, or packets in traces that number these.
 fn units_of(network: &Network, payload: u32) -> u32 {
     match network.numbering {
         Numbering::Bytes => payload,

@@ -1,8 +1,8 @@
-//! Datagrams that traffic generators numbered and dated: found out by themselves, counted, timed.
+//! Datagrams numbered and timestamped by traffic generators: detected, counted, timed.
 //!
-//! Any payload may look like a number and a time once. A flow is taken for a generator's only if its
-//! first datagrams agree on one layout: numbers nearly consecutive, times that advance as the
-//! capture's clock does. At its end it must still do so.
+//! Any payload may look like a number and a time once. A flow counts as a generator's only if its
+//! first datagrams agree on one layout: nearly consecutive numbers, times that advance as the
+//! capture's clock does. This is checked again at its end.
 
 use super::delivery::{Delivery, NumberedCounts, Numbers};
 use super::sequences::{NumberArrival, Sequences};
@@ -12,20 +12,21 @@ use crate::wire::probe::{ProbeLayout, Stamp};
 
 /// Datagrams that must agree.
 const AGREEING: usize = 8;
-/// Datagrams without a number that may come first: greetings such as iperf3's.
+/// Limit of datagrams without a number at the start: greetings such as iperf3's.
 const MOST_GREETINGS: u8 = 4;
-/// How far apart the numbers of the first datagrams may be.
+/// Largest difference between the numbers of the first datagrams.
 const WIDEST_START: u64 = 64;
-/// How much delays may differ; queues of seconds are known.
+/// Largest plausible spread of delays; queues of seconds exist.
 const DELAY_SPREAD_NS: i64 = 2_000_000_000;
-/// A delay in the middle of all that is larger comes from clocks that differ.
+/// Largest plausible median delay; a larger one means that the clocks differ.
 const LARGEST_DELAY_MS: f64 = 60_000.0;
 /// The ECN field of a marked packet (RFC 3168).
 const CONGESTION_EXPERIENCED: u8 = 3;
-/// iperf 2 sends its last number negative; as far from the highest as this it is something else.
+/// iperf 2 sends its last number negative; one that differs more than this from the highest is
+/// something else.
 const NEAR_THE_END: i64 = 64;
 
-/// What is known of the datagrams of one direction.
+/// Detection state of the datagrams of one direction.
 #[derive(Debug, Default)]
 pub struct NumberingDetector {
     state: State,
@@ -33,13 +34,11 @@ pub struct NumberingDetector {
 
 #[derive(Debug)]
 enum State {
-    /// That many datagrams had no number.
+    /// Number of datagrams so far, none of them numbered.
     Undecided(u8),
-    /// The first ones, as long as they agree.
+    /// The first datagrams, as long as they agree.
     Watching(Vec<TimedDatagram>),
-    /// They are numbered.
     Counting(Box<Count>),
-    /// They are not.
     Plain,
 }
 
@@ -49,7 +48,7 @@ impl Default for State {
     }
 }
 
-/// A datagram as far as it matters here.
+/// The relevant facts of a datagram.
 #[derive(Clone, Copy, Debug)]
 struct TimedDatagram {
     head: PayloadHead,
@@ -60,30 +59,28 @@ struct TimedDatagram {
     is_marked: bool,
 }
 
-/// A datagram that has a number.
+/// A numbered datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberedDatagram {
-    /// What is left of the number.
+    /// The low bits of the number.
     pub number: u64,
-    /// In how many bits.
+    /// Number of these bits.
     pub bits: u32,
-    /// When it was captured.
     pub time_ns: i64,
     /// Its number in the source.
     pub packet: u64,
-    /// Its payload.
     pub payload_bytes: u32,
     /// Whether it is marked congestion experienced (RFC 3168).
     pub is_marked: bool,
-    /// What its number is among those before.
+    /// Its number compared with those before.
     pub arrival: NumberArrival,
-    /// How often the numbers have begun anew.
+    /// Restarts of the numbering so far.
     pub restarts: u64,
 }
 
 impl NumberingDetector {
-    /// Take in a datagram whose payload begins with `head`. `forced` is the user's word for its layout;
-    /// `follow` is given each datagram that has a number.
+    /// Process a datagram whose payload begins with `head`. `forced` is the user's layout; `follow`
+    /// receives each datagram that has a number.
     pub fn take(
         &mut self,
         packet: &Packet,
@@ -132,8 +129,8 @@ impl NumberingDetector {
         }
     }
 
-    /// The number of a datagram that was just taken, as far as its layout is clear by then; the one that
-    /// ends a test of iperf 2 has none.
+    /// The number of a datagram just processed, if its layout is known by then; the one that ends
+    /// an iperf 2 test has none.
     pub fn number_of(&self, head: &PayloadHead) -> Option<u64> {
         let layout = match &self.state {
             State::Counting(count) => Some(count.layout),
@@ -143,7 +140,7 @@ impl NumberingDetector {
         layout.read(head).filter(|stamp| !is_negative(layout, *stamp)).map(|stamp| stamp.number)
     }
 
-    /// What became of the datagrams, if they were numbered to the end.
+    /// Delivery of the datagrams, if they were numbered to the end.
     pub fn finish(&mut self) -> Option<Delivery> {
         match std::mem::take(&mut self.state) {
             State::Counting(count) if count.is_credible() => Some(count.into_delivery()),
@@ -174,7 +171,7 @@ fn agree(layout: ProbeLayout, seen: &[TimedDatagram]) -> bool {
     let (mut numbers, mut times) = (1, 1);
     for pair in stamps.windows(2) {
         let [before, after] = pair else { continue };
-        // What has a higher number was sent later; a datagram captured twice has neither.
+        // A higher number was sent later; a duplicate in the capture has neither.
         if after.sent_ns < before.sent_ns {
             return false;
         }
@@ -189,7 +186,7 @@ fn agree(layout: ProbeLayout, seen: &[TimedDatagram]) -> bool {
         && is_paced_alike(sending_ns, elapsed_ns)
 }
 
-/// Whether the sender's clock advanced as the capture's did, as far as delays may differ.
+/// Whether the sender's clock advanced like the capture's, within the spread of delays.
 fn is_paced_alike(sending_ns: i64, elapsed_ns: i64) -> bool {
     let difference_ns = sending_ns.saturating_sub(elapsed_ns).saturating_abs();
     difference_ns <= DELAY_SPREAD_NS.saturating_add(elapsed_ns.saturating_abs() / 4)
@@ -203,16 +200,15 @@ fn is_negative(layout: ProbeLayout, stamp: Stamp) -> bool {
 #[derive(Debug)]
 struct Count {
     layout: ProbeLayout,
-    /// Whether the user said so.
+    /// Whether the user gave the layout.
     is_forced: bool,
     sequences: Sequences,
-    /// Delays and jitter.
     delivery: Delivery,
     /// Datagrams without a number.
     unread: u64,
-    /// The latest time of sending, without wraps.
+    /// Latest send time, unwrapped.
     clock_ns: Option<i64>,
-    /// Times of sending and of capture of the first datagram, and of the latest.
+    /// Send and capture times of the first datagram, and of the latest.
     first: Option<(i64, i64)>,
     latest: (i64, i64),
 }
@@ -273,7 +269,7 @@ impl Count {
         }
     }
 
-    /// The same with a time that goes on where a narrow clock begins anew: the one nearest to the latest.
+    /// The same with the time of a narrow clock unwrapped: the value nearest to the latest.
     fn unwrapped(&mut self, stamp: Stamp) -> Stamp {
         let Some(period_ns) = self.layout.clock_period_ns() else { return stamp };
         let latest_ns = self.clock_ns.unwrap_or(stamp.sent_ns);
@@ -284,14 +280,14 @@ impl Count {
         Stamp { sent_ns, ..stamp }
     }
 
-    /// Whether this is the datagram that ends a test of iperf 2. It is no data, and may come again.
+    /// Whether this datagram ends a test of iperf 2. It carries no data, and may be retransmitted.
     fn is_end(&self, stamp: Stamp) -> bool {
         let last = i64::from(stamp.number as u32 as i32).saturating_neg();
         let highest = self.sequences.highest().unwrap_or(0);
         is_negative(self.layout, stamp) && highest.saturating_sub(last).saturating_abs() <= NEAR_THE_END
     }
 
-    /// Whether the flow still is what its first datagrams were taken for.
+    /// Whether the flow still looks like a generator's.
     fn is_credible(&self) -> bool {
         let Some(first) = self.first else { return false };
         let sending_ns = self.latest.0.saturating_sub(first.0);
@@ -317,7 +313,7 @@ impl Count {
     }
 }
 
-/// Whether both clocks seem to be one: most delays positive, the middle one not too large.
+/// Whether both clocks seem to be one: most delays positive, the median not too large.
 fn has_plausible_delays(delivery: &Delivery) -> bool {
     let median_ms = delivery.delay_percentile_ms(0.5);
     let mostly_positive = delivery.negative_delays <= delivery.received / 2;
@@ -352,7 +348,7 @@ mod tests {
         for number in (0..500).filter(|number| number % 10 != 3) {
             take(&mut probing, &iperf2(number), arrival_ns(number, 20), None);
         }
-        // The end, which was sent again.
+        // The end, which was retransmitted.
         for _ in 0..2 {
             take(&mut probing, &[-500_i32 as u32, 105, 0, u32::MAX], arrival_ns(500, 20), None);
         }

@@ -1,43 +1,43 @@
-//! What waits for an acknowledgement or an echo, of neighbouring flows together.
+//! Numbers waiting for an acknowledgement or an echo, of neighbouring flows together.
 //!
-//! A hundred thousand flows with a window each are millions of small entries. In buffers of their
-//! own they took three times the memory, because buffers that grow side by side leave their
-//! smaller predecessors behind. So the entries of neighbouring flows share a pool of nodes, each a
-//! cache line with several entries, and each direction has a list through it. The pools together
-//! are bounded: each makes only as many nodes as it was given room for.
+//! A hundred thousand flows with a window each are millions of small entries. In separate buffers
+//! they took three times the memory, because buffers that grow side by side leave their smaller
+//! predecessors behind. So the entries of neighbouring flows share a pool of nodes, each a cache
+//! line with several entries, and each direction has a linked list in it. All pools together are
+//! bounded: each allocates only the nodes granted to it.
 
 use crate::packet::seq::SeqNumber;
 
-/// Nodes of all pools together: 24 MiB, enough for 3,000,000 numbers, of 4 GB in flight. What would need
-/// more is not watched.
+/// Limit of nodes in all pools: 24 MiB, enough for 3,000,000 numbers, of 4 GB in flight. Beyond it
+/// numbers are not tracked.
 pub const MAX_NODES: u32 = (24 << 20) / size_of::<Node>() as u32;
 
-/// Nodes that a packet can need: for the number behind it, and for its timestamp.
+/// Nodes that a packet can need: for its end, and for its timestamp.
 pub const NODES_PER_PACKET: u32 = 2;
 
-/// Nodes that a pool has address space for from the beginning, 256 kB: memory is taken page by page
-/// as they are used. Pools that grow side by side leave holes that nothing else fits into.
+/// Nodes for which a pool reserves address space, 256 kB: memory is used page by page. Pools that
+/// grow side by side leave holes that nothing else fits into.
 const RESERVED: usize = 4_096;
 
 /// Entries in a node, as a power of two.
 const ENTRY_BITS: u32 = 3;
 const ENTRIES: usize = 1 << ENTRY_BITS;
 
-/// Entries looked through for one that is not the first.
+/// Limit of entries searched for one that is not the first.
 const MAX_STEPS: usize = 4_096;
 
 const NONE: u32 = u32::MAX;
 
-/// In [`Node::later_ns`]: there is no such entry.
+/// Marks an unused entry in [`Node::later_ns`].
 const EMPTY: u32 = u32::MAX;
 
-/// Consecutive entries of a list, by their distance to a first one: a cache line.
+/// Consecutive entries of a list, as offsets from the first: a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Node {
     time_ns: i64,
     number: u32,
-    /// The next of the list, or of the free nodes.
+    /// Next node of the list, or of the free list.
     next: u32,
     later_ns: [u32; ENTRIES],
     beyond: [u16; ENTRIES],
@@ -52,24 +52,22 @@ impl Node {
         Self { time_ns, number, next: NONE, later_ns, beyond: [0; ENTRIES] }
     }
 
-    /// Number and time of entry `at`; mean nothing unless the node has it.
+    /// Number and time of entry `at`; meaningless unless the node has it.
     #[inline(always)]
     fn entry(&self, at: usize) -> (u32, i64) {
         let number = self.number.wrapping_add(u32::from(self.beyond[at]));
         (number, self.time_ns.wrapping_add(i64::from(self.later_ns[at])))
     }
 
-    /// Whether there is an entry `at`.
     #[inline(always)]
     fn has(&self, at: usize) -> bool {
         self.later_ns.get(at).is_some_and(|&later_ns| later_ns != EMPTY)
     }
 
-    /// Write entry `at`; false if that is behind the last, or too far from the first: four seconds,
-    /// or 64 kB.
+    /// Write entry `at`; false beyond the last, or too far from the first: four seconds, or 64 kB.
     #[inline(always)]
     fn put(&mut self, at: usize, number: u32, time_ns: i64) -> bool {
-        // What was before makes a large number.
+        // A time before the first wraps to a large number.
         let later = time_ns.wrapping_sub(self.time_ns) as u64;
         let beyond = number.wrapping_sub(self.number);
         if at >= ENTRIES || later >= u64::from(EMPTY) || beyond > u32::from(u16::MAX) {
@@ -85,14 +83,14 @@ impl Node {
 #[derive(Debug)]
 pub struct Pool {
     nodes: Vec<Node>,
-    /// The first of those that were given back.
+    /// First node of the free list.
     free: u32,
-    /// Nodes that may still be made.
+    /// Nodes that may still be allocated.
     room: u32,
 }
 
 impl Default for Pool {
-    /// The only pool there is.
+    /// A pool with the full limit, when it is the only one.
     fn default() -> Self {
         Self::with_room(MAX_NODES)
     }
@@ -110,23 +108,23 @@ impl Pool {
         self.nodes.len()
     }
 
-    /// Nodes that may still be made.
+    /// Nodes that may still be allocated.
     #[inline(always)]
     pub fn room(&self) -> u32 {
         self.room
     }
 
-    /// Let it make so many nodes more.
+    /// Grant `nodes` more.
     pub fn add_room(&mut self, nodes: u32) {
         self.room += nodes;
     }
 
-    /// Take back the room for nodes that were not made.
+    /// Take back the nodes not allocated yet.
     pub fn take_room(&mut self) -> u32 {
         std::mem::take(&mut self.room)
     }
 
-    /// Store `node`: where, or None without room.
+    /// Store `node` and return its index; None if the pool is full.
     fn add(&mut self, node: Node) -> Option<u32> {
         let index = self.free;
         if let Some(slot) = self.nodes.get_mut(index as usize) {
@@ -142,7 +140,7 @@ impl Pool {
         Some(self.nodes.len() as u32 - 1)
     }
 
-    /// Give node `index` back; the one behind it in its list.
+    /// Free node `index` and return the next one of its list.
     fn remove(&mut self, index: usize) -> u32 {
         let Some(node) = self.nodes.get_mut(index) else { return NONE };
         let next = std::mem::replace(&mut node.next, self.free);
@@ -151,7 +149,7 @@ impl Pool {
     }
 }
 
-/// Where an entry is: the number of its node, and its place there.
+/// Position of an entry: the index of its node, and its index there.
 ///
 /// In one word, because two small ones side by side are written one by one and read together, for
 /// which a processor has to wait.
@@ -178,7 +176,7 @@ impl Cursor {
     }
 }
 
-/// When numbers were sent, in order. Numbers wrap, and those waiting are less than 2^31 apart.
+/// Send times of numbers, in order. Numbers wrap; those waiting span less than 2^31.
 ///
 /// Invariants: `first` and `last` are nowhere exactly if `count` is 0; the nodes from one to the
 /// other belong to no other list.
@@ -196,13 +194,12 @@ impl Default for Outstanding {
 }
 
 impl Outstanding {
-    /// How many wait.
     #[inline(always)]
     pub fn count(&self) -> usize {
         self.count as usize
     }
 
-    /// Remember when `number` was sent; false if the pool is full.
+    /// Add `number` with its send time; false if the pool is full.
     #[inline(always)]
     pub fn push(&mut self, number: u32, time_ns: i64, pool: &mut Pool) -> bool {
         if let Some(node) = pool.nodes.get_mut(self.last.node())
@@ -229,24 +226,24 @@ impl Outstanding {
         true
     }
 
-    /// When the one sent first was sent.
+    /// Send time of the oldest entry.
     pub fn oldest_ns(&self, pool: &Pool) -> Option<i64> {
         self.entries(pool).next().map(|(_, time_ns)| time_ns)
     }
 
-    /// When the one sent last was sent.
+    /// Send time of the newest entry.
     pub fn newest_ns(&self, pool: &Pool) -> Option<i64> {
         pool.nodes.get(self.last.node()).map(|node| node.entry(self.last.place()).1)
     }
 
-    /// When the first number was sent that is not before `number`; None if it is not among the
-    /// first [`MAX_STEPS`].
+    /// Send time of the first number not before `number`; None if it is not among the first
+    /// [`MAX_STEPS`].
     pub fn sent_ns(&self, number: u32, pool: &Pool) -> Option<i64> {
         let is_meant = |entry: &(u32, i64)| SeqNumber(entry.0).since(SeqNumber(number)) >= 0;
         self.entries(pool).take(MAX_STEPS).find(is_meant).map(|(_, time_ns)| time_ns)
     }
 
-    /// Numbers and times, the one sent first before the others.
+    /// Numbers and times, the oldest first.
     fn entries<'a>(&self, pool: &'a Pool) -> impl Iterator<Item = (u32, i64)> + 'a {
         let mut at = self.first;
         (0..self.count).map_while(move |_| {
@@ -257,7 +254,7 @@ impl Outstanding {
         })
     }
 
-    /// Forget the one sent first.
+    /// Remove the oldest entry.
     #[inline(always)]
     pub fn drop_oldest(&mut self, pool: &mut Pool) {
         let Some(node) = pool.nodes.get(self.first.node()) else { return };
@@ -277,12 +274,12 @@ impl Outstanding {
         }
     }
 
-    /// Forget numbers up to `number`; when exactly that one was sent.
+    /// Remove numbers up to `number`, and return the send time of exactly that one.
     #[inline(always)]
     pub fn pop_through(&mut self, number: u32, pool: &mut Pool) -> Option<i64> {
         let mut last = None;
         while let Some(node) = pool.nodes.get(self.first.node()) {
-            // The entries of a node in one go: what changes stays in registers.
+            // The entries of a node at once: the changing values stay in registers.
             let (from, mut place) = (self.first.place(), self.first.place());
             let is_whole = loop {
                 let (sent, time_ns) = node.entry(place);
@@ -321,7 +318,7 @@ mod tests {
     }
 
     proptest! {
-        /// Two lists through one pool, each against a queue of its own.
+        /// Two lists in one pool, each compared with a queue of its own.
         #[test]
         fn test_lists_of_one_pool_do_not_disturb_each_other(
             steps in proptest::collection::vec((any::<bool>(), 0_u32..4, 0_usize..5, step()), 1..300),

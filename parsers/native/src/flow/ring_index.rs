@@ -1,10 +1,9 @@
-//! Where the packets of a ring stand, found by their identity.
+//! Index of the packets in a ring by identity.
 //!
-//! A simulator numbers its packets one after the other, and those that are on their way at one time
-//! have numbers close together. So the number itself says where to look: the places of neighbours are
-//! neighbours in memory, which a hash would scatter. That only one packet can have a place is no
-//! bound: what finds its place taken goes into a table that hashes, as nobody can prepare a trace
-//! whose packets collide there.
+//! A simulator numbers its packets consecutively, and those in flight at one time have numbers
+//! close together. So the number itself is the index: neighbours are neighbours in memory, which a
+//! hash would scatter. A packet whose index is taken goes into a hash table, so collisions are no
+//! limit, and nobody can prepare a trace whose packets collide there.
 
 use std::hash::BuildHasher;
 
@@ -12,24 +11,23 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::flow_table::Found;
 
-/// What a packet is known again by: its flow and direction, and the number that it keeps on its way.
+/// Key of a packet: its flow and direction, and the number that it keeps along its path.
 pub type Key = (Found, u64);
 
-/// No slot of a ring.
 const NONE: u32 = u32::MAX;
 
-/// Slots of a ring by the keys of what is in them. The keys themselves stay in the ring.
+/// Slots of a ring by the keys of their contents. The keys themselves stay in the ring.
 #[derive(Debug, Default)]
 pub struct RingIndex {
     /// By identity modulo the length.
     places: Vec<u32>,
-    /// Those whose place was taken.
+    /// Packets whose index was taken.
     others: HashTable<u32>,
     hasher: DefaultHashBuilder,
 }
 
 impl RingIndex {
-    /// The slot of `key`; `key_of` tells what is in one.
+    /// The slot of `key`; `key_of` returns the key of a slot.
     #[inline]
     pub fn find(&self, key: &Key, key_of: impl Fn(u32) -> Key) -> Option<u32> {
         let at_its_place = self.places.get(self.place(key)).copied().filter(|&slot| slot != NONE);
@@ -42,7 +40,7 @@ impl RingIndex {
         self.others.find(self.hasher.hash_one(key), |&slot| key_of(slot) == *key).copied()
     }
 
-    /// Add `slot`, whose key is not among the others. With the first one, room is made for all `most`.
+    /// Add `slot` with a new key. The first call allocates for `most` slots.
     #[inline]
     pub fn insert(&mut self, slot: u32, most: usize, key_of: impl Fn(u32) -> Key) {
         if self.places.is_empty() {
@@ -59,7 +57,7 @@ impl RingIndex {
         }
     }
 
-    /// Take out `slot`, which has this key.
+    /// Remove `slot` with this key.
     #[inline]
     pub fn remove(&mut self, slot: u32, key: &Key) {
         let place = self.place(key);
@@ -73,7 +71,6 @@ impl RingIndex {
         }
     }
 
-    /// Take out all.
     pub fn clear(&mut self) {
         *self = Self::default();
     }

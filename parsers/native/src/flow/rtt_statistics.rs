@@ -4,8 +4,8 @@
 const PER_OCTAVE_BITS: u32 = 6;
 const PER_OCTAVE: u64 = 1 << PER_OCTAVE_BITS;
 
-/// Number, range and mean of round-trip times, in nanoseconds. All sums are of integers, so the
-/// result depends neither on order nor on how samples are spread over threads.
+/// Number, range and mean of round-trip times, in nanoseconds. All sums are integers, so the result
+/// depends neither on order nor on the distribution of samples over threads.
 #[derive(Clone, Debug)]
 pub struct RttRange {
     count: u64,
@@ -22,11 +22,10 @@ impl Default for RttRange {
 }
 
 impl RttRange {
-    /// Take in one sample.
     #[inline(always)]
     pub fn add(&mut self, rtt_ns: u64) {
         self.count += 1;
-        // Not by `min` and `max`, which store what is there already.
+        // Not `min` and `max`, which store an unchanged value too.
         if rtt_ns < self.min_ns {
             self.min_ns = rtt_ns;
         }
@@ -36,12 +35,11 @@ impl RttRange {
         self.sum_ns = self.sum_ns.saturating_add(rtt_ns);
     }
 
-    /// Number of samples.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Smallest sample in ns; the largest number there is without samples.
+    /// Smallest sample in ns; `u64::MAX` without samples.
     #[inline(always)]
     pub fn min_ns(&self) -> u64 {
         self.min_ns
@@ -57,12 +55,10 @@ impl RttRange {
         (self.count > 0).then(|| ms(self.min_ns as f64))
     }
 
-    /// Largest sample in ms.
     pub fn max_ms(&self) -> Option<f64> {
         (self.count > 0).then(|| ms(self.max_ns as f64))
     }
 
-    /// Mean in ms.
     pub fn mean_ms(&self) -> Option<f64> {
         (self.count > 0).then(|| ms(self.sum_ns as f64 / self.count as f64))
     }
@@ -71,14 +67,12 @@ impl RttRange {
 /// The same with the standard deviation.
 #[derive(Clone, Debug, Default)]
 pub struct RttStatistics {
-    /// Number, range and mean.
     pub range: RttRange,
-    /// Of 128 bits, the lower ones first: a number of this size wants to stand at a multiple of 16.
+    /// 128 bits, the lower half first: a `u128` would be aligned to 16 bytes.
     sum_of_squares: [u64; 2],
 }
 
 impl RttStatistics {
-    /// Take in one sample.
     #[inline(always)]
     pub fn add(&mut self, rtt_ns: u64) {
         self.range.add(rtt_ns);
@@ -116,7 +110,7 @@ impl RttStatistics {
         Some(ms(variance.sqrt()))
     }
 
-    /// Standard deviation of what the samples were taken from (n - 1) in ms; None with fewer than two.
+    /// Sample standard deviation (n - 1) in ms; None with fewer than two.
     pub fn sample_std_ms(&self) -> Option<f64> {
         let n = self.range.count as f64;
         self.std_ms().filter(|_| self.range.count > 1).map(|std_ms| std_ms * (n / (n - 1.0)).sqrt())
@@ -124,33 +118,30 @@ impl RttStatistics {
 }
 
 /// A histogram whose buckets grow with the value: 64 in each power of two, so that a percentile
-/// read from it is within 1/128 (0.8 %) of the sample it stands for. Two of them merge by adding
-/// their counts.
+/// read from it is within 1/128 (0.8 %) of its sample. Two histograms merge by adding their counts.
 ///
 /// Only buckets in use take memory, and their number is bounded by the 58 * 64 that exist for
 /// 64-bit values.
 #[derive(Clone, Debug, Default)]
 pub struct LogHistogram {
-    /// Bucket and count of the last samples: consecutive ones are alike. Apart from the others, so
-    /// that most samples, and directions with few of them, need no other memory.
+    /// Bucket and count of the last samples: consecutive ones are alike. Kept apart, so that most
+    /// samples, and directions with few of them, need no allocation.
     last: (u16, u32),
-    /// (bucket, count) of those before, in order of bucket.
+    /// (bucket, count) of earlier samples, in order of bucket.
     buckets: Vec<(u16, u32)>,
 }
 
-/// Samples that are alike.
+/// Samples that share a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
-    /// The smallest value that belongs to it.
+    /// Smallest value of the bucket.
     pub from: u64,
-    /// The largest one.
     pub to: u64,
-    /// Samples in it.
     pub count: u32,
 }
 
 impl LogHistogram {
-    /// The buckets that have samples, in order.
+    /// Buckets with samples, in order.
     pub fn buckets(&self) -> Vec<Bucket> {
         let mut whole = self.clone();
         whole.put_away();
@@ -161,13 +152,12 @@ impl LogHistogram {
         whole.buckets.iter().map(bounds).collect()
     }
 
-    /// Take in one sample.
     #[inline(always)]
     pub fn add(&mut self, value: u64) {
         self.add_times(value, 1);
     }
 
-    /// Take in a sample that counts as so many.
+    /// Add a sample with a weight.
     #[inline(always)]
     pub fn add_times(&mut self, value: u64, times: u32) {
         let bucket = bucket_of(value);
@@ -197,7 +187,7 @@ impl LogHistogram {
         }
     }
 
-    /// The sample of nearest rank `ceil(share * n)` to within 0.8 %; None without samples.
+    /// Sample of nearest rank `ceil(share * n)` to within 0.8 %; None without samples.
     pub fn percentile(&self, share: f64) -> Option<u64> {
         let mut whole = self.clone();
         whole.put_away();
@@ -216,13 +206,13 @@ impl LogHistogram {
     /// The same in ms, of samples with this range.
     pub fn percentile_ms(&self, share: f64, range: &RttRange) -> Option<f64> {
         let found = ms(self.percentile(share)? as f64);
-        // The middle of a bucket may lie outside of what was measured; the ends are exact.
+        // The middle of a bucket may lie outside the measured range; the ends are exact.
         Some(found.clamp(range.min_ms()?, range.max_ms()?))
     }
 }
 
-/// Values below 64 have a bucket each; above, the bucket is the exponent and the six bits behind
-/// the leading one.
+/// Values below 64 have a bucket each; above, the bucket is the exponent and the six bits after the
+/// leading one.
 #[inline(always)]
 fn bucket_of(value: u64) -> u16 {
     if value < PER_OCTAVE {
@@ -238,7 +228,7 @@ fn middle_of(bucket: u16) -> u64 {
     low + (width >> 1)
 }
 
-/// The smallest value of a bucket, and how many values it has.
+/// Smallest value of a bucket, and the number of its values.
 fn bounds_of(bucket: u16) -> (u64, u64) {
     let bucket = u64::from(bucket);
     if bucket < PER_OCTAVE {
@@ -289,7 +279,7 @@ mod tests {
             prop_assert!((found - exact).abs() <= exact / 128.0, "{} for {}", found, exact);
         }
 
-        /// Two parts come to the whole if the counts of their buckets are added.
+        /// Merging the bucket counts of two parts gives the whole.
         #[test]
         fn test_buckets_of_parts_add_up_to_those_of_the_whole(
             values in proptest::collection::vec(any::<u64>(), 0..200), cut in 0_usize..200,

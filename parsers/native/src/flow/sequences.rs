@@ -1,21 +1,21 @@
-//! Datagrams by the numbers that their sender gave them: what arrived, what is missing.
+//! Datagrams by the numbers that their sender gave them: received and missing ones.
 
 use crate::packet::seq::distance;
 
-/// Numbers behind the highest whose arrival is remembered. A jump further than this in either
+/// Numbers below the highest whose arrival is remembered. A jump further than this in either
 /// direction must be confirmed by the next datagram.
 const WINDOW: i64 = 4096;
-/// More lost datagrams in a row than this are no loss but another count.
+/// A longer gap is not a loss but another numbering.
 const LONGEST_GAP: i64 = 1 << 20;
-/// How far behind a jump its confirmation may be.
+/// Largest distance between a jump and its confirmation.
 const CONFIRMING: i64 = 64;
 
-/// What a number means.
+/// Meaning of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberArrival {
-    /// A datagram that was not there before.
+    /// A new datagram.
     New,
-    /// It was there before.
+    /// A duplicate.
     Duplicate,
     /// Far from the others: not counted unless the next datagram confirms it.
     Unconfirmed,
@@ -24,33 +24,32 @@ pub enum NumberArrival {
 /// The numbers of one direction.
 #[derive(Clone, Debug)]
 pub struct Sequences {
-    /// Bits of the numbers, which wrap behind them.
+    /// Bits of the numbers before they wrap.
     bits: u32,
     run: Option<ConsecutiveRun>,
-    /// A jump that waits for its confirmation.
+    /// An unconfirmed jump.
     jump: Option<(i64, i64)>,
-    /// Datagrams of runs before the present one.
+    /// Datagrams of earlier runs.
     ended: u64,
     /// Datagrams received, each once.
     pub received: u64,
-    /// Arrivals of datagrams that had arrived before.
+    /// Repeated arrivals of datagrams.
     pub duplicates: u64,
     /// Arrivals after one with a higher number.
     pub reordered: u64,
-    /// How often the count began anew.
+    /// Restarts of the numbering.
     pub restarts: u64,
-    /// Datagrams whose numbers nothing confirmed.
+    /// Datagrams whose numbers were never confirmed.
     pub strange: u64,
 }
 
-/// An uninterrupted count.
 #[derive(Clone, Debug)]
 struct ConsecutiveRun {
     first: i64,
     highest: i64,
-    /// When the sender sent the highest.
+    /// Send time of the highest.
     highest_sent_ns: i64,
-    /// Bit n modulo `WINDOW`: the number n was seen, if it is within the window.
+    /// Bit n modulo `WINDOW`: whether number n was seen, within the window.
     seen: Box<[u64; WINDOW as usize / 64]>,
 }
 
@@ -66,7 +65,7 @@ impl ConsecutiveRun {
         self.highest.saturating_sub(self.first).unsigned_abs() + 1
     }
 
-    /// Remember a number; whether it was remembered already.
+    /// Mark a number as seen; returns whether it was marked before.
     fn mark(&mut self, number: i64) -> bool {
         let at = number.rem_euclid(WINDOW) as usize;
         let (word, bit) = (&mut self.seen[at / 64], 1 << (at % 64));
@@ -75,7 +74,7 @@ impl ConsecutiveRun {
         was_seen
     }
 
-    /// Make `number` the highest, and forget what leaves the window.
+    /// Make `number` the highest, and clear the numbers that leave the window.
     fn advance(&mut self, number: i64, sent_ns: i64) {
         if number.saturating_sub(self.highest) >= WINDOW {
             self.seen.fill(0);
@@ -91,7 +90,7 @@ impl ConsecutiveRun {
 }
 
 impl Sequences {
-    /// None yet; numbers of `bits` bits (1 to 64) wrap.
+    /// Empty; numbers of `bits` bits (1 to 64) wrap.
     pub fn new(bits: u32) -> Self {
         Self {
             bits: bits.clamp(1, u64::BITS),
@@ -106,17 +105,17 @@ impl Sequences {
         }
     }
 
-    /// Datagrams that the sender sent between the first and the highest number seen.
+    /// Datagrams sent from the first to the highest number seen.
     pub fn sent(&self) -> u64 {
         self.ended + self.run.as_ref().map_or(0, ConsecutiveRun::count)
     }
 
-    /// The highest number of the present run.
+    /// The highest number of the current run.
     pub fn highest(&self) -> Option<i64> {
         self.run.as_ref().map(|run| run.highest)
     }
 
-    /// Take in the number of a datagram that was sent at `sent_ns`.
+    /// Process the number of a datagram that was sent at `sent_ns`.
     pub fn take(&mut self, number: u64, sent_ns: i64) -> NumberArrival {
         let Some(run) = &self.run else {
             self.run = Some(ConsecutiveRun::starting_at(number as i64, sent_ns));
@@ -135,7 +134,7 @@ impl Sequences {
         self.place(number, sent_ns)
     }
 
-    /// The number that is meant by what is left of it.
+    /// The full number from its low bits.
     fn unwrapped(&self, number: u64, highest: i64) -> i64 {
         highest.saturating_add(distance(number, highest as u64, self.bits))
     }
@@ -143,7 +142,7 @@ impl Sequences {
     fn place(&mut self, number: i64, sent_ns: i64) -> NumberArrival {
         let Some(run) = &mut self.run else { return NumberArrival::Unconfirmed };
         let ahead = number.saturating_sub(run.highest);
-        // A datagram that was overtaken was sent before the one that overtook it.
+        // A reordered datagram was sent before the one that arrived before it.
         let is_sent_later = sent_ns > run.highest_sent_ns;
         if ahead.unsigned_abs() >= WINDOW as u64 || (ahead <= 0 && is_sent_later) {
             self.jump = Some((number, sent_ns));
@@ -162,7 +161,7 @@ impl Sequences {
         NumberArrival::New
     }
 
-    /// Two datagrams agree on numbers far from the others: a long gap, or a count begun anew.
+    /// Two datagrams agree on numbers far from the others: a long gap, or a restart.
     fn accept_jump(&mut self, number: i64, sent_ns: i64) {
         self.received += 1;
         match &mut self.run {
@@ -183,7 +182,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Numbers that arrive a millisecond after each other, each sent when its number says.
+    /// Numbers that arrive a millisecond apart, each sent at the time of its number.
     fn arrivals(numbers: &[u32]) -> Sequences {
         let mut sequences = Sequences::new(32);
         for &number in numbers {

@@ -1,4 +1,4 @@
-//! TFRC over UDP with a layout of the user's: datagrams to TFRC's ends.
+//! TFRC over UDP with a user-defined layout: from datagrams to TFRC's ends.
 
 use std::collections::VecDeque;
 
@@ -10,12 +10,12 @@ use crate::plural::all_counted;
 use crate::tfrc::round_trip::r_sample;
 use crate::wire::tfrc_layout::{DataValues, Layout, ReportValues};
 
-/// Packets that wait for their echo, 24 bytes each; the oldest beyond give no RTT. A report comes about
-/// once per round-trip time, so this is the longest flight that is measured.
+/// Limit of packets waiting for their echo, 24 bytes each; older ones give no RTT. A report comes
+/// about once per round-trip time, so this is the longest flight that is measured.
 const WAITING: usize = 4096;
-/// Echoes that make a place.
+/// Echoes needed to locate the capture.
 const MIN_SAMPLES: u64 = 3;
-/// What clocks may differ by where elapsed times have no step, seconds.
+/// Clock error tolerated where elapsed times have no unit, seconds.
 const LEAST_STEP: f64 = 1e-6;
 
 /// A data packet that a report may name.
@@ -26,21 +26,21 @@ struct SentData {
     time_ns: i64,
 }
 
-/// What a report is about.
+/// What a report refers to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EchoedPacket {
     /// Number of the packet that it names.
     pub number: Option<u64>,
-    /// The time since that passed, without what it was held, in seconds, and how it was known again.
+    /// Time since that passed, less the time it was held, in seconds, and how it was matched.
     pub sample: Option<(f64, RttBy)>,
     /// Whether the capture does not show the packet.
     pub is_unseen: bool,
-    /// Whether it was held for longer than its packet was away.
+    /// Whether it was held longer than the time since its packet.
     pub is_impossible: bool,
 }
 
-/// How long echoes took from the capture on, beside the whole round-trip time of then. Queues change
-/// both alike, so their ratio tells the place.
+/// Echo times from the capture on, with the whole round-trip time at that time. Queues change both
+/// alike, so their ratio locates the capture.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turnaround {
     echoes: u64,
@@ -59,43 +59,42 @@ impl Turnaround {
         self.whole += whole.unwrap_or(0.0);
     }
 
-    /// The share of the way that lies behind the capture. Nothing is a share of anything.
+    /// The share of the path downstream of the capture. None without a sum.
     fn share(&self) -> Option<f64> {
         let is_known = self.echoes >= MIN_SAMPLES && (self.whole > 0.0 || self.away == 0.0);
         is_known.then(|| self.away / self.whole.max(f64::MIN_POSITIVE))
     }
 }
 
-/// What one side sent, and what reports say of it.
+/// What one side sent, and the reports on it.
 #[derive(Debug, Default)]
 pub struct LayoutHalf {
     waiting: VecDeque<SentData>,
-    /// The latest round-trip time that the data tell, seconds.
+    /// The latest round-trip time in the data, seconds.
     reported_rtt: Option<f64>,
-    /// The latest that an echo gave, seconds.
+    /// The latest from an echo, seconds.
     echo_rtt: Option<f64>,
     turnaround: Turnaround,
-    /// Times of echoes, and their percentiles.
+    /// Echo times, and their percentiles.
     pub rtt: Option<Box<(RttStatistics, LogHistogram)>>,
     ttl: u8,
     has_data: bool,
-    /// How often its numbers have begun anew.
+    /// Restarts of its numbering.
     pub restarts: u64,
-    /// Its datagrams that are too short for what they are.
+    /// Its datagrams that are too short for their kind.
     pub misfits: u64,
     /// Its datagrams that are neither data nor reports.
     pub others: u64,
 }
 
 impl LayoutHalf {
-    /// A datagram of this side passes.
+    /// Record a datagram of this side.
     pub fn on_datagram(&mut self, ttl: u8) {
         if self.ttl == 0 {
             self.ttl = ttl;
         }
     }
 
-    /// Data pass.
     pub fn on_data(&mut self, said: &DataValues, time_ns: i64) {
         self.has_data = true;
         self.reported_rtt = said.rtt.or(self.reported_rtt);
@@ -105,7 +104,7 @@ impl LayoutHalf {
         self.waiting.push_back(SentData { number: said.stamp.number, send_time: said.send_time, time_ns });
     }
 
-    /// A report on data of this side passes.
+    /// Process a report on data of this side.
     pub fn on_report(&mut self, layout: &Layout, said: &ReportValues, time_ns: i64) -> EchoedPacket {
         let mask = layout.echo_mask();
         let echoes = |sent: &&SentData| {
@@ -142,31 +141,31 @@ impl LayoutHalf {
         sketch.add(rtt_ns);
     }
 
-    /// The round-trip time of the whole path that the data tell, seconds.
+    /// Round-trip time of the whole path from the data, seconds.
     pub fn reported_rtt(&self) -> Option<f64> {
         self.reported_rtt
     }
 
-    /// The round-trip time by which losses are grouped, seconds: the sender's, else what is `given`,
-    /// else what echoes take from here.
+    /// Round-trip time that groups losses into events, seconds: the sender's, else `given`, else
+    /// the echo time from here.
     pub fn grouping_rtt(&self, given: Option<f64>) -> Option<f64> {
         self.reported_rtt.or(given).or(self.echo_rtt)
     }
 
-    /// What is to be said of it in words.
+    /// Notes on this side as text.
     pub fn notes(&self) -> Vec<String> {
         let counts = [
             (
                 self.misfits,
-                "datagram[s] [is|are] too short for [its|their] layout, or [its|their] time is beyond all times",
+                "datagram[s] [is|are] too short for [its|their] layout, or [its|their] time is out of range",
             ),
             (self.others, "datagram[s] [is|are] neither data nor report[s] by the layout"),
         ];
         let mut notes: Vec<_> = all_counted(counts).collect();
         if self.has_data && self.reported_rtt.is_none() {
             notes.push(
-                "the data tell no round-trip time: losses are grouped by `--tfrc rtt=TIME`, else by what \
-                 echoes take from the capture on"
+                "no round-trip time in the data: losses are grouped by the assumed `rtt=TIME`, else by the \
+                 echo times from the capture on"
                     .into(),
             );
         }
@@ -174,19 +173,17 @@ impl LayoutHalf {
     }
 }
 
-/// One flow.
 #[derive(Debug, Default)]
 pub struct LayoutFlow {
     halves: [LayoutHalf; 2],
 }
 
 impl LayoutFlow {
-    /// What `side` sent.
     pub fn half(&self, side: Side) -> &LayoutHalf {
         &self.halves[side as usize]
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub fn half_connection_mut(&mut self, side: Side) -> &mut LayoutHalf {
         &mut self.halves[side as usize]
     }
@@ -196,8 +193,7 @@ impl LayoutFlow {
         self.halves.iter().any(|half| half.has_data)
     }
 
-    /// Where the data of `side` were captured, and how sure that is, from 0 to 1. None if nothing
-    /// tells.
+    /// Where the data of `side` were captured, and the confidence from 0 to 1. None if unknown.
     pub fn vantage(&self, side: Side) -> Option<(Vantage, f64)> {
         let mut signs = VantageEvidence::default();
         signs.add_hops([Side::Low, Side::High].map(|side| self.half(side).ttl));

@@ -1,4 +1,4 @@
-//! Packets between their two ends, found by identity when they arrive or are dropped.
+//! Packets between their two ends, matched by identity when they arrive or are dropped.
 
 use super::delivery::Delivery;
 use super::flow_table::Found;
@@ -7,8 +7,8 @@ use super::{FlowTable, has_data};
 use crate::flow::bins::Bins;
 use crate::packet::event::{NodeLayer, Packet, Sighting};
 
-/// Packets that are remembered; the oldest is forgotten first. At 10 GbE and full-size packets
-/// this is a third of a second, in a simulation of 10 Mbit/s five minutes.
+/// Limit of packets remembered; the oldest are dropped first. At 10 GbE and full-size packets this
+/// is a third of a second, in a simulation of 10 Mbit/s five minutes.
 const REMEMBERED: usize = 1 << 18;
 
 /// A packet that was sent.
@@ -32,30 +32,28 @@ impl PacketInTransit {
 enum TransitState {
     Sent,
     Dropped,
-    /// It still waited in a queue when the simulation ended.
+    /// It was still in a queue when the simulation ended.
     Left,
     /// It arrived, at this layer.
     Received(NodeLayer),
 }
 
-/// What a sighting meant to its flow.
+/// Meaning of a sighting for its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SightingMeaning {
     /// A packet was sent.
     Sent,
-    /// A packet arrived for the first time, which was sent then if that was seen.
+    /// A packet arrived for the first time; with the time at which it was sent, if that was seen.
     Received(Option<i64>),
-    /// It arrived once more.
+    /// It arrived again.
     ReceivedAgain,
-    /// Seen again on its way, or at a layer that is not counted.
+    /// Seen again along its path, or at a layer that is not counted.
     Nothing,
 }
 
-/// Where it is counted what became of packets: in their flows, and in time bins if these are wanted.
+/// Where deliveries are counted: in the flows, and in time bins if these are collected.
 pub struct TransitCounters<'a> {
-    /// All flows.
     pub flows: &'a mut FlowTable,
-    /// Their bins.
     pub bins: Option<&'a mut Bins>,
 }
 
@@ -64,7 +62,7 @@ impl TransitCounters<'_> {
         self.flows.get_mut(flow).deliveries_mut().of_mut(side)
     }
 
-    /// A packet arrived after it had been seen to be sent.
+    /// Count a packet that arrived after it had been seen sent.
     fn arrived(&mut self, found: Found, sent_ns: i64, received_ns: i64) {
         self.delivery(found).on_delay(sent_ns, received_ns);
         if let (Some(bins), Ok(delay_ns)) =
@@ -74,7 +72,7 @@ impl TransitCounters<'_> {
         }
     }
 
-    /// A packet will not arrive any more.
+    /// Count a packet that will not arrive any more.
     fn lost(&mut self, &PacketInTransit { found, sent_ns, has_data, .. }: &PacketInTransit) {
         self.delivery(found).lost += 1;
         if has_data {
@@ -89,7 +87,7 @@ impl TransitCounters<'_> {
 /// All packets of a trace that were sent lately.
 pub struct Transits {
     ring: Vec<PacketInTransit>,
-    /// Where the next goes, once the ring is full.
+    /// Slot for the next packet, once the ring is full.
     next: usize,
     index: RingIndex,
     latest_ns: i64,
@@ -102,7 +100,7 @@ impl Default for Transits {
 }
 
 impl Transits {
-    /// A packet was seen where it was made.
+    /// Process a packet seen where it was created.
     pub fn on_sent(
         &mut self,
         found: Found,
@@ -123,7 +121,7 @@ impl Transits {
         SightingMeaning::Sent
     }
 
-    /// A packet was seen where it was to go.
+    /// Process a packet seen at its destination.
     pub fn on_received(
         &mut self,
         found: Found,
@@ -148,7 +146,7 @@ impl Transits {
         let crossing = &mut self.ring[slot];
         match crossing.state {
             TransitState::Received(layer) => {
-                // A node with a link and an agent writes down the same arrival twice.
+                // A node with a link and an agent records the same arrival twice.
                 if layer != sighting.layer {
                     return SightingMeaning::Nothing;
                 }
@@ -166,8 +164,8 @@ impl Transits {
         SightingMeaning::Received(Some(sent_ns))
     }
 
-    /// A packet was dropped. A collision on the air is repaired by the MAC layer and is no loss yet,
-    /// and what a queue holds at the end of a simulation (ns-2's `END`) is still on its way.
+    /// Process a drop. A collision on the air is repaired by the MAC layer and is no loss yet, and
+    /// packets in a queue at the end of a simulation (ns-2's `END`) are still in flight.
     pub fn on_dropped(
         &mut self,
         found: Found,
@@ -191,7 +189,7 @@ impl Transits {
         }
     }
 
-    /// Decide about packets that neither arrived nor were dropped. To be called once, at the end.
+    /// Decide about packets that neither arrived nor were dropped. Call once, at the end.
     pub fn finish(&mut self, counts: &mut TransitCounters<'_>) {
         // The oldest first.
         let (newest, oldest) = self.ring.split_at(self.next);
@@ -246,7 +244,7 @@ impl Transits {
         index.insert(slot as u32, REMEMBERED, |slot| ring[slot as usize].key());
     }
 
-    /// Take the packet in `slot` out of the index; what has not arrived by now is lost.
+    /// Remove the packet in `slot` from the index; if it has not arrived by now it is lost.
     fn forget(&mut self, slot: usize, counts: &mut TransitCounters<'_>) {
         let old = self.ring[slot];
         self.index.remove(slot as u32, &old.key());
@@ -257,7 +255,7 @@ impl Transits {
 }
 
 /// Whether a packet sent at one layer may be counted as received at another: the wired half of a
-/// mixed trace has links only, and a radio stands where a link would.
+/// mixed trace has links only, with a radio in place of a link.
 fn is_same_path(sent: NodeLayer, received: NodeLayer) -> bool {
     use NodeLayer::{Agent, Link, Phy};
     sent == received || matches!((sent, received), (Agent, Link) | (Link, Agent) | (Link, Phy) | (Phy, Link))

@@ -14,7 +14,6 @@ pub struct Instruction {
     pub jt: u8,
     /// Instructions to skip if it is false.
     pub jf: u8,
-    /// The generic operand.
     pub k: u32,
 }
 
@@ -25,7 +24,6 @@ pub trait Compiler: Sync {
     fn compile(&self, link_type: u32, snap_length: u32) -> Result<Vec<Instruction>, String>;
 }
 
-/// A checked program.
 #[derive(Clone, Debug)]
 pub struct Program {
     instructions: Vec<Instruction>,

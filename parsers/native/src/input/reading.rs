@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
-use crate::error::{Problem, ProblemKind, ReadError};
+use crate::error::{Hint, Problem, ProblemKind, ReadError};
 use crate::input::bytes::{Input, Progress};
 use crate::input::capture::{Capture, Records};
 use crate::input::documents::Document;
@@ -46,7 +46,7 @@ pub struct Reading {
     /// Whether there were samples of variables: a log without packets is not empty.
     has_samples: bool,
     /// What a document says of itself.
-    remarks: Vec<String>,
+    caveats: Vec<String>,
     /// What the packets handed out so far come to. Counted here, because the thread that follows the
     /// flows has more to do.
     counted: SourceSummary,
@@ -91,7 +91,7 @@ impl Reading {
             error,
             number: 0,
             has_samples: false,
-            remarks: Vec::new(),
+            caveats: Vec::new(),
             counted: SourceSummary::new(source),
             progress: Arc::clone(progress),
         }
@@ -135,7 +135,7 @@ impl Reading {
                 .spawn_scoped(scope, || self.run_ahead(compiler, sender, returned));
             match reader {
                 Ok(_) => consume(&filled, &spent, &mut work),
-                Err(error) => Err(format!("no thread to read with: {error}")),
+                Err(error) => Err(format!("cannot start a reader thread: {error}")),
             }
         })
     }
@@ -185,7 +185,7 @@ impl Reading {
         batch: &mut Batch,
         compiler: Option<&dyn Compiler>,
     ) -> Result<(), String> {
-        while let Some((segment, asides)) = batch.next_plain() {
+        while let Some((segment, extras)) = batch.next_plain() {
             let record = match reader.next_record() {
                 Ok(Some(record)) => record,
                 Ok(None) => break,
@@ -201,11 +201,11 @@ impl Reading {
                 self.filtered += 1;
                 continue;
             }
-            if wire::decode_plain(&record, self.number, segment, asides) {
+            if wire::decode_plain(&record, self.number, segment, extras) {
                 batch.add_plain();
             } else {
-                let (packet, asides) = batch.next_other();
-                wire::decode(record, self.number, packet, asides);
+                let (packet, extras) = batch.next_other();
+                wire::decode(record, self.number, packet, extras);
                 batch.add_other();
             }
         }
@@ -234,7 +234,7 @@ impl Reading {
         {
             self.error = Some(error);
         }
-        self.remarks = std::mem::take(&mut document.remarks);
+        self.caveats = std::mem::take(&mut document.caveats);
         document
     }
 
@@ -264,7 +264,7 @@ impl Reading {
                 errors.extend(finish_text(trace, summary));
             }
         }
-        errors.extend(self.remarks.drain(..).map(imprecise));
+        errors.extend(self.caveats.drain(..).map(imprecise));
         let is_capture = self.is_capture();
         let is_document = matches!(self.opened, Some(Source::Document(..)));
         let may_be_empty = is_document || self.has_samples;
@@ -322,11 +322,11 @@ fn consume(
 fn finish_text(trace: &mut TextTrace, summary: &mut SourceSummary) -> Vec<ReadError> {
     summary.lines = trace.line_count();
     summary.other_lines = trace.other_lines;
-    summary.bad_lines = trace.complaints.count();
+    summary.bad_lines = trace.bad_lines.count();
     summary.hosts = trace.reader().hosts().map(|hosts| hosts.iter().map(str::to_owned).collect());
     summary.has_hierarchical_addresses = trace.reader().has_hierarchical_addresses();
-    let remarks = trace.reader().remarks();
-    trace.complaints.error().into_iter().chain(remarks.into_iter().map(imprecise)).collect()
+    let caveats = trace.reader().caveats();
+    trace.bad_lines.error().into_iter().chain(caveats.into_iter().map(imprecise)).collect()
 }
 
 /// A reservation about a source as a whole.
@@ -336,8 +336,8 @@ fn imprecise(words: String) -> ReadError {
 
 /// Expressions of libpcap look at bytes, which a text does not have.
 fn filter_on_text(format: &str) -> ReadError {
-    let message = format!("a filter expression is for captures, and this is a text ({format})");
-    ReadError::whole(ProblemKind::Unsupported, message).hint("leave `--filter` out for this input")
+    let message = format!("filter expressions apply to captures, and this is a text ({format})");
+    ReadError::whole(ProblemKind::Unsupported, message).hint(Hint::CaptureFilter)
 }
 
 /// A source that was read well but held nothing.

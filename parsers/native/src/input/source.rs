@@ -20,7 +20,6 @@ pub enum InputFormat {
     Capture,
     /// A text of lines.
     Text(TextFormat),
-    /// A document.
     Document(DocumentFormat),
 }
 
@@ -40,9 +39,7 @@ impl InputFormat {
 
 /// An input whose format is known.
 pub enum Source {
-    /// Records of packets.
     Capture(Capture),
-    /// Lines.
     Text(Box<TextTrace>),
     /// A document, not read yet; None once it was.
     Document(DocumentFormat, Option<Input>),

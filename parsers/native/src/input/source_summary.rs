@@ -22,9 +22,7 @@ pub struct SourceSummary {
     pub interfaces: Vec<(Interface, u64)>,
     /// Earliest time; means nothing without packets.
     pub start_ns: i64,
-    /// Latest time, likewise.
     pub end_ns: i64,
-    /// Packets analysed.
     pub packets: u64,
     /// Packets that the filter left out.
     pub filtered_packets: u64,
@@ -75,7 +73,6 @@ pub struct SourceSummary {
 }
 
 impl SourceSummary {
-    /// Nothing yet.
     pub fn new(source: &str) -> Self {
         Self {
             source: source.to_owned(),

@@ -1,4 +1,4 @@
-//! Addresses as programs write them into their logs, to numbers.
+//! Parses addresses as programs log them.
 
 use std::net::IpAddr;
 
@@ -9,14 +9,13 @@ use crate::packet::event::{Address, Endpoints, Family};
 pub struct HostPort {
     /// Kind of `address`.
     pub family: Family,
-    /// The address.
     pub address: Address,
     /// The port; 0 if unknown.
     pub port: u16,
 }
 
 impl HostPort {
-    /// The five-tuple of what this end sends to `peer`; None if they are of different families.
+    /// The five-tuple of packets from this end to `peer`; None for different families.
     pub fn sending_to(self, peer: Self, protocol: u8) -> Option<Endpoints> {
         (self.family == peer.family).then_some(Endpoints {
             family: self.family,
@@ -41,7 +40,7 @@ pub fn end(text: &[u8], port: u16) -> Option<HostPort> {
     })
 }
 
-/// An address with its port behind the last colon: `10.0.0.1:80`, `[::1]:22`, `[fe80::1]%eth0:22`.
+/// An address with its port after the last colon: `10.0.0.1:80`, `[::1]:22`, `[fe80::1]%eth0:22`.
 pub fn end_with_port(text: &[u8]) -> Option<HostPort> {
     let colon = memchr::memrchr(b':', text)?;
     let port = std::str::from_utf8(text.get(colon + 1..)?).ok()?;

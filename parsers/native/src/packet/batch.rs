@@ -1,4 +1,4 @@
-//! Decoded packets on their way from the thread that reads to the one that follows flows.
+//! Decoded packets passed from the reading thread to the one that follows flows.
 
 use crate::packet::event::Packet;
 use crate::packet::extras::PacketExtras;
@@ -7,9 +7,7 @@ use crate::packet::plain::PlainSegment;
 /// A packet of a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Item<'a> {
-    /// Most packets.
     Plain(&'a PlainSegment),
-    /// Any other.
     Other(&'a Packet),
 }
 
@@ -23,7 +21,7 @@ impl Item<'_> {
         }
     }
 
-    /// The packet, with room for all that it may be.
+    /// The packet in its general form.
     pub fn to_packet(self) -> Packet {
         match self {
             Self::Plain(segment) => segment.to_packet(),
@@ -32,7 +30,7 @@ impl Item<'_> {
     }
 }
 
-/// Packets in their order, and what only some of them have. Its memory is used again and again.
+/// Packets in order, with their extras. The memory is reused.
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// One for each packet. Of others it holds a [`PLACEHOLDER`].
@@ -41,28 +39,27 @@ pub struct Batch {
     /// The others; used up to `others_length`.
     others: Vec<Packet>,
     others_length: usize,
-    asides: PacketExtras,
+    extras: PacketExtras,
 }
 
-/// Others whose memory is kept in any case, 14 kB.
+/// Capacity for general packets that is always kept, 14 kB.
 const FEW_OTHERS: usize = 64;
 
 /// The number that no packet has, because they count from 1.
 const PLACEHOLDER: u64 = 0;
 
 impl Batch {
-    /// Room for so many packets.
+    /// A batch with this capacity.
     pub fn new(capacity: usize) -> Self {
         Self {
             segments: vec![PlainSegment::default(); capacity],
             length: 0,
             others: Vec::new(),
             others_length: 0,
-            asides: PacketExtras::default(),
+            extras: PacketExtras::default(),
         }
     }
 
-    /// Forget all packets.
     pub fn clear(&mut self) {
         if self.others.len() / 4 > self.others_length + FEW_OTHERS {
             // After a burst of them another's need for memory is greater.
@@ -70,10 +67,9 @@ impl Batch {
             self.others.shrink_to_fit();
         }
         (self.length, self.others_length) = (0, 0);
-        self.asides.clear();
+        self.extras.clear();
     }
 
-    /// Number of packets.
     pub fn len(&self) -> usize {
         self.length
     }
@@ -83,23 +79,23 @@ impl Batch {
         self.length == 0
     }
 
-    /// Whether there is no room for another.
     pub fn is_full(&self) -> bool {
         self.length >= self.segments.len()
     }
 
-    /// What only some of them have.
-    pub fn asides(&self) -> &PacketExtras {
-        &self.asides
+    /// Extras of the packets.
+    pub fn extras(&self) -> &PacketExtras {
+        &self.extras
     }
 
-    /// Write the next packet in place, which [`Batch::add_plain`] then adds; None if there is no room.
+    /// Storage for the next packet, which [`Batch::add_plain`] then adds; None if the batch is
+    /// full.
     #[inline(always)]
     pub fn next_plain(&mut self) -> Option<(&mut PlainSegment, &mut PacketExtras)> {
-        Some((self.segments.get_mut(self.length)?, &mut self.asides))
+        Some((self.segments.get_mut(self.length)?, &mut self.extras))
     }
 
-    /// Add what was written to [`Batch::next_plain`].
+    /// Add the packet written to [`Batch::next_plain`].
     #[inline(always)]
     pub fn add_plain(&mut self) {
         self.length += 1;
@@ -112,10 +108,10 @@ impl Batch {
         if self.others_length == self.others.len() {
             self.others.push(Packet::default());
         }
-        (&mut self.others[self.others_length], &mut self.asides)
+        (&mut self.others[self.others_length], &mut self.extras)
     }
 
-    /// Add what was written to [`Batch::next_other`].
+    /// Add the packet written to [`Batch::next_other`].
     #[inline]
     pub fn add_other(&mut self) {
         if let Some(segment) = self.segments.get_mut(self.length) {

@@ -1,28 +1,21 @@
-//! A DCCP packet as its header tells it (RFC 4340), before it belongs to a connection.
+//! A decoded DCCP header (RFC 4340), before it belongs to a connection.
 
 /// Packet types (RFC 4340 section 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum DccpType {
-    /// Opens a connection.
     Request,
-    /// Answers a Request.
     Response,
-    /// Carries data.
     Data,
-    /// Acknowledges.
     Ack,
-    /// Both.
     DataAck,
     /// The server asks the client to close.
     CloseReq,
-    /// Closes.
     Close,
     /// Ends a connection, regularly or not.
     Reset,
     /// Sequence numbers are out of step.
     Sync,
-    /// Answers a Sync.
     SyncAck,
 }
 
@@ -72,7 +65,7 @@ impl DccpType {
         !matches!(self, Self::Request | Self::Data)
     }
 
-    /// Whether what is behind the header is the application's (RFC 4340 section 5.1).
+    /// Whether application data follow the header (RFC 4340 section 5.1).
     pub fn has_data(self) -> bool {
         matches!(self, Self::Request | Self::Response | Self::Data | Self::DataAck)
     }
@@ -93,21 +86,17 @@ impl DccpType {
 /// The header without its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DccpHeader {
-    /// What the packet is for.
     pub kind: DccpType,
     /// CCID 3: the sender's window counter, which advances by one each quarter of an RTT (RFC 4342
     /// section 8.1).
     pub ccval: u8,
-    /// Checksum coverage.
     pub coverage: u8,
     /// Whether numbers are the low 24 bits only.
     pub is_short: bool,
-    /// Sequence number.
     pub seq: u64,
-    /// Acknowledgement number: the highest sequence number that came.
+    /// Acknowledgement number: the highest sequence number received.
     pub ack: Option<u64>,
-    /// What the connection is for; of Request and Response.
+    /// Service code; only in Request and Response.
     pub service_code: Option<u32>,
-    /// Why; of Reset.
     pub reset_code: Option<u8>,
 }

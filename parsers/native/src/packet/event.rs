@@ -1,4 +1,4 @@
-//! The canonical packet: what every format is turned into before flows are made of it.
+//! The canonical packet, into which every format is decoded.
 
 use std::num::NonZeroU32;
 
@@ -11,7 +11,6 @@ pub type ExtraIndex = NonZeroU32;
 /// The family stands beside it in [`Endpoints`].
 pub type Address = u128;
 
-/// What kind of addresses a packet has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Family {
     /// IPv4: the address is in the low 32 bits.
@@ -21,7 +20,7 @@ pub enum Family {
     V6,
     /// A node of a simulation, by number.
     Node,
-    /// A host whose name is all that a text trace gives: index into the source's names.
+    /// A host of a text trace known only by name: index into the source's names.
     Name,
 }
 
@@ -34,11 +33,8 @@ pub const PROTOCOL_TFRC: u8 = 253;
 pub struct Endpoints {
     /// Kind of `src` and `dst`.
     pub family: Family,
-    /// IP protocol number.
     pub protocol: u8,
-    /// Sender.
     pub src: Address,
-    /// Receiver.
     pub dst: Address,
     /// Sender's port; 0 without ports.
     pub src_port: u16,
@@ -53,11 +49,9 @@ pub struct TcpFlags(pub u16);
 impl TcpFlags {
     /// No more data from the sender.
     pub const FIN: u16 = 0x001;
-    /// Synchronise sequence numbers.
     pub const SYN: u16 = 0x002;
-    /// Reset the connection.
     pub const RST: u16 = 0x004;
-    /// What was buffered shall be delivered.
+    /// Buffered data shall be delivered.
     pub const PSH: u16 = 0x008;
     /// The acknowledgement number is valid.
     pub const ACK: u16 = 0x010;
@@ -85,7 +79,6 @@ impl TcpFlags {
     }
 }
 
-/// A TCP header.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tcp {
     /// Sequence number of the first payload byte (or of SYN).
@@ -109,7 +102,6 @@ pub struct TcpOptions {
     pub mss: Option<u16>,
     /// Window scale, on SYN; at most 14 (RFC 7323 section 2.3).
     pub window_scale: Option<u8>,
-    /// Selective acknowledgement.
     pub sack: Sack,
 }
 
@@ -118,7 +110,6 @@ pub struct TcpOptions {
 pub struct Sack(u16);
 
 impl Sack {
-    /// Neither.
     pub const NONE: Self = Self(0);
 
     /// Blocks that a line of a text has printed; the reader of the text still has them.
@@ -127,7 +118,7 @@ impl Sack {
     /// "SACK permitted", on SYN.
     pub const PERMITTED: Self = Self(u16::MAX);
 
-    /// Blocks that are kept beside the batch; None if that has too many packets to say where.
+    /// Blocks stored beside the batch; None if that has too many packets for an index.
     pub fn with_blocks(aside: ExtraIndex) -> Option<Self> {
         u16::try_from(aside.get()).ok().map(Self).filter(|sack| !sack.is_mark())
     }
@@ -158,12 +149,11 @@ pub struct Fragment {
     pub offset: u32,
 }
 
-/// What the source says happened to the packet where it was seen.
+/// Event of the packet where it was seen, from the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// It left the host, or the layer that the trace names.
     Sent,
-    /// It came in.
     Received,
     /// It was passed on by a node that is not its destination.
     Forwarded,
@@ -198,9 +188,7 @@ pub enum NodeLayer {
     Routing,
     /// The interface queue of a wireless node (ns-2 `IFQ`).
     Queue,
-    /// Medium access.
     Mac,
-    /// The radio.
     Phy,
     /// A wired link with its queue.
     Link,
@@ -234,7 +222,7 @@ pub enum PathPoint {
     Source,
     /// At the node that it is for.
     Destination,
-    /// On the way, or the trace does not tell.
+    /// In between, or unknown.
     #[default]
     Between,
 }
@@ -250,12 +238,12 @@ impl PathPoint {
     }
 }
 
-/// A few letters of a source's own, such as a reason for a drop: what is longer is cut.
+/// A short code of a source, such as a drop reason; longer ones are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Code([u8; 8]);
 
 impl Code {
-    /// The first letters of `text`, with `?` for what is not printable ASCII.
+    /// The first letters of `text`, with `?` for those that are not printable ASCII.
     pub fn new(text: &[u8]) -> Self {
         let mut code = [0; 8];
         for (to, from) in code.iter_mut().zip(text) {
@@ -271,8 +259,7 @@ impl Code {
     }
 }
 
-/// What a simulator's trace knows about a packet where it saw it, beyond what a capture does.
-/// [`Packet::interface`] is the node.
+/// Fields that only a simulator's trace has of a packet. [`Packet::interface`] is the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sighting {
     /// Where in the node.
@@ -282,14 +269,14 @@ pub struct Sighting {
     /// The same number whenever this packet of its direction is seen, and another for every other
     /// one, retransmissions included.
     pub identity: u64,
-    /// Why it was dropped; empty if the trace gives no reason.
+    /// Drop reason; empty if the trace gives none.
     pub reason: Code,
-    /// Whose packet it is, if the trace says that and it is one of ns-2's.
+    /// Agent of the packet, if it is one of ns-2's.
     pub agent: Option<Agent>,
 }
 
-/// What ns-2 calls the packets of an agent: they tell applications over UDP apart, and a sender of TCP
-/// from its sink.
+/// ns-2's packet types of agents: they distinguish applications over UDP, and a sender of TCP from
+/// its sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agent(u8);
 
@@ -324,13 +311,11 @@ impl Agent {
         Self::NAMES.iter().position(|known| known.as_bytes() == name).map(|place| Self(place as u8))
     }
 
-    /// The type.
     pub fn name(self) -> &'static str {
         Self::NAMES.get(usize::from(self.0)).copied().unwrap_or_default()
     }
 }
 
-/// What sequence numbers count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Numbering {
     /// Bytes of payload, as TCP does on the wire.
@@ -349,17 +334,13 @@ pub enum Layer {
     Ipv4,
     /// IPv6 and its extension headers.
     Ipv6,
-    /// TCP.
     Tcp,
-    /// UDP.
     Udp,
-    /// DCCP.
     Dccp,
     /// ICMP of either family.
     Icmp,
 }
 
-/// Why decoding stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// The snap length cut the packet.
@@ -372,13 +353,13 @@ pub enum Reason {
     UnknownLinkType(u32),
     /// An 802.11 frame that is not for carrying packets.
     Frame(FrameKind),
-    /// A part of a packet whose beginning, with all headers, is in another 802.11 frame.
+    /// Part of a packet that begins, with all headers, in another 802.11 frame.
     LaterPart,
     /// The payload of the frame is encrypted.
     Encrypted,
     /// The radio received the frame damaged.
     BadChecksum,
-    /// The first packet of an aggregate was decoded, those behind it were not.
+    /// The first packet of an aggregate was decoded, the following ones were not.
     Aggregate,
 }
 
@@ -394,7 +375,6 @@ impl Reason {
 pub struct Stop {
     /// In which layer.
     pub layer: Layer,
-    /// Why.
     pub reason: Reason,
 }
 
@@ -436,12 +416,11 @@ impl Reason {
     }
 }
 
-/// What follows the IP header.
+/// The protocol after the IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Transport {
     /// A TCP header, in [`Network::tcp`].
     Tcp,
-    /// A DCCP header.
     Dccp,
     /// A UDP header, or a simulator's packet of an application without feedback.
     Udp,
@@ -451,17 +430,16 @@ pub enum Transport {
     TfrcFeedback,
     /// An ICMP error; the five-tuple is that of the packet it quotes.
     IcmpError,
-    /// A fragment behind the first: its transport header is in another packet.
+    /// A fragment after the first: its transport header is in another packet.
     LaterFragment,
     /// Nothing that could be read.
     #[default]
     Unread,
 }
 
-/// An IP header and what is behind it, as far as it could be decoded.
+/// An IP header and the following headers, as far as decoded.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Network {
-    /// The five-tuple.
     pub endpoints: Endpoints,
     /// Whether the ports of `endpoints` were read.
     pub has_ports: bool,
@@ -475,16 +453,14 @@ pub struct Network {
     pub dscp: Option<u8>,
     /// Set if the packet is a fragment.
     pub fragment: Option<Fragment>,
-    /// What follows.
     pub transport: Transport,
-    /// The TCP header; means nothing unless `transport` says so.
+    /// The TCP header; meaningless for other values of `transport`.
     pub tcp: Tcp,
     /// Of UDP how the payload begins, of DCCP the whole header, of an ICMP error how the transport header begins that
     /// it quotes; means nothing for others.
     pub head: Option<ExtraIndex>,
     /// Bytes of the transport header.
     pub header_bytes: u8,
-    /// What the sequence numbers of `tcp` count.
     pub numbering: Numbering,
     /// Sequence number of a protocol that is not TCP: of the packet, or in feedback the highest
     /// one received.
@@ -492,7 +468,7 @@ pub struct Network {
     /// The simulator's flow id; several flows may have the same.
     pub flow_id: Option<u32>,
     /// Bytes of transport payload; for a later fragment all bytes after the IP header. None if a
-    /// header that tells was cut off.
+    /// header needed for it was cut.
     pub payload_bytes: Option<u32>,
 }
 
@@ -528,7 +504,6 @@ pub struct Packet {
     pub time_ns: i64,
     /// Index of the interface or node it was seen at.
     pub interface: u32,
-    /// What happened there.
     pub event: Option<Event>,
     /// Set if a simulator saw it.
     pub sighting: Option<Sighting>,
@@ -538,7 +513,7 @@ pub struct Packet {
     pub captured_bytes: u32,
     /// Bytes of the frame on the wire.
     pub wire_bytes: u32,
-    /// Whether there is an IP header, or what stands for it in a simulation.
+    /// Whether there is an IP header, or its equivalent in a simulation.
     pub is_ip: bool,
     /// The IP header and beyond; means nothing unless `is_ip`.
     pub network: Network,

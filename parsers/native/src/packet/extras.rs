@@ -1,8 +1,8 @@
-//! What only some packets have, beside the batch that they belong to.
+//! Data that only some packets have, stored beside their batch.
 //!
-//! Most packets are TCP over Ethernet. If each had room for the frame of an 802.11 packet and for the
-//! beginning of a datagram, a batch would be a quarter larger, and all reading slower by some
-//! percent. So a packet that has one says where in these lists it is.
+//! Most packets are TCP over Ethernet. With space in each for an 802.11 frame and the start of a
+//! datagram, a batch would be a quarter larger, and reading some percent slower. So a packet has an
+//! index into these lists instead.
 
 use std::num::NonZeroU32;
 
@@ -31,14 +31,15 @@ impl PayloadHead {
         Self { bytes, length: length as u8 }
     }
 
-    /// What was captured of it.
+    /// Its captured bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.length)).unwrap_or_default()
     }
 }
 
-/// What an acknowledgement says arrived beyond its number (RFC 2018), and perhaps twice (RFC 2883).
+/// Data reported as received beyond the acknowledgement (RFC 2018), and perhaps duplicates (RFC
+/// 2883).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SackBlocks {
     blocks: [(u32, u32); Self::MOST],
@@ -46,10 +47,11 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// As many as the longest header has room for.
+    /// Limit of blocks: the longest header holds no more.
     pub const MOST: usize = 4;
 
-    /// Add a block from its first number to the one behind its last. One too many is left out.
+    /// Add a block from its first number to its end (exclusive). Blocks beyond the limit are
+    /// dropped.
     pub fn add(&mut self, start: u32, end: u32) {
         if let Some(block) = self.blocks.get_mut(usize::from(self.count)) {
             *block = (start, end);
@@ -67,12 +69,12 @@ impl SackBlocks {
 #[derive(Clone, Debug, Default)]
 pub struct PacketExtras {
     heads: Vec<PayloadHead>,
-    /// Of datagrams whose head is not enough, in order: where their payloads end in `payloads`.
+    /// For datagrams longer than a head, in order: end of their payloads in `payloads`.
     longer: Vec<(ExtraIndex, usize)>,
     payloads: Vec<u8>,
     frames: Vec<Frame>,
     sacks: Vec<SackBlocks>,
-    /// Each with the end of its options in `options`, where they stand one behind the other.
+    /// Each with the end of its options in `options`.
     dccp: Vec<(DccpHeader, usize)>,
     options: Vec<u8>,
 }
@@ -100,7 +102,7 @@ impl PacketExtras {
         aside.and_then(|aside| self.heads.get(index(aside))).copied().unwrap_or_default()
     }
 
-    /// Keep more of the datagram whose head was the last to be added.
+    /// Keep more of the datagram whose head was added last.
     pub fn add_longer(&mut self, head: Option<ExtraIndex>, payload: &[u8]) {
         if let Some(head) = head {
             self.payloads.extend_from_slice(payload);
@@ -108,7 +110,7 @@ impl PacketExtras {
         }
     }
 
-    /// What is kept of the payload of the datagram that has `aside`: its head, or more.
+    /// The stored payload of the datagram with this index: its head, or more.
     pub fn payload(&self, aside: Option<ExtraIndex>) -> &[u8] {
         let Some(aside) = aside else { return &[] };
         let head = || self.heads.get(index(aside)).map_or(&[][..], PayloadHead::bytes);
@@ -118,7 +120,6 @@ impl PacketExtras {
         self.payloads.get(start..end_of(at)).unwrap_or_default()
     }
 
-    /// Keep a frame.
     pub fn add_frame(&mut self, frame: Frame) -> Option<ExtraIndex> {
         self.frames.push(frame);
         at_the_end(self.frames.len())
@@ -149,7 +150,7 @@ impl PacketExtras {
         self.frames.get(index(aside))
     }
 
-    /// Keep a DCCP header and the options behind it.
+    /// Keep a DCCP header and its options.
     pub fn add_dccp(&mut self, header: DccpHeader, options: &[u8]) -> Option<ExtraIndex> {
         self.options.extend_from_slice(options);
         self.dccp.push((header, self.options.len()));

@@ -1,12 +1,11 @@
-//! Totals of a flow, summed up by another program.
+//! Totals of a flow from another program.
 
 use super::event::{Code, Endpoints, NodeLayer};
 
-/// One direction of a flow as another program summed it up. Times are in ns since the epoch or
-/// since the start of a simulation; None where the program does not say.
+/// Totals of one direction of a flow. Times are in ns since the epoch or since the start of a
+/// simulation; None where the program does not give them.
 #[derive(Clone, Debug, Default)]
 pub struct FlowTotals {
-    /// Who sends to whom.
     pub endpoints: Endpoints,
     /// First and last packet sent.
     pub sent_ns: Option<(i64, i64)>,
@@ -16,7 +15,6 @@ pub struct FlowTotals {
     pub sent: (u64, u64),
     /// Packets and bytes received.
     pub received: (u64, u64),
-    /// Packets given up as lost.
     pub lost: Option<u64>,
     /// Drops by place and reason.
     pub drops: Vec<(NodeLayer, Code, u64)>,

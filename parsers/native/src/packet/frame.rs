@@ -1,22 +1,22 @@
-//! An 802.11 frame, as far as links between stations are concerned.
+//! Fields of an 802.11 frame for statistics of links.
 
 use std::num::{NonZeroU16, NonZeroU32};
 
 /// An address of the MAC layer.
 pub type Station = [u8; 6];
 
-/// What a frame is for (IEEE 802.11-2020 section 9.2.4.1.3).
+/// Type of a frame (IEEE 802.11-2020 section 9.2.4.1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrameKind {
     /// It carries a packet, or a part of one.
     Data,
-    /// A data frame without data: it only tells that a station sleeps or wakes.
+    /// A data frame without data: it only signals that a station sleeps or wakes.
     NullData,
     /// Beacons, association and the like.
     Management,
     /// Acknowledgements, reservations and the like.
     Control,
-    /// DMG beacons and what else is to come.
+    /// DMG beacons and future types.
     Extension,
 }
 
@@ -33,7 +33,7 @@ impl FrameKind {
     }
 }
 
-/// What the receiving radio wrote down beside a frame. Only what it told is there.
+/// Values that the receiving radio recorded with a frame. Missing ones are None.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Radio {
     /// Rate of the frame's data, in kbit/s.
@@ -62,23 +62,20 @@ impl FrameNumber {
     pub const NO_TRAFFIC: u8 = 16;
 }
 
-/// One frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// What it is for.
     pub kind: FrameKind,
-    /// Whether its transmitter says that it sent it before.
+    /// Whether the retry bit is set.
     pub is_retry: bool,
-    /// Who sent it over the air. Acknowledgements do not tell.
+    /// The transmitter's address. Acknowledgements have none.
     pub transmitter: Option<Station>,
-    /// Who is to receive it from the air.
+    /// The receiver's address.
     pub receiver: Station,
-    /// The network it belongs to, if it tells.
+    /// The network, if the frame names it.
     pub bssid: Option<Station>,
     /// Its place in the numbering, if it begins a packet; control frames have none.
     pub place: Option<FrameNumber>,
-    /// Its bytes on the air, without what the capture puts before them.
+    /// Its bytes on the air, without the capture's header.
     pub bytes: u32,
-    /// What the radio tells.
     pub radio: Radio,
 }

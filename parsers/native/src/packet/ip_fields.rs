@@ -2,7 +2,7 @@
 
 use super::event::{Event, Layer, Packet};
 
-/// What is known of the packet that carried a segment.
+/// IP header fields of a segment's packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IpFields {
     /// IPv4 identification: a packet that the network doubled keeps it, a retransmission does not.
@@ -11,26 +11,26 @@ pub struct IpFields {
     pub ttl: u8,
     /// The ECN bits (RFC 3168).
     pub ecn: u8,
-    /// Stands for the interface and the way through it: a copy that the capture made of a packet
-    /// has another place than the packet.
-    pub place: u16,
+    /// Interface and direction in one number: a duplicate made by the capture has another one than
+    /// the packet.
+    pub capture_point: u16,
     /// Whether the snap length cut the TCP options.
     pub is_cut: bool,
 }
 
 impl IpFields {
-    /// What `packet` says of the segment in it.
+    /// The fields of `packet`.
     #[inline(always)]
     pub fn of(packet: &Packet) -> Self {
         let network = &packet.network;
-        let place = Self::place_of(packet.interface, packet.event);
+        let capture_point = Self::capture_point_of(packet.interface, packet.event);
         let is_cut = packet.stop.is_some_and(|stop| stop.layer == Layer::Tcp);
-        Self { ip_id: network.ip_id, ttl: network.ttl, ecn: network.ecn, place, is_cut }
+        Self { ip_id: network.ip_id, ttl: network.ttl, ecn: network.ecn, capture_point, is_cut }
     }
 
     /// Stands for the interface at which a packet was captured, and the way through it.
     #[inline(always)]
-    pub fn place_of(interface: u32, event: Option<Event>) -> u16 {
+    pub fn capture_point_of(interface: u32, event: Option<Event>) -> u16 {
         let way = match event {
             None => 0,
             Some(Event::Sent) => 1,

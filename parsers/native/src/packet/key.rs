@@ -4,16 +4,13 @@ use std::hash::{Hash, Hasher};
 
 use crate::packet::event::{Address, Endpoints, Family};
 
-/// IP protocol number.
 pub const TCP: u8 = 6;
 
 /// Sender and receiver, each pair in the order of the wire as one number: quick to read, compare and
 /// mix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ipv4Ends {
-    /// The addresses.
     pub addresses: u64,
-    /// The ports.
     pub ports: u32,
 }
 
@@ -43,17 +40,15 @@ impl Ipv4Ends {
     }
 }
 
-/// Which of a key's two ends a packet comes from.
+/// The end of a key that a packet comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// The end with the lower address and port.
     Low = 0,
-    /// The other.
     High = 1,
 }
 
 impl Side {
-    /// The other end.
     #[inline(always)]
     pub fn other(self) -> Self {
         match self {
@@ -91,7 +86,7 @@ impl FlowKey {
         (Self { low: halves(low), high: halves(high), rest }, side)
     }
 
-    /// What the table of flows is asked for.
+    /// The key for look-ups in the table of flows.
     #[inline(always)]
     pub fn sought(&self) -> LookupKey {
         // Family and protocol together.
@@ -102,7 +97,7 @@ impl FlowKey {
         }
     }
 
-    /// A few bits that differ between keys, for a cache. Not for a table: anybody can foresee it.
+    /// A few bits that differ between keys, for a cache. Not for a table: they are predictable.
     #[inline(always)]
     pub fn slot(&self) -> usize {
         let mixed = self.low[1] ^ self.high[1] ^ self.rest ^ self.rest >> 16;
@@ -124,7 +119,6 @@ impl FlowKey {
         Endpoints { family: self.family(), protocol: self.protocol(), src, dst, src_port, dst_port }
     }
 
-    /// IP protocol number.
     pub fn protocol(&self) -> u8 {
         (self.rest >> 32) as u8
     }
@@ -146,16 +140,12 @@ impl FlowKey {
 pub enum KeptKey {
     /// Addresses, ports and protocol of the lower end and the other.
     Narrow {
-        /// Both addresses.
         addresses: (u32, u32),
-        /// Both ports.
         ports: (u16, u16),
-        /// IP protocol number.
         protocol: u8,
         /// Kind of the addresses.
         family: Family,
     },
-    /// Any other.
     Wide(Box<FlowKey>),
 }
 
@@ -191,12 +181,12 @@ impl KeptKey {
     }
 }
 
-/// A key in the form that the table of flows has it: most flows are TCP over IPv4, of which 12 bytes tell all.
+/// A key in the form of the table of flows: most flows are TCP over IPv4, for which 12 bytes
+/// suffice.
 #[derive(Clone, Copy, Debug)]
 pub enum LookupKey {
     /// The ends of such a flow, the lower one first.
     Plain(Ipv4Ends),
-    /// Any other.
     Other(FlowKey),
 }
 
@@ -255,10 +245,10 @@ fn halves(address: Address) -> [u64; 2] {
     [(address >> 64) as u64, address as u64]
 }
 
-/// What a source knows about the notation of its addresses.
+/// How a source writes its addresses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Notation<'a> {
-    /// Names behind addresses that are indices.
+    /// Names of addresses that are indices.
     pub hosts: &'a [String],
     /// Whether node numbers are written as domain, cluster and node.
     pub is_hierarchical: bool,

@@ -1,4 +1,4 @@
-//! What a captured packet begins with.
+//! Link types of captured packets.
 
 /// The link types that are decoded, by their LINKTYPE_ number
 /// (<https://www.tcpdump.org/linktypes.html>).
@@ -16,17 +16,16 @@ pub enum LinkType {
     Raw,
     /// OpenBSD loopback: as Null, in network byte order.
     Loop,
-    /// Linux cooked capture.
     Sll,
     /// 802.11 frames alone.
     Wifi,
-    /// 802.11 frames behind a Prism or AVS header.
+    /// 802.11 frames after a Prism or AVS header.
     WifiPrism,
-    /// 802.11 frames behind a radiotap header.
+    /// 802.11 frames after a radiotap header.
     WifiRadiotap,
-    /// 802.11 frames behind an AVS header.
+    /// 802.11 frames after an AVS header.
     WifiAvs,
-    /// PPP behind one byte of direction.
+    /// PPP after one byte of direction.
     PppWithDirection,
     /// IPv4 only.
     Ipv4,
@@ -41,7 +40,7 @@ pub enum LinkType {
 }
 
 impl LinkType {
-    /// From the number in the file. 12 and 14 are what BSDs wrote for raw IP before LINKTYPE_RAW.
+    /// The type for a number in a file. BSDs wrote 12 and 14 for raw IP before LINKTYPE_RAW.
     pub fn from_number(number: u32) -> Self {
         match number {
             0 => Self::Null,
@@ -63,7 +62,6 @@ impl LinkType {
         }
     }
 
-    /// The LINKTYPE_ number.
     pub fn number(self) -> u32 {
         match self {
             Self::Null => 0,

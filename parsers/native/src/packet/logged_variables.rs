@@ -1,15 +1,14 @@
-//! Samples of a flow's variables that another
-//! program wrote down: congestion window, thresholds, round-trip times of the sender itself.
+//! Samples of a flow's variables logged by another program: congestion window, thresholds, the
+//! sender's own round-trip times.
 
 use crate::packet::event::Endpoints;
 use crate::plural::counted;
 
-/// What a variable's value counts.
+/// Unit of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Bytes.
     Bytes,
-    /// Packets or segments.
     Packets,
     /// Milliseconds.
     Ms,
@@ -35,15 +34,13 @@ impl Unit {
 /// One value of one variable at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VariableSample {
-    /// The sender whose variable it is, and whom it sends to. Unknown ports are 0.
+    /// The sender of the variable and its peer. Unknown ports are 0.
     pub endpoints: Endpoints,
     /// Since the epoch, or since the start of a simulation.
     pub time_ns: i64,
     /// Such as `cwnd`, `ssthresh`, `rtt`, `srtt`.
     pub name: &'static str,
-    /// What `value` counts.
     pub unit: Unit,
-    /// The value.
     pub value: f64,
 }
 
@@ -58,7 +55,7 @@ pub struct SampleList {
 }
 
 impl SampleList {
-    /// Keep `sample` if there is room. What overflowed or is no number tells nothing.
+    /// Keep `sample` up to the limit. Overflowed values and non-numbers are dropped.
     pub fn add(&mut self, sample: VariableSample) {
         if !sample.value.is_finite() {
             return;
@@ -75,8 +72,8 @@ impl SampleList {
         std::mem::take(&mut self.kept)
     }
 
-    /// What is to be said if there was no room for some.
-    pub fn remark(&self) -> Option<String> {
+    /// A note if samples were dropped.
+    pub fn caveat(&self) -> Option<String> {
         let left_out = self.left_out;
         let said = || counted(left_out, "sample[s] left out");
         (left_out > 0).then(|| format!("{}: only the first {MAX_SAMPLES} of a log are kept", said()))

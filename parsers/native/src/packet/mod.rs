@@ -1,4 +1,4 @@
-//! A decoded packet and its parts: the ground floor, which knows no other room.
+//! A decoded packet and its parts, on which all other modules build.
 
 pub mod address;
 pub mod batch;

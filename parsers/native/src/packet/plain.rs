@@ -1,8 +1,8 @@
-//! A TCP segment without surprises, with nothing but what such a one has.
+//! A TCP segment in compact form, for the most frequent case.
 //!
-//! Nine packets in ten are whole TCP segments over IPv4 and Ethernet, and a [`Packet`] has room for
-//! all that the others may be: more than twice the memory, which the thread that follows flows has to
-//! fetch from the processor of the one that reads.
+//! Nine packets in ten are whole TCP segments over IPv4 and Ethernet. A [`Packet`] has space for
+//! all others: more than twice the memory, which the thread that follows flows has to fetch from
+//! the processor of the one that reads.
 
 use crate::packet::event::{Endpoints, Family, Network, Packet, Tcp, Transport};
 use crate::packet::ip_fields::IpFields;
@@ -14,9 +14,7 @@ use crate::packet::key::{Ipv4Ends, TCP};
 pub struct PlainSegment {
     /// Number in the source, from 1.
     pub number: u64,
-    /// Since the epoch.
     pub time_ns: i64,
-    /// Both ends.
     pub ends: Ipv4Ends,
     /// Bytes of the frame on the wire.
     pub wire_bytes: u32,
@@ -28,14 +26,12 @@ pub struct PlainSegment {
     pub header_bytes: u8,
     /// Bytes of TCP payload.
     pub payload: u32,
-    /// The TCP header.
     pub tcp: Tcp,
-    /// What the packet around it says: [`IpFields::of`].
-    pub carrier: IpFields,
+    /// Its IP header fields: [`IpFields::of`].
+    pub ip: IpFields,
 }
 
 impl PlainSegment {
-    /// The five-tuple.
     #[inline(always)]
     pub fn endpoints(&self) -> Endpoints {
         Endpoints {
@@ -48,7 +44,7 @@ impl PlainSegment {
         }
     }
 
-    /// The same with room for all that a packet may be.
+    /// The same in general form.
     pub fn to_packet(&self) -> Packet {
         Packet {
             number: self.number,
@@ -60,11 +56,11 @@ impl PlainSegment {
             network: Network {
                 endpoints: self.endpoints(),
                 has_ports: true,
-                ip_id: self.carrier.ip_id,
-                ttl: self.carrier.ttl,
-                ecn: self.carrier.ecn,
-                // A text that shows no IP header tells neither of them.
-                dscp: self.carrier.ip_id.map(|_| 0),
+                ip_id: self.ip.ip_id,
+                ttl: self.ip.ttl,
+                ecn: self.ip.ecn,
+                // A text without IP headers has neither.
+                dscp: self.ip.ip_id.map(|_| 0),
                 transport: Transport::Tcp,
                 tcp: self.tcp,
                 header_bytes: self.header_bytes,

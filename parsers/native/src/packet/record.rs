@@ -5,11 +5,9 @@ use super::link_type::LinkType;
 /// One captured packet, a slice of the input's window.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// Since the epoch.
     pub time_ns: i64,
     /// Index into the reader's interfaces.
     pub interface: usize,
-    /// What `data` begins with.
     pub link_type: LinkType,
     /// The captured bytes, at most `wire_bytes`.
     pub data: &'a [u8],

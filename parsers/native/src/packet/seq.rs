@@ -45,7 +45,7 @@ impl Unwrapper {
     }
 }
 
-/// How far `number` is ahead of `from`, or behind it, if of both only the low `bits` are known (1 to 64).
+/// Signed distance from `from` to `number`, if only the low `bits` of both are known (1 to 64).
 pub fn distance(number: u64, from: u64, bits: u32) -> i64 {
     let unused = u64::BITS - bits;
     (number.wrapping_sub(from) << unused) as i64 >> unused

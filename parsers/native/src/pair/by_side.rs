@@ -1,4 +1,4 @@
-//! Something for each direction of each flow, as far as it has any.
+//! A value for each direction of each flow.
 
 use crate::packet::key::Side;
 

@@ -1,25 +1,25 @@
-//! How the clock of the second capture differs from that of the first.
+//! Offset and drift of the second capture's clock against the first.
 //!
-//! A packet that passes the first capture at t and the second one D later is stamped
-//! t + θ(t) + D there, where θ is what the second clock is ahead. As D is never negative, the
-//! difference of the stamps bounds θ from above; packets of the other direction bound it from
-//! below. With a drift that stays the same, θ is a straight line below the hull of the one
-//! differences and above that of the others.
+//! A packet that passes the first capture at t and the second one D later is stamped t + θ(t) + D
+//! there, where θ is how far the second clock is ahead. As D is never negative, the difference of
+//! the stamps bounds θ from above; packets of the other direction bound it from below. With a
+//! constant drift, θ is a straight line below the hull of the one differences and above that of the
+//! others.
 //!
 //! The drift is the slope of the hull (Moon, Skelly and Towsley, INFOCOM 1999; of the lines below
-//! all points the one that leaves the least area, Zhang, Liu and Xia, INFOCOM 2002). Of the two
-//! directions the quieter one tells: where a queue is hardly ever empty, the hull follows the queue.
-//! The offset lies between the two hulls, and nothing tells where: the middle means that the
-//! shortest delay is the same in both directions. Its error is at most half the shortest round-trip
-//! time.
+//! all points the one that leaves the least area, Zhang, Liu and Xia, INFOCOM 2002). The quieter of
+//! the two directions decides: where a queue is hardly ever empty, the hull follows the queue.
+//!
+//! The offset lies between the two hulls, at an unknown point: the middle means that the shortest
+//! delay is the same in both directions. Its error is at most half the shortest round-trip time.
 
 use super::Tap;
 use super::convex_hull::{LowerHull, Point};
 use super::hash_sampling::SampledPacket;
 use super::routes::Routes;
 
-/// No clock drifts more than this that a clock discipline could follow (RFC 5905 section 11.3,
-/// MAXFREQ: 500 ppm); what seems to is a queue that grows.
+/// Largest drift that a clock discipline could follow (RFC 5905 section 11.3, MAXFREQ: 500 ppm);
+/// more is a growing queue.
 const LARGEST_DRIFT: f64 = 500e-6;
 
 /// Halvings in the search for the ends of an interval of slopes: to 1e-19.
@@ -32,7 +32,7 @@ pub struct Clock {
     pub reference_ns: i64,
     /// ... at which the second one was ahead by so much.
     pub offset_ns: i64,
-    /// What it gains in each unit of time.
+    /// Gain per unit of time.
     pub drift: f64,
 }
 
@@ -46,12 +46,11 @@ impl Clock {
     }
 }
 
-/// What is known of the second clock.
+/// Estimate of the second clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The best guess.
     pub clock: Clock,
-    /// Its drift; None if neither direction tells, and then it is taken for 0.
+    /// Its drift; None if neither direction shows it, and then 0 is assumed.
     pub drift: Option<f64>,
     /// The smallest and largest offset at the reference time with which no packet arrives before it
     /// was sent. None where no packet of that direction is in both captures.
@@ -111,7 +110,7 @@ fn difference_ns((first, second): &(SampledPacket, SampledPacket)) -> i64 {
     second.time_ns.saturating_sub(first.time_ns)
 }
 
-/// What the packets of one direction say: the line of the clock is not above any of these points.
+/// Bound from the packets of one direction: the line of the clock is not above any of these points.
 struct Limit {
     points: Vec<Point>,
     hull: LowerHull,
@@ -128,7 +127,7 @@ impl Limit {
         self.hull.slope().filter(|slope| slope.abs() <= LARGEST_DRIFT)
     }
 
-    /// What packets usually wait, the median, if the clock drifts by `slope`.
+    /// Median queueing delay of packets, if the clock drifts by `slope`.
     fn usual_wait_ns(&self, slope: f64) -> Option<f64> {
         let lowest = self.hull.height(slope)?;
         let wait = |point: &Point| point.value_ns as f64 - slope * point.time_ns as f64 - lowest;
@@ -138,7 +137,7 @@ impl Limit {
     }
 }
 
-/// The room for the line of the clock.
+/// The space between the hulls for the line of the clock.
 struct Corridor {
     /// The line is not above it.
     above: Limit,
@@ -157,13 +156,14 @@ impl Corridor {
         }
     }
 
-    /// How much room a line of `slope` has between the hulls; negative if there is no such line.
+    /// Width of the space for a line of `slope` between the hulls; negative if there is no such
+    /// line.
     fn room(&self, slope: f64) -> f64 {
         let height = |limit: &Limit, slope| limit.hull.height(slope).unwrap_or(f64::INFINITY);
         height(&self.above, slope) + height(&self.below, -slope)
     }
 
-    /// The slopes with room for a line, around `within`, which must be one.
+    /// The range of possible slopes around `within`, which must be one.
     fn feasible(&self, within: f64) -> Option<(f64, f64)> {
         let has_room = |slope: f64| self.room(slope) >= 0.0;
         has_room(within)
@@ -192,7 +192,7 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Packets there and back every 10 ms, with delays as given, seen by a second clock.
+    /// Packets in both directions every 10 ms, with the given delays, seen by a second clock.
     fn common(clock: &Clock, delays_ns: &[(i64, i64)]) -> Vec<(SampledPacket, SampledPacket)> {
         let on_second = |time_ns: i64| {
             let gained = (time_ns - clock.reference_ns) as f64 * clock.drift;

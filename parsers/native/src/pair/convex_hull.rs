@@ -1,11 +1,9 @@
 //! Convex hulls of points in time, and the lines that touch them.
 
-/// A time and what was measured then, both in ns from some origin.
+/// A time and the value measured then, both in ns from some origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// When.
     pub time_ns: i64,
-    /// What.
     pub value_ns: i64,
 }
 

@@ -1,4 +1,4 @@
-//! The first reading of one capture: what is needed to match it with the other.
+//! The first reading of one capture: collects what matching with the other needs.
 
 use hashbrown::HashMap;
 
@@ -11,7 +11,7 @@ use crate::packet::extras::PacketExtras;
 use crate::packet::ip_fields::IpFields;
 use crate::packet::key::{FlowKey, Side};
 
-/// The payload of the longest segment on an Ethernet without offload: what is longer may be several.
+/// The longest payload on Ethernet without offload: a longer one may be several packets.
 const LONGEST_USUAL: u32 = 1_460;
 
 /// How long the segments of one direction are.
@@ -19,11 +19,11 @@ const LONGEST_USUAL: u32 = 1_460;
 struct Lengths {
     /// Payload of the longest that was captured.
     longest: u32,
-    /// What this side announced as the most it takes, if its SYN was captured.
+    /// Maximum segment size announced by this side, if its SYN was captured.
     mss: Option<u16>,
 }
 
-/// What one capture told.
+/// Result of reading one capture.
 pub struct FirstReading {
     /// Packets that can be found in the other capture.
     pub sample: HashSample,
@@ -50,30 +50,30 @@ impl FirstReading {
             max_flows: max_flows as usize,
         };
         reading.for_each_batch(compiler, |batch| {
-            batch.items().for_each(|item| survey.take(&item.to_packet(), batch.asides()));
+            batch.items().for_each(|item| survey.take(&item.to_packet(), batch.extras()));
         })?;
         Ok(survey)
     }
 
-    /// Forget the packets: once the clocks are compared, nobody asks for them.
+    /// Drop the packets, which are not needed after the clocks are compared.
     pub fn forget_sample(&mut self) {
         self.sample = HashSample::new(0);
     }
 
-    fn take(&mut self, packet: &Packet, asides: &PacketExtras) {
+    fn take(&mut self, packet: &Packet, extras: &PacketExtras) {
         let (start_ns, end_ns) = self.span_ns.unwrap_or((packet.time_ns, packet.time_ns));
         self.span_ns = Some((start_ns.min(packet.time_ns), end_ns.max(packet.time_ns)));
         if !packet.is_ip {
             return;
         }
         let network = &packet.network;
-        let Some(identity) = identity(network, payload_head(network, asides)) else { return };
+        let Some(identity) = identity(network, payload_head(network, extras)) else { return };
         self.packets += 1;
         let seen = SampledPacket {
             time_ns: packet.time_ns,
             endpoints: network.endpoints,
             ttl: network.ttl,
-            place: IpFields::place_of(packet.interface, packet.event),
+            place: IpFields::capture_point_of(packet.interface, packet.event),
             is_ambiguous: false,
         };
         self.sample.add(identity, seen);

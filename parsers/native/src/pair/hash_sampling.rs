@@ -1,8 +1,8 @@
-//! The same packets chosen at both captures: hash-based selection (RFC 5475 section 6.2).
+//! Selects the same packets at both captures: hash-based selection (RFC 5475 section 6.2).
 //!
-//! Kept are the packets with the smallest identities. As both captures choose by the same rule, a
-//! packet that is in both and kept of one is nearly always kept of the other, however the clocks
-//! differ and whenever the captures began. Small captures are kept whole.
+//! The packets with the smallest identities are kept. As both captures use the same rule, a packet
+//! that is in both and kept of one is nearly always kept of the other, however the clocks differ
+//! and whenever the captures began. Small captures are kept whole.
 
 use hashbrown::HashMap;
 
@@ -11,18 +11,17 @@ use crate::packet::event::Endpoints;
 /// Packets kept of one capture: 15 MB.
 pub const KEPT: usize = 1 << 17;
 
-/// What is kept of a packet.
+/// Fields kept of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SampledPacket {
     /// When it was captured, by the capture's own clock.
     pub time_ns: i64,
-    /// Its five-tuple.
     pub endpoints: Endpoints,
     /// Its time to live there.
     pub ttl: u8,
     /// The interface and the way through it; a copy at another one is the same packet.
     pub place: u16,
-    /// Whether another packet of the capture has the same identity: then nobody knows which is which.
+    /// Whether another packet of the capture has the same identity.
     pub is_ambiguous: bool,
 }
 
@@ -41,7 +40,6 @@ impl HashSample {
         Self { kept: HashMap::new(), limit: u64::MAX, most }
     }
 
-    /// Take in a packet.
     #[inline]
     pub fn add(&mut self, identity: u64, seen: SampledPacket) {
         if identity > self.limit {

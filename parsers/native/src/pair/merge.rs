@@ -1,4 +1,4 @@
-//! Two captures read as one, in the order of time.
+//! Reads two captures as one, in the order of time.
 
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
@@ -17,9 +17,9 @@ const BATCH: usize = 1024;
 /// Batches of each capture that are decoded and wait.
 const WAITING: usize = 4;
 
-/// Hand all packets of both captures to `work`, the earlier one first; of two at the same time that
-/// of the first capture. Times of the second capture are told by the first one's clock, except in
-/// its summary. An error is one of the filter, in libpcap's words.
+/// Pass all packets of both captures to `work`, the earlier one first; of two at the same time that
+/// of the first capture. Times of the second capture are converted to the first one's clock, except
+/// in its summary. An error is one of the filter, in libpcap's words.
 pub fn for_each_packet(
     readings: &mut [Reading; 2],
     compiler: Option<&dyn Compiler>,
@@ -34,7 +34,7 @@ pub fn for_each_packet(
             let reader = thread::Builder::new().name("reading".into());
             match reader.spawn_scoped(scope, || run_ahead(reading, compiler, sender, returned)) {
                 Ok(_) => Ok(Queue { filled, spent, decoded: Decoded::default(), next: 0 }),
-                Err(error) => Err(format!("no thread to read with: {error}")),
+                Err(error) => Err(format!("cannot start a reader thread: {error}")),
             }
         };
         let [first, second] = readings;
@@ -55,14 +55,14 @@ pub fn for_each_packet(
             };
             let queue = &mut queues[tap as usize];
             if let Some(packet) = queue.decoded.packets.get(queue.next) {
-                work(tap, packet, &queue.decoded.asides, &mut summaries[tap as usize]);
+                work(tap, packet, &queue.decoded.extras, &mut summaries[tap as usize]);
             }
             queue.next += 1;
         }
     })
 }
 
-/// Fill one batch after the other until the capture ends or nobody wants them.
+/// Fill one batch after the other until the capture ends or the receiver is gone.
 fn run_ahead(
     reading: &mut Reading,
     compiler: Option<&dyn Compiler>,
@@ -81,18 +81,18 @@ fn run_ahead(
     }
 }
 
-/// Decoded packets, and what only some of them have. Its memory is used again and again.
+/// Decoded packets with their extras. The memory is reused.
 #[derive(Default)]
 struct Decoded {
     packets: Vec<Packet>,
-    asides: PacketExtras,
+    extras: PacketExtras,
 }
 
 impl Decoded {
     fn take(&mut self, batch: &Batch) {
         self.packets.clear();
         self.packets.extend(batch.items().map(Item::to_packet));
-        self.asides.clone_from(batch.asides());
+        self.extras.clone_from(batch.extras());
     }
 }
 

@@ -1,15 +1,15 @@
-//! Two captures of the same packets, taken at two places of their path.
+//! Two captures of the same packets, taken at two points of their path.
 //!
-//! 1. [`first_reading`] reads each capture for itself and keeps a sample of its packets, the same ones in
-//!    both ([`hash_sampling`]): [`packet_identity`] says by what a packet is known again.
-//! 2. [`routes`] learns from the packets that are in both samples which capture a host's packets
+//! 1. [`first_reading`] reads each capture and keeps a sample of its packets, the same ones in
+//!    both ([`hash_sampling`]): [`packet_identity`] defines the identity of a packet.
+//! 2. [`routes`] learns from the packets in both samples which capture a host's packets
 //!    pass first, and [`clock`] how the two clocks differ.
 //! 3. [`merge`] reads both captures again as one, in the order of time, and [`unmatched`] finds for
-//!    each packet of one capture the same packet of the other. [`outside_loss`] tells what TCP shows of
-//!    losses before the one and behind the other.
+//!    each packet of one capture the same packet of the other. [`outside_loss`] finds losses
+//!    upstream of the one and downstream of the other in TCP.
 //!
-//! The first capture's clock is the reference: all times are told by it. What the packets mean to
-//! their flows is in `pass/pair/mod.rs`.
+//! The first capture's clock is the reference of all times. The meaning of the packets for their
+//! flows is in `pass/pair/mod.rs`.
 
 pub mod by_side;
 pub mod clock;
@@ -27,15 +27,12 @@ pub mod unmatched;
 pub enum Tap {
     /// The one named first; its clock is the reference.
     First = 0,
-    /// The other.
     Second = 1,
 }
 
 impl Tap {
-    /// Both, in order.
     pub const BOTH: [Self; 2] = [Self::First, Self::Second];
 
-    /// The other one.
     pub fn other(self) -> Self {
         match self {
             Self::First => Self::Second,

@@ -1,13 +1,13 @@
-//! What TCP tells of packets that were lost outside of the way between the captures.
+//! Packets lost outside of the path between the captures, as TCP shows them.
 //!
-//! Before the nearer capture: it shows a segment for the first time although it has shown later
-//! ones, and the segment's timestamp (RFC 7323) is younger than theirs. So it was sent after them,
-//! again; one that was only overtaken is older. Without timestamps nothing tells.
+//! Upstream of the nearer capture: it shows a segment for the first time after later ones, and the
+//! segment's timestamp (RFC 7323) is newer than theirs. So it was retransmitted after them; a
+//! reordered one has an older timestamp. Without timestamps this is unknown.
 //!
-//! Behind the other capture: a segment passes it again while the receiver's acknowledgements, as
-//! they passed there, still ask for its bytes: the next one, or (RFC 2018) those between what was
-//! acknowledged selectively. What the receiver has already, and is sent again for no need, it does
-//! not ask for.
+//! Downstream of the other capture: a segment passes it again while the receiver's
+//! acknowledgements, as they passed there, still request its bytes: the next one, or (RFC 2018)
+//! those between selectively acknowledged data. The receiver does not request data that it has and
+//! that are retransmitted needlessly.
 
 use std::collections::VecDeque;
 
@@ -17,8 +17,8 @@ use crate::packet::event::{Tcp, TcpFlags};
 use crate::packet::key::Side;
 use crate::packet::seq::{SeqNumber, Unwrapper};
 
-/// Segments that a receiver may still say it got twice.
-const MOST_LOST_BEHIND: usize = 64;
+/// How many segments counted as lost downstream are kept, in case the receiver reports them as duplicates.
+const MAX_LOST_BEHIND: usize = 64;
 
 /// How a segment relates to those that a capture has shown before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ enum Novelty {
     Repeated,
 }
 
-/// What one capture has shown of one direction: a few holes, as many as [`Holes`] keeps.
+/// Data of one direction in one capture: a few holes, as many as [`Holes`] keeps.
 #[derive(Debug)]
 struct CaptureView {
     unwrapper: Unwrapper,
@@ -64,7 +64,7 @@ impl CaptureView {
 
     fn cover(&mut self, start: i64, end: i64) -> Novelty {
         if start < 0 {
-            // Before all that the capture has shown: nobody knows whether it was sent before.
+            // Before all data in the capture: it is unknown whether it was sent before.
             return Novelty::Ahead;
         }
         if end <= self.highest {
@@ -81,12 +81,12 @@ impl CaptureView {
     }
 }
 
-/// What the receiver has, in the positions of what the farther capture has shown.
+/// Data that the receiver has, in positions of the farther capture.
 #[derive(Debug, Default)]
 struct ReceivedRanges {
     /// The next byte that it expects.
     next: i64,
-    /// End of what it has acknowledged, selectively or not; holes before it.
+    /// End of its acknowledged data, selectively or not; holes are below.
     highest: i64,
     holes: Holes,
     /// It takes nothing, so it asks for nothing.
@@ -124,16 +124,16 @@ struct Direction {
     near: Option<CaptureView>,
     far: Option<CaptureView>,
     receipts: ReceivedRanges,
-    /// Segments that were taken for lost behind the farther capture, in its positions; the newest.
+    /// The newest segments counted as lost behind the farther capture, in its positions.
     lost_behind: VecDeque<(i64, i64)>,
 }
 
-/// What a segment that passes the farther capture tells of those before it.
+/// A segment that passes the farther capture, compared with those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// It has bytes that did not pass before.
+    /// It has bytes that have not passed before.
     New,
-    /// It repeats one that was lost behind the capture.
+    /// It retransmits one that was lost behind the capture.
     OfLost,
     /// The receiver has all of it.
     Needless,
@@ -156,7 +156,7 @@ impl OutsideLoss {
         is_late && timestamp(tcp).zip(latest).is_some_and(is_younger)
     }
 
-    /// The same segment, or another, passed the farther capture.
+    /// Process a segment that passed the farther capture.
     pub fn arrival(&mut self, flow: u32, side: Side, tcp: &Tcp, payload: u32) -> Arrival {
         let Direction { far, receipts, lost_behind, .. } = self.direction(flow, side);
         let shown = far.get_or_insert_with(|| CaptureView::starting_with(tcp));
@@ -165,7 +165,7 @@ impl OutsideLoss {
             (Novelty::Ahead | Novelty::Late, _) => Arrival::New,
             (Novelty::Repeated, false) => Arrival::Needless,
             (Novelty::Repeated, true) => {
-                if lost_behind.len() == MOST_LOST_BEHIND {
+                if lost_behind.len() == MAX_LOST_BEHIND {
                     lost_behind.pop_front();
                 }
                 lost_behind.push_back((start, end));
@@ -174,9 +174,9 @@ impl OutsideLoss {
         }
     }
 
-    /// The receiver of what `side` sends acknowledged, where packets of `side` pass last; `blocks`
-    /// selectively. The answer is how many segments were taken for lost behind that the receiver says it
-    /// got twice (RFC 2883).
+    /// Process an acknowledgement of the data of `side`, where packets of `side` pass last;
+    /// `blocks` are its SACK blocks. Returns how many segments counted as lost downstream it reports
+    /// as received twice (RFC 2883).
     pub fn on_acknowledgement(&mut self, flow: u32, side: Side, tcp: &Tcp, blocks: &[(u32, u32)]) -> u64 {
         let Some(Direction { far: Some(far), receipts, lost_behind, .. }) =
             self.directions.get_mut(flow, side).map(Box::as_mut)
@@ -187,7 +187,7 @@ impl OutsideLoss {
             return 0;
         }
         let position = |number| far.unwrapper.position(SeqNumber(number), far.highest);
-        // What the capture has not shown the receiver cannot have got past it.
+        // Data not in the capture cannot have passed it to the receiver.
         let known = |&(start, end): &(u32, u32)| (position(start), position(end).min(far.highest));
         let acknowledged = position(tcp.ack).min(far.highest);
         let before = lost_behind.len();

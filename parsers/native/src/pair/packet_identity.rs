@@ -1,8 +1,8 @@
-//! By what a packet is known again at another place of its path.
+//! The identity of a packet at different points of its path.
 //!
-//! What routers change (TTL, checksums, ECN, the link layer) does not take part. A TCP segment is
-//! known by where it begins and not by how long it is: segmentation offload shows at one place as
-//! one segment what are several at the other.
+//! Fields that routers change (TTL, checksums, ECN, the link layer) are excluded. A TCP segment is
+//! identified by its start and not by its length: with segmentation offload, one segment at one
+//! point is several at the other.
 
 use std::hash::{Hash, Hasher};
 
@@ -30,9 +30,9 @@ pub fn error_identity(network: &Network, head: PayloadHead) -> u64 {
 }
 
 /// How the payload of a datagram begins, or the transport header that an ICMP error quotes; empty for other packets.
-pub fn payload_head(network: &Network, asides: &PacketExtras) -> PayloadHead {
+pub fn payload_head(network: &Network, extras: &PacketExtras) -> PayloadHead {
     match network.transport {
-        Transport::Udp | Transport::IcmpError => asides.head(network.head),
+        Transport::Udp | Transport::IcmpError => extras.head(network.head),
         _ => PayloadHead::default(),
     }
 }
@@ -40,7 +40,6 @@ pub fn payload_head(network: &Network, asides: &PacketExtras) -> PayloadHead {
 /// A TCP segment or datagram as the packets that it was on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// By what it is known again.
     pub identity: u64,
     /// Its part of the payload.
     pub payload_bytes: u32,
@@ -94,9 +93,9 @@ fn piece_identity(network: &Network, head: PayloadHead, number: u32, offset: u32
     Some(hasher.finish())
 }
 
-/// A hash without a secret: both captures, and every run, must choose the same packets. So anybody could
-/// foresee it, however long it took, and it is a short one: each word is multiplied in, and the upper half of
-/// the product folded into the lower one.
+/// A hash without a secret: both captures, and every run, must choose the same packets. So it is
+/// predictable, however long it is, and a short one suffices: each word is multiplied in, and the
+/// upper half of the product folded into the lower one.
 #[derive(Debug, Default)]
 struct StableHasher(u64);
 

@@ -1,4 +1,4 @@
-//! Which of the two captures the packets of a host pass first.
+//! Decides which of the two captures the packets of a host pass first.
 
 use hashbrown::HashMap;
 
@@ -6,17 +6,17 @@ use super::Tap;
 use super::hash_sampling::SampledPacket;
 use crate::packet::event::{Address, Endpoints};
 
-/// How it is known which capture comes first.
+/// How the first capture was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Evidence {
     /// The time to live is smaller at the other.
     TimeToLive,
     /// The packets of one direction are later at the other capture than those of the other
-    /// direction, whatever the clocks say.
+    /// direction, whatever the clocks show.
     BothDirections,
     /// Other packets of the same hosts.
     OtherPackets,
-    /// Nothing tells: the captures were given in this order.
+    /// Unknown: the order in which the captures were given.
     Given,
 }
 
@@ -35,8 +35,8 @@ impl Evidence {
 /// Two hosts, the lower address first.
 type HostPair = (Address, Address);
 
-/// What the sample tells of two hosts. Times of both directions are kept apart: 0 from the lower
-/// address, 1 from the higher.
+/// Sampled packets of two hosts. Both directions are kept apart: 0 from the lower address, 1 from
+/// the higher.
 #[derive(Clone, Copy, Debug, Default)]
 struct HostPairTally {
     /// Packets of the lower host whose TTL is smaller at the second capture, less those where it is
@@ -77,8 +77,8 @@ impl HostPairTally {
 #[derive(Debug, Default)]
 pub struct Routes {
     hosts: HashMap<HostPair, (Tap, Evidence)>,
-    /// The capture that is nearer to a host, for two hosts whose packets the sample has missed; None
-    /// if its packets with different hosts differ in that.
+    /// The capture nearer to a host, for pairs of hosts without a sampled packet; None if its
+    /// packets with different hosts disagree.
     homes: HashMap<Address, Option<Tap>>,
 }
 
@@ -102,7 +102,7 @@ impl Routes {
         routes
     }
 
-    /// The capture that a packet passes first, and how that is known; None if no packet between
+    /// The capture that a packet passes first, and how this is known; None if no packet between
     /// these hosts, or hosts near them, is in both captures.
     #[inline]
     pub fn first_tap(&self, endpoints: &Endpoints) -> Option<(Tap, Evidence)> {
@@ -122,7 +122,7 @@ impl Routes {
 
 fn hosts_of(endpoints: &Endpoints) -> (HostPair, bool) {
     let Endpoints { src, dst, src_port, dst_port, .. } = *endpoints;
-    // A host that speaks to itself is told apart by its ports.
+    // A host that sends to itself is distinguished by its ports.
     let is_low = (src, src_port) <= (dst, dst_port);
     (if is_low { (src, dst) } else { (dst, src) }, is_low)
 }

@@ -1,4 +1,4 @@
-//! Packets that one capture has shown and the other has not yet.
+//! Packets seen at one capture and not yet at the other.
 
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
@@ -9,7 +9,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use super::Tap;
 use crate::packet::key::Side;
 
-/// How long a packet waits: what did not arrive after a minute is lost.
+/// Longest wait: a packet that did not arrive after a minute is lost.
 const LONGEST_NS: i64 = 60_000_000_000;
 
 /// Packets that are remembered, arrived ones included so that duplicates are known: 25 MB. At 10
@@ -21,7 +21,7 @@ const NONE: u64 = u64::MAX;
 /// At which end of the way between the captures a packet was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathEnd {
-    /// Where it comes from.
+    /// The capture near its source.
     Near,
     /// Where it goes to.
     Far,
@@ -30,14 +30,14 @@ pub enum PathEnd {
 /// A packet, or the part of a segment that was one on the wire, at one capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketAtCapture {
-    /// By what it is known at the other.
+    /// Its identity at the other.
     pub identity: u64,
     /// Which capture this is.
     pub end: PathEnd,
     /// The same as the user named it.
     pub tap: Tap,
     /// The interface of the capture and the way through it.
-    pub place: u16,
+    pub capture_point: u16,
     /// When it passed, by the first capture's clock.
     pub time_ns: i64,
     /// Flow, from 0.
@@ -48,18 +48,17 @@ pub struct PacketAtCapture {
     pub packet: u64,
     /// Its frame; of a part of a segment its share.
     pub wire_bytes: u32,
-    /// Its payload.
     pub payload_bytes: u32,
 }
 
-/// What the sight of a packet told.
+/// Result of seeing a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatchResult {
     /// The other capture has not shown it yet.
     Waits,
     /// It is the same packet as this one of the other capture.
     Meets(PacketAtCapture),
-    /// It came to the far capture once more than it passed the near one.
+    /// It reached the far capture more often than it passed the near one.
     Again,
     /// The same capture has shown it at another interface.
     Copy,
@@ -75,18 +74,18 @@ struct Entered {
 }
 
 impl Entered {
-    /// Whether `again`, which has the same identity, is this packet at another interface of one of the
+    /// Whether `again`, with the same identity, is this packet at another interface of one of the
     /// captures.
     fn has_copy(&self, again: &PacketAtCapture) -> bool {
         match again.end == self.passing.end {
-            true => again.place != self.passing.place,
-            false => self.is_met && again.place != self.met_place,
+            true => again.capture_point != self.passing.capture_point,
+            false => self.is_met && again.capture_point != self.met_place,
         }
     }
 }
 
-/// Packets of one identity. Those that wait are all of one end, and meet in the order in which they
-/// came: some hosts send packets that nothing tells apart.
+/// Packets with one identity. Those that wait are all of one end, and are matched in order of
+/// arrival: some hosts send indistinguishable packets.
 struct SameIdentity {
     identity: u64,
     /// The first that waits.
@@ -122,7 +121,7 @@ impl UnmatchedPackets {
         }
     }
 
-    /// Take in a packet. Those that waited too long must have been taken out before
+    /// Process a packet. Expired ones must have been removed before
     /// ([`UnmatchedPackets::take_expired`]).
     pub fn see(&mut self, passing: PacketAtCapture) -> MatchResult {
         let number = self.first.wrapping_add(self.entered.len() as u64);
@@ -130,18 +129,22 @@ impl UnmatchedPackets {
         let hasher = &self.hasher;
         let is_alike = |alike: &SameIdentity| alike.identity == passing.identity;
         match self.index.entry(hash, is_alike, |alike| hasher.hash_one(alike.identity)) {
-            Entry::Vacant(place) => {
-                place.insert(SameIdentity { identity: passing.identity, waits: number, last: number });
+            Entry::Vacant(capture_point) => {
+                capture_point.insert(SameIdentity {
+                    identity: passing.identity,
+                    waits: number,
+                    last: number,
+                });
             }
-            Entry::Occupied(mut place) => {
-                let alike = place.get_mut();
+            Entry::Occupied(mut capture_point) => {
+                let alike = capture_point.get_mut();
                 let slot = |number: u64| number.wrapping_sub(self.first) as usize;
                 if self.entered.get(slot(alike.last)).is_some_and(|last| last.has_copy(&passing)) {
                     return MatchResult::Copy;
                 }
                 match self.entered.get_mut(slot(alike.waits)) {
                     Some(waiting) if waiting.passing.end != passing.end => {
-                        (waiting.is_met, waiting.met_place) = (true, passing.place);
+                        (waiting.is_met, waiting.met_place) = (true, passing.capture_point);
                         alike.waits = waiting.next;
                         return MatchResult::Meets(waiting.passing);
                     }
@@ -159,7 +162,7 @@ impl UnmatchedPackets {
         MatchResult::Waits
     }
 
-    /// Take out the oldest packet that has waited too long at `now_ns`, or that must make room.
+    /// Remove the oldest packet that has expired at `now_ns`, or that exceeds the limit.
     pub fn take_expired(&mut self, now_ns: i64) -> Option<PacketAtCapture> {
         while let Some(oldest) = self.entered.front() {
             let is_late = now_ns.saturating_sub(oldest.passing.time_ns) > LONGEST_NS;
@@ -191,10 +194,11 @@ impl UnmatchedPackets {
         let number = self.first;
         self.first = self.first.wrapping_add(1);
         let hash = self.hasher.hash_one(passing.identity);
-        if let Ok(mut place) = self.index.find_entry(hash, |alike| alike.identity == passing.identity) {
-            let alike = place.get_mut();
+        if let Ok(mut capture_point) = self.index.find_entry(hash, |alike| alike.identity == passing.identity)
+        {
+            let alike = capture_point.get_mut();
             if alike.last == number {
-                place.remove();
+                capture_point.remove();
             } else if alike.waits == number {
                 alike.waits = next;
             }
@@ -213,7 +217,7 @@ mod tests {
             identity,
             end,
             tap: if end == PathEnd::Near { Tap::First } else { Tap::Second },
-            place: 0,
+            capture_point: 0,
             time_ns,
             flow: 0,
             side: Side::Low,
@@ -239,7 +243,7 @@ mod tests {
 
     #[test]
     fn test_a_capture_may_show_a_packet_at_two_interfaces() {
-        let copy = |end, time_ns| PacketAtCapture { place: 4, ..passing(7, end, time_ns) };
+        let copy = |end, time_ns| PacketAtCapture { capture_point: 4, ..passing(7, end, time_ns) };
         let mut waiting = UnmatchedPackets::default();
         assert_eq!(waiting.see(passing(7, PathEnd::Near, 10)), MatchResult::Waits);
         assert_eq!(waiting.see(copy(PathEnd::Near, 11)), MatchResult::Copy);

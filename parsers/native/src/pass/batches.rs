@@ -1,4 +1,5 @@
-//! A batch of packets to their flows: at once, or set aside until several of the same flows are there.
+//! Passes a batch of packets to their flows: at once, or queued until several of the same flows are
+//! there.
 
 use super::{Analysis, is_flow};
 use crate::flow::{Found, LOOK_UPS};
@@ -8,21 +9,21 @@ use crate::packet::event::Transport;
 use crate::packet::extras::PacketExtras;
 use crate::packet::plain::PlainSegment;
 
-/// Flows whose state the caches hold: up to here packets are given to their flows at once.
+/// Flows whose state the caches hold: up to here packets go to their flows at once.
 const CACHED_FLOWS: usize = 1_024;
 
 impl Analysis {
     /// [`Analysis::take`] for many packets, set aside if there are many flows and nothing is
     /// collected in the order of packets.
     pub(super) fn take_batch(&mut self, batch: &Batch, summary: &mut SourceSummary) {
-        let asides = batch.asides();
+        let extras = batch.extras();
         if self.collects {
             for item in batch.items() {
-                self.take(&item.to_packet(), asides, summary);
+                self.take(&item.to_packet(), extras, summary);
             }
         } else if self.flows.len() < CACHED_FLOWS || self.is_all_sightings(batch) {
             for item in batch.items() {
-                self.take_item(item, asides, summary);
+                self.take_item(item, extras, summary);
             }
         } else {
             self.take_batch_later(batch, summary);
@@ -31,27 +32,27 @@ impl Analysis {
 
     /// [`Analysis::take`] for a packet of any kind, while nothing is collected.
     #[inline(always)]
-    fn take_item(&mut self, item: Item<'_>, asides: &PacketExtras, summary: &mut SourceSummary) {
+    fn take_item(&mut self, item: Item<'_>, extras: &PacketExtras, summary: &mut SourceSummary) {
         match item {
-            Item::Plain(segment) => self.take_plain(segment, asides, summary),
+            Item::Plain(segment) => self.take_plain(segment, extras, summary),
             Item::Other(packet) => {
-                self.take(packet, asides, summary);
+                self.take(packet, extras, summary);
             }
         }
     }
 
-    /// Give a plain segment to its flow, while nothing is collected.
+    /// Pass a plain segment to its flow, while nothing is collected.
     #[inline(always)]
-    fn take_plain(&mut self, segment: &PlainSegment, asides: &PacketExtras, summary: &mut SourceSummary) {
+    fn take_plain(&mut self, segment: &PlainSegment, extras: &PacketExtras, summary: &mut SourceSummary) {
         let Some(found) = self.flows.find_or_open_plain(segment, self.source) else {
             summary.untracked_packets += 1;
             return;
         };
         let (flow, pool) = self.flows.get_with_pool(found.flow);
-        flow.on_plain(found.side, segment, asides, pool, &mut self.outcome);
+        flow.on_plain(found.side, segment, extras, pool, &mut self.outcome);
     }
 
-    /// Look up the flows of many packets together, and set aside what can be.
+    /// Look up the flows of many packets together, and queue those that can be.
     fn take_batch_later(&mut self, batch: &Batch, summary: &mut SourceSummary) {
         let mut items = batch.items();
         let mut found = [None; LOOK_UPS];
@@ -60,7 +61,7 @@ impl Analysis {
             for (found, item) in found.into_iter().zip(items.by_ref()) {
                 // A flow opened since may have taken over the five-tuple.
                 let is_known = self.flows.len() == flows_before;
-                self.take_later(item, batch.asides(), found.filter(|_| is_known), summary);
+                self.take_later(item, batch.extras(), found.filter(|_| is_known), summary);
             }
         }
     }
@@ -76,34 +77,34 @@ impl Analysis {
     fn take_later(
         &mut self,
         item: Item<'_>,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         found: Option<Found>,
         summary: &mut SourceSummary,
     ) {
         if let (Some(found), Item::Other(packet)) = (found, item)
             && can_wait(item)
-            && self.take_copy(found, packet, &packet.network, asides)
+            && self.take_copy(found, packet, &packet.network, extras)
         {
             return;
         }
         if let Some(found) = found
             && can_wait(item)
-            && self.backlog.set_aside(item, found, asides, &mut self.flows)
+            && self.backlog.set_aside(item, found, extras, &mut self.flows)
         {
-            // Its number, if it has one, is not among what is set aside, and can be counted at once.
+            // Its number, if it has one, is not in the queued form, and can be counted at once.
             if let Item::Other(packet) = item
                 && packet.network.transport == Transport::Udp
             {
-                self.take_datagram(found, packet, asides);
+                self.take_datagram(found, packet, extras);
             }
             return;
         }
-        self.take_in_turn(item, asides, summary);
+        self.take_in_turn(item, extras, summary);
     }
 
     /// Take a packet after those of its flow that were set aside.
     #[inline(never)]
-    fn take_in_turn(&mut self, item: Item<'_>, asides: &PacketExtras, summary: &mut SourceSummary) {
+    fn take_in_turn(&mut self, item: Item<'_>, extras: &PacketExtras, summary: &mut SourceSummary) {
         let found = match item {
             Item::Plain(segment) => self.flows.find_endpoints(&segment.endpoints()),
             Item::Other(packet) if packet.is_ip => self.flows.find(&packet.network),
@@ -112,11 +113,11 @@ impl Analysis {
         if let Some(found) = found {
             self.backlog.settle(found.flow, &mut self.flows);
         }
-        self.take_item(item, asides, summary);
+        self.take_item(item, extras, summary);
     }
 }
 
-/// Whether what a packet says of its flow may be taken in later.
+/// Whether a packet's effect on its flow may be processed later.
 #[inline(always)]
 fn can_wait(item: Item<'_>) -> bool {
     match item {

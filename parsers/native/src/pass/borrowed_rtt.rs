@@ -1,6 +1,6 @@
-//! Round-trip times of TCP connections, for flows between the same two hosts that tell none.
+//! Round-trip times of TCP connections, for flows between the same two hosts that have none.
 //!
-//! They are only proposed: another connection may take another path, and its packets wait in other queues.
+//! They are only suggested: another connection may take another path and wait in other queues.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,6 @@ use crate::flow::Flow;
 use crate::packet::event::{Address, Family};
 use crate::packet::key::Side;
 
-/// Two hosts.
 type HostPair = (Family, Address, Address);
 
 /// A connection that has a round-trip time.
@@ -27,13 +26,14 @@ pub struct RttSource {
 pub(super) type RttSources = HashMap<HostPair, RttSource>;
 
 impl Analysis {
-    /// The connection whose round-trip time may be that of the data of `side`, if nothing else tells it.
+    /// The connection whose round-trip time may apply to the data of `side`, if it is unknown
+    /// otherwise.
     pub fn lender(&self, flow: &Flow, side: Side) -> Option<RttSource> {
         let lender = self.lenders.get(&hosts_of(flow))?;
         self.lacks_rtt(flow, side).then_some(*lender)
     }
 
-    /// Whether losses of `side` belong to no event for want of a round-trip time.
+    /// Whether losses of `side` belong to no event because the RTT is unknown.
     fn lacks_rtt(&self, flow: &Flow, side: Side) -> bool {
         match flow.tfrc() {
             Some(ends) => ends.lacks_rtt(side),
@@ -45,7 +45,7 @@ impl Analysis {
         }
     }
 
-    /// Find out who may lend. To be called once, after the last packet.
+    /// Find the connections with an RTT. Call once, after the last packet.
     pub(super) fn find_rtt_sources(&mut self) {
         let flows = || (0..self.flows.len() as u32).map(|number| (number, self.flows.get(number)));
         let lacks_rtt = |flow| [Side::Low, Side::High].into_iter().any(|side| self.lacks_rtt(flow, side));
@@ -72,8 +72,8 @@ fn hosts_of(flow: &Flow) -> HostPair {
     (key.family(), key.end(Side::Low).0, key.end(Side::High).0)
 }
 
-/// Away from the sender samples are of a part of the path, and only the handshake tells of the whole; at the
-/// sender they are the longer ones, because they wait in queues.
+/// Away from the sender samples cover a part of the path, and only the handshake covers the whole;
+/// at the sender samples are longer, because they include queueing.
 fn as_rtt_source(number: u32, flow: &Flow) -> Option<RttSource> {
     let connection = flow.tcp.as_deref()?;
     let medians = [Side::Low, Side::High].map(|side| {

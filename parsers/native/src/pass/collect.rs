@@ -1,4 +1,4 @@
-//! What a caller wants beside the flows: bins and samples of each packet.
+//! Collects bins and samples beside the flows.
 
 use super::{Analysis, LossSample, RoundSample, RttMethod, RttSample};
 use crate::flow::Found;
@@ -7,7 +7,7 @@ use crate::flow::tcp::Outcome;
 use crate::packet::event::{Network, Packet};
 
 impl Analysis {
-    /// Keep of a packet what the caller asked for.
+    /// Collect the requested samples of a packet.
     #[inline(never)]
     pub(super) fn collect(&mut self, found: Found, packet: &Packet, network: &Network) {
         let Found { flow, side } = found;
@@ -35,7 +35,7 @@ impl Analysis {
         self.collect_samples(found, packet);
     }
 
-    /// Keep what the arrival of a packet says of the other direction, without counting the packet.
+    /// Collect the RTT of the other direction from a packet's arrival, without counting the packet.
     pub(super) fn collect_rtt(&mut self, found: Found, packet: &Packet) {
         if let Some(bins) = &mut self.bins {
             bins.add_rtt(found.flow, found.side, packet.time_ns, &self.outcome);

@@ -1,4 +1,4 @@
-//! What the user says that the datagrams of a port are.
+//! User-defined layouts of the datagrams of a port.
 
 use crate::flow::rtp::GivenRtp;
 use crate::wire::probe::ProbeLayout;
@@ -7,14 +7,12 @@ use crate::wire::tfrc_layout::Layout;
 /// The name of RTP in options.
 const RTP: &str = "rtp";
 
-/// How datagrams begin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DatagramLayout {
     /// With a number, and perhaps a time.
     Numbers(ProbeLayout),
-    /// As RTP.
     Rtp(GivenRtp),
-    /// With what TFRC's ends tell each other.
+    /// TFRC data and reports.
     Tfrc(Layout),
 }
 
@@ -24,7 +22,7 @@ impl DatagramLayout {
         ProbeLayout::ALL.into_iter().map(ProbeLayout::name).chain([RTP])
     }
 
-    /// The one with this name; RTP may have the rate of its clock behind it, as `rtp/48000`.
+    /// The layout with this name; RTP may be followed by its clock rate, as `rtp/48000`.
     pub fn by_name(name: &str) -> Option<Self> {
         if let Some(layout) = ProbeLayout::by_name(name) {
             return Some(Self::Numbers(layout));

@@ -1,9 +1,9 @@
-//! The end of a pass: what was held back, and the bounds that were reached.
+//! The end of a pass: emits pending samples and reports the limits that were reached.
 
 use std::collections::HashMap;
 
 use super::Analysis;
-use crate::error::{Problem, ProblemKind, ReadError};
+use crate::error::{Hint, Problem, ProblemKind, ReadError};
 use crate::flow::Flow;
 use crate::flow::bins::Bins;
 use crate::flow::delivery::Deliveries;
@@ -21,7 +21,7 @@ impl Analysis {
         self.flows.iter_mut().for_each(Flow::finish);
         self.finish_tfrc();
         self.find_rtt_sources();
-        // Documents may say any number.
+        // Documents may contain any number.
         let untracked =
             self.sources.iter().map(|source| source.untracked_packets).fold(0, u64::saturating_add);
         if untracked > 0 {
@@ -29,8 +29,7 @@ impl Analysis {
                 "more than {} flows: {untracked} packets of further flows were counted but not analysed",
                 self.options.max_flows
             );
-            let hint = "raise `--max-flows`, or select flows with `--filter`";
-            self.bound(ReadError::whole(ProblemKind::FlowLimit, message).hint(hint));
+            self.bound(ReadError::whole(ProblemKind::FlowLimit, message).hint(Hint::FlowLimit));
         }
         if self.links.untracked > 0 {
             let message = format!(
@@ -38,8 +37,7 @@ impl Analysis {
                 WifiLinks::MOST,
                 self.links.untracked
             );
-            let hint = "select stations with `--filter`, such as `wlan host`";
-            self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(hint));
+            self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(Hint::LinkLimit));
         }
         let lost_bins = self.bins.as_ref().map_or(0, Bins::lost_packets);
         let limits = [
@@ -58,15 +56,14 @@ impl Analysis {
         for (what, left_out) in limits.into_iter().filter(|(_, left_out)| *left_out > 0) {
             let message =
                 format!("{left_out} {what} left out: only the first {} are kept", self.options.max_samples);
-            let hint = "select flows with `--filter`, or use wider bins";
-            self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(hint));
+            self.bound(ReadError::whole(ProblemKind::SampleLimit, message).hint(Hint::SampleLimit));
         }
     }
 
-    /// Take over what TFRC's ends still held back, and order it by time.
+    /// Emit the pending samples of TFRC's ends, and sort by time.
     pub(super) fn finish_tfrc(&mut self) {
         for (number, flow) in (0..).zip(self.flows.iter_mut()) {
-            if let Some(ends) = flow.others_if_any().and_then(|others| others.tfrc.as_deref_mut()) {
+            if let Some(ends) = flow.non_tcp_if_any().and_then(|non_tcp| non_tcp.tfrc.as_deref_mut()) {
                 ends.finish(number, &mut self.tfrc);
             }
         }
@@ -80,8 +77,8 @@ impl Analysis {
         self.tfrc.findings.kept.sort_by_key(|sample| sample.at.time_ns);
     }
 
-    /// Loss events are found where packets are missing, and where reports tell of losses behind the
-    /// capture. Only now it is known which of these the capture shows.
+    /// Loss events are found from missing packets, and from reports of losses downstream of the
+    /// capture. Only now it is known which of these applies.
     pub(super) fn drop_other_losses(&mut self) {
         let mut kept = std::mem::take(&mut self.tfrc.loss_events.kept);
         let mut shows = HashMap::new();
@@ -101,8 +98,7 @@ impl Analysis {
         let counted = |of: &Deliveries| [Side::Low, Side::High].iter().any(|&side| of.of(side).is_counted());
         if !deliveries.any(counted) {
             let message = format!("no packet is seen at the layer `{}`, so none is counted", layer.name());
-            let hint = "leave `--layer` out to take the highest layer of the trace";
-            self.bound(ReadError::whole(ProblemKind::Imprecise, message).hint(hint));
+            self.bound(ReadError::whole(ProblemKind::Imprecise, message).hint(Hint::EmptyLayer));
         }
     }
 

@@ -1,8 +1,9 @@
-//! Datagrams, and ICMP errors, that a capture of several interfaces shows more than once, as `-i any` on a router does.
+//! Datagrams and ICMP errors that a capture of several interfaces shows more than once, as `-i any`
+//! on a router does.
 //!
-//! A segment of TCP is known again by what its connection expects ([`crate::flow::tcp`]). A datagram is
-//! known by itself: a copy has the identity of one that was seen lately, at another place. At the same
-//! place it is another datagram, however alike: then nothing tells them apart.
+//! The duplicate of a TCP segment is recognised by what its connection expects
+//! ([`crate::flow::tcp`]). A duplicate datagram has the identity of a recent one, at another
+//! capture point. At the same capture point it is another datagram, however alike.
 
 use std::collections::VecDeque;
 
@@ -26,9 +27,9 @@ const FIRST: usize = 256;
 /// Where a packet was shown first.
 #[derive(Clone, Copy, Debug)]
 struct FirstSighting {
-    place: u16,
+    capture_point: u16,
     time_ns: i64,
-    /// Number of the packet, to tell it from one that had the same identity before.
+    /// Number of the packet, to distinguish it from an earlier one with the same identity.
     number: u64,
 }
 
@@ -36,7 +37,7 @@ struct FirstSighting {
 #[derive(Debug, Default)]
 pub(super) struct InterfaceDuplicates {
     /// Of the first packet.
-    place: Option<u16>,
+    capture_point: Option<u16>,
     has_several: bool,
     shown: HashMap<u64, FirstSighting>,
     /// Identities and numbers, the oldest first.
@@ -46,18 +47,18 @@ pub(super) struct InterfaceDuplicates {
 impl InterfaceDuplicates {
     /// Whether a packet was shown at another place before. It may be asked twice of a packet.
     #[inline]
-    pub fn is_copy(&mut self, packet: &Packet, network: &Network, asides: &PacketExtras) -> bool {
-        let place = IpFields::place_of(packet.interface, packet.event);
-        self.has_several |= *self.place.get_or_insert(place) != place;
+    pub fn is_copy(&mut self, packet: &Packet, network: &Network, extras: &PacketExtras) -> bool {
+        let capture_point = IpFields::capture_point_of(packet.interface, packet.event);
+        self.has_several |= *self.capture_point.get_or_insert(capture_point) != capture_point;
         if !self.has_several && self.order.len() >= FIRST {
             return false;
         }
-        let head = payload_head(network, asides);
+        let head = payload_head(network, extras);
         let identity = match network.transport {
             Transport::IcmpError => Some(error_identity(network, head)),
             _ => identity(network, head),
         };
-        let shown = FirstSighting { place, time_ns: packet.time_ns, number: packet.number };
+        let shown = FirstSighting { capture_point, time_ns: packet.time_ns, number: packet.number };
         identity.is_some_and(|identity| self.see(identity, shown))
     }
 
@@ -65,7 +66,7 @@ impl InterfaceDuplicates {
     fn see(&mut self, identity: u64, packet: FirstSighting) -> bool {
         if let Some(shown) = self.shown.get(&identity) {
             let is_at_once = packet.time_ns.saturating_sub(shown.time_ns) <= LONGEST_NS;
-            if shown.place != packet.place && is_at_once {
+            if shown.capture_point != packet.capture_point && is_at_once {
                 return true;
             }
             if shown.number == packet.number {
@@ -92,11 +93,11 @@ impl Analysis {
         found: Found,
         packet: &Packet,
         network: &Network,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
     ) -> bool {
         let has_identity =
             matches!(network.transport, Transport::Udp | Transport::Dccp | Transport::LaterFragment);
-        let is_copy = has_identity && self.shown_again.is_copy(packet, network, asides);
+        let is_copy = has_identity && self.shown_again.is_copy(packet, network, extras);
         if is_copy {
             self.flows.get_mut(found.flow).on_copy(found.side);
         }
@@ -111,9 +112,9 @@ mod tests {
 
     impl InterfaceDuplicates {
         /// See the next packet.
-        fn next(&mut self, identity: u64, place: u16, time_ns: i64) -> bool {
+        fn next(&mut self, identity: u64, capture_point: u16, time_ns: i64) -> bool {
             let number = self.order.back().map_or(0, |last| last.1 + 1);
-            self.see(identity, FirstSighting { place, time_ns, number })
+            self.see(identity, FirstSighting { capture_point, time_ns, number })
         }
     }
 
@@ -142,7 +143,7 @@ mod tests {
     fn test_a_packet_that_is_asked_of_twice_is_remembered_once() {
         let mut shown = InterfaceDuplicates::default();
         for number in 0..10 {
-            let packet = FirstSighting { place: 0, time_ns: 0, number };
+            let packet = FirstSighting { capture_point: 0, time_ns: 0, number };
             assert!(!shown.see(number, packet) && !shown.see(number, packet));
         }
         assert_eq!(shown.order.len(), 10);
@@ -153,15 +154,15 @@ mod tests {
         fn test_each_datagram_that_every_interface_shows_counts_once(
             alike in proptest::collection::vec(0_u64..4, 1..60), lags in 0_usize..5, places in 2_u16..4,
         ) {
-            // The copies at each further place come `lags` datagrams behind.
+            // The duplicates at each further capture point follow `lags` datagrams later.
             let mut shown = InterfaceDuplicates::default();
             let steps = alike.len() + lags * usize::from(places);
-            let counted = (0..steps).flat_map(|step| (0..places).map(move |place| (step, place)))
-                .filter_map(|(step, place)| {
-                    let identity = alike.get(step.checked_sub(lags * usize::from(place))?)?;
-                    Some((*identity, place, step as i64))
+            let counted = (0..steps).flat_map(|step| (0..places).map(move |capture_point| (step, capture_point)))
+                .filter_map(|(step, capture_point)| {
+                    let identity = alike.get(step.checked_sub(lags * usize::from(capture_point))?)?;
+                    Some((*identity, capture_point, step as i64))
                 })
-                .filter(|&(identity, place, time_ns)| !shown.next(identity, place, time_ns))
+                .filter(|&(identity, capture_point, time_ns)| !shown.next(identity, capture_point, time_ns))
                 .count();
             prop_assert_eq!(counted, alike.len());
         }

@@ -12,6 +12,7 @@ mod simulator_events;
 mod tfrc_layout;
 pub mod wifi_links;
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
@@ -46,68 +47,52 @@ use borrowed_rtt::RttSources;
 use interface_duplicates::InterfaceDuplicates;
 pub use pair::{CapturePair, PairOutcome, Transit};
 
-/// What to collect, and the bounds.
+/// How sources are read, what is collected of them, and the bounds.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Collect time bins.
-    pub bins: Option<BinWidth>,
-    /// Collect every RTT sample.
-    pub rtt: bool,
-    /// Collect every retransmission and late arrival.
-    pub losses: bool,
-    /// Collect every round of data in flight.
-    pub rounds: bool,
-    /// Count the details of TCP connections.
-    pub details: bool,
-    /// Collect every 802.11 frame.
-    pub links: bool,
-    /// Collect what became of every packet between two captures.
-    pub transits: bool,
-    /// Collect every report of TFRC.
-    pub feedback: bool,
-    /// Collect every loss event of TFRC.
-    pub loss_events: bool,
-    /// Collect TFRC's loss intervals at every report.
-    pub loss_intervals: bool,
-    /// Collect what is wrong with the packets and ends of TFRC.
-    pub findings: bool,
-    /// Whose rules TFRC's ends are held against in a capture.
+    /// Names of the tables to collect, beside those that every pass fills (`tables::TABLES`).
+    pub collect: HashSet<String>,
+    /// Width of the bins.
+    pub bin_width: BinWidth,
+    /// Rules that TFRC's ends are held against in a capture.
     pub tfrc_profile: Profile,
-    /// Parameters of ns-2's TFRC agents, which a trace does not tell.
+    /// Parameters of ns-2's TFRC agents, which a trace does not show.
     pub tfrc: Parameters,
-    /// What the payloads of UDP datagrams from or to these ports begin with.
+    /// Layouts of the UDP payloads from or to these ports.
     pub dissect: Vec<(u16, DatagramLayout)>,
-    /// The round-trip time in seconds of flows that do not tell it.
+    /// Round-trip time in seconds of flows that do not show theirs.
     pub rtt_s: Option<f64>,
-    /// Flows that are told apart.
+    /// Flows that are followed.
     pub max_flows: u32,
     /// Samples of each kind that are kept.
     pub max_samples: usize,
-    /// Bytes that a compressed source may grow to.
+    /// Bytes after which a compressed source is given up.
     pub max_decompressed_bytes: u64,
-    /// The layer of a simulator's nodes at which packets count as sent and received; None takes
+    /// Layer of a simulator's nodes at which packets count as sent and received; None takes
     /// the highest that the trace has.
     pub layer: Option<NodeLayer>,
-    /// What the sources are, where the user knows better than their content tells.
+    /// Format of the sources; None recognises it by their content.
     pub format: Option<InputFormat>,
     /// Where the captures were taken, seen from the direction with more payload; None infers it.
     pub vantage: Option<Vantage>,
 }
 
+impl Options {
+    /// Collect these tables; bounds and readings by default.
+    pub fn collecting(tables: &[&str]) -> Self {
+        Self { collect: tables.iter().map(|&name| name.to_owned()).collect(), ..Self::default() }
+    }
+
+    fn collects(&self, table: &str) -> bool {
+        self.collect.contains(table)
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
-            bins: None,
-            rtt: false,
-            losses: false,
-            rounds: false,
-            details: false,
-            links: false,
-            transits: false,
-            feedback: false,
-            loss_events: false,
-            loss_intervals: false,
-            findings: false,
+            collect: HashSet::new(),
+            bin_width: BinWidth::Adaptive,
             tfrc_profile: Profile::default(),
             tfrc: Parameters::default(),
             dissect: Vec::new(),
@@ -150,7 +135,6 @@ impl RttMethod {
     }
 }
 
-/// One round-trip time.
 #[derive(Clone, Copy, Debug)]
 pub struct RttSample {
     /// Flow, from 0.
@@ -176,7 +160,6 @@ pub struct RoundSample {
     pub flow: u32,
     /// The side that sent the data.
     pub side: Side,
-    /// What the round was like.
     pub round: Round,
 }
 
@@ -189,68 +172,58 @@ pub struct LossSample {
     pub side: Side,
     /// When it was seen.
     pub time_ns: i64,
-    /// Its number.
     pub packet: u64,
-    /// Its first position.
     pub position: i64,
-    /// Its payload.
     pub payload_bytes: u32,
     /// Bytes of it that the capture had already shown.
     pub repeated_bytes: u32,
-    /// What it was.
     pub finding: Classification,
 }
 
 /// Everything that a pass finds out.
 pub struct Analysis {
     options: Options,
-    /// All flows.
     pub flows: FlowTable,
     fragments: Fragments,
     /// Packets between their two ends, where the trace shows both.
     crossings: Transits,
-    /// Datagrams that were shown lately, in case a capture shows them again.
+    /// Recent datagrams, to detect duplicates in the capture.
     shown_again: InterfaceDuplicates,
-    /// Packets that are not given to their flows yet; empty outside of [`Analysis::read_from`].
+    /// Queued packets; empty outside of [`Analysis::read_from`].
     backlog: FlowBatches,
-    /// Of the last packet; kept here so that it is not copied. Nobody looks unless `collects`.
+    /// Outcome of the last packet; kept here so that it is not copied. Used only if `collects`.
     outcome: Outcome,
     /// Whether anything is collected beside the flows themselves.
     collects: bool,
     /// Time bins, if wanted.
     pub bins: Option<Bins>,
-    /// RTT samples.
     pub rtt: BoundedSamples<RttSample>,
     /// Retransmissions and late arrivals.
     pub losses: BoundedSamples<LossSample>,
-    /// Rounds.
     pub rounds: BoundedSamples<RoundSample>,
     /// Details of TCP connections, if wanted.
     pub details: Option<DetailsByFlow>,
-    /// What TFRC's ends did.
+    /// Samples of TFRC's ends.
     pub tfrc: TfrcSamples,
-    /// Connections whose round-trip time others may have.
+    /// Connections whose round-trip time others may borrow.
     lenders: RttSources,
-    /// Where the sources are that RTCP tells of.
+    /// Sources that RTCP refers to.
     sessions: Sessions,
     /// Links between 802.11 stations.
     pub links: WifiLinks,
-    /// Their frames.
     pub link_samples: BoundedSamples<LinkSample>,
     /// Variables that another program wrote down.
     pub variables: BoundedSamples<VariableSample>,
-    /// Two captures of one path, if that is what was read.
+    /// Two captures of one path, if a pair was read.
     pub pairing: Option<Box<CapturePair>>,
     /// Index of the source that is being read.
     source: u32,
     /// One for each source read.
     pub sources: Vec<SourceSummary>,
-    /// What went wrong.
     pub problems: Vec<Problem>,
 }
 
 impl Analysis {
-    /// Nothing read yet.
     pub fn new(options: Options) -> Self {
         Self {
             flows: FlowTable::new(options.max_flows),
@@ -259,26 +232,22 @@ impl Analysis {
             shown_again: InterfaceDuplicates::default(),
             backlog: FlowBatches::default(),
             outcome: Outcome::default(),
-            collects: options.bins.is_some()
-                || options.rtt
-                || options.losses
-                || options.rounds
-                || options.details,
-            bins: options.bins.map(|width| Bins::new(width, options.max_samples)),
-            rtt: BoundedSamples::new(options.rtt, options.max_samples),
-            losses: BoundedSamples::new(options.losses, options.max_samples),
-            rounds: BoundedSamples::new(options.rounds, options.max_samples),
-            details: options.details.then(DetailsByFlow::default),
+            collects: ["bins", "rtt", "losses", "rounds", "tcp"].iter().any(|table| options.collects(table)),
+            bins: options.collects("bins").then(|| Bins::new(options.bin_width, options.max_samples)),
+            rtt: BoundedSamples::new(options.collects("rtt"), options.max_samples),
+            losses: BoundedSamples::new(options.collects("losses"), options.max_samples),
+            rounds: BoundedSamples::new(options.collects("rounds"), options.max_samples),
+            details: options.collects("tcp").then(DetailsByFlow::default),
             tfrc: TfrcSamples {
-                feedback: BoundedSamples::new(options.feedback, options.max_samples),
-                loss_events: BoundedSamples::new(options.loss_events, options.max_samples),
-                loss_intervals: BoundedSamples::new(options.loss_intervals, options.max_samples),
-                findings: BoundedSamples::new(options.findings, options.max_samples),
+                feedback: BoundedSamples::new(options.collects("feedback"), options.max_samples),
+                loss_events: BoundedSamples::new(options.collects("loss_events"), options.max_samples),
+                loss_intervals: BoundedSamples::new(options.collects("loss_intervals"), options.max_samples),
+                findings: BoundedSamples::new(options.collects("findings"), options.max_samples),
             },
             lenders: RttSources::default(),
             sessions: Sessions::default(),
             links: WifiLinks::default(),
-            link_samples: BoundedSamples::new(options.links, options.max_samples),
+            link_samples: BoundedSamples::new(options.collects("link_samples"), options.max_samples),
             variables: BoundedSamples::new(true, options.max_samples),
             pairing: None,
             source: 0,
@@ -317,8 +286,8 @@ impl Analysis {
             || self.vantage(flow, side).is_none_or(|(vantage, _)| vantage != Vantage::Sender)
     }
 
-    /// Read one source to its end. What is wrong with it goes to `problems`; an error is one of
-    /// the filter, in libpcap's words.
+    /// Read one source to its end. Its problems go to `problems`; an error is one of the filter, in
+    /// libpcap's words.
     pub fn read(
         &mut self,
         source: &OsStr,
@@ -341,7 +310,7 @@ impl Analysis {
         Ok(())
     }
 
-    /// Take over the counts of a source that was read, and what went wrong with it.
+    /// Add the counts and problems of a source that was read.
     pub fn close(&mut self, mut reading: Reading, mut summary: SourceSummary) {
         let document = reading.document();
         for totals in &document.flows {
@@ -355,16 +324,16 @@ impl Analysis {
         self.source += 1;
     }
 
-    /// Give a packet to its flow, which is the answer. `summary` gets what only this shows.
+    /// Pass a packet to its flow, which is returned. `summary` gets counts that only this shows.
     #[inline(always)]
     pub fn take(
         &mut self,
         packet: &Packet,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         summary: &mut SourceSummary,
     ) -> Option<Found> {
         if let Some(aside) = packet.frame
-            && self.take_frame(packet, asides.frame(aside))
+            && self.take_frame(packet, extras.frame(aside))
         {
             return self.take_repeat(packet, summary);
         }
@@ -372,7 +341,7 @@ impl Analysis {
             return None;
         }
         if let Some(sighting) = packet.sighting {
-            return self.take_sighting(packet, &sighting, asides, summary);
+            return self.take_sighting(packet, &sighting, extras, summary);
         }
         let network = &packet.network;
         match network.transport {
@@ -384,19 +353,19 @@ impl Analysis {
                 if network.fragment.is_some() {
                     self.fragments.remember(network, found);
                 }
-                if self.take_copy(found, packet, network, asides) {
+                if self.take_copy(found, packet, network, extras) {
                     return Some(found);
                 }
-                self.give(found, packet, network, asides);
+                self.give(found, packet, network, extras);
                 match network.transport {
-                    Transport::Udp => self.take_datagram(found, packet, asides),
-                    Transport::Dccp => self.follow_dccp(found, packet, asides),
+                    Transport::Udp => self.take_datagram(found, packet, extras),
+                    Transport::Dccp => self.follow_dccp(found, packet, extras),
                     _ => {}
                 }
                 Some(found)
             }
             Transport::LaterFragment | Transport::IcmpError => {
-                self.take_by_reference(packet, network, asides, summary)
+                self.take_by_reference(packet, network, extras, summary)
             }
             _ => {
                 summary.portless_packets += u64::from(has_flows(network));
@@ -407,21 +376,21 @@ impl Analysis {
 
     /// Look into the payload of a datagram: for RTP, or for a number.
     #[inline(never)]
-    fn take_datagram(&mut self, found: Found, packet: &Packet, asides: &PacketExtras) {
+    fn take_datagram(&mut self, found: Found, packet: &Packet, extras: &PacketExtras) {
         let aside = packet.network.head;
-        let head = asides.head(aside);
+        let head = extras.head(aside);
         let Endpoints { src_port, dst_port, .. } = packet.network.endpoints;
         let is_meant = |(port, _): &&(u16, DatagramLayout)| [src_port, dst_port].contains(port);
         let forced = match self.options.dissect.iter().find(is_meant).copied() {
             Some((_, DatagramLayout::Numbers(layout))) => Some(layout),
             Some((port, DatagramLayout::Tfrc(layout))) => {
-                return self.take_layout(found, packet, asides, (port, &layout));
+                return self.take_layout(found, packet, extras, (port, &layout));
             }
             Some((_, DatagramLayout::Rtp(given))) => {
-                return self.take_rtp(found, packet, asides, Some(given));
+                return self.take_rtp(found, packet, extras, Some(given));
             }
             None => {
-                self.take_rtp(found, packet, asides, None);
+                self.take_rtp(found, packet, extras, None);
                 None
             }
         };
@@ -433,10 +402,10 @@ impl Analysis {
         });
     }
 
-    /// Give what a DCCP packet says of TFRC to the ends of that.
+    /// Pass a DCCP packet to the TFRC ends that it concerns.
     #[inline(never)]
-    fn follow_dccp(&mut self, found: Found, packet: &Packet, asides: &PacketExtras) {
-        let Some(header) = packet.network.head.and_then(|aside| asides.dccp(aside)) else { return };
+    fn follow_dccp(&mut self, found: Found, packet: &Packet, extras: &PacketExtras) {
+        let Some(header) = packet.network.head.and_then(|aside| extras.dccp(aside)) else { return };
         let Found { flow, side } = found;
         let vantage = self.vantage(self.flows.get(flow), side.other()).map(|(vantage, _)| vantage);
         let assumed = CcidAssumptions { profile: self.options.tfrc_profile, vantage };
@@ -450,7 +419,8 @@ impl Analysis {
         }
     }
 
-    /// Give an 802.11 frame to its link; whether the capture had shown it before.
+    /// Pass an 802.11 frame to its link; returns whether it is a retransmission of a captured
+    /// frame.
     #[cold]
     fn take_frame(&mut self, packet: &Packet, frame: Option<&Frame>) -> bool {
         let Some(frame) = frame else { return false };
@@ -491,12 +461,12 @@ impl Analysis {
         &mut self,
         packet: &Packet,
         network: &Network,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         summary: &mut SourceSummary,
     ) -> Option<Found> {
         if matches!(network.transport, Transport::IcmpError) {
             let found = self.flows.find(network).filter(|_| network.has_ports)?;
-            if !self.shown_again.is_copy(packet, network, asides) {
+            if !self.shown_again.is_copy(packet, network, extras) {
                 self.flows.get_mut(found.flow).on_icmp_error(found.side);
             }
             return None;
@@ -518,17 +488,17 @@ impl Analysis {
     }
 
     #[inline(always)]
-    fn give(&mut self, found: Found, packet: &Packet, network: &Network, asides: &PacketExtras) {
+    fn give(&mut self, found: Found, packet: &Packet, network: &Network, extras: &PacketExtras) {
         let outcome = &mut self.outcome;
         if self.collects {
             outcome.clear();
         }
         let (flow, pool) = self.flows.get_with_pool(found.flow);
-        flow.on_packet(found.side, packet, network, asides, pool, outcome);
+        flow.on_packet(found.side, packet, network, extras, pool, outcome);
         if let (Some(details), Some(connection)) = (&mut self.details, &flow.tcp)
             && !outcome.is_copy()
         {
-            let sack = asides.sack(network.tcp.options.sack);
+            let sack = extras.sack(network.tcp.options.sack);
             details.take((found.flow, found.side), connection, packet, sack, outcome);
         }
         if self.collects {
@@ -537,7 +507,7 @@ impl Analysis {
     }
 }
 
-/// TCP, UDP and DCCP make flows; what could not be read of them must at least have ports.
+/// TCP, UDP and DCCP make flows; a partly decoded packet needs at least its ports.
 #[inline(always)]
 fn is_flow(network: &Network) -> bool {
     network.has_ports && has_flows(network)

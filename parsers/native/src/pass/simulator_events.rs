@@ -1,4 +1,4 @@
-//! Packets of simulators, which show where a packet was seen on its way.
+//! Packets of simulators, with the point of their path at which they were seen.
 
 use super::Analysis;
 use crate::flow::Found;
@@ -9,13 +9,13 @@ use crate::packet::event::{Event, NodeLayer, PROTOCOL_TFRC, Packet, PathPoint, S
 use crate::packet::extras::PacketExtras;
 
 impl Analysis {
-    /// A packet that a simulator saw. It counts for its flow where it was sent, where it arrived,
-    /// and where it was dropped; on its way it only has a flow.
+    /// Process a packet that a simulator saw. It counts for its flow where it was sent, where it
+    /// arrived, and where it was dropped; elsewhere it only has a flow.
     pub(super) fn take_sighting(
         &mut self,
         packet: &Packet,
         sighting: &Sighting,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         summary: &mut SourceSummary,
     ) -> Option<Found> {
         let network = &packet.network;
@@ -39,7 +39,8 @@ impl Analysis {
             SightingMeaning::Sent => crossings.on_sent(found, packet, sighting, into),
             SightingMeaning::Received(_) => crossings.on_received(found, packet, sighting, into),
             SightingMeaning::Nothing | SightingMeaning::ReceivedAgain => {
-                // A full queue at the source drops what it never took in: sent all the same.
+                // A full queue at the source drops packets before queueing them: they count as
+                // sent.
                 let is_first = counts && sighting.point == PathPoint::Source;
                 let meaning = match is_first {
                     true => crossings.on_sent(found, packet, sighting, into),
@@ -59,7 +60,7 @@ impl Analysis {
         match meaning {
             SightingMeaning::Nothing | SightingMeaning::ReceivedAgain => {}
             SightingMeaning::Sent => {
-                of.on_sent(side, packet, network, asides, pool, outcome);
+                of.on_sent(side, packet, network, extras, pool, outcome);
                 if self.collects {
                     self.collect(found, packet, network);
                 }
@@ -68,7 +69,7 @@ impl Analysis {
                 if let Some((sent_ns, payload)) = sent_ns.zip(network.payload_bytes) {
                     of.on_arrival(side, network, (0, payload), sent_ns);
                 }
-                of.on_received(side, packet, network, asides, pool, outcome);
+                of.on_received(side, packet, network, extras, pool, outcome);
                 if self.collects {
                     self.collect_rtt(found, packet);
                 }
@@ -82,7 +83,6 @@ impl Analysis {
         self.options.layer.is_none_or(|layer| matches!(layer, NodeLayer::Agent | NodeLayer::Link))
     }
 
-    /// Follow TFRC's ends.
     pub(super) fn take_tfrc(&mut self, found: Found, packet: &Packet, meaning: SightingMeaning) {
         let happening = match meaning {
             SightingMeaning::Sent => PacketEvent::Sent,
@@ -90,7 +90,7 @@ impl Analysis {
             SightingMeaning::Nothing => return,
         };
         let Found { flow, side } = found;
-        let followed = self.flows.get_mut(flow).others_mut().tfrc.get_or_insert_default();
+        let followed = self.flows.get_mut(flow).non_tcp_mut().tfrc.get_or_insert_default();
         followed.take_simulated((flow, side), happening, packet, &self.options.tfrc, &mut self.tfrc);
     }
 }

@@ -1,4 +1,4 @@
-//! Datagrams with a layout of the user's to TFRC's ends.
+//! Passes datagrams with a user-defined layout to TFRC's ends.
 
 use super::Analysis;
 use crate::flow::sequences::NumberArrival;
@@ -15,27 +15,27 @@ use crate::wire::probe::ProbeLayout;
 use crate::wire::tfrc_layout::{Content, DataValues, Layout, PortMatch, ReportValues};
 
 impl Analysis {
-    /// Take in a datagram from or to `port`, which has this layout.
+    /// Process a datagram from or to `port`, which has this layout.
     pub(super) fn take_layout(
         &mut self,
         found: Found,
         packet: &Packet,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         (port, layout): (u16, &Layout),
     ) {
-        let head = asides.head(packet.network.head);
+        let head = extras.head(packet.network.head);
         let Endpoints { src_port, dst_port, .. } = packet.network.endpoints;
         let way = PortMatch { is_from_port: src_port == port, is_to_port: dst_port == port };
         let half = self
             .flows
             .get_mut(found.flow)
-            .others_mut()
+            .non_tcp_mut()
             .layout_flow
             .get_or_insert_default()
             .half_connection_mut(found.side);
         half.on_datagram(packet.network.ttl);
         match layout.read(head.bytes(), way) {
-            Content::Data(said) => self.take_layout_data(found, packet, asides, layout, &said),
+            Content::Data(said) => self.take_layout_data(found, packet, extras, layout, &said),
             Content::Report(said) => self.take_layout_report(found, packet, layout, &said),
             Content::Misfit => half.misfits += 1,
             Content::Other => half.others += 1,
@@ -46,7 +46,7 @@ impl Analysis {
         &mut self,
         found: Found,
         packet: &Packet,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         layout: &Layout,
         said: &DataValues,
     ) {
@@ -55,15 +55,15 @@ impl Analysis {
         let flow = self.flows.get_mut(found.flow);
         let mut counted = None;
         let numbers = Some(ProbeLayout::Own(layout.data.numbers));
-        let head = asides.head(packet.network.head);
+        let head = extras.head(packet.network.head);
         flow.on_datagram(found.side, packet, head, numbers, |_, numbered| counted = Some(*numbered));
         let Some(numbered) = counted else { return };
-        let NonTcpState { layout_flow, tfrc, .. } = flow.others_mut();
+        let NonTcpState { layout_flow, tfrc, .. } = flow.non_tcp_mut();
         let half = layout_flow.get_or_insert_default().half_connection_mut(found.side);
         let bytes = numbered.payload_bytes;
         let has_begun = said.stamp.number <= 1 || said.rtt.is_none() && layout.data.rtt.is_some();
-        let carrier = || follower.carrier(numbered.bits, bytes, has_begun);
-        let Some(ends) = tfrc.get_or_insert_default().carried(found.side, carrier) else {
+        let setup = || follower.setup(numbered.bits, bytes, has_begun);
+        let Some(ends) = tfrc.get_or_insert_default().captured(found.side, setup) else {
             return;
         };
         let at = follower.place(packet.time_ns, packet.number);
@@ -89,12 +89,12 @@ impl Analysis {
         let vantage = self.vantage(self.flows.get(of.flow), of.side).map(|(vantage, _)| vantage);
         let follower = self.follower(of);
         let flow = self.flows.get_mut(of.flow);
-        let NonTcpState { layout_flow, tfrc, .. } = flow.others_mut();
+        let NonTcpState { layout_flow, tfrc, .. } = flow.non_tcp_mut();
         let half = layout_flow.get_or_insert_default().half_connection_mut(of.side);
         let echoed = half.on_report(layout, said, packet.time_ns);
         let told = half.reported_rtt().map(|rtt| (rtt, RttBy::Estimate));
-        let carrier = || follower.carrier(layout.data.numbers.number.bits(), 0, false);
-        let Some(ends) = tfrc.get_or_insert_default().carried(of.side, carrier) else {
+        let setup = || follower.setup(layout.data.numbers.number.bits(), 0, false);
+        let Some(ends) = tfrc.get_or_insert_default().captured(of.side, setup) else {
             return;
         };
         let at = follower.place(packet.time_ns, packet.number);

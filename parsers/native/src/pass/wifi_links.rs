@@ -1,4 +1,4 @@
-//! Links between 802.11 stations: who sent frames to whom, how strong, how fast, how often again.
+//! Links between 802.11 stations: frames, signal, rates, and retransmissions.
 
 use std::hash::BuildHasher;
 
@@ -7,11 +7,11 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use crate::packet::event::Packet;
 use crate::packet::frame::{Frame, FrameKind, FrameNumber, Station};
 
-/// Links that are told apart. Addresses cost a hostile sender nothing.
+/// Limit of links. Addresses cost a hostile sender nothing.
 const MAX_LINKS: usize = 1 << 14;
 
-/// Frames behind the newest that are remembered as seen: the largest block that can be
-/// acknowledged at once (IEEE 802.11ax-2021), so a frame further behind is not repeated any more.
+/// Frames before the newest remembered as seen: the largest block that can be acknowledged at once
+/// (IEEE 802.11ax-2021), so an older frame is no longer retransmitted.
 const REMEMBERED: u16 = 256;
 
 /// One frame of a link.
@@ -21,13 +21,12 @@ pub struct LinkSample {
     pub time_ns: i64,
     /// Its number in the source.
     pub packet: u64,
-    /// What it was.
     pub frame: Frame,
     /// Whether the capture had shown it before.
     pub is_repeat: bool,
 }
 
-/// Extremes and mean of what a radio measured.
+/// Range and mean of a radio's measurements.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SignalLevel {
     sum: i64,
@@ -49,12 +48,10 @@ impl SignalLevel {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The smallest.
     pub fn min(&self) -> Option<i32> {
         self.range.map(|range| range.0)
     }
 
-    /// The largest.
     pub fn max(&self) -> Option<i32> {
         self.range.map(|range| range.1)
     }
@@ -63,25 +60,21 @@ impl SignalLevel {
 /// Everything that one station sent to another over the air.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Who sent; None for frames that do not tell, such as acknowledgements.
+    /// The transmitter; None for frames without it, such as acknowledgements.
     pub transmitter: Option<Station>,
-    /// Whom for.
     pub receiver: Station,
-    /// The network, of the first frame that tells.
+    /// The network, from the first frame that names it.
     pub bssid: Option<Station>,
-    /// Frames seen.
     pub frames: u64,
     /// Those that carry packets.
     pub data_frames: u64,
-    /// Those whose transmitter says that it sent them before.
+    /// Frames with the retry bit.
     pub retries: u64,
     /// Those that the capture had shown before.
     pub repeats: u64,
     /// Bytes of all frames on the air.
     pub bytes: u64,
-    /// Earliest time.
     pub start_ns: i64,
-    /// Latest time.
     pub end_ns: i64,
     /// Strength of the signal in dBm.
     pub signal_dbm: SignalLevel,
@@ -89,7 +82,7 @@ pub struct Link {
     pub noise_dbm: SignalLevel,
     /// Rate in kbit/s, of each frame alike.
     pub rate_kbps: SignalLevel,
-    /// The channel of the last frame that tells.
+    /// The channel of the last frame with one.
     pub channel_mhz: Option<u16>,
     /// One for each traffic identifier.
     numberings: Vec<(u8, Numbering)>,
@@ -116,7 +109,7 @@ impl Link {
         }
     }
 
-    /// Take in a frame; whether it was there before.
+    /// Count a frame; returns whether it was seen before.
     fn take(&mut self, time_ns: i64, frame: &Frame) -> bool {
         let radio = &frame.radio;
         self.bssid = self.bssid.or(frame.bssid);
@@ -146,8 +139,8 @@ impl Link {
     }
 }
 
-/// Sequence numbers that were seen lately, as a receiver remembers them in order to drop frames
-/// whose acknowledgement was lost (IEEE 802.11-2020 section 10.3.2.14).
+/// Recent sequence numbers, as a receiver remembers them to drop frames whose acknowledgement was
+/// lost (IEEE 802.11-2020 section 10.3.2.14).
 #[derive(Clone, Debug)]
 struct Numbering {
     newest: u16,
@@ -165,7 +158,7 @@ impl Numbering {
         Self { newest: sequence, seen }
     }
 
-    /// Take in a number; whether it is that of a frame seen before.
+    /// Record a number; returns whether its frame was seen before.
     fn take(&mut self, sequence: u16, is_retry: bool) -> bool {
         let ahead = sequence.wrapping_sub(self.newest) & Self::MASK;
         let behind = self.newest.wrapping_sub(sequence) & Self::MASK;
@@ -174,7 +167,7 @@ impl Numbering {
             let was_seen = *word & bit != 0;
             *word |= bit;
             if was_seen && !is_retry {
-                // A new frame with an old number: the transmitter began anew.
+                // A new frame with an old number: the transmitter restarted its numbering.
                 *self = Self::starting_at(sequence);
             }
             return was_seen && is_retry;
@@ -188,21 +181,20 @@ impl Numbering {
         false
     }
 
-    /// Make room for a newest number that is `by` further on.
+    /// Shift the window for a newest number `by` further.
     fn advance(&mut self, by: u16) {
         let (words, bits) = (usize::from(by / 64), by % 64);
         let old = self.seen;
         let at = |index: Option<usize>| index.map_or(0, |index| old[index]);
         for (index, word) in self.seen.iter_mut().enumerate() {
             let low = at(index.checked_sub(words)) << bits;
-            let carried = at(index.checked_sub(words + 1)).checked_shr(u32::from(64 - bits)).unwrap_or(0);
-            *word = low | carried;
+            let captured = at(index.checked_sub(words + 1)).checked_shr(u32::from(64 - bits)).unwrap_or(0);
+            *word = low | captured;
         }
         self.seen[0] |= 1;
     }
 }
 
-/// All links.
 #[derive(Default)]
 pub struct WifiLinks {
     /// In order of their first frame.
@@ -214,10 +206,10 @@ pub struct WifiLinks {
 }
 
 impl WifiLinks {
-    /// Links that are told apart.
+    /// Limit of links.
     pub const MOST: usize = MAX_LINKS;
 
-    /// Take in the frame that carried `packet`; whether the capture had shown it before.
+    /// Count the frame of `packet`; returns whether it retransmits a captured one.
     pub fn take(&mut self, packet: &Packet, frame: &Frame) -> bool {
         match self.find_or_open(frame) {
             Some(link) => link.take(packet.time_ns, frame),

@@ -6,9 +6,11 @@ mod layout;
 mod names;
 mod packets;
 mod replay;
+mod settings;
 mod summaries;
 mod table;
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::sync::Arc;
 
@@ -16,25 +18,17 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueEr
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use arrow_schema::DataType;
+
 use crate::error::{Problem, ProblemKind};
-use crate::flow::bins::BinWidth;
 use crate::input::bytes;
 use crate::input::filter::Compiler;
 use crate::input::source::Source;
 use crate::pass::{Analysis as Core, Options};
-use crate::tables::flows::FlowRows;
-use crate::tables::rounds::RoundRows;
-use crate::tables::rtp::RtpSourceRows;
-use crate::tables::rtt_buckets::RttBucketRows;
-use crate::tables::tcp_details::DetailRows;
-use crate::tables::tfrc::{FeedbackRows, FindingRows, LossEventRows, LossIntervalRows};
-use crate::tables::time_series::{BinRows, LossRows, RttRows, VariableRows};
-use crate::tables::transits::TransitRows;
-use crate::tables::wifi_links::{LinkRows, LinkSampleRows};
+use crate::tables::{Description, TABLES, Table as CoreTable};
 use arguments::{Progress, PythonCompiler, SourceArgument};
-use layout::{GivenLayout, layouts};
-use names::{format_by_name, layer_by_name, parameters, profile_by_name, vantage_by_name};
 use packets::PacketReader;
+use settings::Settings;
 use summaries::{clock_to_python, problems_to_python, sources_to_python};
 use table::Table;
 
@@ -47,84 +41,10 @@ struct Analysis {
 
 #[pymethods]
 impl Analysis {
-    #[getter]
-    fn flows(&self) -> Table {
-        Table::of(FlowRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
-    }
-
-    #[getter]
-    fn bins(&self) -> Table {
-        Table::of(BinRows::new(Arc::clone(&self.core), self.first_flow))
-    }
-
-    #[getter]
-    fn rtt(&self) -> Table {
-        Table::of(RttRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
-    }
-
-    #[getter]
-    fn losses(&self) -> Table {
-        Table::of(LossRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
-    }
-
-    #[getter]
-    fn rounds(&self) -> Table {
-        Table::of(RoundRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
-    }
-
-    #[getter]
-    fn tcp(&self) -> Table {
-        Table::of(DetailRows::new(Arc::clone(&self.core), self.first_flow))
-    }
-
-    #[getter]
-    fn feedback(&self) -> Table {
-        Table::of(FeedbackRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
-    }
-
-    #[getter]
-    fn loss_events(&self) -> Table {
-        Table::of(LossEventRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
-    }
-
-    #[getter]
-    fn loss_intervals(&self) -> Table {
-        Table::of(LossIntervalRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
-    }
-
-    #[getter]
-    fn findings(&self) -> Table {
-        Table::of(FindingRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
-    }
-
-    #[getter]
-    fn rtt_buckets(&self) -> Table {
-        Table::of(RttBucketRows::new(&self.core, self.first_flow))
-    }
-
-    #[getter]
-    fn rtp_sources(&self) -> Table {
-        Table::of(RtpSourceRows::new(Arc::clone(&self.core), self.first_flow))
-    }
-
-    #[getter]
-    fn links(&self) -> Table {
-        Table::of(LinkRows { analysis: Arc::clone(&self.core) })
-    }
-
-    #[getter]
-    fn link_samples(&self) -> Table {
-        Table::of(LinkSampleRows { analysis: Arc::clone(&self.core) })
-    }
-
-    #[getter]
-    fn variables(&self) -> Table {
-        Table::of(VariableRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
-    }
-
-    #[getter]
-    fn transits(&self) -> Table {
-        Table::of(TransitRows { analysis: Arc::clone(&self.core), first_flow: self.first_flow })
+    /// A table by its name; it is empty if it was not collected.
+    fn table(&self, name: &str) -> PyResult<Table> {
+        let rows = CoreTable::by_name(name).and_then(|table| table.rows(&self.core, self.first_flow));
+        rows.map(Table::of).ok_or_else(|| PyValueError::new_err(format!("a pass has no table `{name}`")))
     }
 
     #[getter]
@@ -149,141 +69,77 @@ impl Analysis {
 }
 
 #[pyfunction]
-#[pyo3(signature = (
-    sources, *, format = None, layer = None, vantage = None, filter = None, bins = false, bin_ns = None, rtt = false, losses = false,
-    rounds = false, tcp = false, links = false, feedback = false, loss_events = false, loss_intervals = false,
-    findings = false, tfrc = Vec::new(), tfrc_profile = None, dissect = Vec::new(), rtt_s = None, max_flows = 1_000_000, max_samples = 10_000_000, max_decompressed_bytes = 64 << 30, progress = None,
-))]
-#[allow(clippy::too_many_arguments)]
+#[pyo3(signature = (sources, settings, *, collect = HashSet::new(), bin_ns = None, progress = None))]
 fn analyse(
     py: Python<'_>,
     sources: Vec<SourceArgument>,
-    format: Option<&str>,
-    layer: Option<&str>,
-    vantage: Option<&str>,
-    filter: Option<Py<PyAny>>,
-    bins: bool,
+    settings: Settings,
+    collect: HashSet<String>,
     bin_ns: Option<i64>,
-    rtt: bool,
-    losses: bool,
-    rounds: bool,
-    tcp: bool,
-    links: bool,
-    feedback: bool,
-    loss_events: bool,
-    loss_intervals: bool,
-    findings: bool,
-    tfrc: Vec<(String, f64)>,
-    tfrc_profile: Option<&str>,
-    dissect: Vec<(u16, GivenLayout)>,
-    rtt_s: Option<f64>,
-    max_flows: u32,
-    max_samples: usize,
-    max_decompressed_bytes: u64,
     progress: Option<Py<Progress>>,
 ) -> PyResult<Analysis> {
-    let forced = format.map(format_by_name).transpose()?;
-    let options = Options {
-        bins: bin_width(bins, bin_ns)?,
-        rtt,
-        losses,
-        rounds,
-        details: tcp,
-        links,
-        transits: false,
-        feedback,
-        loss_events,
-        loss_intervals,
-        findings,
-        tfrc: parameters(&tfrc)?,
-        tfrc_profile: tfrc_profile.map(profile_by_name).transpose()?.unwrap_or_default(),
-        dissect: layouts(&dissect)?,
-        rtt_s,
-        max_flows,
-        max_samples,
-        max_decompressed_bytes,
-        layer: layer.map(layer_by_name).transpose()?,
-        format: forced,
-        vantage: vantage.map(vantage_by_name).transpose()?,
-    };
+    let Settings { options, filter } = settings.collecting(collect, bin_ns)?;
+    let (format, max_decompressed_bytes) = (options.format, options.max_decompressed_bytes);
     run(py, options, filter, progress, |core, compiler, progress| {
         for source in sources {
-            core.read_from(source.open(forced, max_decompressed_bytes, progress), compiler)?;
+            core.read_from(source.open(format, max_decompressed_bytes, progress), compiler)?;
         }
         Ok(())
     })
 }
 
 #[pyfunction]
-#[pyo3(signature = (
-    first, second, *, clock_offset_ns = None, filter = None, bins = false, bin_ns = None, rtt = false, losses = false,
-    rounds = false, tcp = false, links = false, transits = false, max_flows = 1_000_000, max_samples = 10_000_000,
-    max_decompressed_bytes = 64 << 30, progress = None,
-))]
+#[pyo3(signature = (first, second, settings, *, collect = HashSet::new(), bin_ns = None, clock_offset_ns = None, progress = None))]
 #[allow(clippy::too_many_arguments)]
 fn analyse_pair(
     py: Python<'_>,
     first: OsString,
     second: OsString,
-    clock_offset_ns: Option<i64>,
-    filter: Option<Py<PyAny>>,
-    bins: bool,
+    settings: Settings,
+    collect: HashSet<String>,
     bin_ns: Option<i64>,
-    rtt: bool,
-    losses: bool,
-    rounds: bool,
-    tcp: bool,
-    links: bool,
-    transits: bool,
-    max_flows: u32,
-    max_samples: usize,
-    max_decompressed_bytes: u64,
+    clock_offset_ns: Option<i64>,
     progress: Option<Py<Progress>>,
 ) -> PyResult<Analysis> {
-    let options = Options {
-        bins: bin_width(bins, bin_ns)?,
-        rtt,
-        losses,
-        rounds,
-        details: tcp,
-        links,
-        transits,
-        max_flows,
-        max_samples,
-        max_decompressed_bytes,
-        ..Options::default()
-    };
-    let sources = [first.as_os_str(), second.as_os_str()];
+    let Settings { options, filter } = settings.collecting(collect, bin_ns)?;
     run(py, options, filter, progress, |core, compiler, progress| {
-        core.read_pair(sources, clock_offset_ns, compiler, progress)
+        core.read_pair([&first, &second], clock_offset_ns, compiler, progress)
     })
 }
 
-fn bin_width(bins: bool, bin_ns: Option<i64>) -> PyResult<Option<BinWidth>> {
-    if bin_ns.is_some_and(|width| width <= 0) {
-        return Err(PyValueError::new_err("bin_ns must be positive"));
-    }
-    let width = bin_ns.map_or(BinWidth::Adaptive, BinWidth::Fixed);
-    Ok(bins.then_some(width))
+/// Every table with its columns: name, what one row is, and name, type, unit, meaning and when null.
+#[pyfunction]
+fn tables() -> Vec<(&'static str, &'static str, Vec<ColumnTuple>)> {
+    let column = |(column, data_type): (Description, DataType)| {
+        let kind = match data_type {
+            DataType::Utf8 => "string".to_owned(),
+            number => format!("{number:?}").to_lowercase(),
+        };
+        (column.name, kind, column.unit, column.meaning(), column.null_when)
+    };
+    let columns = |table: &CoreTable| table.columns().into_iter().map(column).collect();
+    TABLES.iter().map(|table| (table.name, table.row, columns(table))).collect()
 }
+
+/// Name, type, unit, meaning and when null.
+type ColumnTuple = (&'static str, String, &'static str, String, &'static str);
 
 /// Let a new core `read`, without Python's lock.
 fn run(
     py: Python<'_>,
     options: Options,
-    filter: Option<Py<PyAny>>,
+    filter: Option<PythonCompiler>,
     progress: Option<Py<Progress>>,
     read: impl FnOnce(&mut Core, Option<&dyn Compiler>, &Arc<bytes::Progress>) -> Result<(), String> + Send,
 ) -> PyResult<Analysis> {
     let progress = progress.map_or_else(Arc::default, |progress| Arc::clone(&progress.get().shared));
-    let compiler = filter.map(PythonCompiler::new);
     let outcome = py.detach(|| {
         let mut core = Core::new(options);
-        read(&mut core, compiler.as_ref().map(|compiler| compiler as &dyn Compiler), &progress)?;
+        read(&mut core, filter.as_ref().map(|compiler| compiler as &dyn Compiler), &progress)?;
         core.finish();
         Ok(core)
     });
-    let core = outcome.map_err(|words: String| match &compiler {
+    let core = outcome.map_err(|words: String| match &filter {
         Some(compiler) => compiler.exception(words),
         None => PyRuntimeError::new_err(words),
     })?;
@@ -326,6 +182,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(analyse, module)?)?;
     module.add_function(wrap_pyfunction!(analyse_pair, module)?)?;
     module.add_function(wrap_pyfunction!(is_trace, module)?)?;
+    module.add_function(wrap_pyfunction!(tables, module)?)?;
     names::add(module)?;
     replay::add(module)
 }

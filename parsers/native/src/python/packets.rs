@@ -8,8 +8,7 @@ use pyo3::types::PyList;
 
 use super::arguments::{Progress, PythonCompiler, SourceArgument};
 use super::check_cancelled;
-use super::layout::{GivenLayout, layouts};
-use super::names::format_by_name;
+use super::settings::Settings;
 use super::summaries::{problems_to_python, sources_to_python};
 use super::table::Table;
 use crate::input::filter::Compiler;
@@ -17,7 +16,7 @@ use crate::input::reading::Reading;
 use crate::input::source_summary::SourceSummary;
 use crate::packet::batch::{Batch, Item};
 use crate::pass::{Analysis as Core, Options};
-use crate::tables::packets::{PacketRow, PacketRows};
+use crate::tables::packets::PacketRow;
 
 /// Packets of one source, batch by batch.
 #[pyclass(module = "tfrctrace.parsers._native")]
@@ -27,40 +26,25 @@ pub(super) struct PacketReader {
     /// None after the end. The lock is never contended: it only makes the class shareable.
     reading: Mutex<Option<Reading>>,
     compiler: Option<PythonCompiler>,
-    first_flow: u32,
 }
 
 #[pymethods]
 impl PacketReader {
     #[new]
-    #[pyo3(signature = (
-        source, *, format = None, filter = None, dissect = Vec::new(), max_flows = 1_000_000,
-        max_decompressed_bytes = 64 << 30, progress = None,
-    ))]
-    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (source, settings, *, progress = None))]
     fn new(
         py: Python<'_>,
         source: SourceArgument,
-        format: Option<&str>,
-        filter: Option<Py<PyAny>>,
-        dissect: Vec<(u16, GivenLayout)>,
-        max_flows: u32,
-        max_decompressed_bytes: u64,
+        settings: Settings,
         progress: Option<Py<Progress>>,
-    ) -> PyResult<Self> {
-        let format = format.map(format_by_name).transpose()?;
-        let dissect = layouts(&dissect)?;
-        let core = Core::new(Options { dissect, max_flows, max_decompressed_bytes, ..Options::default() });
+    ) -> Self {
+        let Settings { options, filter } = settings;
         let summary = SourceSummary::new(&source.name());
         let progress = progress.map_or_else(Arc::default, |progress| Arc::clone(&progress.get().shared));
-        let reading = py.detach(|| source.open(format, max_decompressed_bytes, &progress));
-        Ok(Self {
-            core,
-            summary,
-            reading: Mutex::new(Some(reading)),
-            compiler: filter.map(PythonCompiler::new),
-            first_flow: 1,
-        })
+        let reading = py.detach(|| source.open(options.format, options.max_decompressed_bytes, &progress));
+        // The table of packets shows every layer.
+        let core = Core::new(Options { layer: None, vantage: None, ..options });
+        Self { core, summary, reading: Mutex::new(Some(reading)), compiler: filter }
     }
 
     #[pyo3(signature = (rows = 65_536))]
@@ -84,7 +68,7 @@ impl PacketReader {
             check_cancelled(&self.core.problems)?;
             return Ok(None);
         }
-        Ok(Some(Table::of(PacketRows { rows: batch, first_flow: self.first_flow })))
+        Ok(Some(Table::of(Box::new(batch))))
     }
 
     /// Number of flows so far.
@@ -116,8 +100,8 @@ pub(super) fn next_packets(
     reading.fill(&mut batch, compiler)?;
     let mut rows = Vec::with_capacity(batch.len());
     for packet in batch.items().map(Item::to_packet) {
-        let found = core.take(&packet, batch.asides(), summary);
-        rows.push(PacketRow::new(packet, batch.asides(), found, &core.flows, reading));
+        let found = core.take(&packet, batch.extras(), summary);
+        rows.push(PacketRow::new(packet, batch.extras(), found, &core.flows, reading));
     }
     Ok(rows)
 }

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::table::Table;
-use crate::tables::replay::{ReplayRows, ReportRows, RoundRows};
+use crate::tables::replay::{ReportRow, RoundReportRow};
 use crate::tfrc::Report;
 use crate::tfrc::loss_intervals::LossHistory;
 use crate::tfrc::profile::ReceiverProfile;
@@ -15,6 +15,7 @@ use crate::tfrc::replay::drive_sender::{RecordedReport, Recording, run};
 use crate::tfrc::replay::inferred_feedback::{
     Loss, ObservedDirection, Sample, SentSegment, round_reports as reports_of,
 };
+use crate::tfrc::replay::nanoseconds;
 use crate::tfrc::replay::rfc_parameters::{EndParameters, ParameterProfile, Refusal, Value, Variant, ends};
 use crate::tfrc::replay::sender_variant::{Decision, SenderVariant};
 use crate::tfrc::replay::simulate::{Packet, simulate};
@@ -152,7 +153,7 @@ fn replay(
         let sends = sent_ns.into_iter().zip(sent_bytes).collect();
         run(&rules, &Recording { start_ns, end_ns, reports: reports.collect(), sends })
     });
-    Ok(Table::of(ReplayRows(rows)))
+    Ok(Table::of(Box::new(rows)))
 }
 
 #[pyfunction]
@@ -189,7 +190,8 @@ fn simulate_reports(
         let packets: Vec<Packet> = packets.collect();
         simulate(&ends, &packets, reverse_s, is_theirs)
     });
-    Ok(Table::of(ReportRows(reports)))
+    let rows: Vec<_> = reports.into_iter().map(|(time_ns, report)| ReportRow(time_ns, report)).collect();
+    Ok(Table::of(Box::new(rows)))
 }
 
 #[pyfunction]
@@ -229,7 +231,8 @@ fn round_reports(
     let samples = rtts.map(|(time, rtt)| Sample { time, rtt }).filter(|sample| sample.rtt > 0.0).collect();
     let observed = ObservedDirection { sent, losses, samples, is_at_receiver };
     let reports = py.detach(|| reports_of(&observed, chosen.segment_bytes, &ends.receiver));
-    Ok(Table::of(RoundRows { reports, start_ns }))
+    let rows = reports.into_iter().map(|report| RoundReportRow(nanoseconds(report.time, start_ns), report));
+    Ok(Table::of(Box::new(rows.collect::<Vec<_>>())))
 }
 
 /// x, timer, mode, reason, R, X_calc, limit.

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::error::Problem;
+use crate::error::{Hint, Problem};
 use crate::input::source_summary::SourceSummary;
 use crate::packet::link_type::LinkType;
 use crate::pass::CapturePair;
@@ -121,7 +121,7 @@ pub(super) fn problems_to_python<'py>(py: Python<'py>, problems: &[Problem]) -> 
         dict.set_item("byte", error.byte)?;
         dict.set_item("line", error.line)?;
         dict.set_item("message", &error.message)?;
-        dict.set_item("hint", error.hint)?;
+        dict.set_item("hint", error.hint.map(Hint::code))?;
         dict.set_item("packets_before", problem.packets_before)?;
         list.append(dict)?;
     }

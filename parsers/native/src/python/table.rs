@@ -29,8 +29,8 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn of(rows: impl Rows + 'static) -> Self {
-        Self { rows: Arc::new(rows) }
+    pub(super) fn of(rows: Box<dyn Rows>) -> Self {
+        Self { rows: rows.into() }
     }
 }
 

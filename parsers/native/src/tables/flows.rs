@@ -1,13 +1,10 @@
 //! The table of flows.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
-
+use super::column::column;
 use super::transits::note_on_pair;
-use super::{Columns, Rows, retransmissions, rounds, tfrc};
+use super::{Column, PassTable, Row};
 use crate::flow::dccp::Connection as DccpConnection;
 use crate::flow::delivery::{Delivery, NumberedCounts, Numbers};
 use crate::flow::rtt_statistics::{LogHistogram, RttRange, RttStatistics};
@@ -23,16 +20,8 @@ use crate::packet::key::{Notation, Side, address_text};
 use crate::pass::Analysis;
 use crate::plural;
 
-/// The table of flows: two rows each, `fwd` then `rev`. Flows are numbered from `first_flow`.
-pub struct FlowRows {
-    /// What is shown.
-    pub analysis: Arc<Analysis>,
-    /// Number of the first flow.
-    pub first_flow: u32,
-}
-
-/// One row of it.
-pub(super) struct FlowRow<'a> {
+/// A direction of a flow.
+pub struct FlowRow<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) number: u32,
     first_flow: u32,
@@ -194,6 +183,15 @@ impl<'a> FlowRow<'a> {
         }
     }
 
+    fn rtt_range(&self) -> Option<&RttRange> {
+        self.rtt().map(|(rtt, _)| &rtt.range)
+    }
+
+    fn source(&self) -> Option<&str> {
+        let source = self.analysis.sources.get(self.flow.source as usize)?;
+        Some(source.source.as_str())
+    }
+
     pub(super) fn percentile_ms(&self, share: f64) -> Option<f64> {
         let (rtt, sketch) = self.rtt()?;
         sketch.percentile_ms(share, &rtt.range)
@@ -285,8 +283,8 @@ impl<'a> FlowRow<'a> {
         if let Some(lender) = self.analysis.lender(self.flow, self.side) {
             let (flow, rtt_ms) = (lender.flow + self.first_flow, lender.rtt_ms);
             notes.push(format!(
-                "loss events need a round-trip time, flow {flow} between the same hosts has {rtt_ms:.3} ms: \
-                 `--tfrc rtt={rtt_ms:.3}ms`"
+                "no loss events: round-trip time unknown; flow {flow} between the same hosts has \
+                 `rtt={rtt_ms:.3}ms`"
             ));
         }
         (!notes.is_empty()).then(|| notes.join("; "))
@@ -331,141 +329,370 @@ fn note_on_numbers(counted: &NumberedCounts) -> String {
     note
 }
 
-impl Rows for FlowRows {
-    fn len(&self) -> usize {
-        2 * self.analysis.flows.len()
+/// The table of flows: two rows each, `fwd` then `rev`.
+pub(super) struct Flows;
+
+impl PassTable for Flows {
+    type Row<'a> = FlowRow<'a>;
+
+    fn new(_: &Analysis) -> Self {
+        Self
     }
 
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
-        let rows: Vec<FlowRow<'_>> =
-            (start..end).map(|row| FlowRow::at(&self.analysis, row, self.first_flow)).collect();
-        let mut columns = Columns::default();
-        self.identity(&rows, &mut columns);
-        volume(&rows, &mut columns);
-        reconstruction(&rows, &mut columns);
-        retransmissions::classes(&rows, &mut columns);
-        round_trips(&rows, &mut columns);
-        rounds::of_flows(&rows, &mut columns);
-        delivery(&rows, &mut columns);
-        tfrc::flow_columns(&rows, &mut columns);
-        columns.u64("ip_fragments", rows.iter().map(|row| u64::from(row.flow.rarities(row.side).fragments)));
-        columns.u64("icmp_errors", rows.iter().map(|row| u64::from(row.flow.rarities(row.side).icmp_errors)));
-        columns.text("notes", rows.iter().map(FlowRow::notes));
-        columns.finish(rows.len())
+    fn len(&self, analysis: &Analysis) -> usize {
+        2 * analysis.flows.len()
+    }
+
+    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<FlowRow<'a>> {
+        Some(FlowRow::at(analysis, row, first_flow))
     }
 }
 
-impl FlowRows {
-    fn identity(&self, rows: &[FlowRow<'_>], columns: &mut Columns) {
-        let source = |row: &FlowRow<'_>| {
-            self.analysis.sources.get(row.flow.source as usize).map(|source| source.source.as_str())
-        };
-        let no_text = || rows.iter().map(|_| None::<&str>);
-        columns.u32("flow", rows.iter().map(|row| row.number));
-        columns.text("direction", rows.iter().map(FlowRow::direction_name).map(Some));
-        columns.text("transport", rows.iter().map(FlowRow::transport).map(Some));
-        columns.text("label", no_text());
-        columns.text("src", rows.iter().map(|row| row.address(row.side)).map(Some));
-        columns.u32("src_port", rows.iter().map(|row| row.port(row.side)));
-        columns.text("dst", rows.iter().map(|row| row.address(row.side.other())).map(Some));
-        columns.u32("dst_port", rows.iter().map(|row| row.port(row.side.other())));
-        columns.text("source", rows.iter().map(source));
-        columns.text("vantage", rows.iter().map(FlowRow::vantage));
-        columns.f64("vantage_confidence", rows.iter().map(|row| row.tap.map(|tap| tap.1)));
-        columns.text("state", rows.iter().map(FlowRow::state));
-        let ccid = |row: &FlowRow<'_>| row.dccp().and_then(|dccp| dccp.half(row.side).ccid).map(u32::from);
-        columns.u32("ccid", rows.iter().map(ccid));
-        columns.u32("service_code", rows.iter().map(|row| row.dccp().and_then(|dccp| dccp.service_code)));
-    }
+impl<'a> Row<'a> for FlowRow<'a> {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[
+        Self::IDENTITY,
+        Self::VOLUME,
+        Self::SEQUENCE_NUMBERS,
+        Self::RETRANSMISSIONS,
+        Self::ROUND_TRIPS,
+        Self::FLIGHT,
+        Self::DELIVERY,
+        Self::TFRC,
+        Self::REMARKS,
+    ];
 }
 
-fn volume(rows: &[FlowRow<'_>], columns: &mut Columns) {
-    columns.i64("start_ns", rows.iter().map(|row| row.seen(row.direction.start_ns)));
-    columns.i64("end_ns", rows.iter().map(|row| row.seen(row.direction.end_ns)));
-    columns.f64("duration_s", rows.iter().map(FlowRow::duration_s));
-    columns.u64("packets", rows.iter().map(|row| row.direction.packets));
-    columns.u64("wire_bytes", rows.iter().map(|row| row.direction.wire_bytes));
-    columns.u64("payload_bytes", rows.iter().map(FlowRow::payload_bytes));
-    columns.u64("unique_bytes", rows.iter().map(FlowRow::unique_bytes));
-    columns.f64("throughput_bps", rows.iter().map(|row| row.rate_bps(row.direction.wire_bytes)));
-    columns.f64("goodput_bps", rows.iter().map(FlowRow::goodput_bps));
-    let data_packets = |row: &FlowRow<'_>| row.payload_bytes().map(|_| row.direction.data_packets);
-    columns.u64("data_packets", rows.iter().map(data_packets));
-}
+impl<'a> FlowRow<'a> {
+    const IDENTITY: &'a [Column<Self>] = &[
+        column("flow", "", "number of the conversation, in order of first packet, from 1")
+            .u32(|row| Some(row.number)),
+        column("direction", "", "`fwd` from the side that opened the flow, else the first seen; `rev`")
+            .name(|row| Some(row.direction_name())),
+        column(
+            "transport",
+            "",
+            "`tcp`, `udp`, `dccp`, `rtp`, `rtcp` without RTP, or `tfrc`: a simulator's TFRC, or UDP \
+             payloads with a TFRC layout",
+        )
+        .name(|row| Some(row.transport())),
+        column("label", "", "name given by the user").null_when("none was given").name(|_| None),
+        column("src", "", "address of the sender of this direction; in a simulation its node")
+            .text(|row| Some(row.address(row.side))),
+        column("src_port", "", "port of the sender of this direction").u32(|row| Some(row.port(row.side))),
+        column("dst", "", "address of the receiver of this direction, likewise")
+            .text(|row| Some(row.address(row.side.other()))),
+        column("dst_port", "", "port of the receiver of this direction")
+            .u32(|row| Some(row.port(row.side.other()))),
+        column("source", "", "file the flow was read from (the first, when files are joined)")
+            .name(FlowRow::source),
+        column(
+            "vantage",
+            "",
+            "where the data of this direction were captured: `sender`, `receiver` or `middle`; \
+             `both` if the trace shows both ends, as a simulator's trace and two paired captures do",
+        )
+        .null_when("not known")
+        .name(|row| row.vantage()),
+        column("vantage_confidence", "", "confidence in the vantage, from 0 to 1: 1 if it was given")
+            .null_when("not known")
+            .f64(|row| row.tap.map(|tap| tap.1)),
+        column(
+            "state",
+            "",
+            "of the connection when the capture ended: `attempted` (SYN without answer), `refused` \
+             (SYN answered by RST), `opening` (SYN and SYN/ACK, no final ACK), `established`, \
+             `half_closed` (one FIN), `closed` (both FINs), `reset`, `midstream` (no SYN in the \
+             capture, neither FIN nor RST)",
+        )
+        .null_when("neither TCP nor DCCP, or no TCP header was whole")
+        .name(|row| row.state()),
+        column(
+            "ccid",
+            "",
+            "congestion control of the data sent this way (RFC 4340 section 10): 2 is TCP-like, 3 \
+             TFRC, 4 TFRC for small packets",
+        )
+        .null_when("not DCCP, or the capture shows no agreement")
+        .u32(|row| row.dccp().and_then(|dccp| dccp.half(row.side).ccid).map(u32::from)),
+        column("service_code", "", "service that a DCCP connection is for")
+            .null_when("not DCCP, or not in the capture")
+            .u32(|row| row.dccp().and_then(|dccp| dccp.service_code)),
+    ];
 
-fn reconstruction(rows: &[FlowRow<'_>], columns: &mut Columns) {
-    let mut counts = |name: &str, value: fn(&HalfConnection) -> u64| {
-        columns.u64(name, rows.iter().map(|row| row.half.map(value)));
-    };
-    counts("retransmitted_packets", |half| half.tally().retransmitted_packets.into());
-    columns.u64("retransmitted_bytes", rows.iter().map(FlowRow::retransmitted_bytes));
-    let mut counts = |name: &str, value: fn(&HalfConnection) -> u64| {
-        columns.u64(name, rows.iter().map(|row| row.half.map(value)));
-    };
-    counts("out_of_order_packets", |half| half.rare_counts().out_of_order_packets.into());
-    counts("duplicate_acks", |half| half.duplicate_acks.into());
-    counts("zero_windows", |half| half.windows.closed_packets().into());
-    let missing_bytes =
-        |row: &FlowRow<'_>| row.half.filter(|_| !row.counts_packets()).map(HalfConnection::missing_bytes);
-    columns.u64("missing_bytes", rows.iter().map(missing_bytes));
-    let mss = |row: &FlowRow<'_>| row.connection.and_then(|tcp| tcp.half(row.side).mss).map(u32::from);
-    columns.u32("mss", rows.iter().map(mss));
-    columns.f64("handshake_rtt_ms", rows.iter().map(FlowRow::handshake_rtt_ms));
-    columns.f64("syn_rtt_ms", rows.iter().map(FlowRow::syn_rtt_ms));
-    columns.f64("sender_rtt_p50_ms", rows.iter().map(|row| row.half?.sender_rtt_ms()));
-}
+    const VOLUME: &'a [Column<Self>] = &[
+        column("start_ns", "ns", "time of the first packet of this direction")
+            .null_when("no packet this way")
+            .i64(|row| row.seen(row.direction.start_ns)),
+        column("end_ns", "ns", "time of the last packet of this direction")
+            .null_when("no packet this way")
+            .i64(|row| row.seen(row.direction.end_ns)),
+        column("duration_s", "s", "from first to last packet of this direction")
+            .null_when("no packet this way")
+            .f64(FlowRow::duration_s),
+        column("packets", "", "packets of this direction in the capture; in a simulation those sent")
+            .u64(|row| Some(row.direction.packets)),
+        column("wire_bytes", "bytes", "whole frames as they were on the wire")
+            .u64(|row| Some(row.direction.wire_bytes)),
+        column("payload_bytes", "bytes", "transport payload, retransmissions and what RST carries included")
+            .null_when("the snap length cut the transport header")
+            .u64(FlowRow::payload_bytes),
+        column("unique_bytes", "bytes", "payload with every sequence number counted once")
+            .null_when("not TCP, or as payload_bytes")
+            .u64(FlowRow::unique_bytes),
+        column("throughput_bps", "bit/s", "wire_bytes over duration_s")
+            .null_when("fewer than two packets, or all at one time")
+            .f64(|row| row.rate_bps(row.direction.wire_bytes)),
+        column("goodput_bps", "bit/s", "unique_bytes over duration_s (payload_bytes for UDP)")
+            .null_when("as throughput_bps or unique_bytes")
+            .f64(FlowRow::goodput_bps),
+        column("data_packets", "", "packets that carry payload")
+            .null_when("as payload_bytes")
+            .u64(|row| row.payload_bytes().map(|_| row.direction.data_packets)),
+    ];
 
-fn round_trips(rows: &[FlowRow<'_>], columns: &mut Columns) {
-    let rtt = |row: &FlowRow<'_>, value: fn(&RttRange) -> Option<f64>| {
-        row.rtt().and_then(|(rtt, _)| value(&rtt.range))
-    };
-    let echo = |row: &FlowRow<'_>, value: fn(&RttRange) -> Option<f64>| row.timestamp_rtt().and_then(value);
-    columns.u64("rtt_samples", rows.iter().map(|row| row.rtt().map(|(rtt, _)| rtt.range.count())));
-    columns.f64("rtt_min_ms", rows.iter().map(|row| rtt(row, RttRange::min_ms)));
-    columns.f64("rtt_mean_ms", rows.iter().map(|row| rtt(row, RttRange::mean_ms)));
-    columns.f64("rtt_p50_ms", rows.iter().map(|row| row.percentile_ms(0.50)));
-    columns.f64("rtt_p95_ms", rows.iter().map(|row| row.percentile_ms(0.95)));
-    columns.f64("rtt_p99_ms", rows.iter().map(|row| row.percentile_ms(0.99)));
-    columns.f64("rtt_max_ms", rows.iter().map(|row| rtt(row, RttRange::max_ms)));
-    columns.f64("rtt_std_ms", rows.iter().map(|row| row.rtt().and_then(|(rtt, _)| rtt.std_ms())));
-    let echo_count = |row: &FlowRow<'_>| row.timestamp_rtt().map(RttRange::count);
-    columns.u64("ts_rtt_samples", rows.iter().map(echo_count));
-    columns.f64("ts_rtt_min_ms", rows.iter().map(|row| echo(row, RttRange::min_ms)));
-    columns.f64("ts_rtt_mean_ms", rows.iter().map(|row| echo(row, RttRange::mean_ms)));
-    columns.f64("ts_rtt_max_ms", rows.iter().map(|row| echo(row, RttRange::max_ms)));
-}
+    const SEQUENCE_NUMBERS: &'a [Column<Self>] = &[
+        column(
+            "retransmitted_packets",
+            "",
+            "data packets with at least one byte that the capture had already shown",
+        )
+        .null_when("not TCP, or as payload_bytes")
+        .u64(|row| Some(row.half?.tally().retransmitted_packets.into())),
+        column("retransmitted_bytes", "bytes", "payload bytes that the capture had already shown")
+            .null_when("as retransmitted_packets")
+            .u64(FlowRow::retransmitted_bytes),
+        column(
+            "out_of_order_packets",
+            "",
+            "data packets below the highest sequence number seen, with bytes not seen before",
+        )
+        .null_when("as retransmitted_packets")
+        .u64(|row| Some(row.half?.rare_counts().out_of_order_packets.into())),
+        column(
+            "duplicate_acks",
+            "",
+            "pure acknowledgements sent this way that repeat number and window while data was \
+             outstanding (RFC 5681 section 2)",
+        )
+        .null_when("not TCP, or as payload_bytes")
+        .u64(|row| Some(row.half?.duplicate_acks.into())),
+        column("zero_windows", "", "packets that announce a receive window of 0")
+            .null_when("as duplicate_acks")
+            .u64(|row| Some(row.half?.windows.closed_packets().into())),
+        column(
+            "missing_bytes",
+            "bytes",
+            "sequence numbers passed over and never seen in the capture (lost before it, or not \
+             captured)",
+        )
+        .null_when("as retransmitted_packets")
+        .u64(|row| row.half.filter(|_| !row.counts_packets()).map(HalfConnection::missing_bytes)),
+        column("mss", "bytes", "maximum segment size this side announced")
+            .null_when("no SYN with the option")
+            .u32(|row| row.connection?.half(row.side).mss.map(u32::from)),
+        column(
+            "handshake_rtt_ms",
+            "ms",
+            "from SYN to the ACK that completes the handshake, the same from any capture point",
+        )
+        .null_when("no complete handshake, or its packets were sent twice")
+        .f64(FlowRow::handshake_rtt_ms),
+        column(
+            "syn_rtt_ms",
+            "ms",
+            "from this side's SYN to its acknowledgement: between the place of the capture and the \
+             other side; both directions' together are handshake_rtt_ms",
+        )
+        .null_when("as handshake_rtt_ms")
+        .f64(FlowRow::syn_rtt_ms),
+        column(
+            "sender_rtt_p50_ms",
+            "ms",
+            "median RTT between the place of the capture and this side: from an acknowledgement of \
+             the other side to the first data that echo its timestamp (RFC 7323); rtt_p50_ms is the \
+             way to the other side",
+        )
+        .null_when(
+            "no timestamps, fewer than 65 data segments, no acknowledgement while more \
+            data was on its way behind the capture (as at a receiver that misses nothing) but such \
+            as waited for a timer or the application, or as retransmitted_packets",
+        )
+        .f64(|row| row.half?.sender_rtt_ms()),
+    ];
 
-fn delivery(rows: &[FlowRow<'_>], columns: &mut Columns) {
-    let mut counts = |name: &str, value: fn(&Delivery) -> u64| {
-        columns.u64(name, rows.iter().map(|row| row.delivery().map(value)));
-    };
-    counts("sent_packets", |delivery| delivery.sent);
-    counts("received_packets", |delivery| delivery.received);
-    counts("received_bytes", |delivery| delivery.received_bytes);
-    counts("dropped_packets", |delivery| delivery.dropped);
-    counts("lost_packets", |delivery| delivery.lost);
-    counts("in_flight_packets", |delivery| delivery.in_flight);
-    counts("duplicate_packets", |delivery| delivery.duplicates);
-    let outside =
-        |value: fn(&Delivery) -> Option<u64>| rows.iter().map(move |row| row.delivery().and_then(value));
-    columns.u64("lost_before_packets", outside(|delivery| delivery.lost_before));
-    columns.u64("lost_behind_packets", outside(|delivery| delivery.lost_behind));
-    let mut values = |name: &str, value: fn(&Delivery) -> Option<f64>| {
-        columns.f64(name, rows.iter().map(|row| row.delivery().and_then(value)));
-    };
-    values("pdr", Delivery::ratio);
-    values("plr", |delivery| delivery.ratio().map(|ratio| 1.0 - ratio));
-    values("delay_min_ms", |delivery| delivery.delay_range_ms().map(|range| range.0));
-    values("delay_mean_ms", Delivery::delay_mean_ms);
-    values("delay_p50_ms", |delivery| delivery.delay_percentile_ms(0.50));
-    values("delay_p95_ms", |delivery| delivery.delay_percentile_ms(0.95));
-    values("delay_p99_ms", |delivery| delivery.delay_percentile_ms(0.99));
-    values("delay_max_ms", |delivery| delivery.delay_range_ms().map(|range| range.1));
-    values("jitter_ms", Delivery::jitter_ms);
-    values("delay_variation_ms", Delivery::delay_variation_ms);
-    let reasons = |row: &FlowRow<'_>| row.delivery().and_then(Delivery::drop_words);
-    columns.text("drop_reasons", rows.iter().map(reasons));
-    columns.u32("flow_id", rows.iter().map(|row| row.flow.deliveries().and_then(|both| both.flow_id)));
-    columns.text("agent", rows.iter().map(|row| row.flow.deliveries()?.agent(row.side)));
-    columns.u32("dscp", rows.iter().map(|row| row.seen(u32::from(row.flow.dscp(row.side)?))));
+    const ROUND_TRIPS: &'a [Column<Self>] = &[
+        column(
+            "rtt_samples",
+            "",
+            "data (and SYN, FIN) of this direction whose acknowledgement gave an RTT (Karn's rule: \
+             never of data sent twice or late); of DCCP packets, less the elapsed time that the \
+             receiver reports",
+        )
+        .null_when("neither TCP nor DCCP, or as payload_bytes")
+        .u64(|row| Some(row.rtt_range()?.count())),
+        column("rtt_min_ms", "ms", "smallest sample")
+            .null_when("no sample")
+            .f64(|row| row.rtt_range()?.min_ms()),
+        column("rtt_mean_ms", "ms", "mean of the samples")
+            .null_when("no sample")
+            .f64(|row| row.rtt_range()?.mean_ms()),
+        column("rtt_p50_ms", "ms", "median, within 0.8 %")
+            .null_when("no sample")
+            .f64(|row| row.percentile_ms(0.50)),
+        column("rtt_p95_ms", "ms", "95th percentile (nearest rank), within 0.8 %")
+            .null_when("no sample")
+            .f64(|row| row.percentile_ms(0.95)),
+        column("rtt_p99_ms", "ms", "99th percentile, likewise")
+            .null_when("no sample")
+            .f64(|row| row.percentile_ms(0.99)),
+        column("rtt_max_ms", "ms", "largest sample")
+            .null_when("no sample")
+            .f64(|row| row.rtt_range()?.max_ms()),
+        column("rtt_std_ms", "ms", "population standard deviation of the samples")
+            .null_when("no sample")
+            .f64(|row| row.rtt()?.0.std_ms()),
+        column(
+            "ts_rtt_samples",
+            "",
+            "RTT samples by TCP timestamp echo (RFC 7323), valid for retransmitted data too",
+        )
+        .null_when("as rtt_samples, or no timestamps")
+        .u64(|row| row.timestamp_rtt().map(RttRange::count)),
+        column("ts_rtt_min_ms", "ms", "smallest of them")
+            .null_when("no sample")
+            .f64(|row| row.timestamp_rtt()?.min_ms()),
+        column("ts_rtt_mean_ms", "ms", "their mean")
+            .null_when("no sample")
+            .f64(|row| row.timestamp_rtt()?.mean_ms()),
+        column("ts_rtt_max_ms", "ms", "largest of them")
+            .null_when("no sample")
+            .f64(|row| row.timestamp_rtt()?.max_ms()),
+    ];
+
+    const DELIVERY: &'a [Column<Self>] = &[
+        column(
+            "sent_packets",
+            "",
+            "packets that left the sender; every retransmission is a packet of its own",
+        )
+        .null_when("the trace shows one end only")
+        .u64(|row| Some(row.delivery()?.sent)),
+        column("received_packets", "", "packets that reached the receiver, without duplicates")
+            .null_when("as sent_packets")
+            .u64(|row| Some(row.delivery()?.received)),
+        column("received_bytes", "bytes", "bytes of the received packets, as they were sent")
+            .null_when("as sent_packets")
+            .u64(|row| Some(row.delivery()?.received_bytes)),
+        column("dropped_packets", "", "packets that the trace shows as dropped and that never arrived")
+            .null_when("as sent_packets")
+            .u64(|row| Some(row.delivery()?.dropped)),
+        column(
+            "lost_packets",
+            "",
+            "packets that never arrived, with or without a drop in the trace; in_flight_packets are \
+             not lost",
+        )
+        .null_when("as sent_packets")
+        .u64(|row| Some(row.delivery()?.lost)),
+        column(
+            "in_flight_packets",
+            "",
+            "packets of unknown outcome that were sent less than delay_max_ms before the trace \
+             ended, or while the other one of two captures was not running",
+        )
+        .null_when("as sent_packets")
+        .u64(|row| Some(row.delivery()?.in_flight)),
+        column("duplicate_packets", "", "arrivals of packets that had arrived before")
+            .null_when("as sent_packets")
+            .u64(|row| Some(row.delivery()?.duplicates)),
+        column(
+            "lost_before_packets",
+            "",
+            "TCP segments that were retransmitted before the capture nearer to the sender had seen \
+             them, as their timestamps show",
+        )
+        .null_when("not TCP between two captures, or it has no timestamps")
+        .u64(|row| row.delivery()?.lost_before),
+        column(
+            "lost_behind_packets",
+            "",
+            "TCP segments that passed both captures and were retransmitted at the receiver's request",
+        )
+        .null_when("not TCP between two captures")
+        .u64(|row| row.delivery()?.lost_behind),
+        column(
+            "pdr",
+            "",
+            "packet delivery ratio: received of those sent, without in_flight_packets on either side",
+        )
+        .null_when("as sent_packets, or nothing was sent")
+        .f64(|row| row.delivery()?.ratio()),
+        column("plr", "", "packet loss ratio: 1 - pdr")
+            .null_when("as pdr")
+            .f64(|row| row.delivery()?.ratio().map(|ratio| 1.0 - ratio)),
+        column("delay_min_ms", "ms", "smallest one-way delay")
+            .null_when("as sent_packets, or nothing arrived")
+            .f64(|row| Some(row.delivery()?.delay_range_ms()?.0)),
+        column("delay_mean_ms", "ms", "mean one-way delay of the packets that arrived")
+            .null_when("as delay_min_ms")
+            .f64(|row| row.delivery()?.delay_mean_ms()),
+        column("delay_p50_ms", "ms", "median one-way delay, within 0.8 %")
+            .null_when("as delay_min_ms")
+            .f64(|row| row.delivery()?.delay_percentile_ms(0.50)),
+        column("delay_p95_ms", "ms", "95th percentile (nearest rank), within 0.8 %")
+            .null_when("as delay_min_ms")
+            .f64(|row| row.delivery()?.delay_percentile_ms(0.95)),
+        column("delay_p99_ms", "ms", "99th percentile, likewise")
+            .null_when("as delay_min_ms")
+            .f64(|row| row.delivery()?.delay_percentile_ms(0.99)),
+        column("delay_max_ms", "ms", "largest one-way delay")
+            .null_when("as delay_min_ms")
+            .f64(|row| Some(row.delivery()?.delay_range_ms()?.1)),
+        column("jitter_ms", "ms", "interarrival jitter at the end (RFC 3550)")
+            .null_when("fewer than two arrivals")
+            .f64(|row| row.delivery()?.jitter_ms()),
+        column(
+            "delay_variation_ms",
+            "ms",
+            "mean change of the delay from one arrival to the next (RFC 3393 section 4.6)",
+        )
+        .null_when("fewer than two arrivals")
+        .f64(|row| row.delivery()?.delay_variation_ms()),
+        column(
+            "drop_reasons",
+            "",
+            "drops by place and reason as the trace names it, most frequent first, including those \
+             of packets that arrived in the end",
+        )
+        .null_when("no drop in the trace")
+        .text(|row| row.delivery()?.drop_words()),
+        column("flow_id", "", "the simulator's own flow id; flows may share one")
+            .null_when("the trace has none")
+            .u32(|row| row.flow.deliveries()?.flow_id),
+        column(
+            "agent",
+            "",
+            "ns-2's name for the packets of this direction's agent, as `tcp`, `cbr`, `pareto`",
+        )
+        .null_when("not of ns-2, or of an agent that ns-2.35 does not have")
+        .name(|row| row.flow.deliveries()?.agent(row.side)),
+        column(
+            "dscp",
+            "",
+            "first differentiated services codepoint (RFC 2474) of this direction that is not 0; 0 \
+             if none is",
+        )
+        .null_when("no packet this way, or the source does not show it")
+        .u32(|row| row.seen(u32::from(row.flow.dscp(row.side)?))),
+    ];
+
+    const REMARKS: &'a [Column<Self>] = &[
+        column("ip_fragments", "", "packets that were fragments of a larger datagram")
+            .u64(|row| Some(row.flow.rarities(row.side).fragments.into())),
+        column("icmp_errors", "", "ICMP errors that quote a packet of this direction")
+            .u64(|row| Some(row.flow.rarities(row.side).icmp_errors.into())),
+        column("notes", "", "why values are null or uncertain, separated by `; `")
+            .null_when("no remark")
+            .text(FlowRow::notes),
+    ];
 }

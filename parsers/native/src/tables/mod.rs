@@ -1,31 +1,127 @@
-//! Rows into Arrow columns, a batch at a time.
+//! Every table: each column once, with its name, type, unit, meaning, when it is null, and how it is filled.
 //!
-//! Names, types and order are those of `parsers/schema/`, which also says what each column means and
-//! when it is null; a test holds the two together.
+//! Python reads the declarations from here (`parsers/schema.py`), and makes the documentation and the JSON
+//! schema of them.
 
+mod column;
 pub mod csv_json;
-pub mod flows;
+mod flows;
+mod losses;
 pub mod packets;
 pub mod replay;
 mod retransmissions;
-pub mod rounds;
-pub mod rtp;
-pub mod rtt_buckets;
-pub mod tcp_details;
-pub mod tfrc;
-pub mod time_series;
-pub mod transits;
-pub mod wifi_links;
+mod rounds;
+mod rtp;
+mod rtt;
+mod samples;
+mod tcp_details;
+mod tfrc;
+mod time_series;
+mod transits;
+mod variables;
+mod wifi_links;
 
 use std::sync::Arc;
 
-use arrow_array::{
-    ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray, UInt32Array,
-    UInt64Array,
-};
-use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 
-/// A table that is made batch by batch, when somebody asks.
+use crate::flow::tfrc::LossEventSample;
+use crate::flow::tfrc::findings::FindingSample;
+use crate::pass::{Analysis, LossSample, RoundSample, RttSample, Transit};
+use crate::tfrc::replay::drive_sender::ReplayStep;
+use column::record_batch;
+pub use column::{Column, Description, Row};
+use samples::Samples;
+
+/// A table of the core.
+pub struct Table {
+    /// Unique among all tables.
+    pub name: &'static str,
+    /// What one row is.
+    pub row: &'static str,
+    columns: fn() -> Vec<(Description, DataType)>,
+    rows: Option<fn(&Arc<Analysis>, u32) -> Box<dyn Rows>>,
+}
+
+/// All tables, in the order of the documentation.
+pub const TABLES: &[Table] = &[
+    Table::of_pass::<flows::Flows>("flows", "each flow and direction"),
+    Table::of_pass::<tcp_details::Details>("tcp", "each TCP connection of a capture and direction"),
+    Table::of_rows::<packets::PacketRow>("packets", "each packet"),
+    Table::of_pass::<time_series::TimeBins>("bins", "each bin of time with packets of a direction"),
+    Table::of_pass::<Samples<RttSample>>("rtt", "each RTT sample"),
+    Table::of_pass::<rtt::RttBuckets>(
+        "rtt_buckets",
+        "each bucket of round-trip times that has samples, of a flow and direction",
+    ),
+    Table::of_pass::<Samples<LossSample>>("losses", "each retransmitted, late or duplicate packet"),
+    Table::of_pass::<Samples<RoundSample>>("rounds", "each round of data in flight, a round-trip time long"),
+    Table::of_pass::<variables::Variables>(
+        "variables",
+        "each value that a sender logged itself, in a log or among the packets of a simulation",
+    ),
+    Table::of_pass::<tfrc::Feedback>(
+        "feedback",
+        "each report of a TFRC or RTP receiver, also if it never arrived",
+    ),
+    Table::of_pass::<Samples<LossEventSample>>("loss_events", "each loss event of TFRC"),
+    Table::of_pass::<tfrc::LossIntervals>(
+        "loss_intervals",
+        "each loss interval that counts in a report of TFRC",
+    ),
+    Table::of_pass::<Samples<FindingSample>>(
+        "findings",
+        "each violation of TFRC's rules by a packet or by an end",
+    ),
+    Table::of_pass::<rtp::RtpSources>("rtp_sources", "each source of RTP"),
+    Table::of_rows::<ReplayStep>("replay", "each step of a rate algorithm on a flow"),
+    Table::of_pass::<wifi_links::Links>("links", "each pair of 802.11 stations and each direction"),
+    Table::of_pass::<wifi_links::LinkSamples>("link_samples", "each 802.11 frame"),
+    Table::of_pass::<Samples<Transit>>("transits", "each packet between two captures, in order of sending"),
+];
+
+impl Table {
+    const fn of_pass<T: PassTable>(name: &'static str, row: &'static str) -> Self {
+        let rows = |analysis: &Arc<Analysis>, first_flow| -> Box<dyn Rows> {
+            let table = T::new(analysis);
+            Box::new(PassRows { analysis: Arc::clone(analysis), first_flow, table })
+        };
+        Self { name, row, columns: descriptions::<T::Row<'static>>, rows: Some(rows) }
+    }
+
+    /// A table that does not come from an [`Analysis`].
+    const fn of_rows<R: Row<'static>>(name: &'static str, row: &'static str) -> Self {
+        Self { name, row, columns: descriptions::<R>, rows: None }
+    }
+
+    /// Find a table by its name.
+    pub fn by_name(name: &str) -> Option<&'static Self> {
+        TABLES.iter().find(|table| table.name == name)
+    }
+
+    /// The declarations and types of its columns, in order.
+    pub fn columns(&self) -> Vec<(Description, DataType)> {
+        (self.columns)()
+    }
+
+    /// Whether it is made from an [`Analysis`].
+    pub fn is_of_pass(&self) -> bool {
+        self.rows.is_some()
+    }
+
+    /// Its rows, with flows numbered from `first_flow`.
+    pub fn rows(&self, analysis: &Arc<Analysis>, first_flow: u32) -> Option<Box<dyn Rows>> {
+        self.rows.map(|rows| rows(analysis, first_flow))
+    }
+}
+
+fn descriptions<R: Row<'static>>() -> Vec<(Description, DataType)> {
+    let columns = R::COLUMNS.iter().copied().flatten();
+    columns.map(|column| (column.description, column.data_type())).collect()
+}
+
+/// Rows that become record batches when somebody asks.
 pub trait Rows: Send + Sync {
     /// Number of rows.
     fn len(&self) -> usize;
@@ -44,41 +140,61 @@ pub trait Rows: Send + Sync {
     }
 }
 
-/// The columns of a batch under construction.
-#[derive(Default)]
-struct Columns {
-    fields: Vec<Field>,
-    arrays: Vec<ArrayRef>,
+/// How the rows of a table follow from an [`Analysis`].
+trait PassTable: Send + Sync + 'static {
+    type Row<'a>: Row<'a>;
+
+    /// Find out what is needed to know the rows.
+    fn new(analysis: &Analysis) -> Self;
+
+    fn len(&self, analysis: &Analysis) -> usize;
+
+    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<Self::Row<'a>>;
 }
 
-impl Columns {
-    fn push(&mut self, name: &str, array: ArrayRef) {
-        self.fields.push(Field::new(name, array.data_type().clone(), true));
-        self.arrays.push(array);
+struct PassRows<T> {
+    analysis: Arc<Analysis>,
+    first_flow: u32,
+    table: T,
+}
+
+impl<T: PassTable> Rows for PassRows<T> {
+    fn len(&self) -> usize {
+        self.table.len(&self.analysis)
     }
 
-    fn u32<V: Into<Option<u32>>>(&mut self, name: &str, values: impl Iterator<Item = V>) {
-        self.push(name, Arc::new(values.map(Into::into).collect::<UInt32Array>()));
+    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
+        let row = |row| self.table.row(&self.analysis, row, self.first_flow);
+        record_batch(&(start..end).filter_map(row).collect::<Vec<_>>())
+    }
+}
+
+/// Rows that are there already.
+impl<R: Row<'static> + Send + Sync> Rows for Vec<R> {
+    fn len(&self) -> usize {
+        self.as_slice().len()
     }
 
-    fn u64<V: Into<Option<u64>>>(&mut self, name: &str, values: impl Iterator<Item = V>) {
-        self.push(name, Arc::new(values.map(Into::into).collect::<UInt64Array>()));
+    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
+        record_batch(self.get(start..end).unwrap_or_default())
     }
+}
 
-    fn i64<V: Into<Option<i64>>>(&mut self, name: &str, values: impl Iterator<Item = V>) {
-        self.push(name, Arc::new(values.map(Into::into).collect::<Int64Array>()));
-    }
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
 
-    fn f64<V: Into<Option<f64>>>(&mut self, name: &str, values: impl Iterator<Item = V>) {
-        self.push(name, Arc::new(values.map(Into::into).collect::<Float64Array>()));
-    }
+    use super::*;
 
-    fn text<S: AsRef<str>>(&mut self, name: &str, values: impl Iterator<Item = Option<S>>) {
-        self.push(name, Arc::new(values.collect::<StringArray>()));
-    }
-
-    fn finish(self, rows: usize) -> Result<RecordBatch, ArrowError> {
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::new(Schema::new(self.fields)), self.arrays, &options)
+    #[test]
+    fn test_names_of_tables_and_columns_are_unique_and_explained() {
+        let tables: HashSet<_> = TABLES.iter().map(|table| table.name).collect();
+        assert_eq!(tables.len(), TABLES.len());
+        for table in TABLES {
+            let columns = table.columns();
+            let names: HashSet<_> = columns.iter().map(|(column, _)| column.name).collect();
+            assert_eq!(names.len(), columns.len(), "{}", table.name);
+            assert!(columns.iter().all(|(column, _)| !column.meaning().is_empty()), "{}", table.name);
+        }
     }
 }

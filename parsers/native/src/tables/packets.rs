@@ -1,16 +1,19 @@
 //! The table of packets.
 
-use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
-
-use super::{Columns, Rows};
+use super::column::column;
+use super::{Column, Row};
 use crate::flow::{FlowTable, Found, direction_name};
 use crate::input::reading::Reading;
 use crate::packet::dccp;
-use crate::packet::event::{Address, Agent, Layer, PROTOCOL_TFRC, Packet, Transport};
+use crate::packet::event::{
+    Address, Agent, Endpoints, Layer, PROTOCOL_TFRC, Packet, Reason, Sighting, Tcp, TcpFlags, Transport,
+};
 use crate::packet::extras::PacketExtras;
 use crate::packet::key::{Notation, address_text};
 use crate::wire::dccp::notation::notation;
+
+/// Number of the first flow.
+const FIRST_FLOW: u32 = 1;
 
 /// One row of the table of packets.
 pub struct PacketRow {
@@ -44,7 +47,8 @@ impl PacketRow {
             packet,
             node: reading.interface_name(packet.interface).map(str::to_owned),
             names: reading.endpoint_names(&network.endpoints),
-            found: flow.map(|(found, flow)| (found.flow, direction_name(found.side, flow.forward()))),
+            found: flow
+                .map(|(found, flow)| (FIRST_FLOW + found.flow, direction_name(found.side, flow.forward()))),
             positions: (None, None),
             window_bytes: None,
             dccp: header.map(|(header, options)| (*header, notation(header, options))),
@@ -54,11 +58,11 @@ impl PacketRow {
             && let (Some(tcp), Some(connection)) = (network.tcp(), &flow.tcp)
         {
             let (mine, theirs) = (connection.half(found.side), connection.half(found.side.other()));
-            let is_ack = tcp.flags.has(crate::packet::event::TcpFlags::ACK);
+            let is_ack = tcp.flags.has(TcpFlags::ACK);
             row.positions.0 = mine.position(tcp.seq);
             row.positions.1 = theirs.position(tcp.ack).filter(|_| is_ack);
             // A SYN's window is never scaled (RFC 7323 section 2.2).
-            let is_syn = tcp.flags.has(crate::packet::event::TcpFlags::SYN);
+            let is_syn = tcp.flags.has(TcpFlags::SYN);
             let scaled = if is_syn { Some(u32::from(tcp.window)) } else { mine.scaled(tcp.window, theirs) };
             row.window_bytes = scaled.map(u64::from);
         }
@@ -69,7 +73,7 @@ impl PacketRow {
         self.packet.is_ip
     }
 
-    fn tcp(&self) -> Option<&crate::packet::event::Tcp> {
+    fn tcp(&self) -> Option<&Tcp> {
         self.packet.network.tcp()
     }
 
@@ -80,7 +84,7 @@ impl PacketRow {
             (_, 17) => "udp".into(),
             (_, 33) => "dccp".into(),
             (_, PROTOCOL_TFRC) => "tfrc".into(),
-            (_, number) => crate::packet::event::Reason::Unknown(u32::from(number)).words(Layer::Ipv4),
+            (_, number) => Reason::Unknown(u32::from(number)).words(Layer::Ipv4),
         })
     }
 
@@ -120,84 +124,161 @@ impl PacketRow {
         let stop = self.packet.stop?;
         Some(format!("{}: {}", stop.layer.name(), stop.reason.words(stop.layer)))
     }
-}
-
-/// A batch of packets.
-pub struct PacketRows {
-    /// In order of the source.
-    pub rows: Vec<PacketRow>,
-    /// Number of the first flow.
-    pub first_flow: u32,
-}
-
-impl Rows for PacketRows {
-    fn len(&self) -> usize {
-        self.rows.len()
+    fn endpoints(&self) -> &Endpoints {
+        &self.packet.network.endpoints
     }
 
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
-        let rows = &self.rows[start..end];
-        let ends = |row: &PacketRow| row.packet.network.endpoints;
-        let mut columns = Columns::default();
-        columns.u64("packet", rows.iter().map(|row| row.packet.number));
-        columns.i64("time_ns", rows.iter().map(|row| row.packet.time_ns));
-        columns.text("node", rows.iter().map(|row| row.node.as_deref()));
-        columns.text("event", rows.iter().map(|row| row.packet.event.map(|event| event.name())));
-        columns.u32("flow", rows.iter().map(|row| row.found.map(|found| found.0 + self.first_flow)));
-        columns.text("direction", rows.iter().map(|row| row.found.map(|found| found.1)));
-        columns.text("transport", rows.iter().map(PacketRow::transport));
-        columns.text("src", rows.iter().map(PacketRow::src));
-        columns.u32("src_port", rows.iter().map(|row| row.port(ends(row).src_port)));
-        columns.text("dst", rows.iter().map(PacketRow::dst));
-        columns.u32("dst_port", rows.iter().map(|row| row.port(ends(row).dst_port)));
-        columns.u32("captured_bytes", rows.iter().map(|row| row.packet.captured_bytes));
-        columns.u32("wire_bytes", rows.iter().map(|row| row.packet.wire_bytes));
-        columns.u32("payload_bytes", rows.iter().map(|row| row.packet.network.payload_bytes));
-        header_columns(rows, &mut columns);
-        columns.finish(rows.len())
+    fn sighting(&self) -> Option<&Sighting> {
+        self.packet.sighting.as_ref()
     }
-}
 
-fn header_columns(rows: &[PacketRow], columns: &mut Columns) {
-    let tcp = |row: &PacketRow| row.tcp().copied();
-    let timestamp = |row: &PacketRow| row.tcp().and_then(|tcp| tcp.options.timestamp);
-    let ack = |row: &PacketRow| {
-        row.tcp().filter(|tcp| tcp.flags.has(crate::packet::event::TcpFlags::ACK)).map(|tcp| tcp.ack)
-    };
-    columns.u32("seq", rows.iter().map(|row| tcp(row).map(|tcp| tcp.seq)));
-    columns.u32("ack", rows.iter().map(ack));
-    columns.i64("seq_rel", rows.iter().map(|row| row.positions.0));
-    columns.i64("ack_rel", rows.iter().map(|row| row.positions.1));
-    columns.text("flags", rows.iter().map(|row| tcp(row).map(|tcp| tcp.flags.letters())));
-    columns.u64("window_bytes", rows.iter().map(|row| row.window_bytes));
-    columns.u32("ts_val", rows.iter().map(|row| timestamp(row).map(|timestamp| timestamp.0)));
-    columns.u32("ts_ecr", rows.iter().map(|row| timestamp(row).map(|timestamp| timestamp.1)));
-    let ip_id = |row: &PacketRow| {
-        row.packet.network.ip_id.map(u32::from).or(row.packet.network.fragment.map(|fragment| fragment.id))
-    };
-    let ip = |row: &PacketRow, value: u8| row.is_ip().then_some(u32::from(value));
-    columns.u32("ip_id", rows.iter().map(ip_id));
-    columns.u32("ttl", rows.iter().map(|row| ip(row, row.packet.network.ttl)));
-    columns.u32("ecn", rows.iter().map(|row| ip(row, row.packet.network.ecn)));
-    columns.u32(
-        "dscp",
-        rows.iter().map(|row| row.packet.network.dscp.filter(|_| row.packet.is_ip).map(u32::from)),
-    );
-    let sighting = |row: &PacketRow| row.packet.sighting;
-    columns.text("layer", rows.iter().map(|row| sighting(row).map(|seen| seen.layer.name())));
-    columns.text("point", rows.iter().map(|row| sighting(row).map(|seen| seen.point.name())));
-    let reason = |row: &PacketRow| {
-        let reason = sighting(row)?.reason;
+    fn ack(&self) -> Option<u32> {
+        self.tcp().filter(|tcp| tcp.flags.has(TcpFlags::ACK)).map(|tcp| tcp.ack)
+    }
+
+    fn ip_id(&self) -> Option<u32> {
+        let network = &self.packet.network;
+        network.ip_id.map(u32::from).or(network.fragment.map(|fragment| fragment.id))
+    }
+
+    /// A field of the IP header.
+    fn ip(&self, value: u8) -> Option<u32> {
+        self.is_ip().then_some(value.into())
+    }
+
+    fn drop_reason(&self) -> Option<String> {
+        let reason = self.sighting()?.reason;
         (!reason.text().is_empty()).then(|| reason.text().to_owned())
-    };
-    columns.text("drop_reason", rows.iter().map(reason));
-    columns.u64("uid", rows.iter().map(|row| sighting(row).map(|seen| seen.identity)));
-    columns.u64("sequence", rows.iter().map(|row| row.packet.network.sequence.or(row.number)));
-    columns.u64("acknowledged", rows.iter().map(|row| row.dccp.as_ref()?.0.ack));
-    columns.text("kind", rows.iter().map(PacketRow::kind));
-    columns.u32("ccval", rows.iter().map(|row| row.dccp.as_ref().map(|(header, _)| header.ccval.into())));
-    columns.text("dccp", rows.iter().map(|row| row.dccp.as_ref().map(|(_, notation)| notation.as_str())));
-    columns.u32("flow_id", rows.iter().map(|row| row.packet.network.flow_id));
-    columns.text("agent", rows.iter().map(|row| sighting(row)?.agent.map(Agent::name)));
-    columns.text("decode_stop", rows.iter().map(PacketRow::decode_stop));
+    }
+}
+
+impl<'a> Row<'a> for PacketRow {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[Self::RECORD, Self::HEADERS];
+}
+
+impl PacketRow {
+    const RECORD: &'static [Column<Self>] = &[
+        column("packet", "", "number in the source, from 1, as Wireshark counts; in a text the line")
+            .u64(|row| Some(row.packet.number)),
+        column("time_ns", "ns", "since the epoch, or since the start of a simulation")
+            .i64(|row| Some(row.packet.time_ns)),
+        column("node", "", "capture interface, or node of a simulation")
+            .null_when("the file names none")
+            .name(|row| row.node.as_deref()),
+        column(
+            "event",
+            "",
+            "event at the node: `sent`, `received`, `forwarded`, `enqueued`, `dequeued`, `dropped`",
+        )
+        .null_when("a capture does not say")
+        .name(|row| Some(row.packet.event?.name())),
+        column("flow", "", "number of the conversation")
+            .null_when("belongs to no flow")
+            .u32(|row| Some(row.found?.0)),
+        column("direction", "", "`fwd` or `rev`")
+            .null_when("belongs to no flow")
+            .name(|row| Some(row.found?.1)),
+        column("transport", "", "`tcp`, `udp`, `dccp`, or the IP protocol by number")
+            .null_when("not IP")
+            .text(PacketRow::transport),
+        column("src", "", "sender").null_when("not IP").text(PacketRow::src),
+        column("src_port", "", "sender's port")
+            .null_when("no ports")
+            .u32(|row| row.port(row.endpoints().src_port)),
+        column("dst", "", "receiver").null_when("not IP").text(PacketRow::dst),
+        column("dst_port", "", "receiver's port")
+            .null_when("no ports")
+            .u32(|row| row.port(row.endpoints().dst_port)),
+        column("captured_bytes", "bytes", "bytes in the file").u32(|row| Some(row.packet.captured_bytes)),
+        column("wire_bytes", "bytes", "bytes of the frame on the wire")
+            .u32(|row| Some(row.packet.wire_bytes)),
+        column("payload_bytes", "bytes", "transport payload")
+            .null_when("cut off, or not TCP, UDP or DCCP")
+            .u32(|row| row.packet.network.payload_bytes),
+    ];
+
+    const HEADERS: &'static [Column<Self>] = &[
+        column("seq", "", "sequence number as sent")
+            .null_when("not TCP, or cut off")
+            .u32(|row| Some(row.tcp()?.seq)),
+        column("ack", "", "acknowledgement number as sent").null_when("no ACK flag").u32(PacketRow::ack),
+        column("seq_rel", "bytes", "sequence number from the first of its direction, unwrapped")
+            .null_when("as seq")
+            .i64(|row| row.positions.0),
+        column("ack_rel", "bytes", "acknowledgement number, likewise")
+            .null_when("as ack")
+            .i64(|row| row.positions.1),
+        column("flags", "", "TCP flags, letters of `FSRPAUECN`")
+            .null_when("not TCP, or cut off")
+            .text(|row| Some(row.tcp()?.flags.letters())),
+        column("window_bytes", "bytes", "receive window, scaled")
+            .null_when("the scale is not known")
+            .u64(|row| row.window_bytes),
+        column("ts_val", "", "TCP timestamp value")
+            .null_when("no timestamps")
+            .u32(|row| Some(row.tcp()?.options.timestamp?.0)),
+        column("ts_ecr", "", "TCP timestamp echo reply")
+            .null_when("no timestamps")
+            .u32(|row| Some(row.tcp()?.options.timestamp?.1)),
+        column("ip_id", "", "IPv4 identification, or that of an IPv6 fragment")
+            .null_when("IPv6 without fragment header")
+            .u32(PacketRow::ip_id),
+        column("ttl", "", "time to live or hop limit")
+            .null_when("not IP")
+            .u32(|row| row.ip(row.packet.network.ttl)),
+        column("ecn", "", "ECN bits of the IP header: 0 not-ECT, 1 ECT(1), 2 ECT(0), 3 CE")
+            .null_when("not IP")
+            .u32(|row| row.ip(row.packet.network.ecn)),
+        column("dscp", "", "differentiated services codepoint of the IP header (RFC 2474)")
+            .null_when("not IP, or the source does not show it")
+            .u32(|row| row.ip(row.packet.network.dscp?)),
+        column("layer", "", "where in the node a simulator saw it")
+            .null_when("not a simulation")
+            .name(|row| Some(row.sighting()?.layer.name())),
+        column("point", "", "where on its path: `source`, `destination`, `between`")
+            .null_when("not a simulation")
+            .name(|row| Some(row.sighting()?.point.name())),
+        column("drop_reason", "", "reason of the drop, as the trace names it")
+            .null_when("not dropped, or not said")
+            .text(PacketRow::drop_reason),
+        column("uid", "", "unique id of a packet of a simulation")
+            .null_when("not a simulation")
+            .u64(|row| Some(row.sighting()?.identity)),
+        column(
+            "sequence",
+            "",
+            "sequence number of a protocol other than TCP, or of a traffic generator in UDP",
+        )
+        .null_when("none, or not read")
+        .u64(|row| row.packet.network.sequence.or(row.number)),
+        column("acknowledged", "", "highest sequence number received, as a DCCP packet reports it")
+            .null_when("as sequence")
+            .u64(|row| row.dccp.as_ref()?.0.ack),
+        column("kind", "", "DCCP packet type; of TFRC in a simulation `data` or `feedback`")
+            .null_when("no such packet")
+            .name(|row| row.kind()),
+        column("ccval", "", "DCCP's CCVal: of CCID 3 and 4 the sender's window counter")
+            .null_when("not DCCP")
+            .u32(|row| Some(row.dccp.as_ref()?.0.ccval.into())),
+        column(
+            "dccp",
+            "",
+            "further fields of the DCCP header and its options, as `name=value` with the numbers of \
+             the wire (times in 10 µs). `timestamp_echo` is `TIMESTAMP+ELAPSED`, `ack_vector_0` and \
+             `_1` (by the nonce) count `R`eceived, `M`arked and `N`ot received from the acknowledged \
+             packet down, `loss_intervals` are `SKIP:LOSSLESS+LOSS/DATA/NONCE`, a feature is \
+             `change_l_FEATURE=VALUES`; of very many options the rest is `...`",
+        )
+        .null_when("not DCCP")
+        .name(|row| Some(row.dccp.as_ref()?.1.as_str())),
+        column("flow_id", "", "the simulator's own flow id")
+            .null_when("the trace has none")
+            .u32(|row| row.packet.network.flow_id),
+        column("agent", "", "ns-2's name for the packets of the agent")
+            .null_when("not of ns-2, or of an agent that ns-2.35 does not have")
+            .name(|row| row.sighting()?.agent.map(Agent::name)),
+        column("decode_stop", "", "layer and reason where decoding ended")
+            .null_when("decoded whole")
+            .text(PacketRow::decode_stop),
+    ];
 }

@@ -1,83 +1,91 @@
-//! What the replay of rate algorithms gives, as tables. Who is replayed, and by which algorithm, is added
-//! where that is known.
+//! What the replay of rate algorithms gives. Python adds of which flow and algorithm it is.
 
-use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
-
-use super::{Columns, Rows};
+use super::column::column;
+use super::{Column, Row};
 use crate::tfrc::Report;
 use crate::tfrc::replay::drive_sender::ReplayStep;
 use crate::tfrc::replay::inferred_feedback::RoundReport;
-use crate::tfrc::replay::nanoseconds;
 
-/// The steps of a sender.
-pub struct ReplayRows(pub Vec<ReplayStep>);
-
-impl Rows for ReplayRows {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
-        let rows = self.0.get(start..end).unwrap_or_default();
-        let mut columns = Columns::default();
-        let event = |row: &ReplayStep| if row.report.is_some() { "report" } else { "no_feedback" };
-        columns.i64("time_ns", rows.iter().map(|row| row.time_ns));
-        columns.text("event", rows.iter().map(event).map(Some));
-        columns.f64("x_bps", rows.iter().map(|row| row.decision.x * 8.0));
-        columns.text("mode", rows.iter().map(|row| Some(row.decision.mode.name())));
-        columns.text("reason", rows.iter().map(|row| Some(row.decision.reason.name())));
-        columns.f64("p", rows.iter().map(|row| row.report.map(|report| report.p)));
-        columns.f64("rtt_ms", rows.iter().map(|row| Some(row.report?.r_sample? * 1e3)));
-        columns.f64("r_ms", rows.iter().map(|row| row.decision.r.map(|r| r * 1e3)));
-        columns.f64("x_calc_bps", rows.iter().map(|row| row.decision.x_calc.map(|x_calc| x_calc * 8.0)));
-        columns.f64("x_recv_bps", rows.iter().map(|row| row.report.map(|report| report.x_recv * 8.0)));
-        columns.f64("x_recv_set_bps", rows.iter().map(|row| row.decision.x_recv.map(|x_recv| x_recv * 8.0)));
-        columns.f64("x_limit_bps", rows.iter().map(|row| row.decision.x_limit.map(|x_limit| x_limit * 8.0)));
-        columns.finish(rows.len())
-    }
+impl<'a> Row<'a> for ReplayStep {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("time_ns", "ns", "when it decided").i64(|row| Some(row.time_ns)),
+        column(
+            "event",
+            "",
+            "trigger of the decision: a `report` arrived, `no_feedback` until the timer expired, or \
+             the `population` of the wireless network changed",
+        )
+        .name(|row| Some(if row.report.is_some() { "report" } else { "no_feedback" })),
+        column("x_bps", "bit/s", "X: allowed sending rate from then on, payload")
+            .f64(|row| Some(row.decision.x * 8.0)),
+        column(
+            "mode",
+            "",
+            "rule that set X: `slow_start`, `equation`, `receive_limited`, `no_feedback`, `idle`; of \
+             MTFRC also `x_t` and `x_fair`; of windows `slow_start`, `congestion_avoidance`, \
+             `recovery` and `timeout`",
+        )
+        .name(|row| Some(row.decision.mode.name())),
+        column(
+            "reason",
+            "",
+            "what changed it: `first_report`, `no_rtt`, `doubled`, `held`, `receive_rate`, \
+             `leaving_slow_start`, `loss_event`, `loss_free`, `round_trip_time`, `approaching`, \
+             `halved`, `limited_by_x_recv`, `limited_by_equation`, `idle`, `population`",
+        )
+        .name(|row| Some(row.decision.reason.name())),
+        column("p", "", "loss event rate that was reported")
+            .null_when("no report")
+            .f64(|row| Some(row.report?.p)),
+        column("rtt_ms", "ms", "round-trip time sample of the report")
+            .null_when("it gave none, or no report")
+            .f64(|row| Some(row.report?.r_sample? * 1e3)),
+        column("r_ms", "ms", "R: smoothed round-trip time")
+            .null_when("not known yet")
+            .f64(|row| Some(row.decision.r? * 1e3)),
+        column("x_calc_bps", "bit/s", "rate of the throughput equation")
+            .null_when("no loss event yet")
+            .f64(|row| Some(row.decision.x_calc? * 8.0)),
+        column("x_recv_bps", "bit/s", "X_recv: rate at which payload arrived")
+            .null_when("no report")
+            .f64(|row| Some(row.report?.x_recv * 8.0)),
+        column(
+            "x_recv_set_bps",
+            "bit/s",
+            "the highest rate of X_recv_set, which may be a report's before (RFC 5348); elsewhere \
+             X_recv of the latest report",
+        )
+        .null_when("it sets no limit yet, or no TFRC")
+        .f64(|row| Some(row.decision.x_recv? * 8.0)),
+        column("x_limit_bps", "bit/s", "recv_limit, from what X_recv_set has (RFC 5348), or twice X_recv")
+            .null_when("no limit yet")
+            .f64(|row| Some(row.decision.x_limit? * 8.0)),
+    ]];
 }
 
-/// Reports as they reach a sender.
-pub struct ReportRows(pub Vec<(i64, Report)>);
+/// A report, and when it reaches the sender in ns.
+pub struct ReportRow(pub i64, pub Report);
 
-impl Rows for ReportRows {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
-        let rows = self.0.get(start..end).unwrap_or_default();
-        let mut columns = Columns::default();
-        columns.i64("time_ns", rows.iter().map(|(time_ns, _)| *time_ns));
-        columns.f64("rtt_ms", rows.iter().map(|(_, report)| report.r_sample.map(|r_sample| r_sample * 1e3)));
-        columns.f64("p", rows.iter().map(|(_, report)| report.p));
-        columns.f64("x_recv_bps", rows.iter().map(|(_, report)| report.x_recv * 8.0));
-        columns.u64("lost_packets", rows.iter().map(|(_, report)| report.losses));
-        columns.finish(rows.len())
-    }
+impl<'a> Row<'a> for ReportRow {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("time_ns", "ns", "when the report reaches the sender").i64(|row| Some(row.0)),
+        column("rtt_ms", "ms", "round-trip time sample that it gives")
+            .null_when("it gives none")
+            .f64(|row| Some(row.1.r_sample? * 1e3)),
+        column("p", "", "loss event rate that it names").f64(|row| Some(row.1.p)),
+        column("x_recv_bps", "bit/s", "receive rate that it names").f64(|row| Some(row.1.x_recv * 8.0)),
+        column("lost_packets", "", "packets lost since the report before").u64(|row| Some(row.1.losses)),
+    ]];
 }
 
-/// Reports on the rounds of a TCP connection, whose time 0 is `start_ns`.
-pub struct RoundRows {
-    /// What is shown.
-    pub reports: Vec<RoundReport>,
-    /// When the first packet was seen.
-    pub start_ns: i64,
-}
+/// A report on a round of a TCP connection, and when it reaches the sender in ns.
+pub struct RoundReportRow(pub i64, pub RoundReport);
 
-impl Rows for RoundRows {
-    fn len(&self) -> usize {
-        self.reports.len()
-    }
-
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
-        let rows = self.reports.get(start..end).unwrap_or_default();
-        let mut columns = Columns::default();
-        columns.i64("time_ns", rows.iter().map(|report| nanoseconds(report.time, self.start_ns)));
-        columns.f64("rtt_ms", rows.iter().map(|report| report.rtt * 1e3));
-        columns.f64("p", rows.iter().map(|report| report.p));
-        columns.f64("x_recv_bps", rows.iter().map(|report| report.x_recv * 8.0));
-        columns.finish(rows.len())
-    }
+impl<'a> Row<'a> for RoundReportRow {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("time_ns", "ns", "when the report reaches the sender").i64(|row| Some(row.0)),
+        column("rtt_ms", "ms", "round-trip time of the round").f64(|row| Some(row.1.rtt * 1e3)),
+        column("p", "", "loss event rate").f64(|row| Some(row.1.p)),
+        column("x_recv_bps", "bit/s", "receive rate").f64(|row| Some(row.1.x_recv * 8.0)),
+    ]];
 }

@@ -3,7 +3,8 @@
 //! What cannot be seen from where the capture was taken is null: at the receiver nobody knows what
 //! made the sender repeat, at the sender nobody knows in which order the packets arrived.
 
-use super::Columns;
+use super::Column;
+use super::column::column;
 use super::flows::FlowRow;
 use crate::flow::tcp::HalfConnection;
 use crate::flow::tcp::classify::class::Class;
@@ -41,101 +42,194 @@ impl<'a> FlowRow<'a> {
     }
 }
 
-/// Columns of `parsers/schema/classes.py`.
-pub(super) fn classes(rows: &[FlowRow<'_>], columns: &mut Columns) {
-    repetitions(rows, columns);
-    path(rows, columns);
-    let counts = |columns: &mut Columns, name: &str, value: fn(&HalfConnection) -> Option<u64>| {
-        columns.u64(name, rows.iter().map(|row| row.half.and_then(value)));
-    };
-    counts(columns, "ect_packets", |half| Some(half.ecn().ect_packets.into()));
-    counts(columns, "ce_packets", |half| Some(half.ecn().ce_packets.into()));
-    counts(columns, "ece_packets", |half| Some(half.ecn().ece_packets.into()));
-    counts(columns, "cwr_packets", |half| Some(half.ecn().cwr_packets.into()));
-    counts(columns, "super_segments", |half| {
+impl<'a> FlowRow<'a> {
+    pub(super) const RETRANSMISSIONS: &'a [Column<Self>] = &[
+        column(
+            "fast_retransmissions",
+            "",
+            "segments retransmitted because of acknowledgements: the first of each recovery, and \
+             without SACK the whole recovery (RFC 5681, RFC 6582); like all counts of segments, \
+             packets as the wire carried them",
+        )
+        .null_when("not TCP, as payload_bytes, or captured at the receiver")
+        .u64(|row| Some(row.reasons()?.classes().of(Class::Fast).into())),
+        column(
+            "sack_retransmissions",
+            "",
+            "further segments retransmitted in a recovery with SACK (RFC 6675, RFC 8985)",
+        )
+        .null_when("as fast_retransmissions")
+        .u64(|row| Some(row.reasons()?.classes().of(Class::Sack).into())),
+        column(
+            "rto_retransmissions",
+            "",
+            "segments retransmitted by a timeout and in the recovery after it (RFC 6298)",
+        )
+        .null_when("as fast_retransmissions")
+        .u64(|row| Some(row.reasons()?.classes().of(Class::Rto).into())),
+        column(
+            "tail_loss_probes",
+            "",
+            "last segments retransmitted to provoke an acknowledgement (RFC 8985 section 7); probes \
+             with new data look like any data",
+        )
+        .null_when("as fast_retransmissions")
+        .u64(|row| Some(row.reasons()?.classes().of(Class::TailLossProbe).into())),
+        column(
+            "unexplained_retransmissions",
+            "",
+            "segments retransmitted for a reason that the capture does not show",
+        )
+        .null_when("as fast_retransmissions")
+        .u64(|row| Some(row.reasons()?.classes().of(Class::Unexplained).into())),
+        column("timeouts", "", "retransmission timeouts of data")
+            .null_when("as fast_retransmissions")
+            .u64(|row| Some(row.reasons()?.rare_counts().timeouts.into())),
+        column("rto_backoff_max", "", "most timeouts in a row: each doubles the next (RFC 6298 section 5.5)")
+            .null_when("as fast_retransmissions")
+            .u64(|row| Some(row.reasons()?.rare_counts().timeouts_in_a_row.into())),
+        column("syn_retransmissions", "", "SYN retransmitted")
+            .null_when("as retransmitted_packets")
+            .u64(|row| Some(row.half?.classes().of(Class::Syn).into())),
+        column("fin_retransmissions", "", "FIN without data retransmitted")
+            .null_when("as retransmitted_packets")
+            .u64(|row| Some(row.half?.classes().of(Class::Fin).into())),
+        column(
+            "spurious_retransmissions",
+            "",
+            "retransmissions of any class that were not needed: already acknowledged, reported as \
+             duplicate (D-SACK, RFC 2883), or the acknowledgement of the original came later (Eifel, \
+             RFC 3522; F-RTO, RFC 5682)",
+        )
+        .null_when("as retransmitted_packets")
+        .u64(|row| Some(row.half?.tally().spurious.into())),
+        column(
+            "keep_alives",
+            "",
+            "segments with the last acknowledged number, to check that the other side is alive",
+        )
+        .null_when("as retransmitted_packets")
+        .u64(|row| Some(row.half?.classes().of(Class::KeepAlive).into())),
+        column("zero_window_probes", "", "segments sent into a closed window (RFC 9293 section 3.8.6.1)")
+            .null_when("as retransmitted_packets")
+            .u64(|row| Some(row.half?.classes().of(Class::ZeroWindowProbe).into())),
+        column("window_full", "", "data packets that fill the other side's window")
+            .null_when("as retransmitted_packets, or the window scale is not known")
+            .u64(|row| Some(row.half.filter(|half| half.knows_window_ends())?.window_full().into())),
+        column("reordered_packets", "", "packets that arrived at the capture after later ones")
+            .null_when("as retransmitted_packets, or captured at the sender")
+            .u64(|row| Some(row.arrivals()?.classes().of(Class::Reordered).into())),
+        column(
+            "reordering_max_packets",
+            "",
+            "most later packets that arrived before a reordered one (RFC 4737 section 4.2)",
+        )
+        .null_when("as reordered_packets")
+        .u64(|row| Some(row.arrivals()?.rare_counts().reordered_by_packets.into())),
+        column("reordering_max_ms", "ms", "longest delay of a reordered packet behind the first later one")
+            .null_when("as reordered_packets, or there was none")
+            .f64(FlowRow::reordering_max_ms),
+        column(
+            "network_duplicates",
+            "",
+            "packets with bytes seen before that the network duplicated: no retransmission",
+        )
+        .null_when("as retransmitted_packets")
+        .u64(|row| Some(row.half?.classes().of(Class::NetworkDuplicate).into())),
+        column(
+            "capture_duplicates",
+            "",
+            "packets that a capture shows again at another interface, as `-i any` does on a router; \
+             they were on the wire once, and no other column counts them",
+        )
+        .null_when("not a capture")
+        .u64(FlowRow::capture_duplicates),
+        column("ect_packets", "", "packets whose IP header announces an ECN-capable transport (RFC 3168)")
+            .null_when("as retransmitted_packets")
+            .u64(|row| Some(row.half?.ecn().ect_packets.into())),
+        column("ce_packets", "", "ECT packets that arrived at the capture with a congestion mark")
+            .null_when("as retransmitted_packets")
+            .u64(|row| Some(row.half?.ecn().ce_packets.into())),
+        column("ece_packets", "", "packets that echo a congestion mark")
+            .null_when("as retransmitted_packets")
+            .u64(|row| Some(row.half?.ecn().ece_packets.into())),
+        column("cwr_packets", "", "packets that announce a reduced congestion window")
+            .null_when("as retransmitted_packets")
+            .u64(|row| Some(row.half?.ecn().cwr_packets.into())),
+        column(
+            "super_segments",
+            "",
+            "packets longer than the wire carries: captured before segmentation offload cut them, or \
+             after it joined them",
+        )
+        .null_when(
+            "as retransmitted_packets, or neither a SYN nor long segments show the length \
+            of packets",
+        )
+        .u64(FlowRow::super_segments),
+        column(
+            "wire_segments",
+            "",
+            "data packets as the wire carried them: a super-segment counts as many full packets as \
+             it holds",
+        )
+        .null_when("as super_segments")
+        .u64(|row| row.half?.wire_segments()),
+        column(
+            "capture_gap_bytes",
+            "bytes",
+            "sequence numbers that were acknowledged and never seen: the capture lost them, not the \
+             network",
+        )
+        .null_when("as retransmitted_packets")
+        .u64(|row| row.half.filter(|_| !row.counts_packets()).map(HalfConnection::gap_bytes)),
+        column("lost_before_tap", "", "segments lost before the capture: retransmitted later, or never seen")
+            .null_when("as retransmitted_packets, or captured at the sender")
+            .u64(|row| Some(row.arrivals()?.lost_before().segments().into())),
+        column(
+            "lost_after_tap",
+            "",
+            "segments seen and retransmitted, less spurious retransmissions: lost behind the capture",
+        )
+        .null_when("as retransmitted_packets, or captured at the receiver")
+        .u64(|row| Some(row.reasons()?.lost_after().segments().into())),
+    ];
+
+    /// What this side sent, where the capture shows why it retransmitted.
+    fn reasons(&self) -> Option<&'a HalfConnection> {
+        self.half_connection_unless(Vantage::Receiver)
+    }
+
+    /// What this side sent, where the capture shows in which order it arrives.
+    fn arrivals(&self) -> Option<&'a HalfConnection> {
+        self.half_connection_unless(Vantage::Sender)
+    }
+
+    fn reordering_max_ms(&self) -> Option<f64> {
+        let half = self.arrivals().filter(|half| half.classes().of(Class::Reordered) > 0)?;
+        Some(half.rare_counts().reordered_by_ns as f64 / 1e6)
+    }
+
+    /// A trace that shows both ends of a path shows each packet again on purpose.
+    fn capture_duplicates(&self) -> Option<u64> {
+        let is_known = self.half.is_some() || self.analysis.pairing.is_some() || !self.flow.shows_both_ends();
+        is_known.then_some(self.flow.rarities(self.side).copies.into())
+    }
+
+    fn super_segments(&self) -> Option<u64> {
+        let half = self.half?;
         half.wire_segments().map(|_| half.rare_counts().super_segments.into())
-    });
-    counts(columns, "wire_segments", HalfConnection::wire_segments);
-    losses(rows, columns);
-}
+    }
 
-/// What the sender sent again, and its probes.
-fn repetitions(rows: &[FlowRow<'_>], columns: &mut Columns) {
-    let mut reasons = |name: &str, value: fn(&HalfConnection) -> u32| {
-        let value =
-            |row: &FlowRow<'_>| row.half_connection_unless(Vantage::Receiver).map(|half| value(half).into());
-        columns.u64(name, rows.iter().map(value));
-    };
-    reasons("fast_retransmissions", |half| half.classes().of(Class::Fast));
-    reasons("sack_retransmissions", |half| half.classes().of(Class::Sack));
-    reasons("rto_retransmissions", |half| half.classes().of(Class::Rto));
-    reasons("tail_loss_probes", |half| half.classes().of(Class::TailLossProbe));
-    reasons("unexplained_retransmissions", |half| half.classes().of(Class::Unexplained));
-    reasons("timeouts", |half| half.rare_counts().timeouts);
-    reasons("rto_backoff_max", |half| half.rare_counts().timeouts_in_a_row);
-    let mut counts = |name: &str, value: fn(&HalfConnection) -> u32| {
-        columns.u64(name, rows.iter().map(|row| row.half.map(|half| u64::from(value(half)))));
-    };
-    counts("syn_retransmissions", |half| half.classes().of(Class::Syn));
-    counts("fin_retransmissions", |half| half.classes().of(Class::Fin));
-    counts("spurious_retransmissions", |half| half.tally().spurious);
-    counts("keep_alives", |half| half.classes().of(Class::KeepAlive));
-    counts("zero_window_probes", |half| half.classes().of(Class::ZeroWindowProbe));
-    let window_full = |row: &FlowRow<'_>| {
-        let half = row.half.filter(|half| half.knows_window_ends())?;
-        Some(u64::from(half.window_full()))
-    };
-    columns.u64("window_full", rows.iter().map(window_full));
-}
+    /// Loss events of TCP.
+    pub(super) fn tcp_loss_events(&self) -> Option<u64> {
+        self.half.and_then(HalfConnection::loss_events).map(u64::from)
+    }
 
-/// What the path did to the packets.
-fn path(rows: &[FlowRow<'_>], columns: &mut Columns) {
-    let seen = |row: &FlowRow<'_>| {
-        row.half_connection_unless(Vantage::Sender)
-            .map(|half| (half.classes().of(Class::Reordered), half.rare_counts()))
-    };
-    let reordered = |row: &FlowRow<'_>| seen(row).map(|(reordered, _)| u64::from(reordered));
-    columns.u64("reordered_packets", rows.iter().map(reordered));
-    let extent =
-        |row: &FlowRow<'_>| seen(row).map(|(_, rare_counts)| u64::from(rare_counts.reordered_by_packets));
-    columns.u64("reordering_max_packets", rows.iter().map(extent));
-    let late_ms = |row: &FlowRow<'_>| {
-        let (_, rare_counts) = seen(row).filter(|(reordered, _)| *reordered > 0)?;
-        Some(rare_counts.reordered_by_ns as f64 / 1e6)
-    };
-    columns.f64("reordering_max_ms", rows.iter().map(late_ms));
-    let doubled = |row: &FlowRow<'_>| row.half.map(|half| half.classes().of(Class::NetworkDuplicate).into());
-    columns.u64("network_duplicates", rows.iter().map(doubled));
-    // What shows a packet at both ends of its way shows it again on purpose.
-    let copies = |row: &FlowRow<'_>| {
-        let is_known = row.half.is_some() || row.analysis.pairing.is_some() || !row.flow.shows_both_ends();
-        is_known.then_some(u64::from(row.flow.rarities(row.side).copies))
-    };
-    columns.u64("capture_duplicates", rows.iter().map(copies));
-}
-
-/// What was lost, and where.
-fn losses(rows: &[FlowRow<'_>], columns: &mut Columns) {
-    let bytes = |row: &FlowRow<'_>| row.half.filter(|_| !row.counts_packets()).map(HalfConnection::gap_bytes);
-    columns.u64("capture_gap_bytes", rows.iter().map(bytes));
-    let before = |row: &FlowRow<'_>| {
-        row.half_connection_unless(Vantage::Sender).map(|half| u64::from(half.lost_before().segments()))
-    };
-    columns.u64("lost_before_tap", rows.iter().map(before));
-    let after = |row: &FlowRow<'_>| {
-        row.half_connection_unless(Vantage::Receiver).map(|half| u64::from(half.lost_after().segments()))
-    };
-    columns.u64("lost_after_tap", rows.iter().map(after));
-}
-
-/// Loss events of TCP.
-pub(super) fn loss_events(row: &FlowRow<'_>) -> Option<u64> {
-    row.half.and_then(HalfConnection::loss_events).map(u64::from)
-}
-
-/// Of all segments sent.
-pub(super) fn loss_event_rate(row: &FlowRow<'_>) -> Option<f64> {
-    let segments = row.half?.wire_segments().unwrap_or(row.direction.data_packets);
-    let events = loss_events(row).filter(|_| segments > 0)?;
-    Some(events as f64 / segments as f64)
+    /// Loss events of all data segments sent.
+    pub(super) fn tcp_loss_event_rate(&self) -> Option<f64> {
+        let segments = self.half?.wire_segments().unwrap_or(self.direction.data_packets);
+        let events = self.tcp_loss_events().filter(|_| segments > 0)?;
+        Some(events as f64 / segments as f64)
+    }
 }

@@ -1,16 +1,13 @@
-//! Flight, windows and rounds as columns.
+//! Flight, windows and rounds.
 
-use std::sync::Arc;
-
-use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
-
+use super::column::column;
 use super::flows::FlowRow;
 use super::retransmissions::BELIEVED;
-use super::{Columns, Rows};
+use super::samples::{Sample, SampleRow};
+use super::{Column, Row};
+use crate::flow::Flow;
 use crate::flow::tcp::vantage::Vantage;
-use crate::flow::tcp::{HalfConnection, Limit, Rounds};
-use crate::flow::{Flow, direction_name};
+use crate::flow::tcp::{HalfConnection, Limit, Round, Rounds};
 use crate::packet::key::Side;
 use crate::pass::{Analysis, RoundSample};
 
@@ -75,75 +72,183 @@ impl<'a> FlowRow<'a> {
     }
 }
 
-/// The columns of flows that tell of flight, windows and rounds.
-pub(super) fn of_flows(rows: &[FlowRow<'_>], columns: &mut Columns) {
-    columns.u64("max_flight_bytes", rows.iter().map(|row| row.in_bytes()?.max_flight_bytes().map(u64::from)));
-    columns.f64("mean_flight_bytes", rows.iter().map(FlowRow::mean_flight_bytes));
-    columns.u64("cwnd_max_bytes", rows.iter().map(|row| row.limited_rounds()?.max_cwnd().map(u64::from)));
-    columns.u64("receive_window_min_bytes", rows.iter().map(|row| row.window(|range| range.0)));
-    columns.u64("receive_window_max_bytes", rows.iter().map(|row| row.window(|range| range.1)));
-    columns.f64("zero_window_ms", rows.iter().map(FlowRow::zero_window_ms));
-    columns.u64("rounds", rows.iter().map(|row| row.rounds().map(|rounds| u64::from(rounds.count))));
-    let exit = |row: &FlowRow<'_>| row.limited_rounds()?.slow_start_exit();
-    columns.f64("slow_start_exit_ms", rows.iter().map(|row| exit(row).map(|exit| ms(exit.0))));
-    columns.u64("slow_start_exit_bytes", rows.iter().map(|row| exit(row).map(|exit| u64::from(exit.1))));
-    let mut episodes = |count: &str, time: &str, of: fn(&Rounds) -> (u32, i64)| {
-        let repaired = |row: &FlowRow<'_>| row.repaired_rounds().map(of);
-        columns.u64(count, rows.iter().map(|row| repaired(row).map(|(episodes, _)| u64::from(episodes))));
-        columns.f64(time, rows.iter().map(|row| repaired(row).map(|(_, ns)| ms(ns))));
-    };
-    episodes("recovery_episodes", "recovery_ms", Rounds::recoveries);
-    episodes("rto_episodes", "rto_ms", Rounds::timeouts);
-    let mut share = |name: &str, limit: Limit| {
-        columns.f64(name, rows.iter().map(|row| row.limited_rounds()?.times.share(limit)));
-    };
-    share("app_limited_share", Limit::Application);
-    share("receiver_limited_share", Limit::Receiver);
-    share("network_limited_share", Limit::Network);
-    columns.f64("idle_max_ms", rows.iter().map(|row| row.rounds().map(|rounds| ms(rounds.longest_idle_ns))));
-    columns.f64("delayed_ack_ratio", rows.iter().map(FlowRow::delayed_ack_ratio));
-    let delayed_acks =
-        |row: &FlowRow<'_>| row.rounds().and(row.half).map(|half| u64::from(half.delayed_acks()));
-    columns.u64("delayed_ack_samples", rows.iter().map(delayed_acks));
+impl<'a> FlowRow<'a> {
+    pub(super) const FLIGHT: &'a [Column<Self>] = &[
+        column(
+            "max_flight_bytes",
+            "bytes",
+            "most data (SYN, FIN) outstanding at one time, as seen at the capture (FlightSize, RFC \
+             5681 section 2, less what SACK blocks acknowledge)",
+        )
+        .null_when("no data, not TCP, as payload_bytes, or sequence numbers count packets")
+        .u64(|row| row.in_bytes()?.max_flight_bytes().map(u64::from)),
+        column("mean_flight_bytes", "bytes", "mean over the time in which data was outstanding")
+            .null_when("as max_flight_bytes, or no time went by")
+            .f64(FlowRow::mean_flight_bytes),
+        column(
+            "cwnd_max_bytes",
+            "bytes",
+            "largest flight of a round that neither application nor receiver limited and without a \
+             retransmission: a lower bound of the largest congestion window, and at the sender \
+             usually the window to a segment",
+        )
+        .null_when("as app_limited_share, or no such round")
+        .u64(|row| row.limited_rounds()?.max_cwnd().map(u64::from)),
+        column(
+            "receive_window_min_bytes",
+            "bytes",
+            "smallest receive window that this side announced, scaled; SYN and RST do not count",
+        )
+        .null_when("the scale is not known (no SYN), or as max_flight_bytes")
+        .u64(|row| row.window(|range| range.0)),
+        column("receive_window_max_bytes", "bytes", "largest, likewise")
+            .null_when("as receive_window_min_bytes")
+            .u64(|row| row.window(|range| range.1)),
+        column("zero_window_ms", "ms", "time for which the receive window of this side was 0")
+            .null_when("as duplicate_acks")
+            .f64(FlowRow::zero_window_ms),
+        column(
+            "rounds",
+            "",
+            "rounds of data: from an acknowledgement to that of the highest number sent then, or \
+             from the first data after silence to its acknowledgement",
+        )
+        .null_when("as max_flight_bytes")
+        .u64(|row| Some(row.rounds()?.count.into())),
+        column(
+            "slow_start_exit_ms",
+            "ms",
+            "from the first data until the flight stopped growing by half or more in a round, or \
+             until a retransmission",
+        )
+        .null_when("it did not, or the application or the receiver limited every round")
+        .f64(|row| Some(ms(row.limited_rounds()?.slow_start_exit()?.0))),
+        column("slow_start_exit_bytes", "bytes", "the flight then")
+            .null_when("as slow_start_exit_ms")
+            .u64(|row| Some(row.limited_rounds()?.slow_start_exit()?.1.into())),
+        column(
+            "recovery_episodes",
+            "",
+            "periods with retransmissions but no timeout, each until all that was outstanding at its \
+             start is acknowledged (RFC 6582)",
+        )
+        .null_when("captured at the receiver, or as max_flight_bytes")
+        .u64(|row| Some(row.repaired_rounds()?.recoveries().0.into())),
+        column("recovery_ms", "ms", "time in completed recoveries")
+            .null_when("as recovery_episodes")
+            .f64(|row| Some(ms(row.repaired_rounds()?.recoveries().1))),
+        column("rto_episodes", "", "recoveries after retransmission timeouts")
+            .null_when("as recovery_episodes")
+            .u64(|row| Some(row.repaired_rounds()?.timeouts().0.into())),
+        column("rto_ms", "ms", "time in completed recoveries after timeouts")
+            .null_when("as recovery_episodes")
+            .f64(|row| Some(ms(row.repaired_rounds()?.timeouts().1))),
+        column(
+            "app_limited_share",
+            "",
+            "share of the time from the first data to the end of the last round: nothing \
+             outstanding, or rounds whose newest segment was not full, so that no data was waiting \
+             (RFC 4898 SndLimTimeSnd)",
+        )
+        .null_when("no round is over, captured away from the sender, or as max_flight_bytes")
+        .f64(|row| row.limited_rounds()?.times.share(Limit::Application)),
+        column(
+            "receiver_limited_share",
+            "",
+            "rounds in which the receive window had no room for another full segment or a tenth of \
+             it, and silence with a closed window (SndLimTimeRwin)",
+        )
+        .null_when("as app_limited_share")
+        .f64(|row| row.limited_rounds()?.times.share(Limit::Receiver)),
+        column(
+            "network_limited_share",
+            "",
+            "all other rounds, including those with retransmissions (SndLimTimeCwnd)",
+        )
+        .null_when("as app_limited_share")
+        .f64(|row| row.limited_rounds()?.times.share(Limit::Network)),
+        column("idle_max_ms", "ms", "longest time between data in which nothing was outstanding")
+            .null_when("as max_flight_bytes")
+            .f64(|row| Some(ms(row.rounds()?.longest_idle_ns))),
+        column(
+            "delayed_ack_ratio",
+            "",
+            "data packets for each pure acknowledgement of the other side; 2 where it acknowledges \
+             every second (RFC 5681 section 4.2)",
+        )
+        .null_when("no data or no pure acknowledgement, or as payload_bytes")
+        .f64(FlowRow::delayed_ack_ratio),
+        column(
+            "delayed_ack_samples",
+            "",
+            "rtt_samples that seem to have waited for a delayed-acknowledgement timer: less than two \
+             full segments, nothing else outstanding, a pure acknowledgement, 40 ms or more above \
+             the smallest RTT until then",
+        )
+        .null_when("as max_flight_bytes")
+        .u64(|row| Some(row.rounds().and(row.half)?.delayed_acks().into())),
+    ];
 }
 
-/// The table of rounds, in order of their ends.
-pub struct RoundRows {
-    /// What is shown.
-    pub analysis: Arc<Analysis>,
-    /// Number of the first flow.
-    pub first_flow: u32,
-}
-
-impl Rows for RoundRows {
-    fn len(&self) -> usize {
-        self.analysis.rounds.kept.len()
+impl Sample for RoundSample {
+    fn kept(analysis: &Analysis) -> &[Self] {
+        &analysis.rounds.kept
     }
 
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
-        let rows = &self.analysis.rounds.kept[start..end];
-        let direction =
-            |row: &RoundSample| direction_name(row.side, self.analysis.flows.get(row.flow).forward());
-        let rounds = || rows.iter().map(|row| row.round);
-        let limited = || {
-            rows.iter().map(|row| {
-                let flow = self.analysis.flows.get(row.flow);
-                Some(row.round).filter(|_| sees_limits(&self.analysis, flow, row.side))
-            })
-        };
-        let mut columns = Columns::default();
-        columns.u32("flow", rows.iter().map(|row| row.flow + self.first_flow));
-        columns.text("direction", rows.iter().map(direction).map(Some));
-        columns.i64("time_ns", rounds().map(|round| round.start_ns));
-        columns.f64("duration_ms", rounds().map(|round| ms(round.duration_ns)));
-        columns.u64("flight_bytes", rounds().map(|round| u64::from(round.flight)));
-        columns.u64("window_bytes", rounds().map(|round| round.window.map(u64::from)));
-        columns.u64("cwnd_bytes", limited().map(|round| round?.cwnd().map(u64::from)));
-        columns.u64("delivered_bytes", rounds().map(|round| u64::from(round.delivered)));
-        columns.f64("rtt_ms", rounds().map(|round| round.rtt_ns.map(|ns| ns as f64 / 1e6)));
-        columns.text("limit", limited().map(|round| round.map(|round| round.limit.name())));
-        columns.text("phase", limited().map(|round| round?.phase.map(|phase| phase.name())));
-        columns.finish(rows.len())
+    fn place(&self) -> (u32, Side) {
+        (self.flow, self.side)
+    }
+}
+
+impl<'a> Row<'a> for SampleRow<'a, RoundSample> {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("flow", "", "number of the conversation").u32(|row| Some(row.flow)),
+        column("direction", "", "direction of the data").name(|row| Some(row.direction)),
+        column("time_ns", "ns", "when the round began").i64(|row| Some(row.sample.round.start_ns)),
+        column("duration_ms", "ms", "how long it lasted").f64(|row| Some(ms(row.sample.round.duration_ns))),
+        column("flight_bytes", "bytes", "most data outstanding in it, as max_flight_bytes of the flow")
+            .u64(|row| Some(row.sample.round.flight.into())),
+        column("window_bytes", "bytes", "receive window at its end, scaled")
+            .null_when("the scale is not known (no SYN)")
+            .u64(|row| row.sample.round.window.map(u64::from)),
+        column(
+            "cwnd_bytes",
+            "bytes",
+            "estimated congestion window: flight_bytes where nothing else was the limit; of a \
+             recovery with SACK, which makes it smaller, the flight at its end",
+        )
+        .null_when(
+            "the application or the receiver was the limit, a recovery goes on or has no \
+            SACK, after a timeout, or captured away from the sender",
+        )
+        .u64(|row| row.limited()?.cwnd().map(u64::from)),
+        column("delivered_bytes", "bytes", "data acknowledged in it")
+            .u64(|row| Some(row.sample.round.delivered.into())),
+        column("rtt_ms", "ms", "RTT sample of the acknowledgement that ended it")
+            .null_when("it gave none")
+            .f64(|row| row.sample.round.rtt_ns.map(|ns| ns as f64 / 1e6)),
+        column("limit", "", "why the flight was not larger: `application`, `receiver` or `network`")
+            .null_when("captured away from the sender")
+            .name(|row| Some(row.limited()?.limit.name())),
+        column(
+            "phase",
+            "",
+            "`slow_start` (the flight grew by half or more), `congestion_avoidance`, `recovery` or \
+             `timeout` (until all that was outstanding at the retransmission is acknowledged)",
+        )
+        .null_when(
+            "something else than the network limited the flight, or captured away from \
+            the sender",
+        )
+        .name(|row| row.limited()?.phase.map(|phase| phase.name())),
+    ]];
+}
+
+impl SampleRow<'_, RoundSample> {
+    /// The round, where the capture shows what limited it.
+    fn limited(&self) -> Option<&Round> {
+        let flow = self.analysis.flows.get(self.sample.flow);
+        sees_limits(self.analysis, flow, self.sample.side).then_some(&self.sample.round)
     }
 }
 

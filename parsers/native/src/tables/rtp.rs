@@ -1,30 +1,30 @@
-//! RTP's sources as a table, and what reports on media add to that of feedback.
+//! The table of RTP's sources, and the columns of feedback that only reports on RTP have.
 
-use std::sync::Arc;
-
-use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
-
-use super::{Columns, Rows};
+use super::column::column;
+use super::tfrc::FeedbackRow;
+use super::{Column, PassTable, Row};
 use crate::flow::direction_name;
-use crate::flow::rtp::RateBy;
-use crate::flow::rtp::media_reports::MediaReport;
 use crate::flow::rtp::media_source::MediaSource;
-use crate::flow::tfrc::FeedbackSample;
 use crate::packet::key::Side;
 use crate::pass::Analysis;
 
 /// The table of sources, in order of flow, direction and appearance.
-pub struct RtpSourceRows {
-    analysis: Arc<Analysis>,
-    first_flow: u32,
+pub(super) struct RtpSources {
     /// Flow, side, and which of its sources.
     places: Vec<(u32, Side, usize)>,
 }
 
-impl RtpSourceRows {
-    /// All sources of `analysis`, whose flows are numbered from `first_flow`.
-    pub fn new(analysis: Arc<Analysis>, first_flow: u32) -> Self {
+/// A source of RTP in a direction of a flow.
+pub struct SourceRow<'a> {
+    flow: u32,
+    direction: &'static str,
+    source: &'a MediaSource,
+}
+
+impl PassTable for RtpSources {
+    type Row<'a> = SourceRow<'a>;
+
+    fn new(analysis: &Analysis) -> Self {
         let mut places = Vec::new();
         for number in 0..analysis.flows.len() as u32 {
             let flow = analysis.flows.get(number);
@@ -34,73 +34,115 @@ impl RtpSourceRows {
                 places.extend((0..sources).map(|at| (number, side, at)));
             }
         }
-        Self { analysis, first_flow, places }
+        Self { places }
     }
 
-    fn source(&self, &(flow, side, at): &(u32, Side, usize)) -> Option<&MediaSource> {
-        self.analysis.flows.get(flow).rtp()?.direction(side).sources().get(at)
-    }
-}
-
-impl Rows for RtpSourceRows {
-    fn len(&self) -> usize {
+    fn len(&self, _: &Analysis) -> usize {
         self.places.len()
     }
 
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
-        let places = self.places.get(start..end).unwrap_or_default();
-        let mut columns = Columns::default();
-        let direction =
-            |place: &(u32, Side, usize)| direction_name(place.1, self.analysis.flows.get(place.0).forward());
-        columns.u32("flow", places.iter().map(|(flow, ..)| flow + self.first_flow));
-        columns.text("direction", places.iter().map(direction).map(Some));
-        let sources: Vec<Option<&MediaSource>> = places.iter().map(|place| self.source(place)).collect();
-        let all = || sources.iter().copied();
-        columns.u32("ssrc", all().map(|source| source.map(|source| source.ssrc)));
-        columns.u32("payload_type", all().map(|source| source.map(|source| source.payload_type.into())));
-        let rate = |source: Option<&MediaSource>| source?.clock.rate();
-        columns.u32("clock_rate_hz", all().map(|source| rate(source).map(|(rate, _)| rate)));
-        columns.text("clock_rate_by", all().map(|source| rate(source).map(|(_, by): (_, RateBy)| by.name())));
-        columns.i64("start_ns", all().map(|source| source.map(|source| source.times_ns.0)));
-        columns.i64("end_ns", all().map(|source| source.map(|source| source.times_ns.1)));
-        let mut counts = |name: &str, value: fn(&MediaSource) -> u64| {
-            columns.u64(name, all().map(|source| source.map(value)));
-        };
-        counts("sent_packets", |source| source.sequences.sent());
-        counts("received_packets", |source| source.sequences.received);
-        counts("lost_packets", MediaSource::lost);
-        counts("duplicate_packets", |source| source.sequences.duplicates);
-        counts("reordered_packets", |source| source.sequences.reordered);
-        counts("restarts", |source| source.sequences.restarts);
-        counts("payload_bytes", |source| source.payload_bytes);
-        columns.f64("jitter_ms", all().map(|source| source?.clock.jitter()?.ms()));
-        columns.u64("sender_packets", all().map(|source| source?.sender_packets.map(u64::from)));
-        columns.u64("reports", all().map(|source| source.map(|source| source.reports)));
-        let last = |source: Option<&MediaSource>| source?.last_report;
-        let fraction = |source| last(source).map(|report| f64::from(report.fraction_lost) / 256.0);
-        columns.f64("reported_fraction_lost", all().map(fraction));
-        let lost = |source| last(source).map(|report| i64::from(report.cumulative_lost));
-        columns.i64("reported_lost_packets", all().map(lost));
-        let jitter =
-            |source: Option<&MediaSource>| Some(source?.clock.seconds(source?.last_report?.jitter)? * 1e3);
-        columns.f64("reported_jitter_ms", all().map(jitter));
-        columns.finish(places.len())
+    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<SourceRow<'a>> {
+        let &(number, side, at) = self.places.get(row)?;
+        let flow = analysis.flows.get(number);
+        let source = flow.rtp()?.direction(side).sources().get(at)?;
+        Some(SourceRow { flow: number + first_flow, direction: direction_name(side, flow.forward()), source })
     }
 }
 
-/// What a report on media says.
-pub(super) fn feedback_columns(analysis: &Analysis, rows: &[FeedbackSample], columns: &mut Columns) {
-    let media = || rows.iter().map(|row| row.media);
-    columns.text("kind", rows.iter().map(|row| Some(row.media.map_or("tfrc", |media| media.kind.name()))));
-    columns.u32("ssrc", media().map(|media| media.map(|media| media.ssrc)));
-    columns.u32("reporter_ssrc", media().map(|media| media.map(|media| media.reporter)));
-    columns.f64("fraction_lost", media().map(|media| media?.fraction_lost));
-    columns.i64("cumulative_lost", media().map(|media| media?.cumulative_lost));
-    let seconds = |row: &FeedbackSample, media: MediaReport| {
-        let rtp = analysis.flows.get(row.flow).rtp()?;
-        let mut sources = rtp.direction(row.side).sources().iter();
-        sources.find(|source| source.ssrc == media.ssrc)?.clock.seconds(media.jitter_ticks?)
-    };
-    let jitter = |row: &FeedbackSample| Some(seconds(row, row.media?)? * 1e3);
-    columns.f64("jitter_ms", rows.iter().map(jitter));
+impl<'a> Row<'a> for SourceRow<'a> {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("flow", "", "number of the conversation").u32(|row| Some(row.flow)),
+        column("direction", "", "`fwd` or `rev`").name(|row| Some(row.direction)),
+        column("ssrc", "", "synchronisation source (RFC 3550)").u32(|row| Some(row.source.ssrc)),
+        column("payload_type", "", "of the first packet").u32(|row| Some(row.source.payload_type.into())),
+        column("clock_rate_hz", "1/s", "ticks of the timestamps per second")
+            .null_when("not known: `--dissect` can set it")
+            .u32(|row| Some(row.source.clock.rate()?.0)),
+        column(
+            "clock_rate_by",
+            "",
+            "`payload_type` (RFC 3551), `user`, `reports` (two sender reports) or `arrivals` \
+             (measured)",
+        )
+        .null_when("as clock_rate_hz")
+        .name(|row| Some(row.source.clock.rate()?.1.name())),
+        column("start_ns", "ns", "first packet").i64(|row| Some(row.source.times_ns.0)),
+        column("end_ns", "ns", "latest packet").i64(|row| Some(row.source.times_ns.1)),
+        column("sent_packets", "", "from the first number captured to the highest")
+            .u64(|row| Some(row.source.sequences.sent())),
+        column("received_packets", "", "sent packets that arrived at the capture")
+            .u64(|row| Some(row.source.sequences.received)),
+        column("lost_packets", "", "sent packets that did not").u64(|row| Some(row.source.lost())),
+        column("duplicate_packets", "", "packets that came again")
+            .u64(|row| Some(row.source.sequences.duplicates)),
+        column("reordered_packets", "", "packets that came after one with a higher number")
+            .u64(|row| Some(row.source.sequences.reordered)),
+        column("restarts", "", "times that the sequence numbers restarted")
+            .u64(|row| Some(row.source.sequences.restarts)),
+        column(
+            "payload_bytes",
+            "bytes",
+            "payload of the datagrams of received_packets, including the RTP header",
+        )
+        .u64(|row| Some(row.source.payload_bytes)),
+        column("jitter_ms", "ms", "interarrival jitter here (RFC 3550 A.8)")
+            .null_when("as clock_rate_hz")
+            .f64(|row| row.source.clock.jitter()?.ms()),
+        column("sender_packets", "", "packets sent according to its last sender report")
+            .null_when("no such report")
+            .u64(|row| row.source.sender_packets.map(u64::from)),
+        column("reports", "", "receiver reports about it").u64(|row| Some(row.source.reports)),
+        column("reported_fraction_lost", "", "share lost according to the last receiver report")
+            .null_when("no receiver report")
+            .f64(|row| Some(f64::from(row.source.last_report?.fraction_lost) / 256.0)),
+        column("reported_lost_packets", "", "packets lost according to it, less duplicates")
+            .null_when("as reported_fraction_lost")
+            .i64(|row| Some(row.source.last_report?.cumulative_lost.into())),
+        column("reported_jitter_ms", "ms", "jitter according to it")
+            .null_when("as reported_fraction_lost or clock_rate_hz")
+            .f64(|row| Some(row.source.clock.seconds(row.source.last_report?.jitter)? * 1e3)),
+    ]];
+}
+
+impl<'a> FeedbackRow<'a> {
+    pub(super) const ON_MEDIA: &'a [Column<Self>] = &[
+        column(
+            "kind",
+            "",
+            "`tfrc`, or of a report on RTP `rtcp` (SR or RR, RFC 3550), `rtcp_xr` (RFC 3611), \
+             `rfc8888` or `twcc` (transport-wide); these name neither p nor X_recv: `x_recv_bps` is \
+             computed from the packets that they list as arrived, and `sequence` is the last number \
+             that they list",
+        )
+        .name(|row| Some(row.report.sample.media.map_or("tfrc", |media| media.kind.name()))),
+        column("ssrc", "", "source of the media that the report is about")
+            .null_when("TFRC's own report")
+            .u32(|row| Some(row.report.sample.media?.ssrc)),
+        column("reporter_ssrc", "", "source that sent the report")
+            .null_when("TFRC's own report")
+            .u32(|row| Some(row.report.sample.media?.reporter)),
+        column(
+            "fraction_lost",
+            "",
+            "share of the packets that did not arrive since the last report; of `rfc8888` and `twcc` \
+             of those listed",
+        )
+        .null_when("not in the report")
+        .f64(|row| row.report.sample.media?.fraction_lost),
+        column("cumulative_lost", "", "packets lost since the source began, less duplicates")
+            .null_when("not in it")
+            .i64(|row| row.report.sample.media?.cumulative_lost),
+        column("jitter_ms", "ms", "interarrival jitter that it names")
+            .null_when("not in it, or the clock is not known")
+            .f64(FeedbackRow::jitter_ms),
+    ];
+
+    fn jitter_ms(&self) -> Option<f64> {
+        let sample = self.report.sample;
+        let media = sample.media?;
+        let rtp = self.report.analysis.flows.get(sample.flow).rtp()?;
+        let mut sources = rtp.direction(sample.side).sources().iter();
+        let source = sources.find(|source| source.ssrc == media.ssrc)?;
+        Some(source.clock.seconds(media.jitter_ticks?)? * 1e3)
+    }
 }

@@ -1,26 +1,19 @@
 //! The details of TCP connections as a table.
 
-use std::sync::Arc;
-
-use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
-
+use super::column::column;
 use super::flows::FlowRow;
-use super::{Columns, Rows};
-use crate::flow::rtt_statistics::RttStatistics;
+use super::{Column, PassTable, Row};
 use crate::flow::tcp::details::ConnectionDetails;
 use crate::pass::Analysis;
 
 /// The table of details: two rows for each TCP connection of a capture, `fwd` then `rev`.
-pub struct DetailRows {
-    analysis: Arc<Analysis>,
-    first_flow: u32,
+pub(super) struct Details {
     /// The flows that have some.
     flows: Vec<u32>,
 }
 
 /// A row of the table of flows, with its details.
-struct DetailRow<'a> {
+pub struct DetailRow<'a> {
     flow: FlowRow<'a>,
     details: &'a ConnectionDetails,
 }
@@ -39,115 +32,180 @@ impl DetailRow<'_> {
         Some(self.details.mean_window()? * f64::from(factor))
     }
 
+    fn with_syn(&self, value: bool) -> Option<u32> {
+        (self.details.syns > 0).then_some(value.into())
+    }
+
     /// What SYN and FIN say there is, and the capture does not show.
     fn missed_bytes(&self) -> Option<u64> {
         self.details.stream_bytes()?.checked_sub(self.flow.unique_bytes()?)
     }
 }
 
-impl DetailRows {
-    /// The details that `analysis` has, flows numbered from `first_flow`.
-    pub fn new(analysis: Arc<Analysis>, first_flow: u32) -> Self {
+impl PassTable for Details {
+    type Row<'a> = DetailRow<'a>;
+
+    fn new(analysis: &Analysis) -> Self {
         let has_some = |flow: &u32| analysis.details.as_ref().is_some_and(|all| all.get(*flow).is_some());
-        let flows = (0..analysis.flows.len() as u32).filter(has_some).collect();
-        Self { analysis, first_flow, flows }
+        Self { flows: (0..analysis.flows.len() as u32).filter(has_some).collect() }
     }
 
-    fn row(&self, row: usize) -> Option<DetailRow<'_>> {
+    fn len(&self, _: &Analysis) -> usize {
+        2 * self.flows.len()
+    }
+
+    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<DetailRow<'a>> {
         let &number = self.flows.get(row / 2)?;
-        let flow = FlowRow::at(&self.analysis, 2 * number as usize + row % 2, self.first_flow);
-        let both = self.analysis.details.as_ref()?.get(number)?;
-        let details = both.get(flow.side as usize)?;
+        let flow = FlowRow::at(analysis, 2 * number as usize + row % 2, first_flow);
+        let details = analysis.details.as_ref()?.get(number)?.get(flow.side as usize)?;
         Some(DetailRow { flow, details })
     }
 }
 
-impl Rows for DetailRows {
-    fn len(&self) -> usize {
-        2 * self.flows.len()
-    }
-
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
-        let rows: Vec<DetailRow<'_>> = (start..end).filter_map(|row| self.row(row)).collect();
-        let mut columns = Columns::default();
-        columns.u32("flow", rows.iter().map(|row| row.flow.number));
-        columns.text("direction", rows.iter().map(|row| Some(row.flow.direction_name())));
-        packets(&rows, &mut columns);
-        sizes(&rows, &mut columns);
-        acknowledgements(&rows, &mut columns);
-        columns.finish(rows.len())
-    }
+fn of_data(bytes: u32) -> Option<u32> {
+    (bytes > 0).then_some(bytes)
 }
 
-fn packets(rows: &[DetailRow<'_>], columns: &mut Columns) {
-    let mut count = |name: &str, value: fn(&ConnectionDetails) -> u32| {
-        columns.u64(name, rows.iter().map(|row| u64::from(value(row.details))));
-    };
-    count("ack_packets", |details| details.ack_packets);
-    count("pure_acks", |details| details.pure_acks);
-    count("sack_packets", |details| details.sack_packets);
-    count("dsack_packets", |details| details.dsack_packets);
-    count("max_sack_blocks", |details| u32::from(details.max_sack_blocks));
-    count("pushed_packets", |details| details.pushed_packets);
-    count("syn_packets", |details| details.syns);
-    count("fin_packets", |details| details.fins);
-    count("rst_packets", |details| details.resets);
-    count("urgent_packets", |details| details.urgent_packets);
-    let with_syn = |row: &DetailRow<'_>, value: bool| (row.details.syns > 0).then_some(u32::from(value));
-    let scale = |row: &DetailRow<'_>| row.flow.half?.window_scale.map(u32::from);
-    columns.u32("window_scale", rows.iter().map(scale));
-    columns.u32("offers_timestamps", rows.iter().map(|row| with_syn(row, row.details.offers_timestamps)));
-    columns.u32("permits_sack", rows.iter().map(|row| with_syn(row, row.details.permits_sack)));
+impl<'a> Row<'a> for DetailRow<'a> {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[Self::PACKETS, Self::SIZES, Self::ACKNOWLEDGEMENTS];
 }
 
-fn sizes(rows: &[DetailRow<'_>], columns: &mut Columns) {
-    let of_data = |value: u32| (value > 0).then_some(value);
-    let longest = |row: &DetailRow<'_>| of_data(row.flow.direction.largest_payload);
-    columns.u32("min_segment_bytes", rows.iter().map(|row| of_data(row.details.shortest_payload)));
-    columns.f64("mean_segment_bytes", rows.iter().map(DetailRow::mean_segment_bytes));
-    columns.u32("max_segment_bytes", rows.iter().map(longest));
-    columns.f64("mean_window_bytes", rows.iter().map(DetailRow::mean_window_bytes));
-    let initial = |row: &DetailRow<'_>| row.details.initial_window();
-    columns.u64("initial_window_bytes", rows.iter().map(|row| initial(row).map(|window| window.0)));
-    let packets = |row: &DetailRow<'_>| initial(row).map(|window| u64::from(window.1));
-    columns.u64("initial_window_packets", rows.iter().map(packets));
-    columns.u64("stream_bytes", rows.iter().map(|row| row.details.stream_bytes()));
-    columns.u64("missed_bytes", rows.iter().map(DetailRow::missed_bytes));
-    columns.u64("truncated_packets", rows.iter().map(|row| u64::from(row.details.truncated.0)));
-    columns.u64("truncated_bytes", rows.iter().map(|row| row.details.truncated.1));
-    let data_time = |row: &DetailRow<'_>| row.details.data_time_ns().map(|ns| ns as f64 / 1e9);
-    columns.f64("data_time_s", rows.iter().map(data_time));
-    let gap = |row: &DetailRow<'_>| row.flow.seen(row.details.longest_gap_ns as f64 / 1e6);
-    columns.f64("gap_max_ms", rows.iter().map(gap));
-}
+impl<'a> DetailRow<'a> {
+    const PACKETS: &'a [Column<Self>] = &[
+        column("flow", "", "number of the conversation").u32(|row| Some(row.flow.number)),
+        column("direction", "", "`fwd` or `rev`").name(|row| Some(row.flow.direction_name())),
+        column("ack_packets", "", "packets with the ACK flag")
+            .u64(|row| Some(row.details.ack_packets.into())),
+        column("pure_acks", "", "ACK packets with neither payload nor SYN, FIN or RST")
+            .u64(|row| Some(row.details.pure_acks.into())),
+        column("sack_packets", "", "packets with SACK blocks (RFC 2018)")
+            .u64(|row| Some(row.details.sack_packets.into())),
+        column("dsack_packets", "", "SACK packets whose first block reports a duplicate (RFC 2883)")
+            .u64(|row| Some(row.details.dsack_packets.into())),
+        column("max_sack_blocks", "", "most blocks in one packet")
+            .u64(|row| Some(row.details.max_sack_blocks.into())),
+        column("pushed_packets", "", "data packets with the PSH flag")
+            .u64(|row| Some(row.details.pushed_packets.into())),
+        column("syn_packets", "", "packets with SYN").u64(|row| Some(row.details.syns.into())),
+        column("fin_packets", "", "packets with FIN").u64(|row| Some(row.details.fins.into())),
+        column("rst_packets", "", "packets with RST").u64(|row| Some(row.details.resets.into())),
+        column("urgent_packets", "", "packets with the URG flag")
+            .u64(|row| Some(row.details.urgent_packets.into())),
+        column("window_scale", "bits", "shift of the windows that the SYN announced")
+            .null_when("it had none")
+            .u32(|row| row.flow.half?.window_scale.map(u32::from)),
+        column("offers_timestamps", "", "1 if the SYN had timestamps (RFC 7323)")
+            .null_when("no SYN")
+            .u32(|row| row.with_syn(row.details.offers_timestamps)),
+        column("permits_sack", "", "1 if the SYN permits SACK (RFC 2018)")
+            .null_when("no SYN")
+            .u32(|row| row.with_syn(row.details.permits_sack)),
+    ];
 
-fn acknowledgements(rows: &[DetailRow<'_>], columns: &mut Columns) {
-    let mut count = |name: &str, value: fn(&ConnectionDetails) -> u64| {
-        columns.u64(name, rows.iter().map(|row| value(row.details)));
-    };
-    count("cumulative_acks", |details| details.transmissions.cumulative.into());
-    count("post_loss_acks", |details| details.transmissions.post_loss.into());
-    count("triple_duplicate_acks", |details| details.triple_duplicates.into());
-    count("max_retransmissions", |details| details.transmissions.max_repeats.into());
-    spread("retransmission", rows, columns, |details| &details.transmissions.intervals);
-    columns.u64("ambiguous_acks", rows.iter().map(|row| row.details.transmissions.ambiguous.range.count()));
-    spread("ambiguous_rtt", rows, columns, |details| &details.transmissions.ambiguous);
-    let unwatched = |row: &DetailRow<'_>| u64::from(row.details.transmissions.unwatched);
-    columns.u64("unwatched_segments", rows.iter().map(unwatched));
-}
+    const SIZES: &'a [Column<Self>] = &[
+        column("min_segment_bytes", "bytes", "shortest payload of a data packet")
+            .null_when("no data")
+            .u32(|row| of_data(row.details.shortest_payload)),
+        column("mean_segment_bytes", "bytes", "their mean payload")
+            .null_when("no data, or as payload_bytes")
+            .f64(DetailRow::mean_segment_bytes),
+        column("max_segment_bytes", "bytes", "longest")
+            .null_when("no data")
+            .u32(|row| of_data(row.flow.direction.largest_payload)),
+        column(
+            "mean_window_bytes",
+            "bytes",
+            "mean of the receive windows in packets of this side, scaled; SYN and RST do not count",
+        )
+        .null_when("no such packet, or the scale is not known")
+        .f64(DetailRow::mean_window_bytes),
+        column(
+            "initial_window_bytes",
+            "bytes",
+            "payload sent before the other side acknowledged any of it (RFC 5681's initial window, \
+             if there was that much to send)",
+        )
+        .null_when("no SYN")
+        .u64(|row| Some(row.details.initial_window()?.0)),
+        column("initial_window_packets", "", "data packets that carried it")
+            .null_when("no SYN")
+            .u64(|row| Some(row.details.initial_window()?.1.into())),
+        column("stream_bytes", "bytes", "sequence numbers from SYN to FIN")
+            .null_when("one of them was not seen")
+            .u64(|row| row.details.stream_bytes()),
+        column("missed_bytes", "bytes", "bytes of the stream that no packet shows")
+            .null_when("as stream_bytes")
+            .u64(DetailRow::missed_bytes),
+        column("truncated_packets", "", "data packets whose payload the snap length cut")
+            .u64(|row| Some(row.details.truncated.0.into())),
+        column("truncated_bytes", "bytes", "payload that it cut").u64(|row| Some(row.details.truncated.1)),
+        column("data_time_s", "s", "from the first to the last data packet")
+            .null_when("no data")
+            .f64(|row| row.details.data_time_ns().map(|ns| ns as f64 / 1e9)),
+        column("gap_max_ms", "ms", "longest time between packets of this direction")
+            .f64(|row| row.flow.seen(row.details.longest_gap_ns as f64 / 1e6)),
+    ];
 
-/// Four columns, named after `what`.
-fn spread(
-    what: &str,
-    rows: &[DetailRow<'_>],
-    columns: &mut Columns,
-    of: fn(&ConnectionDetails) -> &RttStatistics,
-) {
-    let mut column = |name: &str, value: fn(&RttStatistics) -> Option<f64>| {
-        columns.f64(&format!("{what}_{name}_ms"), rows.iter().map(|row| value(of(row.details))));
-    };
-    column("min", |times| times.range.min_ms());
-    column("mean", |times| times.range.mean_ms());
-    column("max", |times| times.range.max_ms());
-    column("std", RttStatistics::sample_std_ms);
+    const ACKNOWLEDGEMENTS: &'a [Column<Self>] = &[
+        column("cumulative_acks", "", "segments of this direction acknowledged together with later ones")
+            .u64(|row| Some(row.details.transmissions.cumulative.into())),
+        column(
+            "post_loss_acks",
+            "",
+            "acknowledgements of a segment that was seen before an older one was retransmitted or \
+             came late",
+        )
+        .u64(|row| Some(row.details.transmissions.post_loss.into())),
+        column(
+            "triple_duplicate_acks",
+            "",
+            "times this side repeated an acknowledgement for the third time while data was \
+             outstanding (RFC 5681 section 3.2)",
+        )
+        .u64(|row| Some(row.details.triple_duplicates.into())),
+        column("max_retransmissions", "", "most retransmissions of one segment")
+            .u64(|row| Some(row.details.transmissions.max_repeats.into())),
+        column("retransmission_min_ms", "ms", "shortest time from one transmission of a segment to the next")
+            .null_when("no segment was retransmitted before it was acknowledged")
+            .f64(|row| row.details.transmissions.intervals.range.min_ms()),
+        column("retransmission_mean_ms", "ms", "mean of them")
+            .null_when("as retransmission_min_ms")
+            .f64(|row| row.details.transmissions.intervals.range.mean_ms()),
+        column("retransmission_max_ms", "ms", "longest")
+            .null_when("as retransmission_min_ms")
+            .f64(|row| row.details.transmissions.intervals.range.max_ms()),
+        column("retransmission_std_ms", "ms", "sample standard deviation")
+            .null_when("fewer than two were retransmitted")
+            .f64(|row| row.details.transmissions.intervals.sample_std_ms()),
+        column(
+            "ambiguous_acks",
+            "",
+            "acknowledgements of segments that were sent more than once, which give no RTT (Karn's \
+             rule)",
+        )
+        .u64(|row| Some(row.details.transmissions.ambiguous.range.count())),
+        column(
+            "ambiguous_rtt_min_ms",
+            "ms",
+            "shortest time from the last transmission of such a segment to its acknowledgement",
+        )
+        .null_when("no such acknowledgement")
+        .f64(|row| row.details.transmissions.ambiguous.range.min_ms()),
+        column("ambiguous_rtt_mean_ms", "ms", "mean of them")
+            .null_when("as ambiguous_rtt_min_ms")
+            .f64(|row| row.details.transmissions.ambiguous.range.mean_ms()),
+        column("ambiguous_rtt_max_ms", "ms", "longest")
+            .null_when("as ambiguous_rtt_min_ms")
+            .f64(|row| row.details.transmissions.ambiguous.range.max_ms()),
+        column("ambiguous_rtt_std_ms", "ms", "sample standard deviation")
+            .null_when("fewer than two")
+            .f64(|row| row.details.transmissions.ambiguous.sample_std_ms()),
+        column(
+            "unwatched_segments",
+            "",
+            "segments not followed to their acknowledgement because 65,536 others of the direction \
+             were outstanding, or 1,048,576 of all; and packets that repeat more than 1,024 at once",
+        )
+        .u64(|row| Some(row.details.transmissions.unwatched.into())),
+    ];
 }

@@ -1,235 +1,419 @@
-//! TFRC's reports, loss events and loss intervals as tables.
+//! TFRC's reports, loss events, loss intervals and findings.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
-
+use super::column::column;
 use super::flows::FlowRow;
-use super::{Columns, Rows, retransmissions, rtp};
-use crate::flow::direction_name;
+use super::samples::{Sample, SampleRow};
+use super::{Column, PassTable, Row};
 use crate::flow::tfrc::findings::FindingSample;
-use crate::flow::tfrc::{FeedbackSample, LossIntervalSample, TakenReport, TfrcSummary};
+use crate::flow::tfrc::{FeedbackSample, LossEventSample, LossIntervalSample, TfrcSummary};
 use crate::packet::key::Side;
 use crate::pass::Analysis;
 
-/// What the table of flows tells of TFRC, and of TCP by its measures.
-pub(super) fn flow_columns(rows: &[FlowRow<'_>], columns: &mut Columns) {
-    // What is rebuilt without a report is nothing where losses do not show.
-    let tells = |row: &FlowRow<'_>, ends: &TfrcSummary| ends.feedback_packets > 0 || row.shows_arrivals();
-    let events = |row: &FlowRow<'_>| match row.tfrc() {
-        Some(ends) if row.shows_arrivals() => ends.loss_events,
-        Some(ends) => ends.inferred_loss_events,
-        None => retransmissions::loss_events(row),
-    };
-    columns.u64("loss_events", rows.iter().map(events));
-    let rate = |row: &FlowRow<'_>| match row.tfrc() {
-        Some(ends) => {
-            ends.p.filter(|_| tells(row, &ends)).or(ends.inferred_p.filter(|_| !row.shows_arrivals()))
+/// Of TFRC, and of TCP by its measures.
+impl<'a> FlowRow<'a> {
+    pub(super) const TFRC: &'a [Column<Self>] = &[
+        column(
+            "loss_events",
+            "",
+            "losses, where all within a round-trip time of the first are one event (RFC 5348 section \
+             5.2): of TFRC those its receiver detected, of TCP those before and behind the capture",
+        )
+        .null_when(
+            "TCP: as retransmitted_packets, or no round-trip time is known; TFRC: without \
+            the flow's beginning or any report, or by `--layer` not where its agents are",
+        )
+        .u64(FlowRow::loss_events),
+        column(
+            "loss_event_rate",
+            "",
+            "of TFRC p in the last report of its receiver; of TCP loss_events of all data segments \
+             sent",
+        )
+        .null_when("as loss_events, or without data or reports")
+        .f64(FlowRow::loss_event_rate),
+        column("feedback_packets", "", "reports about this direction's data")
+            .null_when("not TFRC, or by `--layer`")
+            .u64(FlowRow::feedback_packets),
+        column("x_recv_bps", "bit/s", "receive rate in the last report of TFRC's receiver: payload")
+            .null_when("as loss_event_rate")
+            .f64(|row| Some(row.tfrc().filter(|ends| row.knows_rates(ends))?.x_recv? * 8.0)),
+        column("srtt_ms", "ms", "R: smoothed round-trip time of TFRC's sender")
+            .null_when("no report arrived")
+            .f64(|row| Some(row.tfrc()?.r? * 1e3)),
+    ];
+
+    /// What is rebuilt without a report is worth nothing where losses cannot be seen.
+    fn knows_rates(&self, ends: &TfrcSummary) -> bool {
+        ends.feedback_packets > 0 || self.shows_arrivals()
+    }
+
+    fn loss_events(&self) -> Option<u64> {
+        match self.tfrc() {
+            Some(ends) if self.shows_arrivals() => ends.loss_events,
+            Some(ends) => ends.inferred_loss_events,
+            None => self.tcp_loss_events(),
         }
-        None => retransmissions::loss_event_rate(row),
-    };
-    columns.f64("loss_event_rate", rows.iter().map(rate));
-    let reports = |row: &FlowRow<'_>| match (row.tfrc(), row.flow.rtp()) {
-        (_, Some(rtp)) if rtp.direction(row.side).has_media() => Some(rtp.direction(row.side).reports()),
-        (ends, _) => ends.map(|ends| ends.feedback_packets),
-    };
-    columns.u64("feedback_packets", rows.iter().map(reports));
-    let x_recv = |row: &FlowRow<'_>| row.tfrc().filter(|ends| tells(row, ends))?.x_recv;
-    columns.f64("x_recv_bps", rows.iter().map(|row| x_recv(row).map(|x_recv| x_recv * 8.0)));
-    columns.f64("srtt_ms", rows.iter().map(|row| row.tfrc()?.r.map(|r| r * 1e3)));
+    }
+
+    fn loss_event_rate(&self) -> Option<f64> {
+        let Some(ends) = self.tfrc() else { return self.tcp_loss_event_rate() };
+        let inferred = || ends.inferred_p.filter(|_| !self.shows_arrivals());
+        ends.p.filter(|_| self.knows_rates(&ends)).or_else(inferred)
+    }
+
+    fn feedback_packets(&self) -> Option<u64> {
+        match self.flow.rtp().map(|rtp| rtp.direction(self.side)) {
+            Some(rtp) if rtp.has_media() => Some(rtp.reports()),
+            _ => self.tfrc().map(|ends| ends.feedback_packets),
+        }
+    }
 }
 
-/// Which flow and direction a row is of.
-fn place(columns: &mut Columns, analysis: &Analysis, first_flow: u32, places: &[(u32, Side)]) {
-    let direction = |&(flow, side): &(u32, Side)| direction_name(side, analysis.flows.get(flow).forward());
-    columns.u32("flow", places.iter().map(|(flow, _)| flow + first_flow));
-    columns.text("direction", places.iter().map(direction).map(Some));
+/// Whether arrivals at the receiver, and so its losses, can be seen, by flow and side.
+struct ArrivalVisibility(HashMap<(u32, Side), bool>);
+
+impl ArrivalVisibility {
+    fn of<S: Sample>(analysis: &Analysis) -> Self {
+        let mut shown = HashMap::new();
+        for (flow, side) in S::kept(analysis).iter().map(Sample::place) {
+            let shows = || analysis.shows_arrivals(analysis.flows.get(flow), side);
+            shown.entry((flow, side)).or_insert_with(shows);
+        }
+        Self(shown)
+    }
+
+    fn at(&self, place: (u32, Side)) -> bool {
+        self.0.get(&place).copied().unwrap_or_default()
+    }
 }
 
 /// The table of reports, in order of sending.
-pub struct FeedbackRows {
-    /// What is shown.
-    pub analysis: Arc<Analysis>,
-    /// Number of the first flow.
-    pub first_flow: u32,
+pub(super) struct Feedback(ArrivalVisibility);
+
+/// A report, and whether the losses that it is about can be seen.
+pub struct FeedbackRow<'a> {
+    pub(super) report: SampleRow<'a, FeedbackSample>,
+    shows_arrivals: bool,
 }
 
-impl Rows for FeedbackRows {
-    fn len(&self) -> usize {
-        self.analysis.tfrc.feedback.kept.len()
+impl Sample for FeedbackSample {
+    fn kept(analysis: &Analysis) -> &[Self] {
+        &analysis.tfrc.feedback.kept
     }
 
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
-        let rows = self.analysis.tfrc.feedback.kept.get(start..end).unwrap_or_default();
-        let places: Vec<_> = rows.iter().map(|row| (row.flow, row.side)).collect();
-        let mut columns = Columns::default();
-        place(&mut columns, &self.analysis, self.first_flow, &places);
-        columns.i64("time_ns", rows.iter().map(|row| row.sent_ns));
-        let received_ns = |row: &FeedbackSample| {
-            // A capture shows reports on media as they pass.
-            row.taken.map(|taken| taken.time_ns).or(row.media.map(|_| row.sent_ns))
-        };
-        columns.i64("received_ns", rows.iter().map(received_ns));
-        columns.u64("packet", rows.iter().map(|row| row.packet));
-        columns.u64("sequence", rows.iter().map(|row| row.sequence));
-        let shows = ArrivalVisibility::of(&self.analysis, &places);
-        let known = |at, row: &FeedbackSample| match shows.at(at) {
-            true => row.p.map(|p| (p, "packets")),
-            false => row.inferred_p,
-        };
-        let p = |at, row: &FeedbackSample| known(at, row).map(|(p, _)| p);
-        let x_recv = |at: usize, row: &FeedbackSample| {
-            row.x_recv.filter(|_| shows.at(at) || row.media.is_some()).map(|x| x * 8.0)
-        };
-        let numbered = || rows.iter().enumerate();
-        columns.f64("p", numbered().map(|(at, row)| p(at, row)));
-        columns.text("p_from", numbered().map(|(at, row)| known(at, row).map(|(_, from)| from)));
-        columns.f64("reported_p", rows.iter().map(|row| row.reported_p));
-        let difference = |at, row: &FeedbackSample| Some(row.reported_p? - p(at, row)?);
-        columns.f64("p_difference", numbered().map(|(at, row)| difference(at, row)));
-        let reported = |row: &FeedbackSample| row.reported_x_recv.map(|x_recv| x_recv * 8.0);
-        columns.f64("x_recv_bps", numbered().map(|(at, row)| x_recv(at, row)));
-        columns.f64("reported_x_recv_bps", rows.iter().map(reported));
-        let difference = |at, row: &FeedbackSample| Some(reported(row)? - x_recv(at, row)?);
-        columns.f64("x_recv_difference_bps", numbered().map(|(at, row)| difference(at, row)));
-        columns.f64("elapsed_ms", rows.iter().map(|row| row.elapsed.map(|elapsed| elapsed * 1e3)));
-        columns.u64("lost_packets", rows.iter().map(|row| row.losses));
-        sender_columns(rows, &mut columns);
-        rtp::feedback_columns(&self.analysis, rows, &mut columns);
-        columns.finish(rows.len())
+    fn place(&self) -> (u32, Side) {
+        (self.flow, self.side)
     }
 }
 
-/// What the sender made of each report.
-fn sender_columns(rows: &[FeedbackSample], columns: &mut Columns) {
-    let r_sample = |row: &FeedbackSample| match row.media {
-        Some(media) => media.rtt,
-        None => row.taken?.r_sample.map(|(r_sample, by)| (r_sample, by.name())),
-    };
-    columns.f64("rtt_ms", rows.iter().map(|row| r_sample(row).map(|(r_sample, _)| r_sample * 1e3)));
-    let mut taken = |name: &str, value: fn(&TakenReport) -> Option<f64>| {
-        columns.f64(name, rows.iter().map(|row| row.taken.as_ref().and_then(value)));
-    };
-    taken("r_ms", |taken| Some(taken.r * 1e3));
-    taken("r_sqmean", |taken| taken.rfc?.damping.map(|damping| damping.r_sqmean));
-    taken("t_rto_ms", |taken| Some(taken.t_rto * 1e3));
-    taken("x_bps", |taken| Some(taken.x * 8.0));
-    taken("x_inst_bps", |taken| taken.rfc?.damping.map(|damping| damping.x_inst * 8.0));
-    taken("sent_bps", |taken| taken.rfc?.x_sent.map(|x_sent| x_sent * 8.0));
-    let is_limited = |row: &FeedbackSample| row.taken?.rfc.map(|rfc| u32::from(rfc.is_data_limited));
-    columns.u32("data_limited", rows.iter().map(is_limited));
-    columns.text("rtt_method", rows.iter().map(|row| r_sample(row).map(|(_, method)| method)));
-    columns.text("mode", rows.iter().map(|row| row.taken.map(|taken| taken.mode)));
+impl PassTable for Feedback {
+    type Row<'a> = FeedbackRow<'a>;
+
+    fn new(analysis: &Analysis) -> Self {
+        Self(ArrivalVisibility::of::<FeedbackSample>(analysis))
+    }
+
+    fn len(&self, analysis: &Analysis) -> usize {
+        FeedbackSample::kept(analysis).len()
+    }
+
+    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<FeedbackRow<'a>> {
+        let report = SampleRow::<FeedbackSample>::at(analysis, row, first_flow)?;
+        let shows_arrivals = self.0.at(report.sample.place());
+        Some(FeedbackRow { report, shows_arrivals })
+    }
 }
 
-/// Whether arrivals at the receiver, and so its losses, can be seen in the directions of some rows.
-struct ArrivalVisibility<'a> {
-    places: &'a [(u32, Side)],
-    shown: HashMap<(u32, Side), bool>,
+impl<'a> Row<'a> for FeedbackRow<'a> {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[Self::REPORT, Self::SENDER, Self::ON_MEDIA];
 }
 
-impl<'a> ArrivalVisibility<'a> {
-    fn of(analysis: &Analysis, places: &'a [(u32, Side)]) -> Self {
-        let mut shown = HashMap::new();
-        for &(flow, side) in places {
-            shown
-                .entry((flow, side))
-                .or_insert_with(|| analysis.shows_arrivals(analysis.flows.get(flow), side));
+impl<'a> FeedbackRow<'a> {
+    const REPORT: &'a [Column<Self>] = &[
+        column("flow", "", "number of the conversation").u32(|row| Some(row.report.flow)),
+        column("direction", "", "direction of the data that the report is about")
+            .name(|row| Some(row.report.direction)),
+        column("time_ns", "ns", "when TFRC's receiver sent the report; in a capture when it passed")
+            .i64(|row| Some(row.report.sample.sent_ns)),
+        column(
+            "received_ns",
+            "ns",
+            "when it arrived, in a capture when it passed; a second row if it arrived twice",
+        )
+        .null_when("the report never arrived, or no round-trip time is known")
+        .i64(FeedbackRow::received_ns),
+        column("packet", "", "its number in the source, where it was sent")
+            .u64(|row| Some(row.report.sample.packet)),
+        column("sequence", "", "highest sequence number that had arrived")
+            .null_when("not in the trace")
+            .u64(|row| row.report.sample.sequence),
+        column("p", "", "loss event rate as rebuilt; 0 before the first loss event")
+            .null_when(
+                "no data in the trace, or captured at their sender and the reports name no \
+            receive rate",
+            )
+            .f64(|row| Some(row.p()?.0)),
+        column(
+            "p_from",
+            "",
+            "source of p: `packets` that are missing; where losses are behind the capture, what \
+             reports name (`ack_vector`, `loss_intervals`, `rfc8888`, `twcc`), or else what follows \
+             from their `receive_rate` (bytes sent less that rate times time)",
+        )
+        .null_when("as p")
+        .name(|row| Some(row.p()?.1)),
+        column("reported_p", "", "loss event rate that the report names")
+            .null_when("it names none")
+            .f64(|row| row.report.sample.reported_p),
+        column("p_difference", "", "reported_p - p")
+            .null_when("either is not known")
+            .f64(|row| Some(row.report.sample.reported_p? - row.p()?.0)),
+        column("x_recv_bps", "bit/s", "rate at which payload arrived, as rebuilt")
+            .null_when("captured at the sender of the data")
+            .f64(FeedbackRow::x_recv_bps),
+        column("reported_x_recv_bps", "bit/s", "receive rate that the report names")
+            .null_when("it names none")
+            .f64(FeedbackRow::reported_x_recv_bps),
+        column("x_recv_difference_bps", "bit/s", "reported_x_recv_bps - x_recv_bps")
+            .null_when("either is not known")
+            .f64(|row| Some(row.reported_x_recv_bps()? - row.x_recv_bps()?)),
+        column("elapsed_ms", "ms", "time that the receiver held the packet it acknowledges, as it reports")
+            .null_when("the report names none")
+            .f64(|row| Some(row.report.sample.elapsed? * 1e3)),
+        column(
+            "lost_packets",
+            "",
+            "packets lost or marked since the report before, which ns-2's sink reports to its sender",
+        )
+        .null_when("not a report of ns-2")
+        .u64(|row| row.report.sample.losses),
+    ];
+
+    /// What the sender made of the report.
+    const SENDER: &'a [Column<Self>] = &[
+        column("rtt_ms", "ms", "round-trip time that the report gave the sender")
+            .null_when("as received_ns")
+            .f64(|row| Some(row.rtt()?.0 * 1e3)),
+        column("r_ms", "ms", "R: smoothed round-trip time after it")
+            .null_when("as received_ns")
+            .f64(|row| Some(row.report.sample.taken?.r * 1e3)),
+        column(
+            "r_sqmean",
+            "s^0.5",
+            "R_sqmean: mean square root of the round-trip times (RFC 5348 section 4.5)",
+        )
+        .null_when("as received_ns, ns-2, or the data tell R itself and no samples of it")
+        .f64(|row| Some(row.report.sample.taken?.rfc?.damping?.r_sqmean)),
+        column("t_rto_ms", "ms", "t_RTO of the throughput equation after it")
+            .null_when("as received_ns")
+            .f64(|row| Some(row.report.sample.taken?.t_rto * 1e3)),
+        column("x_bps", "bit/s", "X: allowed sending rate after it, payload")
+            .null_when("as received_ns")
+            .f64(|row| Some(row.report.sample.taken?.x * 8.0)),
+        column(
+            "x_inst_bps",
+            "bit/s",
+            "X_inst: the same, less while the round-trip time grows (RFC 5348 section 4.5)",
+        )
+        .null_when("as r_sqmean")
+        .f64(|row| Some(row.report.sample.taken?.rfc?.damping?.x_inst * 8.0)),
+        column("sent_bps", "bit/s", "payload that was sent since the report before")
+            .null_when(
+                "as received_ns, the first report, not captured at the sender of the data, or \
+            ns-2",
+            )
+            .f64(|row| Some(row.report.sample.taken?.rfc?.x_sent? * 8.0)),
+        column(
+            "data_limited",
+            "",
+            "1 if sent_bps was less than nine tenths of X: the application had no more data",
+        )
+        .null_when("as received_ns, or ns-2")
+        .u32(|row| Some(row.report.sample.taken?.rfc?.is_data_limited.into())),
+        column(
+            "rtt_method",
+            "",
+            "how rtt_ms was measured: `ack` (acknowledged packet and elapsed time), `timestamp` \
+             (echo), `ccval` (window counter, RFC 4342 section 8.1), `estimate` (RFC 6323)",
+        )
+        .null_when("as received_ns")
+        .name(|row| Some(row.rtt()?.1)),
+        column(
+            "mode",
+            "",
+            "rule that set X: `slow_start`, `equation` or `receive_rate`; of ns-2's agents \
+             `slow_start`, `leaving_slow_start`, `increase` or `decrease` towards the equation's \
+             rate",
+        )
+        .null_when("as received_ns")
+        .name(|row| Some(row.report.sample.taken?.mode)),
+    ];
+
+    /// A capture shows reports on media as they pass.
+    fn received_ns(&self) -> Option<i64> {
+        let sample = self.report.sample;
+        sample.taken.map(|taken| taken.time_ns).or(sample.media.map(|_| sample.sent_ns))
+    }
+
+    /// The loss event rate as rebuilt, and what of.
+    fn p(&self) -> Option<(f64, &'static str)> {
+        let sample = self.report.sample;
+        if self.shows_arrivals { sample.p.map(|p| (p, "packets")) } else { sample.inferred_p }
+    }
+
+    fn x_recv_bps(&self) -> Option<f64> {
+        let sample = self.report.sample;
+        sample.x_recv.filter(|_| self.shows_arrivals || sample.media.is_some()).map(|x_recv| x_recv * 8.0)
+    }
+
+    fn reported_x_recv_bps(&self) -> Option<f64> {
+        self.report.sample.reported_x_recv.map(|x_recv| x_recv * 8.0)
+    }
+
+    /// The sample that the report gave in seconds, and how.
+    fn rtt(&self) -> Option<(f64, &'static str)> {
+        match self.report.sample.media {
+            Some(media) => media.rtt,
+            None => self.report.sample.taken?.r_sample.map(|(r_sample, by)| (r_sample, by.name())),
         }
-        Self { places, shown }
-    }
-
-    fn at(&self, row: usize) -> bool {
-        self.places.get(row).and_then(|place| self.shown.get(place)).copied().unwrap_or_default()
     }
 }
 
-/// The table of loss events, in the order in which receivers learnt of them.
-pub struct LossEventRows {
-    /// What is shown.
-    pub analysis: Arc<Analysis>,
-    /// Number of the first flow.
-    pub first_flow: u32,
-}
-
-impl Rows for LossEventRows {
-    fn len(&self) -> usize {
-        self.analysis.tfrc.loss_events.kept.len()
+impl Sample for LossEventSample {
+    fn kept(analysis: &Analysis) -> &[Self] {
+        &analysis.tfrc.loss_events.kept
     }
 
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
-        let rows = self.analysis.tfrc.loss_events.kept.get(start..end).unwrap_or_default();
-        let places: Vec<_> = rows.iter().map(|row| (row.flow, row.side)).collect();
-        let mut columns = Columns::default();
-        place(&mut columns, &self.analysis, self.first_flow, &places);
-        columns.i64("time_ns", rows.iter().map(|row| row.time_ns));
-        columns.u64("packet", rows.iter().map(|row| row.packet));
-        columns.i64("start_sequence", rows.iter().map(|row| row.start));
-        columns.i64("lost_ns", rows.iter().map(|row| row.lost_ns));
-        columns.u64("packets", rows.iter().map(|row| row.packets));
-        columns.finish(rows.len())
+    fn place(&self) -> (u32, Side) {
+        (self.flow, self.side)
     }
 }
 
-/// The table of findings, in order of time.
-pub struct FindingRows {
-    /// What is shown.
-    pub analysis: Arc<Analysis>,
-    /// Number of the first flow.
-    pub first_flow: u32,
+impl<'a> Row<'a> for SampleRow<'a, LossEventSample> {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("flow", "", "number of the conversation").u32(|row| Some(row.flow)),
+        column("direction", "", "direction of the data").name(|row| Some(row.direction)),
+        column("time_ns", "ns", "when the receiver detected it").i64(|row| Some(row.sample.time_ns)),
+        column("packet", "", "number in the source of the packet that revealed it")
+            .u64(|row| Some(row.sample.packet)),
+        column("start_sequence", "", "sequence number of the first packet lost or marked")
+            .i64(|row| Some(row.sample.start)),
+        column(
+            "lost_ns",
+            "ns",
+            "when that was sent or would have come, between its neighbours (RFC 5348 section 5.2)",
+        )
+        .i64(|row| Some(row.sample.lost_ns)),
+        column(
+            "packets",
+            "",
+            "packets lost or marked in it, as far as known: Loss Intervals name the first one only",
+        )
+        .u64(|row| Some(row.sample.packets)),
+    ]];
 }
 
-impl Rows for FindingRows {
-    fn len(&self) -> usize {
-        self.analysis.tfrc.findings.kept.len()
+impl Sample for FindingSample {
+    fn kept(analysis: &Analysis) -> &[Self] {
+        &analysis.tfrc.findings.kept
     }
 
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
-        let rows = self.analysis.tfrc.findings.kept.get(start..end).unwrap_or_default();
-        let places: Vec<_> = rows.iter().map(|row| (row.at.flow, row.at.side)).collect();
-        let mut columns = Columns::default();
-        place(&mut columns, &self.analysis, self.first_flow, &places);
-        columns.i64("time_ns", rows.iter().map(|row| row.at.time_ns));
-        columns.u64("packet", rows.iter().map(|row| row.at.packet));
-        columns.text("finding", rows.iter().map(|row| Some(row.finding.kind.name())));
-        columns.text("end", rows.iter().map(|row| Some(row.finding.kind.end())));
-        columns.text("rule", rows.iter().map(|row| Some(row.finding.kind.rule())));
-        columns.f64("value", rows.iter().map(|row| row.finding.value));
-        columns.f64("limit", rows.iter().map(|row| row.finding.limit));
-        let unit = |row: &FindingSample| row.finding.value.map(|_| row.finding.kind.unit());
-        columns.text("unit", rows.iter().map(unit));
-        columns.finish(rows.len())
+    fn place(&self) -> (u32, Side) {
+        (self.at.flow, self.at.side)
     }
+}
+
+impl<'a> Row<'a> for SampleRow<'a, FindingSample> {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("flow", "", "number of the conversation").u32(|row| Some(row.flow)),
+        column("direction", "", "direction of the data concerned").name(|row| Some(row.direction)),
+        column("time_ns", "ns", "time of the packet that showed it").i64(|row| Some(row.sample.at.time_ns)),
+        column("packet", "", "number in the source of the packet that showed it")
+            .u64(|row| Some(row.sample.at.packet)),
+        column("finding", "", "rule that was broken, by name; listed in `docs/tfrc.md`")
+            .name(|row| Some(row.sample.finding.kind.name())),
+        column("end", "", "end that broke it: `sender`, `receiver`, or `path` if neither")
+            .name(|row| Some(row.sample.finding.kind.end())),
+        column("rule", "", "source of the rule").name(|row| Some(row.sample.finding.kind.rule())),
+        column("value", "", "value found, in `unit`")
+            .null_when("nothing to be measured")
+            .f64(|row| row.sample.finding.value),
+        column("limit", "", "value that the rule allows, in `unit`")
+            .null_when("as value")
+            .f64(|row| row.sample.finding.limit),
+        column("unit", "", "unit of value and limit")
+            .null_when("as value")
+            .name(|row| row.sample.finding.value.map(|_| row.sample.finding.kind.unit())),
+    ]];
 }
 
 /// The table of loss intervals at each report, in order of reports.
-pub struct LossIntervalRows {
-    /// What is shown.
-    pub analysis: Arc<Analysis>,
-    /// Number of the first flow.
-    pub first_flow: u32,
+pub(super) struct LossIntervals(ArrivalVisibility);
+
+/// A loss interval, and whether the losses between which it lies can be seen.
+pub struct LossIntervalRow<'a> {
+    interval: SampleRow<'a, LossIntervalSample>,
+    shows_arrivals: bool,
 }
 
-impl Rows for LossIntervalRows {
-    fn len(&self) -> usize {
-        self.analysis.tfrc.loss_intervals.kept.len()
+impl Sample for LossIntervalSample {
+    fn kept(analysis: &Analysis) -> &[Self] {
+        &analysis.tfrc.loss_intervals.kept
     }
 
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
-        let rows = self.analysis.tfrc.loss_intervals.kept.get(start..end).unwrap_or_default();
-        let places: Vec<_> = rows.iter().map(|row| (row.flow, row.side)).collect();
-        let mut columns = Columns::default();
-        place(&mut columns, &self.analysis, self.first_flow, &places);
-        columns.i64("time_ns", rows.iter().map(|row| row.time_ns));
-        columns.u64("packet", rows.iter().map(|row| row.packet));
-        columns.u32("interval", rows.iter().map(|row| row.index));
-        let shows = ArrivalVisibility::of(&self.analysis, &places);
-        let packets = |at, row: &LossIntervalSample| if shows.at(at) { row.packets } else { row.inferred };
-        columns.f64("packets", rows.iter().enumerate().map(|(at, row)| packets(at, row)));
-        columns.f64("reported_packets", rows.iter().map(|row| Some(row.reported?.packets)));
-        columns.u32("reported_lost", rows.iter().map(|row| row.reported?.lost));
-        columns.finish(rows.len())
+    fn place(&self) -> (u32, Side) {
+        (self.flow, self.side)
+    }
+}
+
+impl PassTable for LossIntervals {
+    type Row<'a> = LossIntervalRow<'a>;
+
+    fn new(analysis: &Analysis) -> Self {
+        Self(ArrivalVisibility::of::<LossIntervalSample>(analysis))
+    }
+
+    fn len(&self, analysis: &Analysis) -> usize {
+        LossIntervalSample::kept(analysis).len()
+    }
+
+    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<LossIntervalRow<'a>> {
+        let interval = SampleRow::<LossIntervalSample>::at(analysis, row, first_flow)?;
+        let shows_arrivals = self.0.at(interval.sample.place());
+        Some(LossIntervalRow { interval, shows_arrivals })
+    }
+}
+
+impl<'a> Row<'a> for LossIntervalRow<'a> {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("flow", "", "number of the conversation").u32(|row| Some(row.interval.flow)),
+        column("direction", "", "direction of the data").name(|row| Some(row.interval.direction)),
+        column("time_ns", "ns", "when the receiver sent a report")
+            .i64(|row| Some(row.interval.sample.time_ns)),
+        column("packet", "", "number of the report in the source")
+            .u64(|row| Some(row.interval.sample.packet)),
+        column("interval", "", "0 for the open one, 1 for the newest that a loss event closed, to 8")
+            .u32(|row| Some(row.interval.sample.index)),
+        column("packets", "", "its length as rebuilt; the first of a flow follows from the receive rate")
+            .null_when("as p, or only the report has it")
+            .f64(LossIntervalRow::packets),
+        column("reported_packets", "", "its length as the report names it")
+            .null_when("it names none")
+            .f64(|row| Some(row.interval.sample.reported?.packets)),
+        column(
+            "reported_lost",
+            "",
+            "packets lost or marked in it as the report names them (CCID 4, RFC 5622 section 8.7)",
+        )
+        .null_when("it names none")
+        .u32(|row| row.interval.sample.reported?.lost),
+    ]];
+}
+
+impl LossIntervalRow<'_> {
+    fn packets(&self) -> Option<f64> {
+        if self.shows_arrivals { self.interval.sample.packets } else { self.interval.sample.inferred }
     }
 }

@@ -1,56 +1,69 @@
-//! Packets between two captures, as a table; and what a row of flows says of the two captures.
+//! Packets between two captures, in order of sending; and what a row of flows says of the two captures.
 
-use std::sync::Arc;
-
-use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
-
-use super::{Columns, Rows};
-use crate::flow::direction_name;
+use super::column::column;
+use super::samples::{Sample, SampleRow};
+use super::{Column, Row};
 use crate::input::source_summary::SourceSummary;
 use crate::packet::event::Endpoints;
+use crate::packet::key::Side;
 use crate::pair::Tap;
 use crate::pass::{Analysis, CapturePair, Transit};
 
-/// The table of packets between two captures, in the order in which they were sent.
-pub struct TransitRows {
-    /// What is shown.
-    pub analysis: Arc<Analysis>,
-    /// Number of the first flow.
-    pub first_flow: u32,
-}
+impl Sample for Transit {
+    fn kept(analysis: &Analysis) -> &[Self] {
+        analysis.pairing.as_ref().map_or(&[], |pairing| &pairing.transits.kept)
+    }
 
-impl TransitRows {
-    fn all(&self) -> &[Transit] {
-        self.analysis.pairing.as_ref().map_or(&[], |pairing| &pairing.transits.kept)
+    fn place(&self) -> (u32, Side) {
+        (self.flow, self.side)
     }
 }
 
-impl Rows for TransitRows {
-    fn len(&self) -> usize {
-        self.all().len()
-    }
+impl<'a> Row<'a> for SampleRow<'a, Transit> {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("flow", "", "number of the conversation").u32(|row| Some(row.flow)),
+        column("direction", "", "`fwd` or `rev`").name(|row| Some(row.direction)),
+        column(
+            "fate",
+            "",
+            "`arrived` (in both captures), `lost` (between them), `duplicate` (arrived once more), \
+             `unsent` (only in the other), `unknown` (the other was not running when it should have \
+             come)",
+        )
+        .name(|row| Some(row.sample.fate.name())),
+        column(
+            "sent_ns",
+            "ns",
+            "when it passed the capture nearer to its sender, by the clock of the first capture",
+        )
+        .null_when("`duplicate` or `unsent`")
+        .i64(|row| Some(row.sample.near?.0)),
+        column("received_ns", "ns", "when it passed the other, by the same clock")
+            .null_when("`lost` or `unknown`")
+            .i64(|row| Some(row.sample.far?.0)),
+        column("delay_ns", "ns", "from one to the other")
+            .null_when("not `arrived`, or the offset is not known")
+            .i64(|row| row.delay_ns()),
+        column("sent_packet", "", "its number in the capture nearer to its sender")
+            .null_when("as sent_ns")
+            .u64(|row| Some(row.sample.near?.1)),
+        column("received_packet", "", "its number in the other")
+            .null_when("as received_ns")
+            .u64(|row| Some(row.sample.far?.1)),
+        column(
+            "payload_bytes",
+            "bytes",
+            "transport payload; a segment that was several packets on the wire has a row for each",
+        )
+        .u32(|row| Some(row.sample.payload_bytes)),
+    ]];
+}
 
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
-        let rows = self.all().get(start..end).unwrap_or_default();
+impl SampleRow<'_, Transit> {
+    fn delay_ns(&self) -> Option<i64> {
+        let (near, far) = self.sample.near.zip(self.sample.far)?;
         let has_delays = self.analysis.pairing.as_ref().is_some_and(|pairing| pairing.has_delays());
-        let forward = |flow: u32| self.analysis.flows.get(flow).forward();
-        let delay_ns = |row: &Transit| {
-            let (near, far) = row.near.zip(row.far).filter(|_| has_delays)?;
-            Some(far.0.saturating_sub(near.0))
-        };
-        let mut columns = Columns::default();
-        columns.u32("flow", rows.iter().map(|row| row.flow + self.first_flow));
-        columns
-            .text("direction", rows.iter().map(|row| direction_name(row.side, forward(row.flow))).map(Some));
-        columns.text("fate", rows.iter().map(|row| Some(row.fate.name())));
-        columns.i64("sent_ns", rows.iter().map(|row| row.near.map(|near| near.0)));
-        columns.i64("received_ns", rows.iter().map(|row| row.far.map(|far| far.0)));
-        columns.i64("delay_ns", rows.iter().map(delay_ns));
-        columns.u64("sent_packet", rows.iter().map(|row| row.near.map(|near| near.1)));
-        columns.u64("received_packet", rows.iter().map(|row| row.far.map(|far| far.1)));
-        columns.u32("payload_bytes", rows.iter().map(|row| row.payload_bytes));
-        columns.finish(rows.len())
+        has_delays.then(|| far.0.saturating_sub(near.0))
     }
 }
 

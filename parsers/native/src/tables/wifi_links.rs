@@ -1,94 +1,128 @@
-//! Links between 802.11 stations, and their frames, as tables.
+//! Links between 802.11 stations, and their frames.
 
 use std::fmt::Write;
-use std::num::NonZeroU32;
-use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
-
-use super::{Columns, Rows};
+use super::column::column;
+use super::{Column, PassTable, Row};
 use crate::packet::frame::Station;
 use crate::pass::Analysis;
 use crate::pass::wifi_links::{Link, LinkSample, SignalLevel};
 
-/// The table of links: one row for each pair of transmitter and receiver.
-pub struct LinkRows {
-    /// What is shown.
-    pub analysis: Arc<Analysis>,
+/// The table of links: a row for each pair of transmitter and receiver.
+pub(super) struct Links;
+
+impl PassTable for Links {
+    type Row<'a> = &'a Link;
+
+    fn new(_: &Analysis) -> Self {
+        Self
+    }
+
+    fn len(&self, analysis: &Analysis) -> usize {
+        analysis.links.all.len()
+    }
+
+    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, _: u32) -> Option<&'a Link> {
+        analysis.links.all.get(row)
+    }
 }
 
-impl Rows for LinkRows {
-    fn len(&self) -> usize {
-        self.analysis.links.all.len()
-    }
-
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
-        let links = self.analysis.links.all.get(start..end).unwrap_or_default();
-        let mut columns = Columns::default();
-        columns.text("transmitter", links.iter().map(|link| link.transmitter.map(station_text)));
-        columns.text("receiver", links.iter().map(|link| Some(station_text(link.receiver))));
-        columns.text("bssid", links.iter().map(|link| link.bssid.map(station_text)));
-        columns.i64("start_ns", links.iter().map(|link| link.start_ns));
-        columns.i64("end_ns", links.iter().map(|link| link.end_ns));
-        let mut counts = |name: &str, value: fn(&Link) -> u64| {
-            columns.u64(name, links.iter().map(value));
-        };
-        counts("frames", |link| link.frames);
-        counts("data_frames", |link| link.data_frames);
-        counts("retry_frames", |link| link.retries);
-        counts("repeated_frames", |link| link.repeats);
-        counts("bytes", |link| link.bytes);
-        let mut values = |name: &str, value: fn(&Link) -> Option<f64>| {
-            columns.f64(name, links.iter().map(value));
-        };
-        values("signal_min_dbm", |link| link.signal_dbm.min().map(f64::from));
-        values("signal_mean_dbm", |link| link.signal_dbm.mean());
-        values("signal_max_dbm", |link| link.signal_dbm.max().map(f64::from));
-        values("noise_mean_dbm", |link| link.noise_dbm.mean());
-        values("rate_mean_mbps", |link| mbps(&link.rate_kbps));
-        columns.u32("channel_mhz", links.iter().map(|link| link.channel_mhz.map(u32::from)));
-        columns.finish(links.len())
-    }
+impl<'a> Row<'a> for &'a Link {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("transmitter", "", "station whose radio sent")
+            .null_when("frames of this kind do not name it")
+            .text(|link| link.transmitter.map(station_text)),
+        column("receiver", "", "station they were for; `ff:ff:ff:ff:ff:ff` is everybody")
+            .text(|link| Some(station_text(link.receiver))),
+        column("bssid", "", "the network of the last frame that names one")
+            .null_when("none does")
+            .text(|link| link.bssid.map(station_text)),
+        column("start_ns", "ns", "first frame").i64(|link| Some(link.start_ns)),
+        column("end_ns", "ns", "last frame").i64(|link| Some(link.end_ns)),
+        column("frames", "", "frames of every kind, including repeated ones").u64(|link| Some(link.frames)),
+        column("data_frames", "", "data frames").u64(|link| Some(link.data_frames)),
+        column("retry_frames", "", "frames with the retry bit").u64(|link| Some(link.retries)),
+        column(
+            "repeated_frames",
+            "",
+            "frames that the capture had already shown: retry bit and sequence number (802.11's \
+             rule)",
+        )
+        .u64(|link| Some(link.repeats)),
+        column("bytes", "bytes", "whole frames").u64(|link| Some(link.bytes)),
+        column("signal_min_dbm", "dBm", "weakest signal at the capturing radio")
+            .null_when("not recorded")
+            .f64(|link| link.signal_dbm.min().map(f64::from)),
+        column("signal_mean_dbm", "dBm", "mean of the frames, in dBm")
+            .null_when("not recorded")
+            .f64(|link| link.signal_dbm.mean()),
+        column("signal_max_dbm", "dBm", "strongest signal")
+            .null_when("not recorded")
+            .f64(|link| link.signal_dbm.max().map(f64::from)),
+        column("noise_mean_dbm", "dBm", "mean noise at the capturing radio")
+            .null_when("not recorded")
+            .f64(|link| link.noise_dbm.mean()),
+        column("rate_mean_mbps", "Mbit/s", "mean rate of the frames")
+            .null_when("not recorded")
+            .f64(|link| mbps(&link.rate_kbps)),
+        column("channel_mhz", "MHz", "centre of the channel of the last frame")
+            .null_when("not recorded")
+            .u32(|link| link.channel_mhz.map(u32::from)),
+    ]];
 }
 
 /// The table of frames, as far as they were collected.
-pub struct LinkSampleRows {
-    /// What is shown.
-    pub analysis: Arc<Analysis>,
-}
+pub(super) struct LinkSamples;
 
-impl Rows for LinkSampleRows {
-    fn len(&self) -> usize {
-        self.analysis.link_samples.kept.len()
+impl PassTable for LinkSamples {
+    type Row<'a> = &'a LinkSample;
+
+    fn new(_: &Analysis) -> Self {
+        Self
     }
 
-    fn batch(&self, start: usize, end: usize) -> Result<RecordBatch, ArrowError> {
-        let samples = self.analysis.link_samples.kept.get(start..end).unwrap_or_default();
-        let mut columns = Columns::default();
-        columns.i64("time_ns", samples.iter().map(|sample| sample.time_ns));
-        columns.u64("packet", samples.iter().map(|sample| sample.packet));
-        columns.text("transmitter", samples.iter().map(|sample| sample.frame.transmitter.map(station_text)));
-        columns.text("receiver", samples.iter().map(|sample| Some(station_text(sample.frame.receiver))));
-        columns.text("bssid", samples.iter().map(|sample| sample.frame.bssid.map(station_text)));
-        columns.text("kind", samples.iter().map(|sample| Some(sample.frame.kind.name())));
-        columns.u32("retry", samples.iter().map(|sample| u32::from(sample.frame.is_retry)));
-        columns.u32("repeated", samples.iter().map(|sample| u32::from(sample.is_repeat)));
-        columns.u32("bytes", samples.iter().map(|sample| sample.frame.bytes));
-        columns.f64("rate_mbps", samples.iter().map(rate_mbps));
-        let level =
-            |value: fn(&LinkSample) -> Option<i8>| samples.iter().map(value).map(|v| v.map(i64::from));
-        columns.i64("signal_dbm", level(|sample| sample.frame.radio.signal_dbm));
-        columns.i64("noise_dbm", level(|sample| sample.frame.radio.noise_dbm));
-        let channel = |sample: &LinkSample| sample.frame.radio.channel_mhz.map(|mhz| u32::from(mhz.get()));
-        columns.u32("channel_mhz", samples.iter().map(channel));
-        columns.u32("antenna", samples.iter().map(|sample| sample.frame.radio.antenna.map(u32::from)));
-        columns.finish(samples.len())
+    fn len(&self, analysis: &Analysis) -> usize {
+        analysis.link_samples.kept.len()
+    }
+
+    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, _: u32) -> Option<&'a LinkSample> {
+        analysis.link_samples.kept.get(row)
     }
 }
 
-fn rate_mbps(sample: &LinkSample) -> Option<f64> {
-    sample.frame.radio.rate_kbps.map(|rate: NonZeroU32| f64::from(rate.get()) / 1e3)
+impl<'a> Row<'a> for &'a LinkSample {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("time_ns", "ns", "when the frame was seen").i64(|sample| Some(sample.time_ns)),
+        column("packet", "", "its number in the source").u64(|sample| Some(sample.packet)),
+        column("transmitter", "", "station whose radio sent")
+            .null_when("frames of this kind do not name it")
+            .text(|sample| sample.frame.transmitter.map(station_text)),
+        column("receiver", "", "station it was for").text(|sample| Some(station_text(sample.frame.receiver))),
+        column("bssid", "", "network of the frame")
+            .null_when("frames of this kind do not name it")
+            .text(|sample| sample.frame.bssid.map(station_text)),
+        column("kind", "", "type of the frame, such as `data`, `beacon`, `ack`")
+            .name(|sample| Some(sample.frame.kind.name())),
+        column("retry", "", "1 if it has the retry bit").u32(|sample| Some(sample.frame.is_retry.into())),
+        column("repeated", "", "1 if the capture had already shown it")
+            .u32(|sample| Some(sample.is_repeat.into())),
+        column("bytes", "bytes", "the whole frame").u32(|sample| Some(sample.frame.bytes)),
+        column("rate_mbps", "Mbit/s", "rate at which it was sent")
+            .null_when("not recorded")
+            .f64(|sample| sample.frame.radio.rate_kbps.map(|rate| f64::from(rate.get()) / 1e3)),
+        column("signal_dbm", "dBm", "signal at the capturing radio")
+            .null_when("not recorded")
+            .i64(|sample| sample.frame.radio.signal_dbm.map(i64::from)),
+        column("noise_dbm", "dBm", "noise there")
+            .null_when("not recorded")
+            .i64(|sample| sample.frame.radio.noise_dbm.map(i64::from)),
+        column("channel_mhz", "MHz", "centre of its channel")
+            .null_when("not recorded")
+            .u32(|sample| sample.frame.radio.channel_mhz.map(|mhz| mhz.get().into())),
+        column("antenna", "", "antenna of the capturing radio")
+            .null_when("not recorded")
+            .u32(|sample| sample.frame.radio.antenna.map(u32::from)),
+    ]];
 }
 
 fn mbps(kbps: &SignalLevel) -> Option<f64> {

@@ -1,4 +1,4 @@
-//! What the tests of whole traces and the fuzz targets share: bytes in, checked tables out.
+//! Shared by the tests of whole traces and the fuzz targets: bytes in, checked tables out.
 
 #[cfg(test)]
 pub(crate) mod vectors;
@@ -6,7 +6,6 @@ pub(crate) mod vectors;
 use std::io::Cursor;
 use std::sync::Arc;
 
-use crate::flow::bins::BinWidth;
 use crate::flow::delivery::Delivery;
 use crate::input::bytes::{Input, Progress};
 use crate::input::reading::Reading;
@@ -14,22 +13,14 @@ use crate::input::source::InputFormat;
 use crate::packet::key::Side;
 use crate::pair::Tap;
 use crate::pass::{Analysis, Options};
-use crate::tables::Rows;
-use crate::tables::flows::FlowRows;
-use crate::tables::rounds::RoundRows;
-use crate::tables::rtp::RtpSourceRows;
-use crate::tables::tcp_details::DetailRows;
-use crate::tables::tfrc::{FeedbackRows, FindingRows, LossEventRows, LossIntervalRows};
-use crate::tables::time_series::{BinRows, LossRows, RttRows, VariableRows};
-use crate::tables::transits::TransitRows;
-use crate::tables::wifi_links::{LinkRows, LinkSampleRows};
+use crate::tables::TABLES;
 
 /// Bounds small enough that a test reaches them.
 const MAX_FLOWS: u32 = 64;
 const MAX_SAMPLES: usize = 1_000;
 const MAX_DECOMPRESSED_BYTES: u64 = 16 << 20;
 
-/// Analyse `bytes` as a file whose content tells its format, collecting everything.
+/// Analyse `bytes` as a file with its format detected, collecting everything.
 pub fn analyse_bytes(bytes: Vec<u8>) -> Analysis {
     analyse(bytes, None)
 }
@@ -44,7 +35,7 @@ pub fn analyse_bytes_as(bytes: Vec<u8>, format: &str) -> Analysis {
 /// Analyse two captures of one path.
 pub fn analyse_pair_of_bytes(captures: [Vec<u8>; 2]) -> Analysis {
     let open = |tap: Tap| reading_of(captures[tap as usize].clone(), None);
-    let mut analysis = Analysis::new(Options { transits: true, ..everything() });
+    let mut analysis = Analysis::new(everything());
     let outcome = analysis.read_pair_from(&open, None, None);
     assert!(outcome.is_ok(), "without a filter nothing can be refused: {outcome:?}");
     analysis.finish();
@@ -55,16 +46,7 @@ pub fn analyse_pair_of_bytes(captures: [Vec<u8>; 2]) -> Analysis {
 
 fn everything() -> Options {
     Options {
-        bins: Some(BinWidth::Adaptive),
-        rtt: true,
-        losses: true,
-        rounds: true,
-        details: true,
-        links: true,
-        feedback: true,
-        loss_events: true,
-        loss_intervals: true,
-        findings: true,
+        collect: TABLES.iter().map(|table| table.name.to_owned()).collect(),
         rtt_s: Some(0.05),
         max_flows: MAX_FLOWS,
         max_samples: MAX_SAMPLES,
@@ -88,8 +70,8 @@ fn analyse(bytes: Vec<u8>, format: Option<InputFormat>) -> Analysis {
     analysis
 }
 
-/// Make every table, and check what must be true of any capture: the bounds hold, no packet is
-/// lost, and the parts add up to the whole.
+/// Make every table, and check invariants of any capture: limits hold, no packet is lost, and the
+/// parts add up to the whole.
 pub fn check_tables(analysis: Analysis) {
     assert!(analysis.flows.len() <= MAX_FLOWS as usize);
     assert!(analysis.rtt.kept.len() <= MAX_SAMPLES);
@@ -111,27 +93,9 @@ pub fn check_tables(analysis: Analysis) {
         assert!(source.captured_bytes <= source.wire_bytes);
     }
     let analysis = Arc::new(analysis);
-    let first_flow = 1;
-    let tables: [Box<dyn Rows>; 15] = [
-        Box::new(LinkRows { analysis: Arc::clone(&analysis) }),
-        Box::new(LinkSampleRows { analysis: Arc::clone(&analysis) }),
-        Box::new(FlowRows { analysis: Arc::clone(&analysis), first_flow }),
-        Box::new(BinRows::new(Arc::clone(&analysis), first_flow)),
-        Box::new(RttRows { analysis: Arc::clone(&analysis), first_flow }),
-        Box::new(LossRows { analysis: Arc::clone(&analysis), first_flow }),
-        Box::new(RtpSourceRows::new(Arc::clone(&analysis), first_flow)),
-        Box::new(VariableRows { analysis: Arc::clone(&analysis), first_flow }),
-        Box::new(FeedbackRows { analysis: Arc::clone(&analysis), first_flow }),
-        Box::new(LossEventRows { analysis: Arc::clone(&analysis), first_flow }),
-        Box::new(LossIntervalRows { analysis: Arc::clone(&analysis), first_flow }),
-        Box::new(FindingRows { analysis: Arc::clone(&analysis), first_flow }),
-        Box::new(RoundRows { analysis: Arc::clone(&analysis), first_flow }),
-        Box::new(DetailRows::new(Arc::clone(&analysis), first_flow)),
-        Box::new(TransitRows { analysis: Arc::clone(&analysis), first_flow }),
-    ];
-    for table in tables {
-        let batch = table.batch(0, table.len());
-        assert!(batch.is_ok_and(|batch| batch.num_rows() == table.len()));
+    for rows in TABLES.iter().filter_map(|table| table.rows(&analysis, 1)) {
+        let batch = rows.batch(0, rows.len());
+        assert!(batch.is_ok_and(|batch| batch.num_rows() == rows.len()));
     }
     let flows = (0..analysis.flows.len() as u32).map(|number| analysis.flows.get(number));
     let deliveries: Vec<_> = flows.filter_map(|flow| flow.deliveries()).collect();
@@ -145,7 +109,7 @@ pub fn check_tables(analysis: Analysis) {
     }
 }
 
-/// Every packet sent arrived, is lost, or is on its way.
+/// Every packet sent arrived, is lost, or is in flight.
 fn check_delivery(delivery: &Delivery) {
     if delivery.totals.is_none() {
         let arrived = delivery.received - delivery.unsent;
@@ -192,7 +156,7 @@ fn check_sums(analysis: &Analysis) {
     assert_eq!(in_flows.0 + copies, counted);
 }
 
-/// Pieces of `bytes`, each of which begins with a byte that says how long it is.
+/// Pieces of `bytes`, each preceded by a byte with its length.
 pub fn split_at_lengths(mut bytes: &[u8]) -> Vec<&[u8]> {
     let mut pieces = Vec::new();
     while let Some((&length, behind)) = bytes.split_first() {

@@ -1,4 +1,4 @@
-//! The numbers that formulas and decoders must give, from `tests/data/vectors`.
+//! Expected numbers of formulas and decoders, from `tests/data/vectors`.
 
 #![allow(clippy::unwrap_used)]
 

@@ -6,7 +6,7 @@
 pub struct Equation {
     /// Packets that one acknowledgement of the TCP it imitates covers; the RFC recommends 1.
     pub b: f64,
-    /// What a window becomes after a loss event, as a share of itself.
+    /// Share of a window that remains after a loss event.
     pub gamma: f64,
     /// Whether the share of losses that end in a timeout cannot exceed 1, as in the original
     /// equation of Padhye et al. and in ns-2. The RFCs leave that out.
@@ -19,10 +19,9 @@ impl Default for Equation {
     }
 }
 
-/// A loss event rate for a given throughput.
+/// Loss event rate for a given throughput.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Inverse {
-    /// Loss event rate.
     pub p: f64,
     /// Whether even p = 1 allows more than that.
     pub is_clipped: bool,
@@ -37,8 +36,8 @@ impl Equation {
         VENO_GAMMAS.contains(&gamma).then(|| Self { gamma, ..Self::default() })
     }
 
-    /// X in bytes per second for packets of `s` bytes. None where the equation says nothing: before
-    /// the first loss event (p = 0), or for arguments that cannot be.
+    /// X in bytes per second for packets of `s` bytes. None where the equation is undefined: before
+    /// the first loss event (p = 0), or for impossible arguments.
     pub fn rate(&self, s: f64, rtt: f64, t_rto: f64, p: f64) -> Option<f64> {
         let is_meant = s > 0.0 && rtt > 0.0 && t_rto >= 0.0 && self.b >= 1.0 && p > 0.0 && p <= 1.0;
         is_meant.then(|| s / self.seconds_per_packet(rtt, t_rto, p))
@@ -49,8 +48,8 @@ impl Equation {
         self.seconds_per_packet(1.0, 4.0, p)
     }
 
-    /// The p at which the equation gives `x`: exact as far as numbers go, where the RFC is content
-    /// with 5 %, so that two programs agree. None for arguments that cannot be.
+    /// The p for which the equation gives `x`: exact within floating point, where the RFC accepts 5
+    /// %, so that two programs agree. None for impossible arguments.
     pub fn inverse(&self, s: f64, rtt: f64, t_rto: f64, x: f64) -> Option<Inverse> {
         let seconds = s / x;
         if !(seconds.is_finite() && seconds > 0.0 && rtt > 0.0 && t_rto >= 0.0) {

@@ -1,15 +1,15 @@
-//! Losses into loss events: those within one round-trip time are one (section 5.2).
+//! Groups losses into loss events: those within one round-trip time are one (section 5.2).
 
 use super::EPS_T;
 use super::receive_record::{Arrival, Loss};
 
-/// Events that one run of lost packets may be split into; what is lost beyond belongs to the last.
+/// Limit of events that one run of lost packets may be split into; later losses belong to the last.
 const MAX_SPLITS: usize = 4096;
 /// Window counters further apart than this are more than a round-trip time apart (RFC 4342
 /// section 10.2).
 const QUARTERS: u8 = 4;
 
-/// What separates two loss events.
+/// Rule that separates two loss events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EventRule {
     /// More than a round-trip time between their first losses (section 5.2).
@@ -19,7 +19,6 @@ pub enum EventRule {
     Ccval,
 }
 
-/// A loss event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossEvent {
     /// The first packet lost or marked.
@@ -30,7 +29,7 @@ pub struct LossEvent {
     pub packets: u64,
     /// The packet before it and that one's window counter.
     before: Arrival,
-    /// Whether a packet came that is more than a round-trip time later by its window counter.
+    /// Whether a packet arrived that is more than a round-trip time later by its window counter.
     is_closed: bool,
 }
 
@@ -38,21 +37,18 @@ pub struct LossEvent {
 #[derive(Clone, Debug, Default)]
 pub struct LossEvents {
     rule: EventRule,
-    /// The latest.
     pub current: Option<LossEvent>,
-    /// All of them.
     pub count: u64,
     /// Lost packets that would have started an event of their own, had not one run held too many.
     pub unsplit: u64,
 }
 
 impl LossEvents {
-    /// None yet.
     pub fn new(rule: EventRule) -> Self {
         Self { rule, ..Self::default() }
     }
 
-    /// A packet came, lost or not: its window counter may close the current event.
+    /// Record a packet, lost or not: its window counter may close the current event.
     pub fn on_arrival(&mut self, arrival: Arrival) {
         if let Some(event) = &mut self.current {
             event.is_closed |= is_apart(arrival.ccval, event.before.ccval);
@@ -80,7 +76,7 @@ impl LossEvents {
         self.add(rest);
     }
 
-    /// A packet came that was marked.
+    /// Record a marked packet.
     pub fn on_mark(&mut self, arrival: Arrival, before: Arrival, rtt: f64, ended: &mut Vec<LossEvent>) {
         if self.begins(arrival.number, arrival.time, before, rtt) {
             self.begin(arrival.number, arrival.time, before, ended);
@@ -112,7 +108,7 @@ impl LossEvents {
         }
     }
 
-    /// The next packet of `loss` behind `number` that begins an event. All packets of a run have the
+    /// The next packet of `loss` after `number` that begins an event. All packets of a run have the
     /// same predecessor, hence the same window counter.
     fn next_start(&self, number: i64, loss: &Loss, rtt: f64) -> Option<i64> {
         let event = self.current.filter(|_| self.rule == EventRule::Time)?;

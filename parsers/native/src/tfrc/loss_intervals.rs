@@ -27,7 +27,7 @@ impl Default for Averaging {
     }
 }
 
-/// The average and what it is made of, in the RFC's names.
+/// The average and its terms, in the RFC's names.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mean {
     /// Weighted sum with the open interval, and of its weights.
@@ -40,11 +40,10 @@ pub struct Mean {
     pub w_tot1: f64,
     /// The average loss interval.
     pub i_mean: f64,
-    /// Loss event rate.
     pub p: f64,
 }
 
-/// The history of one direction: I_1 to I_n, and what discounting has left of their weights.
+/// The history of one direction: I_1 to I_n, and their weights after discounting.
 #[derive(Clone, Debug)]
 pub struct LossHistory {
     averaging: Averaging,

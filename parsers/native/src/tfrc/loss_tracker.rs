@@ -10,14 +10,12 @@ use super::receive_record::{Arrival, ArrivalKind, Loss, ReceiveRecord};
 /// Arrivals that a late packet may take back; one that is later than that is ignored.
 const REFILLED: usize = 1024;
 
-/// What was known when a packet arrived.
+/// State at the arrival of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct ArrivalContext {
-    /// The round-trip time.
     pub rtt: f64,
-    /// Receive rate that the first loss interval is made of, and the packet size it is of.
+    /// Receive rate that determines the first loss interval, and its packet size.
     pub x_target: f64,
-    /// Likewise.
     pub s: f64,
     /// Whether the packet was marked.
     pub ce: bool,
@@ -27,9 +25,7 @@ pub struct ArrivalContext {
 #[derive(Clone, Debug)]
 pub struct LossTracker {
     profile: ReceiverProfile,
-    /// What arrived.
     pub record: ReceiveRecord,
-    /// Loss events.
     pub events: LossEvents,
     history: LossHistory,
     previous: Arrival,
@@ -39,7 +35,6 @@ pub struct LossTracker {
 }
 
 impl LossTracker {
-    /// Nothing arrived yet.
     pub fn new(profile: &ReceiverProfile) -> Self {
         Self {
             profile: *profile,
@@ -52,7 +47,6 @@ impl LossTracker {
         }
     }
 
-    /// Take in a packet.
     pub fn take(&mut self, arrival: Arrival, now: &ArrivalContext) -> ArrivalKind {
         self.ended.clear();
         let kind = self.record.take(arrival, &mut self.losses);
@@ -88,7 +82,7 @@ impl LossTracker {
         self.on_events(before, known, now);
     }
 
-    /// Close the intervals of the events that ended, of which the first `known` are done.
+    /// Close the intervals of the events that ended, the first `known` of which are done.
     fn on_events(&mut self, before: Option<LossEvent>, known: usize, now: &ArrivalContext) {
         let Some(current) = self.events.current else { return };
         if before.is_none() {
@@ -105,7 +99,7 @@ impl LossTracker {
         }
     }
 
-    /// What stands for the interval before the first loss event (section 6.3.1).
+    /// The synthetic interval before the first loss event (section 6.3.1).
     fn first_interval(&self, start: i64, now: &ArrivalContext) -> f64 {
         match self.profile.first_interval {
             FirstInterval::Equation(_) => {
@@ -136,11 +130,10 @@ impl LossTracker {
     }
 }
 
-/// A tracker that takes a loss back when the packet comes after all, if its profile says so: as if
-/// it had been waited for. For that it keeps what arrived lately and where that began.
+/// A tracker that revokes a loss when the packet arrives late, if its profile says so, as if it had
+/// waited for it. It keeps the recent arrivals and the state before them.
 #[derive(Clone, Debug)]
 pub struct RefillingTracker {
-    /// As things are.
     pub now: LossTracker,
     /// As things were before the arrivals that are kept; None if late packets are ignored.
     then: Option<Box<LossTracker>>,
@@ -148,14 +141,12 @@ pub struct RefillingTracker {
 }
 
 impl RefillingTracker {
-    /// Nothing arrived yet.
     pub fn new(profile: &ReceiverProfile) -> Self {
         let now = LossTracker::new(profile);
         let refills = profile.late_arrival == LateArrival::Fill;
         Self { then: refills.then(|| Box::new(now.clone())), now, recent: VecDeque::new() }
     }
 
-    /// Take in a packet.
     pub fn take(&mut self, arrival: Arrival, now: &ArrivalContext) -> ArrivalKind {
         let kind = self.now.take(arrival, now);
         let Some(then) = &mut self.then else { return kind };
@@ -172,8 +163,8 @@ impl RefillingTracker {
         self.refill(arrival.number)
     }
 
-    /// Live through the recent arrivals once more, knowing that `number` comes. Its hole moves the
-    /// declaration of others, so that further packets may turn out to be late.
+    /// Replay the recent arrivals with `number` as arriving. Filling its hole moves the declaration
+    /// of others, so further packets may turn out to be late.
     fn refill(&mut self, number: i64) -> ArrivalKind {
         let Some(then) = &mut self.then else { return ArrivalKind::Late };
         let mut late = Some(number);

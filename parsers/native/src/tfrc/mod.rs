@@ -1,15 +1,15 @@
-//! TFRC as state machines without clock, socket or file: RFC 5348, its predecessor RFC 3448, what
-//! RFC 4342 (CCID 3), RFC 4828 and RFC 5622 (small packets) change, and ns-2's own agent.
+//! TFRC as state machines without clock, socket or file: RFC 5348, its predecessor RFC 3448, the
+//! changes of RFC 4342 (CCID 3), RFC 4828 and RFC 5622 (small packets), and ns-2's own agent.
 //!
 //! Names are the RFC's in snake case. Times are seconds, sizes bytes, rates bytes per second;
 //! sections named in comments are of RFC 5348 unless another is named.
 //!
-//! The way of a data packet: [`sequence_unwrapper`] gives its number back what wrapping took, [`receive_record`] keeps
-//! the receive record and declares losses, [`loss_events`] groups them, [`loss_intervals`] has the history
-//! between events and the loss event rate p; [`loss_tracker`] ties these together and lets late packets
-//! fill their holes. [`receiver`] adds the receive rate and says when reports are due. A report then
-//! moves a [`sender`] on. Whatever carried the packets (DCCP, RTP, UDP, a simulator) makes
-//! [`DataPacket`] and [`Report`] of them.
+//! The path of a data packet: [`sequence_unwrapper`] unwraps its number, [`receive_record`] keeps
+//! the receive record and declares losses, [`loss_events`] groups them, [`loss_intervals`] has the
+//! history between events and the loss event rate p; [`loss_tracker`] ties these together and lets
+//! late packets fill their holes. [`receiver`] adds the receive rate and decides when reports are
+//! due. A report then updates a [`sender`]. The transport (DCCP, RTP, UDP, a simulator) creates
+//! [`DataPacket`] and [`Report`].
 
 pub mod equation;
 pub mod loss_events;
@@ -37,9 +37,8 @@ pub const EPS_T: f64 = 1e-9;
 pub struct DataPacket {
     /// Sequence number as sent.
     pub seq: u64,
-    /// When it arrived.
     pub time: f64,
-    /// When the sender sent it by its own clock, if it says so.
+    /// Send time by the sender's own clock, if known.
     pub sent_time: Option<f64>,
     /// The sender's estimate of the round-trip time that it carries, if it does.
     pub rtt: Option<f64>,
@@ -47,18 +46,16 @@ pub struct DataPacket {
     pub ccval: u8,
     /// Whether it was marked congestion experienced (RFC 3168).
     pub ce: bool,
-    /// Its payload.
     pub bytes: u32,
-    /// Packets right before it that had no payload, as it says (RFC 4340 section 7.7).
+    /// Packets without payload immediately before it, as it reports (RFC 4340 section 7.7).
     pub ndp: u64,
 }
 
 /// A receiver's report where the sender gets it (section 3.2.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Report {
-    /// When it arrived.
     pub time: f64,
-    /// The round-trip time that it gives; None if that is not positive or not known.
+    /// Its round-trip time; None if not positive or unknown.
     pub r_sample: Option<f64>,
     /// Bytes per second that the receiver got.
     pub x_recv: f64,
@@ -66,6 +63,6 @@ pub struct Report {
     pub p: f64,
     /// Whether the sender was data-limited over all of the interval that the report covers.
     pub is_data_limited: bool,
-    /// Packets that were found lost, or marked, since the report before: ns-2's agents tell and ask for it.
+    /// Packets lost or marked since the previous report: ns-2's agents report and use it.
     pub losses: u64,
 }

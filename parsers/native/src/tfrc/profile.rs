@@ -1,4 +1,4 @@
-//! What implementations of TFRC may differ in, and who chose what.
+//! Choices that TFRC implementations make differently, and profiles of them.
 
 use super::equation::Equation;
 use super::loss_events::EventRule;
@@ -6,17 +6,17 @@ use super::loss_intervals::Averaging;
 use super::sender::initial_window;
 use super::small_packets::LEAST_INTERVAL;
 
-/// What happens to a packet that comes after it was declared lost.
+/// Treatment of a packet that arrives after it was declared lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LateArrival {
-    /// It stays lost, as for a receiver that cannot take back what it reported.
+    /// It stays lost, as for a receiver that cannot revoke a report.
     #[default]
     Ignore,
     /// Its hole is filled, which section 5.1 allows, and the history is as if it had come in time.
     Fill,
 }
 
-/// Which receive rate the first loss interval is made of.
+/// Receive rate that determines the first loss interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The highest so far (section 6.3.1).
@@ -25,7 +25,7 @@ pub enum Target {
     Latest,
 }
 
-/// What stands for the loss interval before the first loss event.
+/// The synthetic loss interval before the first loss event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FirstInterval {
     /// 1/p for the receive rate, by the equation.
@@ -36,7 +36,7 @@ pub enum FirstInterval {
     Given(f64),
 }
 
-/// Whose rules the ends of a captured flow are held against.
+/// TFRC variant that the ends of a captured flow are checked against.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
     /// RFC 5348.
@@ -49,7 +49,6 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Rfc5348, Self::Rfc3448, Self::Linux];
 
     /// The name in options.
@@ -61,7 +60,6 @@ impl Profile {
         }
     }
 
-    /// The receiver's part.
     pub fn receiver(self) -> ReceiverProfile {
         match self {
             Self::Rfc5348 => ReceiverProfile::rfc5348(),
@@ -80,22 +78,19 @@ impl Profile {
     }
 }
 
-/// A receiver's choices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReceiverProfile {
     /// Bits of a sequence number.
     pub seq_bits: u32,
     /// Later packets that make a missing one lost (section 5.1).
     pub ndupack: u32,
-    /// What to do with late packets.
     pub late_arrival: LateArrival,
-    /// What separates two loss events.
+    /// Rule that separates two loss events.
     pub event_rule: EventRule,
     /// The average of the loss intervals.
     pub averaging: Averaging,
     /// Whether intervals of up to two round-trip times count their losses (RFC 4828 section 3.3).
     pub short_intervals: bool,
-    /// The first interval.
     pub first_interval: FirstInterval,
     /// The equation for it.
     pub equation: Equation,
@@ -145,7 +140,8 @@ impl ReceiverProfile {
 }
 
 impl ReceiverProfile {
-    /// What the equation makes of a receive rate: the interval before the first loss event (section 6.3.1).
+    /// The interval before the first loss event, from a receive rate by the equation (section
+    /// 6.3.1).
     pub fn first_interval(&self, s: f64, rtt: f64, x_target: f64) -> f64 {
         let inverse = self.equation.inverse(s, rtt, self.t_rto_factor * rtt, x_target);
         let interval = inverse.map_or(1.0, |inverse| 1.0 / inverse.p);
@@ -153,7 +149,7 @@ impl ReceiverProfile {
     }
 }
 
-/// Whose rules a sender obeys.
+/// Variant of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SenderRules {
     /// RFC 5348 section 4.
@@ -167,20 +163,16 @@ pub enum SenderRules {
 pub enum InitialRate {
     /// That of the first report, for ever.
     Fixed,
-    /// The present one.
     Current,
 }
 
-/// A sender's choices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderProfile {
-    /// Whose rules.
     pub rules: SenderRules,
     /// Segment size in bytes: s.
     pub s: f64,
     /// Maximum segment size, for the initial window; None takes `s`.
     pub mss: Option<f64>,
-    /// The equation.
     pub equation: Equation,
     /// t_RTO in round-trip times (section 4.3).
     pub t_rto_factor: f64,
@@ -192,7 +184,6 @@ pub struct SenderProfile {
     pub t_mbi: f64,
     /// The initial window in segments; None takes that of RFC 3390 (section 4.2).
     pub initial_window: Option<f64>,
-    /// What the initial rate follows.
     pub initial_rate: InitialRate,
     /// Whether a sender of RFC 3448 begins with the initial window and not with one packet per second
     /// (RFC 4342 section 5).
@@ -203,7 +194,7 @@ pub struct SenderProfile {
     pub handshake_rtt: Option<f64>,
     /// Whether the rate yields to a growing queue (section 4.5).
     pub reduces_oscillations: bool,
-    /// Whether the equation's γ follows what the queue tells of the latest loss events ([`super::veno`]).
+    /// Whether the equation's γ follows the queueing at the latest loss events ([`super::veno`]).
     pub mixes_gamma: bool,
 }
 

@@ -1,18 +1,17 @@
-//! The receive record: which packets came, and which are lost (sections 5.1 and 5.2).
+//! The receive record: received and lost packets (sections 5.1 and 5.2).
 
 use std::collections::{BTreeSet, VecDeque};
 
 /// Holes that wait for later packets. Three later packets close every hole, so that only with a
 /// larger NDUPACK more of them can be open; the lowest is then declared lost before its time.
 const MAX_HOLES: usize = 1024;
-/// Losses that are remembered to tell late packets from duplicates: what comes later than that
-/// counts as a duplicate.
+/// Limit of losses remembered to distinguish late packets from duplicates; older ones count as
+/// duplicates.
 const MAX_DECLARED: usize = 1024;
 
-/// A packet that came.
+/// A received packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Arrival {
-    /// Extended sequence number.
     pub number: i64,
     /// When: by the receiver's clock, or by the sender's if its times are known.
     pub time: f64,
@@ -27,11 +26,10 @@ pub struct Arrival {
 pub struct Loss {
     /// The first of them.
     pub first: i64,
-    /// The last.
     pub last: i64,
-    /// The packet that came right before `after`.
+    /// The packet received right before `after`.
     pub before: Arrival,
-    /// The first packet that came with a higher number.
+    /// The first received packet with a higher number.
     pub after: Arrival,
 }
 
@@ -47,12 +45,12 @@ impl Loss {
         (self.after.time - self.before.time) / packets as f64
     }
 
-    /// The first of the numbers from `number` on whose time is later than `limit`. They are evenly
-    /// spaced, so that it need not be looked for one by one.
+    /// The first number from `number` on whose time is later than `limit`. They are evenly spaced,
+    /// so no search is needed.
     pub fn first_later(&self, limit: f64, number: i64) -> Option<i64> {
         let distance = (limit - self.before.time) / self.seconds_per_packet();
-        // Without order in time no number is to be preferred to the next. Beyond the range of
-        // integers a float saturates, and a step back makes up for its rounding.
+        // Without order in time no number is preferable to the next. Beyond the range of integers a
+        // float saturates, and a step back compensates for its rounding.
         let estimate = match distance.is_finite() && self.seconds_per_packet() > 0.0 {
             true => self.before.number.saturating_add(distance as i64).saturating_sub(1),
             false => number,
@@ -61,20 +59,19 @@ impl Loss {
         near.into_iter().find(|&number| self.time_of(number) > limit)
     }
 
-    /// Packets lost.
     pub fn packets(&self) -> u64 {
         self.last.saturating_sub(self.first).unsigned_abs() + 1
     }
 }
 
-/// What an arrival was.
+/// Meaning of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalKind {
     /// The highest number so far.
     New,
-    /// Overtaken by others, and not declared lost.
+    /// Reordered, and not declared lost.
     Reordered,
-    /// It had come before, or too long ago to tell.
+    /// Received before, or too long ago to know.
     Duplicate,
     /// It had been declared lost.
     Late,
@@ -82,32 +79,30 @@ pub enum ArrivalKind {
     Early,
 }
 
-/// Arrivals by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ArrivalCounts {
     /// Packets that had come before.
     pub duplicates: u64,
-    /// Packets overtaken by others that still came in time.
+    /// Reordered packets that still arrived in time.
     pub reordered: u64,
-    /// Packets that came after they were declared lost.
+    /// Packets that arrived after they were declared lost.
     pub late_after_declared: u64,
     /// Packets below the first one seen.
     pub early: u64,
-    /// Packets declared lost.
     pub lost: u64,
     /// Losses declared before NDUPACK later packets, because too many were pending.
     pub hurried: u64,
 }
 
-/// Missing numbers next to each other of which it is not known whether they are lost.
+/// Consecutive missing numbers not yet declared lost.
 #[derive(Clone, Copy, Debug)]
 struct Hole {
     loss: Loss,
-    /// Packets with a higher number that came.
+    /// Received packets with a higher number.
     later: u32,
 }
 
-/// The record of one direction. What it keeps is bounded: holes and losses, not packets.
+/// The record of one direction. Its memory is bounded: it keeps holes and losses, not packets.
 #[derive(Clone, Debug)]
 pub struct ReceiveRecord {
     /// Later packets that make a missing one lost: NDUPACK.
@@ -121,12 +116,10 @@ pub struct ReceiveRecord {
     declared: VecDeque<(i64, i64)>,
     /// Packets that are known to come late, and are never declared lost.
     withheld: BTreeSet<i64>,
-    /// Arrivals so far.
     pub counts: ArrivalCounts,
 }
 
 impl ReceiveRecord {
-    /// An empty record.
     pub fn new(ndupack: u32) -> Self {
         Self {
             ndupack: ndupack.max(1),
@@ -140,7 +133,6 @@ impl ReceiveRecord {
         }
     }
 
-    /// The first packet.
     pub fn first(&self) -> Option<i64> {
         self.first
     }
@@ -155,12 +147,13 @@ impl ReceiveRecord {
         self.holes.iter().map(|hole| hole.loss.packets()).sum()
     }
 
-    /// From now on only packets come that were waited for already: what is missing is lost.
+    /// Declare missing packets lost at once: from now on only packets arrive that were waited for
+    /// already.
     pub fn declare_at_once(&mut self) {
         self.ndupack = 1;
     }
 
-    /// Never declare `number` lost: it comes, although late.
+    /// Never declare `number` lost: it arrives, although late.
     pub fn withhold(&mut self, number: i64) {
         self.withheld.insert(number);
     }
@@ -170,7 +163,7 @@ impl ReceiveRecord {
         self.withheld = self.withheld.split_off(&number);
     }
 
-    /// Take in a packet; losses that it declares go to `losses` in ascending order.
+    /// Record a packet; losses that it declares go to `losses` in ascending order.
     pub fn take(&mut self, arrival: Arrival, losses: &mut Vec<Loss>) -> ArrivalKind {
         let kind = self.place(arrival);
         match kind {
@@ -288,7 +281,8 @@ impl ReceiveRecord {
         losses.push(loss);
     }
 
-    /// Whether `number` was declared lost. It comes only once: the next one is a duplicate.
+    /// Whether `number` was declared lost. It returns true only once: the next arrival is a
+    /// duplicate.
     fn forget_declared(&mut self, number: i64) -> bool {
         let at = self.declared.partition_point(|&(_, last)| last < number);
         let Some(&(first, last)) = self.declared.get(at).filter(|&&(first, _)| first <= number) else {
@@ -339,7 +333,7 @@ mod tests {
 
     #[test]
     fn test_what_had_no_data_is_no_loss() {
-        // 3 to 6 are missing; the packets right below 7 had no data, as it or a later one says.
+        // 3 to 6 are missing; the packets right below 7 had no data, as it or a later one reports.
         for (ndp, missing) in [(0, vec![(3, 6)]), (2, vec![(3, 4)]), (4, vec![]), (1 << 47, vec![])] {
             for order in [[7, 8, 9], [8, 7, 9]] {
                 let (mut record, mut losses) = take_all(3, &[0, 1, 2]);

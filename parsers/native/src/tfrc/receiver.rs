@@ -9,20 +9,18 @@ use super::segment_size::SegmentSize;
 use super::sequence_unwrapper::Unwrapper;
 use super::{DataPacket, EPS_T};
 
-/// Packets whose arrival is remembered for the receive rate of one round-trip time: with more than
-/// these in one, the oldest are left out and the rate is too low.
+/// Limit of arrivals remembered for the receive rate of one round-trip time: with more in one, the
+/// oldest are dropped and the rate is too low.
 const REMEMBERED: usize = 1 << 14;
 
 const LATEST: FirstInterval = FirstInterval::Equation(Target::Latest);
 
-/// What a receiver would report.
+/// A report of the receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Feedback {
-    /// When.
     pub time: f64,
     /// Receive rate in bytes per second.
     pub x_recv: f64,
-    /// Loss event rate.
     pub p: f64,
     /// The highest sequence number received.
     pub highest: i64,
@@ -33,7 +31,6 @@ pub struct Feedback {
 pub struct Receiver {
     profile: ReceiverProfile,
     numbers: Unwrapper,
-    /// Losses and intervals.
     pub tracker: RefillingTracker,
     rtt: Option<f64>,
     /// Arrivals of the last round-trip time with their bytes.
@@ -48,21 +45,18 @@ pub struct Receiver {
     reporting: Reporting,
 }
 
-/// What the receiver knows of its own reports.
+/// State of the receiver's own reports.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reporting {
     /// When the next is due; None before the first packet.
     timer: Option<f64>,
     /// When the last was made.
     last: Option<f64>,
-    /// Data since then.
     bytes: u64,
-    /// p in it.
     p: f64,
 }
 
 impl Receiver {
-    /// Nothing received yet.
     pub fn new(profile: &ReceiverProfile) -> Self {
         Self {
             profile: *profile,
@@ -84,12 +78,11 @@ impl Receiver {
         self.rtt.unwrap_or(self.profile.fallback_rtt)
     }
 
-    /// Whether a packet has told the round-trip time; else it is the profile's fallback.
+    /// Whether a packet has carried the round-trip time; otherwise the profile's fallback is used.
     pub fn knows_rtt(&self) -> bool {
         self.rtt.is_some()
     }
 
-    /// Segment size.
     pub fn s(&self) -> f64 {
         self.profile.s.or(self.size.s()).unwrap_or(0.0)
     }
@@ -110,20 +103,20 @@ impl Receiver {
         (self.crowded == 0).then(|| self.recent_bytes as f64 / self.rtt())
     }
 
-    /// Packets whose arrival is remembered.
+    /// Number of remembered arrivals.
     pub fn remembered(&self) -> usize {
         self.recent.len()
     }
 
-    /// The receiver itself has named its receive rate: the first loss interval is made of that, and not
-    /// of arrivals.
+    /// Set the receive rate that the receiver itself reported: the first loss interval is computed
+    /// from it, and not from arrivals.
     pub fn set_x_recv(&mut self, x_recv: f64) {
         let highest = self.named_x_recv.filter(|_| self.profile.first_interval != LATEST).unwrap_or(0.0);
         self.named_x_recv = Some(x_recv.max(highest));
     }
 
-    /// Take in a data packet. Reports that no capture shows and that were due before it or are due
-    /// now go to `due` (section 6.1).
+    /// Process a data packet. Reports not in the capture that were due before it or are due now go
+    /// to `due` (section 6.1).
     pub fn on_data(&mut self, packet: &DataPacket, due: &mut Vec<Feedback>) -> ArrivalKind {
         due.extend(self.on_time(packet.time));
         if let Some(rtt) = packet.rtt.filter(|rtt| *rtt > 0.0 && rtt.is_finite()) {
@@ -190,7 +183,7 @@ impl Receiver {
         self.highest_x_recv = self.highest_x_recv.max(self.recent_bytes as f64 / rtt);
     }
 
-    /// Report at `time`, and start the timer anew.
+    /// Report at `time`, and restart the timer.
     fn report(&mut self, time: f64) -> Feedback {
         let rtt = self.rtt();
         // Less than a round-trip time after the last report, the rate is that of a whole one.

@@ -1,4 +1,4 @@
-//! Round-trip times: samples, and what a sender makes of them (sections 4.3 and 4.5).
+//! Round-trip times: samples, and the sender's estimates (sections 4.3 and 4.5).
 
 /// The sample of a report: since the packet that it echoes was sent, without the time that the
 /// receiver held it. None if that is not positive: clocks that step, fields that lie.
@@ -7,14 +7,11 @@ pub fn r_sample(time: f64, sent_time: f64, elapsed: f64) -> Option<f64> {
     (sample > 0.0 && sample.is_finite()).then_some(sample)
 }
 
-/// R and R_sqmean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundTrip {
-    /// R.
     pub r: f64,
     /// The mean of the samples' square roots.
     pub r_sqmean: f64,
-    /// The latest sample.
     pub r_sample: f64,
 }
 
@@ -24,7 +21,7 @@ impl RoundTrip {
         Self { r, r_sqmean: r.sqrt(), r_sample: r }
     }
 
-    /// What one more sample makes of `past`, of which R keeps the share `q` and R_sqmean `q2`.
+    /// Add a sample to `past`; R keeps the share `q`, R_sqmean `q2`.
     pub fn after(past: Option<Self>, r_sample: f64, q: f64, q2: f64) -> Self {
         let root = r_sample.sqrt();
         match past {
@@ -37,7 +34,7 @@ impl RoundTrip {
         }
     }
 
-    /// What the rate is multiplied with so that it yields to a growing queue (section 4.5).
+    /// Factor of the rate that yields to a growing queue (section 4.5).
     pub fn damping(&self) -> f64 {
         self.r_sqmean / self.r_sample.sqrt()
     }
@@ -54,8 +51,8 @@ pub struct CounterRtt {
 }
 
 impl CounterRtt {
-    /// A packet with this counter arrived; the sample that it gives. Counters four apart are one
-    /// round-trip time apart; where the counter jumps over that, the last packet within tells by its
+    /// Process the counter of an arrived packet; returns its sample. Counters four apart are one
+    /// round-trip time apart; where the counter skips that, the last packet within counts by its
     /// share.
     pub fn take(&mut self, ccval: u8, time: f64) -> Option<f64> {
         let Some((counter, since)) = self.reference else {

@@ -1,8 +1,8 @@
-//! The segment size s, where nobody tells it (section 4.1): the mean payload of data packets.
+//! The segment size s where it is not given (section 4.1): the mean payload of data packets.
 
-/// What one packet leaves of the mean, as in R.
+/// Weight of the old mean for each packet, as for R.
 const KEPT: f64 = 0.9;
-/// Packets that a mean is made of. Before that the largest counts: flows begin with small packets.
+/// Packets before a mean is used. Until then the largest counts: flows begin with small packets.
 const FIRST: u32 = 10;
 
 /// The size so far.

@@ -1,4 +1,4 @@
-//! Sequence numbers without their wraps: RTP has 16 bits, short DCCP 24, DCCP 48.
+//! Unwraps sequence numbers: RTP has 16 bits, short DCCP 24, DCCP 48.
 
 use crate::packet::seq::distance;
 
@@ -15,8 +15,8 @@ impl Unwrapper {
         Self { bits: bits.clamp(1, 63), highest: None }
     }
 
-    /// The extended number of the packet `seq`: the first is its own, every other the one nearest to
-    /// the highest so far. Half of all numbers lie behind it.
+    /// The extended number of the packet `seq`: the first stays, every other is the one nearest to
+    /// the highest so far. Half of all numbers lie below it.
     pub fn extend(&mut self, seq: u64) -> i64 {
         let seq = seq & ((1 << self.bits) - 1);
         let Some(highest) = self.highest else {

@@ -12,7 +12,7 @@ pub const HEADER_TFRC_SP: f64 = 40.0;
 /// The same for CCID 4.
 pub const HEADER_CCID4: f64 = 36.0;
 
-/// What packets of `s_true` bytes of payload may carry.
+/// Payload of packets of `s_true` bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SmallPacketRate {
     /// The equation's rate for packets of full size.
@@ -24,7 +24,7 @@ pub struct SmallPacketRate {
 }
 
 impl SmallPacketRate {
-    /// None where the equation says nothing, or without payload.
+    /// None where the equation is undefined, or without payload.
     pub fn new(equation: &Equation, rtt: f64, t_rto: f64, p: f64, s_true: f64, header: f64) -> Option<Self> {
         let x_nominal = equation.rate(S_NOMINAL, rtt, t_rto, p).filter(|_| s_true > 0.0)?;
         let x_payload = x_nominal * s_true / (s_true + header);

@@ -1,5 +1,6 @@
-//! TFRC Veno's γ where it follows the losses: TCP Veno keeps 4/5 of its window after a loss that met hardly
-//! any queue, and half of it otherwise (Fu and Liew, JSAC 2003), so that the equation's γ lies between.
+//! TFRC Veno's γ where it follows the losses: TCP Veno keeps 4/5 of its window after a loss with
+//! hardly any queue, and half of it otherwise (Fu and Liew, JSAC 2003), so the equation's γ lies
+//! between.
 
 use super::Report;
 
@@ -7,24 +8,24 @@ use super::Report;
 const EVENTS: usize = 8;
 /// Segments in the queue from which on a loss is one of congestion: beta.
 const CONGESTED: f64 = 3.0;
-/// What is kept after a loss that is none, and after one that is.
+/// Share kept after a random loss, and after a congestion loss.
 const AFTER_RANDOM_LOSS: f64 = 0.8;
 const AFTER_CONGESTION: f64 = 0.5;
 
-/// What the latest loss events were.
+/// The latest loss events.
 #[derive(Clone, Debug, Default)]
 pub struct GammaMix {
     /// R_min: the smallest sample; None before the first.
     base_rtt: Option<f64>,
     p: f64,
-    /// What each event left, and how many there were; the oldest is overwritten.
+    /// Share kept after each event, and their number; the oldest is overwritten.
     kept: [f64; EVENTS],
     events: usize,
 }
 
 impl GammaMix {
-    /// γ after a report: the mean over the last eight loss events. `r` is R after it, `x` the rate before, of
-    /// packets of `s` bytes. A report tells of a loss event by a p that rises.
+    /// γ after a report: the mean over the last eight loss events. `r` is R after it, `x` the rate
+    /// before, of packets of `s` bytes. A rising p marks a loss event.
     pub fn after(&mut self, report: &Report, r: f64, x: f64, s: f64) -> f64 {
         let sample = report.r_sample.filter(|sample| *sample > 0.0 && sample.is_finite());
         let smallest = sample.unwrap_or(r).min(self.base_rtt.unwrap_or(f64::INFINITY));

@@ -9,7 +9,7 @@ const HEADER: usize = 8;
 
 /// Decode an ICMP error: `network` gets the five-tuple of the quoted packet. Other messages stop
 /// as protocols that are not decoded.
-pub fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut PacketExtras) -> Option<Stop> {
+pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras) -> Option<Stop> {
     let Some(header) = bytes.captured.first_chunk::<HEADER>() else {
         return Some(bytes.shortage(HEADER, Layer::Icmp));
     };
@@ -31,7 +31,7 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut PacketExtras
     network.endpoints = quoted.endpoints;
     network.transport = Transport::IcmpError;
     let quoted_transport = quote.behind(header).captured;
-    network.head = asides.add_head(PayloadHead::new(quoted_transport));
+    network.head = extras.add_head(PayloadHead::new(quoted_transport));
     // RFC 792 promises eight bytes of the transport header: enough for the ports, not for more.
     if let Some(ports) = quoted_transport.first_chunk::<4>()
         && matches!(quoted.endpoints.protocol, ip::TCP | ip::UDP | ip::DCCP)

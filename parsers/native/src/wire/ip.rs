@@ -20,10 +20,10 @@ pub fn decode(
     ether_type: u16,
     bytes: Bytes<'_>,
     network: &mut Network,
-    asides: &mut PacketExtras,
+    extras: &mut PacketExtras,
 ) -> (bool, Option<Stop>) {
     match headers(ether_type, bytes, network) {
-        Ok((header, payload)) => (true, transport(bytes.behind(header), payload, network, asides)),
+        Ok((header, payload)) => (true, transport(bytes.behind(header), payload, network, extras)),
         // Addresses are set as soon as the fixed header was read; what failed may lie behind it.
         Err(stop) => (network.endpoints.src != 0 || network.endpoints.dst != 0, Some(stop)),
     }
@@ -151,7 +151,7 @@ fn transport(
     bytes: Bytes<'_>,
     payload: u32,
     network: &mut Network,
-    asides: &mut PacketExtras,
+    extras: &mut PacketExtras,
 ) -> Option<Stop> {
     let bytes = Bytes { captured: bytes.captured, on_wire: payload };
     if network.fragment.is_some_and(|fragment| fragment.offset > 0) {
@@ -160,10 +160,10 @@ fn transport(
         return None;
     }
     match network.endpoints.protocol {
-        TCP => tcp::decode(bytes, network, asides),
-        UDP => udp::decode(bytes, network, asides),
-        DCCP => dccp::decode(bytes, network, asides),
-        ICMP | ICMPV6 => icmp::decode(bytes, network, asides),
+        TCP => tcp::decode(bytes, network, extras),
+        UDP => udp::decode(bytes, network, extras),
+        DCCP => dccp::decode(bytes, network, extras),
+        ICMP | ICMPV6 => icmp::decode(bytes, network, extras),
         other => Some(Stop {
             layer: match network.endpoints.family {
                 Family::V4 => Layer::Ipv4,

@@ -12,7 +12,6 @@ const FIRST_ETHER_TYPE: u16 = 0x0600;
 /// Tags stack; more than this is not a network.
 const MAX_TAGS: usize = 8;
 
-/// A link header.
 pub struct Link {
     /// EtherType of what follows.
     pub ether_type: u16,

@@ -59,7 +59,7 @@ pub fn decode_plain(
     record: &Record<'_>,
     number: u64,
     segment: &mut PlainSegment,
-    asides: &mut PacketExtras,
+    extras: &mut PacketExtras,
 ) -> bool {
     const BEFORE_OPTIONS: usize = 14 + 20 + 20;
     let Record { data, wire_bytes, .. } = *record;
@@ -95,7 +95,7 @@ pub fn decode_plain(
     else {
         return false;
     };
-    if !tcp::decode_plain(tcp_header, options, &mut segment.tcp, asides) {
+    if !tcp::decode_plain(tcp_header, options, &mut segment.tcp, extras) {
         return false;
     }
     segment.number = number;
@@ -106,21 +106,21 @@ pub fn decode_plain(
     segment.captured_bytes = captured_bytes;
     segment.header_bytes = header_bytes;
     segment.payload = total - headers;
-    segment.carrier = IpFields {
+    segment.ip = IpFields {
         ip_id: Some((word >> 16) as u16),
         ttl: ip_header[8],
         ecn: (word >> 48) as u8 & 3,
-        place: IpFields::place_of(u32::from(interface), None),
+        capture_point: IpFields::capture_point_of(u32::from(interface), None),
         is_cut: false,
     };
     true
 }
 
 /// Decode any record into `packet`, whatever that held before, and what does not fit there into
-/// `asides`. In place, because copies of a structure this size were a third of the time spent on a
+/// `extras`. In place, because copies of a structure this size were a third of the time spent on a
 /// packet.
 #[inline(never)]
-pub fn decode(record: Record<'_>, number: u64, packet: &mut Packet, asides: &mut PacketExtras) {
+pub fn decode(record: Record<'_>, number: u64, packet: &mut Packet, extras: &mut PacketExtras) {
     packet.number = number;
     packet.time_ns = record.time_ns;
     packet.interface = record.interface as u32;
@@ -134,12 +134,12 @@ pub fn decode(record: Record<'_>, number: u64, packet: &mut Packet, asides: &mut
     packet.is_ip = false;
     packet.network.clear();
     if wifi::is_wifi(record.link_type) {
-        return wifi::decode(record.link_type, bytes, packet, asides);
+        return wifi::decode(record.link_type, bytes, packet, extras);
     }
     packet.stop = match link::decode(record.link_type, bytes) {
         Ok(link::Link { ether_type, header, event }) => {
             packet.event = event;
-            let (is_ip, stop) = ip::decode(ether_type, bytes.behind(header), &mut packet.network, asides);
+            let (is_ip, stop) = ip::decode(ether_type, bytes.behind(header), &mut packet.network, extras);
             packet.is_ip = is_ip;
             stop
         }
@@ -188,15 +188,15 @@ mod tests {
     fn both_ways(data: &[u8], wire_bytes: u32) -> (Option<Packet>, Packet) {
         let link_type = LinkType::Ethernet;
         let record = Record { time_ns: 7, interface: 1, link_type, data, wire_bytes };
-        let (mut segment, mut asides) = (PlainSegment::default(), PacketExtras::default());
-        let is_plain = decode_plain(&record, 9, &mut segment, &mut asides);
+        let (mut segment, mut extras) = (PlainSegment::default(), PacketExtras::default());
+        let is_plain = decode_plain(&record, 9, &mut segment, &mut extras);
         let mut packet = Packet::default();
         let mut others = PacketExtras::default();
         decode(record, 9, &mut packet, &mut others);
         if is_plain {
             let sack = packet.network.tcp.options.sack;
-            assert_eq!(asides.sack(segment.tcp.options.sack), others.sack(sack));
-            assert_eq!(segment.carrier, IpFields::of(&packet));
+            assert_eq!(extras.sack(segment.tcp.options.sack), others.sack(sack));
+            assert_eq!(segment.ip, IpFields::of(&packet));
         }
         (is_plain.then(|| segment.to_packet()), packet)
     }

@@ -4,7 +4,6 @@
 use super::u32_at;
 use crate::packet::extras::PayloadHead;
 
-/// A generator's layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeLayout {
     /// iperf 2: i32 number, u32 seconds and u32 microseconds of the wall clock. The last datagram of

@@ -11,9 +11,9 @@ const ALIGNED_TIMESTAMP: [u8; 4] = [1, 1, 8, 10];
 /// RFC 7323 section 2.3: a larger shift count must be taken for 14.
 const MAX_WINDOW_SCALE: u8 = 14;
 
-/// Decode a TCP header into `network`, and SACK blocks into `asides`; of a cut one the ports are kept.
+/// Decode a TCP header into `network`, and SACK blocks into `extras`; of a cut one the ports are kept.
 #[inline(always)]
-pub fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut PacketExtras) -> Option<Stop> {
+pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras) -> Option<Stop> {
     let Some(header) = bytes.captured.first_chunk::<HEADER>() else {
         return Some(ports_only(bytes, network));
     };
@@ -32,7 +32,7 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut PacketExtras
         ack: u32_at(header, 8),
         flags: TcpFlags(u16_at(header, 12) & 0x01ff),
         window: u16_at(header, 14),
-        options: read_options(&bytes.captured[HEADER..end], asides),
+        options: read_options(&bytes.captured[HEADER..end], extras),
     };
     network.header_bytes = length as u8;
     network.payload_bytes = Some(payload);
@@ -52,7 +52,7 @@ fn ports_only(bytes: Bytes<'_>, network: &mut Network) -> Stop {
 /// Decode a header that was captured whole into `tcp`, which holds anything before. False if it is a SYN,
 /// or has other options than a timestamp and SACK blocks.
 #[inline(always)]
-pub fn decode_plain(header: &[u8; HEADER], options: &[u8], tcp: &mut Tcp, asides: &mut PacketExtras) -> bool {
+pub fn decode_plain(header: &[u8; HEADER], options: &[u8], tcp: &mut Tcp, extras: &mut PacketExtras) -> bool {
     // Its length, flags and window.
     let word = u32_at(header, 12);
     tcp.flags = TcpFlags((word >> 16) as u16 & 0x01ff);
@@ -64,9 +64,9 @@ pub fn decode_plain(header: &[u8; HEADER], options: &[u8], tcp: &mut Tcp, asides
         tcp.options.timestamp = Some(timestamp);
         tcp.options.sack = Sack::NONE;
     } else {
-        let found = walk(options, asides);
+        let found = walk(options, extras);
         if found.mss.is_some() || found.window_scale.is_some() || found.sack.is_permitted() {
-            asides.take_back_sack(found.sack);
+            extras.take_back_sack(found.sack);
             return false;
         }
         tcp.options = found;
@@ -87,17 +87,17 @@ fn aligned_timestamp(options: &[u8]) -> Option<(u32, u32)> {
 }
 
 #[inline]
-fn read_options(bytes: &[u8], asides: &mut PacketExtras) -> TcpOptions {
+fn read_options(bytes: &[u8], extras: &mut PacketExtras) -> TcpOptions {
     match aligned_timestamp(bytes) {
         Some(timestamp) => TcpOptions { timestamp: Some(timestamp), ..TcpOptions::default() },
-        None => walk(bytes, asides),
+        None => walk(bytes, extras),
     }
 }
 
 /// Read options one by one; the first impossible length ends them. Not in line: the loop over
 /// packets would lose the registers that this one needs.
 #[inline(never)]
-fn walk(mut bytes: &[u8], asides: &mut PacketExtras) -> TcpOptions {
+fn walk(mut bytes: &[u8], extras: &mut PacketExtras) -> TcpOptions {
     let mut found = TcpOptions::default();
     loop {
         let (&kind, rest) = match bytes.split_first() {
@@ -115,7 +115,7 @@ fn walk(mut bytes: &[u8], asides: &mut PacketExtras) -> TcpOptions {
             (2, 2) => found.mss = Some(u16_at(option, 0)),
             (3, 1) => found.window_scale = Some(option[0].min(MAX_WINDOW_SCALE)),
             (4, 0) => found.sack = Sack::PERMITTED,
-            (5, 8 | 16 | 24 | 32) => found.sack = sack_blocks(option, asides),
+            (5, 8 | 16 | 24 | 32) => found.sack = sack_blocks(option, extras),
             (8, 8) => found.timestamp = Some((u32_at(option, 0), u32_at(option, 4))),
             _ => {}
         }
@@ -123,12 +123,12 @@ fn walk(mut bytes: &[u8], asides: &mut PacketExtras) -> TcpOptions {
     }
 }
 
-fn sack_blocks(option: &[u8], asides: &mut PacketExtras) -> Sack {
+fn sack_blocks(option: &[u8], extras: &mut PacketExtras) -> Sack {
     let mut found = SackBlocks::default();
     for block in option.as_chunks::<8>().0 {
         found.add(u32_at(block, 0), u32_at(block, 4));
     }
-    asides.add_sack(found).and_then(Sack::with_blocks).unwrap_or_default()
+    extras.add_sack(found).and_then(Sack::with_blocks).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -141,11 +141,11 @@ mod tests {
 
     #[test]
     fn test_sack_blocks_are_kept_beside_the_packet() {
-        let mut asides = PacketExtras::default();
+        let mut extras = PacketExtras::default();
         let mut bytes = vec![1, 1, 5, 18];
         bytes.extend([1_u32, 2, 30, 40].map(u32::to_be_bytes).concat());
-        let found = super::walk(&bytes, &mut asides);
-        assert_eq!(asides.sack(found.sack), [(1, 2), (30, 40)]);
+        let found = super::walk(&bytes, &mut extras);
+        assert_eq!(extras.sack(found.sack), [(1, 2), (30, 40)]);
         // A length that is no number of blocks.
         bytes[3] = 17;
         assert_eq!(walk(&bytes).sack, Sack::default());

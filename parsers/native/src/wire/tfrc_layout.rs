@@ -5,7 +5,6 @@ use super::probe::{Field, OwnLayout, Stamp};
 /// How the bytes of a quantity are a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberForm {
-    /// Unsigned.
     Integer,
     /// IEEE 754, of four or eight bytes.
     Float,
@@ -14,7 +13,6 @@ pub enum NumberForm {
 }
 
 impl NumberForm {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Integer, Self::Float, Self::Inverse];
 
     /// The name in options.
@@ -67,7 +65,6 @@ impl Quantity {
 /// Bits that tell one kind of datagram from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KindMark {
-    /// Where they are.
     pub field: Field,
     /// Which of its bits.
     pub mask: u64,
@@ -80,7 +77,6 @@ pub struct KindMark {
 pub struct KindCondition {
     /// Whether it goes to the layout's port, or comes from it.
     pub to_port: Option<bool>,
-    /// What it contains.
     pub mark: Option<KindMark>,
 }
 
@@ -89,7 +85,6 @@ pub struct KindCondition {
 pub struct PortMatch {
     /// It comes from the port.
     pub is_from_port: bool,
-    /// It goes there.
     pub is_to_port: bool,
 }
 
@@ -123,15 +118,12 @@ pub struct FeedbackFields {
     pub time_echo: Option<Field>,
     /// How long the receiver has had that packet.
     pub elapsed: Option<Quantity>,
-    /// X_recv.
     pub x_recv: Option<Quantity>,
-    /// p.
     pub p: Option<Quantity>,
     /// Highest number that arrived.
     pub sequence: Option<Field>,
 }
 
-/// Where everything is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Layout {
     /// In data.
@@ -162,7 +154,6 @@ pub struct ReportValues {
     pub elapsed: Option<f64>,
     /// X_recv, bytes per second.
     pub x_recv: Option<f64>,
-    /// p.
     pub p: Option<f64>,
     /// Highest number that arrived.
     pub sequence: Option<u64>,
@@ -173,11 +164,8 @@ pub struct ReportValues {
 /// What a datagram is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Content {
-    /// Data.
     Data(DataValues),
-    /// A report.
     Report(ReportValues),
-    /// Neither.
     Other,
     /// One of both, but too little of it is there, or its time is beyond all times.
     Misfit,

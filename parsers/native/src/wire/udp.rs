@@ -7,7 +7,7 @@ use crate::packet::extras::{PacketExtras, PayloadHead};
 const HEADER: usize = 8;
 
 /// Decode a UDP header into `network`; of a cut one the ports are kept.
-pub fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut PacketExtras) -> Option<Stop> {
+pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras) -> Option<Stop> {
     let Some(ports) = bytes.captured.first_chunk::<4>() else {
         return Some(bytes.shortage(HEADER, Layer::Udp));
     };
@@ -32,7 +32,7 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut PacketExtras
         }
     });
     if [network.endpoints.src_port, network.endpoints.dst_port].contains(&dccp::UDP_PORT)
-        && let Some(stop) = dccp::decode_in_udp(bytes.behind(HEADER), network, asides)
+        && let Some(stop) = dccp::decode_in_udp(bytes.behind(HEADER), network, extras)
     {
         return stop;
     }
@@ -40,9 +40,9 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut PacketExtras
     let payload = bytes.captured.get(HEADER..).unwrap_or_default();
     let length = network.payload_bytes.map_or(0, |length| length as usize);
     let payload = payload.get(..length).unwrap_or(payload);
-    network.head = asides.add_head(PayloadHead::new(payload));
+    network.head = extras.add_head(PayloadHead::new(payload));
     if let Some(kept) = rtp::kept_bytes(payload).filter(|&kept| kept > PayloadHead::MOST) {
-        asides.add_longer(network.head, payload.get(..kept).unwrap_or(payload));
+        extras.add_longer(network.head, payload.get(..kept).unwrap_or(payload));
     }
     None
 }

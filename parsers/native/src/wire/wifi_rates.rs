@@ -31,9 +31,7 @@ pub enum Width {
 pub struct Modulation {
     /// Modulation and coding scheme, from 0.
     pub scheme: u8,
-    /// Spatial streams.
     pub streams: u8,
-    /// Channel width.
     pub width: Width,
     /// Duration of a symbol with its guard interval.
     pub symbol_ns: u32,

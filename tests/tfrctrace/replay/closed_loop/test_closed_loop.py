@@ -185,7 +185,7 @@ def test_a_rate_that_is_none_is_refused(x):
         def on_nofeedback(self, time_s, *, is_idle):
             return Allowed(x=x)
 
-    with pytest.raises(UsageError, match="allowed itself"):
+    with pytest.raises(UsageError, match="returned an invalid rate"):
         simulate(a_path(), [Broken()], segment_bytes=SEGMENT, duration_s=1)
 
 

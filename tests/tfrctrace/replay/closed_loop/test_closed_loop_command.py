@@ -79,7 +79,7 @@ def test_ns2_s_rules_run_in_closed_loop_too():
     [
         ([*CLOSED, "-a", "tfrc", "--rtt", "40ms"], "`--rtt` has no effect with `--loop closed`"),
         ([*CLOSED, "-a", "tfrc", "--sensitivity"], "`--sensitivity` has no effect with `--loop closed`"),
-        ([*CLOSED, "-a", "mtfrc"], "`mtfrc` is bounded by a MAC"),
+        ([*CLOSED, "-a", "mtfrc"], "`mtfrc` needs a MAC"),
         ([*CLOSED, "-a", "tfrc", "--bottleneck", "colour=3"], "a bottleneck has no `colour`"),
         (["-a", "tfrc", "--together"], "`--together` has no effect with `--loop open`"),
         (["-a", "tfrc", "--bottleneck", "loss=0"], "`--bottleneck` has no effect with `--loop open`"),

@@ -225,8 +225,8 @@ def test_what_is_given_goes_before_what_is_shown():
     ("text", "message"),
     [
         ("colour=3", "has no `colour`"),
-        ("capacity", "is not a rate"),
-        ("capacity=0", "let something through"),
+        ("capacity", "is not a bit rate"),
+        ("capacity=0", "capacity of a bottleneck must be above 0"),
         ("loss=1.5", "not a share"),
         ("loss=nan", "not a share"),
         ("buffer=-1", "not a number of bytes"),

@@ -1,5 +1,5 @@
-//! DCCP as a carrier of TFRC: CCID 3 (RFC 4342) and CCID 4 (RFC 5622). Sections are of RFC 4342 unless
-//! another is named.
+//! TFRC over DCCP: CCID 3 (RFC 4342) and CCID 4 (RFC 5622). Sections are of RFC 4342 unless another
+//! is named.
 
 use std::collections::VecDeque;
 
@@ -17,22 +17,22 @@ use crate::tfrc::DataPacket;
 use crate::tfrc::profile::Profile;
 use crate::tfrc::round_trip::CounterRtt;
 
-/// Timestamps that wait for their echo; the oldest beyond give no RTT.
+/// Timestamps waiting for their echo; older ones give no RTT.
 const TIMESTAMPS: usize = 16;
 /// Times in options are in units of 10 µs (RFC 4340 section 13).
 const TICK_S: f64 = 1e-5;
-/// What one sample of the window counter leaves of the round-trip time, as in R.
+/// Weight of the old round-trip time for each sample of the window counter, as for R.
 const KEPT: f64 = 0.9;
-/// By how much the window counter may advance from one packet to the next (section 8.1).
+/// Largest advance of the window counter from one packet to the next (section 8.1).
 const MOST_QUARTERS: u8 = 5;
-/// The marking of congestion (RFC 3168).
+/// Congestion experienced (RFC 3168).
 const ECN_MARKED: u8 = 3;
 
-/// What one side's packets tell of TFRC.
+/// TFRC state from one side's packets.
 #[derive(Debug, Default)]
 pub(super) struct CcidHalf {
     counter: CounterRtt,
-    /// By the window counter, smoothed; seconds.
+    /// From the window counter, smoothed; seconds.
     counter_rtt: Option<f64>,
     /// The sender's own estimate (RFC 6323), seconds.
     estimate: Option<f64>,
@@ -45,22 +45,22 @@ pub(super) struct CcidHalf {
     restarts: u64,
 }
 
-/// What a connection's packets do not tell, or not yet.
+/// Facts that a connection's packets do not show, or not yet.
 #[derive(Clone, Copy, Debug)]
 pub struct CcidAssumptions {
-    /// Whose rules its ends obey.
+    /// TFRC variant of its ends.
     pub profile: Profile,
-    /// Where the data that the packet may be a report about were captured.
+    /// Where the data that the packet may report on were captured.
     pub vantage: Option<Vantage>,
 }
 
 impl CcidHalf {
-    /// Round-trip time by the window counter, seconds.
+    /// Round-trip time from the window counter, seconds.
     pub(super) fn counter_rtt(&self) -> Option<f64> {
         self.counter_rtt
     }
 
-    /// Take in a packet that this side sent. The answer is the sample of its window counter.
+    /// Process a packet that this side sent. Returns the sample of its window counter.
     fn take(
         &mut self,
         latest: &LatestPacket,
@@ -78,7 +78,7 @@ impl CcidHalf {
             self.timestamps.push_back((timestamp, time_ns));
         }
         let origin_ns = *self.origin_ns.get_or_insert(time_ns);
-        // The counter begins with the data, and says nothing where a number is doubtful.
+        // The counter begins with the data, and means nothing where a number is doubtful.
         if !is_data(header) || latest.arrival != Some(NumberArrival::New) {
             return None;
         }
@@ -90,14 +90,14 @@ impl CcidHalf {
         Some(sample)
     }
 
-    /// By how much the counter advanced from the packet before, if that was more than it may.
+    /// Advance of the counter from the packet before, if larger than allowed.
     fn excess(&mut self, seq: u64, ccval: u8) -> Option<f64> {
         let (before, counter) = self.last.replace((seq, ccval))?;
         let quarters = ccval.wrapping_sub(counter) & 15;
         (seq == before.wrapping_add(1) && quarters > MOST_QUARTERS).then_some(f64::from(quarters))
     }
 
-    /// When the packet with this timestamp was seen.
+    /// Capture time of the packet with this timestamp.
     fn sent_ns(&self, timestamp: u32) -> Option<i64> {
         self.timestamps.iter().rev().find(|(sent, _)| *sent == timestamp).map(|(_, time_ns)| *time_ns)
     }
@@ -108,8 +108,8 @@ fn is_data(header: &DccpHeader) -> bool {
 }
 
 impl Connection {
-    /// Give the latest packet, which `side` sent, to the TFRC ends that it concerns. The answer is the
-    /// round-trip time that its window counter tells, seconds.
+    /// Pass the latest packet, sent by `side`, to the TFRC ends that it concerns. Returns the
+    /// round-trip time from its window counter in seconds.
     pub fn follow_tfrc(
         &mut self,
         (flow, side): (u32, Side),
@@ -121,7 +121,7 @@ impl Connection {
     ) -> Option<f64> {
         let said = FeedbackOptions::read(behind, assumed.profile.receiver().ndupack);
         let (latest, half) = (self.latest, &mut self.halves[side as usize]);
-        let sample = half.carrier.take(&latest, header, &said, packet.time_ns);
+        let sample = half.ccid_half.take(&latest, header, &said, packet.time_ns);
         let at = |side| PacketRef { flow, side, time_ns: packet.time_ns, packet: packet.number };
         if self.sends_by_tfrc(side) {
             self.give_data(at(side), packet, (header, &said), assumed.profile, tfrc, samples);
@@ -133,23 +133,23 @@ impl Connection {
         sample
     }
 
-    /// Whether the data of `side` go by CCID 3 or 4, as agreed or else as they look.
+    /// Whether the data of `side` use CCID 3 or 4, as negotiated or else as they look.
     fn sends_by_tfrc(&self, side: Side) -> bool {
         let half = self.half(side);
-        half.ccid.map_or(half.carrier.counts, |ccid| matches!(ccid, 3 | 4))
+        half.ccid.map_or(half.ccid_half.counts, |ccid| matches!(ccid, 3 | 4))
     }
 
-    fn carrier(&self, side: Side, profile: Profile, first_bytes: u32) -> CarrierSetup {
-        let mut carrier = CarrierSetup {
+    fn setup(&self, side: Side, profile: Profile, first_bytes: u32) -> CarrierSetup {
+        let mut setup = CarrierSetup {
             receiver: profile.receiver(),
             sender: profile.sender(f64::from(first_bytes.max(1))),
             is_whole: self.opener.is_some(),
         };
-        carrier.sender.handshake_rtt = self.handshake_rtt_ns.map(|ns| ns as f64 / 1e9);
+        setup.sender.handshake_rtt = self.handshake_rtt_ns.map(|ns| ns as f64 / 1e9);
         if self.half(side).ccid == Some(4) {
-            carrier.use_small_packets();
+            setup.use_small_packets();
         }
-        carrier
+        setup
     }
 
     fn give_data(
@@ -163,15 +163,16 @@ impl Connection {
     ) {
         let LatestPacket { seq, arrival, restarts, .. } = self.latest;
         let bytes = packet.network.payload_bytes.filter(|_| is_data(header)).unwrap_or(0);
-        let carrier = || self.carrier(at.side, profile, bytes);
+        let setup = || self.setup(at.side, profile, bytes);
         let ends = if bytes > 0 {
-            tfrc.get_or_insert_default().carried(at.side, carrier)
+            tfrc.get_or_insert_default().captured(at.side, setup)
         } else {
-            // The handshake and acknowledgements before the first data are no part of the flow.
+            // The handshake and acknowledgements before the first data do not belong to the TFRC
+            // flow.
             tfrc.as_mut().and_then(|tfrc| tfrc.known(at.side))
         };
         let Some(ends) = ends else { return };
-        let half = &mut self.halves[at.side as usize].carrier;
+        let half = &mut self.halves[at.side as usize].ccid_half;
         if arrival == Some(NumberArrival::Unconfirmed) {
             ends.on_finding(at, Finding::of(Found::SequenceJump), samples);
             return;
@@ -198,9 +199,9 @@ impl Connection {
         tfrc: &mut Option<Box<TfrcFlow>>,
         samples: &mut TfrcSamples,
     ) {
-        let carrier = || self.carrier(at.side, assumed.profile, 0);
+        let setup = || self.setup(at.side, assumed.profile, 0);
         let ends = match said.is_report() {
-            true => tfrc.get_or_insert_default().carried(at.side, carrier),
+            true => tfrc.get_or_insert_default().captured(at.side, setup),
             false => tfrc.as_mut().and_then(|tfrc| tfrc.known(at.side)),
         };
         let Some(ends) = ends else { return };
@@ -215,7 +216,7 @@ impl Connection {
                 shows_sending: matches!(assumed.vantage, None | Some(Vantage::Sender)),
                 follows_gap: self.latest.follows_gap,
                 intervals: &said.intervals,
-                fates: said.fates.as_ref(),
+                outcomes: said.outcomes.as_ref(),
             };
             ends.on_report(at, &reported, samples);
         }
@@ -241,16 +242,16 @@ impl Connection {
         }
     }
 
-    /// The round-trip time of a report. Where the data are sent it is that of the packet that the
-    /// report acknowledges, or of the timestamp it echoes; elsewhere that is a part of it, and the
-    /// sender's own measure is what its data carry.
+    /// The round-trip time of a report. At the sender of the data it is that of the packet that the
+    /// report acknowledges, or of the timestamp it echoes; elsewhere that is only a part of it, and
+    /// the sender's own measurement is in its data.
     fn r_sample(
         &self,
         at: PacketRef,
         said: &FeedbackOptions,
         vantage: Option<Vantage>,
     ) -> Option<(f64, RttBy)> {
-        let half = &self.half(at.side).carrier;
+        let half = &self.half(at.side).ccid_half;
         let seconds = |ns: u64| ns as f64 / 1e9;
         let acknowledged = self.latest.rtt_ns.map(|ns| (seconds(ns), RttBy::Ack));
         let echoed = || {
@@ -259,12 +260,12 @@ impl Connection {
             let sample = since as f64 / 1e9 - f64::from(elapsed.or(said.elapsed).unwrap_or(0)) * TICK_S;
             (sample > 0.0).then_some((sample, RttBy::Timestamp))
         };
-        let carried = half.estimate.map(|rtt| (rtt, RttBy::Estimate));
-        let carried = carried.or(half.counter_rtt.map(|rtt| (rtt, RttBy::WindowCounter)));
+        let captured = half.estimate.map(|rtt| (rtt, RttBy::Estimate));
+        let captured = captured.or(half.counter_rtt.map(|rtt| (rtt, RttBy::WindowCounter)));
         match vantage {
             Some(Vantage::Sender) => acknowledged.or_else(echoed),
-            None => carried.or(acknowledged).or_else(echoed),
-            Some(_) => carried,
+            None => captured.or(acknowledged).or_else(echoed),
+            Some(_) => captured,
         }
     }
 }

@@ -1,5 +1,4 @@
-//! The options of one packet, as far as TFRC is concerned. Sections are of RFC 4342 unless another is
-//! named.
+//! The options of one packet that matter to TFRC. Sections are of RFC 4342 unless another is named.
 
 use crate::flow::tfrc::from_capture::ReportedInterval;
 use crate::flow::tfrc::from_capture::packet_outcomes::{
@@ -8,12 +7,11 @@ use crate::flow::tfrc::from_capture::packet_outcomes::{
 use crate::tfrc::loss_intervals::{Averaging, LossHistory};
 use crate::wire::dccp::options::{DccpOption, LossInterval, options};
 
-/// Loss intervals that are kept of a report: an option has room for no more.
+/// Limit of loss intervals kept of a report: an option holds no more.
 const INTERVALS: usize = 28;
 /// The option Data Dropped (RFC 4340 section 11.7).
 const DATA_DROPPED: u8 = 40;
 
-/// What a packet says.
 #[derive(Default)]
 pub(super) struct FeedbackOptions {
     pub timestamp: Option<u32>,
@@ -23,20 +21,20 @@ pub(super) struct FeedbackOptions {
     pub loss_event_rate: Option<u32>,
     pub receive_rate: Option<u32>,
     pub intervals: Vec<ReportedInterval>,
-    /// What it names of single packets.
-    pub fates: Option<ReportedOutcomes>,
-    /// Options that cannot be.
+    /// Outcomes of single packets.
+    pub outcomes: Option<ReportedOutcomes>,
+    /// Malformed options.
     pub bad: u32,
     pub drops_data: bool,
-    /// Packets right before it that had no data.
+    /// Packets without data immediately before it.
     pub ndp: u64,
-    /// Packets at the end that no interval covers, and what the intervals are of.
+    /// Packets at the end that no interval covers, and the intervals' packets.
     skip: u8,
     parts: Vec<LossInterval>,
 }
 
 impl FeedbackOptions {
-    /// Read the options `behind` a header. A packet is lost when `ndupack` later ones have come.
+    /// Decode the options after a header. A packet is lost when `ndupack` later ones have arrived.
     pub fn read(behind: &[u8], ndupack: u32) -> Self {
         let mut said = Self::default();
         let mut vector = Vec::new();
@@ -64,12 +62,12 @@ impl FeedbackOptions {
                 _ => {}
             }
         }
-        said.fates = said.by_vector(&vector, ndupack).or_else(|| said.by_intervals());
+        said.outcomes = said.by_vector(&vector, ndupack).or_else(|| said.by_intervals());
         said
     }
 
-    /// Packets lost or marked in each interval (RFC 5622 section 8.7); the option follows that with the
-    /// intervals.
+    /// Packets lost or marked in each interval (RFC 5622 section 8.7); the option follows that with
+    /// the intervals.
     fn take_dropped(&mut self, dropped: &[u8]) {
         for (interval, bytes) in self.intervals.iter_mut().zip(dropped.chunks_exact(3)) {
             interval.lost =
@@ -77,17 +75,17 @@ impl FeedbackOptions {
         }
     }
 
-    /// What an Ack Vector names: two bits of state, six of the length less one.
+    /// Outcomes in an Ack Vector: two bits of state, six of the run length less one.
     fn by_vector(&mut self, vector: &[u8], ndupack: u32) -> Option<ReportedOutcomes> {
         let run = |byte: &u8| {
-            let fate = match byte >> 6 {
+            let outcome = match byte >> 6 {
                 0 => PacketOutcome::Came,
                 1 => PacketOutcome::Marked,
                 3 => PacketOutcome::Lost,
                 // Reserved.
                 _ => return None,
             };
-            Some(OutcomeRun { packets: u32::from(byte & 0x3f) + 1, fate })
+            Some(OutcomeRun { packets: u32::from(byte & 0x3f) + 1, outcome })
         };
         let runs: Option<Vec<OutcomeRun>> = vector.iter().map(run).collect();
         self.bad = self.bad.saturating_add(u32::from(runs.is_none()));
@@ -95,17 +93,17 @@ impl FeedbackOptions {
         Some(ReportedOutcomes::of_arrivals(NamedBy::AckVector, runs.into_iter(), ndupack))
     }
 
-    /// What Loss Intervals name: behind the packets that are skipped each has first, from the highest
-    /// number down, packets that came, and then those of a loss event (section 8.6.1).
+    /// Outcomes in Loss Intervals: after the skipped packets, from the highest number down, each
+    /// has the packets that arrived, then those of a loss event (section 8.6.1).
     fn by_intervals(&self) -> Option<ReportedOutcomes> {
         let parts = self.parts.iter().zip(&self.intervals).flat_map(|(part, interval)| {
             let lost = PacketOutcome::LostAmong(interval.lost.unwrap_or(1));
             [
-                OutcomeRun { packets: part.lossless, fate: PacketOutcome::Came },
-                OutcomeRun { packets: part.loss, fate: lost },
+                OutcomeRun { packets: part.lossless, outcome: PacketOutcome::Came },
+                OutcomeRun { packets: part.loss, outcome: lost },
             ]
         });
-        let skipped = OutcomeRun { packets: self.skip.into(), fate: PacketOutcome::Open };
+        let skipped = OutcomeRun { packets: self.skip.into(), outcome: PacketOutcome::Open };
         let runs = std::iter::once(skipped).chain(parts).collect();
         (!self.parts.is_empty()).then_some(ReportedOutcomes { by: NamedBy::LossIntervals, runs })
     }
@@ -115,7 +113,8 @@ impl FeedbackOptions {
         self.loss_event_rate.is_some() || self.receive_rate.is_some() || !self.intervals.is_empty()
     }
 
-    /// Loss event rate: the option's, else that of the intervals by their data packets (section 8.5).
+    /// Loss event rate: the option's, else that of the intervals by their data packets (section
+    /// 8.5).
     pub fn p(&self) -> Option<f64> {
         match self.loss_event_rate {
             Some(u32::MAX) => Some(0.0),
@@ -138,16 +137,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn run(packets: u32, fate: PacketOutcome) -> OutcomeRun {
-        OutcomeRun { packets, fate }
+    fn run(packets: u32, outcome: PacketOutcome) -> OutcomeRun {
+        OutcomeRun { packets, outcome }
     }
 
     #[test]
     fn test_an_ack_vector_in_two_options_names_each_packet() {
         // RFC 4340 section 11.4: 11 received, 1 not, 2 marked, 1 not, 1 received.
         let said = FeedbackOptions::read(&[38, 4, 0x0a, 0xc0, 39, 5, 0x41, 0xc0, 0x00], 3);
-        let fates = said.fates.unwrap();
-        assert_eq!(fates.by, NamedBy::AckVector);
+        let outcomes = said.outcomes.unwrap();
+        assert_eq!(outcomes.by, NamedBy::AckVector);
         let expected = [
             (11, PacketOutcome::Came),
             (1, PacketOutcome::Lost),
@@ -155,9 +154,9 @@ mod tests {
             (1, PacketOutcome::Lost),
             (1, PacketOutcome::Came),
         ];
-        assert_eq!(fates.runs, expected.map(|(packets, fate)| run(packets, fate)));
+        assert_eq!(outcomes.runs, expected.map(|(packets, outcome)| run(packets, outcome)));
         let bad = FeedbackOptions::read(&[38, 3, 0x80], 3);
-        assert_eq!((bad.bad, bad.fates), (1, None));
+        assert_eq!((bad.bad, bad.outcomes), (1, None));
     }
 
     #[test]
@@ -165,7 +164,7 @@ mod tests {
         let mut bytes = vec![193, 3 + 18, 2];
         bytes.extend([0, 0, 9, 0x80, 0, 4, 0, 0, 12, 0, 0, 20, 0, 0, 1, 0, 0, 21]);
         bytes.extend([195, 5, 0, 0, 3]);
-        let fates = FeedbackOptions::read(&bytes, 3).fates.unwrap();
+        let outcomes = FeedbackOptions::read(&bytes, 3).outcomes.unwrap();
         let expected = [
             (2, PacketOutcome::Open),
             (9, PacketOutcome::Came),
@@ -174,8 +173,8 @@ mod tests {
             (1, PacketOutcome::LostAmong(1)),
         ];
         assert_eq!(
-            (fates.by, fates.runs),
-            (NamedBy::LossIntervals, expected.map(|(n, fate)| run(n, fate)).into())
+            (outcomes.by, outcomes.runs),
+            (NamedBy::LossIntervals, expected.map(|(n, outcome)| run(n, outcome)).into())
         );
     }
 

@@ -1,8 +1,8 @@
 //! One DCCP connection as the capture shows it.
 //!
-//! Read RFC 4340 sections 7 (sequence numbers), 8 (connection states) and 6 (features) beside this
-//! file. Every packet of a direction has the next number, whatever its type, so a gap at the place
-//! of the capture is a packet that did not come there.
+//! Read RFC 4340 sections 7 (sequence numbers), 8 (connection states) and 6 (features) with this
+//! file. Every packet of a direction increments the sequence number, whatever its type, so a gap at
+//! the capture point is a packet that did not reach it.
 
 pub mod ccid;
 mod feedback_options;
@@ -22,42 +22,40 @@ use crate::packet::seq::distance;
 use crate::plural::all_counted;
 use crate::wire::dccp::options::{DccpOption, Feature, options};
 
-/// Packets of one direction that wait for their acknowledgement. CCID 3 acknowledges once per RTT,
-/// so this is a window of 4,096 packets; the oldest beyond give no RTT.
+/// Limit of unacknowledged packets in one direction. CCID 3 acknowledges once per RTT, so this is a
+/// window of 4,096 packets; older ones give no RTT.
 const MAX_OUTSTANDING: usize = 4_096;
 /// Elapsed times are in units of 10 µs (RFC 4340 section 13.2).
 const ELAPSED_UNIT_NS: i64 = 10_000;
-/// The feature that says which congestion control a half-connection uses (RFC 4340 section 6.4).
+/// The feature that selects the congestion control of a half-connection (RFC 4340 section 6.4).
 const CCID: u8 = 1;
-/// Sequence numbers of the wire.
+/// Bits of sequence numbers.
 const NUMBER_BITS: u32 = 48;
-/// Numbers of packets that may have short ones.
+/// Bits of short sequence numbers.
 const SHORT_BITS: u32 = 24;
 
-/// What one side sent.
 #[derive(Debug)]
 pub struct HalfConnection {
-    /// Which of its numbers came to the place of the capture.
+    /// Its sequence numbers at the capture point.
     sequences: Sequences,
     received_bytes: u64,
     /// Packets not acknowledged yet, by the low 32 bits of their numbers.
     outstanding: Outstanding,
     /// Congestion control of its data, once both sides agree.
     pub ccid: Option<u8>,
-    /// Options whose length cannot be true.
+    /// Options with an impossible length.
     bad_options: u32,
     /// Acknowledgements of packets that the capture had not shown.
     acks_of_unseen: u32,
-    /// Elapsed times longer than the packet can have been there.
+    /// Elapsed times longer than the time since the packet.
     impossible_elapsed_times: u32,
     has_closed: bool,
     /// Time to live of its first packet; 0 before that.
     ttl: u8,
-    /// What it sends and reports by TFRC.
-    carrier: ccid::CcidHalf,
-    /// RTT of its packets, without the time that the other side held the acknowledgement.
+    /// TFRC state of its data and reports.
+    ccid_half: ccid::CcidHalf,
+    /// RTT of its packets, less the time that the other side held the acknowledgement.
     pub rtt: RttStatistics,
-    /// Its percentiles.
     pub rtt_sketch: LogHistogram,
 }
 
@@ -73,7 +71,7 @@ impl Default for HalfConnection {
             impossible_elapsed_times: 0,
             has_closed: false,
             ttl: 0,
-            carrier: ccid::CcidHalf::default(),
+            ccid_half: ccid::CcidHalf::default(),
             rtt: RttStatistics::default(),
             rtt_sketch: LogHistogram::default(),
         }
@@ -86,9 +84,9 @@ pub struct Connection {
     halves: [HalfConnection; 2],
     /// The side that sent the first Request.
     opener: Option<Side>,
-    /// What the connection is for (RFC 4340 section 8.1.2).
+    /// Service of the connection (RFC 4340 section 8.1.2).
     pub service_code: Option<u32>,
-    /// Times of the first Request and Response, and how many Requests there were.
+    /// Times of the first Request and Response, and the number of Requests.
     request_ns: Option<i64>,
     response_ns: Option<i64>,
     requests: u32,
@@ -96,26 +94,23 @@ pub struct Connection {
     /// From Request to the packet that acknowledges the Response.
     pub handshake_rtt_ns: Option<u64>,
     reset_by: Option<(Side, u8)>,
-    /// How long the ends took for their part of the handshake: Request to Response, and Response to
-    /// its acknowledgement.
+    /// The two parts of the handshake: Request to Response, and Response to its acknowledgement.
     handshake_ns: [Option<u64>; 2],
-    /// When the last Request was sent.
+    /// Time of the last Request.
     last_request_ns: Option<i64>,
     latest: LatestPacket,
 }
 
-/// What the latest packet was.
+/// Facts of the latest packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct LatestPacket {
-    /// Its number, whole.
     seq: u64,
-    /// Whether its number is far from the others, or was seen before.
+    /// Meaning of its number: new, duplicate, or far from the others.
     arrival: Option<NumberArrival>,
-    /// How often the count of the side that sent it has begun anew.
+    /// Restarts of its sender's numbering.
     restarts: u64,
-    /// What it acknowledges, whole.
+    /// The full number that it acknowledges.
     ack: Option<u64>,
-    /// RTT of that.
     rtt_ns: Option<u64>,
     /// Whether the packet before it is missing.
     follows_gap: bool,
@@ -123,21 +118,20 @@ struct LatestPacket {
     has_impossible_elapsed_time: bool,
 }
 
-/// Reset code of a connection that ended as it should (RFC 4340 section 5.6).
+/// Reset code of a connection that closed normally (RFC 4340 section 5.6).
 const CLOSED: u8 = 1;
 
 impl Connection {
-    /// What one side sent.
     pub fn half(&self, side: Side) -> &HalfConnection {
         &self.halves[side as usize]
     }
 
-    /// Who opened the connection, if the capture shows it.
+    /// The side that opened the connection, if the capture shows it.
     pub fn opener(&self) -> Option<Side> {
         self.opener
     }
 
-    /// State as far as seen, in the words of TCP.
+    /// State so far, in the terms of TCP.
     pub fn state(&self) -> ConnectionState {
         let closing = self.halves.iter().filter(|half| half.has_closed).count();
         match (self.reset_by, closing) {
@@ -154,8 +148,8 @@ impl Connection {
         }
     }
 
-    /// Take in a packet that `side` sent, with the options behind its header. The answer is the RTT
-    /// of the other side's packet that it acknowledges.
+    /// Process a packet that `side` sent, with the options after its header. Returns the RTT of the
+    /// other side's packet that it acknowledges.
     pub fn on_packet(
         &mut self,
         side: Side,
@@ -219,7 +213,8 @@ impl Connection {
         }
     }
 
-    /// The opener answers the Response. Of a Request sent twice nobody knows which was answered.
+    /// The opener answers the Response. After a retransmitted Request it is unknown which one was
+    /// answered.
     fn complete_handshake(&mut self, time_ns: i64) {
         let was_done = std::mem::replace(&mut self.handshake_done, true);
         if was_done {
@@ -236,8 +231,8 @@ fn time_between(since: Option<i64>, time_ns: i64) -> Option<u64> {
     u64::try_from(time_ns.checked_sub(since?)?).ok()
 }
 
-/// A Confirm of the CCID names the half-connection that it is about: that of the data which the
-/// feature's owner sends (RFC 4340 section 6.4: the sender's, "L" is the owner of the option).
+/// A Confirm of the CCID names its half-connection: that of the data sent by the feature's owner
+/// (RFC 4340 section 6.4: the sender's, "L" is the owner of the option).
 fn agree_on_ccid(sender: &mut HalfConnection, receiver: &mut HalfConnection, feature: Feature<'_>) {
     if feature.number == CCID && feature.confirms {
         let owner = if feature.is_local { sender } else { receiver };
@@ -246,19 +241,16 @@ fn agree_on_ccid(sender: &mut HalfConnection, receiver: &mut HalfConnection, fea
 }
 
 impl HalfConnection {
-    /// What is wrong with it, in words.
+    /// Problems of this connection as text.
     pub fn findings(&self) -> impl Iterator<Item = String> {
         all_counted([
             (self.bad_options, "option[s] with impossible lengths"),
-            (self.acks_of_unseen, "of its packets [was|were] acknowledged that the capture does not show"),
-            (
-                self.impossible_elapsed_times,
-                "acknowledgement[s] [was|were] held for longer than [its packet was|their packets were] away",
-            ),
+            (self.acks_of_unseen, "packet[s] acknowledged but not in the capture"),
+            (self.impossible_elapsed_times, "acknowledgement[s] with an impossible elapsed time"),
         ])
     }
 
-    /// What became of its packets at the place of the capture.
+    /// Delivery of its packets at the capture point.
     pub fn delivery(&self) -> Option<Delivery> {
         let sent = self.sequences.sent();
         if sent == 0 {
@@ -277,7 +269,7 @@ impl HalfConnection {
 
     fn take_number(&mut self, header: &DccpHeader, packet: &Packet, pool: &mut Pool) -> LatestPacket {
         let seq = self.whole(header.seq, header.is_short);
-        // Captures have no times of sending that numbers could be held against.
+        // Captures have no send times to compare with numbers.
         let before = self.sequences.highest();
         let arrival = self.sequences.take(seq, 0);
         let ahead = before.map_or(1, |before| distance(seq, before as u64, NUMBER_BITS));
@@ -287,7 +279,7 @@ impl HalfConnection {
         if self.outstanding.count() == MAX_OUTSTANDING {
             self.outstanding.drop_oldest(pool);
         }
-        // Without room this packet gives no RTT.
+        // Without space in the pool this packet gives no RTT.
         let _ = self.outstanding.push(seq as u32, packet.time_ns, pool);
         let restarts = self.sequences.restarts;
         LatestPacket {
@@ -299,7 +291,8 @@ impl HalfConnection {
         }
     }
 
-    /// The other side received the packet `ack` of this half, `elapsed_ns` before it said so.
+    /// Process an acknowledgement: the other side received packet `ack` of this half `elapsed_ns`
+    /// before it sent this.
     fn take_ack(
         &mut self,
         ack: u64,
@@ -332,7 +325,7 @@ impl HalfConnection {
         latest.rtt_ns = Some(rtt_ns);
     }
 
-    /// The number of 48 bits that is meant by a short one, if any was seen before.
+    /// The full 48-bit number of a short one, if any was seen before.
     fn whole(&self, number: u64, is_short: bool) -> u64 {
         match self.sequences.highest() {
             Some(highest) if is_short => {

@@ -4,12 +4,11 @@ use super::Connection;
 use crate::flow::tcp::vantage::{Vantage, VantageEvidence};
 use crate::packet::key::Side;
 
-/// Samples of the window counter that make its round-trip time one to rely on.
+/// Window counter samples needed for a reliable round-trip time.
 const MIN_SAMPLES: u64 = 3;
 
 impl Connection {
-    /// Where the data of `side` were captured, and how sure that is, from 0 to 1. None if nothing
-    /// tells.
+    /// Where the data of `side` were captured, and the confidence from 0 to 1. None if unknown.
     pub fn vantage(&self, side: Side) -> Option<(Vantage, f64)> {
         let mut signs = VantageEvidence::default();
         if let (Some(opener), [Some(there), Some(here)]) = (self.opener, self.handshake_ns) {
@@ -24,11 +23,11 @@ impl Connection {
         signs.conclusion(side)
     }
 
-    /// At the sender an acknowledgement takes the whole round trip that the window counter tells of,
-    /// at the receiver nothing.
+    /// At the sender an acknowledgement takes the whole round trip of the window counter, at the
+    /// receiver nothing.
     fn add_turnaround(&self, side: Side, signs: &mut VantageEvidence) {
         let half = self.half(side);
-        let Some(round_trip) = half.carrier.counter_rtt() else { return };
+        let Some(round_trip) = half.ccid_half.counter_rtt() else { return };
         let Some(shortest_ms) = half.rtt.range.min_ms().filter(|_| half.rtt.range.count() >= MIN_SAMPLES)
         else {
             return;

@@ -1,32 +1,30 @@
-//! The clock of the media: its rate, and the jitter that needs it.
+//! The media clock: its rate, and the jitter that depends on it.
 
 use super::super::delivery::Jitter;
 use crate::packet::seq::distance;
 use crate::wire::rtp::static_clock_rate;
 
-/// Rates that are looked for where nothing names one: those of RFC 3551 and of Opus.
+/// Candidate rates where none is given: those of RFC 3551 and of Opus.
 const USUAL_RATES: [u32; 10] =
     [8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 90_000];
-/// How much a rate that was measured may differ from a usual one, half of what is between two of these.
+/// Tolerance of a measured rate, half the distance between two usual ones.
 const TOLERANCE: f64 = 0.04;
-/// What is measured in less time says too little.
+/// A shorter measurement is too imprecise.
 const LEAST_S: f64 = 2.0;
 
 /// How the clock's rate is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateBy {
-    /// By the payload type (RFC 3551 section 6).
+    /// From the payload type (RFC 3551 section 6).
     PayloadType,
-    /// By the user.
     User,
-    /// By two sender reports.
+    /// From two sender reports.
     Reports,
-    /// By arrivals and their timestamps.
+    /// From arrivals and their timestamps.
     Arrivals,
 }
 
 impl RateBy {
-    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::PayloadType => "payload_type",
@@ -37,7 +35,7 @@ impl RateBy {
     }
 }
 
-/// First and latest of two clocks that run beside each other: ticks of the media, and seconds.
+/// First and latest values of two parallel clocks: media ticks, and seconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct ClockSpan {
     first: Option<(i64, f64)>,
@@ -50,7 +48,7 @@ impl ClockSpan {
         self.latest = (ticks, seconds);
     }
 
-    /// The usual rate that this is.
+    /// The usual rate nearest to this.
     fn rate(&self) -> Option<u32> {
         let (ticks, seconds) = self.first?;
         let elapsed = self.latest.1 - seconds;
@@ -60,12 +58,12 @@ impl ClockSpan {
     }
 }
 
-/// The clock of one source. While its rate is not known, jitter is computed for each that it may be.
+/// The clock of one source. While its rate is unknown, jitter is computed for each candidate.
 #[derive(Clone, Debug)]
 pub struct MediaClock {
     known: Option<(u32, RateBy)>,
     payload_type: u8,
-    /// The latest timestamp, without wraps.
+    /// The latest timestamp, unwrapped.
     ticks: Option<i64>,
     arrivals: ClockSpan,
     reports: ClockSpan,
@@ -73,8 +71,8 @@ pub struct MediaClock {
 }
 
 impl MediaClock {
-    /// A source that sends `payload_type`; `given` is the user's word for the rate of types without a
-    /// fixed one.
+    /// A source that sends `payload_type`; `given` is the user's rate for types without a fixed
+    /// one.
     pub fn new(payload_type: u8, given: Option<u32>) -> Self {
         let by_type = static_clock_rate(payload_type).map(|rate| (rate, RateBy::PayloadType));
         let known = by_type.or(given.map(|rate| (rate, RateBy::User)));
@@ -93,7 +91,8 @@ impl MediaClock {
         }
     }
 
-    /// A packet arrived at `time_ns`. One of another type with another clock, such as tones, tells nothing.
+    /// Record a packet that arrived at `time_ns`. One of another type with another clock, such as
+    /// tones, is skipped.
     pub fn on_packet(&mut self, payload_type: u8, timestamp: u32, time_ns: i64) {
         let other = static_clock_rate(payload_type).filter(|_| payload_type != self.payload_type);
         if other.is_some_and(|rate| self.known.is_some_and(|(known, _)| rate != known)) {
@@ -109,7 +108,7 @@ impl MediaClock {
         }
     }
 
-    /// A sender report says which timestamp belongs to which time of the sender's wall clock.
+    /// Record a sender report: the media timestamp of a time of the sender's wall clock.
     pub fn on_sender_report(&mut self, timestamp: u32, ntp: u64) {
         let seconds = ntp as f64 / 4_294_967_296.0;
         let ticks = self.unwrapped(timestamp);
@@ -124,7 +123,7 @@ impl MediaClock {
         }
     }
 
-    /// Ticks per second, and who says so; None if nothing does.
+    /// Ticks per second, and how they are known; None if they are not.
     pub fn rate(&self) -> Option<(u32, RateBy)> {
         let measured = |course: &ClockSpan, by| Some((course.rate()?, by));
         self.known
@@ -138,7 +137,6 @@ impl MediaClock {
         self.meters.iter().find(|(of, _)| *of == rate).map(|(_, jitter)| *jitter)
     }
 
-    /// Ticks as seconds.
     pub fn seconds(&self, ticks: u32) -> Option<f64> {
         self.rate().map(|(rate, _)| f64::from(ticks) / f64::from(rate))
     }

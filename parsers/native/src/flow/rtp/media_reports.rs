@@ -1,6 +1,5 @@
-//! What is kept of reports on media for the table of feedback, beside what TFRC's reports have.
+//! Fields of media reports for the feedback table, beside those of TFRC's reports.
 
-/// Kinds of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportKind {
     /// A block of a sender or receiver report (RFC 3550 section 6.4).
@@ -14,7 +13,6 @@ pub enum ReportKind {
 }
 
 impl ReportKind {
-    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Block => "rtcp",
@@ -25,27 +23,24 @@ impl ReportKind {
     }
 }
 
-/// A report on a source of media.
+/// A report on a media source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MediaReport {
-    /// What says it.
     pub kind: ReportKind,
-    /// The source.
     pub ssrc: u32,
-    /// Who says it.
     pub reporter: u32,
-    /// Share of the packets lost since the last report.
+    /// Share of packets lost since the last report.
     pub fraction_lost: Option<f64>,
-    /// Packets lost since the source's beginning.
+    /// Packets lost since the start of the source.
     pub cumulative_lost: Option<i64>,
     /// Interarrival jitter in ticks of the media's clock.
     pub jitter_ticks: Option<u32>,
-    /// The round-trip time that it gives, seconds, and how that is measured.
+    /// Its round-trip time in seconds, and how it was measured.
     pub rtt: Option<(f64, &'static str)>,
 }
 
 impl MediaReport {
-    /// A report that says nothing yet.
+    /// A report without values.
     pub fn new(kind: ReportKind, ssrc: u32, reporter: u32) -> Self {
         Self {
             kind,

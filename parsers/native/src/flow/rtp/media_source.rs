@@ -1,4 +1,4 @@
-//! One source of RTP as the capture shows it: numbers, clock, and what receivers say of it.
+//! One RTP source as the capture shows it: sequence numbers, clock, and receivers' reports.
 
 use super::super::sequences::{NumberArrival, Sequences};
 use super::media_clock::MediaClock;
@@ -8,31 +8,26 @@ use crate::flow::tfrc::from_capture::packet_outcomes::{PacketOutcome, ReportedOu
 use crate::wire::rtcp::{ReportBlock, SenderInfo};
 use crate::wire::rtp::{Header, RttSendTime};
 
-/// Bits of sequence numbers.
 const NUMBER_BITS: u32 = 16;
 
-/// An RTP packet where it was captured.
+/// A captured RTP packet.
 #[derive(Clone, Copy, Debug)]
 pub struct MediaPacket {
-    /// Its header.
     pub header: Header,
-    /// When.
     pub time_ns: i64,
-    /// Its number.
     pub packet: u64,
-    /// Its frame.
     pub wire_bytes: u32,
     /// Payload of its datagram.
     pub payload_bytes: u32,
     /// Whether it is marked congestion experienced.
     pub is_marked: bool,
-    /// TFRC's element of the header's extension.
+    /// TFRC's element of the header extension.
     pub rtt_send_time: Option<RttSendTime>,
-    /// Elements of two bytes, of which one may be a transport-wide number.
+    /// Two-byte elements, one of which may be a transport-wide number.
     pub pairs: [Option<(u8, u16)>; 2],
 }
 
-/// What the report before said, and how far the capture was then.
+/// Contents of the previous report, and the state of the capture then.
 #[derive(Clone, Copy, Debug)]
 struct PreviousReport {
     reporter: u32,
@@ -43,14 +38,12 @@ struct PreviousReport {
     payload_bytes: u64,
 }
 
-/// One source.
 #[derive(Debug)]
 pub struct MediaSource {
-    /// Who it is.
     pub ssrc: u32,
-    /// Format of its first packet.
+    /// Payload type of its first packet.
     pub payload_type: u8,
-    /// Which of its numbers came to the place of the capture.
+    /// Its sequence numbers at the capture point.
     pub sequences: Sequences,
     /// Frames of the packets received, each once.
     pub received_bytes: u64,
@@ -58,29 +51,27 @@ pub struct MediaSource {
     pub payload_bytes: u64,
     /// Times of the first and the latest packet.
     pub times_ns: (i64, i64),
-    /// Its clock.
     pub clock: MediaClock,
-    /// Packets that it says it sent, and when it said so.
+    /// Packets that it reports as sent, and the time of that report.
     pub sender_packets: Option<u32>,
-    /// Reports on it.
     pub reports: u64,
     /// The latest report block on it.
     pub last_report: Option<ReportBlock>,
     before: Option<PreviousReport>,
-    /// Whether a receiver lacks packets that passed the capture.
+    /// Whether a receiver reports losses of captured packets.
     pub lost_behind: bool,
-    /// Whether a receiver names which these are.
+    /// Whether a receiver identifies them.
     pub names_losses: bool,
-    /// Its packets, since there are reports on each.
+    /// Its packets, if there are reports on each.
     pub sent: Option<Box<SentPackets>>,
-    /// How far those are.
+    /// How far those reports have come.
     pub progress: ReceiveProgress,
-    /// What TFRC's sender says of its clock.
+    /// Clock of TFRC's sender.
     pub tfrc_times: SendTimes,
 }
 
 impl MediaSource {
-    /// A source whose first packet is `seen`, which is not counted yet.
+    /// A source whose first packet is `seen`, not counted yet.
     pub fn new(seen: &MediaPacket, given_rate: Option<u32>) -> Self {
         let Header { ssrc, payload_type, .. } = seen.header;
         Self {
@@ -103,11 +94,10 @@ impl MediaSource {
         }
     }
 
-    /// Take in a packet.
     pub fn take(&mut self, seen: &MediaPacket) {
         let Header { sequence, payload_type, timestamp, .. } = seen.header;
         self.times_ns.1 = self.times_ns.1.max(seen.time_ns);
-        // Timestamps are times of sampling: packets of one picture share one, so they order nothing.
+        // Timestamps are sampling times: packets of one picture share one, so they give no order.
         if self.sequences.take(sequence.into(), 0) != NumberArrival::New {
             return;
         }
@@ -122,27 +112,28 @@ impl MediaSource {
         }
     }
 
-    /// Packets that did not come to the place of the capture.
+    /// Packets that did not reach the capture point.
     pub fn lost(&self) -> u64 {
         self.sequences.sent().saturating_sub(self.sequences.received)
     }
 
-    /// A report names packets of it.
+    /// Record a report that names packets of it.
     pub fn on_named(&mut self, named: Option<&(u16, ReportedOutcomes)>) {
         self.names_losses |= named.is_some();
         let has_losses =
-            |fates: &ReportedOutcomes| fates.runs.iter().any(|run| run.fate == PacketOutcome::Lost);
-        self.lost_behind |= named.is_some_and(|(_, fates)| has_losses(fates));
+            |outcomes: &ReportedOutcomes| outcomes.runs.iter().any(|run| run.outcome == PacketOutcome::Lost);
+        self.lost_behind |= named.is_some_and(|(_, outcomes)| has_losses(outcomes));
     }
 
-    /// The source itself reports.
+    /// Record a sender report of the source.
     pub fn on_sender_report(&mut self, info: &SenderInfo) {
         self.sender_packets = Some(info.packets);
         self.clock.on_sender_report(info.timestamp, info.ntp);
     }
 
-    /// `reporter` reports at `time_ns`. The answer is the rate at which it got payload since its last
-    /// report, in bytes per second: its packets at the mean size of those captured in the meantime.
+    /// Record a report of `reporter` at `time_ns`. Returns the rate at which it received payload
+    /// since its last report, in bytes per second: its packets at the mean size of those captured
+    /// meanwhile.
     pub fn on_report(&mut self, reporter: u32, block: &ReportBlock, time_ns: i64) -> Option<f64> {
         self.reports += 1;
         self.last_report = Some(*block);

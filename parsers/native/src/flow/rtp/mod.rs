@@ -1,8 +1,8 @@
-//! RTP flows (RFC 3550): found out by their packets, counted by source, joined with RTCP.
+//! RTP flows (RFC 3550): detected from their packets, counted by source, joined with RTCP.
 //!
-//! Nothing on the wire says that a datagram is RTP. A source is believed once several of its packets
-//! agree: one SSRC, numbers that follow each other, timestamps that no clock of media outruns. RTCP
-//! must lead by its lengths from packet to packet to the datagram's end.
+//! Nothing on the wire identifies a datagram as RTP. A source is accepted once several of its
+//! packets agree: one SSRC, consecutive numbers, timestamps that no media clock exceeds. The
+//! lengths of RTCP must lead from packet to packet to the datagram's end.
 
 mod media_clock;
 pub mod media_reports;
@@ -23,29 +23,29 @@ pub use media_clock::RateBy;
 use media_source::{MediaPacket, MediaSource};
 use transport_wide::TransportWideNumbers;
 
-/// Sources of one direction that are told apart; packets of further ones are only counted.
+/// Limit of sources per direction; packets of further ones are only counted.
 const MOST_SOURCES: usize = 16;
-/// Sources that are watched at one time and not believed yet.
+/// Limit of candidate sources at one time.
 const MOST_CANDIDATES: usize = 4;
 /// Packets that must agree.
 const AGREEING: usize = 6;
-/// How far apart the numbers of two of them may be.
+/// Largest difference between the numbers of two of them.
 const FARTHEST: i64 = 16;
-/// Datagrams that might be RTP and are not, before the direction is no more looked at.
+/// Datagrams that look like RTP but are not, before the direction is no longer examined.
 const MOST_STRANGE: u64 = 64;
-/// No media has a faster clock, in ticks per second.
+/// Fastest media clock, in ticks per second.
 const FASTEST_CLOCK: f64 = 200_000.0;
-/// How far timestamps may be ahead of or behind the packets: pictures sent out of order, pauses.
+/// Tolerated difference between timestamps and packets: pictures sent out of order, pauses.
 const LEEWAY_S: f64 = 5.0;
 
-/// What the user says of the RTP of a port.
+/// The user's settings for RTP on a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GivenRtp {
-    /// Ticks per second of the payload types that have no fixed rate.
+    /// Ticks per second of the payload types without a fixed rate.
     pub clock_rate: Option<u32>,
 }
 
-/// A source that is not believed yet.
+/// A candidate source.
 #[derive(Debug)]
 struct Candidate {
     seen: Vec<MediaPacket>,
@@ -56,8 +56,8 @@ impl Candidate {
         self.seen.first().map(|seen| seen.header.ssrc)
     }
 
-    /// Take in a packet of this source. One that does not follow makes it begin anew, and the answer
-    /// is how many packets are nobody's then.
+    /// Process a packet of this candidate. One that does not continue the sequence restarts it;
+    /// returns how many packets then belong to no source.
     fn take(&mut self, seen: &MediaPacket) -> usize {
         let follows = self.seen.last().is_none_or(|last| agree(last, seen));
         let given_up = if follows { 0 } else { std::mem::take(&mut self.seen).len() };
@@ -81,57 +81,55 @@ fn agree(before: &MediaPacket, after: &MediaPacket) -> bool {
 pub struct RtpDirection {
     sources: Vec<MediaSource>,
     candidates: Vec<Candidate>,
-    /// Datagrams with RTP's version that belong to no source, or to one beyond the bound.
+    /// Datagrams with RTP's version that belong to no source, or to one beyond the limit.
     pub strange: u64,
     /// Transport-wide numbers of its packets.
     pub wide: TransportWideNumbers,
-    /// Datagrams of RTCP.
     pub compounds: u64,
-    /// RTCP packets, and blocks of extended reports, whose lengths lie.
+    /// RTCP packets and extended report blocks with wrong lengths.
     pub malformed: u64,
     /// Reports on sources that the capture does not show.
     pub unknown_reports: u64,
-    /// Reports that were held for longer than what they echo was away.
+    /// Reports held longer than the time since the packet they echo.
     pub impossible_delays: u64,
-    /// Reports on each packet, transport-wide, of which some before are missing.
+    /// Missing transport-wide feedback reports.
     pub missing_reports: u64,
-    /// Packets that are asked for again.
+    /// Packets requested again.
     pub nacks: u64,
-    /// Datagrams of RTCP that the snap length cut.
+    /// RTCP datagrams cut by the snap length.
     pub cut_compounds: u64,
-    /// Reports of TFRC that echo a time which no packet had lately.
+    /// TFRC reports that echo a send time of no recent packet.
     pub unknown_echoes: u64,
-    /// The latest round-trip time between the capture and who gets the packets, seconds.
+    /// The latest round-trip time between the capture and the receiver of the packets, seconds.
     pub rtt_behind: Option<f64>,
-    /// Round-trip times that reports on its packets give, and their percentiles.
+    /// Round-trip times from reports on its packets, and their percentiles.
     pub rtt: Option<Box<(RttStatistics, LogHistogram)>>,
 }
 
 impl RtpDirection {
-    /// Whether there is RTP.
+    /// Whether it has RTP.
     pub fn has_media(&self) -> bool {
         !self.sources.is_empty()
     }
 
-    /// Its sources, in the order in which they were believed.
+    /// Its sources, in the order of acceptance.
     pub fn sources(&self) -> &[MediaSource] {
         &self.sources
     }
 
-    /// The source with this SSRC.
     pub fn source_mut(&mut self, ssrc: u32) -> Option<&mut MediaSource> {
         self.sources.iter_mut().find(|source| source.ssrc == ssrc)
     }
 
-    /// A report on its packets gives a round-trip time.
+    /// Record a round-trip time from a report on its packets.
     pub fn on_rtt(&mut self, rtt_ns: u64) {
         let (statistics, sketch) = &mut **self.rtt.get_or_insert_default();
         statistics.add(rtt_ns);
         sketch.add(rtt_ns);
     }
 
-    /// Take in a datagram that may be RTP. The answer is the SSRC of a source that is believed now.
-    /// `follow` is given each packet of the first source.
+    /// Process a datagram that may be RTP. Returns the SSRC of a source accepted with it. `follow`
+    /// receives each packet of the first source.
     pub fn take(
         &mut self,
         seen: &MediaPacket,
@@ -177,7 +175,7 @@ impl RtpDirection {
         }
     }
 
-    /// Where the candidate with this SSRC is. A new one takes the place of the oldest.
+    /// Index of the candidate with this SSRC. A new one replaces the oldest.
     fn candidate_of(&mut self, ssrc: u32) -> usize {
         if let Some(at) = self.candidates.iter().position(|candidate| candidate.ssrc() == Some(ssrc)) {
             return at;
@@ -193,8 +191,8 @@ impl RtpDirection {
         std::mem::take(&mut self.candidates).iter().map(|candidate| candidate.seen.len() as u64).sum()
     }
 
-    /// What became of the packets of all sources at the place of the capture. Jitter is that of the
-    /// source with the most.
+    /// Delivery of the packets of all sources at the capture point. Jitter is that of the source
+    /// with the most packets.
     fn delivery(&self) -> Option<Delivery> {
         let mut delivery = Delivery::default();
         let (mut reordered, mut restarts) = (0, 0);
@@ -215,17 +213,18 @@ impl RtpDirection {
         Some(delivery)
     }
 
-    /// Whether receivers lack packets that passed the capture, so that it does not show all losses.
+    /// Whether receivers report losses of captured packets, so that the capture does not show all
+    /// losses.
     pub fn hides_losses(&self) -> bool {
         self.sources.iter().any(|source| source.lost_behind)
     }
 
-    /// Whether this may turn out to be a source.
+    /// Whether this SSRC is a candidate.
     pub fn may_have(&self, ssrc: u32) -> bool {
         self.candidates.iter().any(|candidate| candidate.ssrc() == Some(ssrc))
     }
 
-    /// Reports on its sources.
+    /// Number of reports on its sources.
     pub fn reports(&self) -> u64 {
         self.sources.iter().map(|source| source.reports).sum()
     }
@@ -236,7 +235,7 @@ impl RtpDirection {
         self.sources.iter().rev().max_by_key(|source| source.sequences.received)
     }
 
-    /// What is to be said of it in words.
+    /// Notes on its RTP as text.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.sources.len() > 1 {
@@ -244,59 +243,56 @@ impl RtpDirection {
         }
         if self.main_source().is_some_and(|source| source.clock.rate().is_none()) {
             notes.push(
-                "no jitter, because the rate of the media's clock is not known: `--dissect udp:PORT=rtp/RATE`".into(),
+                "no jitter: rate of the media clock unknown, and no layout `udp:PORT=rtp/RATE` gives it"
+                    .into(),
             );
         }
         if self.hides_losses() {
             notes.push(match self.sources.first().is_some_and(|source| source.names_losses) {
-                true => "losses behind the capture are those that receivers name, from their first report on"
+                true => "losses downstream of the capture are those that receivers name, from their first report on"
                     .into(),
-                false => "receivers report losses behind the capture, so no loss events are rebuilt".into(),
+                false => "receivers report losses downstream of the capture, so no loss events are reconstructed".into(),
             });
         }
         let strange = if self.has_media() { self.strange } else { 0 };
         let counts = [
-            (strange, "datagram[s] look[s|] like RTP and belong[s|] to no source that is followed"),
+            (strange, "datagram[s] look[s|] like RTP but belong[s|] to no tracked source"),
             (self.malformed, "RTCP packet[s] or block[s] with impossible lengths"),
             (self.unknown_reports, "report[s] on RTP sources that the capture does not show"),
-            (
-                self.impossible_delays,
-                "report[s] [was|were] held for longer than what [it echoes|they echo] was away",
-            ),
+            (self.impossible_delays, "report[s] with an impossible delay"),
             (self.missing_reports, "transport-wide report[s] [is|are] missing"),
-            (self.unknown_echoes, "report[s] of TFRC echo[es|] a time that no packet had lately"),
+            (self.unknown_echoes, "TFRC report[s] echo[es|] a send time of no recent packet"),
             (self.cut_compounds, "RTCP datagram[s] [was|were] cut by the snap length"),
-            (self.nacks, "packet[s] [was|were] asked for again"),
+            (self.nacks, "packet[s] [was|were] requested again"),
         ];
         notes.extend(all_counted(counts));
         notes
     }
 }
 
-/// RTP of one flow.
 #[derive(Debug, Default)]
 pub struct RtpFlow {
     directions: [RtpDirection; 2],
 }
 
 impl RtpFlow {
-    /// What `side` sent.
     pub fn direction(&self, side: Side) -> &RtpDirection {
         &self.directions[side as usize]
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub fn direction_mut(&mut self, side: Side) -> &mut RtpDirection {
         &mut self.directions[side as usize]
     }
 
-    /// The latest round-trip time of the whole path, seconds, if echoes of both sides were captured.
+    /// The latest round-trip time of the whole path, seconds, if echoes of both sides were
+    /// captured.
     pub fn whole_rtt(&self) -> Option<f64> {
         let [low, high] = &self.directions;
         Some(low.rtt_behind? + high.rtt_behind?)
     }
 
-    /// Whether there is RTP in either direction.
+    /// Whether either direction has RTP.
     pub fn has_media(&self) -> bool {
         self.directions.iter().any(RtpDirection::has_media)
     }
@@ -306,13 +302,13 @@ impl RtpFlow {
         !self.has_media() && self.directions.iter().any(|direction| direction.compounds > 0)
     }
 
-    /// What became of the packets that `side` sent, if there are any.
+    /// Delivery of the packets that `side` sent, if any.
     pub fn delivery(&self, side: Side) -> Option<Delivery> {
         self.direction(side).delivery()
     }
 }
 
-/// What a datagram that begins with `payload` is as a packet of RTP.
+/// Decode a datagram that begins with `payload` as an RTP packet.
 pub fn seen(packet: &Packet, payload: &[u8]) -> Option<MediaPacket> {
     let header = rtp::header(payload)?;
     let mut seen = MediaPacket {

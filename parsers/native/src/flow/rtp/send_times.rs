@@ -1,14 +1,15 @@
-//! The clock of TFRC's sender over RTP, which implementations count in milliseconds or microseconds.
+//! The clock of TFRC's sender over RTP, in milliseconds or microseconds depending on the
+//! implementation.
 
 use std::collections::VecDeque;
 
 use crate::wire::rtp::RttSendTime;
 
-/// Send times that are remembered for their echo in reports: 16 KiB.
+/// Send times remembered until reports echo them: 16 KiB.
 const REMEMBERED: usize = 1024;
-/// How long two clocks must have run beside each other to be compared, in ns.
+/// Shortest common time of two clocks to be compared, in ns.
 const LEAST_NS: i64 = 20_000_000;
-/// Ticks per second that there are.
+/// Possible ticks per second.
 const RATES: [f64; 2] = [1e3, 1e6];
 
 /// Send times of the latest packets.
@@ -16,13 +17,13 @@ const RATES: [f64; 2] = [1e3, 1e6];
 pub struct SendTimes {
     first: Option<(u32, i64)>,
     rate: Option<f64>,
-    /// The sender's own R in ticks, since it has one.
+    /// The sender's own R in ticks, once it has one.
     reported_rtt: Option<u32>,
     latest: VecDeque<(u32, u16, i64)>,
 }
 
 impl SendTimes {
-    /// A packet with these times and this number was captured.
+    /// Record a captured packet with these times and this number.
     pub fn add(&mut self, RttSendTime { rtt, send_time }: RttSendTime, sequence: u16, time_ns: i64) {
         self.reported_rtt = Some(rtt).filter(|rtt| *rtt > 0).or(self.reported_rtt);
         let (first, first_ns) = *self.first.get_or_insert((send_time, time_ns));
@@ -37,22 +38,22 @@ impl SendTimes {
         self.latest.push_back((send_time, sequence, time_ns));
     }
 
-    /// Whether no packet has such a time.
+    /// Whether no send time is recorded.
     pub fn is_empty(&self) -> bool {
         self.first.is_none()
     }
 
-    /// Ticks per second, once packets tell.
+    /// Ticks per second, once known.
     pub fn rate(&self) -> Option<f64> {
         self.rate
     }
 
-    /// The sender's own R in seconds, once packets tell it and its unit.
+    /// The sender's own R in seconds, once it and its unit are known.
     pub fn reported_rtt(&self) -> Option<f64> {
         Some(f64::from(self.reported_rtt?) / self.rate?)
     }
 
-    /// Number of the latest packet with this send time, and when it was captured.
+    /// Number of the latest packet with this send time, and its capture time.
     pub fn captured(&self, send_time: u32) -> Option<(u16, i64)> {
         let found = self.latest.iter().rev().find(|(of, ..)| *of == send_time)?;
         Some((found.1, found.2))

@@ -1,4 +1,4 @@
-//! Reports that name each packet: what was sent, at which rate it came, and what did not come.
+//! Reports on each packet: packets sent, their receive rate, and losses.
 
 use super::media_source::MediaPacket;
 use crate::flow::tfrc::from_capture::packet_outcomes::{
@@ -9,16 +9,15 @@ use crate::wire::rtp;
 /// Packets whose size is remembered: 96 KiB, only where there are such reports.
 pub(super) const REMEMBERED: usize = 4096;
 
-/// What a packet was, for reports that name it.
+/// A packet as reports refer to it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SentPacket {
     number: u16,
     /// Its source, and its number there.
     ssrc: u32,
     sequence: u16,
-    /// Payload of its datagram; 0 if there was none with this number lately.
+    /// Payload of its datagram; 0 if no recent packet has this number.
     payload_bytes: u32,
-    /// When it was captured.
     pub time_ns: i64,
 }
 
@@ -33,7 +32,7 @@ impl Default for SentPackets {
 }
 
 impl SentPackets {
-    /// Remember a packet, and forget the one that many numbers ago.
+    /// Record a packet in place of the one with the same slot.
     pub fn add(&mut self, number: u16, seen: &MediaPacket) {
         if let Some(place) = self.0.get_mut(usize::from(number) % REMEMBERED) {
             let rtp::Header { ssrc, sequence, .. } = seen.header;
@@ -47,43 +46,42 @@ impl SentPackets {
         }
     }
 
-    /// The packet with this number.
     pub fn get(&self, number: u16) -> Option<SentPacket> {
         let sent = self.0.get(usize::from(number) % REMEMBERED)?;
         (sent.number == number && sent.payload_bytes > 0).then_some(*sent)
     }
 }
 
-/// What a report names of the packets of `ssrc`: the highest of their numbers, and the fates from there on
-/// downwards. `named` gives each packet by the number that the report has for it, the lowest
-/// first. Only packets that were captured count: what is missing at the capture too was lost before.
-pub fn fates(
+/// Outcomes of the packets of `ssrc` in a report: the highest of their numbers, and the outcomes
+/// from there downwards. `named` gives each packet by the number that the report uses, the lowest
+/// first. Only captured packets count: one missing at the capture was lost upstream.
+pub fn outcomes(
     by: NamedBy,
     sent: &SentPackets,
     ssrc: u32,
     named: &[(u16, PacketOutcome)],
 ) -> Option<(u16, ReportedOutcomes)> {
-    let captured = named.iter().rev().filter_map(|&(number, fate)| {
+    let captured = named.iter().rev().filter_map(|&(number, outcome)| {
         let sent = sent.get(number).filter(|sent| sent.ssrc == ssrc)?;
-        Some((sent.sequence, fate))
+        Some((sent.sequence, outcome))
     });
     let mut captured = captured.peekable();
     let (highest, _) = *captured.peek()?;
     let mut runs = Vec::new();
     let mut next = highest;
-    for (sequence, fate) in captured {
+    for (sequence, outcome) in captured {
         let between = next.wrapping_sub(sequence);
-        // What was overtaken was named already.
+        // Reordered packets were named already.
         if between < 1 << 15 {
-            runs.push(OutcomeRun { packets: between.into(), fate: PacketOutcome::Came });
-            runs.push(OutcomeRun { packets: 1, fate });
+            runs.push(OutcomeRun { packets: between.into(), outcome: PacketOutcome::Came });
+            runs.push(OutcomeRun { packets: 1, outcome });
             next = sequence.wrapping_sub(1);
         }
     }
     Some((highest, ReportedOutcomes { by, runs }))
 }
 
-/// How far the reports are.
+/// Progress of the reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReceiveProgress {
     highest: Option<u16>,
@@ -92,8 +90,9 @@ pub struct ReceiveProgress {
 }
 
 impl ReceiveProgress {
-    /// Bytes per second that came since the report before: of the packets with higher numbers that
-    /// this one says arrived, and when. None for the first one, and if any of them was not captured.
+    /// Bytes per second received since the previous report: the packets with higher numbers that
+    /// this one reports as arrived, over their arrival times. None for the first one, and if any of
+    /// them was not captured.
     pub fn x_recv(&mut self, sent: &SentPackets, arrivals: impl Iterator<Item = (u16, f64)>) -> Option<f64> {
         let (mut bytes, mut are_all_known) = (0.0, true);
         let before = self.last_arrival;

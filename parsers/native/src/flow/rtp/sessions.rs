@@ -1,19 +1,19 @@
-//! Which flow the source is in that a report is about. RTP and RTCP of a session may have ports of
-//! their own, and receivers report from anywhere: what joins them is the SSRC.
+//! Finds the flow of the source that a report is about. RTP and RTCP of a session may have ports of
+//! their own, and receivers report from anywhere: the SSRC joins them.
 
 use std::collections::{HashMap, VecDeque};
 
 use crate::flow::flow_table::Found;
 use crate::packet::event::{Address, Endpoints};
 
-/// Sources of all flows together that are remembered, in about 16 MiB at most.
+/// Limit of sources of all flows, in about 16 MiB.
 const MOST: usize = 1 << 16;
-/// Flows with the same SSRC.
+/// Limit of flows with the same SSRC.
 const MOST_PLACES: usize = 4;
-/// Times of sending that wait for their echo, of each source.
+/// Limit of send times waiting for their echo, per source.
 const MOST_TIMES: usize = 8;
 
-/// Where packets of a source were seen.
+/// Flow of a source's packets.
 #[derive(Clone, Copy, Debug)]
 struct SourceLocation {
     found: Found,
@@ -24,7 +24,7 @@ struct SourceLocation {
 #[derive(Debug, Default)]
 struct KnownSource {
     places: Vec<SourceLocation>,
-    /// The middle of the wall clock in the latest reports of this source, and when they were captured.
+    /// The middle of the wall clock in the latest reports of this source, and their capture times.
     times: VecDeque<(u32, i64)>,
 }
 
@@ -42,7 +42,7 @@ impl Sessions {
         Some(self.sources.entry(ssrc).or_default())
     }
 
-    /// Packets of `ssrc` were seen in this flow.
+    /// Record that packets of `ssrc` were seen in this flow.
     pub fn on_source(&mut self, ssrc: u32, found: Found, endpoints: &Endpoints) {
         let place = SourceLocation { found, src: endpoints.src, dst: endpoints.dst };
         if let Some(known) = self.known(ssrc).filter(|known| known.places.len() < MOST_PLACES) {
@@ -50,7 +50,7 @@ impl Sessions {
         }
     }
 
-    /// A report of `ssrc` with this wall clock was captured at `time_ns`.
+    /// Record a report of `ssrc` with this wall clock, captured at `time_ns`.
     pub fn on_time(&mut self, ssrc: u32, middle_ntp: u32, time_ns: i64) {
         let Some(known) = self.known(ssrc) else { return };
         if known.times.len() == MOST_TIMES {
@@ -59,15 +59,14 @@ impl Sessions {
         known.times.push_back((middle_ntp, time_ns));
     }
 
-    /// When the report was captured that a receiver echoes so.
+    /// Capture time of the report that a receiver echoes with these values.
     pub fn sent_ns(&self, ssrc: u32, middle_ntp: u32) -> Option<i64> {
         let times = &self.sources.get(&ssrc)?.times;
         times.iter().rev().find(|(time, _)| *time == middle_ntp).map(|(_, time_ns)| *time_ns)
     }
 
-    /// Where the media of `ssrc` are, of which a packet tells that was found at `report`: in the same
-    /// flow, between the same hosts, or the only ones with this SSRC. `is_own` says that the source
-    /// itself sent it.
+    /// Flow of the media of `ssrc` for a packet about it found at `report`: the same flow, one
+    /// between the same hosts, or the only one with this SSRC. `is_own`: the source itself sent it.
     pub fn find(&self, ssrc: u32, report: Found, endpoints: &Endpoints, is_own: bool) -> Option<Found> {
         let places = &self.sources.get(&ssrc)?.places;
         let (src, dst) = if is_own { (endpoints.src, endpoints.dst) } else { (endpoints.dst, endpoints.src) };

@@ -18,7 +18,7 @@ fn seen_at(payload: &[u8], time_ns: i64) -> MediaPacket {
     seen(&Packet { time_ns, wire_bytes: 100, ..Packet::default() }, payload).unwrap()
 }
 
-/// Numbers of one source in the order in which they come.
+/// Numbers of one source in the order of their arrival.
 fn taken(numbers: &[u32]) -> (RtpDirection, Vec<u16>) {
     let (mut direction, mut followed) = (RtpDirection::default(), Vec::new());
     for (at, number) in (0..).zip(numbers) {
@@ -44,7 +44,7 @@ fn test_several_sources_are_told_apart_and_bounded() {
     let mut direction = RtpDirection::default();
     let sources = MOST_SOURCES as u32 + 2;
     for number in 0..8 {
-        // Four at a time, as many as are watched.
+        // Four at a time, the limit of candidates.
         for ssrc in 0..4 {
             direction.take(&seen_at(&packet(ssrc, number), 0), None, |_, _| {});
         }

@@ -1,14 +1,14 @@
-//! Transport-wide numbers: the packets of all sources of a direction together, counted by an element
-//! of the header's extension whose identifier only the signalling names.
+//! Transport-wide sequence numbers: the packets of all sources of a direction together, numbered in
+//! a header extension element whose identifier only the signalling defines.
 
 use super::media_source::MediaPacket;
-use super::sent_packets::{REMEMBERED, ReceiveProgress, SentPackets, fates};
+use super::sent_packets::{REMEMBERED, ReceiveProgress, SentPackets, outcomes};
 use crate::flow::tfrc::from_capture::packet_outcomes::{NamedBy, PacketOutcome, ReportedOutcomes};
 use crate::wire::rtcp::feedback::TransportWide;
 
-/// Packets in a row whose element counts on before it is taken for the number.
+/// Packets in a row with a consecutive element before it is accepted as the number.
 const AGREEING: u32 = 4;
-/// Elements of two bytes that are watched.
+/// Limit of two-byte elements tracked.
 const WATCHED: usize = 4;
 
 /// An element that may be the number.
@@ -19,7 +19,6 @@ struct CandidateElement {
     in_a_row: u32,
 }
 
-/// The numbers of one direction.
 #[derive(Debug, Default)]
 pub struct TransportWideNumbers {
     watched: Vec<CandidateElement>,
@@ -32,7 +31,6 @@ pub struct TransportWideNumbers {
 }
 
 impl TransportWideNumbers {
-    /// Take in a packet.
     pub fn take(&mut self, seen: &MediaPacket) {
         for (id, number) in seen.pairs.into_iter().flatten() {
             match &mut self.numbered {
@@ -61,18 +59,18 @@ impl TransportWideNumbers {
         }
     }
 
-    /// What a report says of the receive rate, see [`ReceiveProgress::x_recv`].
+    /// The receive rate of a report, see [`ReceiveProgress::x_recv`].
     pub fn x_recv(&mut self, arrivals: impl Iterator<Item = (u16, f64)>) -> Option<f64> {
         let (_, sent) = self.numbered.as_ref()?;
         self.progress.x_recv(sent, arrivals)
     }
 
-    /// What a report names of the packets of `ssrc`, see [`fates`]. As far back as packets are remembered.
-    /// To be called before [`Self::missing_before`].
-    pub fn fates(&mut self, ssrc: u32, report: &TransportWide<'_>) -> Option<(u16, ReportedOutcomes)> {
+    /// Outcomes of the packets of `ssrc` in a report, see [`outcomes`], as far back as packets are
+    /// remembered. Call before [`Self::missing_before`].
+    pub fn outcomes(&mut self, ssrc: u32, report: &TransportWide<'_>) -> Option<(u16, ReportedOutcomes)> {
         let highest = report.arrivals().last()?.number;
         let told_to = self.told_to.replace(highest);
-        // Some receivers leave out what did not come between two reports.
+        // Some receivers omit packets that did not arrive between two reports.
         let follows = self.report.is_some_and(|last| report.number == last.wrapping_add(1));
         let first = told_to
             .map(|told_to| told_to.wrapping_add(1))
@@ -83,20 +81,20 @@ impl TransportWideNumbers {
         let first = highest.wrapping_sub(packets).wrapping_add(1);
         let mut named = vec![PacketOutcome::Lost; packets.into()];
         for arrival in report.arrivals() {
-            if let Some(fate) = named.get_mut(usize::from(arrival.number.wrapping_sub(first))) {
-                *fate = PacketOutcome::Came;
+            if let Some(outcome) = named.get_mut(usize::from(arrival.number.wrapping_sub(first))) {
+                *outcome = PacketOutcome::Came;
             }
         }
         let named: Vec<_> =
-            (0..packets).zip(named).map(|(at, fate)| (first.wrapping_add(at), fate)).collect();
-        fates(NamedBy::TransportWide, sent, ssrc, &named)
+            (0..packets).zip(named).map(|(at, outcome)| (first.wrapping_add(at), outcome)).collect();
+        outcomes(NamedBy::TransportWide, sent, ssrc, &named)
     }
 
-    /// Reports that are missing before this one, by its number.
+    /// Number of reports missing before this one.
     pub fn missing_before(&mut self, report: u8) -> u64 {
         let last = self.report.replace(report);
         let ahead = last.map_or(1, |last| report.wrapping_sub(last));
-        // One that was overtaken, or the same again, hides none.
+        // A reordered or repeated one hides none.
         if (1..128).contains(&ahead) { u64::from(ahead) - 1 } else { 0 }
     }
 }

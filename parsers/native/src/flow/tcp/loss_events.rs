@@ -1,6 +1,6 @@
 //! Losses grouped into loss events (RFC 5348 section 5.2).
 
-/// Losses within one round-trip time of the first of them are one event: a sender reacts once.
+/// Losses within one round-trip time of the first are one event: a sender reacts once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LossEvents {
     count: u32,
@@ -9,7 +9,7 @@ pub struct LossEvents {
 }
 
 impl LossEvents {
-    /// `segments` were lost that were sent at `sent_ns`, while the round-trip time was `rtt_ns`.
+    /// Record `segments` lost, sent at `sent_ns` when the round-trip time was `rtt_ns`.
     pub fn note(&mut self, sent_ns: i64, rtt_ns: i64, segments: u32) {
         self.segments = self.segments.saturating_add(segments);
         if self.count == 0 || sent_ns.saturating_sub(self.start_ns) > rtt_ns {
@@ -18,20 +18,19 @@ impl LossEvents {
         }
     }
 
-    /// `segments` had not been lost. Their event stays: others may have been in it.
-    pub fn forgive(&mut self, segments: u32) {
+    /// Remove `segments` that were not lost after all. Their event stays: it may contain others.
+    pub fn remove(&mut self, segments: u32) {
         self.segments = self.segments.saturating_sub(segments);
         if self.segments == 0 {
             self.count = 0;
         }
     }
 
-    /// How many events.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// How many segments were lost in all of them.
+    /// Lost segments of all events.
     pub fn segments(&self) -> u32 {
         self.segments
     }

@@ -1,11 +1,12 @@
 //! One TCP connection as the capture shows it.
 //!
 //! Read RFC 9293 (TCP), RFC 5681 (duplicate acknowledgements), RFC 6298 (Karn's rule) and RFC 7323
-//! (timestamps) beside this folder. Each side has a [`HalfConnection`]: what it sent, and what the other side
-//! said of it. [`Connection::on_segment`] takes one segment and says what it was in an [`Outcome`];
-//! who counts, samples or draws that is not decided here.
+//! (timestamps) with this folder. Each side has a [`HalfConnection`]: what it sent, and what the
+//! other side acknowledged. [`Connection::on_segment`] takes one segment and returns its
+//! [`Outcome`]; counting and sampling happen elsewhere.
 //!
-//! What repeats or is late gets a class in `classify/`, on what `recovery/recovery_state.rs` remembers.
+//! Repeated and late segments get a class in `classify/`, from the state in
+//! `recovery/recovery_state.rs`.
 
 pub mod classify;
 pub mod details;
@@ -36,72 +37,67 @@ use half_connection::{TIMESTAMP_BYTES, elapsed};
 pub use rounds::{Limit, Round, Rounds};
 pub use state::ConnectionState;
 
-/// Silence after which a SYN begins a new connection whatever its number (two maximum segment
-/// lifetimes, RFC 9293 section 3.4.1).
+/// Silence after which a SYN starts a new connection whatever its sequence number (two maximum
+/// segment lifetimes, RFC 9293 section 3.4.1).
 const TWO_MSL_NS: i64 = 120_000_000_000;
 
-/// In [`Connection::handshake`].
+/// Marks a time in [`Connection::handshake`] as not seen.
 const UNSEEN: i64 = i64::MIN;
-/// In [`Connection::handshake_rtt_ns`].
+/// Marks [`Connection::handshake_rtt_ns`] as not measured.
 const UNTIMED: u64 = u64::MAX;
 
-/// A segment, and when it was seen.
+/// A segment and the time of its capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment<'a> {
-    /// When.
     pub time_ns: i64,
-    /// Its header.
     pub tcp: &'a Tcp,
-    /// Its payload.
     pub payload: u32,
-    /// The blocks of its SACK option.
+    /// Blocks of its SACK option.
     pub sack: &'a [(u32, u32)],
-    /// What the packet around it says.
-    pub carrier: &'a IpFields,
+    /// Fields of its IP header.
+    pub ip: &'a IpFields,
 }
 
 impl Segment<'_> {
-    /// A copy to pass to a function that is not in line. Nobody else knows the address of the segment
-    /// itself then, so that the usual way keeps it in registers.
+    /// A copy to pass to functions that are not inlined, so that the common path keeps the segment
+    /// itself in registers.
     #[inline(always)]
     fn apart(&self) -> Self {
         *self
     }
 }
 
-/// What a segment turned out to be.
+/// Result of processing a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Position of its first byte (0 is the SYN's number, or one before the first seen).
     pub position: i64,
-    /// Payload bytes not seen before.
     pub new_bytes: u32,
-    /// Payload bytes the capture had already shown.
+    /// Payload bytes already shown by the capture.
     pub repeated_bytes: u32,
-    /// Bytes not seen before, below the highest seen.
+    /// Whether it has new bytes below the highest position seen.
     pub out_of_order: bool,
-    /// What it was, if it repeats others or is late.
+    /// Its class, if it repeats others or is late.
     pub finding: Option<Classification>,
-    /// It acknowledged data of the other side, sent this long ago (Karn's rule).
+    /// RTT if it acknowledged data of the other side (Karn's rule).
     pub ack_rtt_ns: Option<u64>,
-    /// It echoed a timestamp that the other side sent this long ago.
+    /// RTT if it echoed a timestamp of the other side.
     pub timestamp_rtt_ns: Option<u64>,
-    /// It completed the handshake that began this long ago.
+    /// Duration of the handshake if it completed one.
     pub handshake_rtt_ns: Option<u64>,
-    /// Whether `ack_rtt_ns` seems to have waited for a delayed-acknowledgement timer.
+    /// Whether `ack_rtt_ns` seems to include a delayed-acknowledgement timer.
     pub is_delayed_ack: bool,
-    /// It ended a round of the other side's data.
+    /// The round of the other side's data that it ended.
     pub round: Option<Round>,
 }
 
 impl Outcome {
-    /// Nothing happened yet.
     #[inline(always)]
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Whether the packet is a copy that the capture made.
+    /// Whether the packet is a duplicate made by the capture.
     pub fn is_copy(&self) -> bool {
         self.finding.is_some_and(|finding| finding.class == Class::CaptureDuplicate)
     }
@@ -113,7 +109,7 @@ pub struct Connection {
     halves: [HalfConnection; 2],
     /// The side that sent the first SYN.
     opener: Option<Side>,
-    /// Time of the first SYN, of the SYN/ACK, or [`UNSEEN`].
+    /// Times of the first SYN and SYN/ACK, or [`UNSEEN`].
     handshake: [i64; 2],
     /// From SYN to the ACK that completes the handshake, or [`UNTIMED`].
     handshake_rtt_ns: u64,
@@ -123,7 +119,6 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection that nothing is known of.
     pub fn new() -> Self {
         Self {
             halves: [HalfConnection::default(), HalfConnection::default()],
@@ -136,24 +131,23 @@ impl Connection {
         }
     }
 
-    /// What one side sent.
     #[inline(always)]
     pub fn half(&self, side: Side) -> &HalfConnection {
         &self.halves[side as usize]
     }
 
-    /// Whether any of its segments could be read.
+    /// Whether any segment could be decoded.
     pub fn was_seen(&self) -> bool {
         self.halves.iter().any(|half| half.stream.is_some())
     }
 
-    /// Who opened the connection, if the capture shows it.
+    /// The side that opened the connection, if the capture shows it.
     pub fn opener(&self) -> Option<Side> {
         self.opener
     }
 
-    /// Whether a segment with this header cannot belong to this connection but must begin another one between the
-    /// same ports.
+    /// Whether a segment with this header cannot belong to this connection but starts another one
+    /// between the same ports.
     #[inline(always)]
     pub fn is_over_before(&self, side: Side, time_ns: i64, tcp: &Tcp) -> bool {
         tcp.flags.has(TcpFlags::SYN)
@@ -165,14 +159,14 @@ impl Connection {
         let half = self.half(side);
         let Some(stream) = half.stream else {
             // The SYN of a connection whose other side was seen first, in a simultaneous open or
-            // after reordering; unless that is long ago or over.
+            // after reordering; unless the connection is idle or closed.
             return self.is_closed() || self.idle_since(time_ns);
         };
         if half.syns > 0 && stream.base() == SeqNumber(seq) {
             return false;
         }
-        // Another number. Inside the window of an open connection it is a stray or an attack
-        // (RFC 5961 section 4); otherwise the ports are used again.
+        // A SYN with another number. Inside the window of an open connection it is a stray or an
+        // attack (RFC 5961 section 4); otherwise the ports are reused.
         let position = stream.position(SeqNumber(seq), half.next);
         let inside = position > half.acknowledged && position <= half.next;
         let open = matches!(
@@ -182,30 +176,27 @@ impl Connection {
         !(open && inside) || self.idle_since(time_ns)
     }
 
-    /// Time of the last segment.
     pub fn end_ns(&self) -> i64 {
         self.last_ns
     }
 
-    /// From SYN to the ACK that completes the handshake.
+    /// Time from SYN to the ACK that completes the handshake.
     pub fn handshake_rtt_ns(&self) -> Option<u64> {
         Some(self.handshake_rtt_ns).filter(|&rtt_ns| rtt_ns != UNTIMED)
     }
 
-    /// From the SYN of `side` to its acknowledgement, which is between the place of the capture and
-    /// the other side: both sides' together are the handshake's.
+    /// From the SYN of `side` to its acknowledgement, measured between the capture point and the
+    /// other side; the sum of both sides is the handshake RTT.
     pub fn syn_rtt_ns(&self, side: Side) -> Option<u64> {
         let whole_ns = self.handshake_rtt_ns()?;
         let to_answer_ns = elapsed(self.syn_ns()?, self.syn_ack_ns()?)?;
         if self.opener? == side { Some(to_answer_ns) } else { whole_ns.checked_sub(to_answer_ns) }
     }
 
-    /// Time of the first SYN.
     fn syn_ns(&self) -> Option<i64> {
         Some(self.handshake[0]).filter(|&time_ns| time_ns != UNSEEN)
     }
 
-    /// Time of the first SYN/ACK.
     fn syn_ack_ns(&self) -> Option<i64> {
         Some(self.handshake[1]).filter(|&time_ns| time_ns != UNSEEN)
     }
@@ -218,8 +209,8 @@ impl Connection {
         time_ns.saturating_sub(self.last_ns) > TWO_MSL_NS
     }
 
-    /// Take in one segment that `side` sent; `outcome` must be clear. What waits for its
-    /// acknowledgement is kept in `pool`. False if it is a copy that the capture made of a packet.
+    /// Process one segment from `side`; `outcome` must be clear. Unacknowledged data are kept in
+    /// `pool`. Returns false for a duplicate made by the capture.
     #[inline(always)]
     pub fn on_segment(
         &mut self,
@@ -230,7 +221,7 @@ impl Connection {
     ) -> bool {
         let (sender, receiver) = self.split(side);
         let is_bare = segment.payload == 0;
-        // Most data packets repeat the last acknowledgement on their way.
+        // Most data packets repeat the last acknowledgement.
         let is_expected = sender.expects(segment) && (is_bare || segment.tcp.ack == receiver.last_ack);
         if !is_expected {
             return self.on_other_segment(side, &segment.apart(), pool, outcome);
@@ -240,13 +231,13 @@ impl Connection {
         } else {
             sender.place_next(segment, pool, outcome);
             sender.note_timestamp(segment, pool);
-            sender.order.note(segment.carrier.ip_id);
+            sender.order.note(segment.ip.ip_id);
         }
         self.note_time(segment.time_ns);
         true
     }
 
-    /// The same for an acknowledgement that was expected and has no data with it.
+    /// The same for an expected acknowledgement without data.
     #[inline(never)]
     fn on_bare_acknowledgement(
         &mut self,
@@ -258,7 +249,7 @@ impl Connection {
         let (sender, receiver) = self.split(side);
         sender.has_timestamps |= segment.tcp.options.timestamp.is_some();
         receiver.on_acknowledgement(sender, segment, pool, outcome);
-        sender.order.note(segment.carrier.ip_id);
+        sender.order.note(segment.ip.ip_id);
         if !self.handshake_done {
             outcome.handshake_rtt_ns = self.complete_handshake(side, segment);
         }
@@ -275,7 +266,7 @@ impl Connection {
     ) -> bool {
         let flags = segment.tcp.flags;
         let (sender, _) = self.split(side);
-        if segment.carrier.place != sender.place && self.is_copy(side, segment) {
+        if segment.ip.capture_point != sender.capture_point && self.is_copy(side, segment) {
             outcome.finding = Some(self.halves[side as usize].find_copy(segment));
             return false;
         }
@@ -296,7 +287,7 @@ impl Connection {
         }
         let (sender, _) = self.split(side);
         sender.windows.on_segment(flags, segment.tcp.window, segment.time_ns);
-        sender.order.note(segment.carrier.ip_id);
+        sender.order.note(segment.ip.ip_id);
         self.note_time(segment.time_ns);
         true
     }
@@ -310,27 +301,27 @@ impl Connection {
 
     #[cold]
     fn is_copy(&self, side: Side, segment: &Segment<'_>) -> bool {
-        // A reset acknowledges nothing and is mostly without identification (RFC 9293 section 3.5.2).
+        // A reset acknowledges nothing and mostly has no identification (RFC 9293 section 3.5.2).
         let is_reset_again = segment.tcp.flags.has(TcpFlags::RST) && self.reset_by == Some(side);
         is_reset_again || self.half(side).is_copy(segment, self.half(side.other()))
     }
 
-    /// What `side` sends is seen where it arrives, too.
+    /// Set where the packets of `side` are visible besides the capture point.
     pub fn note_sight(&mut self, side: Side, sight: Sight) {
         self.halves[side as usize].sight = sight;
     }
 
-    /// `units` of sequence space from `seq` on, which `side` had sent at `sent_ns`, arrived.
+    /// `units` of sequence space from `seq`, sent by `side` at `sent_ns`, arrived.
     pub fn on_arrival(&mut self, side: Side, (seq, units): (u32, u32), sent_ns: i64) {
         self.halves[side as usize].on_arrival((seq, units), sent_ns);
     }
 
-    /// The same of a receiver that had it already.
+    /// `units` of sequence space from `seq`, sent by `side` at `sent_ns`, reached a receiver that had them.
     pub fn on_needless_arrival(&mut self, side: Side, (seq, units): (u32, u32), sent_ns: i64) {
         self.halves[side as usize].on_needless_arrival((seq, units), sent_ns);
     }
 
-    /// A segment that `side` had sent at `sent_ns` did not arrive.
+    /// A segment sent by `side` at `sent_ns` did not arrive.
     pub fn on_loss(&mut self, side: Side, sent_ns: i64) {
         self.halves[side as usize].on_loss(sent_ns, 1);
     }
@@ -356,7 +347,7 @@ impl Connection {
         if flags.has(TcpFlags::SYN) {
             half.syns = half.syns.saturating_add(1);
             half.syn_acks = half.syn_acks.saturating_add(u8::from(flags.has(TcpFlags::ACK)));
-            half.has_cut_syn |= segment.carrier.is_cut;
+            half.has_cut_syn |= segment.ip.is_cut;
             half.mss = half.mss.or(segment.tcp.options.mss);
             half.window_scale = half.window_scale.or(segment.tcp.options.window_scale);
             half.permits_sack |= segment.tcp.options.sack.is_permitted();
@@ -372,16 +363,16 @@ impl Connection {
         }
     }
 
-    /// What both SYNs together say. Without one of them nothing is known.
+    /// Apply the options of both SYNs. Without one of them nothing is negotiated.
     fn negotiate(&mut self) {
         let [low, high] = &self.halves;
         if !(low.has_whole_syn() && high.has_whole_syn()) {
             return;
         }
-        // RFC 7323 section 2.2: the scale is in force if both offered one.
+        // RFC 7323 section 2.2: the scale applies if both offered one.
         let is_scaled = low.window_scale.is_some() && high.window_scale.is_some();
         let refuses_sack = !(low.permits_sack && high.permits_sack);
-        // RFC 9293 section 3.7.1: the largest segment is without options.
+        // RFC 9293 section 3.7.1: the MSS does not include options.
         let options = if low.has_timestamps && high.has_timestamps { TIMESTAMP_BYTES } else { 0 };
         let mss = low.mss.into_iter().chain(high.mss).min().map(u32::from);
         let longest = mss.and_then(|mss| NonZeroU32::new(mss.saturating_sub(options)));
@@ -391,7 +382,7 @@ impl Connection {
         }
     }
 
-    /// The opener's first segment that acknowledges the SYN/ACK.
+    /// Complete the handshake with the opener's first segment that acknowledges the SYN/ACK.
     #[cold]
     fn complete_handshake(&mut self, side: Side, segment: &Segment<'_>) -> Option<u64> {
         if self.opener != Some(side) || self.syn_ack_ns().is_none() {

@@ -1,4 +1,4 @@
-//! How far a connection has come.
+//! States of a connection.
 
 use super::Connection;
 /// State of a connection at the end of the capture.
@@ -10,20 +10,16 @@ pub enum ConnectionState {
     Refused,
     /// SYN and SYN/ACK, no final ACK.
     Opening,
-    /// Open.
     Established,
-    /// One side has sent FIN.
+    /// One side has sent FIN, not both.
     HalfClosed,
-    /// Both have.
     Closed,
-    /// RST.
     Reset,
     /// No SYN, FIN or RST in the capture.
     Midstream,
 }
 
 impl ConnectionState {
-    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Attempted => "attempted",
@@ -39,7 +35,6 @@ impl ConnectionState {
 }
 
 impl Connection {
-    /// State as far as seen.
     pub fn state(&self) -> ConnectionState {
         let fins = self.halves.iter().filter(|half| half.fin).count();
         let data = self.halves.iter().any(|half| half.unique_bytes > 0);

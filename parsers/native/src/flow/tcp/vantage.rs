@@ -1,15 +1,15 @@
 //! Where on the path of a connection the capture was taken.
 //!
-//! Several signs point to one end or to the middle, none of them for certain. Each has a weight; the
-//! place with most weight is taken, and how much of all weight it has is the confidence.
+//! Several signs indicate one end or the middle, none with certainty. Each has a weight; the place
+//! with the largest weight is the result, and its share of the total weight is the confidence.
 
 use super::{Connection, HalfConnection};
 use crate::flow::tcp::classify::class::Class;
 use crate::packet::key::Side;
 
-/// Initial values of the time to live that systems use.
+/// Initial TTL values of operating systems.
 const INITIAL_TTLS: [u8; 3] = [64, 128, 255];
-/// A round trip shorter than this, in microseconds, is that of a machine and not of a network.
+/// A round trip shorter than this, in microseconds, is within a host, not across a network.
 const MIN_PATH_US: u32 = 1_000;
 /// Losses that make a pattern.
 const MIN_LOSSES: u32 = 3;
@@ -17,19 +17,16 @@ const MIN_LOSSES: u32 = 3;
 /// Where one direction's data were captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vantage {
-    /// At the end that sent them.
+    /// At the sending end.
     Sender,
-    /// At the end that they were for.
+    /// At the receiving end.
     Receiver,
-    /// Between.
     Middle,
 }
 
 impl Vantage {
-    /// Every place.
     pub const ALL: [Self; 3] = [Self::Sender, Self::Receiver, Self::Middle];
 
-    /// The name in tables and options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sender => "sender",
@@ -48,12 +45,12 @@ impl Vantage {
     }
 }
 
-/// The weight of the signs for [`Side::Low`], [`Side::High`] and the middle.
+/// Weights of the signs for [`Side::Low`], [`Side::High`] and the middle.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::flow) struct VantageEvidence([f64; 3]);
 
 impl VantageEvidence {
-    /// A sign that the capture is near an end, or else in the middle.
+    /// Add a sign that the capture is near an end, or with None in the middle.
     pub(in crate::flow) fn add(&mut self, near: Option<Side>, weight: f64) {
         let place = near.map_or(2, |side| side as usize);
         if let Some(sum) = self.0.get_mut(place) {
@@ -61,8 +58,8 @@ impl VantageEvidence {
         }
     }
 
-    /// The place with most weight, and the confidence: its share, less what a single weak sign
-    /// leaves open.
+    /// The place with the largest weight, and the confidence: its share, less the uncertainty of a
+    /// single weak sign.
     fn place(self) -> Option<(Option<Side>, f64)> {
         let [low, high, middle] = self.0;
         let most = low.max(high).max(middle);
@@ -77,7 +74,7 @@ impl VantageEvidence {
         Some((place, most / (low + high + middle) * (1.0 - 0.5_f64.powf(most))))
     }
 
-    /// The same seen from the data of `side`.
+    /// The same as seen from the data of `side`.
     pub(in crate::flow) fn conclusion(self, side: Side) -> Option<(Vantage, f64)> {
         let (near, confidence) = self.place()?;
         let vantage = match near {
@@ -88,7 +85,7 @@ impl VantageEvidence {
         Some((vantage, confidence))
     }
 
-    /// The end that answers at once in the handshake is near.
+    /// The end that responds at once in the handshake is near.
     pub(in crate::flow) fn add_handshake(&mut self, [low_us, high_us]: [u32; 2]) {
         let (shorter, longer) = (low_us.min(high_us), low_us.max(high_us));
         if longer < MIN_PATH_US {
@@ -102,8 +99,8 @@ impl VantageEvidence {
         }
     }
 
-    /// How long after data of `side` their acknowledgement passed, as a share of the whole round-trip
-    /// time that the data tell of: all of it at the sender, nothing at the receiver.
+    /// Time from data of `side` to their acknowledgement, as a share of the whole round-trip time:
+    /// all of it at the sender, nothing at the receiver.
     pub(in crate::flow) fn add_turnaround(&mut self, side: Side, share: f64) {
         match share {
             0.4.. => self.add(Some(side), 2.0),
@@ -112,8 +109,8 @@ impl VantageEvidence {
         }
     }
 
-    /// A packet that no router has passed on comes from near by. Of an end that sent none the time to
-    /// live is 0.
+    /// A packet with an initial TTL crossed no router and comes from nearby. An end that sent
+    /// nothing has a TTL of 0.
     pub(in crate::flow) fn add_hops(&mut self, ttls: [u8; 2]) {
         if ttls.contains(&0) {
             return;
@@ -129,8 +126,8 @@ impl VantageEvidence {
 }
 
 impl Connection {
-    /// Where the data of `side` were captured, and how sure that is, from 0 to 1. None if nothing
-    /// tells.
+    /// Where the data of `side` were captured, and the confidence from 0 to 1. None without any
+    /// sign.
     pub fn vantage(&self, side: Side) -> Option<(Vantage, f64)> {
         let mut signs = VantageEvidence::default();
         signs.add_handshake([Side::Low, Side::High].map(|side| self.half(side).handshake_us.0));
@@ -165,7 +162,7 @@ impl Connection {
         }
     }
 
-    /// What was lost on the way to the capture leaves holes, what was lost behind it is repeated.
+    /// Losses upstream of the capture leave holes, losses downstream are retransmitted.
     fn add_losses(&self, side: Side, signs: &mut VantageEvidence) {
         let half: &HalfConnection = self.half(side);
         let tally = half.tally();

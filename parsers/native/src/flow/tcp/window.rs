@@ -7,25 +7,25 @@ use crate::packet::event::TcpFlags;
 struct ClosedWindow {
     /// Packets that announce it.
     packets: u32,
-    /// Since when, if it is closed.
+    /// Start of the current closure.
     since_ns: Option<i64>,
-    /// How long it was before.
+    /// Total before the current closure.
     total_ns: i64,
 }
 
-/// Receive windows as their field holds them, without those of SYN (which are not scaled, RFC 7323
-/// section 2.2) and of RST (which announces none).
+/// Unscaled receive windows, without those of SYN (which are not scaled, RFC 7323 section 2.2) and
+/// RST (which announces none).
 #[derive(Debug, Default)]
 pub struct Windows {
-    /// Of the last segment.
+    /// Window of the last segment.
     last: Option<u16>,
-    /// Smallest and largest; mean nothing without a last one.
+    /// Smallest and largest; meaningless without a last one.
     range: (u16, u16),
     closed: Option<Box<ClosedWindow>>,
 }
 
 impl Windows {
-    /// A segment of this side, after all else was made of it.
+    /// Record a segment of this side, after all other processing.
     #[inline(always)]
     pub fn on_segment(&mut self, flags: TcpFlags, window: u16, time_ns: i64) {
         if !self.repeats(window) {
@@ -33,7 +33,7 @@ impl Windows {
         }
     }
 
-    /// Whether a segment with this window would tell nothing: it is open, and as it was.
+    /// Whether a segment with this window changes nothing: it is open and unchanged.
     #[inline(always)]
     pub fn repeats(&self, window: u16) -> bool {
         Some(window) == self.last && window != 0
@@ -59,13 +59,12 @@ impl Windows {
         self.last = Some(window);
     }
 
-    /// Of the last segment that announced one.
+    /// Window of the last segment that announced one.
     #[inline(always)]
     pub fn last(&self) -> Option<u16> {
         self.last
     }
 
-    /// Smallest and largest.
     pub fn range(&self) -> Option<(u16, u16)> {
         self.last.map(|_| self.range)
     }
@@ -75,7 +74,7 @@ impl Windows {
         self.closed.as_ref().map_or(0, |closed| closed.packets)
     }
 
-    /// How long the window was 0 until `end_ns`, in ns.
+    /// Time with a window of 0 until `end_ns`, in ns.
     pub fn closed_ns(&self, end_ns: i64) -> i64 {
         self.closed.as_ref().map_or(0, |closed| {
             let still_ns = closed.since_ns.map_or(0, |since_ns| end_ns.saturating_sub(since_ns).max(0));

@@ -1,27 +1,27 @@
-//! How long the packets on the wire are: what is longer in a capture was cut behind it (segmentation
-//! offload), or put together before it.
+//! Length of the packets on the wire. Longer packets in a capture were split after it (segmentation
+//! offload) or merged before it.
 //!
-//! Both SYNs tell it. Where they are missing the segments do: those before offload are as many whole
-//! packets as their sender had, so they have the length of a packet as their common divisor.
+//! Both SYNs announce it. Without them it is inferred from the segments: those before offload are
+//! whole multiples of a packet, so its length is their common divisor.
 
 use std::num::NonZeroU32;
 
 use super::classify::class::Class;
 use super::half_connection::HalfConnection;
 
-/// The longest payload on an Ethernet: longer ones are looked at if no SYN tells the length.
+/// The longest payload on Ethernet: longer ones are examined if no SYN announces the length.
 const USUAL: u32 = 1_460;
 /// No shorter one is full-sized (RFC 9293 section 3.7.1).
 const SHORTEST: u32 = 536;
-/// The longest on an Ethernet of 9,000 bytes, which seven of 1,280 would be, too.
+/// The longest on Ethernet with 9,000 bytes, which seven of 1,280 would also equal.
 const JUMBO: u32 = 8_960;
-/// Segments of one length that make it believed; of two lengths one of each is enough.
-const ENOUGH: u32 = 4;
-/// Segments that do not fit what was learned of the first ones, before these are given up: the last
-/// segment of what an application writes may have any length.
-const MISFITS: u32 = 3;
+/// Segments of one length that confirm it; of two lengths one of each is enough.
+const CONFIRMING: u32 = 4;
+/// Segments that contradict the inferred length before it is discarded: the last segment of an
+/// application's write may have any length.
+const MAX_MISFITS: u32 = 3;
 
-/// What long segments have told so far.
+/// Lengths of long segments so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MssEstimator {
     common: u32,
@@ -32,12 +32,12 @@ pub struct MssEstimator {
 }
 
 impl MssEstimator {
-    /// Take in a segment of `payload`; what it leaves to believe of the packets.
+    /// Add a segment of `payload`; returns the packet length if it is known now.
     fn take(&mut self, payload: u32) -> Option<NonZeroU32> {
         let common = divisor(self.common, payload);
         if common < SHORTEST {
             self.misfits += 1;
-            if self.misfits >= MISFITS {
+            if self.misfits >= MAX_MISFITS {
                 *self = Self { common: payload, segments: 1, bytes: payload.into(), ..Self::default() };
             }
             return None;
@@ -46,17 +46,17 @@ impl MssEstimator {
         self.common = common;
         self.segments = self.segments.saturating_add(1);
         self.bytes = self.bytes.saturating_add(payload.into());
-        let is_enough = self.is_varied || self.segments >= ENOUGH;
+        let is_enough = self.is_varied || self.segments >= CONFIRMING;
         NonZeroU32::new(common).filter(|_| is_enough).map(packet_of)
     }
 
-    /// Packets beyond one for each segment, if packets are of `longest`.
+    /// Packets beyond one per segment, if packets carry `longest`.
     fn extra(&self, longest: NonZeroU32) -> u64 {
         (self.bytes / u64::from(longest.get())).saturating_sub(self.segments.into())
     }
 }
 
-/// The packet of which segments are `common` or multiples of it.
+/// The packet length if segments are `common` or multiples of it.
 fn packet_of(common: NonZeroU32) -> NonZeroU32 {
     let packets = common.get().div_ceil(USUAL);
     let length = common.get() / packets;
@@ -72,12 +72,12 @@ fn divisor(mut a: u32, mut b: u32) -> u32 {
 }
 
 impl HalfConnection {
-    /// Without a SYN no packet longer than usual is believed before it was looked at.
+    /// Without a SYN, examine packets longer than usual before assuming their length.
     pub(super) fn assume_usual_length(&mut self) {
         (self.longest, self.longest_is_usual) = (NonZeroU32::new(USUAL), true);
     }
 
-    /// The longest payload of a packet on the wire, if it is known.
+    /// The longest payload of a packet on the wire, if known.
     pub(super) fn known_longest(&self) -> Option<NonZeroU32> {
         self.longest.filter(|_| !self.longest_is_usual)
     }
@@ -91,7 +91,7 @@ impl HalfConnection {
         let rare_counts = self.recovery_mut().rare_counts_mut();
         let Some(longest) = rare_counts.learning.take(payload) else { return };
         if longest.get() < payload {
-            // Those before this one; it is counted by who asks.
+            // Those before this one, which the caller counts.
             let others = rare_counts.learning.segments.saturating_sub(1);
             let packets = u64::from(payload / longest.get()).saturating_sub(1);
             rare_counts.super_segments = rare_counts.super_segments.saturating_add(others);
@@ -101,7 +101,7 @@ impl HalfConnection {
         (self.longest, self.longest_is_usual) = (Some(longest), false);
     }
 
-    /// A packet of `payload` before `end` that no link carries, or that fills the window.
+    /// Handle a packet of `payload` ending at `end` that no link carries, or that fills the window.
     #[cold]
     pub(super) fn note_unusual_size(&mut self, payload: u32, end: i64) {
         if self.longest_is_usual && self.longest.is_some_and(|usual| payload > usual.get()) {
@@ -110,14 +110,14 @@ impl HalfConnection {
         let packets = self.packets_of(payload);
         let is_full = end >= self.window_end;
         let is_probe = is_full && payload == 1 && self.is_window_closed();
-        let trouble = self.recovery_mut();
+        let recovery = self.recovery_mut();
         if is_probe {
-            trouble.count_segments(Class::ZeroWindowProbe, 1);
+            recovery.count_segments(Class::ZeroWindowProbe, 1);
         } else if is_full {
-            trouble.window_full = trouble.window_full.saturating_add(1);
+            recovery.window_full = recovery.window_full.saturating_add(1);
         }
         if packets > 1 {
-            let rare_counts = trouble.rare_counts_mut();
+            let rare_counts = recovery.rare_counts_mut();
             rare_counts.super_segments = rare_counts.super_segments.saturating_add(1);
             rare_counts.extra_segments = rare_counts.extra_segments.saturating_add(u64::from(packets - 1));
         }
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(learned(&[5_792, 2_896]), Some(1_448));
         assert_eq!(learned(&[65_160; 4]), Some(1_448));
         assert_eq!(learned(&[2_896]), None);
-        // The first was the end of what an application wrote.
+        // The first was the end of an application's write.
         assert_eq!(learned(&[5_000, 14_480, 2_896, 4_344, 14_480]), Some(1_448));
     }
 

@@ -1,25 +1,24 @@
-//! What is wrong with the packets of a TFRC flow, or with what its ends do.
+//! Protocol violations and other events in the packets of a TFRC flow.
 
 use super::PacketRef;
 use crate::plural::all_counted;
 
-/// Kinds of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum FindingKind {
-    /// A report came later than the receiver may wait.
+    /// A report later than the receiver may wait.
     LateFeedback,
-    /// More was sent than X allows.
+    /// Sent more than X allows.
     AboveAllowedRate,
     /// The same after the nofeedback timer had reduced X.
     HalvingMissed,
-    /// The nofeedback timer ran out.
+    /// The nofeedback timer expired.
     NofeedbackTimeout,
-    /// An option was cut short, or has a length that it cannot have.
+    /// An option was cut short, or has an impossible length.
     BadOption,
     /// A report acknowledges a packet that the capture does not show.
     UnseenAcknowledged,
-    /// A report was held for longer than its packet was away.
+    /// A report was held longer than the time since its packet.
     ImpossibleElapsedTime,
     /// A loss event rate of infinity.
     ZeroLossEventRate,
@@ -29,17 +28,17 @@ pub enum FindingKind {
     CounterJump,
     /// The receiver's application did not get data that had arrived.
     DataDropped,
-    /// A field has a value that what it means cannot have.
+    /// A field has an impossible value.
     ImpossibleValue,
 }
 
-/// What is said of a kind.
+/// Description of a kind.
 struct FindingFacts {
     name: &'static str,
     end: &'static str,
     rule: &'static str,
     unit: &'static str,
-    /// Behind a count of them, in the notation of [`crate::plural`].
+    /// Text after a count of them, in the notation of [`crate::plural`].
     words: &'static str,
 }
 
@@ -106,7 +105,7 @@ impl FindingKind {
                 "receiver",
                 "RFC 4340 section 13.2",
                 "",
-                "report[s] held for longer than [its packet was|their packets were] away",
+                "report[s] with an impossible elapsed time",
             ),
             Self::ZeroLossEventRate => facts(
                 "zero_loss_event_rate",
@@ -141,22 +140,21 @@ impl FindingKind {
                 "path",
                 "RFC 5348 section 3.2",
                 "",
-                "packet[s] with a value that cannot be, such as p above 1",
+                "packet[s] with an impossible value, such as p above 1",
             ),
         }
     }
 
-    /// The name in tables.
     pub fn name(self) -> &'static str {
         self.facts().name
     }
 
-    /// Which end of the data it is about: `sender`, `receiver`, or `path` if neither did wrong.
+    /// The end that it concerns: `sender`, `receiver`, or `path` if neither violated a rule.
     pub fn end(self) -> &'static str {
         self.facts().end
     }
 
-    /// Where the rule stands.
+    /// RFC section of the rule.
     pub fn rule(self) -> &'static str {
         self.facts().rule
     }
@@ -167,42 +165,39 @@ impl FindingKind {
     }
 }
 
-/// A finding without its place.
+/// A finding without its packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finding {
-    /// What.
     pub kind: FindingKind,
-    /// What was found, in [`FindingKind::unit`].
+    /// Value found, in [`FindingKind::unit`].
     pub value: Option<f64>,
-    /// What would have been right.
+    /// Value expected.
     pub limit: Option<f64>,
 }
 
 impl Finding {
-    /// One without numbers.
     pub fn of(kind: FindingKind) -> Self {
         Self { kind, value: None, limit: None }
     }
 
-    /// A value against its limit.
+    /// A value with its limit.
     pub fn measured(kind: FindingKind, value: f64, limit: f64) -> Self {
         Self { kind, value: Some(value), limit: Some(limit) }
     }
 }
 
-/// How many of each kind there were.
+/// Number of findings of each kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FindingCounts([u32; FindingKind::ALL.len()]);
 
 impl FindingCounts {
-    /// One more.
     pub fn count(&mut self, kind: FindingKind) {
         if let Some(count) = self.0.get_mut(kind as usize) {
             *count = count.saturating_add(1);
         }
     }
 
-    /// All of them in words.
+    /// All counts as text.
     pub fn words(&self) -> impl Iterator<Item = String> {
         let counts = FindingKind::ALL.into_iter().zip(self.0);
         all_counted(counts.map(|(kind, count)| (count, kind.facts().words)))
@@ -212,8 +207,7 @@ impl FindingCounts {
 /// A finding and the packet that showed it.
 #[derive(Clone, Copy, Debug)]
 pub struct FindingSample {
-    /// Of which data, when, and which packet.
+    /// Data direction, time and packet.
     pub at: PacketRef,
-    /// What.
     pub finding: Finding,
 }

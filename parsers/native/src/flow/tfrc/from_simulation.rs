@@ -11,21 +11,20 @@ use crate::packet::key::Side;
 use crate::plural::all_counted;
 use crate::tfrc::ns2::{Feedback, Header, Parameters, Receiver, Sender};
 
-/// Data packets whose headers are remembered until they arrive.
+/// Limit of data packets whose headers are remembered until they arrive.
 const IN_FLIGHT: usize = 1 << 14;
-/// Reports that are remembered until they arrive, and in case they arrive twice.
+/// Limit of reports remembered until they arrive, and in case they arrive twice.
 const REPORTS: usize = 1 << 8;
 
-/// What the trace shows happening to a packet of TFRC.
+/// An event of a TFRC packet in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketEvent {
-    /// It was sent.
     Sent,
-    /// It arrived; possibly not for the first time, which the agents do not tell apart.
+    /// It arrived; possibly not for the first time, which the agents do not distinguish.
     Arrived,
 }
 
-/// A report on its way.
+/// A report in flight.
 #[derive(Clone, Copy, Debug)]
 struct ReportSent {
     identity: u64,
@@ -44,24 +43,23 @@ pub struct SimulatedEnds {
     reports: VecDeque<ReportSent>,
     /// The current loss event, which more losses may join.
     event: Option<LossEventSample>,
-    /// Whether the trace has the flow's beginning, without which its state is not known.
+    /// Whether the trace has the flow's start, without which its state is unknown.
     is_whole: bool,
-    /// Reports sent.
     feedback_packets: u64,
-    /// What the latest of them said.
+    /// Contents of the latest report.
     last_report: Option<FeedbackSample>,
     /// R after the latest that arrived, seconds.
     r: Option<f64>,
-    /// Arrivals of data that the trace does not show being sent, or not so lately.
+    /// Arrivals of data whose transmission is not in the trace, or too long ago.
     unknown_arrivals: u64,
-    /// Arrivals of reports, likewise, or before what they report on.
+    /// The same of reports, and arrivals of reports before the data they report on.
     unknown_reports: u64,
-    /// The last report that arrived, until packets tell what it did where the trace's times do not.
+    /// The last report that arrived, until packets show its effect where the trace's times are
+    /// ambiguous.
     latest: Option<FeedbackSample>,
 }
 
 impl SimulatedEnds {
-    /// Nothing sent yet.
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             sender: Sender::new(parameters),
@@ -79,8 +77,8 @@ impl SimulatedEnds {
         }
     }
 
-    /// Loss events are not known where the flow's beginning or its reports are not in the trace: the
-    /// receiver learns the round-trip time only through these.
+    /// Loss events are unknown if the flow's start or its reports are not in the trace: the
+    /// receiver gets the round-trip time only from these.
     pub fn summary(&self) -> TfrcSummary {
         TfrcSummary {
             loss_events: (self.is_whole && self.feedback_packets > 0).then_some(self.receiver.loss_events),
@@ -93,27 +91,29 @@ impl SimulatedEnds {
         }
     }
 
-    /// What is to be said of the flow in words.
+    /// Notes on the flow as text.
     pub fn notes(&self) -> Vec<String> {
         if !self.is_whole {
             return vec![
-                "the trace lacks the beginning of this TFRC flow, so its ends cannot be rebuilt".into(),
+                "the trace lacks the beginning of this TFRC flow, so its ends cannot be reconstructed".into(),
             ];
         }
         if self.feedback_packets == 0 {
-            return vec!["no report about this TFRC flow in the trace, so its ends cannot be rebuilt".into()];
+            return vec![
+                "no report about this TFRC flow in the trace, so its ends cannot be reconstructed".into(),
+            ];
         }
         let Sender { timeouts, ties, .. } = self.sender;
         all_counted([
             (timeouts, "nofeedback timeout[s]"),
-            (ties, "report[s] in slow start whose rate the trace's resolution does not decide"),
-            (self.unknown_arrivals, "arrival[s] of data that the trace does not show being sent"),
-            (self.unknown_reports, "arrival[s] of reports that the trace does not show being sent"),
+            (ties, "slow-start report[s] whose rate the trace's time resolution leaves open"),
+            (self.unknown_arrivals, "arrival[s] of data whose sending is not in the trace"),
+            (self.unknown_reports, "arrival[s] of reports whose sending is not in the trace"),
         ])
         .collect()
     }
 
-    /// Take in a packet that is about the data of `at`.
+    /// Process a packet about the data of `at`.
     pub fn take(
         &mut self,
         at: PacketRef,
@@ -138,7 +138,7 @@ impl SimulatedEnds {
         }
         let header = self.sender.on_data(seconds(packet.time_ns), network.payload_bytes.unwrap_or(0));
         if std::mem::take(&mut self.sender.is_revised) {
-            self.mend();
+            self.correct();
         }
         if !self.sender.is_undecided() {
             self.release_latest(samples);
@@ -248,7 +248,7 @@ impl SimulatedEnds {
         self.reports.push_back(ReportSent { identity, feedback, sample, has_arrived: false });
     }
 
-    /// Give up waiting for the oldest report.
+    /// Stop waiting for the oldest report.
     fn forget_report(&mut self, samples: &mut TfrcSamples) {
         if let Some(report) = self.reports.pop_front().filter(|report| !report.has_arrived) {
             samples.feedback.offer(report.sample);
@@ -288,14 +288,14 @@ impl SimulatedEnds {
         }
     }
 
-    /// What the latest report did is another thing than was thought.
-    fn mend(&mut self) {
+    /// Correct the sender's state: the latest report had another effect than assumed.
+    fn correct(&mut self) {
         if let Some(taken) = self.latest.as_mut().and_then(|report| report.taken.as_mut()) {
             (taken.x, taken.mode) = (self.sender.rate, self.sender.mode.name());
         }
     }
 
-    /// Hand out what still waited.
+    /// Emit everything still pending.
     pub fn finish(&mut self, samples: &mut TfrcSamples) {
         self.end_event(samples);
         self.release_latest(samples);
@@ -312,7 +312,7 @@ fn seconds(time_ns: i64) -> f64 {
     time_ns as f64 / 1e9
 }
 
-/// The side whose data a packet that `side` sent is about.
+/// The side whose data a packet of `side` is about.
 pub fn side_of_data(side: Side, packet: &Packet) -> Side {
     if packet.network.transport == Transport::Tfrc { side } else { side.other() }
 }

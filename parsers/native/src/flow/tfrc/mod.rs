@@ -1,10 +1,10 @@
-//! What both ends of TFRC flows did.
+//! The ends of TFRC flows.
 //!
-//! Two ways lead there. A simulation shows both ends of a path but none of ns-2's headers, so
-//! [`from_simulation`] lives through what the agents did. A capture shows headers at one place, so
-//! [`from_capture`] holds what a receiver reported against what it should have seen there. A carrier
-//! (DCCP, RTP, UDP) makes [`from_capture::CapturedEnds`] one for each direction with data, and gives it every
-//! data packet and every report.
+//! A simulation shows both ends of a path but none of ns-2's headers, so [`from_simulation`]
+//! replays the agents. A capture shows headers at one place, so [`from_capture`] compares a
+//! receiver's reports with what it should have seen there. Each transport (DCCP, RTP, UDP) creates
+//! a [`from_capture::CapturedEnds`] for each direction with data, and passes it every data packet
+//! and every report.
 
 pub mod findings;
 pub mod from_capture;
@@ -20,35 +20,31 @@ pub use tfrc_samples::{
     FeedbackSample, LossEventSample, LossIntervalSample, RttBy, TakenReport, TfrcSamples,
 };
 
-/// A packet of one flow, and whose data it is about.
+/// A packet of one flow, and the sender of the data it is about.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketRef {
-    /// Flow, from 0.
     pub flow: u32,
     /// The side that sends the data: reports come from the other one.
     pub side: Side,
-    /// When the packet was seen.
     pub time_ns: i64,
-    /// Its number.
     pub packet: u64,
 }
 
-/// What the table of flows tells of one direction.
+/// Values of one direction for the table of flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TfrcSummary {
-    /// Loss events found among the packets; None if the trace does not tell.
+    /// Loss events found among the packets; None if unknown.
     pub loss_events: Option<u64>,
-    /// The same behind the capture, if reports tell of them.
+    /// The same downstream of the capture, if known from reports.
     pub inferred_loss_events: Option<u64>,
-    /// Likewise the rate that follows from these, where no report has one.
+    /// The loss event rate of these, where no report has one.
     pub inferred_p: Option<f64>,
     /// Loss event rate of the last report.
     pub p: Option<f64>,
     /// Receive rate of the last report, bytes per second.
     pub x_recv: Option<f64>,
-    /// Reports seen.
     pub feedback_packets: u64,
-    /// R after the last report that the sender took, seconds.
+    /// R after the last report that the sender processed, seconds.
     pub r: Option<f64>,
 }
 
@@ -60,14 +56,14 @@ enum TfrcEnds {
     Inferred(Box<InferredReceiver>),
 }
 
-/// The directions of one flow in which data of TFRC were seen.
+/// The directions of one flow with TFRC data.
 #[derive(Debug, Default)]
 pub struct TfrcFlow {
     sides: [Option<TfrcEnds>; 2],
 }
 
 impl TfrcFlow {
-    /// What the table of flows tells of the data of `side`; None if it sends none by TFRC.
+    /// Values for the table of flows of the data of `side`; None if it sends none by TFRC.
     pub fn summary(&self, side: Side) -> Option<TfrcSummary> {
         Some(match self.sides[side as usize].as_ref()? {
             TfrcEnds::Simulated(ends) => ends.summary(),
@@ -81,12 +77,13 @@ impl TfrcFlow {
         self.sides[side as usize].is_some()
     }
 
-    /// Whether losses of the data of `side` belong to no event because nothing tells the round-trip time.
+    /// Whether losses of the data of `side` belong to no event because the round-trip time is
+    /// unknown.
     pub fn lacks_rtt(&self, side: Side) -> bool {
         matches!(&self.sides[side as usize], Some(TfrcEnds::Inferred(receiver)) if receiver.lacks_rtt())
     }
 
-    /// What is to be said of the data of `side` in words.
+    /// Notes on the data of `side` as text.
     pub fn notes(&self, side: Side) -> Vec<String> {
         match self.sides[side as usize].as_ref() {
             Some(TfrcEnds::Simulated(ends)) => ends.notes(),
@@ -96,7 +93,7 @@ impl TfrcFlow {
         }
     }
 
-    /// Take in a packet of a simulation.
+    /// Process a packet of a simulation.
     pub fn take_simulated(
         &mut self,
         (flow, side): (u32, Side),
@@ -114,31 +111,31 @@ impl TfrcFlow {
         }
     }
 
-    /// The ends of the data that `side` sends, which `carrier` tells of if they are new; None if a
-    /// simulation tells of them.
-    pub fn carried(
+    /// The captured ends of the data that `side` sends, created with `setup` if new; None if a
+    /// simulation shows them.
+    pub fn captured(
         &mut self,
         side: Side,
-        carrier: impl FnOnce() -> CarrierSetup,
+        setup: impl FnOnce() -> CarrierSetup,
     ) -> Option<&mut CapturedEnds> {
         let ends = self.sides[side as usize]
-            .get_or_insert_with(|| TfrcEnds::Captured(Box::new(CapturedEnds::new(carrier()))));
+            .get_or_insert_with(|| TfrcEnds::Captured(Box::new(CapturedEnds::new(setup()))));
         match ends {
             TfrcEnds::Captured(ends) => Some(ends),
             TfrcEnds::Simulated(_) | TfrcEnds::Inferred(_) => None,
         }
     }
 
-    /// The receiver of the data that `side` sends, which `carrier` tells of if it is new, as is `rtt`,
-    /// the user's word for the round-trip time in seconds. None if both ends are known.
-    pub fn heard(
+    /// The inferred receiver of the data that `side` sends, created with `setup` and `rtt` (the
+    /// user's round-trip time in seconds) if new. None if both ends are known.
+    pub fn inferred(
         &mut self,
         side: Side,
-        carrier: impl FnOnce() -> CarrierSetup,
+        setup: impl FnOnce() -> CarrierSetup,
         rtt: Option<f64>,
     ) -> Option<&mut InferredReceiver> {
         let ends = self.sides[side as usize].get_or_insert_with(|| {
-            TfrcEnds::Inferred(Box::new(InferredReceiver::new(&carrier().receiver, rtt)))
+            TfrcEnds::Inferred(Box::new(InferredReceiver::new(&setup().receiver, rtt)))
         });
         match ends {
             TfrcEnds::Inferred(receiver) => Some(receiver),
@@ -146,7 +143,7 @@ impl TfrcFlow {
         }
     }
 
-    /// The same if it was there before.
+    /// The same if it exists.
     pub fn known_inferred(&mut self, side: Side) -> Option<&mut InferredReceiver> {
         match self.sides[side as usize].as_mut()? {
             TfrcEnds::Inferred(receiver) => Some(receiver),
@@ -154,14 +151,14 @@ impl TfrcFlow {
         }
     }
 
-    /// The data of `side` have no numbers after all.
+    /// Discard the inferred receiver of `side`: its data have no numbers after all.
     pub fn forget_inferred(&mut self, side: Side) {
         if self.known_inferred(side).is_some() {
             self.sides[side as usize] = None;
         }
     }
 
-    /// The same if data of `side` were seen: a report about none says nothing.
+    /// The captured ends of `side` if they exist: a report about no data means nothing.
     pub fn known(&mut self, side: Side) -> Option<&mut CapturedEnds> {
         match self.sides[side as usize].as_mut()? {
             TfrcEnds::Captured(ends) => Some(ends),
@@ -169,7 +166,7 @@ impl TfrcFlow {
         }
     }
 
-    /// Hand out what still waited of the flow `flow`. To be called once, after the last packet.
+    /// Emit everything still pending for `flow`. Call once, after the last packet.
     pub fn finish(&mut self, flow: u32, samples: &mut TfrcSamples) {
         for (side, ends) in [Side::Low, Side::High].into_iter().zip(&mut self.sides) {
             match ends {

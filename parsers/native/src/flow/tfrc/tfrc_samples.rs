@@ -1,4 +1,4 @@
-//! What is kept of TFRC's ends for tables.
+//! Samples of TFRC's ends for the tables.
 
 use super::findings::FindingSample;
 use super::from_capture::ReportedInterval;
@@ -9,9 +9,9 @@ use crate::packet::key::Side;
 /// How the round-trip time of a report is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RttBy {
-    /// The packet that it acknowledges was seen.
+    /// From the packet that it acknowledges.
     Ack,
-    /// The time that it echoes was seen.
+    /// From the timestamp that it echoes.
     Timestamp,
     /// The data carry the sender's own R.
     Estimate,
@@ -20,7 +20,6 @@ pub enum RttBy {
 }
 
 impl RttBy {
-    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ack => "ack",
@@ -30,76 +29,71 @@ impl RttBy {
         }
     }
 
-    /// Whether this is R, and not a sample that R is made of.
+    /// Whether this is R, and not a sample.
     pub fn is_smoothed(self) -> bool {
         matches!(self, Self::Estimate | Self::WindowCounter)
     }
 }
 
-/// A receiver's report, as the receiver made it and as the sender took it.
+/// A receiver's report, as the receiver made it and as the sender processed it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FeedbackSample {
-    /// Flow, from 0.
     pub flow: u32,
     /// The side whose data it is about.
     pub side: Side,
-    /// When it was sent.
     pub sent_ns: i64,
-    /// Its number where it was sent.
+    /// Its packet number where it was sent.
     pub packet: u64,
     /// The highest sequence number received.
     pub sequence: Option<u64>,
-    /// Loss event rate as rebuilt.
+    /// Loss event rate as reconstructed.
     pub p: Option<f64>,
-    /// The same behind the capture, and what tells of losses there.
+    /// The same downstream of the capture, and how losses are known there.
     pub inferred_p: Option<(f64, &'static str)>,
-    /// Receive rate as rebuilt, bytes per second.
+    /// Receive rate as reconstructed, bytes per second.
     pub x_recv: Option<f64>,
-    /// Loss event rate as the report says it.
+    /// Loss event rate in the report.
     pub reported_p: Option<f64>,
-    /// Receive rate as the report says it.
+    /// Receive rate in the report.
     pub reported_x_recv: Option<f64>,
-    /// How long the receiver says that it held the packet it echoes, seconds.
+    /// How long the receiver held the packet it echoes, by its own account, seconds.
     pub elapsed: Option<f64>,
-    /// Packets lost or marked since the report before, where reports say so.
+    /// Packets lost or marked since the report before, if reported.
     pub losses: Option<u64>,
-    /// What the sender made of it; None if it never arrived.
+    /// State of the sender after it; None if it never arrived.
     pub taken: Option<TakenReport>,
-    /// What a report on media says.
+    /// Contents of a media report.
     pub media: Option<MediaReport>,
 }
 
 /// The sender's state after a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TakenReport {
-    /// When it arrived.
     pub time_ns: i64,
-    /// The round-trip time that it gave, seconds, and how it was known.
+    /// Its round-trip time in seconds, and how it is known.
     pub r_sample: Option<(f64, RttBy)>,
-    /// R, seconds.
     pub r: f64,
     /// t_RTO, seconds.
     pub t_rto: f64,
     /// Allowed rate, bytes per second.
     pub x: f64,
-    /// What governs that.
     pub mode: &'static str,
-    /// What only a sender of the RFCs has.
+    /// State that only a sender of the RFCs has.
     pub rfc: Option<RfcSender>,
 }
 
-/// What a sender of RFC 5348 or RFC 3448 has beside.
+/// Additional state of a sender of RFC 5348 or RFC 3448.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RfcSender {
-    /// What hangs on samples of the round-trip time; None where only R is known.
+    /// State that depends on samples of the round-trip time; None where only R is known.
     pub damping: Option<Damping>,
     /// Payload sent since the last report, bytes per second; None at the first one.
     pub x_sent: Option<f64>,
-    /// Whether the application had less to send than was allowed, all that time.
+    /// Whether the application had less to send than allowed, all that time.
     pub is_data_limited: bool,
 }
 
-/// How a sender yields to a growing queue (RFC 5348 section 4.5).
+/// Response to a growing queue (RFC 5348 section 4.5).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Damping {
     /// The mean of the samples' square roots: R_sqmean.
@@ -108,57 +102,50 @@ pub struct Damping {
     pub x_inst: f64,
 }
 
-/// A loss event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossEventSample {
-    /// Flow, from 0.
     pub flow: u32,
     /// The side whose data were lost.
     pub side: Side,
-    /// When the receiver learnt of it.
+    /// When the receiver detected it.
     pub time_ns: i64,
-    /// The packet that told it.
+    /// The packet that revealed it.
     pub packet: u64,
     /// Sequence number of the first packet lost or marked.
     pub start: i64,
-    /// When that was sent, or by its neighbours must have been.
+    /// Send time of that, interpolated from its neighbours if needed.
     pub lost_ns: i64,
     /// Packets lost or marked.
     pub packets: u64,
-    /// Whether a report told of it, and not a missing packet.
+    /// Whether it follows from a report, not from a missing packet.
     pub is_inferred: bool,
 }
 
 /// A loss interval at the time of a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossIntervalSample {
-    /// Flow, from 0.
     pub flow: u32,
     /// The side whose data it counts.
     pub side: Side,
-    /// When the report was sent.
+    /// Time of the report.
     pub time_ns: i64,
-    /// The report's number.
     pub packet: u64,
     /// 0 for the open interval, 1 for the newest closed one and so on.
     pub index: u32,
-    /// Packets in it, as rebuilt.
+    /// Packets in it, as reconstructed.
     pub packets: Option<f64>,
-    /// The same behind the capture.
+    /// The same downstream of the capture.
     pub inferred: Option<f64>,
-    /// The same as the report says it.
+    /// The same as reported.
     pub reported: Option<ReportedInterval>,
 }
 
-/// What is kept of all flows, as far as it is wanted.
+/// Samples of all flows, as far as collected.
 #[derive(Debug)]
 pub struct TfrcSamples {
-    /// Reports.
     pub feedback: BoundedSamples<FeedbackSample>,
-    /// Loss events.
     pub loss_events: BoundedSamples<LossEventSample>,
     /// Loss intervals at each report.
     pub loss_intervals: BoundedSamples<LossIntervalSample>,
-    /// What is wrong.
     pub findings: BoundedSamples<FindingSample>,
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
 use super::{CHUNK, Compression, Progress};
-use crate::error::{ProblemKind, ReadError};
+use crate::error::{Hint, ProblemKind, ReadError};
 
 /// Free bytes in front of a chunk's data, for the rest of a record that began in the chunk before.
 /// As large as the longest pcap record.
@@ -27,7 +27,6 @@ pub struct Chunk {
     pub end: usize,
 }
 
-/// What came next.
 pub enum NextChunk {
     Chunk(Chunk),
     End,
@@ -202,9 +201,8 @@ impl ChunkFiller {
         match (self.compression, error.kind()) {
             (Compression::None, _) => ReadError::io(ProblemKind::ReadFailed, error),
             (_, io::ErrorKind::UnexpectedEof) => {
-                ReadError::whole(ProblemKind::Truncated, format!("the {name} data end early")).hint(
-                    "the file was probably cut while being written or copied; `--strict` makes this an error",
-                )
+                ReadError::whole(ProblemKind::Truncated, format!("the {name} data end early"))
+                    .hint(Hint::CutShort)
             }
             _ => {
                 ReadError::whole(ProblemKind::BadCompression, format!("the {name} data are damaged: {error}"))
@@ -217,6 +215,6 @@ impl ChunkFiller {
             ProblemKind::DecompressionLimit,
             format!("more than {} bytes after decompression ({})", self.limit, self.compression.name()),
         )
-        .hint("raise `--max-decompressed` if you trust this file")
+        .hint(Hint::DecompressionLimit)
     }
 }

@@ -17,7 +17,6 @@ const BUFFER: usize = 128 * 1024;
 /// How an input is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
     None,
     /// RFC 1952, several members allowed.
     Gzip,

@@ -27,7 +27,6 @@ const CHUNK: usize = 256 * 1024;
 pub struct Progress {
     /// Bytes read from disk or pipe, before decompression.
     pub bytes_read: AtomicU64,
-    /// Packets analysed.
     pub packets: AtomicU64,
     /// Set to stop at the next chunk.
     pub cancelled: AtomicBool,

@@ -64,9 +64,7 @@ impl Resolution {
 
 /// A capture file of either format.
 pub enum Capture {
-    /// The classic format.
     Pcap(PcapReader),
-    /// The block format.
     Pcapng(PcapngReader),
 }
 

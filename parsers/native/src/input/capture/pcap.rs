@@ -1,7 +1,7 @@
 //! The classic pcap format (draft-ietf-opsawg-pcap): a file header of 24 bytes, then records.
 
 use super::{Interface, MAX_RECORD, Records, Resolution, u32_at};
-use crate::error::{ProblemKind, ReadError};
+use crate::error::{Hint, ProblemKind, ReadError};
 use crate::input::bytes::Input;
 use crate::packet::link_type::LinkType;
 use crate::packet::record::Record;
@@ -112,7 +112,7 @@ impl PcapReader {
                 20,
                 format!("link type {number} is not decoded"),
             )
-            .hint("`docs/formats.md` lists the link types that are"));
+            .hint(Hint::LinkTypes));
         }
         input.consume(FILE_HEADER);
         Ok(Self { input, variant, interface: [interface], current: 0 })

@@ -49,7 +49,6 @@ pub fn read(input: Input, document: &mut Document) -> Result<(), ReadError> {
 /// The parts of the document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Section {
-    /// Statistics of flows.
     Statistics,
     /// What the numbers of flows mean.
     Classifier(Family),
@@ -196,7 +195,7 @@ impl Monitor {
                 "number[s] mean[s|] a flow of IPv4 and one of IPv6: FlowMonitor counts both as one",
             ),
         ];
-        document.remarks.extend(all_counted(counted));
+        document.caveats.extend(all_counted(counted));
     }
 }
 
@@ -371,7 +370,7 @@ mod tests {
     #[test]
     fn test_totals_of_both_families() {
         let (document, outcome) = document_of(EXAMPLE.as_bytes());
-        assert_eq!((outcome, document.remarks.len()), (Ok(()), 0));
+        assert_eq!((outcome, document.caveats.len()), (Ok(()), 0));
         let [v4, v6] = &document.flows[..] else { panic!("two flows") };
         assert_eq!(v4.endpoints.src, 0x0a01_0101);
         assert_eq!((v4.sent, v4.received, v4.lost), ((592, 620_788), (458, 479_820), Some(57)));
@@ -390,14 +389,14 @@ mod tests {
         let end = EXAMPLE.find("<Ipv6FlowClassifier>").unwrap();
         let (document, outcome) = document_of(&EXAMPLE.as_bytes()[..end]);
         assert_eq!(document.flows.len(), 1);
-        assert_eq!(document.remarks, ["1 flow without addresses was left out"]);
+        assert_eq!(document.caveats, ["1 flow without addresses was left out"]);
         assert_eq!(outcome.unwrap_err().kind, ProblemKind::Truncated);
     }
 
     #[test]
     fn test_one_number_of_two_families_is_remarked() {
         let text = EXAMPLE.replace("<Flow flowId=\"2\" sourceAddress", "<Flow flowId=\"1\" sourceAddress");
-        assert!(document_of(text.as_bytes()).0.remarks.iter().any(|remark| remark.contains("both as one")));
+        assert!(document_of(text.as_bytes()).0.caveats.iter().any(|caveat| caveat.contains("both as one")));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use crate::error::{ProblemKind, ReadError};
+use crate::error::{Hint, ProblemKind, ReadError};
 use crate::input::bytes::Input;
 
 /// Bytes of JSON that are read.
@@ -47,8 +47,7 @@ impl BoundedReader {
         } else {
             (ProblemKind::Corrupt, format!("this is not the JSON that was expected: {words}"))
         };
-        let mut explained =
-            ReadError::at(kind, self.input.offset(), message).hint("what stands before is used");
+        let mut explained = ReadError::at(kind, self.input.offset(), message).hint(Hint::DocumentCut);
         explained.line = Some(error.line() as u64);
         explained
     }
@@ -77,7 +76,7 @@ impl BoundedReader {
         let complaint = if self.token > MAX_TOKEN {
             "a number or text is longer than 65536 bytes"
         } else if self.depth > MAX_DEPTH {
-            "more than 64 lists and objects stand inside each other"
+            "lists and objects are nested deeper than 64"
         } else {
             return Ok(());
         };

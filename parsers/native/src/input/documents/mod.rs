@@ -54,8 +54,7 @@ impl DocumentFormat {
 pub struct Document {
     /// Totals of flows, one for each direction.
     pub flows: Vec<FlowTotals>,
-    /// Samples of variables.
     pub samples: Vec<VariableSample>,
     /// Reservations that are not about one place in the file, lower case, without full stop.
-    pub remarks: Vec<String>,
+    pub caveats: Vec<String>,
 }

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Read};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use crate::error::{ProblemKind, ReadError};
+use crate::error::{Hint, ProblemKind, ReadError};
 use crate::input::bytes::Input;
 
 /// The longest tag or text that is read.
@@ -116,8 +116,7 @@ impl Bytes {
 
     fn cut(&self) -> ReadError {
         let message = "the document ends inside an element";
-        ReadError::at(ProblemKind::Truncated, self.input.offset(), message)
-            .hint("the file was probably cut while being written; `--strict` makes this an error")
+        ReadError::at(ProblemKind::Truncated, self.input.offset(), message).hint(Hint::CutShort)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Lines that could not be read: counted, and the first few kept with their numbers.
 
-use crate::error::{ProblemKind, ReadError};
+use crate::error::{Hint, ProblemKind, ReadError};
 use crate::plural::counted;
 
 /// Lines that are named.
@@ -37,8 +37,7 @@ impl BadLines {
         let tail = if rest > 0 { format!("; and {rest} more") } else { String::new() };
         let lines = counted(self.count, "line[s] [was|were] left out");
         let message = format!("{lines} ({}{tail})", named.join("; "));
-        let mut error = ReadError::whole(ProblemKind::BadLines, message)
-            .hint("the other lines were analysed; `--strict` makes this an error");
+        let mut error = ReadError::whole(ProblemKind::BadLines, message).hint(Hint::LinesLeftOut);
         error.line = Some(*line);
         Some(error)
     }

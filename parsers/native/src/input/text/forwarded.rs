@@ -6,32 +6,25 @@
 /// One sighting of a packet on its way, of TCP, UDP or a simulator's TFRC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForwardedPacket {
-    /// When.
     pub time_ns: i64,
     /// Index of the node.
     pub interface: u32,
     /// Bytes of the packet.
     pub bytes: u32,
-    /// Its protocol.
     pub protocol: u8,
 }
 
 /// What [`SourceSummary`](crate::input::source_summary::SourceSummary) has to know of them.
 #[derive(Clone, Debug)]
 pub struct ForwardedCounts {
-    /// All of them.
     pub packets: u64,
-    /// Those of TCP.
     pub tcp_packets: u64,
-    /// Those of UDP.
     pub udp_packets: u64,
     /// Their bytes.
     pub bytes: u64,
     /// Earliest time; means nothing without packets.
     pub start_ns: i64,
-    /// Latest time, likewise.
     pub end_ns: i64,
-    /// For each node.
     pub by_interface: Vec<u64>,
     /// Packets with a time before their predecessor's, among all packets, those given included.
     pub out_of_order_times: u64,
@@ -62,7 +55,6 @@ impl ForwardedCounts {
         self.previous_ns = time_ns;
     }
 
-    /// Count a packet.
     #[inline(always)]
     pub fn count(&mut self, passing: ForwardedPacket) {
         let ForwardedPacket { time_ns, interface, bytes, protocol } = passing;

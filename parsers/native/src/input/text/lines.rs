@@ -10,13 +10,11 @@ const MAX_LINE: usize = 64 * 1024;
 /// What is said of longer ones.
 pub const TOO_LONG: &str = "longer than 65536 bytes, expected a line of a trace";
 
-/// What comes next.
 pub enum Line<'a> {
     /// A line without its end (`\n` or `\r\n`); the last need not have one.
     Text(&'a [u8]),
     /// A line that is too long, passed over.
     TooLong,
-    /// Nothing.
     End,
 }
 
@@ -52,7 +50,6 @@ impl Lines {
         self.input.consume(bytes);
     }
 
-    /// The next line.
     #[inline]
     pub fn next(&mut self) -> Result<Line<'_>, ReadError> {
         let found = match memchr(b'\n', self.input.window()) {

@@ -22,7 +22,7 @@ pub mod tcpvars;
 #[cfg(test)]
 mod tests;
 
-use crate::error::{ProblemKind, ReadError};
+use crate::error::{Hint, ProblemKind, ReadError};
 use crate::input::bytes::Input;
 use crate::input::capture::Interface;
 use crate::packet::batch::Batch;
@@ -39,7 +39,6 @@ use sack_blocks::has_blocks;
 
 /// Bytes of a text that are looked at to recognise its format.
 const DETECT_BYTES: usize = 64 * 1024;
-/// Lines of them.
 const DETECT_LINES: usize = 200;
 /// Lines among which the names of columns must stand, behind comments.
 const HEADER_LINES: usize = 4;
@@ -65,7 +64,6 @@ pub enum Outcome {
 /// Lines of the usual form that were read in one go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FastLines {
-    /// How many.
     pub lines: u64,
     /// Their bytes, with their ends.
     pub bytes: usize,
@@ -125,7 +123,7 @@ pub trait LineFormat: Send {
     }
 
     /// What is to be said of the trace as a whole, such as times too coarse for delays.
-    fn remarks(&self) -> Vec<String> {
+    fn caveats(&self) -> Vec<String> {
         Vec::new()
     }
 }
@@ -141,7 +139,6 @@ pub enum TextFormat {
     Tcpdump,
     /// The table of packets as CSV.
     Packets,
-    /// What iperf prints.
     Iperf,
     /// Samples of `ss -ti`.
     Ss,
@@ -225,7 +222,7 @@ pub struct TextTrace {
     /// Lines that are understood but no packets.
     pub other_lines: u64,
     /// Lines that are not understood.
-    pub complaints: BadLines,
+    pub bad_lines: BadLines,
     /// Packets on their way, as far as they are not given.
     pub passing: ForwardedCounts,
     ended: bool,
@@ -248,7 +245,7 @@ impl TextTrace {
             lines: Lines::new(input),
             reader: format.reader(),
             other_lines: 0,
-            complaints: BadLines::default(),
+            bad_lines: BadLines::default(),
             passing: ForwardedCounts::default(),
             ended: false,
         }
@@ -326,17 +323,17 @@ impl TextTrace {
             Outcome::Forwarded(passing) => self.passing.count(passing),
             Outcome::Held => {}
             Outcome::Other => self.other_lines += 1,
-            Outcome::Wrong(expected) => self.complaints.add(number, expected),
+            Outcome::Wrong(expected) => self.bad_lines.add(number, expected),
         }
         Ok(())
     }
 
     /// Add the packet that the format has filled, with its SACK blocks.
     fn give(&mut self, batch: &mut Batch) {
-        let (packet, asides) = batch.next_other();
+        let (packet, extras) = batch.next_other();
         self.passing.on_given(packet.time_ns);
         if has_blocks(packet) {
-            let sack = self.reader.take_sack().and_then(|blocks| asides.add_sack(blocks));
+            let sack = self.reader.take_sack().and_then(|blocks| extras.add_sack(blocks));
             packet.network.tcp.options.sack = sack.and_then(Sack::with_blocks).unwrap_or_default();
         }
         batch.add_other();
@@ -351,5 +348,5 @@ pub fn not_recognised() -> ReadError {
         0,
         format!("this is text of no known form, expected a capture or one of: {}", known.join(", ")),
     )
-    .hint("if it is one of them, name it with `--input-format`")
+    .hint(Hint::NameFormat)
 }

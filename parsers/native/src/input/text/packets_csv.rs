@@ -1,6 +1,6 @@
 //! The table of packets as CSV: what `convert --what packets` writes, and what plugins give.
 //!
-//! The first line names the columns (`parsers/schema/packets.py`), in any order; only `time_ns`, `src` and `dst` must be
+//! The first line names the columns (`tables/packets.rs`), in any order; only `time_ns`, `src` and `dst` must be
 //! there, and columns that are not known are passed over.
 
 use memchr::memchr;

@@ -63,13 +63,13 @@ fn at_once(format: TextFormat, text: &[u8]) -> Told {
         trace.fill(&mut batch).unwrap();
         packets.extend(batch.items().map(|item| {
             let packet = item.to_packet();
-            shown(&packet, batch.asides().sack(packet.network.tcp.options.sack))
+            shown(&packet, batch.extras().sack(packet.network.tcp.options.sack))
         }));
         if batch.is_empty() {
             break;
         }
     }
-    (packets, trace.complaints.count(), trace.other_lines, trace.reader.remarks())
+    (packets, trace.bad_lines.count(), trace.other_lines, trace.reader.caveats())
 }
 
 /// The same without lines of the usual form.
@@ -91,7 +91,7 @@ fn one_by_one(format: TextFormat, text: &[u8]) -> Told {
     while reader.finish(&mut packet) {
         packets.push(shown(&packet, &[]));
     }
-    (packets, wrong, other, reader.remarks())
+    (packets, wrong, other, reader.caveats())
 }
 
 /// A line of ns-2 and one of tcpdump with these numbers.

@@ -1,4 +1,4 @@
-//! RTP and RTCP to their flows, which may have ports of their own each.
+//! Passes RTP and RTCP to their flows, which may have separate ports.
 
 mod per_packet_feedback;
 mod tfrc;
@@ -37,15 +37,15 @@ impl ReportPacket<'_> {
 }
 
 impl Analysis {
-    /// Take in a datagram that may be RTP or RTCP; `given` is the user's word that it is.
+    /// Process a datagram that may be RTP or RTCP; `given` is the user's layout.
     pub(super) fn take_rtp(
         &mut self,
         found: Found,
         packet: &Packet,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         given: Option<GivenRtp>,
     ) {
-        let payload = asides.payload(packet.network.head);
+        let payload = extras.payload(packet.network.head);
         match wire_rtp::kind(payload) {
             Some(wire_rtp::DatagramKind::Rtp) => self.take_media(found, packet, payload, given),
             Some(wire_rtp::DatagramKind::Rtcp) => self.take_rtcp(found, packet, payload),
@@ -56,7 +56,7 @@ impl Analysis {
     fn take_media(&mut self, found: Found, packet: &Packet, payload: &[u8], given: Option<GivenRtp>) {
         let Some(seen) = rtp::seen(packet, payload) else { return };
         let follower = self.follower(found);
-        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(found.flow).others_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(found.flow).non_tcp_mut();
         let samples = &mut self.tfrc;
         let direction = rtp.get_or_insert_default().direction_mut(found.side);
         let believed = direction.take(&seen, given, |source, seen| {
@@ -70,7 +70,7 @@ impl Analysis {
     fn take_rtcp(&mut self, found: Found, packet: &Packet, payload: &[u8]) {
         let on_wire = packet.network.payload_bytes.unwrap_or(0) as usize;
         let is_whole = payload.len() >= on_wire;
-        let rtp = self.flows.get_mut(found.flow).others_mut().rtp.get_or_insert_default();
+        let rtp = self.flows.get_mut(found.flow).non_tcp_mut().rtp.get_or_insert_default();
         let is_expected = rtp.has_media() || rtp.is_only_rtcp();
         let direction = rtp.direction_mut(found.side);
         if !(is_expected || is_whole && wire_rtcp::is_compound(payload)) {
@@ -105,7 +105,7 @@ impl Analysis {
     }
 
     fn counts(&mut self, found: Found) -> &mut rtp::RtpDirection {
-        self.flows.get_mut(found.flow).others_mut().rtp.get_or_insert_default().direction_mut(found.side)
+        self.flows.get_mut(found.flow).non_tcp_mut().rtp.get_or_insert_default().direction_mut(found.side)
     }
 
     /// The source that a report is about, or that sent it itself.
@@ -137,8 +137,8 @@ impl Analysis {
         }
     }
 
-    /// The round-trip time of an echo of what `ssrc` said, seconds (RFC 3550 section 6.4.1). Both ends
-    /// of it were captured here, so no clock but the capture's matters.
+    /// The round-trip time of an echo of a report of `ssrc`, seconds (RFC 3550 section 6.4.1). Both
+    /// ends of it were captured here, so only the capture's clock matters.
     fn echo_rtt(&mut self, from: ReportPacket<'_>, ssrc: u32, middle_ntp: u32, held: u32) -> Option<f64> {
         if middle_ntp == 0 {
             return None;
@@ -163,7 +163,7 @@ impl Analysis {
             }
             Block::Echo { ssrc, last_time, delay } => {
                 if let Some(rtt) = self.echo_rtt(from, ssrc, last_time, delay) {
-                    // It is the path of what the other side sends here, be it only reports.
+                    // It is the path of the other side's packets to here, even if only reports.
                     let of = Found { side: from.found.side.other(), ..from.found };
                     self.on_media_rtt(of, from.packet, rtt);
                 }
@@ -188,8 +188,8 @@ impl Analysis {
         self.on_media_report(from, report, ReportRow::default());
     }
 
-    /// Keep a report, and what it says of the round-trip time. Where the capture does not show the
-    /// media, it belongs to the other side of the flow that it was in.
+    /// Collect a report and its round-trip time. If the capture does not show the media, it belongs
+    /// to the other side of its flow.
     fn on_media_report(&mut self, from: ReportPacket<'_>, report: MediaReport, row: ReportRow) {
         let ReportPacket { found, packet } = from;
         let media = self.sessions.find(report.ssrc, found, from.endpoints(), false);
@@ -201,15 +201,15 @@ impl Analysis {
         if let Some((rtt, _)) = report.rtt {
             self.on_media_rtt(media, packet, rtt);
         }
-        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(media.flow).others_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(media.flow).non_tcp_mut();
         let rtt_from_here = rtp.as_deref().and_then(|rtp| rtp.direction(media.side).rtt_behind);
         let place =
             PacketRef { flow: media.flow, side: media.side, time_ns: packet.time_ns, packet: packet.number };
         let (mut p, mut inferred_p) = (None, None);
-        if let Some(heard) = tfrc.as_deref_mut().and_then(|tfrc| tfrc.known_inferred(media.side)) {
-            p = heard.p(packet.time_ns);
-            inferred_p = row.named.as_ref().and_then(|(highest, fates)| {
-                heard.on_named(place, ((*highest).into(), fates), rtt_from_here, &mut self.tfrc)
+        if let Some(inferred) = tfrc.as_deref_mut().and_then(|tfrc| tfrc.known_inferred(media.side)) {
+            p = inferred.p(packet.time_ns);
+            inferred_p = row.named.as_ref().and_then(|(highest, outcomes)| {
+                inferred.on_named(place, ((*highest).into(), outcomes), rtt_from_here, &mut self.tfrc)
             });
         }
         self.tfrc.feedback.offer(FeedbackSample {
@@ -234,22 +234,22 @@ impl Analysis {
     fn on_media_rtt(&mut self, media: Found, packet: &Packet, rtt: f64) {
         let rtt_ns = (rtt * 1e9).round() as u64;
         let Found { flow, side } = media;
-        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(flow).others_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(flow).non_tcp_mut();
         let rtp = rtp.get_or_insert_default();
         rtp.direction_mut(side).on_rtt(rtt_ns);
         rtp.direction_mut(side).rtt_behind = Some(rtt);
-        // An echo measures from the capture to who sent it. Only both together are the whole path.
+        // An echo measures from the capture to its sender. Only both together are the whole path.
         if let (Some(whole), Some(tfrc)) = (rtp.whole_rtt(), tfrc.as_deref_mut()) {
             for side in [Side::Low, Side::High] {
-                if let Some(heard) = tfrc.known_inferred(side) {
-                    heard.on_rtt(whole);
+                if let Some(inferred) = tfrc.known_inferred(side) {
+                    inferred.on_rtt(whole);
                 }
             }
         }
         self.collect_report_rtt(media, packet, rtt_ns);
     }
 
-    /// Keep the round-trip time of the data of `data` that a report gives.
+    /// Collect the round-trip time of the data of `data` from a report.
     pub(in crate::pass) fn collect_report_rtt(&mut self, data: Found, packet: &Packet, rtt_ns: u64) {
         let Found { flow, side } = data;
         if let Some(bins) = &mut self.bins {
@@ -263,12 +263,12 @@ impl Analysis {
     }
 }
 
-/// What a report says of its place.
+/// Fields of a report for its tables.
 #[derive(Default)]
 struct ReportRow {
     sequence: Option<u64>,
     x_recv: Option<f64>,
     held: Option<f64>,
-    /// The highest number that came of the source that is followed, and the fates below.
+    /// The highest number received of the tracked source, and the outcomes below it.
     named: Option<(u16, ReportedOutcomes)>,
 }

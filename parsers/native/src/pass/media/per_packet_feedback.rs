@@ -2,7 +2,7 @@
 
 use super::{ReportPacket, ReportRow, SHORT_TIME};
 use crate::flow::rtp::media_reports::{MediaReport, ReportKind};
-use crate::flow::rtp::sent_packets::fates;
+use crate::flow::rtp::sent_packets::outcomes;
 use crate::flow::tfrc::from_capture::packet_outcomes::{NamedBy, PacketOutcome};
 use crate::pass::Analysis;
 use crate::tfrc::round_trip::r_sample;
@@ -12,12 +12,12 @@ impl Analysis {
     pub(super) fn take_congestion(&mut self, from: ReportPacket<'_>, report: &Congestion<'_>) {
         for part in report.sources() {
             let (mut came, mut missing) = (0_u64, 0_u64);
-            let mut heard = Vec::new();
+            let mut inferred = Vec::new();
             for packet in part.packets() {
                 came += u64::from(packet.is_received);
                 missing += u64::from(!packet.is_received);
                 let age = packet.age.map(|age| f64::from(age) / 1024.0);
-                heard.extend(packet.is_received.then_some((packet.sequence, age)));
+                inferred.extend(packet.is_received.then_some((packet.sequence, age)));
             }
             let time = f64::from(report.time) / SHORT_TIME;
             let mut row = ReportRow::default();
@@ -28,11 +28,11 @@ impl Analysis {
                 let sent = source.sent.get_or_insert_default();
                 if is_followed {
                     let named: Vec<_> = part.packets().map(outcome_of).collect();
-                    row.named = fates(NamedBy::Congestion, sent, part.ssrc, &named);
+                    row.named = outcomes(NamedBy::Congestion, sent, part.ssrc, &named);
                 }
-                let arrivals = heard.iter().filter_map(|&(number, age)| Some((number, time - age?)));
+                let arrivals = inferred.iter().filter_map(|&(number, age)| Some((number, time - age?)));
                 row.x_recv = source.progress.x_recv(sent, arrivals);
-                let newest = heard.iter().rev().find_map(|&(number, age)| Some((sent.get(number)?, age?)));
+                let newest = inferred.iter().rev().find_map(|&(number, age)| Some((sent.get(number)?, age?)));
                 rtt = newest.and_then(|(sent, age)| {
                     let away = from.packet.time_ns.saturating_sub(sent.time_ns) as f64 / 1e9;
                     row.held = Some(age);
@@ -40,7 +40,7 @@ impl Analysis {
                 });
                 source.on_named(row.named.as_ref());
             }
-            row.sequence = heard.last().map(|&(number, _)| number.into());
+            row.sequence = inferred.last().map(|&(number, _)| number.into());
             let report = MediaReport {
                 fraction_lost: share(missing, came + missing),
                 rtt: rtt.map(|rtt| (rtt, "arrival_offset")),
@@ -68,7 +68,7 @@ impl Analysis {
             }
             // Of several sources the first is followed, whichever the report is addressed to.
             if let Some(ssrc) = direction.sources().first().map(|source| source.ssrc) {
-                named = direction.wide.fates(ssrc, report);
+                named = direction.wide.outcomes(ssrc, report);
                 if let Some(source) = direction.source_mut(ssrc) {
                     source.on_named(named.as_ref());
                 }
@@ -82,7 +82,8 @@ impl Analysis {
         self.on_media_report(from, report, ReportRow { sequence: highest, x_recv, held: None, named });
     }
 
-    /// Whether `ssrc` is the source whose losses are grouped into events: the first of its direction.
+    /// Whether `ssrc` is the source whose losses are grouped into events: the first of its
+    /// direction.
     fn is_followed(&mut self, from: ReportPacket<'_>, ssrc: u32) -> bool {
         let media = self.sessions.find(ssrc, from.found, from.endpoints(), false);
         let first = media.and_then(|media| self.counts(media).sources().first().map(|source| source.ssrc));
@@ -91,12 +92,12 @@ impl Analysis {
 }
 
 fn outcome_of(packet: PacketReport) -> (u16, PacketOutcome) {
-    let fate = match (packet.is_received, packet.is_marked) {
+    let outcome = match (packet.is_received, packet.is_marked) {
         (false, _) => PacketOutcome::Lost,
         (true, true) => PacketOutcome::Marked,
         (true, false) => PacketOutcome::Came,
     };
-    (packet.sequence, fate)
+    (packet.sequence, outcome)
 }
 
 fn share(part: u64, whole: u64) -> Option<f64> {

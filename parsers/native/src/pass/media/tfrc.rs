@@ -1,4 +1,4 @@
-//! Media to TFRC's ends, and the reports of TFRC itself.
+//! Passes media to TFRC's ends, and TFRC's own reports.
 
 use super::{NUMBER_BITS, ReportPacket};
 use crate::flow::numbered_datagrams::NumberedDatagram;
@@ -20,7 +20,7 @@ impl Analysis {
             self.counts(from.found).unknown_reports += 1;
             return;
         };
-        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(media.flow).others_mut();
+        let NonTcpState { rtp, tfrc, .. } = self.flows.get_mut(media.flow).non_tcp_mut();
         let direction = rtp.get_or_insert_default().direction_mut(media.side);
         let Some(source) = direction.source_mut(report.media) else { return };
         source.reports += 1;
@@ -54,13 +54,13 @@ impl Analysis {
         }
     }
 
-    /// Who gives the packets found at `found` to TFRC's ends.
+    /// The follower of the packets found at `found`.
     pub(in crate::pass) fn follower(&self, found: Found) -> TfrcFollower {
         TfrcFollower { profile: self.options.tfrc_profile, rtt: self.options.rtt_s, found }
     }
 }
 
-/// Gives packets with numbers to TFRC's ends.
+/// Passes numbered packets to TFRC's ends.
 #[derive(Clone, Copy)]
 pub(in crate::pass) struct TfrcFollower {
     profile: Profile,
@@ -70,8 +70,8 @@ pub(in crate::pass) struct TfrcFollower {
 }
 
 impl TfrcFollower {
-    /// Ends whose packets have numbers of `seq_bits` bits, the first one `bytes` of payload.
-    pub(in crate::pass) fn carrier(&self, seq_bits: u32, bytes: u32, is_whole: bool) -> CarrierSetup {
+    /// Setup of ends with numbers of `seq_bits` bits and a first payload of `bytes`.
+    pub(in crate::pass) fn setup(&self, seq_bits: u32, bytes: u32, is_whole: bool) -> CarrierSetup {
         let receiver = ReceiverProfile { seq_bits, ..self.profile.receiver() };
         CarrierSetup { receiver, sender: self.profile.sender(bytes.into()), is_whole }
     }
@@ -82,7 +82,7 @@ impl TfrcFollower {
         PacketRef { flow, side, time_ns, packet }
     }
 
-    /// A datagram whose generator numbered it. Nothing but the user tells a round-trip time.
+    /// Process a datagram numbered by a generator. Only the user can give its round-trip time.
     pub(in crate::pass) fn follow_numbered(
         &self,
         tfrc: &mut Option<Box<TfrcFlow>>,
@@ -95,10 +95,10 @@ impl TfrcFollower {
         let &NumberedDatagram {
             number: seq, bits, time_ns, packet, payload_bytes: bytes, is_marked: ce, ..
         } = numbered;
-        let carrier = || self.carrier(bits, bytes, false);
-        if let Some(heard) = tfrc.get_or_insert_default().heard(self.found.side, carrier, self.rtt) {
+        let setup = || self.setup(bits, bytes, false);
+        if let Some(inferred) = tfrc.get_or_insert_default().inferred(self.found.side, setup, self.rtt) {
             let data = DataPacket { seq, ce, bytes, ..DataPacket::default() };
-            heard.on_data(self.place(time_ns, packet), &data, samples);
+            inferred.on_data(self.place(time_ns, packet), &data, samples);
         }
     }
 
@@ -119,12 +119,12 @@ impl TfrcFollower {
         };
         // At the beginning the sender has no round-trip time yet.
         let is_whole = seen.rtt_send_time.is_some_and(|times| times.rtt == 0);
-        let carrier = || self.carrier(NUMBER_BITS, seen.payload_bytes, is_whole);
+        let setup = || self.setup(NUMBER_BITS, seen.payload_bytes, is_whole);
         if source.tfrc_times.is_empty() {
-            if let Some(heard) = tfrc.heard(self.found.side, carrier, self.rtt) {
-                heard.on_data(place, &data, samples);
+            if let Some(inferred) = tfrc.inferred(self.found.side, setup, self.rtt) {
+                inferred.on_data(place, &data, samples);
             }
-        } else if let Some(ends) = tfrc.carried(self.found.side, carrier) {
+        } else if let Some(ends) = tfrc.captured(self.found.side, setup) {
             let rtt = seen.rtt_send_time.zip(source.tfrc_times.rate());
             let rtt = rtt.map(|(times, rate)| f64::from(times.rtt) / rate);
             ends.on_data(place, &DataPacket { rtt, ..data }, samples);

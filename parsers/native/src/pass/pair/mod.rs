@@ -1,12 +1,12 @@
-//! Two captures of one path: what each packet, seen at one or both, means to its flow.
+//! Two captures of one path: the meaning of each packet, seen at one or both, for its flow.
 //!
-//! A packet counts for its flow where it passes first; where it passes next it has arrived. So the
-//! capture that is nearer to a sender plays the part that a simulator's trace gives to the source,
-//! and the other one that of the destination. Hosts of which no packet is in both captures are
-//! followed as in a single capture.
+//! A packet counts for its flow at the capture that it passes first; at the second it has arrived.
+//! So the capture nearer to a sender acts as the source in a simulator's trace, and the other one
+//! as the destination. Hosts without a packet in both captures are processed as in a single
+//! capture.
 //!
-//! `two_readings.rs` reads the two captures, `pair_packets.rs` gives each packet its meaning; here is what is known
-//! meanwhile.
+//! `two_readings.rs` reads the two captures, `pair_packets.rs` gives each packet its meaning; the
+//! state is here.
 
 mod pair_packets;
 #[cfg(test)]
@@ -14,7 +14,7 @@ mod tests;
 mod two_readings;
 
 use super::BoundedSamples;
-use crate::error::{ProblemKind, ReadError};
+use crate::error::{Hint, ProblemKind, ReadError};
 use crate::flow::delivery::Delivery;
 use crate::packet::event::Endpoints;
 use crate::packet::key::Side;
@@ -26,16 +26,16 @@ use crate::pair::outside_loss::OutsideLoss;
 use crate::pair::routes::{Evidence, Routes};
 use crate::pair::unmatched::{PacketAtCapture, UnmatchedPackets};
 
-/// What became of a packet between the captures.
+/// Outcome of a packet between the captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairOutcome {
     /// Both captures have it.
     Arrived,
-    /// It passed the first on its way and not the second.
+    /// It passed the first and not the second.
     Lost,
     /// Like lost, but the second capture was not running when it should have come.
     Unknown,
-    /// It came to the second once more.
+    /// It reached the second again.
     Duplicate,
     /// Only the second has it: the first missed it, or it was made in between.
     Unsent,
@@ -54,30 +54,28 @@ impl PairOutcome {
     }
 }
 
-/// One packet on its way between the captures.
+/// A packet between the captures.
 #[derive(Clone, Copy, Debug)]
 pub struct Transit {
     /// Flow, from 0.
     pub flow: u32,
     /// The side that sent it.
     pub side: Side,
-    /// What became of it.
     pub fate: PairOutcome,
-    /// Time and number of the packet at the capture that it passes first, if it has it.
+    /// Time and number of the packet at the capture that it passes first, if captured there.
     pub near: Option<(i64, u64)>,
     /// The same at the other, by the first capture's clock.
     pub far: Option<(i64, u64)>,
-    /// Its payload.
     pub payload_bytes: u32,
 }
 
-/// What is known of the two captures, and of the packets between them.
+/// State of the two captures, and of the packets between them.
 pub struct CapturePair {
     routes: Routes,
     surveys: [FirstReading; 2],
-    /// The clock by which times were told.
+    /// The clock correction used for times.
     pub clock: Clock,
-    /// What the packets say of it; None if there are none.
+    /// Clock estimate from the packets; None without any.
     pub estimate: Option<Estimate>,
     /// Whether the user gave the offset.
     pub is_given: bool,
@@ -137,15 +135,15 @@ impl CapturePair {
         self.routes.first_tap(endpoints)
     }
 
-    /// How far every delay may be off because nothing tells how the shortest round-trip time is
-    /// shared between the directions. None if the user gave the offset, or nothing is known.
+    /// Possible error of every delay, because the split of the shortest round-trip time between the
+    /// directions is unknown. None if the user gave the offset, or nothing is known.
     pub fn uncertainty_ms(&self) -> Option<f64> {
         let (low_ns, high_ns) = self.estimate.filter(|_| !self.is_given)?.offset_bounds_ns;
         Some(high_ns?.saturating_sub(low_ns?) as f64 / 2e6)
     }
 
-    /// What is to be said of the clocks as a reservation.
-    fn remark(&self) -> Option<ReadError> {
+    /// Problem of the clocks, if any.
+    fn caveat(&self) -> Option<ReadError> {
         let estimate = self.estimate?;
         let (low_ns, high_ns) = estimate.offset_bounds_ns;
         let bound =
@@ -158,14 +156,11 @@ impl CapturePair {
                 "with a clock ahead by {} some packets arrive before they are sent; possible is {low} to {high}",
                 bound(Some(self.clock.offset_ns))
             );
-            (message, "leave `--clock-offset` out to have it estimated")
+            (message, Hint::ImpossibleOffset)
         } else if !self.is_given && estimate.drift_bounds.is_none() {
             let message =
-                "its clock did not run evenly against the other one: it was set, or adjusted, in between";
-            (
-                message.to_owned(),
-                "delays may be wrong; read the parts before and after the step for themselves",
-            )
+                "its clock drifted unevenly against the other one: it was set or adjusted during the capture";
+            (message.to_owned(), Hint::ClockStep)
         } else {
             return None;
         };
@@ -184,7 +179,7 @@ impl CapturePair {
         has_begun && near.time_ns <= end_ns.saturating_sub(longest_ns).max(latest_ns)
     }
 
-    /// Keep what became of a packet, if anybody wants to know.
+    /// Collect the outcome of a packet, if requested.
     fn keep(&mut self, fate: PairOutcome, near: Option<PacketAtCapture>, far: Option<PacketAtCapture>) {
         let Some(either) = near.or(far).filter(|_| self.transits.wanted) else { return };
         let place = |passing: PacketAtCapture| (passing.time_ns, passing.packet);

@@ -1,4 +1,4 @@
-//! What a packet of a pair means to its flow.
+//! The meaning of a packet of a pair for its flow.
 
 use super::{CapturePair, PairOutcome};
 use crate::flow::Found;
@@ -13,7 +13,7 @@ use crate::pair::packet_identity::{payload_head, pieces};
 use crate::pair::unmatched::{MatchResult, PacketAtCapture, PathEnd};
 use crate::pass::{Analysis, is_flow};
 
-/// What the pieces of a packet on the wire were, taken together.
+/// Outcome of the pieces of a packet on the wire together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PieceTotals {
     /// New, at least in part.
@@ -25,13 +25,13 @@ enum PieceTotals {
 }
 
 impl Analysis {
-    /// Give a packet of one of the captures to its flow.
+    /// Pass a packet of one of the captures to its flow.
     pub(super) fn take_paired(
         &mut self,
         pairing: &mut CapturePair,
         tap: Tap,
         packet: &Packet,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
         summary: &mut SourceSummary,
     ) {
         while let Some(alone) = pairing.waiting.take_expired(packet.time_ns) {
@@ -43,18 +43,18 @@ impl Analysis {
         let end = match first_tap {
             Some(first) if first == tap => PathEnd::Near,
             Some(_) => PathEnd::Far,
-            None => return self.take_alone(tap, packet, asides, summary),
+            None => return self.take_alone(tap, packet, extras, summary),
         };
         let has_identity = matches!(network.transport, Transport::Tcp | Transport::Udp | Transport::Dccp);
         if !has_identity || !is_flow(network) {
             // An error or later fragment counts where it passes first, as in a single capture.
             if end == PathEnd::Near {
-                self.take_alone(tap, packet, asides, summary);
+                self.take_alone(tap, packet, extras, summary);
             }
             return;
         }
         if let Some(aside) = packet.frame
-            && self.take_frame(packet, asides.frame(aside))
+            && self.take_frame(packet, extras.frame(aside))
         {
             self.take_repeat(packet, summary);
             return;
@@ -66,27 +66,27 @@ impl Analysis {
         if network.fragment.is_some() && end == PathEnd::Near {
             self.fragments.remember(network, found);
         }
-        let head = payload_head(network, asides);
+        let head = payload_head(network, extras);
         let (seen, sent_ns) = self.match_pieces(pairing, found, (tap, end), packet, head);
         if seen == PieceTotals::Copy {
             return self.flows.get_mut(found.flow).on_copy(found.side);
         }
-        self.pass(found, end, packet, asides);
+        self.pass(found, end, packet, extras);
         let is_tcp = network.transport == Transport::Tcp;
         if is_tcp && seen == PieceTotals::First {
-            self.look_for_outside_loss(pairing, found, (end, sent_ns), network, asides);
+            self.look_for_outside_loss(pairing, found, (end, sent_ns), network, extras);
         }
     }
 
-    /// Give a packet that only one capture can have to its flow, as in a single capture.
-    fn take_alone(&mut self, tap: Tap, packet: &Packet, asides: &PacketExtras, summary: &mut SourceSummary) {
+    /// Pass a packet that only one capture can have to its flow, as in a single capture.
+    fn take_alone(&mut self, tap: Tap, packet: &Packet, extras: &PacketExtras, summary: &mut SourceSummary) {
         let first = std::mem::replace(&mut self.source, tap as u32);
-        self.take(packet, asides, summary);
+        self.take(packet, extras, summary);
         self.source = first;
     }
 
     /// Move the flow on, as at the end where it is watched.
-    fn pass(&mut self, found: Found, end: PathEnd, packet: &Packet, asides: &PacketExtras) {
+    fn pass(&mut self, found: Found, end: PathEnd, packet: &Packet, extras: &PacketExtras) {
         let Found { flow, side } = found;
         let network = &packet.network;
         let outcome = &mut self.outcome;
@@ -94,13 +94,13 @@ impl Analysis {
         let (watched, pool) = self.flows.get_with_pool(flow);
         match end {
             PathEnd::Near => {
-                watched.on_sent(side, packet, network, asides, pool, outcome);
+                watched.on_sent(side, packet, network, extras, pool, outcome);
                 if self.collects {
                     self.collect(found, packet, network);
                 }
             }
             PathEnd::Far => {
-                watched.on_received(side, packet, network, asides, pool, outcome);
+                watched.on_received(side, packet, network, extras, pool, outcome);
                 if self.collects {
                     self.collect_rtt(found, packet);
                 }
@@ -110,25 +110,25 @@ impl Analysis {
         if (end == PathEnd::Near) == (side == flow.watched())
             && let (Some(details), Some(connection)) = (&mut self.details, &flow.tcp)
         {
-            let sack = asides.sack(network.tcp.options.sack);
+            let sack = extras.sack(network.tcp.options.sack);
             details.take((found.flow, side), connection, packet, sack, &self.outcome);
         }
     }
 
-    /// See what a segment tells of losses outside of the way between the captures.
+    /// Check whether a segment shows losses outside of the path between the captures.
     fn look_for_outside_loss(
         &mut self,
         pairing: &mut CapturePair,
         found: Found,
         (end, sent_ns): (PathEnd, Option<i64>),
         network: &Network,
-        asides: &PacketExtras,
+        extras: &PacketExtras,
     ) {
         let Found { flow, side } = found;
         let outside = &mut pairing.outside;
         if end == PathEnd::Near {
             // Where this side's packets pass first those of the other side pass last.
-            let blocks = asides.sack(network.tcp.options.sack);
+            let blocks = extras.sack(network.tcp.options.sack);
             let taken_back = outside.on_acknowledgement(flow, side.other(), &network.tcp, blocks);
             if taken_back > 0 {
                 let delivery = self.flows.get_mut(flow).deliveries_mut().of_mut(side.other());
@@ -157,7 +157,7 @@ impl Analysis {
         }
     }
 
-    /// Look for what the packet was on the wire at the other capture, and when that was sent.
+    /// Match the wire packets of this one at the other capture; also returns when the first was sent.
     fn match_pieces(
         &mut self,
         pairing: &mut CapturePair,
@@ -177,7 +177,7 @@ impl Analysis {
                 identity: piece.identity,
                 end,
                 tap,
-                place: IpFields::place_of(packet.interface, packet.event),
+                capture_point: IpFields::capture_point_of(packet.interface, packet.event),
                 time_ns: packet.time_ns,
                 flow,
                 side,

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use super::{CapturePair, Transit};
-use crate::error::{Problem, ProblemKind, ReadError};
+use crate::error::{Hint, Problem, ProblemKind, ReadError};
 use crate::input::bytes::Progress;
 use crate::input::filter::Compiler;
 use crate::input::reading::Reading;
@@ -16,9 +16,9 @@ use crate::pair::merge::for_each_packet;
 use crate::pass::{Analysis, BoundedSamples};
 
 impl Analysis {
-    /// Read two captures of the same path as one trace, each twice. What is wrong with them goes to
+    /// Read two captures of the same path as one trace, each twice. Their problems go to
     /// `problems`; an error is one of the filter, in libpcap's words. With `given_offset_ns` the
-    /// second clock is ahead by so much, else the packets tell.
+    /// second clock is ahead by that, otherwise it is estimated.
     pub fn read_pair(
         &mut self,
         sources: [&OsStr; 2],
@@ -49,19 +49,19 @@ impl Analysis {
             FirstReading::read(first, compiler, max_flows)?,
             FirstReading::read(second, compiler, max_flows)?,
         ];
-        let transits = BoundedSamples::new(self.options.transits, self.options.max_samples);
+        let transits = BoundedSamples::new(self.options.collects("transits"), self.options.max_samples);
         let mut pairing = CapturePair::new(surveys, given_offset_ns, transits);
         if pairing.estimate.is_none() {
             let source = readings[0].source().to_owned();
             self.refuse(readings);
-            self.complain(source, &pairing);
+            self.report_no_common_packets(source, &pairing);
             return Ok(());
         }
         let mut readings = Tap::BOTH.map(open);
         let mut summaries = [0, 1].map(|tap: usize| SourceSummary::new(readings[tap].source()));
         let clock = pairing.clock;
-        for_each_packet(&mut readings, compiler, &clock, &mut summaries, |tap, packet, asides, summary| {
-            self.take_paired(&mut pairing, tap, packet, asides, summary);
+        for_each_packet(&mut readings, compiler, &clock, &mut summaries, |tap, packet, extras, summary| {
+            self.take_paired(&mut pairing, tap, packet, extras, summary);
         })?;
         while let Some(alone) = pairing.waiting.take_oldest() {
             self.give_up(&mut pairing, alone);
@@ -70,7 +70,7 @@ impl Analysis {
             for deliveries in self
                 .flows
                 .iter_mut()
-                .filter_map(|flow| flow.others_if_any().and_then(|others| others.deliveries.as_deref_mut()))
+                .filter_map(|flow| flow.non_tcp_if_any().and_then(|others| others.deliveries.as_deref_mut()))
             {
                 deliveries.of_mut(Side::Low).forget_delays();
                 deliveries.of_mut(Side::High).forget_delays();
@@ -78,7 +78,7 @@ impl Analysis {
         }
         let sent_ns = |transit: &Transit| transit.near.or(transit.far).map(|place| place.0);
         pairing.transits.kept.sort_by_key(sent_ns);
-        if let Some(error) = pairing.remark() {
+        if let Some(error) = pairing.caveat() {
             let source = readings[1].source().to_owned();
             self.problems.push(Problem { source, packet: None, packets_before: 0, error });
         }
@@ -89,7 +89,7 @@ impl Analysis {
         Ok(())
     }
 
-    /// Say why there is no pair: an input could not be read, or is no capture.
+    /// Report why there is no pair: an input could not be read, or is no capture.
     fn refuse(&mut self, readings: [Reading; 2]) {
         for reading in readings {
             let mut summary = SourceSummary::new(reading.source());
@@ -98,24 +98,22 @@ impl Analysis {
             let mut problems = reading.finish(&mut summary);
             problems.retain(|problem| problem.error.kind != ProblemKind::NoPackets);
             if !is_capture && !problems.iter().any(|problem| problem.error.kind.is_error()) {
-                let message = format!("a pair is of captures, and this is a {} trace", summary.format);
-                let hint = "leave `--pair` out: a simulator's trace shows both ends of a path by itself";
-                let error = ReadError::whole(ProblemKind::Unsupported, message).hint(hint);
+                let message = format!("a pair needs captures, and this is a {} trace", summary.format);
+                let error = ReadError::whole(ProblemKind::Unsupported, message).hint(Hint::PairOfSimulation);
                 problems.push(Problem { source, packet: None, packets_before: 0, error });
             }
             self.problems.extend(problems);
         }
     }
 
-    /// Say that the captures have nothing in common.
-    fn complain(&mut self, source: String, pairing: &CapturePair) {
+    /// Report that the captures have no packet in common.
+    fn report_no_common_packets(&mut self, source: String, pairing: &CapturePair) {
         let [first, second] = &pairing.surveys;
         let message = format!(
             "none of its {} TCP, UDP and DCCP packets is among the {} of the other capture",
             first.packets, second.packets
         );
-        let hint = "a pair shows the same packets at two places; a NAT or tunnel in between changes them";
-        let error = ReadError::whole(ProblemKind::NotAPair, message).hint(hint);
+        let error = ReadError::whole(ProblemKind::NotAPair, message).hint(Hint::PacketsChanged);
         self.problems.push(Problem { source, packet: None, packets_before: 0, error });
     }
 }

@@ -1,5 +1,5 @@
-//! Which packets ns-2's sink takes for lost: those missing below a packet that is the `numPkts_`th
-//! beyond a gap, or came more than a round-trip time after the last one without a gap.
+//! Packets that ns-2's sink declares lost: those missing below a packet that is the `numPkts_`th
+//! after a gap, or that arrived more than a round-trip time after the last one without a gap.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use crate::tfrc::receive_record::{Arrival, Loss};
 /// Gaps that are kept in mind; of more the lowest is lost before its time.
 const MAX_GAPS: usize = 1024;
 
-/// What an arrival is to the sink.
+/// Meaning of an arrival for the sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalKind {
     /// The highest number so far, and whether some before it are missing.
@@ -18,7 +18,7 @@ pub enum ArrivalKind {
     },
     /// It was missing, and not lost yet.
     Fills,
-    /// It came before, or was declared lost.
+    /// A duplicate, or declared lost.
     Old,
 }
 
@@ -38,7 +38,6 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    /// Nothing came yet.
     pub fn new(num_pkts: u32) -> Self {
         let none = Arrival::default();
         Self { num_pkts, highest: None, before: none, checked: none, later: 0, missing: VecDeque::new() }
@@ -49,7 +48,7 @@ impl Gaps {
         self.highest.map_or(0, |arrival| arrival.number)
     }
 
-    /// Take in a packet. [`Gaps::check`] tells afterwards what it makes known.
+    /// Record a packet; [`Gaps::check`] then returns the losses that it reveals.
     pub fn place(&mut self, arrival: Arrival) -> ArrivalKind {
         let Some(highest) = self.highest else {
             (self.highest, self.before, self.checked) = (Some(arrival), arrival, arrival);
@@ -90,8 +89,8 @@ impl Gaps {
         true
     }
 
-    /// Give to `losses` what the packet just placed makes known to be lost, where the round-trip time
-    /// is `rtt`; one that was marked and began a loss event is not waited for.
+    /// Add the losses revealed by the packet just placed to `losses`, with round-trip time `rtt`; a
+    /// marked one that began a loss event is not waited for.
     pub fn check(&mut self, arrival: Arrival, rtt: f64, begins_event: bool, losses: &mut Vec<Loss>) {
         let is_late = arrival.time - self.checked.time > rtt;
         let is_beyond = arrival.number > self.checked.number;
@@ -107,7 +106,8 @@ impl Gaps {
         }
     }
 
-    /// Times of the lost are told from this packet and the highest before it, wherever they are.
+    /// Times of lost packets are interpolated between this packet and the highest before it,
+    /// wherever they are.
     fn declare(&mut self, is_lost: impl Fn(i64) -> bool, arrival: Arrival, losses: &mut Vec<Loss>) {
         let in_order = self.before.number <= arrival.number;
         let (before, after) = if in_order { (self.before, arrival) } else { (arrival, self.before) };

@@ -1,4 +1,4 @@
-//! How ns-2's sink makes p of loss events: by one of four estimates.
+//! Computes p from loss events as ns-2's sink does: by one of four estimates.
 
 use std::collections::VecDeque;
 
@@ -20,9 +20,9 @@ pub struct History {
     open: LossInterval,
     /// Closed intervals, the newest first.
     closed: VecDeque<LossInterval>,
-    /// What discounting has left of each.
+    /// Weight of each after discounting.
     kept: VecDeque<f64>,
-    /// What the open interval takes from all of them until it is closed.
+    /// Discount applied to all of them until the open interval closes.
     factor: f64,
     /// The mean that forgets exponentially.
     average: Option<f64>,
@@ -115,11 +115,11 @@ impl History {
         self.kept.truncate(slots);
     }
 
-    /// p, while `highest` is the last packet. `header` is of the newest one, and `report_bytes` has the report
-    /// that tells it.
+    /// p, while `highest` is the last packet. `header` is of the newest one, and `report_bytes` is
+    /// the size of the report that carries p.
     pub fn p(&mut self, highest: i64, header: &Header, report_bytes: u32) -> f64 {
         match self.parameters.algo {
-            // ns-2 asks for the size of the sink's own packets where that of the sender's would tell.
+            // ns-2 uses the size of the sink's own packets where the sender's would be right.
             Algorithm::Weighted => self.weighted((header.fsize / f64::from(report_bytes.max(1))).trunc()),
             Algorithm::Exponential => self.exponential(),
             Algorithm::RateWindow => self.in_rate_window(highest, header),
@@ -151,7 +151,8 @@ impl History {
         mean(lengths.zip(weights.zip(&self.kept).map(|(weight, kept)| weight * kept)))
     }
 
-    /// With `smooth_` the open interval stands before the others, of which the oldest of a full array goes.
+    /// With `smooth_` the open interval precedes the others, and the oldest of a full array is
+    /// dropped.
     fn mean_with_open(&self, of_large: f64) -> f64 {
         let of_large = Some(of_large).filter(|_| self.parameters.smooth);
         let length = |interval: &LossInterval| interval.length(&self.parameters, of_large);
@@ -172,7 +173,8 @@ impl History {
         1.0 / average.max(with_open).max(1.0)
     }
 
-    /// In as many packets as have `minlc_` loss events where the equation gives the sender's rate.
+    /// Packets that contain `minlc_` loss events, for the rate at which the equation gives the
+    /// sender's rate.
     fn in_rate_window(&self, highest: i64, header: &Header) -> f64 {
         let packets = if header.rate > 0.0 && header.rtt > 0.0 {
             self.parameters.minlc / p_of(header.rate, header.rtt, header.tzero, f64::from(header.size))

@@ -1,20 +1,19 @@
-//! One loss interval of ns-2's sink, and how many packets it counts for (`ShortIntervals_`).
+//! One loss interval of ns-2's sink, and the packets that it counts for (`ShortIntervals_`).
 
 use super::parameters::{Parameters, ShortLosses};
 
-/// By what a short interval is divided where ns-2 has not finished the second of its rules.
+/// Divisor of a short interval where ns-2 has not finished the second of its rules.
 const UNFINISHED: f64 = 7.0;
 
 /// An interval that is open, or was closed by the loss event after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossInterval {
-    /// Packets in it.
     pub packets: f64,
     /// Packets that were lost or marked.
     pub lost: f64,
     /// Whether it lasted less than `ShortRtts_` round-trip times, as far as reports looked.
     pub is_short: bool,
-    /// Round-trip times that it lasted, begun ones too.
+    /// Its duration in round-trip times, rounded up.
     pub rounds: f64,
 }
 
@@ -24,13 +23,14 @@ impl LossInterval {
         Self { packets, lost: 0.0, is_short: false, rounds: 0.0 }
     }
 
-    /// That which a loss event has begun: its packet is the first loss, and it is short until a report finds
-    /// it long.
+    /// An interval started by a loss event: its packet is the first loss, and it is short until a
+    /// report finds it long.
     pub fn begun() -> Self {
         Self { packets: 0.0, lost: 1.0, is_short: true, rounds: 0.0 }
     }
 
-    /// That which the first loss event has begun: losses that belong to it make it no shorter.
+    /// An interval started by the first loss event: losses that belong to it do not make it
+    /// shorter.
     pub fn after_slow_start() -> Self {
         Self { is_short: false, ..Self::begun() }
     }
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(length(0.0, &short, None), 32.0);
         assert_eq!(length(1.0, &short, None), 6.0);
         assert_eq!((length(2.0, &short, Some(3.0)), length(2.0, &short, None)), (10.0, 4.0));
-        // Half of the five, less what makes no whole one.
+        // Half of the five, rounded down.
         assert_eq!(length(3.0, &short, None), 16.0);
         let long = LossInterval { is_short: false, ..short };
         assert!([1.0, 2.0, 3.0, 11.0].iter().all(|setting| length(*setting, &long, Some(3.0)) == 32.0));

@@ -1,13 +1,12 @@
-//! ns-2.35's TFRC agent and sink, rebuilt from what a trace shows of them.
+//! ns-2.35's TFRC agent and sink, reconstructed from a trace.
 //!
 //! Their headers are not in a trace: a data packet carries the sender's round-trip time, its round
-//! and whether it wants a report; a report carries p and X_recv. All of it follows from when data
-//! and reports were sent and arrived, because the agents are deterministic: [`Sender`] and
-//! [`Receiver`] are fed these four kinds of events and tell each other through [`Header`] and
-//! [`Feedback`] what the packets carried.
+//! and whether it requests a report; a report carries p and X_recv. All of it follows from the send
+//! and arrival times of data and reports, because the agents are deterministic: [`Sender`] and
+//! [`Receiver`] process these four kinds of events and exchange [`Header`] and [`Feedback`].
 //!
-//! The agent is not RFC 3448: its differences are noted where they are made. Names of parameters are
-//! those of its Tcl variables without the underscore behind.
+//! The agent is not RFC 3448: differences are noted in the code. Parameters have the names of its
+//! Tcl variables without the trailing underscore.
 
 mod gaps;
 mod history;
@@ -22,11 +21,11 @@ pub use parameters::Parameters;
 pub use receiver::{ArrivalOutcome, Receiver};
 pub use sender::{Mode, Sender};
 
-/// Wired traces have microseconds: what happened at one time, or one round-trip time apart, may be
-/// printed as much as this earlier or later, in seconds.
+/// Wired traces have microseconds: events at one time, or one round-trip time apart, may be printed
+/// up to this much earlier or later, in seconds.
 const PRINTED: f64 = 2e-6;
 
-/// What a data packet carries of its sender.
+/// Header of a data packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Header {
     /// When it was sent.
@@ -45,7 +44,7 @@ pub struct Header {
     pub fsize: f64,
 }
 
-/// What a report carries.
+/// Contents of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Feedback {
     /// When the packet was sent that it echoes.
@@ -60,9 +59,9 @@ pub struct Feedback {
     pub losses: u64,
 }
 
-/// The highest rate that ns-2's equation gives, in bytes per second; also where there is no loss.
+/// The highest rate of ns-2's equation, in bytes per second; also without losses.
 const MAX_RATE: f64 = 25e6;
-/// Seconds per packet below which the equation gives that.
+/// Seconds per packet below which the equation gives that rate.
 const LEAST_SECONDS: f64 = 1e-7;
 
 /// The equation as ns-2 has it (`p_to_b`): capped, and bounded.
@@ -72,7 +71,7 @@ fn rate_of(p: f64, rtt: f64, tzero: f64, size: f64, bval: f64) -> f64 {
     if rate * LEAST_SECONDS > size { MAX_RATE } else { rate.min(MAX_RATE) }
 }
 
-/// The p for a rate as ns-2 finds it (`b_to_p`): the first of a bisection that comes within 5 %.
+/// The p for a rate as ns-2 finds it (`b_to_p`): the first of a bisection within 5 %.
 fn p_of(rate: f64, rtt: f64, tzero: f64, size: f64) -> f64 {
     let (mut p, mut step) = (0.5, 0.25);
     for _ in 0..=30 {

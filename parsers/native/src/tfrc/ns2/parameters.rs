@@ -1,4 +1,4 @@
-//! Parameters of ns-2's agents by the names of their Tcl variables, without the underscore behind.
+//! Parameters of ns-2's agents, named after their Tcl variables without the trailing underscore.
 
 use crate::tfrc::loss_intervals::MAX_N;
 
@@ -18,7 +18,7 @@ pub enum Algorithm {
     EventWindow,
 }
 
-/// By what the packets of a short loss interval are divided (`ShortIntervals_`).
+/// Divisor of the packets of a short loss interval (`ShortIntervals_`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShortLosses {
     /// 1: the packets lost in it.
@@ -52,7 +52,7 @@ impl ShortIntervals {
     }
 }
 
-/// The agents' parameters that change what a trace means, with their defaults.
+/// The agents' parameters that change the meaning of a trace, with their defaults.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
     /// Weight of the past in R.
@@ -67,7 +67,8 @@ pub struct Parameters {
     pub ca: bool,
     /// By which share of itself a distance between packets may be longer or shorter, at random.
     pub overhead: f64,
-    /// Whether the application may have nothing to send, so that a packet that was due and not sent tells it.
+    /// Whether the application may have nothing to send, which shows in packets that were due and
+    /// not sent.
     pub sndr_type: bool,
     /// The first rate, bytes per second.
     pub init_rate: f64,
@@ -75,7 +76,7 @@ pub struct Parameters {
     pub rate_init_option: f64,
     /// The initial window in packets.
     pub rate_init: f64,
-    /// What slow start multiplies the rate with.
+    /// Factor of the rate in slow start.
     pub ssmult: f64,
     /// Whether slow start goes from one rate to the next packet by packet.
     pub slow_increase: bool,
@@ -91,10 +92,9 @@ pub struct Parameters {
     pub fsize: f64,
     /// Bytes of a header, with `voip`.
     pub headersize: f64,
-    /// Whether a report without losses allows `scmult` times what arrived and one with losses no more than that,
-    /// once slow start is over.
+    /// Whether a report without losses allows `scmult` times the receive rate and one with losses
+    /// no more than it, after slow start.
     pub conservative: bool,
-    /// That factor.
     pub scmult: f64,
     /// Whether data that come to a sender without any wait for its timer, which always halves without reports.
     pub old_code: bool,
@@ -104,13 +104,13 @@ pub struct Parameters {
     pub num_feedback: f64,
     /// Whether a loss event also needs a new round.
     pub precise_loss: bool,
-    /// Whether the first loss interval is made of the receive rate.
+    /// Whether the first loss interval is computed from the receive rate.
     pub adjust_history_after_ss: bool,
     /// How p is made.
     pub algo: Algorithm,
     /// Loss intervals that count.
     pub num_samples: f64,
-    /// Whether the open interval comes before all of them, not in the place of the oldest.
+    /// Whether the open interval precedes all of them, instead of replacing the oldest.
     pub smooth: bool,
     /// Whether a long open interval discounts the others.
     pub discount: bool,
@@ -210,7 +210,7 @@ impl Parameters {
         "short_rtts",
     ];
 
-    /// What [`Parameters::set`] may name.
+    /// Names that [`Parameters::set`] accepts.
     pub fn names() -> impl Iterator<Item = &'static str> {
         Self::OF_SENDER.into_iter().chain(Self::OF_SINK)
     }

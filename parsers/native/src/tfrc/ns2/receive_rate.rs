@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::PRINTED;
 
-/// Packets that are remembered; with more in one round-trip time the rate comes out too low.
+/// Limit of packets remembered; with more in one round-trip time the rate is too low.
 const REMEMBERED: usize = 1 << 14;
 
 /// Packets received lately, by sequence number.

@@ -12,12 +12,12 @@ use crate::tfrc::receive_record::{Arrival, Loss};
 /// Loss events between two reports; ns-2 reports at each, so that more are no trace of it.
 const MAX_UNCOUNTED: usize = 1024;
 
-/// What an arrival was to the sink.
+/// Result of an arrival at the sink.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ArrivalOutcome {
     /// Lost packets that it made known, or itself if it was marked.
     pub lost: u64,
-    /// The first packet of a loss event that it made known, and when that was or would have been sent.
+    /// The first packet of a loss event that it revealed, and its (would-be) send time.
     pub event: Option<(i64, f64)>,
 }
 
@@ -52,7 +52,6 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Nothing received yet.
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             parameters: *parameters,
@@ -85,8 +84,8 @@ impl Receiver {
         self.history.packets()
     }
 
-    /// A data packet arrives. Losses are those of the record; what is ns-2's own is when one begins
-    /// a loss event, and that this is told by the sender's clock.
+    /// Process a data packet. Losses are those of the record; specific to ns-2 is when one begins a
+    /// loss event, and that this uses the sender's clock.
     pub fn on_data(&mut self, number: i64, time: f64, header: &Header, is_marked: bool) -> ArrivalOutcome {
         self.rate.on_arrival();
         self.first_p = None;
@@ -159,8 +158,8 @@ impl Receiver {
         true
     }
 
-    /// The first loss (`adjust_history`): the interval before it is made of the receive rate, and the
-    /// open one begins with the packets after the last report.
+    /// The first loss (`adjust_history`): the interval before it is computed from the receive rate,
+    /// and the open one begins with the packets after the last report.
     fn on_first_loss(&mut self, time: f64) {
         self.has_losses = true;
         if !self.parameters.adjust_history_after_ss {
@@ -203,7 +202,8 @@ impl Receiver {
         let highest = self.gaps.highest();
         let next = highest.saturating_add(1);
         for start in self.begun.drain(..) {
-            // What was counted before it was known to be lost ends no interval any more (`last_sample`).
+            // Packets counted before they were known to be lost no longer end an interval
+            // (`last_sample`).
             if start < self.uncounted {
                 continue;
             }

@@ -21,7 +21,6 @@ impl Rto {
         self.rttvar = (self.rttvar + delta.abs() - (self.rttvar >> 2)).max(1);
     }
 
-    /// The timeout.
     pub fn seconds(&self, tick: f64) -> f64 {
         let ticks = ((self.rttvar << 3) + self.srtt) >> 3;
         ticks as f64 * tick

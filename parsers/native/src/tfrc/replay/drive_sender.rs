@@ -1,4 +1,4 @@
-//! A sender driven through what a trace shows: its reports, its own packets, and its timer between them.
+//! Drives a sender through a recording: its reports, its own packets, and its timer between them.
 
 use super::sender_variant::{Decision, Rules, SenderVariant};
 use super::{nanoseconds, seconds};
@@ -8,22 +8,22 @@ use crate::tfrc::Report;
 /// it is 128 s long, so that this is a day; ns-2 halves without a bound, and long before that to nothing.
 pub(super) const MOST_EXPIRIES: usize = 1000;
 
-/// Expiries in a row that change nothing and are told: an idle sender keeps its rate at each, and where the
-/// round-trip time is short beside the pauses of an application these would be most of all rows.
+/// Limit of consecutive timer expiries recorded without a change: an idle sender keeps its rate at
+/// each, and with a short round-trip time and a pausing application these would be most of all
+/// rows.
 const MOST_ALIKE: usize = 32;
 
-/// A report as a trace has it. What is not known is NaN, as in the arrays that Python hands over.
+/// A recorded report. Unknown values are NaN, as in the arrays from Python.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedReport {
     /// When it reached the sender.
     pub time_ns: i64,
     /// Round-trip time sample in seconds.
     pub r_sample: f64,
-    /// Loss event rate.
     pub p: f64,
     /// Receive rate in bytes per second.
     pub x_recv: f64,
-    /// Whether the sender was data-limited; None is to be told from what was sent.
+    /// Whether the sender was data-limited; None to derive it from the packets sent.
     pub is_data_limited: Option<bool>,
     /// Packets lost or marked since the report before.
     pub losses: u64,
@@ -38,22 +38,20 @@ pub struct Recording {
     pub end_ns: i64,
     /// In order of time.
     pub reports: Vec<RecordedReport>,
-    /// Time and payload of data packets in order of time; may be empty if that is not known.
+    /// Time and payload of data packets in order of time; may be empty if unknown.
     pub sends: Vec<(i64, u32)>,
 }
 
 /// One step of a sender.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplayStep {
-    /// When.
     pub time_ns: i64,
     /// The report that made it; None if the nofeedback timer did.
     pub report: Option<Report>,
-    /// What was decided.
     pub decision: Decision,
 }
 
-/// A sender that sends less than this share of what it may has no more to send.
+/// A sender below this share of its allowed rate has no more to send.
 const DATA_LIMITED_SHARE: f64 = 0.9;
 
 /// Drive a sender with these rules through the recording.
@@ -91,7 +89,7 @@ struct Replay<'a> {
     /// Payload sent since the last report.
     bytes: u64,
     p: f64,
-    /// Rows in a row that said what the one before said.
+    /// Consecutive rows without a change.
     alike: usize,
 }
 
@@ -133,14 +131,14 @@ impl Replay<'_> {
             let time = seconds(sent_ns, self.recording.start_ns);
             self.expire(time);
             self.machine.on_sent(time, bytes);
-            self.mend();
+            self.correct();
             self.bytes = self.bytes.saturating_add(u64::from(bytes));
             self.sent += 1;
         }
     }
 
-    /// The last report did something else, as packets tell.
-    fn mend(&mut self) {
+    /// Correct the last decision: later packets show that the report had another effect.
+    fn correct(&mut self) {
         let before = self.rows.len().checked_sub(2).and_then(|at| self.rows.get(at));
         let x_before = before.map_or(0.0, |row| row.decision.x);
         if let Some(last) = self.rows.last_mut().filter(|row| row.report.is_some())
@@ -167,7 +165,7 @@ impl Replay<'_> {
     }
 }
 
-/// Whether the one decision says what the other did, whenever the timer runs out next.
+/// Whether two decisions are equal apart from the next timer expiry.
 fn is_alike(one: &Decision, other: &Decision) -> bool {
     Decision { timer: other.timer, ..*one } == *other
 }

@@ -1,6 +1,6 @@
-//! What a TFRC receiver would have reported of a TCP connection: in rounds of one round-trip time, with losses
-//! that are known by where and when they were, grouped into loss events (RFC 5348 section 5.2) and averaged
-//! (section 5.4).
+//! Reports that a TFRC receiver would have sent on a TCP connection: in rounds of one round-trip
+//! time, with losses at known times and positions, grouped into loss events (RFC 5348 section 5.2)
+//! and averaged (section 5.4).
 
 use crate::tfrc::EPS_T;
 use crate::tfrc::loss_intervals::LossHistory;
@@ -9,15 +9,12 @@ use crate::tfrc::profile::ReceiverProfile;
 /// A data packet as it was seen; times are seconds.
 #[derive(Clone, Copy, Debug)]
 pub struct SentSegment {
-    /// When.
     pub time: f64,
-    /// Its payload.
     pub bytes: f64,
     /// Where in the stream it ends, in packets.
     pub end: f64,
 }
 
-/// A lost packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
     /// When it was known to be lost.
@@ -35,10 +32,9 @@ pub struct Sample {
     pub rtt: f64,
 }
 
-/// What a capture shows of one direction, each in order of time.
+/// Records of one direction in a capture, each in order of time.
 #[derive(Clone, Debug, Default)]
 pub struct ObservedDirection {
-    /// Data packets.
     pub sent: Vec<SentSegment>,
     /// Those that were lost.
     pub losses: Vec<Loss>,
@@ -74,7 +70,8 @@ pub fn round_reports(observed: &ObservedDirection, s: f64, profile: &ReceiverPro
     let mut has_skipped = false;
     while let Some(next) = arrivals.sent.get(arrivals.next) {
         let (end, rtt) = rounds.next();
-        // What is reported now was sent a round-trip time ago, unless it was seen where it arrived.
+        // Data reported now were sent a round-trip time ago, unless they were captured at the
+        // receiver.
         let away = if observed.is_at_receiver { 0.0 } else { rtt };
         if next.time > end - away && !has_skipped {
             rounds.skip_to(next.time + away - rtt);
@@ -157,7 +154,7 @@ impl Events {
         Self { s, profile: *profile, history, current: None, next: 0, highest_x_recv: 0.0 }
     }
 
-    /// Take in the next losses up to `time`.
+    /// Process the losses up to `time`.
     fn take_until(&mut self, time: f64, losses: &[Loss], rtt: f64) {
         while let Some(loss) = losses.get(self.next).filter(|loss| loss.time <= time) {
             self.next += 1;
@@ -173,7 +170,7 @@ impl Events {
         }
     }
 
-    /// What stands for the interval before the first loss event (section 6.3.1).
+    /// The synthetic interval before the first loss event (section 6.3.1).
     fn first_interval(&self, rtt: f64) -> f64 {
         let x_target = self.highest_x_recv.max(self.s / (2.0 * rtt));
         self.profile.first_interval(self.s, rtt, x_target)

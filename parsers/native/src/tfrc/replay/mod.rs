@@ -1,9 +1,10 @@
-//! Rate algorithms of TFRC run offline: what a sender would have allowed itself, given the reports that
-//! a trace shows and what it sent between them.
+//! Rate algorithms of TFRC run offline: the rate that a sender would have allowed itself, given the
+//! reports in a trace and the packets sent between them.
 //!
-//! Nothing here knows where reports come from. [`sender_variant`] makes the state machines of [`crate::tfrc`]
-//! alike and says why each decision fell, and [`drive_sender`] drives one through a recording. Where a trace shows no
-//! reports, [`simulate`] lets a receiver make them of arrivals, and [`inferred_feedback`] of the rounds and losses of a TCP.
+//! Nothing here knows the source of reports. [`sender_variant`] gives the state machines of
+//! [`crate::tfrc`] one interface and the reason of each decision, and [`drive_sender`] drives one
+//! through a recording. Where a trace has no reports, [`simulate`] has a receiver generate them
+//! from arrivals, and [`inferred_feedback`] from the rounds and losses of a TCP connection.
 
 pub mod drive_sender;
 pub mod inferred_feedback;

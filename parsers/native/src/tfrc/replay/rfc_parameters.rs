@@ -1,4 +1,4 @@
-//! Parameters of the RFCs' ends by the names that users give them.
+//! Parameters of the RFC variants by their user-visible names.
 
 use crate::tfrc::equation::Equation;
 use crate::tfrc::loss_intervals::MAX_N;
@@ -8,7 +8,7 @@ use crate::tfrc::small_packets::{HEADER_CCID4, HEADER_TFRC_SP};
 
 use super::sender_variant::Rules;
 
-/// Whose implementation a sender is.
+/// Implementation of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterProfile {
     /// RFC 5348.
@@ -22,7 +22,6 @@ pub enum ParameterProfile {
 }
 
 impl ParameterProfile {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Rfc5348, Self::Rfc3448, Self::Ns2, Self::Linux];
 
     /// The name in options.
@@ -52,7 +51,7 @@ impl ParameterProfile {
         }
     }
 
-    /// The parameters that [`ends`] may be given for it.
+    /// The parameters that [`ends`] accepts for it.
     pub fn parameters(self) -> Vec<&'static str> {
         match self {
             Self::Ns2 => ns2::Parameters::names().collect(),
@@ -61,7 +60,7 @@ impl ParameterProfile {
     }
 }
 
-/// What the RFCs leave open, or recommend.
+/// Parameters that the RFCs leave open or recommend.
 const RFC_PARAMETERS: [&str; 13] = [
     "b",
     "gamma",
@@ -84,10 +83,9 @@ const RECEIVER_PARAMETERS: [&str; 3] = ["n", "discounting", "threshold"];
 /// In place of a number for γ: it follows the losses.
 const MIX: &str = "mix";
 
-/// What a parameter is set to.
+/// Value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A number.
     Number(f64),
     /// A word in place of one.
     Word(String),
@@ -96,7 +94,6 @@ pub enum Value {
 /// Both ends of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct EndParameters {
-    /// The sender's rules.
     pub rules: Rules,
     /// The receiver's, where it is one of the RFCs'.
     pub receiver: ReceiverProfile,
@@ -105,7 +102,6 @@ pub struct EndParameters {
 /// Kinds of TFRC that share the senders of its profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// TFRC itself.
     Tfrc,
     /// For small packets (RFC 4828).
     SmallPackets,
@@ -115,14 +111,14 @@ pub enum Variant {
     Veno,
 }
 
-/// THRESHOLD where a profile without discounting is asked for it: RFC 3448's, whose receiver Linux's is.
+/// THRESHOLD for a profile without discounting if the user requests it: that of RFC 3448, which
+/// Linux's receiver follows.
 const LINUX_WOULD_DISCOUNT_TO: f64 = 0.5;
 
-/// What TFRC Veno's window keeps after a loss that is not congestion.
+/// Share of TFRC Veno's window that remains after a loss without congestion.
 const VENO_GAMMA: f64 = 0.8;
 
 impl Variant {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Tfrc, Self::SmallPackets, Self::Ccid4, Self::Veno];
 
     /// The name in options.
@@ -150,7 +146,7 @@ impl Variant {
 /// Why there are no such rules.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
-    /// The profile has no such variant: ns-2's agent is what it is.
+    /// The profile has no such variant: ns-2's agent is fixed.
     Variant,
     /// It has no parameter of this name.
     Name(String),

@@ -1,18 +1,17 @@
-//! One face for the senders of both RFCs and of ns-2, and the words for what they decide.
+//! A common interface to the senders of both RFCs and of ns-2, and names of their decisions.
 
 use crate::tfrc::Report;
 use crate::tfrc::ns2::{self, Mode as Ns2Mode};
 use crate::tfrc::profile::SenderProfile;
 use crate::tfrc::sender::{Sender, Step};
 
-/// What governs the rate.
+/// Limit in force on the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// No loss event yet.
     SlowStart,
-    /// The throughput equation.
     Equation,
-    /// What was received lately.
+    /// Limited by the receive rate.
     ReceiveLimited,
     /// Reports that do not come.
     NoFeedback,
@@ -33,7 +32,7 @@ impl Mode {
     }
 }
 
-/// Why the rate is what it is after a step.
+/// Reason for the rate after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The first round-trip time is known.
@@ -50,7 +49,6 @@ pub enum Reason {
     LeavingSlowStart,
     /// The loss event rate rose.
     LossEvent,
-    /// It fell.
     LossFree,
     /// Only the round-trip time changed.
     RoundTripTime,
@@ -88,14 +86,14 @@ impl Reason {
     }
 }
 
-/// What a sender has decided.
+/// A sender's decision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
     /// Allowed rate, bytes per second.
     pub x: f64,
-    /// What the equation gives; None before the first loss event.
+    /// Rate of the equation; None before the first loss event.
     pub x_calc: Option<f64>,
-    /// The limit by what was received; None without one.
+    /// Limit from the receive rate; None without one.
     pub x_limit: Option<f64>,
     /// The largest receive rate that counts: of X_recv_set, or of the latest report alone; None before one.
     pub x_recv: Option<f64>,
@@ -103,13 +101,11 @@ pub struct Decision {
     pub r: Option<f64>,
     /// When the nofeedback timer runs out.
     pub timer: f64,
-    /// What governs x.
     pub mode: Mode,
-    /// Why.
     pub reason: Reason,
 }
 
-/// Whose rules a sender follows, with its parameters.
+/// Variant and parameters of a sender.
 #[derive(Clone, Copy, Debug)]
 pub enum Rules {
     /// One of the RFCs.
@@ -121,13 +117,13 @@ pub enum Rules {
 /// A sender of any kind.
 #[derive(Clone, Debug)]
 pub enum SenderVariant {
-    /// Of an RFC. The flag: whether X_inst is told instead of X (section 4.5).
+    /// A sender of an RFC. The flag: report X_inst instead of X (section 4.5).
     Rfc(Box<Sender>, bool),
     /// ns-2's.
     Ns2(Box<ns2::Sender>),
 }
 
-/// What a step is judged by: the state before it.
+/// State before a step, used to explain it.
 struct PreviousState {
     x: f64,
     p: f64,
@@ -146,7 +142,6 @@ impl SenderVariant {
         }
     }
 
-    /// The allowed rate.
     pub fn x(&self) -> f64 {
         match self {
             Self::Rfc(sender, _) => sender.x(),
@@ -169,8 +164,8 @@ impl SenderVariant {
         }
     }
 
-    /// What the last report did, if the packets after it told that a tie fell otherwise than `said`; the rate
-    /// before it was `x_before`.
+    /// The corrected decision of the last report, if later packets showed that a tie was decided
+    /// otherwise than in `said`; the rate before it was `x_before`.
     pub fn revised(&mut self, said: &Decision, x_before: f64) -> Option<Decision> {
         let Self::Ns2(sender) = self else { return None };
         if !std::mem::take(&mut sender.is_revised) {
@@ -185,7 +180,7 @@ impl SenderVariant {
         Some(Decision { timer: said.timer, ..self.decision(self.mode(), reason) })
     }
 
-    /// A report arrives, after one that said `p_before`.
+    /// Process a report that follows one with `p_before`.
     pub fn on_report(&mut self, report: &Report, p_before: f64) -> Decision {
         let before = PreviousState {
             x: self.x(),
@@ -216,8 +211,9 @@ impl SenderVariant {
         self.decision(mode, reason)
     }
 
-    /// The nofeedback timer, if it runs out before `time`: when, and what that leaves. `is_idle` tells for
-    /// two times whether nothing was sent in between; ns-2's agent finds that out by itself.
+    /// Expire the nofeedback timer if it is due before `time`; returns the time and the decision.
+    /// `is_idle` returns whether nothing was sent between two times; ns-2's agent determines that
+    /// itself.
     pub fn expire(
         &mut self,
         time: f64,
@@ -289,7 +285,7 @@ impl SenderVariant {
         }
     }
 
-    /// What the limit is made of.
+    /// The receive rate in the limit.
     fn x_recv(&self) -> Option<f64> {
         match self {
             Self::Rfc(sender, _) => Some(sender.highest_x_recv()).filter(|x_recv| x_recv.is_finite()),
@@ -297,7 +293,7 @@ impl SenderVariant {
         }
     }
 
-    /// What governs x after a report.
+    /// The limit in force on x after a report.
     fn mode(&self) -> Mode {
         let (x, limit) = (self.x(), self.limit());
         match self.x_calc() {

@@ -1,5 +1,5 @@
-//! Both ends of a flow whose reports a trace does not show: its data drive a receiver, whose reports
-//! reach a sender after the time that the way back is given.
+//! Simulates both ends of a flow whose reports a trace does not show: its data drive a receiver,
+//! whose reports reach a sender after the given reverse delay.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,10 +11,9 @@ use crate::tfrc::ns2;
 use crate::tfrc::receiver::{Feedback, Receiver};
 use crate::tfrc::{DataPacket, Report};
 
-/// Bytes of a report of ns-2's sink, unless a script says otherwise (`packetSize_`).
+/// Bytes of a report of ns-2's sink by default (`packetSize_`).
 const REPORT_BYTES: u32 = 40;
 
-/// A data packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     /// Sequence number, counted from anywhere.
@@ -23,13 +22,12 @@ pub struct Packet {
     pub sent_ns: i64,
     /// When it arrived; None if it did not.
     pub arrived_ns: Option<i64>,
-    /// Its payload.
     pub bytes: u32,
     /// Whether it was marked congestion experienced.
     pub is_marked: bool,
 }
 
-/// What happens to packets, in order of time.
+/// Packet events in order of time.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     time_ns: i64,
@@ -38,17 +36,16 @@ struct Event {
     packet: usize,
 }
 
-/// A report on its way.
+/// A report in flight.
 #[derive(Clone, Copy, Debug)]
 struct ReportInFlight {
     made: f64,
     /// How long the packet took that it answers.
     forward: f64,
-    /// What it says.
     report: Report,
 }
 
-/// What a data packet carries of its sender.
+/// Header of a data packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct DataHeader {
     header: ns2::Header,
@@ -56,9 +53,9 @@ struct DataHeader {
     wants_report: bool,
 }
 
-/// The reports of a receiver that gets `packets` (in order of sending, the first one at time 0), as
-/// `reverse` seconds later they reach a sender with these rules. If the flow `is_theirs`, its packets tell more
-/// of ns-2's agent: in slow start it sends one at each report.
+/// Reports of a receiver of `packets` (in send order, the first at time 0) as they reach a sender
+/// with these rules after `reverse` seconds. If the flow `is_theirs`, its packets reveal more of
+/// ns-2's agent: in slow start it sends one at each report.
 pub fn simulate(
     ends: &EndParameters,
     packets: &[Packet],
@@ -78,7 +75,7 @@ pub fn simulate(
         way_back: ReverseDelay::new(reverse),
         machine: SenderVariant::new(&ends.rules, 0.0),
         receiver: ReceiverVariant::new(ends),
-        carried: HashMap::new(),
+        captured: HashMap::new(),
         forward: 0.0,
         under_way: VecDeque::new(),
         made: Vec::new(),
@@ -111,7 +108,7 @@ struct Flow {
     machine: SenderVariant,
     receiver: ReceiverVariant,
     /// Of packets that were sent and did not arrive yet; those lost stay to the end.
-    carried: HashMap<usize, DataHeader>,
+    captured: HashMap<usize, DataHeader>,
     /// How long the newest packet took that arrived.
     forward: f64,
     under_way: VecDeque<ReportInFlight>,
@@ -127,22 +124,22 @@ struct Flow {
 
 impl Flow {
     fn send(&mut self, at: usize, packet: &Packet, time: f64) {
-        self.hear(time);
+        self.deliver_answered(time);
         let header = match &mut self.machine {
             SenderVariant::Ns2(sender) => sender.on_data(time, packet.bytes),
             SenderVariant::Rfc(..) => ns2::Header::default(),
         };
         if packet.arrived_ns.is_some() {
-            let carried = DataHeader { header, rtt: self.machine.r(), wants_report: !self.has_reported };
-            self.carried.insert(at, carried);
+            let captured = DataHeader { header, rtt: self.machine.r(), wants_report: !self.has_reported };
+            self.captured.insert(at, captured);
         }
     }
 
     fn arrive(&mut self, at: usize, packet: &Packet, time: f64) {
-        let Some(carried) = self.carried.remove(&at) else { return };
+        let Some(captured) = self.captured.remove(&at) else { return };
         self.forward = time - seconds(packet.sent_ns, self.start_ns);
         let mut made = std::mem::take(&mut self.made);
-        self.receiver.take(packet, time, &carried, &mut made);
+        self.receiver.take(packet, time, &captured, &mut made);
         made.drain(..).for_each(|made| self.send_back(made));
         self.made = made;
     }
@@ -159,7 +156,7 @@ impl Flow {
         self.under_way.push_back(ReportInFlight { made: time, forward: self.forward, report });
     }
 
-    /// Reports that reach the sender before `time`, as long as no packets tell when.
+    /// Deliver reports due before `time`, as long as no packets show their arrival.
     fn deliver_until(&mut self, time: f64) {
         while let Some(next) = self.under_way.front().copied() {
             let took = self.way_back.usual();
@@ -173,7 +170,7 @@ impl Flow {
     }
 
     /// A packet that is sent before its turn answers a report that just arrived.
-    fn hear(&mut self, time: f64) {
+    fn deliver_answered(&mut self, time: f64) {
         let is_answer = match &mut self.machine {
             SenderVariant::Ns2(sender) => self.is_theirs && sender.is_out_of_turn(time),
             SenderVariant::Rfc(..) => false,
@@ -185,13 +182,13 @@ impl Flow {
             self.under_way.pop_front();
             let is_last = self.under_way.front().is_none_or(|later| later.made >= time);
             if is_last || !self.way_back.is_too_long(time - next.made) {
-                self.way_back.tell(time - next.made);
+                self.way_back.record(time - next.made);
                 return self.deliver(&next, time - next.made);
             }
         }
     }
 
-    /// Whether a packet tells when this report arrives.
+    /// Whether a packet shows when this report arrives.
     fn is_answered(&self, report: &ReportInFlight, time: f64) -> bool {
         match &self.machine {
             SenderVariant::Ns2(sender) => {
@@ -227,7 +224,7 @@ struct GeneratedReport {
     time: f64,
     p: f64,
     x_recv: f64,
-    /// Only ns-2's says it.
+    /// Reported only by ns-2.
     losses: u64,
 }
 
@@ -259,14 +256,14 @@ impl ReceiverVariant {
     }
 
     /// A packet arrives, after [`ReceiverVariant::on_time`] was asked for all before; the reports that it causes go to `made`.
-    fn take(&mut self, packet: &Packet, time: f64, carried: &DataHeader, made: &mut Vec<GeneratedReport>) {
+    fn take(&mut self, packet: &Packet, time: f64, captured: &DataHeader, made: &mut Vec<GeneratedReport>) {
         match self {
             Self::Rfc(receiver, due) => {
                 let data = DataPacket {
                     seq: packet.number,
                     time,
                     sent_time: None,
-                    rtt: carried.rtt,
+                    rtt: captured.rtt,
                     ccval: 0,
                     ce: packet.is_marked,
                     bytes: packet.bytes,
@@ -275,14 +272,14 @@ impl ReceiverVariant {
                 receiver.on_data(&data, due);
                 made.extend(due.drain(..).map(GeneratedReport::from));
             }
-            Self::Ns2(end) => made.extend(end.take(packet, time, carried)),
+            Self::Ns2(end) => made.extend(end.take(packet, time, captured)),
         }
     }
 
     /// The report that was due before `time`, if no packet asked for it.
     fn on_time(&mut self, time: f64) -> Option<GeneratedReport> {
         match self {
-            // The next packet makes it, whose round-trip time it gives.
+            // The next packet triggers it and gives its round-trip time.
             Self::Rfc(..) => None,
             Self::Ns2(end) => end.on_time(time),
         }
@@ -319,21 +316,21 @@ impl Ns2End {
         None
     }
 
-    /// Infinite as long as no packet has told a round-trip time.
+    /// Infinite until a packet has carried a round-trip time.
     fn period(&self) -> f64 {
         let rtt = self.receiver.rtt();
         if rtt > 0.0 { 1.5 * rtt / self.per_round } else { f64::INFINITY }
     }
 
-    fn take(&mut self, packet: &Packet, time: f64, carried: &DataHeader) -> Option<GeneratedReport> {
+    fn take(&mut self, packet: &Packet, time: f64, captured: &DataHeader) -> Option<GeneratedReport> {
         let number = i64::try_from(packet.number).unwrap_or(i64::MAX);
         let had_losses = self.receiver.loss_events > 0;
-        let arrived = self.receiver.on_data(number, time, &carried.header, packet.is_marked);
+        let arrived = self.receiver.on_data(number, time, &captured.header, packet.is_marked);
         (self.has_data, self.bytes) = (true, packet.bytes);
         let rtt = self.receiver.rtt();
         let begins = arrived.event.is_some() || (arrived.lost > 0 && !had_losses);
         let is_due = time - self.last_report >= rtt / self.per_round;
-        (carried.wants_report || begins || is_due).then(|| self.report(time))
+        (captured.wants_report || begins || is_due).then(|| self.report(time))
     }
 
     fn report(&mut self, time: f64) -> GeneratedReport {
@@ -391,7 +388,8 @@ mod tests {
         for profile in ParameterProfile::ALL {
             let reports = reports(profile, &steady(&[100]), 0.02);
             let (first_ns, _) = reports.iter().find(|(_, report)| report.p > 0.0).unwrap();
-            // Lost at 1.0 s; three later packets tell (ns-2's sink needs one), and 50 ms bring it back.
+            // Lost at 1.0 s; three later packets reveal it (ns-2's sink needs one), and it arrives
+            // after 50 ms.
             assert!((1060 * MS..=1085 * MS).contains(first_ns), "{profile:?} {first_ns}");
             assert!(reports.last().unwrap().1.p > 0.0);
         }

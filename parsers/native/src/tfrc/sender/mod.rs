@@ -1,4 +1,4 @@
-//! A sender: the allowed rate X after each report and each time that none came.
+//! A sender: the allowed rate X after each report and each nofeedback timeout.
 
 mod rfc3448;
 mod rfc5348;
@@ -11,16 +11,16 @@ use super::profile::{SenderProfile, SenderRules};
 use super::round_trip::RoundTrip;
 use super::small_packets::SmallPacketRate;
 
-/// What a step left X at, and why.
+/// How a step changed X.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The nofeedback timer ran out, and X was halved.
     Halved,
-    /// Likewise, and X is limited by what was received.
+    /// X limited by the receive rate.
     LimitedByXRecv,
-    /// Likewise, and X is limited by half of what the equation gives.
+    /// X limited by half of the equation's rate.
     LimitedByXBps,
-    /// Likewise, but the sender was idle and keeps what it has (section 4.4).
+    /// The sender was idle and keeps its rate (section 4.4).
     Held,
 }
 
@@ -74,7 +74,7 @@ impl Sender {
         }
     }
 
-    /// The limit by what was received; infinite while there is none.
+    /// Limit from the receive rate; infinite while there is none.
     pub fn recv_limit(&self) -> f64 {
         match self {
             Self::Rfc5348(sender) => sender.recv_limit,
@@ -82,8 +82,8 @@ impl Sender {
         }
     }
 
-    /// The highest receive rate that the limit is made of: the maximum of X_recv_set, in RFC 3448 the latest.
-    /// Infinite while nothing limits.
+    /// The receive rate in the limit: the maximum of X_recv_set, in RFC 3448 the latest. Infinite
+    /// while nothing limits.
     pub fn highest_x_recv(&self) -> f64 {
         match self {
             Self::Rfc5348(sender) => sender.highest_x_recv(),
@@ -122,7 +122,7 @@ impl Sender {
         }
     }
 
-    /// What the equation gives; None before the first loss event.
+    /// Rate of the equation; None before the first loss event.
     pub fn x_equation(&self) -> Option<f64> {
         match self {
             Self::Rfc5348(sender) => sender.x_bps,
@@ -146,7 +146,7 @@ impl Sender {
         }
     }
 
-    /// Nothing happens until `time`: the nofeedback timer is set anew there.
+    /// Skip to `time` without events, and restart the nofeedback timer there.
     pub fn rest_until(&mut self, time: f64) {
         match self {
             Self::Rfc5348(sender) => sender.set_timer(time),

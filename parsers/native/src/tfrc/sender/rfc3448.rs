@@ -9,15 +9,14 @@ use crate::tfrc::veno::GammaMix;
 /// Seconds until the nofeedback timer first runs out.
 const FIRST_TIMER: f64 = 2.0;
 
-/// The sender's state.
 #[derive(Clone, Debug)]
 pub struct Rfc3448 {
     pub(super) profile: SenderProfile,
     /// The allowed rate X.
     pub x: f64,
-    /// What the equation gives. None without a loss event.
+    /// Rate of the equation. None without a loss event.
     pub x_calc: Option<f64>,
-    /// R and what belongs to it; None before the first sample.
+    /// R and related state; None before the first sample.
     pub round_trip: Option<RoundTrip>,
     /// When the nofeedback timer runs out.
     pub timer: f64,

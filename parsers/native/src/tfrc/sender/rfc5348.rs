@@ -8,22 +8,21 @@ use crate::tfrc::veno::GammaMix;
 
 /// Seconds until the nofeedback timer first runs out (section 4.2).
 const FIRST_TIMER: f64 = 2.0;
-/// What a data-limited interval with losses leaves of X_recv (section 4.3).
+/// Factor of X_recv after a data-limited interval with losses (section 4.3).
 const DATA_LIMITED_SHARE: f64 = 0.85;
 /// Entries of X_recv_set: two round-trip times hold about two reports. With more, the oldest goes.
 const MAX_X_RECV_SET: usize = 64;
 
-/// The sender's state.
 #[derive(Clone, Debug)]
 pub struct Rfc5348 {
     pub(super) profile: SenderProfile,
     /// The allowed rate X.
     pub x: f64,
-    /// What the equation gives: X_Bps. None without a loss event.
+    /// Rate of the equation: X_Bps. None without a loss event.
     pub x_bps: Option<f64>,
-    /// R and what belongs to it; None before the first sample.
+    /// R and related state; None before the first sample.
     pub round_trip: Option<RoundTrip>,
-    /// The limit that follows from what was received; infinite at first.
+    /// Limit from the receive rate; infinite at first.
     pub recv_limit: f64,
     /// When the nofeedback timer runs out.
     pub timer: f64,
@@ -87,7 +86,7 @@ impl Rfc5348 {
 
     /// A report arrives (section 4.3, its steps by number).
     pub fn on_report(&mut self, report: &Report) {
-        // Step 1: the sample. Without any, a report says nothing that could be acted upon.
+        // Step 1: the sample. Without any, a report is ignored.
         let (q, q2) = (self.profile.q, self.profile.q2);
         let sample = report.r_sample.filter(|sample| *sample > 0.0 && sample.is_finite());
         let is_first = self.round_trip.is_none();
@@ -116,7 +115,6 @@ impl Rfc5348 {
         self.timer = report.time + rto;
     }
 
-    /// X_recv_set and recv_limit.
     fn limit(&mut self, report: &Report, r: f64) {
         let Report { time, x_recv, .. } = *report;
         if !report.is_data_limited {

@@ -23,16 +23,16 @@ pub(super) const UDP_PORT: u16 = 6511;
 pub(super) fn decode_in_udp(
     bytes: Bytes<'_>,
     network: &mut Network,
-    asides: &mut PacketExtras,
+    extras: &mut PacketExtras,
 ) -> Option<Option<Stop>> {
     header(bytes).ok()?;
     network.endpoints.protocol = ip::DCCP;
-    Some(decode(bytes, network, asides))
+    Some(decode(bytes, network, extras))
 }
 
-/// Decode a DCCP header into `network` and `asides`; of a cut one the ports are kept. `options` of
+/// Decode a DCCP header into `network` and `extras`; of a cut one the ports are kept. `options` of
 /// a header that was cut are those that were captured.
-pub(super) fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut PacketExtras) -> Option<Stop> {
+pub(super) fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras) -> Option<Stop> {
     let Some(ports) = bytes.captured.first_chunk::<4>() else {
         return Some(bytes.shortage(SHORT, Layer::Dccp));
     };
@@ -49,7 +49,7 @@ pub(super) fn decode(bytes: Bytes<'_>, network: &mut Network, asides: &mut Packe
             let behind = bytes.on_wire.saturating_sub(length as u32);
             network.payload_bytes = Some(if header.kind.has_data() { behind } else { 0 });
             network.sequence = Some(header.seq);
-            network.head = asides.add_dccp(header, options);
+            network.head = extras.add_dccp(header, options);
             (end < length).then(|| bytes.shortage(length, Layer::Dccp))
         }
         Err(stop) => Some(stop),
@@ -111,9 +111,9 @@ mod tests {
     use serde_json::Value;
 
     fn decoded(bytes: &[u8], on_wire: u32) -> (Network, Option<DccpHeader>, Option<Stop>) {
-        let (mut network, mut asides) = (Network::default(), PacketExtras::default());
-        let stop = decode(Bytes { captured: bytes, on_wire }, &mut network, &mut asides);
-        let header = network.head.and_then(|aside| asides.dccp(aside)).map(|(header, _)| *header);
+        let (mut network, mut extras) = (Network::default(), PacketExtras::default());
+        let stop = decode(Bytes { captured: bytes, on_wire }, &mut network, &mut extras);
+        let header = network.head.and_then(|aside| extras.dccp(aside)).map(|(header, _)| *header);
         (network, header, stop)
     }
 

@@ -27,7 +27,7 @@ pub fn notation(header: &DccpHeader, behind: &[u8]) -> String {
     ];
     for (name, value) in fields {
         if let Some(value) = value {
-            tell(&mut line, name, value);
+            write_field(&mut line, name, value);
         }
     }
     for option in options(behind) {
@@ -48,37 +48,37 @@ fn add(line: &mut String, option: DccpOption<'_>) {
             let step = if feature.confirms { "confirm" } else { "change" };
             let place = if feature.is_local { "l" } else { "r" };
             let name = format!("{step}_{place}_{}", feature.number);
-            tell(line, &name, joined(feature.values.iter()));
+            write_field(line, &name, joined(feature.values.iter()));
         }
-        DccpOption::NdpCount(count) => tell(line, "ndp_count", count),
+        DccpOption::NdpCount(count) => write_field(line, "ndp_count", count),
         DccpOption::AckVector { nonce, runs } => {
             let run = |byte: &u8| format!("{}{}", STATES[usize::from(byte >> 6)], (byte & 0x3f) + 1);
             let name = if nonce { "ack_vector_1" } else { "ack_vector_0" };
-            tell(line, name, joined(runs.iter().map(run)));
+            write_field(line, name, joined(runs.iter().map(run)));
         }
-        DccpOption::Timestamp(time) => tell(line, "timestamp", time),
-        DccpOption::TimestampEcho(time, None) => tell(line, "timestamp_echo", time),
+        DccpOption::Timestamp(time) => write_field(line, "timestamp", time),
+        DccpOption::TimestampEcho(time, None) => write_field(line, "timestamp_echo", time),
         DccpOption::TimestampEcho(time, Some(elapsed)) => {
-            tell(line, "timestamp_echo", format!("{time}+{elapsed}"));
+            write_field(line, "timestamp_echo", format!("{time}+{elapsed}"));
         }
-        DccpOption::ElapsedTime(time) => tell(line, "elapsed_time", time),
-        DccpOption::LossEventRate(inverse) => tell(line, "loss_event_rate", inverse),
+        DccpOption::ElapsedTime(time) => write_field(line, "elapsed_time", time),
+        DccpOption::LossEventRate(inverse) => write_field(line, "loss_event_rate", inverse),
         DccpOption::LossIntervals(list) => {
             let interval = list.iter().map(|part| {
                 format!("{}+{}/{}/{}", part.lossless, part.loss, part.data, u8::from(part.ecn_nonce))
             });
-            tell(line, "loss_intervals", format!("{}:{}", list.skip, joined(interval)));
+            write_field(line, "loss_intervals", format!("{}:{}", list.skip, joined(interval)));
         }
-        DccpOption::ReceiveRate(rate) => tell(line, "receive_rate", rate),
+        DccpOption::ReceiveRate(rate) => write_field(line, "receive_rate", rate),
         DccpOption::DroppedPackets(dropped) => {
             let counts = dropped
                 .chunks_exact(3)
                 .map(|bytes| bytes.iter().fold(0_u32, |count, byte| count << 8 | u32::from(*byte)));
-            tell(line, "dropped_packets", joined(counts));
+            write_field(line, "dropped_packets", joined(counts));
         }
-        DccpOption::RttEstimate(us) => tell(line, "rtt_estimate", us),
+        DccpOption::RttEstimate(us) => write_field(line, "rtt_estimate", us),
         DccpOption::Other(kind) => say(line, &format!("option_{kind}")),
-        DccpOption::Malformed(kind) => tell(line, &format!("option_{kind}"), "malformed"),
+        DccpOption::Malformed(kind) => write_field(line, &format!("option_{kind}"), "malformed"),
     }
 }
 
@@ -89,7 +89,7 @@ fn say(line: &mut String, name: &str) {
     line.push_str(name);
 }
 
-fn tell(line: &mut String, name: &str, value: impl Display) {
+fn write_field(line: &mut String, name: &str, value: impl Display) {
     say(line, name);
     // Nothing can go wrong with a text.
     let _ = write!(line, "={value}");

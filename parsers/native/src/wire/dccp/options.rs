@@ -47,7 +47,6 @@ pub enum DccpOption<'a> {
 /// A step of a feature negotiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feature<'a> {
-    /// Confirm, else Change.
     pub confirms: bool,
     /// About the feature where the option's sender is ("L"), else where its receiver is ("R").
     pub is_local: bool,
@@ -69,7 +68,6 @@ pub struct LossIntervals<'a> {
 /// that belong to one loss event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossInterval {
-    /// Packets without loss.
     pub lossless: u32,
     /// The ECN nonce echo.
     pub ecn_nonce: bool,

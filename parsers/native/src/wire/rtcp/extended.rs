@@ -11,7 +11,6 @@ pub enum Block<'a> {
     ReceiverTime(u64),
     /// Echo of such a time to one receiver (section 4.5).
     Echo {
-        /// The receiver.
         ssrc: u32,
         /// The middle of the time that it had sent.
         last_time: u32,
@@ -29,9 +28,7 @@ pub enum Block<'a> {
 /// A statistics summary. Jitter is in ticks of the media's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// The source.
     pub ssrc: u32,
-    /// Packets lost.
     pub lost: Option<u32>,
     /// Packets that came twice.
     pub duplicates: Option<u32>,
@@ -42,7 +39,6 @@ pub struct Summary {
 /// Metrics of voice over IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VoipMetrics {
-    /// The source.
     pub ssrc: u32,
     /// Share of its packets lost since the beginning, in 256ths.
     pub loss_rate: u8,
@@ -53,7 +49,6 @@ pub struct VoipMetrics {
 /// Which packets of a range came, in runs and bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunLengths<'a> {
-    /// The source.
     pub ssrc: u32,
     /// The first packet of the range.
     pub first: u16,

@@ -6,9 +6,7 @@ use super::super::{u16_at, u32_at};
 /// TFRC's feedback (draft-ietf-avt-tfrc-profile-10). Times are in the units of the implementation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TfrcReport {
-    /// Who reports.
     pub sender: u32,
-    /// On whose packets.
     pub media: u32,
     /// When the last packet received was sent, as it said itself.
     pub echoed_send_time: u32,
@@ -16,7 +14,6 @@ pub struct TfrcReport {
     pub delay: u32,
     /// Bytes per second.
     pub x_recv: u32,
-    /// Loss event rate.
     pub p: f64,
 }
 
@@ -38,7 +35,6 @@ impl TfrcReport {
 /// Congestion control feedback: what became of each packet of several sources (RFC 8888 section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Congestion<'a> {
-    /// Who reports.
     pub sender: u32,
     /// When it was made: the middle of an NTP time, 65536ths of a second.
     pub time: u32,
@@ -70,7 +66,6 @@ impl<'a> Congestion<'a> {
 /// What became of a range of packets of one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceReport<'a> {
-    /// The source.
     pub ssrc: u32,
     first: u16,
     metrics: &'a [u8],
@@ -80,9 +75,7 @@ pub struct SourceReport<'a> {
 /// What a receiver says of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketReport {
-    /// Its sequence number.
     pub sequence: u16,
-    /// Whether it came.
     pub is_received: bool,
     /// Whether it was marked congestion experienced (RFC 3168).
     pub is_marked: bool,
@@ -120,7 +113,6 @@ impl<'a> SourceReport<'a> {
 /// Transport-wide feedback: which packets of all sources together came, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportWide<'a> {
-    /// Who reports.
     pub sender: u32,
     /// One of the sources.
     pub media: u32,
@@ -144,9 +136,7 @@ const TICKS_PER_REFERENCE: i64 = 256;
 /// A packet that came, by its transport-wide number, and when, in units of 0.25 ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Its number.
     pub number: u16,
-    /// When it came.
     pub ticks: i64,
 }
 

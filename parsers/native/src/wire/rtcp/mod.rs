@@ -15,7 +15,6 @@ const BLOCK: usize = 24;
 /// What one receiver says of one source (section 6.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportBlock {
-    /// The source.
     pub ssrc: u32,
     /// Share lost since the last report, in 256ths.
     pub fraction_lost: u8,
@@ -52,7 +51,6 @@ impl ReportBlock {
 pub struct ReportBlocks<'a>(&'a [u8]);
 
 impl ReportBlocks<'_> {
-    /// Each block.
     pub fn iter(&self) -> impl Iterator<Item = ReportBlock> {
         self.0.chunks_exact(BLOCK).filter_map(<[u8]>::first_chunk).map(ReportBlock::read)
     }
@@ -65,9 +63,7 @@ pub struct SenderInfo {
     pub ntp: u64,
     /// The same instant by the media's clock.
     pub timestamp: u32,
-    /// Packets sent.
     pub packets: u32,
-    /// Their media.
     pub octets: u32,
 }
 
@@ -89,7 +85,6 @@ pub enum Rtcp<'a> {
     Extended(u32, Blocks<'a>),
     /// Generic negative acknowledgement (RFC 4585 section 6.2.1): for which source, how many packets.
     Nack(u32, u32),
-    /// TFRC's feedback.
     Tfrc(TfrcReport),
     /// Congestion control feedback (RFC 8888).
     Congestion(Congestion<'a>),

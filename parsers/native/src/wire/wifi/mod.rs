@@ -29,13 +29,13 @@ pub fn is_wifi(link_type: LinkType) -> bool {
 }
 
 /// Decode a frame into `packet`: its link, and the first IP packet in it.
-pub fn decode(link_type: LinkType, bytes: Bytes<'_>, packet: &mut Packet, asides: &mut PacketExtras) {
+pub fn decode(link_type: LinkType, bytes: Bytes<'_>, packet: &mut Packet, extras: &mut PacketExtras) {
     let mut seen = None;
     let body = frame(link_type, bytes, &mut seen);
-    packet.frame = seen.and_then(|frame| asides.add_frame(frame));
+    packet.frame = seen.and_then(|frame| extras.add_frame(frame));
     packet.stop = match body {
         Ok(body) => {
-            let (is_ip, unread) = ip::decode(body.ether_type, body.bytes, &mut packet.network, asides);
+            let (is_ip, unread) = ip::decode(body.ether_type, body.bytes, &mut packet.network, extras);
             packet.is_ip = is_ip;
             unread.or_else(|| body.has_more.then(|| stop(Reason::Aggregate)))
         }
@@ -78,7 +78,6 @@ fn frame<'a>(
     body(bytes, length, &header)
 }
 
-/// A MAC header.
 struct Header {
     frame: Frame,
     length: usize,

@@ -43,10 +43,10 @@ struct Seen {
 }
 
 fn decode_record(record: &Record<'_>, packet: &mut Packet) -> Seen {
-    let mut asides = PacketExtras::default();
-    crate::wire::decode(*record, 1, packet, &mut asides);
-    let frame = packet.frame.and_then(|aside| asides.frame(aside)).copied();
-    Seen { packet: *packet, frame, head: asides.head(packet.network.head) }
+    let mut extras = PacketExtras::default();
+    crate::wire::decode(*record, 1, packet, &mut extras);
+    let frame = packet.frame.and_then(|aside| extras.frame(aside)).copied();
+    Seen { packet: *packet, frame, head: extras.head(packet.network.head) }
 }
 
 fn decoded(link_type: LinkType, data: &[u8]) -> Seen {

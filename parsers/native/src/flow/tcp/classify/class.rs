@@ -1,46 +1,58 @@
-//! What a segment was that is not simply the next.
+//! The classes of segments that are not simply the next in their stream.
 
-/// Why a segment was seen that repeats others or is late: `docs/tcp.md` has a section for each.
+/// Why a segment repeats data or arrives late; `docs/tcp.md` has a section for each class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The first retransmission of a recovery that acknowledgements began, and without SACK all of
-    /// that recovery (RFC 5681 section 3.2, RFC 6582).
+    /// First retransmission of a recovery that duplicate acknowledgements started; without SACK,
+    /// every retransmission of that recovery (RFC 5681 section 3.2, RFC 6582).
     Fast,
     /// A further retransmission of a recovery with SACK (RFC 6675, RFC 8985).
     Sack,
-    /// By a timeout, or in the recovery after it (RFC 6298).
+    /// Retransmission by timeout, or in the recovery that follows one (RFC 6298).
     Rto,
-    /// The last segment again, to provoke an acknowledgement (RFC 8985 section 7).
+    /// Retransmission of the last segment to provoke an acknowledgement (RFC 8985 section 7).
     TailLossProbe,
-    /// Sent again, and nothing in the capture says why.
+    /// Retransmission for which the capture shows no cause.
     Unexplained,
-    /// SYN sent again.
     Syn,
-    /// FIN without data sent again.
+    /// Retransmitted FIN without data.
     Fin,
-    /// One byte before the next, or none, to hear whether the other side lives (RFC 9293 section
+    /// The byte before the next, or no byte, sent to check that the peer is alive (RFC 9293 section
     /// 3.8.4).
     KeepAlive,
-    /// The same while the other side's window is closed (RFC 9293 section 3.8.6.1).
+    /// The same while the peer's window is closed (RFC 9293 section 3.8.6.1).
     ZeroWindowProbe,
-    /// The same packet again: the network doubled it.
+    /// Duplicate made by the network.
     NetworkDuplicate,
-    /// The same packet again at another interface: the capture doubled it.
+    /// Duplicate made by the capture, seen at another interface.
     CaptureDuplicate,
-    /// A packet that others overtook on their way to the capture point.
+    /// A packet that arrived at the capture point after packets sent later.
     Reordered,
-    /// A late packet that was sent again: what it repeats was lost before the capture point.
+    /// A late retransmission whose original was lost upstream of the capture point.
     Unseen,
 }
 
 impl Class {
-    /// How many there are.
-    pub const COUNT: usize = 13;
-    /// Data sent again whose first sending the capture shows.
+    /// In the order of the documentation.
+    pub const ALL: [Self; 13] = [
+        Self::Fast,
+        Self::Sack,
+        Self::Rto,
+        Self::TailLossProbe,
+        Self::Unexplained,
+        Self::Syn,
+        Self::Fin,
+        Self::KeepAlive,
+        Self::ZeroWindowProbe,
+        Self::NetworkDuplicate,
+        Self::CaptureDuplicate,
+        Self::Reordered,
+        Self::Unseen,
+    ];
+    /// Retransmissions whose original the capture shows.
     pub const RETRANSMISSIONS: [Self; 5] =
         [Self::Fast, Self::Sack, Self::Rto, Self::TailLossProbe, Self::Unexplained];
 
-    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fast => "fast_retransmission",
@@ -59,51 +71,74 @@ impl Class {
         }
     }
 
-    /// Whether data were sent again whose first sending the capture shows.
+    /// Whether this is a retransmission whose original the capture shows.
     pub fn is_retransmission(self) -> bool {
         Self::RETRANSMISSIONS.contains(&self)
     }
 }
 
-/// By what a class, or that a retransmission was not needed, was recognised.
+/// Evidence for a class, or for a retransmission being spurious.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// The order of IPv4 identifications.
+    /// Order of the IPv4 identifications.
     IpId,
-    /// The order of TCP timestamps; of a verdict: the Eifel detection algorithm (RFC 3522).
+    /// Order of the TCP timestamps; for a spurious retransmission, the Eifel detection algorithm
+    /// (RFC 3522).
     Timestamp,
-    /// Time since the hole opened, against the round-trip time.
+    /// Time since the hole opened, compared with the round-trip time.
     Time,
-    /// The interface.
     Interface,
-    /// Acknowledgements of the same number.
+    /// Duplicate acknowledgements.
     DuplicateAcks,
-    /// SACK blocks.
     Sack,
-    /// A segment that was sent later had arrived (RFC 8985 section 6.2).
+    /// A segment sent later had arrived (RFC 8985 section 6.2).
     SentBefore,
-    /// A recovery that had begun already.
+    /// A recovery already in progress.
     Recovery,
-    /// Silence for as long as a timer runs.
+    /// Silence for as long as a retransmission timer.
     Timer,
-    /// The other side's window, or that all was acknowledged.
+    /// The peer's window, or all data acknowledged.
     Window,
-    /// Control flags.
     Flags,
-    /// The data had been acknowledged when they were sent again.
+    /// The data were acknowledged before the retransmission.
     Acknowledged,
-    /// The receiver said that it had them twice (RFC 2883).
+    /// The receiver reported a duplicate (D-SACK, RFC 2883).
     DuplicateSack,
-    /// What followed was acknowledged without having been sent again (F-RTO, RFC 5682).
+    /// Later data were acknowledged without a retransmission (F-RTO, RFC 5682).
     ForwardRto,
     /// The original was seen to arrive.
     Arrived,
-    /// None was found.
     Nothing,
 }
 
 impl Evidence {
-    /// The name in tables.
+    /// Evidence of a class.
+    pub const OF_CLASSES: [Self; 12] = [
+        Self::IpId,
+        Self::Timestamp,
+        Self::Time,
+        Self::Interface,
+        Self::DuplicateAcks,
+        Self::Sack,
+        Self::SentBefore,
+        Self::Recovery,
+        Self::Timer,
+        Self::Window,
+        Self::Flags,
+        Self::Nothing,
+    ];
+
+    /// Evidence that a retransmission was spurious.
+    pub const OF_SPURIOUS: [Self; 7] = [
+        Self::Acknowledged,
+        Self::DuplicateSack,
+        Self::Timestamp,
+        Self::Time,
+        Self::IpId,
+        Self::ForwardRto,
+        Self::Arrived,
+    ];
+
     pub fn name(self) -> &'static str {
         match self {
             Self::IpId => "ip_id",
@@ -126,35 +161,30 @@ impl Evidence {
     }
 }
 
-/// A segment's class, and by what it was recognised.
+/// The class of a segment and its evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classification {
-    /// What it was.
     pub class: Class,
-    /// Why we think so.
     pub evidence: Evidence,
-    /// Which of its direction's findings this is, from 0.
+    /// Index among the classified segments of its direction, from 0.
     pub number: u32,
 }
 
-/// How many segments of each class there were.
+/// Number of segments per class.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ClassCounts([u32; Class::COUNT]);
+pub struct ClassCounts([u32; Class::ALL.len()]);
 
 impl ClassCounts {
-    /// Count `segments` more.
     pub fn add(&mut self, class: Class, segments: u32) {
         if let Some(count) = self.0.get_mut(class as usize) {
             *count = count.saturating_add(segments);
         }
     }
 
-    /// Segments of `class`.
     pub fn of(&self, class: Class) -> u32 {
         self.0.get(class as usize).copied().unwrap_or_default()
     }
 
-    /// Segments of all these classes.
     pub fn sum(&self, classes: &[Class]) -> u32 {
         classes.iter().fold(0, |sum, class| sum.saturating_add(self.of(*class)))
     }

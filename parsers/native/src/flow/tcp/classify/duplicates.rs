@@ -1,5 +1,5 @@
-//! Whether a packet was seen before: a copy that the network or the capture made, or a packet that
-//! others overtook.
+//! Detects packets seen before: duplicates made by the network or the capture, and reordered
+//! packets.
 
 use std::cmp::Ordering;
 
@@ -11,23 +11,22 @@ use crate::flow::tcp::Segment;
 use crate::flow::tcp::half_connection::HalfConnection;
 use crate::packet::event::TcpFlags;
 
-/// What a packet that repeats another says of when it was sent.
+/// When a repeating packet was sent, relative to those already seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// It is a packet that was seen.
+    /// A duplicate of a packet already seen.
     Copy(Evidence),
-    /// Before the newest; it may have been seen.
+    /// Sent before the newest packet; may be a duplicate.
     Older(Evidence),
-    /// Before the newest, and it was not seen.
+    /// Sent before the newest packet, and not seen yet.
     Overtaken(Evidence),
-    /// After all that were seen.
+    /// Sent after every packet seen.
     Newer,
-    /// Nothing.
     Unknown,
 }
 
 impl Origin {
-    /// By what a packet without data is taken for a copy.
+    /// Evidence that a packet without data is a duplicate.
     pub fn of_copy(self) -> Option<Evidence> {
         match self {
             Self::Copy(evidence) | Self::Older(evidence) => Some(evidence),
@@ -37,14 +36,14 @@ impl Origin {
 }
 
 impl HalfConnection {
-    /// Whether the capture saw this packet before, at another interface: one with the same
-    /// identification, or, where hosts do not count, one that says nothing new.
+    /// Whether the capture already saw this packet at another interface: the same identification
+    /// or, where hosts do not count identifications, nothing new in the packet.
     #[cold]
     pub(crate) fn is_copy(&self, segment: &Segment<'_>, acknowledged: &HalfConnection) -> bool {
         if self.stream.is_none() {
             return false;
         }
-        match self.order.age(segment.carrier.ip_id) {
+        match self.order.age(segment.ip.ip_id) {
             RelativeAge::Seen | RelativeAge::Old => return true,
             RelativeAge::Newer | RelativeAge::Overtaken => return false,
             RelativeAge::Unknown => {}
@@ -60,22 +59,22 @@ impl HalfConnection {
         end.is_some_and(|end| end <= self.next) && (segment.payload > 0 || says_nothing_new)
     }
 
-    /// Count a copy that the capture made.
+    /// Count a duplicate made by the capture.
     #[cold]
     pub(crate) fn find_copy(&mut self, segment: &Segment<'_>) -> Classification {
         let class = Class::CaptureDuplicate;
-        let is_forwarded = segment.carrier.ttl.checked_add(1) == Some(self.ttl);
-        let trouble = self.recovery_mut();
+        let is_forwarded = segment.ip.ttl.checked_add(1) == Some(self.ttl);
+        let recovery = self.recovery_mut();
         if is_forwarded {
-            trouble.rare_counts_mut().is_forwarded = true;
+            recovery.rare_counts_mut().is_forwarded = true;
         }
-        let number = trouble.count(class, 1);
+        let number = recovery.count(class, 1);
         Classification { class, evidence: Evidence::Interface, number }
     }
 
-    /// When a packet was sent, as far as it says so.
+    /// When a packet was sent, as far as its headers show.
     pub(crate) fn origin(&self, segment: &Segment<'_>) -> Origin {
-        match self.order.age(segment.carrier.ip_id) {
+        match self.order.age(segment.ip.ip_id) {
             RelativeAge::Seen => return Origin::Copy(Evidence::IpId),
             RelativeAge::Old => return Origin::Older(Evidence::IpId),
             RelativeAge::Overtaken => return Origin::Overtaken(Evidence::IpId),
@@ -89,10 +88,11 @@ impl HalfConnection {
         }
     }
 
-    /// Whether a segment comes again so soon that its sender cannot know yet what became of it: less than
-    /// half a round trip. With SACK nobody repeats what was sent after the newest that the receiver told of
-    /// (RFC 8985 section 6.2), unless a timer ran out; without SACK a partial acknowledgement may well ask
-    /// for what was sent just now (RFC 6582). The timestamp is the same, or it would be known.
+    /// Whether a segment repeats so soon (less than half a round trip) that its sender cannot know
+    /// the fate of the original. With SACK, no sender repeats data sent after the newest SACKed
+    /// segment (RFC 8985 section 6.2) unless a timer expires; without SACK, a partial
+    /// acknowledgement may request data sent just now (RFC 6582). The timestamps are equal here,
+    /// otherwise the order is known.
     pub(crate) fn is_too_soon_for_another(
         &self,
         placed: &Placement,
@@ -103,19 +103,20 @@ impl HalfConnection {
         if self.refuses_sack || is_acknowledged || segment.tcp.options.timestamp.is_none() {
             return false;
         }
-        let trouble = self.trouble.as_deref();
+        let recovery = self.recovery.as_deref();
         let is_after_timeout =
-            trouble.and_then(|trouble| trouble.episode).is_some_and(|episode| episode.is_timeout);
-        let sent_ns = trouble
-            .and_then(|trouble| trouble.resent_ns(placed.start))
+            recovery.and_then(|recovery| recovery.episode).is_some_and(|episode| episode.is_timeout);
+        let sent_ns = recovery
+            .and_then(|recovery| recovery.resent_ns(placed.start))
             .or_else(|| self.outstanding.sent_ns(placed.end as u32, pool));
         let since_ns = sent_ns.map(|sent_ns| segment.time_ns.saturating_sub(sent_ns));
         !is_after_timeout
             && since_ns.zip(self.path_ns()).is_some_and(|(since_ns, path_ns)| since_ns < path_ns / 2)
     }
 
-    /// Whether a segment has the timestamp and the echo with which the same data were sent last, and that so lately
-    /// that nobody can have repeated them since: the clocks behind timestamps may tick slowly (RFC 7323 section 5.4).
+    /// Whether a segment has the timestamp and echo of the previous transmission of the same data,
+    /// so soon after it that nobody can have retransmitted: timestamp clocks may tick slowly (RFC
+    /// 7323 section 5.4).
     pub(crate) fn is_with_same_stamp(
         &mut self,
         placed: &Placement,
@@ -129,14 +130,14 @@ impl HalfConnection {
         let Some(path_ns) = self.path_ns() else { return false };
         let original_ns = self.outstanding.sent_ns(placed.end as u32, pool);
         let (acknowledged, progress_ns, next) = (self.acknowledged, self.progress_ns, self.next);
-        let trouble = self.recovery_mut();
-        let from = trouble.stamped_from(next);
-        let again = trouble.last_resent(placed.start);
+        let recovery = self.recovery_mut();
+        let from = recovery.stamped_from(next);
+        let again = recovery.last_resent(placed.start);
         let is_same = match again {
             Some(resent) => resent.timestamp == Some(stamp.0),
             None => placed.start >= from,
         };
-        // Of what is acknowledged it is not known any more when it was sent.
+        // The send time of acknowledged data is no longer known.
         let (sent_ns, longest_ns) = match again.map(|resent| resent.time_ns).or(original_ns) {
             Some(sent_ns) => (sent_ns, path_ns),
             None if placed.end <= acknowledged => (progress_ns, path_ns / 2),

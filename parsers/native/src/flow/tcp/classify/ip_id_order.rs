@@ -1,31 +1,30 @@
-//! The order in which a host sent its packets, by their IPv4 identifications.
+//! The order in which a host sent its packets, from their IPv4 identifications.
 //!
-//! Most hosts count them up, per connection, per destination or all together. Then a packet that
-//! comes late and has a lower one was overtaken, a packet with the same one was doubled, and a
-//! retransmission has a higher one: nothing else tells these apart for certain.
+//! Most hosts count them up, per connection, per destination or globally. Then a late packet with a
+//! lower identification was reordered, one with an equal identification is a duplicate, and a
+//! retransmission has a higher one. Nothing else separates these cases with certainty.
 
-/// Steps back that are still the same count. A longer one means that the host counts otherwise.
+/// Largest step back within the same count. A longer one means that the host does not count up.
 const MAX_BACK: i16 = 1_024;
 
-/// When a packet was sent, compared to those seen.
+/// When a packet was sent, relative to those seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelativeAge {
-    /// After all of them.
+    /// Sent after all of them.
     Newer,
-    /// It is one of them.
+    /// One of those seen.
     Seen,
-    /// Before the newest, and it is none of them.
+    /// Sent before the newest, and not seen yet.
     Overtaken,
-    /// Before the newest, so long that it is not known whether it is one of them.
+    /// Sent so long before the newest that it is unknown whether it was seen.
     Old,
-    /// The identifications do not tell.
+    /// The identifications show no order.
     Unknown,
 }
 
-/// The identifications of one side's packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IpIdOrder {
-    /// Of `newest - n` whether it was seen, at bit n.
+    /// Bit n: whether identification `newest - n` was seen.
     seen: u64,
     newest: u16,
     ups: u16,
@@ -34,13 +33,13 @@ pub struct IpIdOrder {
 }
 
 impl IpIdOrder {
-    /// Take in the next packet's identification. Where it is 0 the host does not count (RFC 6864
+    /// Record the next packet's identification. A host that sends 0 does not count (RFC 6864
     /// section 4.1).
     #[inline(always)]
     pub fn note(&mut self, ip_id: Option<u16>) {
         let Some(ip_id) = ip_id else { return };
         let step = ip_id.wrapping_sub(self.newest);
-        // Between most packets few are sent to others.
+        // Few packets go to other hosts between two of one flow.
         if (1..64).contains(&step) && ip_id != 0 && self.ups < u16::MAX {
             self.move_up(ip_id, self.seen << step);
         } else {
@@ -54,7 +53,7 @@ impl IpIdOrder {
             return;
         }
         if self.ups == u16::MAX {
-            // What matters is how many of each there are to one of the others.
+            // Only the ratio of the counts matters.
             (self.ups, self.downs, self.repeats) = (self.ups / 2, self.downs / 2, self.repeats / 2);
         }
         if step > 0 {
@@ -75,7 +74,7 @@ impl IpIdOrder {
         }
     }
 
-    /// `ip_id` is the newest, and those before it are at other bits now.
+    /// Make `ip_id` the newest and shift the bits of those before it.
     #[inline(always)]
     fn move_up(&mut self, ip_id: u16, seen: u64) {
         self.ups += 1;
@@ -86,15 +85,15 @@ impl IpIdOrder {
         (self.newest, self.seen) = (ip_id, 1);
     }
 
-    /// Whether identifications grow from packet to packet: a host that draws them at random goes
-    /// back as often as forth, one that always sends the same only repeats. Where the capture
-    /// doubles every packet every second one repeats.
+    /// Whether identifications increase from packet to packet. Random identifications step back as
+    /// often as forth; constant ones only repeat. If the capture duplicates every packet, every
+    /// second one repeats.
     fn is_counting(&self) -> bool {
         self.ups > self.downs.saturating_mul(3)
             && self.repeats <= self.ups.saturating_mul(3).saturating_add(4)
     }
 
-    /// The age of a packet that was not taken in yet.
+    /// The age of a packet not recorded yet.
     pub fn age(&self, ip_id: Option<u16>) -> RelativeAge {
         let Some(ip_id) = ip_id.filter(|&ip_id| ip_id != 0 && self.is_counting()) else {
             return RelativeAge::Unknown;
@@ -109,7 +108,7 @@ impl IpIdOrder {
     }
 }
 
-/// The bit of [`IpIdOrder::seen`] for the identification `step`, which is not positive, from the newest.
+/// The bit of [`IpIdOrder::seen`] for the identification `step` (not positive) from the newest.
 fn bit(step: i16) -> Option<u64> {
     1_u64.checked_shl(step.unsigned_abs().into())
 }
@@ -165,7 +164,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the list of all that came, while the host counts.
+        /// Compare with a list of all packets of a host that counts.
         #[test]
         fn test_what_is_seen_came(steps in proptest::collection::vec(-20_i16..25, 1..200)) {
             let mut order = order_of(&[30_000, 30_001, 30_002]);

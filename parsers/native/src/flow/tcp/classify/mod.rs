@@ -1,8 +1,8 @@
-//! Which class a segment is of that repeats others or is late.
+//! Classifies segments that repeat others or arrive late.
 //!
-//! The questions come in the order of how certain their answers are: is it the same packet as one
-//! before (identification, timestamp); is it a probe (window); was it sent by a timer or because of
-//! acknowledgements (RFC 5681, RFC 6298, RFC 6675, RFC 8985)?
+//! The checks run in order of certainty: a duplicate of an earlier packet (identification,
+//! timestamp); a probe (window); a retransmission by timer or by acknowledgements (RFC 5681, RFC
+//! 6298, RFC 6675, RFC 8985).
 
 pub mod class;
 pub(crate) mod duplicates;
@@ -20,38 +20,41 @@ use crate::flow::outstanding::Pool;
 use crate::packet::event::TcpFlags;
 use crate::packet::seq::SeqNumber;
 
-/// A sender answers an acknowledgement within this, beyond the way to it and back.
+/// A sender responds to an acknowledgement within this time, plus the path to it and back.
 const ANSWER_NS: i64 = 10_000_000;
-/// Without a round-trip time, what was overtaken comes within this.
+/// Without a known round-trip time, a reordered packet arrives within this time.
 const OVERTAKEN_NS: i64 = 3_000_000;
 
-/// A sender that answers at once does so within this, beyond the way to it and back: what wakes up a
-/// machine, not a timer.
+/// A sender that answers at once does so within this time, beyond the way to it and back: the time to wake
+/// up a machine, not a timer.
 const PROMPT_NS: i64 = 500_000;
 
-/// No host asks sooner whether the other side lives; one byte sent again sooner is data.
+/// No host sends a keep-alive sooner; one byte repeated sooner is data.
 const KEEP_ALIVE_NS: i64 = 1_000_000_000;
 
-/// Where a segment with data lies that is not simply the next.
+/// Position of a data segment that is not the next in its stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Placement {
-    /// Its first position.
     pub start: i64,
-    /// The one behind its last.
+    /// End of the segment, exclusive.
     pub end: i64,
-    /// Whether nothing was sent behind it.
+    /// Whether no later data were sent.
     pub is_last: bool,
-    /// Bytes seen before.
     pub repeated: u32,
-    /// Bytes not seen before, below the highest seen.
+    /// New bytes below the highest position seen.
     pub late: u32,
-    /// When the hole opened that it falls into.
+    /// When the hole that it fills opened.
     pub opening: Option<HoleOpening>,
 }
 
 impl HalfConnection {
-    /// What a segment with repeated or late data is.
-    pub(super) fn find(&mut self, placed: &Placement, segment: &Segment<'_>, pool: &Pool) -> Classification {
+    /// Classify a segment with repeated or late data.
+    pub(super) fn classify(
+        &mut self,
+        placed: &Placement,
+        segment: &Segment<'_>,
+        pool: &Pool,
+    ) -> Classification {
         let (class, evidence) = match placed.opening {
             _ if placed.repeated > 0 => self.class_of_repeated(placed, segment, pool),
             opening => self.class_of_late(opening, segment),
@@ -77,16 +80,16 @@ impl HalfConnection {
         Classification { class, evidence, number }
     }
 
-    /// A SYN or FIN whose number was seen before.
-    pub(super) fn find_control(&mut self, segment: &Segment<'_>) -> Option<Classification> {
+    /// Classify a SYN or FIN whose sequence number was seen before.
+    pub(super) fn classify_control(&mut self, segment: &Segment<'_>) -> Option<Classification> {
         let flags = segment.tcp.flags;
         let is_syn = flags.has(TcpFlags::SYN);
         let syn_acks = u16::from(self.syn_acks);
         let of_its_kind =
             if flags.has(TcpFlags::ACK) { syn_acks } else { self.syns.saturating_sub(syn_acks) };
         if is_syn && of_its_kind == 1 {
-            // Where both sides open at once, a SYN/ACK has the number of the SYN (RFC 9293 section 3.5, figure
-            // 7); and data may have overtaken it.
+            // In a simultaneous open, a SYN/ACK has the sequence number of the SYN (RFC 9293
+            // section 3.5, figure 7), and data may have arrived before it.
             return None;
         }
         let (class, evidence) = match self.origin(segment).of_copy() {
@@ -97,8 +100,8 @@ impl HalfConnection {
         Some(Classification { class, evidence, number })
     }
 
-    /// A segment without data whose number is one before the next.
-    pub(super) fn find_probe(&mut self, segment: &Segment<'_>) -> Classification {
+    /// Classify a segment without data whose sequence number is one below the next.
+    pub(super) fn classify_probe(&mut self, segment: &Segment<'_>) -> Classification {
         let (class, evidence) = match self.origin(segment).of_copy() {
             Some(evidence) => (Class::NetworkDuplicate, evidence),
             None => (self.kind_of_probe(), Evidence::Window),
@@ -107,7 +110,7 @@ impl HalfConnection {
         Classification { class, evidence, number }
     }
 
-    /// Whether everything is acknowledged and `position` is one before the next.
+    /// Whether all data are acknowledged and `position` is one before the next.
     pub(super) fn is_before_next(&self, position: i64) -> bool {
         position == self.next - 1 && self.acknowledged == self.next
     }
@@ -116,15 +119,15 @@ impl HalfConnection {
         self.window_end <= self.acknowledged
     }
 
-    /// A sender that asked for room has something to send. If it asks again instead, it has not heard of the room
-    /// that it has by now.
+    /// A sender that probed for window has data to send. If it probes again, it has not received
+    /// the window update.
     fn kind_of_probe(&mut self) -> Class {
-        let asked_at = self.rare_counts().asked_at;
-        if !self.is_window_closed() && asked_at != Some(self.next) {
+        let last_probe_end = self.rare_counts().last_probe_end;
+        if !self.is_window_closed() && last_probe_end != Some(self.next) {
             return Class::KeepAlive;
         }
         let next = self.next;
-        self.recovery_mut().rare_counts_mut().asked_at = Some(next);
+        self.recovery_mut().rare_counts_mut().last_probe_end = Some(next);
         Class::ZeroWindowProbe
     }
 
@@ -136,9 +139,9 @@ impl HalfConnection {
     ) -> (Class, Evidence) {
         match self.origin(segment) {
             Origin::Copy(evidence) => return (Class::NetworkDuplicate, evidence),
-            // If what it carries came already, that was a retransmission.
+            // If its data arrived before, it is a duplicate of a retransmission.
             Origin::Older(evidence) | Origin::Overtaken(evidence)
-                if self.recovery_mut().forgive(placed.start, placed.end, evidence) =>
+                if self.recovery_mut().retract_loss(placed.start, placed.end, evidence) =>
             {
                 return (Class::Reordered, evidence);
             }
@@ -161,53 +164,55 @@ impl HalfConnection {
         self.class_of_retransmission(placed, segment.time_ns, pool)
     }
 
-    /// Whether a late segment was overtaken or sent again.
+    /// Whether a late segment was reordered or retransmitted.
     fn class_of_late(&self, opening: Option<HoleOpening>, segment: &Segment<'_>) -> (Class, Evidence) {
         let class = |is_sent_again| if is_sent_again { Class::Unseen } else { Class::Reordered };
-        let carrier = segment.carrier;
+        let ip = segment.ip;
         let opened = opening.unwrap_or_default();
-        if self.order.age(carrier.ip_id) != RelativeAge::Unknown {
-            // Sent after the packet that passed it over?
+        if self.order.age(ip.ip_id) != RelativeAge::Unknown {
+            // Sent after the packet that opened the hole?
             let is_newer = |(id, opened): (u16, u16)| id.wrapping_sub(opened) as i16 > 0;
-            return (class(carrier.ip_id.zip(opened.ip_id).is_none_or(is_newer)), Evidence::IpId);
+            return (class(ip.ip_id.zip(opened.ip_id).is_none_or(is_newer)), Evidence::IpId);
         }
         let times = segment.tcp.options.timestamp.map(|(sent, _)| sent).zip(opened.timestamp);
         let later = times.map_or(0, |(sent, opened)| SeqNumber(sent).since(SeqNumber(opened)));
         if later != 0 {
             return (class(later > 0), Evidence::Timestamp);
         }
-        // A host repeats nothing within a round trip; if the timestamps do not tell more, its clock ticks slowly.
+        // A host repeats nothing within a round trip; equal timestamps mean that its clock ticks
+        // slowly.
         let shares = if times.is_some() { 1 } else { 2 };
         let within = self.path_ns().map_or(OVERTAKEN_NS, |rtt_ns| rtt_ns / shares);
         (class(segment.time_ns.saturating_sub(opened.time_ns) > within), Evidence::Time)
     }
 
-    /// The round-trip time of the whole path, as far as it shows here.
+    /// The round-trip time of the whole path, as far as it is known.
     pub(super) fn path_ns(&self) -> Option<i64> {
         let handshake_ns = i64::from(self.handshake_us.1) * 1_000;
-        let repair_ns = self.unseen().and_then(|unseen| unseen.repair.smoothed_ns());
+        let repair_ns = self.upstream_loss().and_then(|upstream_loss| upstream_loss.repair.smoothed_ns());
         let known =
             [handshake_ns, self.round_trips.timer().smoothed_ns().unwrap_or(0), repair_ns.unwrap_or(0)];
         let longest_ns = known.into_iter().fold(0, i64::max);
         (longest_ns > 0).then_some(longest_ns)
     }
 
-    /// What comes within this after an acknowledgement may answer it.
+    /// A segment within this time after an acknowledgement may be a response to it.
     pub(super) fn latest_answer_ns(&self) -> i64 {
         let near_ns = i64::from(self.handshake_us.0) * 1_000;
         near_ns.saturating_add(near_ns / 2).saturating_add(ANSWER_NS)
     }
 
-    /// The same of a sender that answers at once. A simulator's clock stands still meanwhile.
+    /// The latest answer of a sender that answers at once. A simulated agent takes no time.
     fn prompt_answer_ns(&self) -> i64 {
         let near_ns = i64::from(self.handshake_us.0) * 1_000;
         if self.is_simulated() { 0 } else { near_ns.saturating_add(near_ns / 2).saturating_add(PROMPT_NS) }
     }
 
-    /// After this much silence a timer repeats the first unacknowledged segment: 0.7 of the timeout. Without
-    /// SACK nothing else does it that is not an answer, and no timeout is below a round trip (RFC 6298
-    /// equation 2.3), so that this is enough where the capture sees the sender's silence.
-    fn soonest_timeout_ns(&self, near_ns: i64) -> i64 {
+    /// Silence after which a timeout is assumed to retransmit the first unacknowledged segment: 0.7
+    /// of the timeout. Without SACK only a timer retransmits without a cue, and no timeout is below
+    /// a round trip (RFC 6298 equation 2.3), so a round trip is enough where the capture sees the
+    /// sender's silence.
+    fn earliest_timeout_ns(&self, near_ns: i64) -> i64 {
         let usual_ns = self.round_trips.timer().timeout_ns() / 10 * 7;
         match self.path_ns() {
             Some(path_ns) if self.refuses_sack && near_ns < path_ns / 4 => usual_ns.min(path_ns),
@@ -219,77 +224,79 @@ impl HalfConnection {
         let near_ns = i64::from(self.handshake_us.0) * 1_000;
         let timer = self.round_trips.timer();
         let Self { next, acknowledged, progress_ns, refuses_sack, ref outstanding, .. } = *self;
-        let timeout_ns = self.soonest_timeout_ns(near_ns);
+        let timeout_ns = self.earliest_timeout_ns(near_ns);
         let answer_ns = self.latest_answer_ns();
         let prompt_ns = self.prompt_answer_ns();
         let is_simulated = self.is_simulated();
         let is_near = self.path_ns().is_some_and(|path_ns| near_ns < path_ns / 4);
-        let unheard_timeout_ns = self.soonest_unseen_timeout_ns();
+        let unheard_timeout_ns = self.earliest_upstream_timeout_ns();
         let newest_ns = outstanding.newest_ns(pool);
         let oldest_ns = outstanding.oldest_ns(pool);
-        let trouble = self.trouble.get_or_insert_default();
+        let recovery = self.recovery.get_or_insert_default();
         let since = |event_ns: i64| now_ns.saturating_sub(event_ns);
-        let quiet_ns = since(trouble.heard_ns.max(progress_ns));
+        let quiet_ns = since(recovery.last_ack_ns.max(progress_ns));
         let is_prompt = quiet_ns <= prompt_ns;
-        let answers_at_once = trouble.promptness.is_prompt(is_simulated);
+        let answers_at_once = recovery.promptness.is_prompt(is_simulated);
         let is_answer = if answers_at_once { is_prompt } else { quiet_ns <= answer_ns };
         let is_head = placed.start <= acknowledged && acknowledged < placed.end;
-        let in_recovery = trouble.episode.is_some_and(|episode| match episode.ended_ns() {
+        let in_recovery = recovery.episode.is_some_and(|episode| match episode.ended_ns() {
             None => true,
-            // The sender hears of it later than the capture point.
+            // The sender receives it later than the capture point.
             Some(ended_ns) => {
                 placed.start < episode.until && since(ended_ns) <= near_ns.saturating_add(near_ns / 2)
             }
         });
-        // Nothing was heard since the tail was sent.
+        // No acknowledgement arrived since the tail was sent.
         let tail_ns =
-            newest_ns.max(trouble.resent_ns(next - 1)).map_or(0, |sent| since(sent.max(progress_ns)));
+            newest_ns.max(recovery.resent_ns(next - 1)).map_or(0, |sent| since(sent.max(progress_ns)));
         let head_ns =
-            trouble.resent_ns(acknowledged).or(oldest_ns).map_or(0, |sent| since(sent.max(progress_ns)));
-        // Due is the probe at the latest when the timer of the head is (RFC 8985 section 7.2).
+            recovery.resent_ns(acknowledged).or(oldest_ns).map_or(0, |sent| since(sent.max(progress_ns)));
+        // The probe is due no later than the timer of the head (RFC 8985 section 7.2).
         let is_probe = placed.is_last
-            && !(refuses_sack || is_simulated)
+            && !refuses_sack
+            && !is_simulated
             && !in_recovery
-            && !trouble.has_probed
-            && trouble.duplicate_acks == 0
-            && trouble.sacked.is_empty()
+            && !recovery.has_probed
+            && recovery.duplicate_acks == 0
+            && recovery.sacked.is_empty()
             && (tail_ns >= timer.probe_ns(false) / 4 * 3 || (!is_head && head_ns >= timeout_ns))
             && !(is_head && tail_ns > timer.probe_ns(true).max(timer.timeout_ns()) / 2 * 3);
         if is_probe && acknowledged < placed.end {
-            trouble.has_probed = true;
+            recovery.has_probed = true;
             return (Class::TailLossProbe, Evidence::Timer);
         }
-        let is_again = in_recovery && trouble.has_resent_in_recovery(acknowledged);
-        // Only what was sent later and arrives tells of a retransmission that it was lost (RFC 8985 section 6.2).
-        // Away from the sender what it has not heard yet may have passed the capture, and the other way round.
-        let is_untold = is_again && trouble.has_sack && is_near && {
-            let newest = trouble.sacked.end().and_then(|end| outstanding.sent_ns(end as u32, pool));
-            !trouble.has_arrived_since_resent(acknowledged, newest)
+        let is_again = in_recovery && recovery.has_resent_in_recovery(acknowledged);
+        // A sender learns that a retransmission was lost only if later data arrive (RFC 8985 section 6.2). This
+        // is checked near the sender only: elsewhere an acknowledgement may have passed the capture and not yet
+        // have reached the sender.
+        let is_unreported = is_again && recovery.has_sack && is_near && {
+            let newest = recovery.sacked.end().and_then(|end| outstanding.sent_ns(end as u32, pool));
+            !recovery.has_arrived_since_resent(acknowledged, newest)
         };
         let is_timer = match (is_answer, refuses_sack) {
-            // Agents of a simulator have no timer that is shorter.
+            // Agents of a simulator have no shorter timer.
             (false, _) if answers_at_once && is_simulated => true,
-            (false, false) => head_ns >= timeout_ns || is_untold,
+            (false, false) => head_ns >= timeout_ns || is_unreported,
             (false, true) => head_ns >= timeout_ns || is_again,
-            // Acknowledgements ask for a segment once in a recovery (RFC 6582 section 3.2).
+            // Acknowledgements trigger a segment once in a recovery (RFC 6582 section 3.2).
             (true, true) => is_again,
-            // SACK blocks do not set the timer anew (RFC 6298 section 5.3).
+            // SACK blocks do not restart the timer (RFC 6298 section 5.3).
             (true, false) => {
-                let is_due = is_untold || (is_again && head_ns >= timer.timeout_ns());
+                let is_due = is_unreported || (is_again && head_ns >= timer.timeout_ns());
                 is_due && !(is_simulated && answers_at_once)
             }
         };
         if is_head && is_timer {
-            trouble.on_timeout(next);
+            recovery.on_timeout(next);
             return (Class::Rto, Evidence::Timer);
         }
-        trouble.promptness.note(is_prompt);
+        recovery.promptness.note(is_prompt);
         if placed.end <= acknowledged && unheard_timeout_ns.is_some_and(|timeout_ns| quiet_ns >= timeout_ns) {
-            // The acknowledgement was lost behind the capture.
-            return (trouble.on_inferred(placed.is_last && !refuses_sack, next), Evidence::Timer);
+            // The acknowledgement was lost downstream of the capture.
+            return (recovery.on_inferred(placed.is_last && !refuses_sack, next), Evidence::Timer);
         }
-        if in_recovery && let Some(episode) = trouble.episode {
-            let class = match (episode.is_timeout, trouble.has_sack) {
+        if in_recovery && let Some(episode) = recovery.episode {
+            let class = match (episode.is_timeout, recovery.has_sack) {
                 (true, _) => Class::Rto,
                 (false, true) => Class::Sack,
                 (false, false) => Class::Fast,
@@ -297,20 +304,20 @@ impl HalfConnection {
             return (class, Evidence::Recovery);
         }
         let last_ns =
-            trouble.resent_ns(placed.start).or_else(|| outstanding.sent_ns(placed.end as u32, pool));
-        let evidence = if trouble.sacked.has_beyond(placed.start) {
+            recovery.resent_ns(placed.start).or_else(|| outstanding.sent_ns(placed.end as u32, pool));
+        let evidence = if recovery.sacked.has_beyond(placed.start) {
             Evidence::Sack
-        } else if last_ns.is_some_and(|last_ns| last_ns < trouble.delivered_ns) {
+        } else if last_ns.is_some_and(|last_ns| last_ns < recovery.delivered_ns) {
             Evidence::SentBefore
-        } else if trouble.duplicate_acks > 0 && is_head {
+        } else if recovery.duplicate_acks > 0 && is_head {
             Evidence::DuplicateAcks
-        } else if placed.start < trouble.missed.0 && since(trouble.missed.1) <= answer_ns {
-            // The sender had not heard yet that it was no loss.
+        } else if placed.start < recovery.missed.0 && since(recovery.missed.1) <= answer_ns {
+            // The sender had not yet received the acknowledgement of the original.
             Evidence::DuplicateAcks
         } else {
             return (Class::Unexplained, Evidence::Nothing);
         };
-        trouble.episode = Some(RecoveryEpisode::new(next, false));
+        recovery.episode = Some(RecoveryEpisode::new(next, false));
         (Class::Fast, evidence)
     }
 
@@ -327,12 +334,12 @@ impl HalfConnection {
         let (acknowledged, rtt_ns) = (self.acknowledged, self.path_ns().unwrap_or(0));
         let has_arrived = self.has_arrived(placed.start, placed.end);
         let is_final = self.is_simulated();
-        // What passed the other capture of a pair may have been lost behind it.
+        // Packets that passed the farther capture of a pair may have been lost behind it.
         let shows_arrivals = is_final || (self.sight == Sight::Pair && !has_arrived);
-        let trouble = self.recovery_mut();
-        let previous_ns = trouble.resent_ns(placed.start).or(original_ns).unwrap_or(time_ns);
+        let recovery = self.recovery_mut();
+        let previous_ns = recovery.resent_ns(placed.start).or(original_ns).unwrap_or(time_ns);
         let is_acknowledged = placed.end <= acknowledged;
-        trouble.remember(Retransmission {
+        recovery.remember(Retransmission {
             start: placed.start,
             end: placed.end,
             time_ns,
@@ -351,10 +358,10 @@ impl HalfConnection {
                 false => (has_arrived && is_final).then_some(Evidence::Arrived),
             },
         });
-        if let Some(episode) = trouble.episode.as_mut().filter(|_| class != Class::TailLossProbe) {
+        if let Some(episode) = recovery.episode.as_mut().filter(|_| class != Class::TailLossProbe) {
             episode.sent = episode.sent.saturating_add(1);
         }
-        let tally = &mut trouble.tally;
+        let tally = &mut recovery.tally;
         tally.retransmitted_packets = tally.retransmitted_packets.saturating_add(1);
         tally.retransmitted_bytes += u64::from(placed.repeated);
     }
@@ -371,7 +378,8 @@ impl HalfConnection {
 }
 
 impl RecoveryState {
-    /// A timer repeats what is acknowledged: of the last segment the first is that of the probe.
+    /// Infer a timeout for data already acknowledged; a first retransmission of the last segment is
+    /// a tail loss probe.
     fn on_inferred(&mut self, may_be_probe: bool, next: i64) -> Class {
         if may_be_probe && !self.has_probed {
             self.has_probed = true;

@@ -1,4 +1,4 @@
-//! Where a segment belongs in its stream, if it is not simply the next.
+//! Places a segment in its stream if it is not simply the next.
 
 use super::Placement;
 use crate::flow::holes::{FilledHoles, HoleOpening};
@@ -9,7 +9,7 @@ use crate::packet::event::TcpFlags;
 use crate::packet::seq::{SeqNumber, Unwrapper};
 
 impl HalfConnection {
-    /// Everything but the next data or a bare acknowledgement with the next number.
+    /// Place anything but the next data or a bare acknowledgement at the next sequence number.
     #[inline(never)]
     pub(crate) fn place_unusual(&mut self, segment: &Segment<'_>, pool: &mut Pool, outcome: &mut Outcome) {
         let flags = segment.tcp.flags;
@@ -22,8 +22,8 @@ impl HalfConnection {
         let start = position + syn;
         let end = start + i64::from(segment.payload);
         let occupied = end + i64::from(flags.has(TcpFlags::FIN));
-        // What a reset carries is not data of the stream (RFC 9293 section 3.5.3), and a bare
-        // acknowledgement occupies no number.
+        // The payload of a reset is not stream data (RFC 9293 section 3.5.3), and a bare
+        // acknowledgement occupies no sequence number.
         if flags.has(TcpFlags::RST) {
             return;
         }
@@ -33,14 +33,13 @@ impl HalfConnection {
                 self.on_repair(finding.class, segment.time_ns);
             }
         } else if self.is_before_next(start) && flags.has(TcpFlags::ACK) {
-            outcome.finding = Some(self.find_probe(segment));
+            outcome.finding = Some(self.classify_probe(segment));
         }
     }
 
-    /// The first segment of this direction.
     #[cold]
     fn begin(&mut self, segment: &Segment<'_>, syn: i64, pool: &mut Pool, outcome: &mut Outcome) {
-        // Without a SYN the first byte seen is position 1, as if the SYN had been just before it.
+        // Without a SYN the first byte seen is position 1, as if a SYN preceded it.
         let base = SeqNumber(segment.tcp.seq.wrapping_sub(1 - syn as u32));
         self.stream = Some(Unwrapper::new(base));
         let position = 1 - syn;
@@ -50,8 +49,8 @@ impl HalfConnection {
         self.acknowledged = position;
         self.window_end = i64::MAX;
         self.progress_ns = segment.time_ns;
-        self.place = segment.carrier.place;
-        self.ttl = segment.carrier.ttl;
+        self.capture_point = segment.ip.capture_point;
+        self.ttl = segment.ip.ttl;
         if syn == 0 {
             self.assume_usual_length();
         }
@@ -68,7 +67,7 @@ impl HalfConnection {
         }
     }
 
-    /// A segment anywhere in the stream: at its end, beyond it, or before it.
+    /// Place a segment at the end of the stream, beyond it, or before it.
     fn place_elsewhere(
         &mut self,
         (start, end, occupied): (i64, i64, i64),
@@ -79,34 +78,35 @@ impl HalfConnection {
         let known = self.start..self.next;
         let older = (end.min(known.start) - start).max(0);
         if older > 0 {
-            // From before the first segment of the capture.
+            // Sent before the first segment of the capture.
             self.start = start;
             if end < known.start {
                 self.open_hole(end, known.start, segment);
             }
         }
         let within = (start.max(known.start), end.min(known.end));
-        let unseen = self.trouble.as_mut().and_then(|trouble| trouble.unseen.as_mut());
-        let filled = unseen.map_or_else(FilledHoles::default, |unseen| unseen.holes.fill(within.0, within.1));
+        let upstream_loss = self.recovery.as_mut().and_then(|recovery| recovery.upstream_loss.as_mut());
+        let filled = upstream_loss
+            .map_or_else(FilledHoles::default, |upstream_loss| upstream_loss.holes.fill(within.0, within.1));
         let beyond = (end - start.max(known.end)).max(0);
         if start > known.end {
             self.open_hole(known.end, start, segment);
         }
-        // Each is a part of the payload, so they fit.
+        // Each is part of the payload, so the sum fits.
         let late_bytes = older as u32 + filled.bytes as u32;
         outcome.new_bytes = late_bytes + beyond as u32;
         outcome.repeated_bytes = segment.payload - outcome.new_bytes;
         self.unique_bytes += u64::from(outcome.new_bytes);
         outcome.out_of_order = late_bytes > 0 && outcome.repeated_bytes == 0;
-        // Where nobody asks, it still holds what the last segment was.
+        // Without a finding requested, it still holds that of the previous segment.
         outcome.finding = None;
         if outcome.repeated_bytes > 0 || outcome.out_of_order {
             let (repeated, opening) = (outcome.repeated_bytes, filled.opening);
             let is_last = occupied >= known.end;
             let placed = Placement { start, end, is_last, repeated, late: late_bytes, opening };
-            outcome.finding = Some(self.find(&placed, segment, pool));
+            outcome.finding = Some(self.classify(&placed, segment, pool));
         } else if segment.payload == 0 && occupied <= known.end {
-            outcome.finding = self.find_control(segment);
+            outcome.finding = self.classify_control(segment);
         }
         if segment.payload > 0 {
             self.segments = self.segments.saturating_add(1);
@@ -117,16 +117,16 @@ impl HalfConnection {
         }
         if outcome.position < known.end {
             let until = self.next;
-            self.recovery_mut().doubt(outcome.position, until);
+            self.recovery_mut().mark_ambiguous(outcome.position, until);
         }
     }
 
-    /// `segment` shows that `start..end` was passed over.
+    /// Open a hole: `segment` shows that `start..end` was skipped.
     fn open_hole(&mut self, start: i64, end: i64, segment: &Segment<'_>) {
         let opening = HoleOpening {
             time_ns: segment.time_ns,
             timestamp: segment.tcp.options.timestamp.map(|(value, _)| value),
-            ip_id: segment.carrier.ip_id,
+            ip_id: segment.ip.ip_id,
             segments: self.segments,
         };
         self.recovery_mut().upstream_loss_mut().holes.open(start, end, opening);

@@ -1,7 +1,7 @@
-//! What a TCP connection's packets were like, in the counters that `tcptrace -l` made usual.
+//! Packet counters of a TCP connection, as `tcptrace -l` reports them.
 //!
-//! Few want them, and counting them costs every packet something: they are collected on request,
-//! beside the flows. `docs/tcptrace.md` says which of tcptrace's fields is which column.
+//! Counting costs some time per packet, so they are collected on request, beside the flows.
+//! `docs/tcptrace.md` maps tcptrace's fields to columns.
 
 mod transmissions;
 
@@ -11,69 +11,57 @@ use crate::packet::key::Side;
 use transmissions::SegmentPool;
 pub use transmissions::Transmissions;
 
-/// Duplicates of one acknowledgement that make a sender send again (RFC 5681 section 3.2).
+/// Duplicate acknowledgements that trigger a fast retransmission (RFC 5681 section 3.2).
 const TRIPLE: u32 = 3;
 
-/// What the packets of one direction were like. Every counter stays at its maximum.
+/// Packet counters of one direction. Every counter saturates.
 #[derive(Debug, Default)]
 pub struct ConnectionDetails {
-    /// With the ACK flag.
     pub ack_packets: u32,
-    /// With nothing else than an acknowledgement.
+    /// Acknowledgements without data or control flags.
     pub pure_acks: u32,
-    /// With SACK blocks.
     pub sack_packets: u32,
-    /// Of them with a block that arrived twice (RFC 2883).
+    /// Packets whose first SACK block reports a duplicate (RFC 2883).
     pub dsack_packets: u32,
-    /// Most blocks in one packet.
     pub max_sack_blocks: u8,
-    /// Data with the PSH flag.
+    /// Data packets with the PSH flag.
     pub pushed_packets: u32,
-    /// With SYN.
     pub syns: u32,
-    /// With FIN.
     pub fins: u32,
-    /// With RST.
     pub resets: u32,
-    /// With the URG flag.
     pub urgent_packets: u32,
-    /// Whether a SYN permits SACK.
     pub permits_sack: bool,
-    /// Whether a SYN has timestamps.
     pub offers_timestamps: bool,
-    /// Shortest payload of a data packet; none yet if 0.
+    /// Shortest payload of a data packet; 0 before the first.
     pub shortest_payload: u32,
-    /// Payload and packets before the other side first acknowledged some of it.
+    /// Payload bytes and packets sent before the peer first acknowledged data.
     initial_window: (u64, u32),
-    /// Packets of which the snap length cut payload, and how much of it.
+    /// Packets with payload cut by the snap length, and bytes cut.
     pub truncated: (u32, u64),
-    /// Longest time between packets.
     pub longest_gap_ns: i64,
-    /// Acknowledgements of the same number while data was outstanding that were the third.
+    /// Third duplicate acknowledgements while data were outstanding.
     pub triple_duplicates: u32,
-    /// Windows not on SYN or RST: their sum, not scaled, and their number.
+    /// Sum of the unscaled windows (without SYN and RST), and their number.
     window_sum: (u64, u64),
     /// Times of the first and last data.
     data_ns: Option<(i64, i64)>,
     last_ns: Option<i64>,
-    /// Whether the other side acknowledged data.
+    /// Whether the peer acknowledged data.
     is_answered: bool,
-    /// The acknowledgement sent last.
     last_ack: Acknowledgement,
-    /// Position of the FIN.
     end: Option<i64>,
-    /// Data that waits for its acknowledgement.
+    /// Data not acknowledged yet.
     pub transmissions: Transmissions,
 }
 
 impl ConnectionDetails {
-    /// Mean of the announced windows, not scaled.
+    /// Mean of the announced windows, unscaled.
     pub fn mean_window(&self) -> Option<f64> {
         let (sum, packets) = self.window_sum;
         (packets > 0).then(|| sum as f64 / packets as f64)
     }
 
-    /// From the first to the last data, in ns.
+    /// Time from the first to the last data, in ns.
     pub fn data_time_ns(&self) -> Option<i64> {
         self.data_ns.map(|(first_ns, last_ns)| last_ns.saturating_sub(first_ns))
     }
@@ -85,7 +73,7 @@ impl ConnectionDetails {
         u64::try_from(end.checked_sub(1)?).ok()
     }
 
-    /// Payload and packets before the other side first acknowledged some of it; None if the capture
+    /// Payload bytes and packets sent before the peer first acknowledged data; None if the capture
     /// began later.
     pub fn initial_window(&self) -> Option<(u64, u32)> {
         (self.syns > 0).then_some(self.initial_window)
@@ -142,7 +130,8 @@ impl ConnectionDetails {
         self.sack_packets = self.sack_packets.saturating_add(1);
         self.max_sack_blocks = self.max_sack_blocks.max(sack.len() as u8);
         let is_below = |number: u32, other: u32| (number.wrapping_sub(other) as i32) < 0;
-        // RFC 2883 section 4: what the acknowledgement, or the second block, covers as well.
+        // RFC 2883 section 4: the first block is covered by the acknowledgement or by the second
+        // block.
         let is_covered = |second: &(u32, u32)| !is_below(first.0, second.0) && !is_below(second.1, first.1);
         if is_below(first.0, ack) || sack.get(1).is_some_and(is_covered) {
             self.dsack_packets = self.dsack_packets.saturating_add(1);
@@ -162,16 +151,15 @@ impl ConnectionDetails {
     }
 }
 
-/// What one side acknowledged last.
 #[derive(Debug, Default)]
 struct Acknowledgement {
     number: u32,
     window: u16,
-    /// Its duplicates since (RFC 5681 section 2).
+    /// Its duplicates (RFC 5681 section 2).
     repeats: u32,
 }
 
-/// The details of every connection, by number of the flow; None where there was no TCP.
+/// The details of every connection, indexed by flow number; None for flows without TCP.
 #[derive(Debug, Default)]
 pub struct DetailsByFlow {
     flows: Vec<Option<Box<[ConnectionDetails; 2]>>>,
@@ -179,12 +167,13 @@ pub struct DetailsByFlow {
 }
 
 impl DetailsByFlow {
-    /// Of both sides of `flow`.
+    /// Details of both sides of `flow`.
     pub fn get(&self, flow: u32) -> Option<&[ConnectionDetails; 2]> {
         self.flows.get(flow as usize)?.as_deref()
     }
 
-    /// Take in a packet from `side` of `flow`, after its connection did, which called it `outcome`.
+    /// Count a packet from `side` of `flow`, after its connection processed it and returned
+    /// `outcome`.
     pub fn take(
         &mut self,
         (flow, side): (u32, Side),
@@ -224,7 +213,7 @@ impl DetailsByFlow {
         if tcp.flags.has(TcpFlags::ACK)
             && let Some(position) = connection.half(side.other()).position(tcp.ack)
         {
-            // The SYN alone is no window.
+            // The SYN alone is not data.
             theirs.is_answered |= position > 1;
             let is_pure = payload == 0 && fin + syn == 0 && !tcp.flags.has(TcpFlags::RST);
             mine.note_acknowledgement(tcp, is_pure && theirs.transmissions.is_waiting());

@@ -1,22 +1,22 @@
-//! How often each segment was sent until it was acknowledged, and what its acknowledgement tells.
+//! Transmissions of each segment until its acknowledgement.
 
 use std::collections::VecDeque;
 
 use crate::flow::rtt_statistics::RttStatistics;
 
-/// Segments of one direction that wait for their acknowledgement; further ones are not told apart.
-const MOST: usize = 65_536;
-/// Segments of all directions, likewise: 32 MB.
-const MOST_OF_ALL: usize = 1 << 20;
-/// Segments that one packet repeats at most: 64 kB of the smallest that hosts send (536 bytes, RFC 9293
-/// section 3.7.1) are 123. What a hostile one covers beyond these is not watched.
-const MOST_REPEATED: usize = 1_024;
-/// Segments that are moved at most to make room for one that was passed over before.
-const MOST_MOVED: usize = 4_096;
-/// Room that a direction keeps for its next flight.
+/// Limit of unacknowledged segments in one direction; further ones are not tracked separately.
+const MAX_SEGMENTS: usize = 65_536;
+/// Limit of segments of all directions: 32 MB.
+const MAX_SEGMENTS_OF_ALL: usize = 1 << 20;
+/// Limit of segments that one packet repeats: 64 kB hold 123 of the smallest that hosts send (536
+/// bytes, RFC 9293 section 3.7.1). Data of a hostile packet beyond that are not tracked.
+const MAX_REPEATED: usize = 1_024;
+/// Limit of segments moved to insert one that was skipped before.
+const MAX_MOVED: usize = 4_096;
+/// Segments for which a direction keeps capacity between flights.
 const ROOM_KEPT: usize = 64;
 
-/// Room for segments of all directions.
+/// Remaining capacity, shared by all directions.
 #[derive(Debug)]
 pub struct SegmentPool {
     left: usize,
@@ -24,50 +24,49 @@ pub struct SegmentPool {
 
 impl Default for SegmentPool {
     fn default() -> Self {
-        Self { left: MOST_OF_ALL }
+        Self { left: MAX_SEGMENTS_OF_ALL }
     }
 }
 
-/// One segment that waits.
+/// An unacknowledged segment.
 #[derive(Clone, Copy, Debug)]
 struct Transmission {
     start: i64,
     end: i64,
-    /// When it was sent last.
+    /// Time of its last transmission.
     sent_ns: i64,
-    /// How often it was sent again.
+    /// Number of retransmissions.
     repeats: u32,
 }
 
-/// Segments of one direction, in order, and what became of those that were acknowledged.
+/// Unacknowledged segments of one direction in order, and counts of the acknowledged ones.
 #[derive(Debug, Default)]
 pub struct Transmissions {
     waiting: VecDeque<Transmission>,
-    /// The latest time at which something was sent that is acknowledged now.
+    /// Latest send time of any acknowledged data.
     latest_ns: Option<i64>,
-    /// Segments that were not watched.
+    /// Segments not tracked.
     pub unwatched: u32,
     /// Segments acknowledged together with later ones.
     pub cumulative: u32,
-    /// Acknowledgements of exactly a segment that was sent more than once, each with the time since
-    /// it was sent last.
+    /// Acknowledgements ending at a segment that was sent more than once, with the time since its
+    /// last transmission.
     pub ambiguous: RttStatistics,
-    /// Acknowledgements of exactly a segment that was sent once, before something older was sent
-    /// again or came late.
+    /// Acknowledgements ending at a segment sent once, before older data were retransmitted or
+    /// arrived late.
     pub post_loss: u32,
-    /// Most times that a segment was sent again.
+    /// Most retransmissions of one segment.
     pub max_repeats: u32,
-    /// Times from one transmission of a segment to the next.
+    /// Times between consecutive transmissions of a segment.
     pub intervals: RttStatistics,
 }
 
 impl Transmissions {
-    /// Whether anything waits.
     pub fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// `start..end` was sent.
+    /// Record the transmission of `start..end`.
     pub fn on_sent(&mut self, (start, end): (i64, i64), time_ns: i64, room: &mut SegmentPool) {
         let next = self.waiting.back().map_or(i64::MIN, |last| last.end);
         let first = self.waiting.partition_point(|sent| sent.end <= start);
@@ -78,10 +77,10 @@ impl Transmissions {
         if is_known && end <= next {
             return;
         }
-        // At the end, or where something was passed over before.
+        // At the end, or where data were skipped before.
         let (at, start) = if is_known { (self.waiting.len(), start.max(next)) } else { (first, start) };
-        let is_near_an_end = at.min(self.waiting.len() - at) <= MOST_MOVED;
-        if self.waiting.len() == MOST || room.left == 0 || !is_near_an_end {
+        let is_near_an_end = at.min(self.waiting.len() - at) <= MAX_MOVED;
+        if self.waiting.len() == MAX_SEGMENTS || room.left == 0 || !is_near_an_end {
             self.unwatched = self.unwatched.saturating_add(1);
             return;
         }
@@ -89,9 +88,9 @@ impl Transmissions {
         self.waiting.insert(at, Transmission { start, end, sent_ns: time_ns, repeats: 0 });
     }
 
-    /// What waits from `first` on below `end` was sent again.
+    /// Record a retransmission of the segments from index `first` to position `end`.
     fn repeat(&mut self, first: usize, end: i64, time_ns: i64) {
-        let last = self.waiting.len().min(first.saturating_add(MOST_REPEATED));
+        let last = self.waiting.len().min(first.saturating_add(MAX_REPEATED));
         if self.waiting.get(last).is_some_and(|sent| sent.start < end) {
             self.unwatched = self.unwatched.saturating_add(1);
         }
@@ -103,7 +102,7 @@ impl Transmissions {
         }
     }
 
-    /// Everything below `position` was acknowledged.
+    /// Record that all data below `position` were acknowledged.
     pub fn on_acknowledged(&mut self, position: i64, time_ns: i64, room: &mut SegmentPool) {
         while let Some(sent) = self.waiting.front().copied().filter(|sent| sent.end <= position) {
             self.waiting.pop_front();
@@ -123,7 +122,7 @@ impl Transmissions {
     }
 }
 
-/// Nanoseconds that went by; 0 if the capture's clock went backwards.
+/// Elapsed nanoseconds; 0 if the capture's clock went backwards.
 fn elapsed_ns(since: i64, until: i64) -> u64 {
     u64::try_from(until.saturating_sub(since)).unwrap_or(0)
 }
@@ -180,14 +179,14 @@ mod tests {
     #[test]
     fn test_a_packet_that_covers_a_whole_window_of_small_ones_takes_little_time() {
         let (mut sent, mut room) = (Transmissions::default(), SegmentPool::default());
-        let most = MOST as i64;
+        let most = MAX_SEGMENTS as i64;
         (0..most).for_each(|byte| sent.on_sent((2 * byte, 2 * byte + 1), 0, &mut room));
         sent.on_sent((0, 2 * most), MS, &mut room);
-        assert_eq!((sent.intervals.range.count(), sent.unwatched), (MOST_REPEATED as u64, 2));
-        // Into the middle.
+        assert_eq!((sent.intervals.range.count(), sent.unwatched), (MAX_REPEATED as u64, 2));
+        // In the middle of a segment.
         sent.on_acknowledged(2, MS, &mut room);
         sent.on_sent((most + 1, most + 2), MS, &mut room);
-        assert_eq!((sent.waiting.len(), sent.unwatched), (MOST - 1, 3));
+        assert_eq!((sent.waiting.len(), sent.unwatched), (MAX_SEGMENTS - 1, 3));
     }
 
     proptest! {
@@ -201,7 +200,7 @@ mod tests {
             for (time_ns, (is_data, back, length)) in steps.into_iter().enumerate() {
                 let start = (next - back).max(1);
                 if is_data {
-                    // At most one more is waiting.
+                    // At most one more waits.
                     segments += 1;
                     next = next.max(start + length);
                     sent.on_sent((start, start + length), time_ns as i64, &mut room);
@@ -213,7 +212,7 @@ mod tests {
             let told = sent.cumulative + sent.post_loss + sent.ambiguous.range.count() as u32;
             prop_assert!(told + waiting <= segments);
             prop_assert!(sent.waiting.iter().is_sorted_by_key(|sent| sent.start));
-            prop_assert_eq!(room.left + sent.waiting.len(), MOST_OF_ALL);
+            prop_assert_eq!(room.left + sent.waiting.len(), MAX_SEGMENTS_OF_ALL);
         }
     }
 }

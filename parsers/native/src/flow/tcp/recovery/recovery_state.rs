@@ -1,8 +1,9 @@
-//! What only a direction with trouble has: retransmissions, selective acknowledgements.
+//! Loss recovery state of one direction: retransmissions and selective acknowledgements.
 //!
-//! Most connections end without, so it is made at the first sign and costs the others one pointer.
-//! Its memory is bounded: 256 ranges of SACK, 256 retransmissions whose verdict is open and 4,096
-//! verdicts (`spurious.rs`), and in `upstream_loss.rs` 256 holes and 64 repairs, below 100 kB in all.
+//! Most connections end without any, so it is allocated at the first sign and costs the others one
+//! pointer. Its memory is bounded: 256 ranges of SACK, 256 undecided retransmissions and 4,096
+//! spurious ones (`spurious.rs`), and in `upstream_loss.rs` 256 holes and 64 repairs, below 100 kB
+//! in all.
 
 use smallvec::SmallVec;
 
@@ -13,208 +14,200 @@ use crate::flow::tcp::classify::class::{Class, ClassCounts, Evidence};
 use crate::flow::tcp::loss_events::LossEvents;
 use crate::flow::tcp::wire_mss::MssEstimator;
 
-/// Retransmissions that wait for a verdict. The oldest is then believed to have been needed.
+/// Limit of undecided retransmissions. Beyond it the oldest counts as needed.
 const MAX_RESENT: usize = 256;
 
-/// A time in which the sender repairs losses.
+/// A period in which the sender repairs losses.
 #[derive(Clone, Copy, Debug)]
 pub struct RecoveryEpisode {
-    /// It is over when this is acknowledged (`recover` of RFC 6582, `RecoveryPoint` of RFC 6675).
+    /// It ends when this position is acknowledged (`recover` of RFC 6582, `RecoveryPoint` of RFC
+    /// 6675).
     pub until: i64,
-    /// Whether a timeout began it.
+    /// Whether a timeout started it.
     pub is_timeout: bool,
-    /// Segments sent again in it; at its maximum there may be more, as below.
+    /// Segments retransmitted in it; a saturated count is a lower bound.
     pub sent: u16,
-    /// Acknowledgements that moved on in it.
+    /// Acknowledgements of new data in it.
     pub(crate) progressed: u16,
-    /// When it was over, or [`GOING_ON`].
+    /// When it ended, or [`GOING_ON`].
     ended_ns: i64,
 }
 
-/// In [`RecoveryEpisode::ended_ns`].
+/// Marks [`RecoveryEpisode::ended_ns`] as not ended.
 const GOING_ON: i64 = i64::MAX;
 
 impl RecoveryEpisode {
-    /// The one that begins while `until` is sent.
+    /// Start an episode that ends when `until` is acknowledged.
     pub fn new(until: i64, is_timeout: bool) -> Self {
         Self { until, is_timeout, sent: 0, progressed: 0, ended_ns: GOING_ON }
     }
 
-    /// The same, where F-RTO (RFC 5682) has nothing to judge: what the timer repeated was lost.
-    pub fn certainly(self) -> Self {
+    /// The same without F-RTO (RFC 5682): the retransmitted data are known to be lost.
+    pub fn without_f_rto(self) -> Self {
         Self { progressed: 1, ..self }
     }
 
-    /// It is over, if it was not before.
+    /// End it, if it has not ended before.
     pub fn end(&mut self, time_ns: i64) {
         self.ended_ns = self.ended_ns.min(time_ns);
     }
 
-    /// When it was over; None while it goes on.
+    /// When it ended; None while it goes on.
     pub fn ended_ns(&self) -> Option<i64> {
         (self.ended_ns != GOING_ON).then_some(self.ended_ns)
     }
 }
 
-/// Whether a sender answers acknowledgements that ask for a segment at once, or when its pacing lets it:
-/// above 0 mostly at once.
+/// Whether a sender retransmits at once when acknowledgements ask for a segment, or when its pacing permits:
+/// mostly at once if above 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Promptness(i8);
 
 impl Promptness {
-    /// Take in an answer. One that comes later speaks against as many as four that came at once.
+    /// Count an answer. A late one outweighs four prompt ones.
     pub fn note(&mut self, is_prompt: bool) {
         self.0 = self.0.saturating_add(if is_prompt { 1 } else { -4 });
     }
 
-    /// Whether it answers at once, so that what it repeats later has another cause. Agents of a simulator
-    /// do as long as nothing speaks against it.
+    /// Whether it answers at once, so that a later retransmission has another cause. A simulated agent is
+    /// taken to do so until a late answer is seen.
     pub fn is_prompt(self, is_simulated: bool) -> bool {
         self.0 > 0 || (is_simulated && self.0 == 0)
     }
 }
 
-/// A segment that was sent again.
+/// A retransmitted segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Retransmission {
-    /// Its first position.
     pub start: i64,
-    /// The one behind its last.
+    /// End position, exclusive.
     pub end: i64,
-    /// When.
     pub time_ns: i64,
-    /// When it was sent before.
+    /// Time of the previous transmission.
     pub previous_ns: i64,
-    /// The round-trip time then; 0 if it is not known.
+    /// The round-trip time at that time; 0 if unknown.
     pub rtt_ns: i64,
-    /// When an acknowledgement showed that it arrived before what it repeats, or [`NEVER`].
+    /// When an acknowledgement showed that it arrived before its original, or [`NEVER`].
     pub arrived_ns: i64,
-    /// Its bytes that the receiver said it had twice.
+    /// Its bytes that the receiver reported as duplicates.
     pub doubled: u32,
-    /// Whether it is seen what arrives, and nothing is concluded from acknowledgements.
+    /// Whether arrivals are visible, so that nothing is concluded from acknowledgements.
     pub shows_arrivals: bool,
-    /// Its timestamp value.
     pub timestamp: Option<u32>,
-    /// Whether it was the first that was not acknowledged.
+    /// Whether it was the first unacknowledged segment.
     pub is_head: bool,
-    /// Packets on the wire.
     pub segments: u32,
-    /// Number of its finding.
+    /// Index of its classification.
     pub number: u32,
-    /// Whether it was acknowledged since.
     pub is_acknowledged: bool,
-    /// By what it was found that it was not needed.
+    /// Evidence that it was spurious.
     pub spurious: Option<Evidence>,
 }
 
-/// In [`Retransmission::arrived_ns`].
+/// Marks [`Retransmission::arrived_ns`] as unknown.
 pub const NEVER: i64 = i64::MAX;
 
-/// What was counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RetransmissionCounts {
-    /// Segments on the wire, of the classes in [`Class::RETRANSMISSIONS`].
+    /// Segments on the wire, by class of [`Class::RETRANSMISSIONS`].
     retransmissions: [u32; Class::RETRANSMISSIONS.len()],
-    /// Findings of all classes.
+    /// Classified segments.
     pub findings: u32,
-    /// Packets in the capture with data sent again.
+    /// Captured packets with retransmitted data.
     pub retransmitted_packets: u32,
-    /// Those data.
     pub retransmitted_bytes: u64,
-    /// Segments sent again that were not needed.
+    /// Spurious retransmissions, in segments.
     pub spurious: u32,
 }
 
-/// What was counted of which most directions with trouble have nothing.
+/// Counters that are zero for most directions with losses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RareRecoveryCounts {
-    /// Late packets with data not seen before.
+    /// Late packets with new data.
     pub out_of_order_packets: u32,
-    /// Timeouts, by their first retransmissions.
+    /// Timeouts, counted by their first retransmissions.
     pub timeouts: u32,
-    /// The most without an acknowledgement between them.
+    /// Most timeouts without an acknowledgement between them.
     pub timeouts_in_a_row: u32,
-    /// The most segments that overtook another.
+    /// Largest reordering extent, in segments.
     pub reordered_by_packets: u32,
-    /// The longest that a segment came after the first that overtook it.
+    /// Longest delay of a segment after the first that arrived before it.
     pub reordered_by_ns: i64,
     /// Packets longer than the wire carries.
     pub super_segments: u32,
-    /// Packets on the wire that they stand for, beyond themselves.
+    /// Packets on the wire that they stand for, minus one each.
     pub extra_segments: u64,
-    /// Behind what the last zero-window probe was sent.
-    pub asked_at: Option<i64>,
-    /// What long segments have told of the length of packets.
+    /// Send position at the last zero-window probe.
+    pub last_probe_end: Option<i64>,
+    /// Estimator of the packet length, from long segments.
     pub learning: MssEstimator,
-    /// Whether copies of packets had passed a router between two interfaces of the capture.
+    /// Whether duplicates crossed a router between two interfaces of the capture.
     pub is_forwarded: bool,
 }
 
-/// What most directions with trouble do not have.
+/// State that few directions with losses need.
 #[derive(Debug, Default)]
 struct RareRecoveryState {
     rare_counts: RareRecoveryCounts,
     /// See [`RecoveryState::stamped_from`].
     stamped_from: Option<i64>,
-    /// Segments on the wire, of classes that are no retransmissions.
+    /// Segments on the wire, of classes other than retransmissions.
     classes: ClassCounts,
-    /// Findings that were not needed, and by what that was found.
+    /// Spurious retransmissions, with evidence.
     verdicts: Vec<(u32, Evidence)>,
 }
 
 /// See the module.
 #[derive(Debug)]
 pub struct RecoveryState {
-    /// What was lost before the capture point; None if nothing was.
-    pub unseen: Option<Box<UpstreamLoss>>,
-    /// Arrived beyond the acknowledgement.
+    /// Losses upstream of the capture point; None if there were none.
+    pub upstream_loss: Option<Box<UpstreamLoss>>,
+    /// Data received beyond the acknowledgement.
     pub sacked: Scoreboard,
-    /// Acknowledgements beyond `.0` while up to `.1` is outstanding tell no RTT: something there was
-    /// sent twice or arrived late (Karn's rule).
+    /// Acknowledgements beyond `.0` while up to `.1` is outstanding give no RTT: data there were
+    /// retransmitted or arrived late (Karn's rule).
     ambiguous: (i64, i64),
-    /// Whether blocks were seen.
+    /// Whether SACK blocks were seen.
     pub has_sack: bool,
-    /// In a row; at its maximum there may be more.
+    /// Consecutive duplicate acknowledgements; a saturated count is a lower bound.
     pub duplicate_acks: u16,
-    /// How its sender answers.
+    /// Whether its sender answers at once.
     pub promptness: Promptness,
-    /// When the last acknowledgement came.
-    pub heard_ns: i64,
-    /// The last one.
+    /// Time of the last acknowledgement.
+    pub last_ack_ns: i64,
     pub episode: Option<RecoveryEpisode>,
-    /// Timeouts since the acknowledgement moved.
+    /// Timeouts since the acknowledgement last advanced.
     pub timeouts_in_a_row: u32,
     /// Whether a tail loss probe was sent since then.
     pub has_probed: bool,
-    /// Most flows send one again, which needs no other memory.
+    /// Most flows retransmit one segment, which needs no allocation.
     pub(crate) resent: SmallVec<[Retransmission; 1]>,
-    /// Of them, those not acknowledged yet.
+    /// Retransmissions not acknowledged yet.
     pub(crate) awaited: u16,
-    /// Packets that filled the other side's window.
+    /// Packets that filled the peer's window.
     pub window_full: u32,
-    /// When the segment was sent that was sent last of those sent again that arrived.
+    /// Send time of the newest retransmission known to have arrived.
     pub delivered_ns: i64,
-    /// Up to where something seemed to be missing when the last acknowledgement came, and when.
+    /// End of the data that seemed missing at the last acknowledgement, and its time.
     pub missed: (i64, i64),
     after: LossEvents,
-    /// What was counted.
     pub tally: RetransmissionCounts,
     rarities: Option<Box<RareRecoveryState>>,
-    /// Whether acknowledgements change nothing but `heard_ns`, as long as they have no SACK blocks: most
-    /// come when all is repaired. Whoever changes anything else takes it back.
+    /// Whether acknowledgements without SACK blocks change only `last_ack_ns`: most arrive when all
+    /// losses are repaired. Any other change must reset it.
     pub is_over: bool,
 }
 
 impl Default for RecoveryState {
     fn default() -> Self {
         Self {
-            unseen: None,
+            upstream_loss: None,
             sacked: Scoreboard::default(),
             ambiguous: (i64::MAX, i64::MIN),
             duplicate_acks: 0,
             has_sack: false,
             promptness: Promptness::default(),
-            heard_ns: i64::MIN,
+            last_ack_ns: i64::MIN,
             episode: None,
             timeouts_in_a_row: 0,
             has_probed: false,
@@ -232,12 +225,12 @@ impl Default for RecoveryState {
 }
 
 impl RecoveryState {
-    /// What is outstanding from `position` to `until` tells no RTT any more.
-    pub fn doubt(&mut self, position: i64, until: i64) {
+    /// Exclude outstanding data from `position` to `until` from RTT samples.
+    pub fn mark_ambiguous(&mut self, position: i64, until: i64) {
         self.ambiguous = (self.ambiguous.0.min(position), self.ambiguous.1.max(until));
     }
 
-    /// Whether the acknowledgement that moved from `before` to `position` tells no RTT.
+    /// Whether the acknowledgement that advanced from `before` to `position` gives no RTT.
     pub fn is_ambiguous(&mut self, before: i64, position: i64, acknowledged: i64) -> bool {
         let is_ambiguous = before < self.ambiguous.1 && position > self.ambiguous.0;
         if acknowledged >= self.ambiguous.1 {
@@ -246,7 +239,7 @@ impl RecoveryState {
         is_ambiguous
     }
 
-    /// Keep a retransmission until it is known whether it was needed.
+    /// Keep a retransmission until it is known whether it was spurious.
     pub fn remember(&mut self, resent: Retransmission) {
         if self.resent.len() == MAX_RESENT {
             let oldest = self.resent.remove(0);
@@ -267,23 +260,22 @@ impl RecoveryState {
         }
     }
 
-    /// What was counted that is rare.
     pub fn rare_counts(&self) -> RareRecoveryCounts {
         self.rarities.as_ref().map_or_else(RareRecoveryCounts::default, |rarities| rarities.rare_counts)
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub fn rare_counts_mut(&mut self) -> &mut RareRecoveryCounts {
         &mut self.rarities.get_or_insert_default().rare_counts
     }
 
-    /// Data from this position on were first sent with the newest timestamp and echo of their side. Followed from the
-    /// first time on that somebody asks, when the next position is `next`.
+    /// Data from this position on were first sent with the newest timestamp and echo of their side.
+    /// Tracked from the first call on; `next` is the next position then.
     pub fn stamped_from(&mut self, next: i64) -> i64 {
         *self.rarities.get_or_insert_default().stamped_from.get_or_insert(next)
     }
 
-    /// Whether anybody has asked.
+    /// Whether this is tracked.
     #[inline(always)]
     pub fn follows_stamps(&self) -> bool {
         self.rarities.as_ref().is_some_and(|rarities| rarities.stamped_from.is_some())
@@ -296,25 +288,26 @@ impl RecoveryState {
         }
     }
 
-    /// What findings were not needed, and by what that was found.
+    /// Spurious retransmissions, with evidence.
     pub(crate) fn verdicts(&self) -> &[(u32, Evidence)] {
         self.rarities.as_ref().map_or(&[], |rarities| &rarities.verdicts)
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub(crate) fn spurious_mut(&mut self) -> &mut Vec<(u32, Evidence)> {
         &mut self.rarities.get_or_insert_default().verdicts
     }
 
-    /// What was lost before the capture point, which is made if there was nothing yet.
+    /// Losses upstream of the capture point, allocated on first use.
     pub fn upstream_loss_mut(&mut self) -> &mut UpstreamLoss {
-        self.unseen.get_or_insert_default()
+        self.upstream_loss.get_or_insert_default()
     }
 
-    /// The original of `start..end` came: whether it had been taken for lost because its
-    /// retransmission overtook it.
-    pub fn forgive(&mut self, start: i64, end: i64, evidence: Evidence) -> bool {
-        let found = self.unseen.as_mut().and_then(|unseen| unseen.forgive(start, end));
+    /// The original of `start..end` arrived: retract its loss if a retransmission that arrived
+    /// first had been counted as one.
+    pub fn retract_loss(&mut self, start: i64, end: i64, evidence: Evidence) -> bool {
+        let found =
+            self.upstream_loss.as_mut().and_then(|upstream_loss| upstream_loss.retract_loss(start, end));
         if let Some(repaired) = found {
             self.record(&[SpuriousRetransmission {
                 number: repaired.number,
@@ -326,7 +319,7 @@ impl RecoveryState {
         found.is_some()
     }
 
-    /// Remember, before an acknowledgement says that it came, that something seemed to be missing.
+    /// Remember, before an acknowledgement covers it, that data seemed to be missing.
     pub fn note_missed(&mut self, acknowledged: i64, time_ns: i64) {
         if let Some(end) = self.sacked.end() {
             self.missed = (end, time_ns);
@@ -339,27 +332,27 @@ impl RecoveryState {
     pub fn is_settled(&self) -> bool {
         let is_repaired = self.episode.is_none_or(|episode| episode.ended_ns().is_some());
         let is_heard = self.duplicate_acks == 0 && self.timeouts_in_a_row == 0 && !self.has_probed;
-        is_repaired && is_heard && self.awaited == 0 && self.sacked.is_empty() && self.unseen.is_none()
+        is_repaired && is_heard && self.awaited == 0 && self.sacked.is_empty() && self.upstream_loss.is_none()
     }
 
-    /// Whether something was sent again at this time.
+    /// Whether anything was retransmitted at this time.
     pub fn resends(&self, time_ns: i64) -> bool {
         self.resent.last().is_some_and(|resent| resent.time_ns == time_ns)
     }
 
-    /// When what lies at `position` was sent again last.
+    /// Time of the last retransmission at `position`.
     pub fn resent_ns(&self, position: i64) -> Option<i64> {
         self.last_resent(position).map(|resent| resent.time_ns)
     }
 
-    /// The last time that what lies at `position` was sent again.
+    /// Last retransmission at `position`.
     pub fn last_resent(&self, position: i64) -> Option<&Retransmission> {
         let covers = |resent: &&Retransmission| resent.start <= position && position < resent.end;
         self.resent.iter().rev().find(covers)
     }
 
-    /// Whether anything arrived that was sent after what lies at `position` was sent again last; `newest` is
-    /// when the highest was sent of what blocks tell of.
+    /// Whether a packet sent after the last retransmission of `position` arrived; `newest` is the time at
+    /// which the highest byte in SACK blocks was sent.
     pub fn has_arrived_since_resent(&self, position: i64, newest: Option<i64>) -> bool {
         let Some(resent_ns) = self.resent_ns(position) else { return true };
         let mut later = self.resent.iter().rev().take_while(|resent| resent.time_ns > resent_ns);
@@ -368,14 +361,14 @@ impl RecoveryState {
             || later.any(|resent| self.sacked.has(resent.start, resent.end))
     }
 
-    /// Whether what lies at `position` was sent again in the recovery that goes on.
+    /// Whether the current recovery retransmitted `position`.
     pub fn has_resent_in_recovery(&self, position: i64) -> bool {
         let sent = self.episode.map_or(0, |episode| episode.sent);
         let mut of_episode = self.resent.iter().rev().take(sent.into());
         of_episode.any(|resent| resent.start <= position && position < resent.end)
     }
 
-    /// Losses behind the capture point: what was sent again and was needed, as far as is known.
+    /// Losses downstream of the capture point: retransmissions not known to be spurious.
     pub fn after(&self) -> LossEvents {
         let mut events = self.after;
         for resent in self.resent.iter().filter(|resent| resent.spurious.is_none()) {
@@ -384,20 +377,19 @@ impl RecoveryState {
         events
     }
 
-    /// The acknowledgement was repeated.
     pub fn on_duplicate_ack(&mut self) {
         self.duplicate_acks = self.duplicate_acks.saturating_add(1);
     }
 
-    /// The acknowledgement moved on.
+    /// The acknowledgement advanced.
     pub fn on_progress(&mut self, answer: &Acknowledgement) {
         let Acknowledgement { position, time_ns, echo, .. } = *answer;
         self.duplicate_acks = 0;
         self.timeouts_in_a_row = 0;
         self.has_probed = false;
         self.sacked.acknowledge(position);
-        if let Some(unseen) = &mut self.unseen {
-            unseen.holes.acknowledge(position);
+        if let Some(upstream_loss) = &mut self.upstream_loss {
+            upstream_loss.holes.acknowledge(position);
         }
         if self.awaited > 0 {
             self.judge_acknowledged(answer);
@@ -423,7 +415,7 @@ impl RecoveryState {
         classes
     }
 
-    /// Count `segments` of a class that are no finding.
+    /// Count `segments` of a class without a classification of their own.
     pub fn count_segments(&mut self, class: Class, segments: u32) {
         match Class::RETRANSMISSIONS.iter().zip(&mut self.tally.retransmissions).find(|(of, _)| **of == class)
         {
@@ -432,7 +424,7 @@ impl RecoveryState {
         }
     }
 
-    /// Count `segments` of a class; the number of the finding.
+    /// Count `segments` of a class and return the index of the classification.
     pub fn count(&mut self, class: Class, segments: u32) -> u32 {
         self.count_segments(class, segments);
         let number = self.tally.findings;

@@ -1,18 +1,19 @@
-//! What acknowledgements tell of a direction that has trouble: SACK blocks (RFC 2018), D-SACK (RFC 2883).
+//! Acknowledgements during recovery: SACK blocks (RFC 2018), D-SACK (RFC 2883).
 
 use super::spurious::Acknowledgement;
 use crate::flow::tcp::Segment;
 use crate::flow::tcp::classify::ip_id_order::RelativeAge;
 use crate::flow::tcp::half_connection::HalfConnection;
 
-/// Round-trip times that are enough to know the smallest: a single one may have waited for a
-/// delayed-acknowledgement timer.
-const ENOUGH_SAMPLES: u64 = 3;
+/// RTT samples needed to know the smallest: a single one may include a delayed-acknowledgement
+/// timer.
+const MIN_SAMPLES: u64 = 3;
 
 impl HalfConnection {
-    /// `segment`, sent by `acknowledger`, acknowledges up to `position`, before which it was `before`.
+    /// Process `segment` from `acknowledger`, which advances the acknowledgement from `before` to
+    /// `position`.
     #[inline(never)]
-    pub(crate) fn on_acknowledgement_in_trouble(
+    pub(crate) fn on_acknowledgement_in_recovery(
         &mut self,
         (before, position): (i64, i64),
         acknowledger: &HalfConnection,
@@ -24,17 +25,17 @@ impl HalfConnection {
             position: acknowledged,
             time_ns: segment.time_ns,
             echo: segment.tcp.options.timestamp.map(|(_, echo)| echo),
-            soonest_ns: self.soonest_answer_ns(acknowledger),
+            earliest_ns: self.earliest_ack_ns(acknowledger),
             has_sack: !self.refuses_sack,
         };
-        let is_copy = acknowledger.order.age(segment.carrier.ip_id) == RelativeAge::Seen;
-        let trouble = self.recovery_mut();
-        trouble.heard_ns = segment.time_ns;
-        trouble.note_missed(before, segment.time_ns);
+        let is_copy = acknowledger.order.age(segment.ip.ip_id) == RelativeAge::Seen;
+        let recovery = self.recovery_mut();
+        recovery.last_ack_ns = segment.time_ns;
+        recovery.note_missed(before, segment.time_ns);
         if position > before {
-            trouble.on_progress(&answer);
+            recovery.on_progress(&answer);
         }
-        trouble.has_sack |= !segment.sack.is_empty();
+        recovery.has_sack |= !segment.sack.is_empty();
         for (at, block) in blocks.iter().enumerate() {
             let Some((start, end)) = *block else { continue };
             // RFC 2883 section 4: the first block, below the acknowledgement or within the second.
@@ -42,14 +43,14 @@ impl HalfConnection {
                 |other: &Option<(i64, i64)>| other.is_some_and(|other| other.0 <= start && end <= other.1);
             if at == 0 && (end <= position || is_within(&blocks[1])) {
                 if !is_copy {
-                    trouble.on_duplicate_sack((start, end), &answer);
+                    recovery.on_duplicate_sack((start, end), &answer);
                 }
             } else if start >= acknowledged && end <= next {
-                trouble.judge_sacked((start, end), &answer);
-                trouble.sacked.add(start, end);
+                recovery.judge_sacked((start, end), &answer);
+                recovery.sacked.add(start, end);
             }
         }
-        trouble.is_over = trouble.is_settled();
+        recovery.is_over = recovery.is_settled();
     }
 
     fn blocks_of(&self, segment: &Segment<'_>) -> [Option<(i64, i64)>; 4] {
@@ -61,10 +62,10 @@ impl HalfConnection {
         blocks
     }
 
-    /// An acknowledgement of `acknowledger` that comes sooner than this after a packet is not for it: half
-    /// of the shortest way to it and back that was seen, be it of data or of the SYN. 0 if none is known.
-    fn soonest_answer_ns(&self, acknowledger: &HalfConnection) -> i64 {
-        if self.round_trips.count() < ENOUGH_SAMPLES {
+    /// An acknowledgement of `acknowledger` sooner than this after a packet is not for it: half of
+    /// the shortest round trip to it, from data or SYN. 0 if unknown.
+    fn earliest_ack_ns(&self, acknowledger: &HalfConnection) -> i64 {
+        if self.round_trips.count() < MIN_SAMPLES {
             return 0;
         }
         let shortest_ns = i64::try_from(self.round_trips.min_ns()).unwrap_or(i64::MAX);

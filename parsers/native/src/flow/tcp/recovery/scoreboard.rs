@@ -1,9 +1,9 @@
-//! What a receiver has beyond its acknowledgement, as its SACK blocks say (RFC 6675 section 3).
+//! Data that a receiver reports beyond its acknowledgement in SACK blocks (RFC 6675 section 3).
 
 use smallvec::SmallVec;
 
-/// Ranges kept; of a scattered window the lowest are forgotten first. A receiver that tells more
-/// than this many holes at once is not honest: four blocks come with each acknowledgement.
+/// Limit of ranges; the lowest are dropped first. A receiver that reports more holes at once is not
+/// honest: each acknowledgement carries four blocks.
 const MAX_RANGES: usize = 256;
 
 /// Ranges of positions that arrived.
@@ -11,14 +11,14 @@ const MAX_RANGES: usize = 256;
 /// Invariants: ranges are not empty, in order, do not touch, and there are at most [`MAX_RANGES`].
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
-    /// Most losses come alone, and their range needs no other memory.
+    /// Most losses are single, and their range needs no allocation.
     ranges: SmallVec<[(i64, i64); 1]>,
     /// Positions in all of them.
     bytes: u64,
 }
 
 impl Scoreboard {
-    /// `start..end` arrived; whether that was not known.
+    /// Add `start..end`; returns whether any of it is new.
     pub fn add(&mut self, start: i64, end: i64) -> bool {
         if start >= end {
             return false;
@@ -48,7 +48,7 @@ impl Scoreboard {
         length(merged) > known
     }
 
-    /// All below `position` is acknowledged.
+    /// Remove all below the acknowledged `position`.
     pub fn acknowledge(&mut self, position: i64) {
         let whole = self.ranges.partition_point(|range| range.1 <= position);
         self.bytes -= self.ranges.drain(..whole).map(length).sum::<u64>();
@@ -59,7 +59,7 @@ impl Scoreboard {
             first.0 = position;
         }
         if self.ranges.is_empty() {
-            // The recovery is over, and another flow may need the memory.
+            // The recovery is over; release the memory for other flows.
             self.ranges = SmallVec::new();
         }
     }
@@ -70,18 +70,18 @@ impl Scoreboard {
         self.ranges.get(at).is_some_and(|range| range.0 <= start)
     }
 
-    /// Whether anything arrived behind `position`.
+    /// Whether anything after `position` arrived.
     pub fn has_beyond(&self, position: i64) -> bool {
         self.ranges.last().is_some_and(|range| range.1 > position)
     }
 
-    /// How much arrived beyond the acknowledgement.
+    /// Bytes that arrived beyond the acknowledgement.
     #[inline(always)]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The end of the highest range.
+    /// End of the highest range.
     pub fn end(&self) -> Option<i64> {
         self.ranges.last().map(|range| range.1)
     }
@@ -103,7 +103,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Against a set of single positions, which cannot be wrong.
+        /// Compare with a set of single positions.
         #[test]
         fn test_a_scoreboard_agrees_with_a_set_of_bytes(
             steps in proptest::collection::vec((any::<bool>(), 0_i64..200, 0_i64..30), 1..80),

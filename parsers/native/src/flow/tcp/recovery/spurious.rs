@@ -1,52 +1,49 @@
-//! Which retransmissions were not needed, as the acknowledgements behind them say.
+//! Detects spurious retransmissions from the acknowledgements after them.
 
 use super::recovery_state::{RecoveryState, Retransmission};
 use super::scoreboard::Scoreboard;
 use crate::flow::tcp::classify::class::Evidence;
 use crate::packet::seq::SeqNumber;
 
-/// Verdicts that are kept for the table of losses. Those beyond are counted.
+/// Limit of spurious retransmissions kept for the table of losses. Those beyond are only counted.
 const MAX_VERDICTS: usize = 4_096;
 
-/// An acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledgement {
-    /// Up to where.
     pub position: i64,
-    /// When.
     pub time_ns: i64,
     /// The timestamp that it echoes.
     pub echo: Option<u32>,
-    /// An acknowledgement that comes sooner than this after a packet cannot be for it; 0 if that is
-    /// not known.
-    pub soonest_ns: i64,
-    /// Whether blocks would tell of what comes out of order.
+    /// An acknowledgement sooner than this after a packet cannot be for it; 0 if unknown.
+    pub earliest_ns: i64,
+    /// Whether SACK blocks would report data received out of order.
     pub has_sack: bool,
 }
 
 impl Acknowledgement {
-    /// Whether it comes so soon behind `resent` that it cannot be for it. A clock that was set back tells
-    /// nothing.
+    /// Whether it arrives so soon after `resent` that it cannot be for it. False if the clock was
+    /// set back.
     fn is_too_soon_for(&self, resent: &Retransmission) -> bool {
-        (0..self.soonest_ns).contains(&self.time_ns.saturating_sub(resent.time_ns))
+        (0..self.earliest_ns).contains(&self.time_ns.saturating_sub(resent.time_ns))
     }
 
-    /// Whether `resent` can have been to the receiver and back, at the soonest.
+    /// Whether enough time passed for `resent` to reach the receiver and its acknowledgement to
+    /// return.
     fn is_late_enough_for(&self, resent: &Retransmission) -> bool {
-        self.soonest_ns > 0 && self.time_ns.saturating_sub(resent.time_ns) >= 2 * self.soonest_ns
+        self.earliest_ns > 0 && self.time_ns.saturating_sub(resent.time_ns) >= 2 * self.earliest_ns
     }
 }
 
 impl RecoveryState {
-    /// By what finding `number` was recognised as not needed.
+    /// Evidence that retransmission `number` was spurious.
     pub fn verdict(&self, number: u32) -> Option<Evidence> {
         self.verdicts().iter().find(|verdict| verdict.0 == number).map(|verdict| verdict.1)
     }
 
-    /// The receiver said that it had `start..end` twice: what was sent again of it was sent for nothing,
-    /// the newest first. A retransmission of more has to be doubled as a whole.
+    /// The receiver reported `start..end` as a duplicate: its retransmissions were spurious, the
+    /// newest first. A retransmission of more data must be duplicated entirely.
     pub fn on_duplicate_sack(&mut self, (start, end): (i64, i64), answer: &Acknowledgement) {
-        let Acknowledgement { time_ns, soonest_ns, .. } = *answer;
+        let Acknowledgement { time_ns, earliest_ns, .. } = *answer;
         let mut left = end.saturating_sub(start);
         let mut found = Vec::new();
         for resent in self.resent.iter_mut().rev() {
@@ -59,22 +56,22 @@ impl RecoveryState {
             left -= overlap;
             // Not more than a payload.
             resent.doubled += overlap as u32;
-            // The retransmission came first, and this so soon behind it that it is rather a copy that
-            // the network made (RFC 3708 section 2) than the original. No RFC says how soon; `docs/tcp.md`
-            // says what an eighth of a round trip does.
+            // The retransmission arrived first, and the report follows so soon that it is rather
+            // for a network duplicate (RFC 3708 section 2) than for the original. No RFC defines
+            // how soon; `docs/tcp.md` gives the effect of an eighth of a round trip.
             let is_of_copy =
-                resent.arrived_ns < time_ns && time_ns.saturating_sub(resent.arrived_ns) < soonest_ns / 4;
+                resent.arrived_ns < time_ns && time_ns.saturating_sub(resent.arrived_ns) < earliest_ns / 4;
             if i64::from(resent.doubled) == length && resent.spurious.is_none() && !is_of_copy {
-                found.extend(resent.condemn(Evidence::DuplicateSack));
+                found.extend(resent.mark_spurious(Evidence::DuplicateSack));
             }
         }
         self.record(&found);
         self.end_if_needless(time_ns);
     }
 
-    /// Whether the first acknowledgement of a retransmission was for the original, because it echoes
-    /// an older timestamp, the Eifel detection algorithm (RFC 3522 section 3.2), or because it comes
-    /// sooner than the way to the receiver and back takes.
+    /// Whether the first acknowledgement of a retransmission was for the original: it echoes an
+    /// older timestamp (Eifel detection algorithm, RFC 3522 section 3.2), or arrives sooner than a
+    /// round trip to the receiver.
     pub(crate) fn judge_acknowledged(&mut self, answer: &Acknowledgement) {
         let mut found = Vec::new();
         let mut head = None;
@@ -93,13 +90,14 @@ impl RecoveryState {
             if resent.is_concluded() {
                 continue;
             }
-            // Without SACK a timeout repeats a whole window, and an echo from before a segment of it tells that
-            // this had come, unless it has overtaken the head. With SACK blocks would have told before.
+            // Without SACK a timeout repeats a whole window, and an echo from before the
+            // retransmission of a segment shows that the original arrived, unless it arrived before
+            // the head. With SACK, blocks would have reported it earlier.
             if (resent.is_head || !answer.has_sack) && age.is_some_and(|age| age < 0) {
                 head = head.or(resent.is_head.then_some(resent.start));
-                found.extend(resent.condemn(Evidence::Timestamp));
+                found.extend(resent.mark_spurious(Evidence::Timestamp));
             } else if answer.is_too_soon_for(resent) {
-                found.extend(resent.condemn(Evidence::Time));
+                found.extend(resent.mark_spurious(Evidence::Time));
             }
         }
         self.record(&found);
@@ -110,16 +108,16 @@ impl RecoveryState {
         }
     }
 
-    /// Whether an echo is older than the first retransmission of what lies at `position`: a sender keeps the
-    /// timestamp of that one (`RetransmitTS` of RFC 3522 section 3.2), whatever it sent of it later.
+    /// Whether an echo is older than the first retransmission of `position`: a sender keeps the timestamp of
+    /// the first (`RetransmitTS` of RFC 3522 section 3.2), not of later ones.
     fn is_older_than_repeats(&self, position: i64, echo: u32) -> bool {
         let first = self.resent.iter().find(|resent| resent.start <= position && position < resent.end);
         let sent = first.and_then(|resent| resent.timestamp);
         sent.is_none_or(|sent| SeqNumber(echo).since(SeqNumber(sent)) < 0)
     }
 
-    /// `start..end` arrived that was sent at `sent_ns`; `arrived` is all that has. What was sent of it
-    /// later was not needed, if that `is_final` and not another capture whose packets may be lost behind it.
+    /// `start..end`, sent at `sent_ns`, arrived; `arrived` is all data that did. Later retransmissions of it
+    /// were not needed if the arrival `is_final`: not at a capture behind which packets may still be lost.
     pub(crate) fn on_arrival(
         &mut self,
         (start, end): (i64, i64),
@@ -132,37 +130,37 @@ impl RecoveryState {
         for resent in later.filter(|resent| resent.start < end && start < resent.end) {
             if arrived.has(resent.start, resent.end) {
                 resent.shows_arrivals = is_final;
-                found.extend(is_final.then(|| resent.condemn(Evidence::Arrived)).flatten());
+                found.extend(is_final.then(|| resent.mark_spurious(Evidence::Arrived)).flatten());
             }
         }
         self.record(&found);
     }
 
-    /// What was sent of `start..end` at `sent_ns` came to a receiver that had it.
+    /// The retransmission of `start..end` at `sent_ns` reached a receiver that had the data.
     pub(crate) fn on_needless_arrival(&mut self, (start, end): (i64, i64), sent_ns: i64) {
         let mut of_time = self.resent.iter_mut().rev().filter(|resent| resent.time_ns == sent_ns);
         let found = of_time.find(|resent| start <= resent.start && resent.end <= end);
-        if let Some(verdict) = found.and_then(|resent| resent.condemn(Evidence::Arrived)) {
+        if let Some(verdict) = found.and_then(|resent| resent.mark_spurious(Evidence::Arrived)) {
             self.record(&[verdict]);
         }
     }
 
-    /// A block tells of `start..end` for the first time: whether sooner than what was sent again of it
-    /// can have arrived, so that it tells of the original.
+    /// A SACK block reports `start..end` for the first time: if sooner than its retransmission can
+    /// have arrived, it is for the original.
     pub(crate) fn judge_sacked(&mut self, (start, end): (i64, i64), answer: &Acknowledgement) {
         let mut found = Vec::new();
-        // The newest are last, so that mostly none is looked at.
+        // The newest are last, so mostly none is checked.
         let newest = self.resent.iter_mut().rev().take_while(|resent| answer.is_too_soon_for(resent));
         for resent in newest.filter(|resent| start <= resent.start && resent.end <= end) {
             if resent.spurious.is_none() && !self.sacked.has(resent.start, resent.end) {
-                found.extend(resent.condemn(Evidence::Time));
+                found.extend(resent.mark_spurious(Evidence::Time));
             }
         }
         self.record(&found);
     }
 
-    /// Whether a timeout was spurious by F-RTO (RFC 5682 section 2.1): the second acknowledgement in a
-    /// row moves on, while nothing but the head was sent again.
+    /// Whether a timeout was spurious by F-RTO (RFC 5682 section 2.1): the second acknowledgement
+    /// in a row advances while only the head was retransmitted.
     pub(crate) fn judge_forward_rto(&mut self) {
         let Some(episode) = self.episode else { return };
         let is_open = episode.is_timeout && episode.ended_ns().is_none();
@@ -173,14 +171,14 @@ impl RecoveryState {
             && head.is_head
             && !head.is_concluded()
         {
-            let verdict = head.condemn(Evidence::ForwardRto);
+            let verdict = head.mark_spurious(Evidence::ForwardRto);
             self.record(verdict.as_slice());
             self.undo();
         }
     }
 
-    /// A sender that hears of each that it sent again in a recovery that it had come twice, ends the recovery
-    /// (RFC 3708 section 3, which Linux follows whether or not a network doubled them).
+    /// A sender that learns that every retransmission of a recovery was a duplicate ends the
+    /// recovery (RFC 3708 section 3, which Linux follows whether or not a network duplicated them).
     fn end_if_needless(&mut self, time_ns: i64) {
         let Some(episode) = &mut self.episode else { return };
         let mut of_episode = self.resent.iter().rev().take(episode.sent.into());
@@ -190,12 +188,12 @@ impl RecoveryState {
         }
     }
 
-    /// A sender that finds its timeout spurious ends the recovery (RFC 4015).
+    /// A sender that detects a spurious timeout ends the recovery (RFC 4015).
     fn undo(&mut self) {
         self.episode = self.episode.filter(|episode| !episode.is_timeout);
     }
 
-    /// Count and keep verdicts.
+    /// Count and keep spurious retransmissions.
     pub(crate) fn record(&mut self, verdicts: &[SpuriousRetransmission]) {
         for verdict in verdicts {
             if verdict.is_known {
@@ -213,25 +211,23 @@ impl RecoveryState {
     }
 }
 
-/// That a retransmission was not needed.
+/// A retransmission found to be spurious.
 #[derive(Clone, Copy, Debug)]
 pub struct SpuriousRetransmission {
-    /// Number of its finding.
+    /// Index of its classification.
     pub number: u32,
-    /// Packets on the wire.
     pub segments: u32,
-    /// By what it was found.
     pub evidence: Evidence,
     /// Whether it was counted, and only the evidence is new.
     pub is_known: bool,
 }
 
 impl Retransmission {
-    /// It was not needed, unless that was known, or it is seen that it was.
-    fn condemn(&mut self, evidence: Evidence) -> Option<SpuriousRetransmission> {
+    /// Mark it as not needed, unless it is already marked or the arrivals show that it was needed.
+    fn mark_spurious(&mut self, evidence: Evidence) -> Option<SpuriousRetransmission> {
         let is_news = match self.spurious {
             None => evidence == Evidence::Arrived || !self.shows_arrivals,
-            // What its sender hears says more.
+            // Evidence that reached the sender replaces evidence that did not.
             Some(Evidence::Arrived) => evidence != Evidence::Arrived && !self.shows_arrivals,
             Some(_) => false,
         };
@@ -241,7 +237,7 @@ impl Retransmission {
         })
     }
 
-    /// Whether acknowledgements told its sender that it was not needed.
+    /// Whether acknowledgements showed the sender that it was not needed.
     fn is_concluded(&self) -> bool {
         self.spurious.is_some_and(|evidence| evidence != Evidence::Arrived)
     }

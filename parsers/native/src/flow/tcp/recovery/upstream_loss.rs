@@ -1,6 +1,7 @@
-//! What was lost before the capture point: holes, and what came late because it had been sent again.
+//! Losses upstream of the capture point: holes, and data that arrive late because they were
+//! retransmitted.
 //!
-//! A capture beside the sender has nothing of it, so it is apart from other trouble.
+//! A capture at the sender has none, so they are apart from other recovery state.
 
 use std::collections::VecDeque;
 
@@ -13,36 +14,32 @@ use crate::flow::tcp::half_connection::{HalfConnection, elapsed};
 use crate::flow::tcp::loss_events::LossEvents;
 use crate::flow::tcp::rtt::rto_timer::{MIN_VARIATION_NS, RtoTimer};
 
-/// Late segments that may turn out to have overtaken their originals.
+/// Limit of late segments that may turn out to have arrived before their originals.
 const MAX_REPAIRED: usize = 64;
 
-/// A segment that was taken for lost before the capture point.
+/// A segment counted as lost upstream of the capture point.
 #[derive(Clone, Copy, Debug)]
 pub struct RepairedLoss {
-    /// Its first position.
     pub start: i64,
-    /// The one behind its last.
+    /// End position, exclusive.
     pub end: i64,
-    /// Packets on the wire.
     pub segments: u32,
-    /// Number of its finding.
+    /// Index of its classification.
     pub number: u32,
 }
 
 /// See the module.
 #[derive(Debug, Default)]
 pub struct UpstreamLoss {
-    /// Never seen.
     pub holes: Holes,
-    /// How long it takes until what was lost before the capture point comes again: a round trip.
+    /// Time until data lost upstream of the capture point arrive again: a round trip.
     pub repair: RtoTimer,
-    /// Losses before the capture point.
     pub events: LossEvents,
     repaired: VecDeque<RepairedLoss>,
 }
 
 impl UpstreamLoss {
-    /// Keep what was taken for lost, until the original may come.
+    /// Keep a loss until its original may arrive.
     pub fn remember(&mut self, repaired: RepairedLoss) {
         if self.repaired.len() == MAX_REPAIRED {
             self.repaired.pop_front();
@@ -50,54 +47,54 @@ impl UpstreamLoss {
         self.repaired.push_back(repaired);
     }
 
-    /// The original of `start..end` came: what had been taken for lost because its retransmission
-    /// overtook it.
-    pub fn forgive(&mut self, start: i64, end: i64) -> Option<RepairedLoss> {
+    /// The original of `start..end` arrived: return the loss counted because its retransmission
+    /// arrived first.
+    pub fn retract_loss(&mut self, start: i64, end: i64) -> Option<RepairedLoss> {
         let overlaps = |repaired: &RepairedLoss| repaired.start < end && start < repaired.end;
         let at = self.repaired.iter().position(overlaps)?;
         let found = self.repaired.remove(at)?;
-        self.events.forgive(found.segments);
+        self.events.remove(found.segments);
         Some(found)
     }
 }
 
 impl HalfConnection {
-    /// What is sent again because it was lost before the capture may begin a recovery as well as what is seen
-    /// twice: by the timer if the sender was silent for so long, else by acknowledgements.
+    /// A retransmission of data lost upstream may start a recovery like one seen twice: by timeout
+    /// if the sender was silent long enough, else by acknowledgements.
     pub(crate) fn note_upstream_recovery(&mut self, placed: &Placement, now_ns: i64, pool: &Pool) {
         let is_head = placed.start <= self.acknowledged;
         let newest_ns = self.outstanding.newest_ns(pool).unwrap_or(self.progress_ns);
-        let timeout_ns = self.soonest_unseen_timeout_ns();
+        let timeout_ns = self.earliest_upstream_timeout_ns();
         let answer_ns = self.latest_answer_ns();
         let (next, progress_ns) = (self.next, self.progress_ns);
-        let trouble = self.recovery_mut();
+        let recovery = self.recovery_mut();
         let since = |event_ns: i64| now_ns.saturating_sub(event_ns);
-        let is_answer = since(trouble.heard_ns.max(progress_ns).max(newest_ns)) <= answer_ns;
-        // Duplicate acknowledgements do not set the timer anew (RFC 6298 section 5.3).
+        let is_answer = since(recovery.last_ack_ns.max(progress_ns).max(newest_ns)) <= answer_ns;
+        // Duplicate acknowledgements do not restart the timer (RFC 6298 section 5.3).
         let is_due = timeout_ns.is_some_and(|timeout_ns| since(progress_ns) >= timeout_ns);
         if is_head && !is_answer && is_due {
-            trouble.on_timeout(next);
-            trouble.episode = trouble.episode.map(RecoveryEpisode::certainly);
-        } else if trouble.episode.is_none_or(|episode| episode.ended_ns().is_some()) {
-            trouble.episode = Some(RecoveryEpisode::new(next, false));
+            recovery.on_timeout(next);
+            recovery.episode = recovery.episode.map(RecoveryEpisode::without_f_rto);
+        } else if recovery.episode.is_none_or(|episode| episode.ended_ns().is_some()) {
+            recovery.episode = Some(RecoveryEpisode::new(next, false));
         }
     }
 
-    /// After this much silence a timer repeats what was lost before the capture: the way to the sender and
-    /// back, and 0.7 of its smallest timeout. None if nothing tells how long that is.
-    pub(crate) fn soonest_unseen_timeout_ns(&self) -> Option<i64> {
+    /// Silence after which a timer retransmits data lost upstream of the capture: the round trip to
+    /// the sender and 0.7 of its smallest timeout. None if unknown.
+    pub(crate) fn earliest_upstream_timeout_ns(&self) -> Option<i64> {
         let path_ns = self.path_ns()?;
         let near_ns = match self.handshake_us.0 {
             0 => path_ns,
             near_us => i64::from(near_us) * 1_000,
         };
-        // A queue is no silence, so the ways are as short as they ever were.
+        // A queue is not silence, so use the shortest round trips.
         let far_ns = i64::try_from(self.round_trips.min_ns()).unwrap_or(i64::MAX);
         let timeout_ns = near_ns.saturating_add(far_ns).min(path_ns).saturating_add(MIN_VARIATION_NS);
         Some(near_ns.saturating_add(timeout_ns / 10 * 7))
     }
 
-    /// Count a loss, and keep it until the original may come.
+    /// Count a loss, and keep it until the original may arrive.
     pub(crate) fn note_lost_before(
         &mut self,
         placed: &Placement,
@@ -109,8 +106,8 @@ impl HalfConnection {
             self.recovery_mut().upstream_loss_mut().repair.note(repair_ns);
         }
         let rtt_ns = self.path_ns().unwrap_or(0);
-        let unseen = self.recovery_mut().upstream_loss_mut();
-        unseen.events.note(lost_ns, rtt_ns, segments);
-        unseen.remember(RepairedLoss { start: placed.start, end: placed.end, segments, number });
+        let upstream_loss = self.recovery_mut().upstream_loss_mut();
+        upstream_loss.events.note(lost_ns, rtt_ns, segments);
+        upstream_loss.remember(RepairedLoss { start: placed.start, end: placed.end, segments, number });
     }
 }

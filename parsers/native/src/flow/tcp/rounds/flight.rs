@@ -1,29 +1,27 @@
-//! How much of one direction is on its way, and when a round of it is over.
+//! Bytes in flight in one direction, and the ends of its rounds.
 //!
-//! This is what every data packet and every acknowledgement touches: 32 bytes. What is known of the
-//! rounds before is in [`Rounds`], which only the end of a round touches.
+//! Every data packet and every acknowledgement touches this: 32 bytes. Past rounds are in
+//! [`Rounds`], touched only at the end of a round.
 
 use super::{RepairCause, Round, RoundEnd, Rounds, SentInRound};
 
-/// In [`Flight::round_end`]: no data is outstanding.
+/// Value of [`Flight::round_end`] while no data are outstanding.
 const IDLE: i64 = i64::MAX;
 
-/// Time is multiplied by bytes below: in ticks of 1024 ns an hour of 1 GB is still exact.
+/// Time is multiplied by bytes: in ticks of 1024 ns an hour of 1 GB is still exact.
 const TICK_BITS: u32 = 10;
 
-/// Data of one direction that are neither acknowledged nor within a SACK block: RFC 5681's FlightSize,
-/// less what is known to have arrived. What was lost is part of it until it is acknowledged.
+/// Data of one direction neither acknowledged nor within a SACK block: RFC 5681's FlightSize, less
+/// the data known to have arrived. Lost data count until acknowledged.
 #[derive(Debug)]
 pub struct Flight {
     /// Acknowledging this position ends the round (the highest sent when it began), or [`IDLE`].
     round_end: i64,
     /// Largest flight of the round so far.
     highest: u32,
-    /// Payload of the newest data.
     last_payload: u32,
     /// Sum of bytes times ticks, added when bytes leave the flight and subtracted when they enter
-    /// it: the integral of the flight over time once it is empty. It wraps, but the integral is the
-    /// same.
+    /// it: the integral of the flight over time once it is empty. Wrapping preserves the integral.
     byte_ticks: i64,
     /// None before the first data.
     rounds: Option<Box<Rounds>>,
@@ -36,7 +34,7 @@ impl Default for Flight {
 }
 
 impl Flight {
-    /// `bytes` of sequence numbers up to `next` went out, of which `payload` is data.
+    /// Record `bytes` of sequence numbers sent up to `next`, of which `payload` are data.
     #[inline(always)]
     pub fn on_sent(&mut self, bytes: i64, payload: u32, next: i64, time_ns: i64) {
         self.byte_ticks = self.byte_ticks.wrapping_sub(byte_ticks(bytes, time_ns));
@@ -48,7 +46,6 @@ impl Flight {
         }
     }
 
-    /// Data after silence.
     #[inline(never)]
     fn begin(&mut self, bytes: i64, next: i64, time_ns: i64) {
         self.round_end = next;
@@ -56,8 +53,8 @@ impl Flight {
         rounds.begin(next.saturating_sub(bytes), time_ns);
     }
 
-    /// The flight is `bytes` at this moment. To be told before acknowledgements make it smaller: it
-    /// has grown since the last one, or stayed.
+    /// Record that the flight is `bytes` now. Call it before acknowledgements reduce the flight:
+    /// since the previous one it has not shrunk.
     #[inline(always)]
     pub fn note(&mut self, bytes: i64) {
         if bytes > i64::from(self.highest) {
@@ -65,21 +62,20 @@ impl Flight {
         }
     }
 
-    /// `bytes` arrived and are not acknowledged yet.
+    /// Record `bytes` that arrived and are not acknowledged yet.
     pub fn on_sacked(&mut self, bytes: i64, time_ns: i64) {
         self.byte_ticks = self.byte_ticks.wrapping_add(byte_ticks(bytes, time_ns));
     }
 
-    /// `bytes` left the flight with the acknowledgement of all up to `acknowledged`; whether that ends
-    /// the round.
+    /// Remove the `bytes` acknowledged up to `acknowledged`; returns whether that ends the round.
     #[inline(always)]
     pub fn on_progress(&mut self, bytes: i64, acknowledged: i64, time_ns: i64) -> bool {
         self.byte_ticks = self.byte_ticks.wrapping_add(byte_ticks(bytes, time_ns));
         acknowledged >= self.round_end
     }
 
-    /// The round is over, see [`Flight::on_progress`], and begins with `outstanding` in flight; the next
-    /// one ends when `next` is acknowledged.
+    /// End the round (see [`Flight::on_progress`]) and begin the next with `outstanding` in flight;
+    /// it ends when `next` is acknowledged.
     #[inline(never)]
     pub fn end_round(
         &mut self,
@@ -96,11 +92,11 @@ impl Flight {
         Some(round)
     }
 
-    /// Something up to `next` is sent again.
+    /// Record a retransmission of data below `next`.
     #[cold]
     pub fn on_repair(&mut self, repair: RepairCause, next: i64, time_ns: i64) {
         if self.round_end == IDLE {
-            // Everything was acknowledged: nothing is repaired by it.
+            // All data were acknowledged: nothing is repaired.
             return;
         }
         if let Some(rounds) = &mut self.rounds {
@@ -109,32 +105,32 @@ impl Flight {
         }
     }
 
-    /// The RTT of the newest data is not looked for.
+    /// Count data without RTT sample.
     pub fn note_unwatched(&mut self) {
         if let Some(rounds) = &mut self.rounds {
             rounds.unwatched = rounds.unwatched.saturating_add(1);
         }
     }
 
-    /// The rounds that are over; None if no data was sent.
+    /// Past rounds; None if no data were sent.
     pub fn rounds(&self) -> Option<&Rounds> {
         self.rounds.as_deref()
     }
 
-    /// Largest flight, `outstanding` included, which is there still.
+    /// Largest flight, including `outstanding`.
     pub fn max_bytes(&self, outstanding: i64) -> Option<u32> {
         let rounds = self.rounds()?;
         Some(rounds.max_flight.max(self.highest).max(saturated(outstanding)))
     }
 
-    /// Mean flight over the time in which there was any, until `end_ns`, when `outstanding` is there
-    /// still. None if no time went by.
+    /// Mean flight until `end_ns` over the time with data in flight, while `outstanding` is still
+    /// there. None if no time passed.
     pub fn mean_bytes(&self, outstanding: i64, end_ns: i64) -> Option<f64> {
         let rounds = self.rounds()?;
         let unfinished_ns = if self.round_end == IDLE { 0 } else { end_ns.saturating_sub(rounds.since_ns()) };
         let busy_ns = rounds.times.rounds_ns().saturating_add(unfinished_ns);
         let integral = self.byte_ticks.wrapping_add(byte_ticks(outstanding, end_ns));
-        // What could have wrapped is not told, nor what a clock that went backwards made of it.
+        // Return nothing where the sum could have wrapped or the clock went backwards.
         let most = i64::from(self.max_bytes(outstanding)?).checked_mul(busy_ns >> TICK_BITS)?;
         let is_possible = busy_ns > 0 && integral >= 0 && integral <= most.saturating_mul(2);
         is_possible.then(|| integral as f64 * f64::from(1_u32 << TICK_BITS) / busy_ns as f64)

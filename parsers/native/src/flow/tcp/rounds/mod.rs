@@ -1,9 +1,9 @@
 //! One direction in rounds of one round-trip time: how the flight grew, and what limited it.
 //!
-//! A round lasts from an acknowledgement to that of the highest number sent then, which is how a
-//! sender counts round trips too (RFC 9438 section 4.2, Linux's `delivered` rounds). The largest
-//! flight of a round is a lower bound of the congestion window; where neither the application nor
-//! the receiver held the sender back it is the window itself, to a segment.
+//! A round lasts from an acknowledgement to that of the highest number sent then, as a sender
+//! counts round trips (RFC 9438 section 4.2, Linux's `delivered` rounds). The largest flight of a
+//! round is a lower bound of the congestion window; where neither the application nor the receiver
+//! limited the sender it is the window itself, to a segment.
 //!
 //! The times of the three limits are those of RFC 4898 (`tcpEStatsPerfSndLimTimeRwin`, `...Cwnd`,
 //! `...Snd`), with its `Snd` called application: a capture does not see a full send buffer.
@@ -12,33 +12,31 @@ pub(crate) mod flight;
 
 use std::num::NonZeroI64;
 
-/// Growth of the flight from one round to the next that is slow start: RFC 5681 doubles it, or with
-/// delayed acknowledgements makes it half as large again.
+/// Growth of the flight from one round to the next in slow start: RFC 5681 doubles it, or with
+/// delayed acknowledgements grows it by half.
 const SLOW_START_GROWTH: (u64, u64) = (3, 2);
 
-/// A flight within this share of the receive window fills it.
+/// A flight within this fraction (1/n) of the receive window fills it.
 const WINDOW_TOLERANCE: u32 = 10;
 
-/// Shortest full-sized segment: what a sender must assume without an MSS option (RFC 9293 section
-/// 3.7.1).
+/// Shortest full-sized segment: the default without an MSS option (RFC 9293 section 3.7.1).
 const SHORTEST_FULL_SIZE: u32 = 536;
 
-/// How the sender's window was moving.
+/// Phase of the congestion window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Growing by half or more in a round.
     SlowStart,
     /// Growing less, or not at all.
     CongestionAvoidance,
-    /// Something lost is sent again, until all that was outstanding then is acknowledged (RFC 6582,
-    /// RFC 6675).
+    /// Repairing losses until all data outstanding at its start are acknowledged (RFC 6582, RFC
+    /// 6675).
     Recovery,
     /// The same after a retransmission timeout (RFC 6298).
     Timeout,
 }
 
 impl Phase {
-    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::SlowStart => "slow_start",
@@ -49,19 +47,18 @@ impl Phase {
     }
 }
 
-/// Why the sender did not send more.
+/// What limited the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// It had nothing more.
+    /// No more data.
     Application,
-    /// The receive window was full.
+    /// A full receive window.
     Receiver,
     /// Neither: its congestion window.
     Network,
 }
 
 impl Limit {
-    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Application => "application",
@@ -71,82 +68,74 @@ impl Limit {
     }
 }
 
-/// What made the sender send something again.
+/// Cause of a retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepairCause {
-    /// Acknowledgements that told of a loss.
+    /// Acknowledgements that reported a loss.
     Recovery,
-    /// Their absence.
     Timeout,
 }
 
-/// The end of a round, as the acknowledgement that ends it shows it.
+/// The end of a round, as its last acknowledgement shows it.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundEnd {
-    /// When it was seen.
     pub time_ns: i64,
-    /// The receive window that the sender had until then; None if its scale is not known.
+    /// The receive window that the sender had until then; None if its scale is unknown.
     pub window: Option<u32>,
-    /// The one that it announces; None as above.
+    /// The window that it announces; None if its scale is unknown.
     pub next_window: Option<u32>,
     /// Payload of a full-sized segment (RFC 1122's Eff.snd.MSS).
     pub full_size: u32,
-    /// What was on its way when it came; None without SACK, where a recovery does not show it.
+    /// Bytes in flight when it arrived; None in a recovery without SACK.
     pub in_flight: Option<u32>,
-    /// The RTT that the acknowledgement tells, if any.
+    /// RTT of the acknowledgement, if any.
     pub rtt_ns: Option<u64>,
 }
 
-/// What was sent in a round.
+/// Data sent in a round.
 #[derive(Clone, Copy, Debug)]
 pub struct SentInRound {
-    /// Largest flight.
     pub flight: u32,
-    /// Payload of the newest data.
     pub last_payload: u32,
 }
 
 impl SentInRound {
-    /// The receiver had no room for another segment, or nearly.
+    /// Whether the receiver had no space for another segment, or nearly none.
     fn fills_window(&self, close: &RoundEnd) -> bool {
         let Some(window) = close.window else { return false };
         let margin = close.full_size.max(window / WINDOW_TOLERANCE);
         self.flight.saturating_add(margin) > window
     }
 
-    /// The newest segment is a whole one, or before segmentation offload several.
+    /// Whether the newest segment is full-sized or, before segmentation offload, several.
     fn is_whole(&self, close: &RoundEnd) -> bool {
         self.last_payload.checked_rem(close.full_size) == Some(0)
     }
 }
 
-/// One round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// When it began.
     pub start_ns: i64,
-    /// How long it lasted.
     pub duration_ns: i64,
-    /// Its largest flight.
     pub flight: u32,
-    /// The receive window at its end; None if the scale is not known.
+    /// The receive window at its end; None if the scale is unknown.
     pub window: Option<u32>,
     /// Bytes acknowledged in it.
     pub delivered: u32,
-    /// The RTT that its last acknowledgement tells.
+    /// RTT of its last acknowledgement.
     pub rtt_ns: Option<u64>,
-    /// Why the flight was not larger.
+    /// What limited the flight.
     pub limit: Limit,
-    /// What the window was doing; None where something else limited the flight.
+    /// Phase of the window; None where something else limited the flight.
     pub phase: Option<Phase>,
     /// The flight at its end, if that is the end of a recovery; None without SACK.
     pub last_flight: Option<u32>,
 }
 
 impl Round {
-    /// The congestion window, if that was the limit. A recovery makes it smaller from its first
-    /// acknowledgement to the last (RFC 6937): known is the window at its end, if SACK tells what is
-    /// missing. After a timeout what was lost and what is on its way cannot be told apart.
+    /// The congestion window, if it was the limit. A recovery reduces it from its first
+    /// acknowledgement to the last (RFC 6937): only the window at its end is known, if SACK shows
+    /// what is missing. After a timeout, lost data and data in flight cannot be separated.
     pub fn cwnd(&self) -> Option<u32> {
         match (self.limit, self.phase) {
             (Limit::Application | Limit::Receiver, _) | (_, Some(Phase::Timeout)) => None,
@@ -156,12 +145,11 @@ impl Round {
     }
 }
 
-/// Where the time of a flow went: between the first data and the last acknowledgement of a round.
+/// Time per limit, from the first data to the last acknowledgement of a round.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
-    /// By what limited the flow, silence included.
+    /// Per limit, silence included.
     ns: [i64; 3],
-    /// Nothing outstanding.
     silent_ns: i64,
 }
 
@@ -170,12 +158,11 @@ impl Times {
         self.ns.iter().fold(0, |sum, &part| sum.saturating_add(part))
     }
 
-    /// With data outstanding.
     pub fn rounds_ns(&self) -> i64 {
         self.whole_ns().saturating_sub(self.silent_ns)
     }
 
-    /// Share of the whole that `limit` has; None before the first round is over.
+    /// Share of `limit` in the total; None before the first round ends.
     pub fn share(&self, limit: Limit) -> Option<f64> {
         let whole_ns = self.whole_ns();
         (whole_ns > 0).then(|| self.ns[limit as usize] as f64 / whole_ns as f64)
@@ -187,7 +174,7 @@ impl Times {
     }
 }
 
-/// A stretch in which something is sent again.
+/// A period of retransmissions.
 #[derive(Clone, Copy, Debug)]
 struct RepairEpisode {
     repair: RepairCause,
@@ -196,14 +183,14 @@ struct RepairEpisode {
     since_ns: i64,
 }
 
-/// What was repaired in one direction: most flows are over before they need it.
+/// Repairs in one direction: most flows end before they need it.
 #[derive(Debug, Default)]
 struct Repairs {
-    /// The one that is going on.
+    /// The current episode.
     episode: Option<RepairEpisode>,
-    /// Number of episodes that acknowledgements began, and the time in those that are over.
+    /// Number of episodes started by acknowledgements, and total time of those that ended.
     recoveries: (u32, i64),
-    /// The same of those that a timeout began, or came to.
+    /// The same for those that a timeout started or took over.
     timeouts: (u32, i64),
 }
 
@@ -216,13 +203,12 @@ impl Repairs {
     }
 }
 
-/// The rounds of one direction so far, in 104 bytes: there are many flows.
+/// Past rounds of one direction, in 104 bytes: there are many flows.
 #[derive(Debug)]
 pub struct Rounds {
-    /// When the round began, or the silence.
+    /// Start of the round or of the silence.
     since_ns: i64,
     first_data_ns: i64,
-    /// Where the time went.
     pub times: Times,
     /// Longest time without outstanding data between data.
     pub longest_idle_ns: i64,
@@ -230,20 +216,21 @@ pub struct Rounds {
     slow_start_exit_ns: Option<NonZeroI64>,
     slow_start_exit_flight: u32,
     repairs: Option<Box<Repairs>>,
-    /// What was acknowledged when the round began: its lower half, as rounds are shorter than that.
+    /// Acknowledged position at the start of the round: the lower half, as rounds are shorter than
+    /// that.
     since_position: u32,
-    /// Flight and phase of the last round that only the network limited; none since the last episode
-    /// if 0.
+    /// Flight and phase of the last round limited only by the network; 0 if none since the last
+    /// episode.
     last_flight: u32,
-    /// Rounds that are over.
+    /// Rounds that ended.
     pub count: u32,
-    /// Largest flight of them.
+    /// Their largest flight.
     pub max_flight: u32,
-    /// Largest flight of those that only the network limited; 0 if there was none.
+    /// Largest flight of rounds limited only by the network; 0 if there was none.
     max_cwnd: u32,
-    /// Data segments whose RTT is not looked for; at its maximum there may be more.
+    /// Data segments without RTT sample; a saturated count is a lower bound.
     pub unwatched: u32,
-    /// Payload of the newest data when the last round ended, or the largest number.
+    /// Payload of the newest data at the end of the last round, saturated.
     last_payload: u16,
     last_phase: Phase,
     /// Whether the receive window was closed when the silence began.
@@ -251,7 +238,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// The first data are sent.
+    /// Start with the first data.
     pub fn new(time_ns: i64) -> Self {
         Self {
             since_ns: time_ns,
@@ -273,7 +260,7 @@ impl Rounds {
         }
     }
 
-    /// Largest flight of the rounds that only the network limited.
+    /// Largest flight of rounds limited only by the network.
     pub fn max_cwnd(&self) -> Option<u32> {
         (self.max_cwnd > 0).then_some(self.max_cwnd)
     }
@@ -285,12 +272,12 @@ impl Rounds {
         Some((since_ns, self.slow_start_exit_flight))
     }
 
-    /// Number of episodes that acknowledgements began, and the time in those that are over, in ns.
+    /// Number of episodes started by acknowledgements, and total time of those that ended, in ns.
     pub fn recoveries(&self) -> (u32, i64) {
         self.repairs.as_ref().map_or((0, 0), |repairs| repairs.recoveries)
     }
 
-    /// The same of those that a timeout began, or came to.
+    /// The same for those that a timeout started or took over.
     pub fn timeouts(&self) -> (u32, i64) {
         self.repairs.as_ref().map_or((0, 0), |repairs| repairs.timeouts)
     }
@@ -299,17 +286,17 @@ impl Rounds {
         self.repairs.as_ref()?.episode
     }
 
-    /// When the round or the silence began.
+    /// Start of the round or of the silence.
     pub fn since_ns(&self) -> i64 {
         self.since_ns
     }
 
-    /// Where the episode ends that is going on.
+    /// Where the current episode ends.
     pub fn end_of_repair(&self) -> Option<i64> {
         self.episode().map(|episode| episode.until)
     }
 
-    /// Data from `position` on after silence.
+    /// Begin a round with data from `position` on after silence.
     pub fn begin(&mut self, position: i64, time_ns: i64) {
         let idle_ns = elapsed_ns(self.since_ns, time_ns);
         self.times.add(if self.is_closed { Limit::Receiver } else { Limit::Application }, idle_ns);
@@ -319,10 +306,10 @@ impl Rounds {
         self.since_position = position as u32;
     }
 
-    /// A round is over; silence follows if nothing is outstanding.
+    /// End a round; silence follows if nothing is outstanding.
     pub fn end(&mut self, acknowledged: i64, is_empty: bool, sent: SentInRound, close: &RoundEnd) -> Round {
         let limit = self.limit(is_empty, sent, close);
-        self.last_payload = in_short(sent.last_payload);
+        self.last_payload = to_u16_saturated(sent.last_payload);
         let phase = self.phase(limit, sent.flight);
         let is_repaired = self.end_of_repair().is_some_and(|until| acknowledged >= until);
         let round = Round {
@@ -358,18 +345,18 @@ impl Rounds {
         } else if is_whole || self.episode().is_some() {
             Limit::Network
         } else {
-            // A partial segment leaves only if nothing waits behind it.
+            // A partial segment leaves only if no data wait after it.
             Limit::Application
         }
     }
 
-    /// Whether segments are of this size again and again: a path may take only shorter ones than the
-    /// MSS allows, and simulators announce none.
+    /// Whether segments of this size repeat: a path may allow only shorter ones than the MSS, and
+    /// simulators announce none.
     fn is_usual(&self, payload: u32) -> bool {
-        payload >= SHORTEST_FULL_SIZE && in_short(payload) == self.last_payload
+        payload >= SHORTEST_FULL_SIZE && to_u16_saturated(payload) == self.last_payload
     }
 
-    /// The phase of a round. What something else limited does not tell how the window grew.
+    /// The phase of a round. One limited by something else does not show how the window grew.
     fn phase(&mut self, limit: Limit, flight: u32) -> Option<Phase> {
         match self.episode().map(|episode| episode.repair) {
             Some(RepairCause::Recovery) => Some(Phase::Recovery),
@@ -378,7 +365,7 @@ impl Rounds {
         }
     }
 
-    /// The phase of a round that only the network limited.
+    /// The phase of a round limited only by the network.
     fn grow(&mut self, flight: u32) -> Phase {
         let (times, of) = SLOW_START_GROWTH;
         let grew = u64::from(flight) * of >= u64::from(self.last_flight) * times;
@@ -392,23 +379,23 @@ impl Rounds {
         self.last_phase
     }
 
-    /// The flight does not grow as in slow start any more, as seen at `time_ns`.
+    /// Record that the flight stopped growing as in slow start, at `time_ns`.
     fn leave_slow_start(&mut self, flight: u32, time_ns: i64) {
         if self.slow_start_exit_ns.is_none() {
-            // Simulations begin at 0, but not with the end of slow start.
+            // Simulations start at 0, but slow start does not end then.
             self.slow_start_exit_ns = NonZeroI64::new(time_ns);
             self.slow_start_exit_flight = flight;
         }
     }
 
-    /// Something is sent again while `next` is the highest number sent.
+    /// Record a retransmission while `next` is the highest number sent.
     pub fn on_repair(&mut self, repair: RepairCause, flight: u32, next: i64, time_ns: i64) {
         let before = self.episode().map(|episode| episode.repair);
         if before == Some(RepairCause::Timeout) || before == Some(repair) {
             return;
         }
         if before.is_some() {
-            // The timeout came to a recovery that got stuck.
+            // A timeout in a recovery that stalled.
             self.end_episode(time_ns);
         }
         self.leave_slow_start(flight, time_ns);
@@ -423,7 +410,7 @@ impl Rounds {
         let Some(RepairEpisode { repair, since_ns, .. }) = repairs.episode.take() else { return };
         let lasted_ns = &mut repairs.tally(repair).1;
         *lasted_ns = lasted_ns.saturating_add(elapsed_ns(since_ns, time_ns));
-        // Half the flight after a recovery, one segment after a timeout: growth is counted anew.
+        // Half the flight after a recovery, one segment after a timeout: growth restarts.
         self.last_flight = 0;
         self.last_phase = match repair {
             RepairCause::Recovery => Phase::CongestionAvoidance,
@@ -432,12 +419,12 @@ impl Rounds {
     }
 }
 
-/// A payload in as many bits as IP has for it, jumbograms aside.
-fn in_short(payload: u32) -> u16 {
+/// A payload in 16 bits, as in IP without jumbograms.
+fn to_u16_saturated(payload: u32) -> u16 {
     u16::try_from(payload).unwrap_or(u16::MAX)
 }
 
-/// Nanoseconds that went by; 0 if the capture's clock went backwards.
+/// Elapsed nanoseconds; 0 if the capture's clock went backwards.
 fn elapsed_ns(since: i64, until: i64) -> i64 {
     until.saturating_sub(since).max(0)
 }

@@ -1,7 +1,7 @@
 //! Round-trip times of one direction.
 //!
-//! Half of all directions only acknowledge: nothing of theirs is acknowledged but SYN and FIN. So the
-//! first samples are kept as they are, and statistics are made of them when there are more.
+//! Half of all directions only acknowledge, so only their SYN and FIN are acknowledged. Therefore
+//! the first samples are kept unchanged, and statistics begin when there are more.
 
 pub(crate) mod rto_timer;
 pub(crate) mod timestamp_echoes;
@@ -12,16 +12,14 @@ use std::num::NonZeroU32;
 use self::rto_timer::RtoTimer;
 use crate::flow::rtt_statistics::{LogHistogram, RttRange, RttStatistics};
 
-/// What samples come to.
+/// Statistics of the samples.
 #[derive(Clone, Debug, Default)]
 pub struct RttTotals {
-    /// By Karn's rule.
     pub by_ack: RttStatistics,
-    /// Percentiles of these.
     pub sketch: LogHistogram,
-    /// By the echo of timestamps.
+    /// From timestamp echoes.
     pub by_echo: RttRange,
-    /// The retransmission timer that the former make.
+    /// The retransmission timer computed from the samples by Karn's rule.
     timer: RtoTimer,
 }
 
@@ -40,10 +38,10 @@ type ShortRtt = NonZeroU32;
 /// All samples of one kind, while there are at most two.
 type FirstSamples = [Option<ShortRtt>; 2];
 
-/// Samples, or what they come to.
+/// Samples, or their statistics.
 #[derive(Debug)]
 pub enum RoundTrips {
-    /// By Karn's rule, and by the echo of timestamps.
+    /// By Karn's rule, and from timestamp echoes.
     Few(FirstSamples, FirstSamples),
     /// More of one kind, or longer ones.
     Many(Box<RttTotals>),
@@ -56,7 +54,7 @@ impl Default for RoundTrips {
 }
 
 impl RoundTrips {
-    /// Take in a sample by Karn's rule.
+    /// Add a sample by Karn's rule.
     #[inline(always)]
     pub fn add_ack(&mut self, rtt_ns: u64) {
         match self {
@@ -69,7 +67,7 @@ impl RoundTrips {
         }
     }
 
-    /// Take in a sample by the echo of a timestamp.
+    /// Add a sample from a timestamp echo.
     #[inline(always)]
     pub fn add_echo(&mut self, rtt_ns: u64) {
         match self {
@@ -82,7 +80,7 @@ impl RoundTrips {
         }
     }
 
-    /// What all samples come to.
+    /// Statistics of all samples.
     pub fn measured(&self) -> Cow<'_, RttTotals> {
         match self {
             Self::Many(measured) => Cow::Borrowed(measured),
@@ -115,7 +113,7 @@ impl RoundTrips {
         }
     }
 
-    /// The smallest of them; the largest number there is without samples.
+    /// The smallest of them; `u64::MAX` without samples.
     #[inline(always)]
     pub fn min_ns(&self) -> u64 {
         match self {
@@ -124,7 +122,7 @@ impl RoundTrips {
         }
     }
 
-    /// Make statistics of the samples and one more, which `add` takes in.
+    /// Switch to statistics of the samples so far, and add one more with `add`.
     #[cold]
     fn measure(&mut self, add: impl FnOnce(&mut RttTotals)) {
         let mut measured = self.measured().into_owned();
@@ -133,7 +131,7 @@ impl RoundTrips {
     }
 }
 
-/// Add a sample to the few, if there is room and it is short.
+/// Add a sample to the first ones, if there is space and it is short.
 #[inline(never)]
 fn keep(few: &mut FirstSamples, rtt_ns: u64) -> bool {
     let short = u32::try_from(rtt_ns).ok().and_then(|rtt_ns| rtt_ns.checked_add(1)).and_then(ShortRtt::new);
@@ -169,7 +167,7 @@ mod tests {
     }
 
     proptest! {
-        /// As if statistics had been there from the beginning.
+        /// Compare with statistics from the first sample on.
         #[test]
         fn test_samples_come_to_the_same_however_they_are_kept(
             samples in proptest::collection::vec(

@@ -1,47 +1,45 @@
-//! The retransmission timer of a sender, as its round trips seen here make it (RFC 6298).
+//! The retransmission timer of a sender, from the round trips seen here (RFC 6298).
 
-/// Smallest variation that Linux counts with, which makes its smallest timeout a round trip longer.
-/// Others wait for a second (RFC 6298 section 2.4): what waited that long waited this long too.
+/// Smallest variation in Linux, which makes its smallest timeout a round trip longer. Others wait
+/// for a second (RFC 6298 section 2.4), which includes this time.
 pub const MIN_VARIATION_NS: i64 = 200_000_000;
 /// The timeout before the first round trip (RFC 6298 section 2.1).
 const INITIAL_NS: i64 = 1_000_000_000;
-/// What a receiver may wait with the acknowledgement of a single segment, in the probe timeout of
-/// Linux.
+/// Longest delay of the acknowledgement of a single segment in Linux's probe timeout.
 const DELAYED_ACK_NS: i64 = 200_000_000;
 
-/// The shortest probe timeout of Linux.
+/// Shortest probe timeout of Linux.
 const MIN_PROBE_NS: i64 = 2_000_000;
 
-/// In what the timer counts, ns: a longest round trip of a minute fits into 32 bits then, and no clock of
-/// retransmissions is as fine.
+/// Unit of the timer in ns: a round trip of a minute fits in 32 bits, and no retransmission clock
+/// is as fine.
 const TICK_NS: u64 = 16;
 
 /// Smoothed round-trip time and its variation, in 8 bytes: there are many flows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RtoTimer {
-    /// 0 before the first sample that is not 0.
+    /// 0 before the first nonzero sample.
     smoothed: u32,
     variation: u32,
 }
 
 impl RtoTimer {
-    /// Take in a round-trip time, by equations (2.2) and (2.3).
+    /// Add a round-trip time, by equations (2.2) and (2.3).
     #[inline(always)]
     pub fn note(&mut self, rtt_ns: u64) {
         let rtt = (rtt_ns / TICK_NS).min(u32::MAX.into()) as i64;
         if self.smoothed == 0 {
-            // None of a capture without a clock is a beginning.
+            // A round-trip time of 0, from a capture without a clock, does not start it.
             (self.smoothed, self.variation) = (rtt as u32, rtt as u32 / 2);
         } else {
             let (smoothed, variation) = (i64::from(self.smoothed), i64::from(self.variation));
             let off = rtt - smoothed;
-            // Both stay between what they were and what is new.
+            // Both stay between the old and the new value.
             self.variation = (variation + (off.abs() - variation) / 4) as u32;
             self.smoothed = (smoothed + off / 8) as u32;
         }
     }
 
-    /// The smoothed round-trip time.
     pub fn smoothed_ns(&self) -> Option<i64> {
         (self.smoothed > 0).then(|| in_ns(self.smoothed))
     }

@@ -1,9 +1,10 @@
-//! The half of the path between the capture and the sender of data: from an acknowledgement that passes the
-//! capture to the first data that echo its timestamp (RFC 7323 section 4.1).
+//! Round-trip times between the capture and the sender of data: from an acknowledgement that passes
+//! the capture to the first data that echo its timestamp (RFC 7323 section 4.1).
 //!
-//! One is timed after the other, as RFC 6298 section 3 has it, so that a flow needs no list of them. Each counts
-//! for the data segments that passed meanwhile, so that the median is that of segments, as it is of the other
-//! half: a queue that stood for a moment counts for what went through it, not for how long that took.
+//! One is measured at a time, as in RFC 6298 section 3, so a flow needs no list. Each is weighted
+//! by the data segments that passed meanwhile, so that the median is per segment, as on the other
+//! side of the capture: a short-lived queue counts for the segments that crossed it, not for its
+//! duration.
 
 use super::rto_timer::MIN_VARIATION_NS;
 use crate::flow::rtt_statistics::{LogHistogram, RttRange};
@@ -21,28 +22,27 @@ pub struct TimestampEchoes {
     sketch: LogHistogram,
 }
 
-/// An acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct PendingAck {
     timestamp: u32,
-    /// When it passed.
     time_ns: i64,
-    /// Data segments that had passed before.
+    /// Data segments seen before it.
     segments: u32,
 }
 
-/// What was timed: of the sender, or of its application.
+/// A measurement, which may include the application's time.
 #[derive(Clone, Copy, Debug)]
 pub struct EchoTiming {
     /// From an acknowledgement to the data that echo it.
     rtt_ns: u64,
-    /// Data segments that passed meanwhile, with them.
+    /// Data segments seen meanwhile, including these.
     segments: u32,
 }
 
 impl EchoTiming {
-    /// Whether the application may have been waited for: nothing else passed, and a sender with something to
-    /// send is not silent for so much longer than `path_ns`, because its timer runs out before.
+    /// Whether the time may include waiting for the application: nothing else passed, and a sender
+    /// with data to send is not silent for so much longer than `path_ns`, because its timer expires
+    /// first.
     #[inline(always)]
     fn waits_for_application(self, path_ns: impl FnOnce() -> i64) -> bool {
         let beyond_ns = self.rtt_ns.saturating_sub(MIN_VARIATION_NS as u64);
@@ -51,12 +51,13 @@ impl EchoTiming {
 }
 
 impl TimestampEchoes {
-    /// An acknowledgement with this timestamp passed after so many data segments; whether the sender has data on
-    /// their way, so that it answers at once and does not wait for its application.
+    /// Start measuring at an acknowledgement with this timestamp, after so many data segments;
+    /// `is_busy` is whether the sender has data in flight, so that it responds at once without
+    /// waiting for its application.
     pub fn ask(&mut self, timestamp: u32, time_ns: i64, segments: u32, is_busy: bool) {
         let is_new = self.newest.is_none_or(|newest| SeqNumber(timestamp).since(SeqNumber(newest)) > 0);
         if !is_new {
-            // Another one of the same tick may be echoed.
+            // Another acknowledgement of the same tick may be echoed.
             return;
         }
         self.newest = Some(timestamp);
@@ -65,14 +66,14 @@ impl TimestampEchoes {
         }
     }
 
-    /// Whether data that echo `timestamp` end what is being timed.
+    /// Whether data that echo `timestamp` end the measurement.
     #[inline]
     pub fn is_awaited(&self, timestamp: u32) -> bool {
         self.asked.is_some_and(|asked| SeqNumber(timestamp).since(SeqNumber(asked.timestamp)) >= 0)
     }
 
-    /// Data passed with an echo that is awaited: so many segments with them, and whether they were sent again.
-    /// Then nobody knows what the sender waited for: it may have been a timer.
+    /// Data passed with the awaited echo: so many segments with them, and whether they were
+    /// retransmitted. A retransmission gives no time: the sender may have waited for a timer.
     #[inline]
     pub fn answer(
         &mut self,
@@ -81,7 +82,7 @@ impl TimestampEchoes {
         (segments, is_resent): (u32, bool),
     ) -> Option<EchoTiming> {
         let asked = self.asked.take()?;
-        // A newer echo tells of an acknowledgement that came later.
+        // A newer echo belongs to a later acknowledgement.
         if timestamp != asked.timestamp || is_resent {
             return None;
         }
@@ -89,24 +90,24 @@ impl TimestampEchoes {
         Some(EchoTiming { rtt_ns, segments: segments.saturating_sub(asked.segments).max(1) })
     }
 
-    /// It was the sender that was timed.
+    /// Count a time that was the sender's.
     #[inline]
     pub fn add(&mut self, answer: EchoTiming) {
         self.rtt.add(answer.rtt_ns);
         self.sketch.add_times(answer.rtt_ns, answer.segments);
     }
 
-    /// Median in ms; None if nothing was timed.
+    /// Median in ms; None without measurements.
     pub fn median_ms(&self) -> Option<f64> {
         self.sketch.percentile_ms(0.5, &self.rtt)
     }
 }
 
 impl HalfConnection {
-    /// Data of this side echo a `timestamp` that is awaited.
+    /// Data of this side echo the awaited `timestamp`.
     #[inline(never)]
     pub(crate) fn answer_echo(&mut self, timestamp: u32, time_ns: i64) {
-        let is_resent = self.trouble.as_deref().is_some_and(|trouble| trouble.resends(time_ns));
+        let is_resent = self.recovery.as_deref().is_some_and(|recovery| recovery.resends(time_ns));
         let told = (self.segments, is_resent);
         let answer = self.echoes_mut().and_then(|echoes| echoes.answer(timestamp, time_ns, told));
         if let Some(answer) = answer
@@ -147,7 +148,7 @@ mod tests {
     fn test_the_median_is_that_of_segments() {
         let mut echoes = TimestampEchoes::default();
         let (mut now_ns, mut segments) = (0, 0);
-        // More time is spent in the long ones, but less is sent.
+        // More time is spent in the long ones, but fewer segments are sent.
         for (step, (rtt_ms, sent)) in [(20, 10), (20, 10), (900, 9), (20, 10)].into_iter().enumerate() {
             echoes.ask(step as u32, now_ns, segments, true);
             now_ns += rtt_ms * MS;
@@ -155,7 +156,7 @@ mod tests {
             pass(&mut echoes, step as u32, now_ns, segments);
         }
         assert!((19.8..20.2).contains(&echoes.median_ms().unwrap()));
-        // A link of constant rate has more on its way in a longer round trip.
+        // A link of constant rate has more in flight in a longer round trip.
         for (step, (rtt_ms, sent)) in [(60, 30), (60, 30)].into_iter().enumerate() {
             echoes.ask(10 + step as u32, now_ns, segments, true);
             now_ns += rtt_ms * MS;
@@ -169,14 +170,15 @@ mod tests {
     fn test_nothing_is_timed_that_something_else_may_have_provoked() {
         let mut echoes = TimestampEchoes::default();
         echoes.ask(100, 0, 0, false);
-        // Of the same tick, and the sender has nothing to send; its acknowledgement was lost; the clock was set back.
+        // The same tick, and the sender has nothing to send; its acknowledgement was lost; the
+        // clock was set back.
         echoes.ask(100, 0, 0, true);
         pass(&mut echoes, 100, 20 * MS, 1);
         echoes.ask(130, 30 * MS, 1, true);
         pass(&mut echoes, 140, 50 * MS, 2);
         echoes.ask(160, 60 * MS, 2, true);
         pass(&mut echoes, 160, 10 * MS, 3);
-        // A timer ran out.
+        // A timer expired.
         echoes.ask(170, 70 * MS, 3, true);
         assert!(echoes.answer(170, 270 * MS, (4, true)).is_none());
         // The application had nothing to send.

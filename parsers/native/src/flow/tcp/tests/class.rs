@@ -1,4 +1,4 @@
-//! Repeated and late segments written out, and the classes that the RFCs give them.
+//! Scripts of repeated and late segments, and the classes that the RFCs give them.
 
 use super::{MS, Script, header};
 use crate::flow::tcp::classify::class::{Class, Evidence};
@@ -7,12 +7,12 @@ use crate::flow::tcp::*;
 use crate::packet::event::{Sack, TcpOptions};
 use proptest::prelude::*;
 
-/// What a test varies of a segment of either side.
+/// Optional fields of a test segment of either side.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Given<'a> {
     pub(crate) sack: &'a [(u32, u32)],
     pub(crate) timestamp: Option<(u32, u32)>,
-    pub(crate) carrier: IpFields,
+    pub(crate) ip: IpFields,
 }
 
 impl Script {
@@ -31,14 +31,14 @@ impl Script {
     fn take_with(&mut self, side: Side, time_ms: i64, payload: u32, tcp: Tcp, given: Given<'_>) -> Outcome {
         let mut tcp = tcp;
         tcp.options.timestamp = given.timestamp;
-        let (sack, carrier) = (given.sack, given.carrier);
-        let segment = Segment { time_ns: time_ms * MS, tcp: &tcp, payload, sack, carrier: &carrier };
+        let (sack, ip) = (given.sack, given.ip);
+        let segment = Segment { time_ns: time_ms * MS, tcp: &tcp, payload, sack, ip: &ip };
         let mut outcome = Outcome::default();
         self.take(side, &segment, &mut outcome);
         outcome
     }
 
-    /// Five segments that follow an acknowledged one: the round-trip time is 50 ms.
+    /// Five segments after an acknowledged one: the round-trip time is 50 ms.
     pub(crate) fn window(&mut self) {
         self.data(0, 1, 1000);
         self.ack(50, 1001);
@@ -57,7 +57,7 @@ pub(crate) fn class_of(outcome: Outcome) -> Option<(Class, Evidence)> {
 }
 
 pub(crate) fn packet(ip_id: u16) -> Given<'static> {
-    Given { carrier: IpFields { ip_id: Some(ip_id), ttl: 64, ..IpFields::default() }, ..Given::default() }
+    Given { ip: IpFields { ip_id: Some(ip_id), ttl: 64, ..IpFields::default() }, ..Given::default() }
 }
 
 pub(crate) fn stamped(value: u32, echo: u32) -> Given<'static> {
@@ -147,7 +147,7 @@ fn test_without_sack_an_older_echo_tells_of_all_that_it_covers() {
     for segment in 0..4 {
         script.data_with(51 + segment, 1 + 1000 * segment as u32, 1000, stamped(51, 50));
     }
-    // The first was lost; the timer ran out, and more is sent again although it had come.
+    // The first was lost; the timer expired, and data that had arrived are retransmitted too.
     script.data_with(400, 1, 1000, stamped(400, 50));
     let second = script.data_with(440, 1001, 1000, stamped(440, 50)).finding.unwrap();
     let third = script.data_with(441, 2001, 1000, stamped(441, 50)).finding.unwrap();
@@ -226,8 +226,8 @@ fn test_a_copy_at_another_interface_is_nothing_to_the_connection() {
     for (id, seq) in [(10, 1), (11, 1001)] {
         let original = packet(id);
         script.data_with(i64::from(id), seq, 1000, original);
-        let carrier = IpFields { place: 1, ttl: 63, ..original.carrier };
-        let copy = script.data_with(i64::from(id), seq, 1000, Given { carrier, ..original });
+        let ip = IpFields { capture_point: 1, ttl: 63, ..original.ip };
+        let copy = script.data_with(i64::from(id), seq, 1000, Given { ip, ..original });
         assert_eq!(
             (class_of(copy), copy.repeated_bytes),
             (Some((Class::CaptureDuplicate, Evidence::Interface)), 0)
@@ -259,7 +259,7 @@ fn test_a_full_window_is_counted_where_the_scale_is_known() {
     script.data(31, 41, 60);
     assert!(script.sender().knows_window_ends());
     assert_eq!(script.sender().window_full(), 1);
-    // What is sent again meanwhile does not reach its end, the last segment does.
+    // Retransmissions meanwhile do not reach its end, the last segment does.
     script.data(400, 1, 40);
     assert_eq!(script.sender().window_full(), 1);
     script.data(401, 41, 60);
@@ -332,9 +332,8 @@ fn test_without_sack_silence_of_a_round_trip_is_a_timeout() {
         {
             let mut tcp = Tcp { seq: 0, ack: 1, ..header(flags) };
             tcp.options.sack = if sack { Sack::PERMITTED } else { Sack::NONE };
-            let carrier = IpFields::default();
-            let segment =
-                Segment { time_ns: time_ms * MS, tcp: &tcp, payload: 0, sack: &[], carrier: &carrier };
+            let ip = IpFields::default();
+            let segment = Segment { time_ns: time_ms * MS, tcp: &tcp, payload: 0, sack: &[], ip: &ip };
             script.take(side, &segment, &mut Outcome::default());
         }
         script.flags(Side::Low, 151, TcpFlags::ACK, 1, 1);
@@ -355,7 +354,7 @@ fn test_without_sack_silence_of_a_round_trip_is_a_timeout() {
 #[test]
 fn test_marks_of_congestion_are_counted() {
     let mut script = Script::new();
-    let ecn = |ecn| Given { carrier: IpFields { ecn, ..IpFields::default() }, ..Given::default() };
+    let ecn = |ecn| Given { ip: IpFields { ecn, ..IpFields::default() }, ..Given::default() };
     script.data_with(0, 1, 1000, ecn(2));
     script.data_with(1, 1001, 1000, ecn(3));
     script.flags(Side::Low, 2, TcpFlags::ACK | TcpFlags::CWR, 2001, 0);
@@ -396,13 +395,13 @@ proptest! {
     fn test_classes_partition_what_repeats_or_is_late(segments in proptest::collection::vec(any_segment(), 0..300)) {
         let mut script = Script::new();
         let (mut time_ms, mut found, mut retransmitted, mut late) = (0, 0, 0, 0);
-        for (from_low, gap, seq, ack, payload, flags, window, timestamp, ip_id, place, block) in segments {
+        for (from_low, gap, seq, ack, payload, flags, window, timestamp, ip_id, capture_point, block) in segments {
             time_ms += i64::from(gap);
             let side = if from_low { Side::Low } else { Side::High };
             let sack = block.as_slice();
-            let carrier = IpFields { ip_id, ttl: 64, place, ..IpFields::default() };
+            let ip = IpFields { ip_id, ttl: 64, capture_point, ..IpFields::default() };
             let tcp = Tcp { seq, ack, window, ..header(flags) };
-            let given = Given { sack, timestamp, carrier };
+            let given = Given { sack, timestamp, ip };
             let outcome = script.take_with(side, time_ms, u32::from(payload), tcp, given);
             if outcome.repeated_bytes > 0 || outcome.out_of_order {
                 prop_assert!(outcome.finding.is_some());

@@ -1,4 +1,4 @@
-//! Copies, packets that were overtaken, and retransmissions that were not needed, written out.
+//! Scripts of duplicates, reordered packets and spurious retransmissions.
 
 use super::Script;
 use super::class::{Given, class_of, packet, stamped};
@@ -9,7 +9,8 @@ fn test_a_duplicate_block_of_a_part_condemns_nothing() {
     let mut script = Script::new();
     script.window();
     script.sack(102, 1001, &[(2001, 3001)]);
-    // A sender may join small segments when it repeats them: only the second half arrived twice.
+    // A sender may join small segments when it retransmits them: only the second half arrived
+    // twice.
     let finding = script.data(320, 1001, 2000).finding.unwrap();
     script.sack(370, 6001, &[(2001, 3001)]);
     assert_eq!(script.sender().verdict(finding.number), None);
@@ -94,7 +95,7 @@ fn test_a_block_that_comes_too_soon_is_not_for_what_was_sent_again() {
         script.sack(151, 4001, &[(6001, 7001)]);
         script.data(200, 4001, 1000);
         let finding = script.data(200, 5001, 1000).finding.unwrap();
-        // At 190 ms the clock of the capture was set back.
+        // At 190 ms the capture's clock was set back.
         script.sack(told_ms, 4001, &[(5001, 8001)]);
         assert_eq!(script.sender().verdict(finding.number), verdict, "{told_ms} ms");
     }
@@ -160,7 +161,7 @@ fn test_the_newest_stamp_tells_a_copy_of_what_was_sent_with_it() {
     script.data_with(0, 1, 1000, stamped(100, 5));
     script.ack_with(50, 1001, stamped(9, 100));
     script.data_with(51, 1001, 1000, stamped(151, 5));
-    // From here on it is followed what was sent with the newest.
+    // From here on the data sent with the newest timestamp are tracked.
     script.data_with(52, 1001, 1000, stamped(151, 5));
     script.data_with(60, 2001, 1000, stamped(160, 5));
     script.data_with(60, 3001, 1000, stamped(160, 5));
@@ -170,7 +171,7 @@ fn test_the_newest_stamp_tells_a_copy_of_what_was_sent_with_it() {
         let copy = script.data_with(time_ms, seq, 1000, stamped(160, 5));
         assert_eq!(class_of(copy), Some((Class::NetworkDuplicate, Evidence::Timestamp)), "{seq}");
     }
-    // What was sent before them had another stamp.
+    // The data before them had another timestamp.
     let again = script.data_with(77, 1001, 1000, stamped(160, 5)).finding.unwrap();
     assert!(again.class.is_retransmission());
     let copy = script.data_with(79, 1001, 1000, stamped(160, 5));

@@ -1,4 +1,4 @@
-//! Flights written out, and the rounds that they must turn out to be.
+//! Scripts of flights, and the rounds expected from them.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::flow::tcp::{Connection, HalfConnection};
 const MS: i64 = 1_000_000;
 const SEGMENT: i64 = 1_000;
 
-/// A sender of full segments and the acknowledgements that it gets.
+/// A sender of full segments and the acknowledgements that it receives.
 struct Sender {
     flight: Flight,
     next: i64,
@@ -39,7 +39,7 @@ impl Sender {
         (0..n).for_each(|_| self.send(time_ms, SEGMENT));
     }
 
-    fn send_again(&mut self, time_ms: i64, repair: RepairCause) {
+    fn retransmit(&mut self, time_ms: i64, repair: RepairCause) {
         self.flight.note(self.next - self.acknowledged);
         self.flight.on_repair(repair, self.next, time_ms * MS);
     }
@@ -57,7 +57,7 @@ impl Sender {
         }
     }
 
-    /// Send `n` segments, of which each is acknowledged after 100 ms.
+    /// Send `n` segments, each acknowledged after 100 ms.
     fn round_trip(&mut self, time_ms: i64, n: i64) {
         self.send_segments(time_ms, n);
         (0..n).for_each(|_| self.acknowledge(time_ms + 100, SEGMENT));
@@ -117,9 +117,9 @@ fn test_slow_start_ends_where_the_flight_grows_by_less_than_half() {
 fn test_a_recovery_lasts_until_what_was_outstanding_is_acknowledged() {
     let mut sender = Sender::new();
     sender.send_segments(0, 10);
-    sender.send_again(100, RepairCause::Recovery);
+    sender.retransmit(100, RepairCause::Recovery);
     sender.send_segments(110, 2);
-    sender.send_again(120, RepairCause::Recovery);
+    sender.retransmit(120, RepairCause::Recovery);
     sender.acknowledge(200, 10 * SEGMENT);
     let rounds = sender.flight.rounds().unwrap();
     assert_eq!((rounds.recoveries(), rounds.timeouts()), ((1, 100 * MS), (0, 0)));
@@ -132,9 +132,9 @@ fn test_a_recovery_lasts_until_what_was_outstanding_is_acknowledged() {
 fn test_a_timeout_takes_over_from_a_recovery() {
     let mut sender = Sender::new();
     sender.send_segments(0, 10);
-    sender.send_again(100, RepairCause::Recovery);
-    sender.send_again(400, RepairCause::Timeout);
-    sender.send_again(900, RepairCause::Timeout);
+    sender.retransmit(100, RepairCause::Recovery);
+    sender.retransmit(400, RepairCause::Timeout);
+    sender.retransmit(900, RepairCause::Timeout);
     sender.acknowledge(1_000, 10 * SEGMENT);
     let rounds = sender.flight.rounds().unwrap();
     assert_eq!((rounds.recoveries(), rounds.timeouts()), ((1, 300 * MS), (1, 600 * MS)));
@@ -145,7 +145,7 @@ fn test_a_timeout_takes_over_from_a_recovery() {
 fn test_what_is_sent_again_after_all_was_acknowledged_is_no_recovery() {
     let mut sender = Sender::new();
     sender.round_trip(0, 3);
-    sender.send_again(150, RepairCause::Timeout);
+    sender.retransmit(150, RepairCause::Timeout);
     sender.round_trip(200, 3);
     assert_eq!(sender.flight.rounds().unwrap().timeouts(), (0, 0));
 }
@@ -163,7 +163,7 @@ fn test_a_full_receive_window_is_the_limit() {
     sender.acknowledge(200, 4 * SEGMENT);
     sender.send(1_000, SEGMENT);
     sender.acknowledge(1_100, SEGMENT);
-    // The silence after the window closed is the receiver's too.
+    // The silence after the window closed is due to the receiver too.
     assert_eq!(sender.share(Limit::Receiver), 1.0);
 }
 
@@ -211,8 +211,8 @@ fn test_the_window_is_no_limit_where_its_scale_is_not_known() {
 }
 
 proptest! {
-    /// Whatever is sent and acknowledged, at whatever times: shares make one, rounds do not deliver
-    /// more than was acknowledged, the mean is no more than the largest.
+    /// For any transmissions and acknowledgements at any times: shares sum to one, rounds do not
+    /// deliver more than was acknowledged, the mean does not exceed the maximum.
     #[test]
     fn test_no_flight_breaks_the_sums(
         steps in proptest::collection::vec((0_u8..5, 0_i64..5_000, -20_i64..200), 1..200),
@@ -227,8 +227,8 @@ proptest! {
             match action {
                 0 | 1 => sender.send(time_ms, bytes + 1),
                 2 => sender.acknowledge(time_ms, bytes.min(sender.next - sender.acknowledged)),
-                3 => sender.send_again(time_ms, RepairCause::Recovery),
-                _ => sender.send_again(time_ms, RepairCause::Timeout),
+                3 => sender.retransmit(time_ms, RepairCause::Recovery),
+                _ => sender.retransmit(time_ms, RepairCause::Timeout),
             }
             highest = highest.max(sender.next - sender.acknowledged);
         }
@@ -243,7 +243,7 @@ proptest! {
             prop_assert!((application + receiver + network - 1.0).abs() < 1e-9);
         }
         if let Some(mean) = sender.flight.mean_bytes(outstanding, time_ms * MS) && is_forward {
-            // A tick of 1024 ns is the error of each time.
+            // Each time has an error of one tick of 1024 ns.
             prop_assert!(mean <= highest as f64 * 1.01, "{} of {}", mean, highest);
         }
     }

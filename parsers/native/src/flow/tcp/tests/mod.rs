@@ -1,4 +1,4 @@
-//! Segments written out, and what they must turn out to be.
+//! Scripts of segments, and the results expected from them.
 
 #[cfg(test)]
 mod class;
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 
 pub(super) const MS: i64 = 1_000_000;
 
-/// A connection fed by hand: the sender of the data is `Low`.
+/// A connection driven by hand: `Low` sends the data.
 pub(super) struct Script {
     pub(super) connection: Connection,
     pool: Pool,
@@ -30,7 +30,7 @@ impl Script {
     pub(super) fn give(&mut self, side: Side, time_ms: i64, payload: u32, tcp: Tcp) -> Outcome {
         let mut outcome = Outcome::default();
         let segment =
-            Segment { time_ns: time_ms * MS, tcp: &tcp, payload, sack: &[], carrier: &IpFields::default() };
+            Segment { time_ns: time_ms * MS, tcp: &tcp, payload, sack: &[], ip: &IpFields::default() };
         self.take(side, &segment, &mut outcome);
         outcome
     }
@@ -51,7 +51,7 @@ impl Script {
         self.give(side, time_ms, 0, Tcp { seq, ack, ..header(flags) })
     }
 
-    /// A handshake of 20 ms in which both sides begin at 0.
+    /// A handshake of 20 ms; both sides start at 0.
     pub(super) fn open(&mut self) {
         self.flags(Side::Low, 0, TcpFlags::SYN, 0, 0);
         self.flags(Side::High, 10, TcpFlags::SYN | TcpFlags::ACK, 0, 1);
@@ -260,7 +260,7 @@ fn test_a_window_of_acknowledgements_keeps_memory_for_one_window() {
     assert!(script.pool.size() <= 32);
 }
 
-/// Of a hundred thousand connections each byte is a tenth of a megabyte.
+/// With a hundred thousand connections each byte is a tenth of a megabyte.
 #[test]
 fn test_a_connection_takes_little_memory() {
     let of_trouble = (
@@ -270,7 +270,7 @@ fn test_a_connection_takes_little_memory() {
     assert_eq!((size_of::<HalfConnection>(), size_of::<Connection>(), of_trouble), (240, 520, (272, 72)));
 }
 
-/// A segment that goes on from those before it of its side, or does not.
+/// A segment that continues its side's stream, or does not.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     side: Side,
@@ -279,21 +279,21 @@ struct Step {
     jump: i32,
     payload: u32,
     flags: u16,
-    /// How much more of the other side is acknowledged.
+    /// How much more of the other side's data is acknowledged.
     acknowledged: u32,
-    /// Whether a SACK block tells of more beyond that.
+    /// Whether a SACK block reports more beyond that.
     has_block: bool,
     window: u16,
-    /// Ticks since its last timestamp; None leaves the option out.
+    /// Ticks since its last timestamp; None omits the option.
     ticks: Option<u32>,
-    /// Since its last identification; None leaves it out.
+    /// Since its last identification; None omits it.
     ids: Option<u16>,
-    place: u16,
+    capture_point: u16,
     ecn: u8,
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    // Mostly what is predicted.
+    // Mostly predicted headers.
     let usual =
         |usual: u32, others: Vec<u32>| prop_oneof![12 => Just(usual), 1 => prop::sample::select(others)];
     let flags = [TcpFlags::ACK | TcpFlags::PSH, TcpFlags::ACK | TcpFlags::ECE, TcpFlags::FIN | TcpFlags::ACK];
@@ -316,8 +316,8 @@ fn step() -> impl Strategy<Value = Step> {
     );
     (stream, around).prop_map(|(stream, around)| {
         let (side, later_ns, jump, payload, flags, (acknowledged, has_block)) = stream;
-        let (window, ticks, ids, place, ecn) = around;
-        let (window, place, ecn) = (window as u16, place as u16, ecn as u8);
+        let (window, ticks, ids, capture_point, ecn) = around;
+        let (window, capture_point, ecn) = (window as u16, capture_point as u16, ecn as u8);
         Step {
             side,
             later_ns,
@@ -329,14 +329,14 @@ fn step() -> impl Strategy<Value = Step> {
             window,
             ticks,
             ids,
-            place,
+            capture_point,
             ecn,
         }
     })
 }
 
 proptest! {
-    /// As if no header had been predicted.
+    /// Compare with a connection without header prediction.
     #[test]
     fn test_what_is_predicted_is_as_if_it_were_not(steps in proptest::collection::vec(step(), 1..120)) {
         let mut scripts = [Script::new(), Script::new()];
@@ -356,16 +356,16 @@ proptest! {
             let options = TcpOptions { timestamp: step.ticks.map(|_| (ticks[this], ticks[other])), ..TcpOptions::default() };
             let tcp = Tcp { seq, ack: acks[this], flags: TcpFlags(step.flags), window: step.window, options };
             let ip_id = step.ids.map(|_| ids[this]);
-            let carrier = IpFields { ip_id, ttl: 64, ecn: step.ecn, place: step.place, is_cut: false };
+            let ip = IpFields { ip_id, ttl: 64, ecn: step.ecn, capture_point: step.capture_point, is_cut: false };
             let block = [(tcp.ack.wrapping_add(1_000), tcp.ack.wrapping_add(2_000))];
             let sack = if step.has_block { block.as_slice() } else { &[] };
-            let segment = Segment { time_ns: now_ns, tcp: &tcp, payload: step.payload, sack, carrier: &carrier };
+            let segment = Segment { time_ns: now_ns, tcp: &tcp, payload: step.payload, sack, ip: &ip };
             let [predicted, general] = &mut scripts;
             let mut outcomes = [Outcome::default(), Outcome::default()];
             predicted.take(step.side, &segment, &mut outcomes[0]);
             general.connection.on_other_segment(step.side, &segment, &mut general.pool, &mut outcomes[1]);
             prop_assert_eq!(outcomes[0], outcomes[1]);
-            // At each step: what comes later may hide what was forgotten.
+            // Compare at each step: later segments may hide a difference.
             let [predicted, general] = [predicted, general].map(|script| format!("{:?}", script.connection));
             prop_assert_eq!(predicted, general);
         }

@@ -1,4 +1,5 @@
-//! What follows what the capture did not see: losses before it, acknowledgements lost behind it.
+//! Retransmissions after events that the capture did not see: losses upstream, acknowledgements
+//! lost downstream.
 
 use super::class::class_of;
 use super::{Script, header};
@@ -6,8 +7,8 @@ use crate::flow::tcp::classify::class::{Class, Evidence};
 use crate::flow::tcp::*;
 
 impl Script {
-    /// A connection whose path takes 60 ms, 10 ms of it behind the capture, and six segments of which the first and
-    /// the fourth do not come.
+    /// A connection whose path takes 60 ms, 10 ms of it downstream of the capture, and six segments
+    /// of which the first and the fourth do not arrive.
     fn with_losses_before(&mut self) {
         self.flags(Side::Low, 0, TcpFlags::SYN, 0, 0);
         self.flags(Side::High, 10, TcpFlags::SYN | TcpFlags::ACK, 0, 1);

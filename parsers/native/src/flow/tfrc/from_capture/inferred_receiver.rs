@@ -1,5 +1,6 @@
-//! A receiver that says nothing of TFRC, or is not seen to say anything: what it would report of the
-//! packets that passed, and of those that its reports name, given a round-trip time from elsewhere.
+//! A receiver without TFRC reports, or whose reports are not captured: the reports it would send
+//! for the packets that passed, and for those that its other reports name, given a round-trip time
+//! from elsewhere.
 
 use super::super::{LossIntervalSample, PacketRef, TfrcSamples, TfrcSummary};
 use super::downstream_loss::{DownstreamReceiver, ReportContents};
@@ -11,10 +12,8 @@ use crate::tfrc::DataPacket;
 use crate::tfrc::profile::ReceiverProfile;
 use crate::tfrc::sequence_unwrapper::Unwrapper;
 
-const NO_RTT: &str =
-    "no loss events, because the whole path's round-trip time is not known: `--tfrc rtt=TIME`";
+const NO_RTT: &str = "no loss events: round-trip time of the whole path unknown, and `rtt=TIME` not assumed";
 
-/// The receiver of one direction.
 #[derive(Debug)]
 pub struct InferredReceiver {
     profile: ReceiverProfile,
@@ -23,21 +22,21 @@ pub struct InferredReceiver {
     highest: Option<i64>,
     /// From the capture to the receiver and back, seconds.
     rtt_from_here: Option<f64>,
-    /// Loss event rate behind the capture at the latest report.
+    /// Loss event rate downstream of the capture at the latest report.
     inferred_p: Option<f64>,
-    /// The receiver behind the capture, from the first report on that names packets.
-    behind: Option<Box<DownstreamReceiver>>,
+    /// The receiver downstream of the capture, from the first report that names packets.
+    downstream: Option<Box<DownstreamReceiver>>,
     origin_ns: Option<i64>,
-    /// Seconds; None as long as nothing tells it.
+    /// Seconds; None while unknown.
     rtt: Option<f64>,
-    /// Packets that came before it was known.
+    /// Packets before it was known.
     too_early: u64,
-    /// When the latest packet came, seconds.
+    /// Time of the latest packet, seconds.
     latest: f64,
 }
 
 impl InferredReceiver {
-    /// Nothing came yet. `rtt` is the user's word for the round-trip time in seconds.
+    /// An empty state. `rtt` is the user's round-trip time in seconds.
     pub fn new(profile: &ReceiverProfile, rtt: Option<f64>) -> Self {
         let receiving = ReceiverSide::new(profile, false);
         let numbers = Unwrapper::new(profile.seq_bits);
@@ -46,7 +45,7 @@ impl InferredReceiver {
             receiving,
             numbers,
             highest: None,
-            behind: None,
+            downstream: None,
             rtt_from_here: None,
             inferred_p: None,
             origin_ns: None,
@@ -56,21 +55,21 @@ impl InferredReceiver {
         }
     }
 
-    /// The round-trip time of the whole path was measured, in seconds.
+    /// Set the measured round-trip time of the whole path, in seconds.
     pub fn on_rtt(&mut self, rtt: f64) {
         self.rtt = Some(rtt).filter(|rtt| *rtt > 0.0).or(self.rtt);
     }
 
-    /// A packet passes. Without a round-trip time its losses belong to no event.
+    /// Process a data packet. Without a round-trip time its losses belong to no event.
     pub fn on_data(&mut self, at: PacketRef, packet: &DataPacket, samples: &mut TfrcSamples) {
         let number = self.numbers.extend(packet.seq);
         let (time, origin_ns) = self.seconds(at.time_ns);
         self.latest = time;
         let packet = DataPacket { time, rtt: self.rtt, ..*packet };
         let is_new = self.highest.is_none_or(|highest| number > highest);
-        if let Some(behind) = self.behind.as_mut().filter(|_| is_new) {
+        if let Some(downstream) = self.downstream.as_mut().filter(|_| is_new) {
             let rtt = self.rtt.or(self.rtt_from_here);
-            behind.on_data(at, origin_ns, (number, DataPacket { rtt, ..packet }), samples);
+            downstream.on_data(at, origin_ns, (number, DataPacket { rtt, ..packet }), samples);
         }
         self.highest = self.highest.max(Some(number));
         if self.rtt.is_none() {
@@ -84,19 +83,19 @@ impl InferredReceiver {
         }
     }
 
-    /// The time in seconds, and the zero of these.
+    /// The time in seconds, and its origin.
     fn seconds(&mut self, time_ns: i64) -> (f64, i64) {
         let origin_ns = *self.origin_ns.get_or_insert(time_ns);
         (time_ns.saturating_sub(origin_ns) as f64 / 1e9, origin_ns)
     }
 
-    /// A report names which packets came up to `highest`. Where the capture was taken at the sender
-    /// `rtt_from_here`, in seconds, is that of the whole path. The answer is the loss event rate behind
-    /// the capture, and by what it is known.
+    /// Process a report that names packets received up to `highest`. At the sender `rtt_from_here`,
+    /// in seconds, is that of the whole path. Returns the loss event rate downstream of the
+    /// capture, and how it is known.
     pub fn on_named(
         &mut self,
         at: PacketRef,
-        (highest, fates): (u64, &ReportedOutcomes),
+        (highest, outcomes): (u64, &ReportedOutcomes),
         rtt_from_here: Option<f64>,
         samples: &mut TfrcSamples,
     ) -> Option<(f64, &'static str)> {
@@ -104,47 +103,52 @@ impl InferredReceiver {
         self.rtt.or(self.rtt_from_here)?;
         let (time, origin_ns) = self.seconds(at.time_ns);
         let number = self.numbers.peek(highest);
-        let behind = self.behind.get_or_insert_with(|| Box::new(DownstreamReceiver::new(&self.profile)));
-        let told = ReportContents { number, x_recv: None, p: None, time, elapsed: 0.0, fates: Some(fates) };
-        behind.on_report(at, origin_ns, told, samples);
-        let p = behind.p(time);
+        let downstream =
+            self.downstream.get_or_insert_with(|| Box::new(DownstreamReceiver::new(&self.profile)));
+        let told =
+            ReportContents { number, x_recv: None, p: None, time, elapsed: 0.0, outcomes: Some(outcomes) };
+        downstream.on_report(at, origin_ns, told, samples);
+        let p = downstream.p(time);
         self.inferred_p = p.map(|(p, _)| p);
         if samples.loss_intervals.wanted {
-            let lengths: Vec<f64> = behind.intervals().collect();
+            let lengths: Vec<f64> = downstream.intervals().collect();
             take_intervals(at, lengths.into_iter().map(|length| (None, Some(length))), samples);
         }
         p
     }
 
-    /// Loss event rate at a time; None as long as no packet counts.
+    /// Loss event rate at a time; None before any packet counts.
     pub fn p(&mut self, time_ns: i64) -> Option<f64> {
         let origin_ns = self.origin_ns?;
         self.receiving.p(time_ns.saturating_sub(origin_ns) as f64 / 1e9)
     }
 
-    /// What the table of flows tells.
+    /// Values for the table of flows.
     pub fn summary(&self) -> TfrcSummary {
         let receiver = &self.receiving.state;
         TfrcSummary {
             loss_events: self.receiving.loss_events(),
             p: self.receiving.has_data.then(|| receiver.clone().p(self.latest)),
             x_recv: receiver.recent_rate().filter(|_| self.receiving.has_data),
-            inferred_loss_events: self.behind.as_ref().and_then(|behind| behind.loss_events()),
+            inferred_loss_events: self.downstream.as_ref().and_then(|downstream| downstream.loss_events()),
             inferred_p: self.inferred_p,
             ..TfrcSummary::default()
         }
     }
 
-    /// Whether packets are in no loss event because nothing tells the round-trip time.
+    /// Whether losses belong to no event because the round-trip time is unknown.
     pub fn lacks_rtt(&self) -> bool {
         self.rtt.is_none() && self.too_early > 0 && !self.reports_downstream_losses()
     }
 
     fn reports_downstream_losses(&self) -> bool {
-        self.behind.as_ref().and_then(|behind| behind.loss_events()).is_some_and(|events| events > 0)
+        self.downstream
+            .as_ref()
+            .and_then(|downstream| downstream.loss_events())
+            .is_some_and(|events| events > 0)
     }
 
-    /// What is to be said of it in words.
+    /// Notes on the receiver as text.
     pub fn notes(&self) -> Vec<String> {
         if self.lacks_rtt() {
             return vec![NO_RTT.into()];
@@ -152,21 +156,21 @@ impl InferredReceiver {
         let early = self.too_early;
         let is_told = early > 0 && !self.reports_downstream_losses();
         let told = is_told
-            .then(|| counted(early, "packet[s] [is|are] in no loss event: no round-trip time was known yet"));
+            .then(|| counted(early, "packet[s] [is|are] in no loss event: round-trip time not known yet"));
         told.into_iter().collect()
     }
 
-    /// Hand out the loss event that is still open. To be called once, after the last packet.
+    /// Emit the loss event that is still open. Call once, after the last packet.
     pub fn finish(&self, (flow, side): (u32, Side), samples: &mut TfrcSamples) {
         let at = PacketRef { flow, side, time_ns: 0, packet: 0 };
         self.receiving.finish(at, samples);
-        if let Some(behind) = &self.behind {
-            behind.finish(at, samples);
+        if let Some(downstream) = &self.downstream {
+            downstream.finish(at, samples);
         }
     }
 }
 
-/// Keep the loss intervals at a report: as rebuilt at the capture, and behind it.
+/// Keep the loss intervals at a report: as reconstructed at the capture, and downstream of it.
 fn take_intervals(
     at: PacketRef,
     intervals: impl Iterator<Item = (Option<f64>, Option<f64>)>,

@@ -1,9 +1,9 @@
-//! Both ends of a TFRC flow of which a capture shows data packets and reports, whatever carries them.
+//! Both ends of a TFRC flow whose data packets and reports are in a capture, over any transport.
 //!
-//! Receivers are rebuilt twice: from the data packets as if it stood where the capture was taken, and
-//! from what reports tell of losses behind that place ([`downstream_loss`]). Which of them is near the true one
-//! depends on where the capture was taken, which only all packets tell. The sender is rebuilt from what
-//! the reports say ([`sender_side`]). Sections are of RFC 5348.
+//! The receiver is reconstructed twice: from the data packets as if it stood at the capture point,
+//! and from the losses downstream of it that reports show ([`downstream_loss`]). Which one is
+//! nearer to the true receiver depends on the vantage, which only all packets together show. The
+//! sender is reconstructed from the reports ([`sender_side`]). Sections are of RFC 5348.
 
 mod downstream_loss;
 mod inferred_receiver;
@@ -27,55 +27,53 @@ use packet_outcomes::ReportedOutcomes;
 use receiver_side::ReceiverSide;
 use sender_side::SenderSide;
 
-/// A report is late if it takes longer than this many round-trip times and the longest pause of the
-/// data: receivers round the round-trip time, and their clocks tick.
+/// A report is late after more than this many round-trip times plus the longest pause of the data:
+/// receivers round the round-trip time, and their clocks tick.
 const LATE: f64 = 2.0;
 
-/// What must be known of a carrier and its ends before their first packet.
+/// Facts needed about the ends before their first packet.
 #[derive(Clone, Copy, Debug)]
 pub struct CarrierSetup {
-    /// How the receiver works.
     pub receiver: ReceiverProfile,
-    /// How the sender works; its `s` is that of the first packet, and then follows the payloads.
+    /// The sender's profile; its `s` is the first packet's, and then follows the payloads.
     pub sender: SenderProfile,
-    /// Whether the data are seen from their beginning on.
+    /// Whether the data are seen from their start.
     pub is_whole: bool,
 }
 
-/// What a report says, and what a carrier finds out about it.
+/// Contents of a report, and facts that its transport adds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reported<'a> {
-    /// Highest sequence number that had arrived, as sent.
+    /// Highest sequence number received, as sent.
     pub sequence: Option<u64>,
-    /// Loss event rate.
     pub p: Option<f64>,
-    /// Bytes per second that the receiver got.
+    /// Receive rate in bytes per second.
     pub x_recv: Option<f64>,
     /// How long it was held, seconds.
     pub elapsed: Option<f64>,
-    /// The round-trip time that it gives, seconds, and how that is known.
+    /// Its round-trip time in seconds, and how it is known.
     pub r_sample: Option<(f64, RttBy)>,
-    /// Whether the capture shows data when they are sent, and not later on their way.
+    /// Whether the capture shows data when they are sent, and not later on their path.
     pub shows_sending: bool,
     /// Whether a report before it is missing in the capture.
     pub follows_gap: bool,
     /// Loss intervals, the newest first.
     pub intervals: &'a [ReportedInterval],
-    /// What became of single packets, if it names them.
-    pub fates: Option<&'a ReportedOutcomes>,
+    /// Outcomes of single packets, if it names them.
+    pub outcomes: Option<&'a ReportedOutcomes>,
 }
 
-/// A loss interval as a report names it.
+/// A loss interval in a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReportedInterval {
     /// Its length in packets.
     pub packets: f64,
-    /// How many of them were lost or marked.
+    /// Packets of it lost or marked.
     pub lost: Option<u32>,
 }
 
 impl CarrierSetup {
-    /// The ends count headers and short loss intervals as for small packets (RFC 5622).
+    /// Make the ends count headers and short loss intervals as for small packets (RFC 5622).
     pub fn use_small_packets(&mut self) {
         self.receiver.short_intervals = true;
         self.sender.small_packets = Some(HEADER_CCID4);
@@ -85,13 +83,13 @@ impl CarrierSetup {
 /// Both ends of one direction.
 #[derive(Debug)]
 pub struct CapturedEnds {
-    carrier: CarrierSetup,
+    setup: CarrierSetup,
     /// Zero of all times in seconds.
     origin_ns: Option<i64>,
     /// The receiver as if it stood at the capture.
     receiving: ReceiverSide,
-    behind: DownstreamReceiver,
-    /// Loss events that either had found when the sender's numbers began anew.
+    downstream: DownstreamReceiver,
+    /// Loss events found by each before the sender's numbering restarted.
     found_before: (Option<u64>, Option<u64>),
     sending: SenderSide,
     pauses: Pauses,
@@ -126,15 +124,14 @@ impl Pauses {
 }
 
 impl CapturedEnds {
-    /// Nothing seen yet.
-    pub fn new(carrier: CarrierSetup) -> Self {
+    pub fn new(setup: CarrierSetup) -> Self {
         Self {
-            carrier,
+            setup,
             origin_ns: None,
-            receiving: ReceiverSide::new(&carrier.receiver, false),
-            behind: DownstreamReceiver::new(&carrier.receiver),
+            receiving: ReceiverSide::new(&setup.receiver, false),
+            downstream: DownstreamReceiver::new(&setup.receiver),
             found_before: (None, None),
-            sending: SenderSide::new(&carrier.sender, carrier.is_whole),
+            sending: SenderSide::new(&setup.sender, setup.is_whole),
             pauses: Pauses::default(),
             last_report: None,
             feedback_packets: 0,
@@ -144,8 +141,8 @@ impl CapturedEnds {
         }
     }
 
-    /// What the table of flows tells. The receiver's part is what the reports say, and only without
-    /// that what is rebuilt.
+    /// Values for the table of flows. The receiver's part is from the reports, and reconstructed
+    /// only without them.
     pub fn summary(&self) -> TfrcSummary {
         let (loss_events, inferred_loss_events) = self.found();
         TfrcSummary {
@@ -156,28 +153,28 @@ impl CapturedEnds {
         }
     }
 
-    /// Loss events that the receiver found, at the capture and behind it; None where nothing tells.
+    /// Loss events of the receiver at the capture and downstream of it; None where unknown.
     fn found(&self) -> (Option<u64>, Option<u64>) {
         let sum = |before: Option<u64>, now: Option<u64>| match (before, now) {
             (Some(before), Some(now)) => Some(before.saturating_add(now)),
             (before, now) => before.or(now),
         };
         let (seen, inferred) = self.found_before;
-        (sum(seen, self.receiving.loss_events()), sum(inferred, self.behind.loss_events()))
+        (sum(seen, self.receiving.loss_events()), sum(inferred, self.downstream.loss_events()))
     }
 
-    /// What is to be said of the flow in words.
+    /// Notes on the flow as text.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.feedback_packets == 0 {
             notes.push("no report about this TFRC flow in the capture: R and X are not known".into());
         } else if !self.receiving.has_data {
-            notes.push("no data packet of this TFRC flow in the capture: nothing is rebuilt".into());
-        } else if !self.carrier.is_whole {
-            notes.push("the capture lacks the beginning of this TFRC flow: R and X begin anew".into());
+            notes.push("no data packet of this TFRC flow in the capture: nothing is reconstructed".into());
+        } else if !self.setup.is_whole {
+            notes.push("the capture lacks the beginning of this TFRC flow: R and X start over".into());
         }
         if self.without_rtt > 0 {
-            let (packets, fallback) = (self.without_rtt, self.carrier.receiver.fallback_rtt);
+            let (packets, fallback) = (self.without_rtt, self.setup.receiver.fallback_rtt);
             let came = counted(packets, "data packet[s] came before any round-trip time was known");
             notes.push(format!(
                 "{came}: losses among them are grouped by {fallback} s (RFC 4340 section 3.4)"
@@ -187,28 +184,28 @@ impl CapturedEnds {
         notes
     }
 
-    /// The time in seconds, and the zero of these.
+    /// The time in seconds, and its origin.
     fn seconds(&mut self, time_ns: i64) -> (f64, i64) {
         let origin_ns = *self.origin_ns.get_or_insert(time_ns);
         (time_ns.saturating_sub(origin_ns) as f64 / 1e9, origin_ns)
     }
 
-    /// Something is wrong with a packet, or with what an end does.
+    /// Record a finding about a packet or an end.
     pub fn on_finding(&mut self, at: PacketRef, finding: Finding, samples: &mut TfrcSamples) {
         self.findings.count(finding.kind);
         samples.findings.offer(FindingSample { at, finding });
     }
 
-    /// The sender's numbers begin anew, and with them what the receiver knows.
+    /// The sender's numbering restarts, and with it the receiver's state.
     pub fn restart(&mut self, at: PacketRef, samples: &mut TfrcSamples) {
         self.receiving.finish(at, samples);
-        self.behind.finish(at, samples);
+        self.downstream.finish(at, samples);
         self.found_before = self.found();
-        self.receiving = ReceiverSide::new(&self.carrier.receiver, false);
-        self.behind = DownstreamReceiver::new(&self.carrier.receiver);
+        self.receiving = ReceiverSide::new(&self.setup.receiver, false);
+        self.downstream = DownstreamReceiver::new(&self.setup.receiver);
     }
 
-    /// A packet from the sender passes, of data if it has any payload. Its `time` is that of `at`.
+    /// Process a packet from the sender, of data if it has any payload. Its `time` is that of `at`.
     pub fn on_data(&mut self, at: PacketRef, packet: &DataPacket, samples: &mut TfrcSamples) {
         let (time, origin_ns) = self.seconds(at.time_ns);
         let packet = DataPacket { time, ..*packet };
@@ -219,7 +216,7 @@ impl CapturedEnds {
             return;
         }
         let number = self.receiving.state.extended(packet.seq);
-        self.behind.on_data(at, origin_ns, (number, packet), samples);
+        self.downstream.on_data(at, origin_ns, (number, packet), samples);
         if packet.bytes > 0 {
             self.pauses.on_data(time);
             self.without_rtt += u64::from(!self.receiving.state.knows_rtt());
@@ -235,7 +232,6 @@ impl CapturedEnds {
         }
     }
 
-    /// A report passes.
     pub fn on_report(&mut self, at: PacketRef, reported: &Reported<'_>, samples: &mut TfrcSamples) {
         let (time, origin_ns) = self.seconds(at.time_ns);
         self.feedback_packets += 1;
@@ -244,7 +240,7 @@ impl CapturedEnds {
         }
         self.run_timer(at, time, samples);
         let (p, x_recv) = (self.receiving.p(time), self.x_recv(at, origin_ns, time, reported, samples));
-        // Shorter than a nanosecond is what no capture can tell from nothing.
+        // No capture resolves less than a nanosecond.
         let r_sample = reported.r_sample.filter(|(sample, _)| *sample >= EPS_T);
         let taken = Report {
             time,
@@ -263,7 +259,7 @@ impl CapturedEnds {
             packet,
             sequence: reported.sequence,
             p,
-            inferred_p: self.behind.p(time),
+            inferred_p: self.downstream.p(time),
             x_recv,
             reported_p: reported.p,
             reported_x_recv: reported.x_recv,
@@ -283,7 +279,7 @@ impl CapturedEnds {
         };
     }
 
-    /// Reports come at least once per round-trip time in which data came (section 6.2).
+    /// Reports come at least once per round-trip time in which data arrived (section 6.2).
     fn lateness(&mut self, time: f64) -> Option<Finding> {
         let (last, r) = (self.last_report?, self.sending.r()?);
         let (value, limit) = (time - last, LATE * r + self.pauses.longest);
@@ -304,9 +300,9 @@ impl CapturedEnds {
         let receiver = &self.receiving.state;
         let number = reported.sequence.map_or(i64::MAX, |sequence| receiver.extended(sequence));
         let elapsed = reported.elapsed.unwrap_or(0.0);
-        let Reported { x_recv, p, fates, .. } = *reported;
-        let told = ReportContents { number, x_recv, p, time, elapsed, fates };
-        let bytes = self.behind.on_report(at, origin_ns, told, samples);
+        let Reported { x_recv, p, outcomes, .. } = *reported;
+        let told = ReportContents { number, x_recv, p, time, elapsed, outcomes };
+        let bytes = self.downstream.on_report(at, origin_ns, told, samples);
         if !self.receiving.has_data {
             return None;
         }
@@ -321,7 +317,7 @@ impl CapturedEnds {
             return;
         }
         let seen: Vec<f64> = self.receiving.intervals().collect();
-        let inferred: Vec<f64> = self.behind.intervals().collect();
+        let inferred: Vec<f64> = self.downstream.intervals().collect();
         let PacketRef { flow, side, time_ns, packet } = at;
         for (index, at) in (0..).zip(0..seen.len().max(inferred.len()).max(reported.len())) {
             samples.loss_intervals.add(LossIntervalSample {
@@ -337,10 +333,10 @@ impl CapturedEnds {
         }
     }
 
-    /// Hand out the loss events that are still open. To be called once, after the last packet.
+    /// Emit the loss events that are still open. Call once, after the last packet.
     pub fn finish(&mut self, (flow, side): (u32, Side), samples: &mut TfrcSamples) {
         let at = PacketRef { flow, side, time_ns: 0, packet: 0 };
         self.receiving.finish(at, samples);
-        self.behind.finish(at, samples);
+        self.downstream.finish(at, samples);
     }
 }

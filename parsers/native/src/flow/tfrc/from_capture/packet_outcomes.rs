@@ -1,31 +1,27 @@
-//! What became of single packets, as far as a report names them.
+//! Outcomes of single packets that a report names.
 
-/// What became of packets in a row.
+/// Outcome of packets in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketOutcome {
-    /// They came.
     Came,
-    /// They came marked.
     Marked,
-    /// They did not come.
+    /// They did not arrive.
     Lost,
-    /// The first of them was lost or marked, of the others so many that these are as many together. A
-    /// report that says how many does not say which: the lowest are taken.
+    /// The first was lost or marked, and of the others so many that these are as many together. A
+    /// report with a count does not say which: the lowest are taken.
     LostAmong(u32),
-    /// The receiver has not made up its mind: they may come yet.
+    /// Undecided: they may still arrive.
     Open,
 }
 
-/// Packets in a row that have the same fate.
+/// Packets in a row with the same outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutcomeRun {
-    /// How many.
     pub packets: u32,
-    /// What became of them.
-    pub fate: PacketOutcome,
+    pub outcome: PacketOutcome,
 }
 
-/// By what a report names packets.
+/// How a report names packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamedBy {
     /// Ack Vector (RFC 4340 section 11.4).
@@ -39,7 +35,6 @@ pub enum NamedBy {
 }
 
 impl NamedBy {
-    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::AckVector => "ack_vector",
@@ -50,18 +45,17 @@ impl NamedBy {
     }
 }
 
-/// What a report names.
+/// The packets that a report names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReportedOutcomes {
-    /// How.
     pub by: NamedBy,
-    /// From the highest packet that came on downwards.
+    /// From the highest packet received downwards.
     pub runs: Vec<OutcomeRun>,
 }
 
 impl ReportedOutcomes {
-    /// What an arrival-by-arrival account says, whose `runs` know only came, marked and lost. What has
-    /// fewer than `ndupack` later packets is open (RFC 5348 section 5.1), and so is all above it.
+    /// Outcomes from a list of arrivals, whose `runs` are only arrived, marked and lost. Packets
+    /// with fewer than `ndupack` later ones are open (RFC 5348 section 5.1), and so are all above.
     pub fn of_arrivals(by: NamedBy, runs: impl Iterator<Item = OutcomeRun>, ndupack: u32) -> Self {
         let mut runs: Vec<OutcomeRun> = runs.collect();
         let (mut later, mut open) = (0_u32, 0);
@@ -69,37 +63,37 @@ impl ReportedOutcomes {
             if later >= ndupack {
                 break;
             }
-            match run.fate {
+            match run.outcome {
                 PacketOutcome::Came | PacketOutcome::Marked => later = later.saturating_add(run.packets),
                 _ => open = at + 1,
             }
         }
         for run in runs.iter_mut().take(open) {
-            run.fate = PacketOutcome::Open;
+            run.outcome = PacketOutcome::Open;
         }
         Self { by, runs }
     }
 
-    /// The packets by number, where `highest` is the highest that came.
+    /// The packets by number, where `highest` is the highest received.
     pub fn numbered(&self, highest: i64) -> NumberedOutcomes {
         let mut last = highest;
         let mut ranges = Vec::with_capacity(self.runs.len());
         let (mut below_open, mut settled) = (highest, None);
         for run in self.runs.iter().filter(|run| run.packets > 0) {
             let first = last.saturating_sub(i64::from(run.packets)).saturating_add(1);
-            match (self.by, run.fate) {
+            match (self.by, run.outcome) {
                 (_, PacketOutcome::Open) => below_open = first.saturating_sub(1),
                 (NamedBy::AckVector | NamedBy::Congestion | NamedBy::TransportWide, _) => {
                     settled = settled.or(Some(last))
                 }
-                // Behind a declared loss the next packet came, else it would be declared with it. What
-                // follows is only not declared lost, because no interval has room for what is open.
+                // The packet after a declared loss arrived, otherwise it would be declared with it.
+                // Later ones are not declared lost only because no interval can hold open packets.
                 (NamedBy::LossIntervals, PacketOutcome::LostAmong(_)) => {
                     settled = settled.or(Some(last.saturating_add(1)))
                 }
                 (NamedBy::LossIntervals, _) => {}
             }
-            ranges.push((first, run.fate));
+            ranges.push((first, run.outcome));
             last = first.saturating_sub(1);
         }
         ranges.reverse();
@@ -107,29 +101,29 @@ impl ReportedOutcomes {
     }
 }
 
-/// First number and fate of each run, ascending; the last one ends with the highest number.
+/// First number and outcome of each run, ascending; the last one ends with the highest number.
 #[derive(Debug)]
 pub struct NumberedOutcomes {
     ranges: Vec<(i64, PacketOutcome)>,
-    /// Up to here nothing will be said otherwise later.
+    /// Outcomes up to here are final.
     pub settled: i64,
     /// Up to here nothing is open, but may still be declared lost.
     pub below_open: i64,
 }
 
 impl NumberedOutcomes {
-    /// What became of one packet; one below all that are named had been told of before.
+    /// Outcome of one packet; one below all named ones was reported before.
     pub fn of(&self, number: i64) -> PacketOutcome {
-        let behind = self.ranges.partition_point(|(first, _)| *first <= number);
-        let Some((first, fate)) = behind.checked_sub(1).and_then(|at| self.ranges.get(at)) else {
+        let downstream = self.ranges.partition_point(|(first, _)| *first <= number);
+        let Some((first, outcome)) = downstream.checked_sub(1).and_then(|at| self.ranges.get(at)) else {
             return PacketOutcome::Came;
         };
-        match *fate {
+        match *outcome {
             PacketOutcome::LostAmong(lost) if number.saturating_sub(*first) < i64::from(lost.max(1)) => {
                 PacketOutcome::Lost
             }
             PacketOutcome::LostAmong(_) => PacketOutcome::Came,
-            fate => fate,
+            outcome => outcome,
         }
     }
 }
@@ -139,13 +133,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn run(packets: u32, fate: PacketOutcome) -> OutcomeRun {
-        OutcomeRun { packets, fate }
+    fn run(packets: u32, outcome: PacketOutcome) -> OutcomeRun {
+        OutcomeRun { packets, outcome }
     }
 
     #[test]
     fn test_what_may_come_yet_is_open_and_so_is_all_above_it() {
-        // 90 to 100: 100 came, 99 did not, 97 and 98 came, 96 did not, the rest came.
+        // 90 to 100: 100 arrived, 99 did not, 97 and 98 arrived, 96 did not, the rest arrived.
         let runs = [
             (1, PacketOutcome::Came),
             (1, PacketOutcome::Lost),
@@ -153,9 +147,9 @@ mod tests {
             (1, PacketOutcome::Lost),
             (6, PacketOutcome::Came),
         ];
-        let runs = runs.map(|(packets, fate)| run(packets, fate));
-        let fates = ReportedOutcomes::of_arrivals(NamedBy::AckVector, runs.into_iter(), 3).numbered(100);
-        let found: Vec<_> = (95..=100).map(|number| fates.of(number)).collect();
+        let runs = runs.map(|(packets, outcome)| run(packets, outcome));
+        let outcomes = ReportedOutcomes::of_arrivals(NamedBy::AckVector, runs.into_iter(), 3).numbered(100);
+        let found: Vec<_> = (95..=100).map(|number| outcomes.of(number)).collect();
         let expected = [
             PacketOutcome::Came,
             PacketOutcome::Lost,
@@ -175,10 +169,10 @@ mod tests {
             run(4, PacketOutcome::LostAmong(2)),
             run(0, PacketOutcome::Lost),
         ];
-        let fates = ReportedOutcomes { by: NamedBy::LossIntervals, runs }.numbered(20);
-        let lost: Vec<_> = (0..=18).filter(|number| fates.of(*number) == PacketOutcome::Lost).collect();
+        let outcomes = ReportedOutcomes { by: NamedBy::LossIntervals, runs }.numbered(20);
+        let lost: Vec<_> = (0..=18).filter(|number| outcomes.of(*number) == PacketOutcome::Lost).collect();
         assert_eq!(lost, [10, 11]);
-        assert_eq!((fates.of(19), fates.of(9)), (PacketOutcome::Open, PacketOutcome::Came));
+        assert_eq!((outcomes.of(19), outcomes.of(9)), (PacketOutcome::Open, PacketOutcome::Came));
     }
 
     proptest! {
@@ -187,17 +181,17 @@ mod tests {
             runs in proptest::collection::vec((any::<u32>(), 0_u8..5, any::<u32>()), 0..40),
             highest in any::<i64>(), numbers in proptest::collection::vec(any::<i64>(), 0..40), ndupack in 0_u32..5,
         ) {
-            let fate = |kind, lost| match kind {
+            let outcome = |kind, lost| match kind {
                 0 => PacketOutcome::Came,
                 1 => PacketOutcome::Marked,
                 2 => PacketOutcome::Lost,
                 3 => PacketOutcome::LostAmong(lost),
                 _ => PacketOutcome::Open,
             };
-            let runs = runs.into_iter().map(|(packets, kind, lost)| run(packets, fate(kind, lost)));
-            let fates = ReportedOutcomes::of_arrivals(NamedBy::AckVector, runs, ndupack).numbered(highest);
+            let runs = runs.into_iter().map(|(packets, kind, lost)| run(packets, outcome(kind, lost)));
+            let outcomes = ReportedOutcomes::of_arrivals(NamedBy::AckVector, runs, ndupack).numbered(highest);
             for number in numbers {
-                prop_assert!(!matches!(fates.of(number), PacketOutcome::LostAmong(_)));
+                prop_assert!(!matches!(outcomes.of(number), PacketOutcome::LostAmong(_)));
             }
         }
     }

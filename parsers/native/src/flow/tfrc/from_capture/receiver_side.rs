@@ -7,25 +7,21 @@ use crate::tfrc::profile::ReceiverProfile;
 use crate::tfrc::receive_record::ArrivalKind;
 use crate::tfrc::receiver::{Feedback, Receiver};
 
-/// A receiver of one direction.
 #[derive(Clone, Debug)]
 pub struct ReceiverSide {
-    /// Its state.
     pub state: Receiver,
-    /// Reports that would have been due; kept for its memory.
+    /// Reports that would have been due; kept to reuse the allocation.
     due: Vec<Feedback>,
-    /// When and by which packet the current loss event was found.
+    /// Time and packet at which the current loss event was found.
     told: Option<(i64, u64)>,
     /// Zero of the receiver's clock: floats are exact to the nanosecond only near zero.
     origin_ns: i64,
-    /// Whether its losses follow from reports, not from packets that are missing.
+    /// Whether its losses follow from reports, not from missing packets.
     is_inferred: bool,
-    /// Whether anything came.
     pub has_data: bool,
 }
 
 impl ReceiverSide {
-    /// Nothing received yet.
     pub fn new(profile: &ReceiverProfile, is_inferred: bool) -> Self {
         Self {
             state: Receiver::new(profile),
@@ -37,7 +33,7 @@ impl ReceiverSide {
         }
     }
 
-    /// The packet that passes at `at` shows the receiver getting `packet`.
+    /// Process `packet` as received, shown by the packet that passes at `at`.
     pub fn take(
         &mut self,
         at: PacketRef,
@@ -61,8 +57,8 @@ impl ReceiverSide {
         kind
     }
 
-    /// The same without telling anybody: what would be if it came.
-    pub fn imagine(&mut self, packet: &DataPacket) {
+    /// The same without emitting samples, for a packet that may not have arrived.
+    pub fn simulate(&mut self, packet: &DataPacket) {
         self.has_data |= packet.bytes > 0;
         self.due.clear();
         self.state.on_data(packet, &mut self.due);
@@ -89,7 +85,7 @@ impl ReceiverSide {
         tracker.open_interval().into_iter().chain(tracker.closed_intervals().iter().copied())
     }
 
-    /// Hand out the loss event that is still open: no more packets come.
+    /// Emit the loss event that is still open, after the last packet.
     pub fn finish(&self, at: PacketRef, samples: &mut TfrcSamples) {
         if let (Some(event), Some(seen)) = (self.state.tracker.now.events.current, self.told) {
             samples.loss_events.offer(sample(at, seen, &event, self.origin_ns, self.is_inferred));

@@ -1,4 +1,4 @@
-//! The sender: what reports make of its rate, and whether it keeps to that.
+//! The sender: its rate as the reports set it, and whether it keeps to it.
 
 use crate::flow::tfrc::findings::{Finding, FindingKind};
 use crate::flow::tfrc::tfrc_samples::{Damping, RfcSender, RttBy, TakenReport};
@@ -7,14 +7,13 @@ use crate::tfrc::profile::SenderProfile;
 use crate::tfrc::segment_size::SegmentSize;
 use crate::tfrc::sender::{Sender, Step};
 
-/// Nofeedback timeouts in a row that are lived through: by then the rate is at its least.
+/// Limit of consecutive nofeedback timeouts: by then the rate is at its minimum.
 const MAX_TIMEOUTS: usize = 128;
 /// Below this share of the allowed rate a sender has too little to send.
 const DATA_LIMITED: f64 = 0.9;
-/// Sending by this much too fast is sending too fast: clocks tick, and R is an estimate.
+/// Tolerance of the rate: clocks tick, and R is an estimate.
 const TOLERANCE: f64 = 1.1;
 
-/// The sender of one direction.
 #[derive(Debug)]
 pub struct SenderSide {
     profile: SenderProfile,
@@ -25,7 +24,7 @@ pub struct SenderSide {
     size: SegmentSize,
     last_sent: Option<f64>,
     timer_set: f64,
-    /// Payload since the last report, and when that came.
+    /// Payload since the last report, and the time of that.
     since_report: u64,
     last_report: Option<f64>,
     bucket: TokenBucket,
@@ -33,23 +32,22 @@ pub struct SenderSide {
     is_shown: bool,
 }
 
-/// What may be sent at once: an unused rate is saved up for one round-trip time (section 8.2.1 of
-/// RFC 5348 allows no more).
+/// Bytes that may be sent at once: an unused rate accumulates for one round-trip time (section
+/// 8.2.1 of RFC 5348 allows no more).
 #[derive(Clone, Copy, Debug, Default)]
 struct TokenBucket {
     bytes: f64,
     time: f64,
-    /// Since when more is sent than is saved up, and how much.
+    /// Start and amount of sending in excess of it.
     busy_since: f64,
     busy_bytes: f64,
     /// Whether the rate follows a timeout, and not a report.
     is_halved: bool,
-    /// Whether it was said already that too much was sent.
+    /// Whether the excess was reported already.
     is_told: bool,
 }
 
 impl SenderSide {
-    /// Nothing sent yet.
     pub fn new(profile: &SenderProfile, is_whole: bool) -> Self {
         Self {
             profile: *profile,
@@ -66,12 +64,11 @@ impl SenderSide {
         }
     }
 
-    /// R, seconds.
     pub fn r(&self) -> Option<f64> {
         self.sender.as_ref()?.r()
     }
 
-    /// Data are sent; whether that is too much.
+    /// Record sent data; returns a finding if they exceed the rate.
     pub fn on_data(&mut self, time: f64, bytes: u32) -> Option<Finding> {
         if bytes == 0 {
             return None;
@@ -103,10 +100,10 @@ impl SenderSide {
         Some(Finding::measured(kind, value * 8.0, sender.x() * 8.0))
     }
 
-    /// The nofeedback timer may have run out before `time` (section 4.4).
+    /// Expire the nofeedback timer as often as it is due before `time` (section 4.4).
     pub fn run_until(&mut self, time: f64) -> Vec<Finding> {
         let mut findings = Vec::new();
-        // Without a round-trip time nobody knows when it does.
+        // Without a round-trip time its expiry is unknown.
         let Some(sender) = self.sender.as_mut().filter(|sender| sender.r().is_some()) else {
             return findings;
         };
@@ -132,7 +129,7 @@ impl SenderSide {
         findings
     }
 
-    /// A report is taken.
+    /// Process a report.
     pub fn on_report(
         &mut self,
         time_ns: i64,
@@ -149,12 +146,13 @@ impl SenderSide {
         let since = self.last_report.replace(time).map(|last| time - last).filter(|since| *since > 0.0);
         let x_sent = since.map(|since| self.since_report as f64 / since).filter(|_| shows_sending);
         self.since_report = 0;
-        // A sender that yields to a growing queue paces by X_inst (section 4.5) and has more to send. Of a
-        // few packets one more or less is no sign: reports on loss events cover short intervals.
+        // A sender that yields to a growing queue paces by X_inst (section 4.5) and has more to
+        // send. With few packets one more or less is no sign: reports on loss events cover short
+        // intervals.
         let allowed = sender.x().min(sender.x_inst());
         let is_data_limited = shows_sending
             && since.is_some_and(|since| x_sent.unwrap_or(0.0) + s / since < DATA_LIMITED * allowed);
-        // R itself is no sample: to smooth it once more would make it late.
+        // R itself is no sample: smoothing it again would delay it.
         let told_r = r_sample.filter(|(_, by)| by.is_smoothed());
         let is_known = told_r.is_some_and(|(r, _)| sender.know_r(r));
         let r_sample_s = report.r_sample.filter(|_| !is_known);

@@ -17,7 +17,7 @@ struct Script {
 
 impl Script {
     fn new(profile: Profile) -> Self {
-        let carrier =
+        let setup =
             CarrierSetup { receiver: profile.receiver(), sender: profile.sender(1000.0), is_whole: true };
         let samples = TfrcSamples {
             feedback: BoundedSamples::new(true, 10_000),
@@ -25,7 +25,7 @@ impl Script {
             loss_intervals: BoundedSamples::new(true, 10_000),
             findings: BoundedSamples::new(true, 10_000),
         };
-        Self { ends: CapturedEnds::new(carrier), samples, packet: 0 }
+        Self { ends: CapturedEnds::new(setup), samples, packet: 0 }
     }
 
     fn at(&mut self, time_ns: i64) -> PacketRef {
@@ -154,17 +154,18 @@ fn test_losses_behind_the_capture_follow_from_the_receive_rate() {
     assert_eq!(script.ends.summary().loss_events, Some(0));
 }
 
-/// 200 packets, each 10 ms after the one before, of which reports each 100 ms name what came.
-fn named(fates: impl Fn(u64) -> Option<ReportedOutcomes>) -> Script {
+/// 200 packets, each 10 ms after the one before, and each 100 ms a report that names the arrived
+/// ones.
+fn named(outcomes: impl Fn(u64) -> Option<ReportedOutcomes>) -> Script {
     let mut script = Script::new(Profile::Rfc5348);
     for number in 0..200_u64 {
         let time_ms = number as i64 * 10;
         script.data(time_ms, number);
         if number % 10 == 9 {
             let at = script.at((time_ms + RTT_MS) * MS);
-            let fates = fates(number);
+            let outcomes = outcomes(number);
             let (sequence, x_recv) = (Some(number), Some(100_000.0));
-            let reported = Reported { sequence, x_recv, fates: fates.as_ref(), ..Reported::default() };
+            let reported = Reported { sequence, x_recv, outcomes: outcomes.as_ref(), ..Reported::default() };
             script.ends.on_report(at, &reported, &mut script.samples);
         }
     }
@@ -173,13 +174,13 @@ fn named(fates: impl Fn(u64) -> Option<ReportedOutcomes>) -> Script {
 }
 
 fn runs<const N: usize>(by: NamedBy, runs: [(u32, PacketOutcome); N]) -> Option<ReportedOutcomes> {
-    let runs = runs.map(|(packets, fate)| OutcomeRun { packets, fate });
+    let runs = runs.map(|(packets, outcome)| OutcomeRun { packets, outcome });
     Some(ReportedOutcomes { by, runs: runs.into() })
 }
 
 #[test]
 fn test_losses_behind_the_capture_are_those_that_a_report_names() {
-    // 104 and 106 lost, 150 marked; what is below is not named again.
+    // 104 and 106 lost, 150 marked; packets below are not named again.
     let script = named(|number| match number {
         109 => runs(
             NamedBy::AckVector,
@@ -206,7 +207,7 @@ fn test_losses_behind_the_capture_are_those_that_a_report_names() {
 
 #[test]
 fn test_what_an_interval_had_no_room_for_is_lost_all_the_same() {
-    // 108 is lost, of which the report on 109 knows nothing yet.
+    // 108 is lost, which the report on 109 does not know yet.
     let script = named(|number| match number {
         ..=109 => runs(NamedBy::LossIntervals, [(number as u32 + 1, PacketOutcome::Came)]),
         _ => {
@@ -232,26 +233,27 @@ fn test_what_an_interval_had_no_room_for_is_lost_all_the_same() {
 fn test_what_a_report_leaves_open_is_looked_at_only_now_and_then_if_it_is_much() {
     let all_open = ReportedOutcomes {
         by: NamedBy::AckVector,
-        runs: vec![OutcomeRun { packets: u32::MAX, fate: PacketOutcome::Open }],
+        runs: vec![OutcomeRun { packets: u32::MAX, outcome: PacketOutcome::Open }],
     };
     let [mut looked_at, mut reports] = [0, 0];
     let mut script = Script::new(Profile::Rfc5348);
     for number in 0..8000_u64 {
         script.data(number as i64, number);
         let at = script.at(number as i64 * MS);
-        let fates = if number == 0 {
+        let outcomes = if number == 0 {
             runs(NamedBy::AckVector, [(1, PacketOutcome::Came)])
         } else {
             Some(all_open.clone())
         };
-        let reported = Reported { sequence: Some(number), fates: fates.as_ref(), ..Reported::default() };
+        let reported =
+            Reported { sequence: Some(number), outcomes: outcomes.as_ref(), ..Reported::default() };
         script.ends.on_report(at, &reported, &mut script.samples);
         if number >= 4000 {
-            looked_at += usize::from(script.ends.behind.latest.is_some());
+            looked_at += usize::from(script.ends.downstream.latest.is_some());
             reports += 1;
         }
     }
-    // 4000 packets are open, and 64 may be imagined for each that passes.
+    // 4000 packets are open, and 64 may be simulated for each that passes.
     assert!((reports / 70..reports / 50).contains(&looked_at), "{looked_at} of {reports}");
 }
 
@@ -265,12 +267,12 @@ fn test_a_lost_packet_without_data_is_no_loss_where_the_sender_says_so() {
             let packet = DataPacket { seq: number, rtt: Some(0.1), bytes, ndp, ..DataPacket::default() };
             script.ends.on_data(at, &packet, &mut script.samples);
         }
-        let fates = runs(
+        let outcomes = runs(
             NamedBy::AckVector,
             [(19, PacketOutcome::Came), (1, PacketOutcome::Lost), (20, PacketOutcome::Came)],
         );
         let at = script.at(400 * MS);
-        let reported = Reported { sequence: Some(39), fates: fates.as_ref(), ..Reported::default() };
+        let reported = Reported { sequence: Some(39), outcomes: outcomes.as_ref(), ..Reported::default() };
         script.ends.on_report(at, &reported, &mut script.samples);
         assert_eq!(script.ends.summary().inferred_loss_events, Some(events));
     }
@@ -393,14 +395,14 @@ proptest! {
             } else {
                 let intervals = [ReportedInterval { packets: f64::from(bytes), lost: None }];
                 let sequence = Some(seq);
-                let fate = [PacketOutcome::Came, PacketOutcome::Marked, PacketOutcome::Lost, PacketOutcome::LostAmong(2), PacketOutcome::Open];
+                let outcome = [PacketOutcome::Came, PacketOutcome::Marked, PacketOutcome::Lost, PacketOutcome::LostAmong(2), PacketOutcome::Open];
                 let by = if ce { NamedBy::AckVector } else { NamedBy::LossIntervals };
-                let run = |(packets, kind)| OutcomeRun { packets, fate: fate[usize::from(kind)] };
-                let fates = named.map(|runs| ReportedOutcomes { by, runs: runs.into_iter().map(run).collect() });
-                let fates = fates.as_ref();
+                let run = |(packets, kind)| OutcomeRun { packets, outcome: outcome[usize::from(kind)] };
+                let outcomes = named.map(|runs| ReportedOutcomes { by, runs: runs.into_iter().map(run).collect() });
+                let outcomes = outcomes.as_ref();
                 let r_sample = Some((rtt, if ce { RttBy::Ack } else { RttBy::Estimate }));
                 let reported =
-                    Reported { sequence, p, x_recv, r_sample, intervals: &intervals, fates, ..Reported::default() };
+                    Reported { sequence, p, x_recv, r_sample, intervals: &intervals, outcomes, ..Reported::default() };
                 script.ends.on_report(at, &reported, &mut script.samples);
             }
         }

@@ -34,7 +34,7 @@ pub fn read(input: Input, document: &mut Document) -> Result<(), ReadError> {
     let mut findings = FileFindings::default();
     let outcome = read_tests(&mut guarded, &mut findings);
     document.samples = findings.samples.take();
-    document.remarks = remarks(&findings, document.samples.is_empty());
+    document.caveats = caveats(&findings, document.samples.is_empty());
     match outcome {
         Err(error) => Err(guarded.explain(&error)),
         Ok(()) if document.samples.is_empty() && findings.errors.is_empty() => {
@@ -56,20 +56,18 @@ fn read_tests(guarded: &mut BoundedReader, findings: &mut FileFindings) -> Resul
     outcome
 }
 
-fn remarks(findings: &FileFindings, is_empty: bool) -> Vec<String> {
-    let mut remarks: Vec<String> =
+fn caveats(findings: &FileFindings, is_empty: bool) -> Vec<String> {
+    let mut caveats: Vec<String> =
         findings.errors.iter().map(|words| format!("iperf3 reports an error: {words}")).collect();
     if findings.is_coarse && !is_empty {
-        remarks.push(
-            "this iperf3 writes when it started in whole seconds: times may be too early by about one".into(),
-        );
+        caveats.push("this iperf3 logs its start in whole seconds: times may be up to a second early".into());
     }
     if findings.unknown_intervals > 0 {
         let what = "interval[s] left out whose stream or time is not known";
-        remarks.push(counted(findings.unknown_intervals, what));
+        caveats.push(counted(findings.unknown_intervals, what));
     }
-    remarks.extend(findings.samples.remark());
-    remarks
+    caveats.extend(findings.samples.caveat());
+    caveats
 }
 
 #[cfg(test)]

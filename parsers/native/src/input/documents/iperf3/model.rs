@@ -20,13 +20,11 @@ pub struct Start {
     pub connected: Vec<ConnectedStream>,
     /// When the test began.
     pub timestamp: Timestamp,
-    /// What is tested.
     pub test_start: TestStart,
     /// Only clients have it.
     pub connecting_to: Option<IgnoredAny>,
 }
 
-/// A stream.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ConnectedStream {
@@ -73,7 +71,6 @@ impl<'de> Deserialize<'de> for Host {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Timestamp {
-    /// Since the epoch.
     pub timesecs: i64,
     /// The same in ms, in newer releases.
     pub timemillisecs: Option<i64>,
@@ -83,7 +80,6 @@ pub struct Timestamp {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct TestStart {
-    /// The transport.
     #[serde(deserialize_with = "protocol")]
     pub protocol: Protocol,
     /// Seconds at the beginning that iperf3 does not count; its clock starts anew behind them.
@@ -98,7 +94,6 @@ pub enum Protocol {
     /// TCP, also if nothing is said.
     #[default]
     Tcp,
-    /// UDP.
     Udp,
     /// SCTP, which makes no flows here.
     Other,
@@ -130,7 +125,6 @@ fn protocol<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Protocol, D::E
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct StreamInterval {
-    /// The stream.
     pub socket: i64,
     /// End of the interval in seconds.
     pub end: f64,

@@ -79,7 +79,6 @@ impl TestRun {
         }
     }
 
-    /// Nothing more comes.
     pub fn end(self, findings: &mut FileFindings) {
         findings.unknown_intervals += self.waiting.len() as u64;
     }

@@ -64,7 +64,7 @@ fn test_intervals_become_samples_of_the_sending_direction() {
     assert_eq!(value(second, "interval_retransmits"), Some((14.0, Unit::Packets)));
     let ends = samples[0].endpoints;
     assert_eq!((ends.src, ends.src_port, ends.dst_port, ends.protocol), (0x0a4a_0101, 48904, 5201, 6));
-    assert_eq!(document.remarks.len(), 1, "whole seconds");
+    assert_eq!(document.caveats.len(), 1, "whole seconds");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn test_a_start_in_ms_needs_no_reservation() {
     let text = whole()
         .replace("\"timesecs\": 1795247631", "\"timesecs\": 1795247631, \"timemillisecs\": 1795247631250");
     let (document, outcome) = read_bytes(text.as_bytes());
-    assert_eq!((outcome, document.remarks.len()), (Ok(()), 0));
+    assert_eq!((outcome, document.caveats.len()), (Ok(()), 0));
     assert_eq!(document.samples[0].time_ns, START_NS + 250_000_000 + 1_000_103_000);
 }
 
@@ -154,7 +154,7 @@ fn test_errors_of_iperf3_are_passed_on() {
     let (document, outcome) =
         read_bytes(br#"{"start": {"connected": []}, "intervals": [], "error": "unable to connect"}"#);
     assert_eq!(outcome, Ok(()));
-    assert_eq!(document.remarks, ["iperf3 reports an error: unable to connect"]);
+    assert_eq!(document.caveats, ["iperf3 reports an error: unable to connect"]);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn test_intervals_of_unknown_streams_are_counted() {
     let text = whole().replacen("{\"streams\": [{\"socket\": 6", "{\"streams\": [{\"socket\": 7", 1);
     let (document, outcome) = read_bytes(text.as_bytes());
     assert_eq!((outcome, document.samples.len()), (Ok(()), 5));
-    assert!(document.remarks.iter().any(|words| words.starts_with("1 interval left out")));
+    assert!(document.caveats.iter().any(|words| words.starts_with("1 interval left out")));
 }
 
 #[test]

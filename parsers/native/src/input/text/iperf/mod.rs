@@ -92,14 +92,14 @@ impl LineFormat for Iperf {
         self.samples.take()
     }
 
-    fn remarks(&self) -> Vec<String> {
-        let undated = self.lacks_dates.then(|| {
-            "iperf does not print when a test began: times count from the start of each test".to_owned()
-        });
+    fn caveats(&self) -> Vec<String> {
+        let undated = self
+            .lacks_dates
+            .then(|| "iperf does not log the start time: times count from the start of each test".to_owned());
         let coarse = self.has_dates.then(|| {
-            "iperf prints when a test began in whole seconds: times may be too early by about one".to_owned()
+            "iperf logs the start of a test in whole seconds: times may be up to a second early".to_owned()
         });
-        undated.into_iter().chain(coarse).chain(self.samples.remark()).collect()
+        undated.into_iter().chain(coarse).chain(self.samples.caveat()).collect()
     }
 }
 

@@ -43,7 +43,6 @@ impl Columns {
 pub struct Report {
     /// Start of the interval in the test.
     pub start_ns: i64,
-    /// Its end.
     pub end_ns: i64,
     /// Application bytes written or read.
     pub rate_bps: Option<f64>,
@@ -55,11 +54,8 @@ pub struct Report {
     pub packets: Option<f64>,
     /// Segments sent again in the interval.
     pub retransmits: Option<f64>,
-    /// Congestion window.
     pub cwnd_bytes: Option<f64>,
-    /// Smoothed round-trip time.
     pub rtt_ms: Option<f64>,
-    /// Its variation.
     pub rttvar_ms: Option<f64>,
     /// Whether iperf3 says that the numbers are the sender's.
     pub is_of_sender: bool,

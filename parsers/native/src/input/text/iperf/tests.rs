@@ -64,7 +64,7 @@ fn test_a_server_of_udp_tells_goodput_jitter_and_losses() {
     assert_eq!(rows(&samples, 1_795_247_640_000_000_000), expected);
     let ends = samples[0].endpoints;
     assert_eq!((ends.src, ends.src_port, ends.dst_port, ends.protocol), (0x0a4b_0101, 52479, 5202, 17));
-    assert!(iperf.remarks()[0].contains("whole seconds"));
+    assert!(iperf.caveats()[0].contains("whole seconds"));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn test_a_client_of_udp_tells_what_the_server_answered() {
     ];
     assert_eq!(rows(&samples, 0), expected);
     assert!(samples.iter().all(|sample| sample.endpoints.src_port == 52479));
-    assert!(iperf.remarks()[0].contains("count from the start"));
+    assert!(iperf.caveats()[0].contains("count from the start"));
 }
 
 #[test]

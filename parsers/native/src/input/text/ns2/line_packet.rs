@@ -30,11 +30,9 @@ const NO_WINDOW: Tcp = Tcp {
 /// What a packet is to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
-    /// Data of TCP.
     Tcp,
     /// An acknowledgement of TCP.
     Ack,
-    /// Data of TFRC.
     Tfrc,
     /// A report of TFRC's receiver.
     TfrcFeedback,
@@ -74,9 +72,7 @@ pub struct Header {
 /// One line that tells of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct LinePacket {
-    /// What happened.
     pub event: Event,
-    /// When.
     pub time_ns: i64,
     /// Number of the node.
     pub node: u32,
@@ -84,9 +80,7 @@ pub struct LinePacket {
     pub layer: NodeLayer,
     /// The same over all hops.
     pub uid: u64,
-    /// What it is.
     pub kind: PacketKind,
-    /// Whose it is.
     pub agent: Option<Agent>,
     /// Bytes, headers as ns-2 counts them.
     pub size: u32,
@@ -98,7 +92,6 @@ pub struct LinePacket {
     pub sequence: Option<i64>,
     /// The header of a FullTcp agent.
     pub header: Option<Header>,
-    /// Letters for ECN.
     pub marks: FlagMarks,
     /// Why it was dropped.
     pub reason: Code,

@@ -46,7 +46,7 @@ const NAM: Outcome =
 #[derive(Default)]
 pub struct Ns2 {
     nodes: NameTable,
-    homes: NodeAddresses,
+    addresses: NodeAddresses,
     waiting: PendingArrivals,
     sequences: TfrcSequences,
     variables: Variables,
@@ -114,7 +114,7 @@ impl LineFormat for Ns2 {
     }
 
     fn finish(&mut self, packet: &mut Packet) -> bool {
-        match self.waiting.finish(&mut self.homes) {
+        match self.waiting.finish(&mut self.addresses) {
             Some(next) => {
                 *packet = next;
                 true
@@ -128,15 +128,15 @@ impl LineFormat for Ns2 {
     }
 
     fn has_hierarchical_addresses(&self) -> bool {
-        self.homes.is_hierarchical()
+        self.addresses.is_hierarchical()
     }
 
     fn take_samples(&mut self) -> Vec<VariableSample> {
         self.variables.take()
     }
 
-    fn remarks(&self) -> Vec<String> {
-        self.variables.remarks()
+    fn caveats(&self) -> Vec<String> {
+        self.variables.caveats()
     }
 }
 
@@ -145,8 +145,8 @@ impl Ns2 {
     /// packet's number are new.
     #[inline(always)]
     fn passing(&mut self, route: usize, line: &wired_fast_path::Line<'_>) -> Option<ForwardedPacket> {
-        let passing = self.plain.passing(route, line).filter(|_| !self.homes.is_hierarchical())?;
-        self.homes.on_packet(line.uid);
+        let passing = self.plain.passing(route, line).filter(|_| !self.addresses.is_hierarchical())?;
+        self.addresses.on_packet(line.uid);
         Some(passing)
     }
 
@@ -205,17 +205,17 @@ impl Ns2 {
     /// Make a packet of what the line says; it may have to wait until it is clear where it was seen.
     #[inline(always)]
     fn take(&mut self, number: u64, packet: &mut Packet) -> Outcome {
-        let Self { seen, homes, .. } = self;
+        let Self { seen, addresses, .. } = self;
         self.sequences.number(seen);
-        if let Some(address) = homes.learn(seen) {
-            self.waiting.on_known(address, homes);
+        if let Some(address) = addresses.learn(seen) {
+            self.waiting.on_known(address, addresses);
         }
         let interface = self.nodes.index_of_number(u64::from(seen.node));
-        let (event, point) = place(seen, homes);
+        let (event, point) = place(seen, addresses);
         // With hierarchical addresses the lines on the way tell where the ends are.
         if self.skips_passing
             && is_passing(event, point)
-            && !homes.is_hierarchical()
+            && !addresses.is_hierarchical()
             && let Some(protocol) = seen.protocol()
         {
             return Outcome::Forwarded(ForwardedPacket {
@@ -226,7 +226,7 @@ impl Ns2 {
             });
         }
         seen.fill(number, interface, event, point, packet);
-        if homes.is_hierarchical() { self.wait(packet) } else { Outcome::Packet }
+        if addresses.is_hierarchical() { self.wait(packet) } else { Outcome::Packet }
     }
 
     /// Let the packet wait, if it must, and put another in its place, if there is one.
@@ -241,7 +241,7 @@ impl Ns2 {
             return Outcome::Packet;
         }
         self.waiting.add(*packet, arrival);
-        match self.waiting.next(&mut self.homes) {
+        match self.waiting.next(&mut self.addresses) {
             Some(next) => {
                 *packet = next;
                 Outcome::Packet
@@ -254,7 +254,7 @@ impl Ns2 {
     fn arrival(&self, seen: &LinePacket) -> Option<PendingArrival> {
         let is_arrival = seen.layer == NodeLayer::Link && seen.event == Event::Received;
         let (_, dst) = seen.ends.filter(|_| is_arrival && seen.endpoints().is_some())?;
-        let is_unknown = self.homes.is_at(dst.address, seen.node).is_none();
+        let is_unknown = self.addresses.is_at(dst.address, seen.node).is_none();
         is_unknown.then_some(PendingArrival { address: dst.address, node: seen.node, uid: seen.uid })
     }
 }
@@ -268,12 +268,12 @@ fn is_passing(event: Event, point: PathPoint) -> bool {
 /// What the line means on the packet's path, as far as is known: an event that counts for a flow
 /// happens at one of the two ends.
 #[inline(always)]
-fn place(seen: &LinePacket, homes: &NodeAddresses) -> (Event, PathPoint) {
+fn place(seen: &LinePacket, addresses: &NodeAddresses) -> (Event, PathPoint) {
     use PathPoint::{Between, Destination, Source};
     let Some((src, dst)) = seen.ends else {
         return (seen.event, Between);
     };
-    let is_at = |address: u32| homes.is_at(address, seen.node) == Some(true);
+    let is_at = |address: u32| addresses.is_at(address, seen.node) == Some(true);
     match (seen.layer, seen.event) {
         // Where the agent is, is the end, whatever its address.
         (NodeLayer::Agent, Event::Sent) => (Event::Sent, Source),

@@ -51,10 +51,10 @@ impl PendingArrivals {
     }
 
     /// It became known where `address` is: all that waited for that need not any longer.
-    pub fn on_known(&mut self, address: u32, homes: &NodeAddresses) {
+    pub fn on_known(&mut self, address: u32, addresses: &NodeAddresses) {
         for (packet, arrival) in &mut self.queue {
             if let Some(PendingArrival { node, .. }) = arrival.filter(|arrival| arrival.address == address) {
-                if homes.is_at(address, node) == Some(true) {
+                if addresses.is_at(address, node) == Some(true) {
                     arrive(packet);
                 }
                 *arrival = None;
@@ -63,32 +63,32 @@ impl PendingArrivals {
     }
 
     /// The first packet, if it need not wait.
-    pub fn next(&mut self, homes: &mut NodeAddresses) -> Option<Packet> {
+    pub fn next(&mut self, addresses: &mut NodeAddresses) -> Option<Packet> {
         let &(_, first) = self.queue.front()?;
         if let Some(arrival) = first {
             if self.queue.len() < MAX_WAITING {
                 return None;
             }
-            self.conclude(arrival, homes);
+            self.conclude(arrival, addresses);
         }
         self.queue.pop_front().map(|(packet, _)| packet)
     }
 
     /// The first packet, now that no line can tell any more.
-    pub fn finish(&mut self, homes: &mut NodeAddresses) -> Option<Packet> {
+    pub fn finish(&mut self, addresses: &mut NodeAddresses) -> Option<Packet> {
         if let Some(arrival) = self.queue.front()?.1 {
-            self.conclude(arrival, homes);
+            self.conclude(arrival, addresses);
         }
         self.queue.pop_front().map(|(packet, _)| packet)
     }
 
     /// Decide about the first packet. A path that ends at a node ends at its destination, unless it
     /// may go on by radio there, unseen.
-    fn conclude(&mut self, arrival: PendingArrival, homes: &mut NodeAddresses) {
+    fn conclude(&mut self, arrival: PendingArrival, addresses: &mut NodeAddresses) {
         let PendingArrival { address, node, .. } = arrival;
-        if !homes.has_radio(node) {
-            homes.conclude(address, node);
-            self.on_known(address, homes);
+        if !addresses.has_radio(node) {
+            addresses.conclude(address, node);
+            self.on_known(address, addresses);
         }
     }
 }

@@ -277,7 +277,7 @@ fn test_variables_of_all_forms() {
     assert_eq!(value("data_packets"), [2.0]);
     let cwnd = samples.iter().find(|sample| sample.name == "cwnd").unwrap();
     assert_eq!((cwnd.unit, cwnd.endpoints.src, cwnd.endpoints.dst), (Unit::Packets, 4, 5));
-    assert_eq!(reader.remarks().len(), 1);
+    assert_eq!(reader.caveats().len(), 1);
     assert!(reader.take_samples().is_empty());
 }
 

@@ -46,7 +46,6 @@ const KNOWN: [(&[u8], &str, Unit, f64); 23] = [
     (b"true_loss_rate_", "loss_rate", Unit::One, 1.0),
 ];
 
-/// Samples so far.
 #[derive(Debug, Default)]
 pub struct Variables {
     samples: SampleList,
@@ -60,14 +59,14 @@ impl Variables {
     }
 
     /// What is to be said of them.
-    pub fn remarks(&self) -> Vec<String> {
+    pub fn caveats(&self) -> Vec<String> {
         let nameless = (self.nameless > 0).then(|| {
             format!(
                 "{} values of variables name an agent's object and no addresses, so that they belong to no flow",
                 self.nameless
             )
         });
-        nameless.into_iter().chain(self.samples.remark()).collect()
+        nameless.into_iter().chain(self.samples.caveat()).collect()
     }
 
     /// `time: 0.1 saddr: 0 sport: 0 daddr: 2 dport: 0 maxseq: 0 ...`: TCP with `trace_all_oneline_`.

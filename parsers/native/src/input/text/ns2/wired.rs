@@ -38,7 +38,6 @@ pub struct Route {
 }
 
 impl Route {
-    /// Read the fields.
     #[inline(always)]
     pub fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let (from, to, name) = (fields.small()?, fields.small()?, fields.field()?);

@@ -129,7 +129,7 @@ impl LineFormat for Ns3 {
         self.sacks.take()
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn caveats(&self) -> Vec<String> {
         let drops = self.drops_of_one_device;
         let of_one_device = (drops > 0).then(|| {
             format!(
@@ -140,9 +140,9 @@ impl LineFormat for Ns3 {
             "packets of radios are seen when they are on the air: their delays leave out the waiting before"
                 .to_owned()
         });
-        let remarks =
-            [self.precision.remark(), by_radio, self.roles.remark(), self.identities.remark(), of_one_device];
-        remarks.into_iter().flatten().collect()
+        let caveats =
+            [self.precision.caveat(), by_radio, self.roles.caveat(), self.identities.caveat(), of_one_device];
+        caveats.into_iter().flatten().collect()
     }
 }
 

@@ -135,7 +135,7 @@ impl NodeRoles {
     }
 
     /// What is to be said of addresses that no packet reaches.
-    pub fn remark(&self) -> Option<String> {
+    pub fn caveat(&self) -> Option<String> {
         let is_unreached =
             |host: Host, it: &Knowledge| it.is_written_to && !it.is_reached && !host.is_group();
         let unreached = self.hosts.iter().filter(|(host, it)| is_unreached(**host, it));
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(roles.on_outgoing(2, &endpoints(20, 10)), PathPoint::Source);
         assert_eq!(roles.answer(&at_end), Some(PathPoint::Destination));
         assert_eq!(
-            roles.remark(),
+            roles.caveat(),
             Some("no packet arrives at 0.0.0.10: all were lost, or the trace leaves the node out".into())
         );
     }
@@ -208,7 +208,7 @@ mod tests {
         roles.on_outgoing(1, &endpoints(11, all));
         assert_eq!(roles.settle(&RoleQuestion::new(1, &endpoints(10, all))), PathPoint::Destination);
         assert_eq!(roles.settle(&RoleQuestion::new(0, &endpoints(11, all))), PathPoint::Destination);
-        assert_eq!(roles.remark(), None);
+        assert_eq!(roles.caveat(), None);
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl PacketUids {
     }
 
     /// What is to be said of packets that cannot be told apart.
-    pub fn remark(&self) -> Option<String> {
+    pub fn caveat(&self) -> Option<String> {
         self.has_lookalikes.then(|| {
             "IPv6 packets that look the same were matched in order: their delays are wrong where any was lost"
                 .to_owned()
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(of(Event::Dropped, PathPoint::Between), sent[1]);
         assert_eq!(of(Event::Received, PathPoint::Destination), sent[2]);
         assert_eq!(of(Event::Received, PathPoint::Destination), sent[2]);
-        assert!(identities.remark().is_some());
+        assert!(identities.caveat().is_some());
     }
 
     #[test]

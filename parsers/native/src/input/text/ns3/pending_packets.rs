@@ -15,7 +15,6 @@ const MAX_WAIT_NS: i64 = 1_000_000_000;
 /// A packet, and what is still to be known of it.
 #[derive(Clone, Copy, Debug)]
 pub struct HeldPacket {
-    /// The packet.
     pub packet: Packet,
     /// Whether it is for the node where it arrived.
     pub question: Option<RoleQuestion>,
@@ -24,7 +23,6 @@ pub struct HeldPacket {
 }
 
 impl HeldPacket {
-    /// Set the answer.
     fn answer(&mut self, point: PathPoint) {
         if let Some(sighting) = &mut self.packet.sighting {
             sighting.point = point;
@@ -33,7 +31,6 @@ impl HeldPacket {
     }
 }
 
-/// The queue.
 #[derive(Debug, Default)]
 pub struct PendingPackets {
     queue: VecDeque<HeldPacket>,
@@ -41,7 +38,6 @@ pub struct PendingPackets {
 }
 
 impl PendingPackets {
-    /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }

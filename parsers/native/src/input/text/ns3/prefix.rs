@@ -18,9 +18,7 @@ pub struct LinePlace {
 /// The start of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Prefix<'a> {
-    /// What happened.
     pub event: Event,
-    /// When.
     pub time_ns: i64,
     /// The same as it is printed.
     pub time: &'a [u8],

@@ -32,7 +32,7 @@ impl Precision {
     }
 
     /// What is to be said of it.
-    pub fn remark(&self) -> Option<String> {
+    pub fn caveat(&self) -> Option<String> {
         let step_ns = self.step_ns();
         (step_ns >= COARSE_NS).then(|| {
             let step_ms = step_ns as f64 / 1e6;
@@ -55,23 +55,23 @@ mod tests {
     use super::*;
     use crate::input::text::number::time_ns;
 
-    fn remark(times: &[&str]) -> Option<String> {
+    fn caveat(times: &[&str]) -> Option<String> {
         let mut precision = Precision::default();
         for time in times {
             precision.note(time.as_bytes(), time_ns(time.as_bytes()).unwrap());
         }
-        precision.remark()
+        precision.caveat()
     }
 
     #[test]
     fn test_six_digits_are_coarse_after_ten_seconds() {
-        assert_eq!(remark(&["0.0474481", "9.99999"]), None);
-        assert!(remark(&["0.5", "15.5126"]).unwrap().contains("0.1 ms"));
-        assert!(remark(&["0.5", "123.457", "99.1234"]).unwrap().contains("steps of 1 ms"));
+        assert_eq!(caveat(&["0.0474481", "9.99999"]), None);
+        assert!(caveat(&["0.5", "15.5126"]).unwrap().contains("0.1 ms"));
+        assert!(caveat(&["0.5", "123.457", "99.1234"]).unwrap().contains("steps of 1 ms"));
     }
 
     #[test]
     fn test_more_digits_are_fine() {
-        assert_eq!(remark(&["15.512612345", "100"]), None);
+        assert_eq!(caveat(&["15.512612345", "100"]), None);
     }
 }

@@ -6,7 +6,6 @@ use crate::packet::logged_variables::Unit;
 /// What a value's text is.
 #[derive(Clone, Copy)]
 enum ValueForm {
-    /// A number.
     Plain,
     /// Two numbers with a slash, of which the second is wanted.
     Second,

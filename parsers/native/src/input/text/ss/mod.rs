@@ -70,8 +70,8 @@ impl LineFormat for Ss {
         self.samples.take()
     }
 
-    fn remarks(&self) -> Vec<String> {
-        self.clock.remark().into_iter().chain(self.samples.remark()).collect()
+    fn caveats(&self) -> Vec<String> {
+        self.clock.caveat().into_iter().chain(self.samples.caveat()).collect()
     }
 }
 

@@ -13,7 +13,7 @@ fn read(text: &str) -> (Vec<VariableSample>, Vec<String>, Vec<Outcome>) {
     let mut ss = Ss::default();
     let mut packet = Packet::default();
     let outcomes = text.lines().map(|line| ss.read(1, line.as_bytes(), &mut packet)).collect();
-    (ss.take_samples(), ss.remarks(), outcomes)
+    (ss.take_samples(), ss.caveats(), outcomes)
 }
 
 fn value(samples: &[VariableSample], name: &str) -> Option<f64> {
@@ -65,9 +65,9 @@ fn test_times_of_every_form() {
         "2026-11-21 07:54:00.5",
         "# 2026-11-21T08:54:00.5+01:00",
     ] {
-        let (samples, remarks, outcomes) = read(&format!("{line}\n{SOCKET} {INFO}\n"));
+        let (samples, caveats, outcomes) = read(&format!("{line}\n{SOCKET} {INFO}\n"));
         assert_eq!(outcomes, [Outcome::Other; 2], "{line}");
-        assert!(!samples.is_empty() && remarks.is_empty());
+        assert!(!samples.is_empty() && caveats.is_empty());
         assert!(samples.iter().all(|sample| sample.time_ns == expected), "{line}");
     }
     // At the start of each line, as `ts` writes it.
@@ -84,11 +84,11 @@ fn test_without_times_samples_are_numbered() {
     let once = format!("{SOCKET}\n\t {INFO}\n{other}\n\t {INFO}\n");
     let header = "State Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n";
     for text in [once.repeat(3), format!("{header}{once}").repeat(3)] {
-        let (samples, remarks, _) = read(&text);
+        let (samples, caveats, _) = read(&text);
         let mut times: Vec<i64> = samples.iter().map(|sample| sample.time_ns / 1_000_000_000).collect();
         times.dedup();
         assert_eq!(times, [1, 2, 3]);
-        assert_eq!(remarks.len(), 1);
+        assert_eq!(caveats.len(), 1);
     }
 }
 

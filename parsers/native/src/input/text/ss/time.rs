@@ -81,7 +81,7 @@ impl Clock {
     }
 
     /// What is to be said of the times.
-    pub fn remark(&self) -> Option<String> {
+    pub fn caveat(&self) -> Option<String> {
         self.was_needed
             .then(|| "there are no times in it: its samples are numbered, as if one second apart".into())
     }

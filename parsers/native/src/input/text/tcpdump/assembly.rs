@@ -29,11 +29,9 @@ pub struct Start {
     pub is_since: bool,
     /// Index of the interface.
     pub interface: u32,
-    /// Direction.
     pub event: Option<Event>,
     /// Length of the frame.
     pub frame_bytes: Option<u32>,
-    /// The IP header.
     pub ip: ip::Header,
 }
 
@@ -164,7 +162,7 @@ pub fn fill_plain(
     segment.header_bytes = (TCP_HEADER + header.options.bytes) as u8;
     segment.payload = header.payload.unwrap_or(0);
     segment.tcp = tcp_header(header, numbers.seq.unwrap_or(0), numbers);
-    segment.carrier = IpFields::default();
+    segment.ip = IpFields::default();
 }
 
 /// The same with room for any family and length.

@@ -59,7 +59,6 @@ fn both(text: &[u8]) -> Option<(PrintedEnd<'_>, PrintedEnd<'_>, &[u8])> {
 /// Both ends of a TCP connection.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownConnection {
-    /// With the protocol.
     pub endpoints: Endpoints,
     /// The same for a plain segment; means something with IPv4.
     pub ends: Ipv4Ends,

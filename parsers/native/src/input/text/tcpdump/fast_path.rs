@@ -26,13 +26,11 @@ const MOST_WORDS: usize = 1024;
 
 /// What stands on such a line.
 pub struct Line<'a> {
-    /// Its time.
     pub stamp: Stamp,
     /// `source > destination: `, not read yet.
     pub ends: &'a [u8],
     /// A number that is the same for the same ends, and that anybody can foresee.
     pub hash: u64,
-    /// The header.
     pub header: Header,
     /// Its SACK blocks, `{1:2}{3:4}`, not read yet; empty if it has none.
     pub blocks: &'a [u8],

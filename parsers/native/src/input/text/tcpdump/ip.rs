@@ -10,7 +10,6 @@ pub struct Header {
     pub family: Option<Family>,
     /// Bytes of header and payload.
     pub total: Option<u32>,
-    /// Protocol behind it.
     pub protocol: Option<u8>,
     /// Bytes that its length promises and the frame does not have.
     pub missing: u32,

@@ -1,6 +1,5 @@
 //! What tcpdump says beside packets, where both went to one file.
 
-/// Beginnings of messages.
 const BEGIN: [&[u8]; 7] = [
     b"tcpdump: ",
     b"listening on ",

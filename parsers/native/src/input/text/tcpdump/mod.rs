@@ -154,11 +154,11 @@ impl LineFormat for Tcpdump {
         self.sacks.take()
     }
 
-    fn remarks(&self) -> Vec<String> {
-        let mut remarks = Vec::new();
+    fn caveats(&self) -> Vec<String> {
+        let mut caveats = Vec::new();
         let mut say = |is_so: bool, words: &str| {
             if is_so {
-                remarks.push(words.to_owned());
+                caveats.push(words.to_owned());
             }
         };
         let (seen, meaning) = (&self.seen, self.backlog.meaning());
@@ -191,9 +191,9 @@ impl LineFormat for Tcpdump {
         );
         if seen.halves > 0 {
             let what = "packet[s] left out: the line with [its|their] addresses is missing";
-            remarks.push(counted(seen.halves, what));
+            caveats.push(counted(seen.halves, what));
         }
-        remarks
+        caveats
     }
 }
 
@@ -213,12 +213,12 @@ impl Tcpdump {
         self.seen.no_ip_header |= known.endpoints.family == Family::V4;
         if is_plain
             && numbers.seq.is_some()
-            && let Some((segment, asides)) = batch.next_plain()
+            && let Some((segment, extras)) = batch.next_plain()
         {
             assembly::fill_plain(number, known, header, numbers, segment);
             if !line.blocks.is_empty() {
                 let blocks = tcp_options::read_blocks(line.blocks, numbers.ack_offset(header));
-                let sack = asides.add_sack(blocks).and_then(Sack::with_blocks);
+                let sack = extras.add_sack(blocks).and_then(Sack::with_blocks);
                 segment.tcp.options.sack = sack.unwrap_or_default();
             }
             segment.time_ns = self.time_ns(*stamp);

@@ -1,7 +1,6 @@
 //! Ports by the names that `/etc/services` of common systems gives them: without `-n` tcpdump prints
 //! these.
 
-/// Sorted by name.
 const SERVICES: [(&str, u16); 84] = [
     ("auth", 113),
     ("bgp", 179),

@@ -21,9 +21,7 @@ pub struct Header {
     pub seq: Option<u32>,
     /// Left out without the flag.
     pub ack: Option<u32>,
-    /// All nine.
     pub flags: TcpFlags,
-    /// Not scaled.
     pub window: u16,
     /// Those that matter, and the length of all.
     pub options: Options,
@@ -81,13 +79,13 @@ fn fields(text: &[u8]) -> Option<Header> {
         let Some(behind) = behind else { break };
         rest = behind;
     }
-    let_off(text, header)
+    accept_cut(text, header)
 }
 
 /// A header whose end is missing: cut by the snap length, or with options that cannot be. Otherwise it
 /// is the line that was cut, and nothing of it can be believed.
 #[cold]
-fn let_off(text: &[u8], mut header: Header) -> Option<Header> {
+fn accept_cut(text: &[u8], mut header: Header) -> Option<Header> {
     header.is_cut = memchr::memmem::find(text, b"[|tcp]").is_some();
     let is_bad = memchr::memmem::find(text, b"[bad ").is_some();
     // Without payload there is no number, and the other way round.

@@ -11,7 +11,6 @@ const MAX_WINDOW_SCALE: u32 = 14;
 pub const TIMESTAMP_BYTES: u32 = 12;
 /// Of SACK blocks behind two blanks, and of each of them (RFC 2018 section 3).
 pub const SACK_BYTES: u32 = 4;
-/// Two numbers.
 pub const BLOCK_BYTES: u32 = 8;
 /// A header is at most 60 bytes long.
 pub const MAX_BYTES: u32 = 40;
@@ -19,7 +18,6 @@ pub const MAX_BYTES: u32 = 40;
 /// What a list of options says.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Those that matter.
     pub known: TcpOptions,
     /// How long all of them are in the header, as far as they are known.
     pub bytes: u32,

@@ -15,14 +15,14 @@ struct Text {
 
 fn read_all(text: &str) -> Text {
     let mut format = Tcpdump::default();
-    let (mut packets, mut wrong, mut complaints) = (Vec::new(), Vec::new(), BadLines::default());
+    let (mut packets, mut wrong, mut bad_lines) = (Vec::new(), Vec::new(), BadLines::default());
     let mut packet = Packet::default();
     for (number, line) in (1..).zip(text.lines()) {
         match read_line(&mut format, number, line.as_bytes(), &mut packet) {
             Outcome::Packet => packets.push(packet),
             Outcome::Held | Outcome::Forwarded(_) | Outcome::Other => {}
             Outcome::Wrong(expected) => {
-                complaints.add(number, expected);
+                bad_lines.add(number, expected);
                 wrong.push(number);
             }
         }
@@ -104,7 +104,7 @@ fn test_lengths_of_frames_interfaces_and_directions() {
     assert_eq!(text.packets[0].event, Some(Event::Received));
     assert_eq!((text.packets[1].event, text.packets[1].interface), (Some(Event::Sent), 1));
     assert_eq!(text.format.places().iter().collect::<Vec<_>>(), ["eth0", "wlan0"]);
-    assert!(text.format.remarks().is_empty());
+    assert!(text.format.caveats().is_empty());
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn test_quiet_lines_have_lengths_but_no_place_in_a_stream() {
     assert_eq!((networks[0].transport, networks[0].payload_bytes), (Transport::Unread, Some(1448)));
     assert_eq!((networks[0].endpoints.protocol, networks[0].has_ports), (6, true));
     assert_eq!((networks[1].transport, networks[1].payload_bytes), (Transport::Udp, Some(12)));
-    assert!(text.format.remarks().iter().any(|words| words.contains("-q")));
+    assert!(text.format.caveats().iter().any(|words| words.contains("-q")));
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn test_a_text_without_times() {
     let text = read_all(&without);
     assert_eq!((text.packets.len(), text.wrong.len()), (5, 0));
     assert!(text.packets.iter().all(|packet| packet.time_ns == 0));
-    assert!(text.format.remarks().iter().any(|words| words.contains("no times")));
+    assert!(text.format.caveats().iter().any(|words| words.contains("no times")));
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn test_a_missing_second_line_is_told() {
     let first = "1.0 IP (tos 0x0, ttl 64, id 1, offset 0, flags [none], proto UDP (17), length 33)\n";
     let text = read_all(&format!("{first}{first}    10.0.0.1.1234 > 10.0.0.2.999: UDP, length 5\n{first}"));
     assert_eq!(text.packets.len(), 1);
-    assert!(text.format.remarks().iter().any(|words| words.starts_with("2 packets left out")));
+    assert!(text.format.caveats().iter().any(|words| words.starts_with("2 packets left out")));
 }
 
 #[test]
@@ -307,7 +307,7 @@ proptest! {
             let _ = (recognises(line), read_line(&mut format, number, line, &mut packet));
         }
         while format.finish(&mut packet) {}
-        let _ = format.remarks();
+        let _ = format.caveats();
     }
 
     #[test]
@@ -346,7 +346,7 @@ proptest! {
                 prop_assert_eq!(format!("{packet:?}"), format!("{expected:?}"));
             }
         }
-        prop_assert_eq!(usual.remarks(), any.remarks());
+        prop_assert_eq!(usual.caveats(), any.caveats());
     }
 
     #[test]

@@ -18,13 +18,10 @@ pub const DAY: i64 = 86_400 * SECOND;
 /// A time as printed, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamp {
-    /// None at all.
     Missing,
-    /// Since the epoch.
     Epoch(i64),
     /// Since the epoch, in a time zone that is not named.
     Date(i64),
-    /// Since midnight.
     OfDay(i64),
     /// Since the line before, or since the first line.
     Since(i64),

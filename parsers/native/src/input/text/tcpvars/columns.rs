@@ -19,22 +19,16 @@ pub enum Column {
     Src,
     /// Receiver, with or without port.
     Dst,
-    /// Sender's port.
     SrcPort,
-    /// Receiver's port.
     DstPort,
-    /// A variable.
     Variable(Variable),
-    /// Anything else.
     Other,
 }
 
-/// A variable's column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Variable {
     /// Its name in the table of variables.
     pub name: &'static str,
-    /// Its unit there.
     pub unit: Unit,
     /// From the column's unit to `unit`.
     scale: f64,
@@ -53,9 +47,7 @@ impl Variable {
 /// What stands between columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Separator {
-    /// This byte.
     Byte(u8),
-    /// Any white space.
     #[default]
     Space,
 }

@@ -74,14 +74,14 @@ impl LineFormat for TcpVars {
         self.samples.take()
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn caveats(&self) -> Vec<String> {
         let nameless =
             self.is_nameless.then(|| "its columns have no names: what the values are is not known".into());
         let units = self.columns.iter().any(|column| matches!(column, Column::Variable(v) if v.is_guess));
         let units = units.then(|| {
             "not all columns name their unit: windows are taken for packets, times for ms".to_owned()
         });
-        nameless.into_iter().chain(units).chain(self.samples.remark()).collect()
+        nameless.into_iter().chain(units).chain(self.samples.caveat()).collect()
     }
 }
 

@@ -35,7 +35,7 @@ fn test_columns_in_every_notation() {
         let (samples, log, outcomes) = read(text);
         assert_eq!(rows(&samples), expected, "{text}");
         assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Other));
-        assert!(log.remarks().is_empty());
+        assert!(log.caveats().is_empty());
         assert_eq!(detect(text.as_bytes()), Some(TextFormat::TcpVars), "{text}");
     }
 }
@@ -55,7 +55,7 @@ fn test_units_that_are_not_named_are_said() {
         (100, "rtt", Unit::Ms, 32.0),
     ];
     assert_eq!(rows(&samples), expected);
-    assert!(log.remarks()[0].contains("packets"));
+    assert!(log.caveats()[0].contains("packets"));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn test_traces_of_ns3_have_no_names() {
     let (samples, log, _) = read("0 15.529020800 10000\n0 15.566803200 11000\n");
     let expected = [(15_529, "value", Unit::One, 10_000.0), (15_566, "value", Unit::One, 11_000.0)];
     assert_eq!(rows(&samples), expected);
-    assert!(log.remarks()[0].contains("no names"));
+    assert!(log.caveats()[0].contains("no names"));
     assert_eq!(rows(&read("0.5 536\n").0), [(500, "value", Unit::One, 536.0)]);
     assert_eq!(rows(&read("flow time rtt_s\n0 1.5 0.029\n").0), [(1500, "rtt", Unit::Ms, 29.0)]);
 }

@@ -1,7 +1,7 @@
 //! ns-2's agent: round-trip time, t_RTO and allowed rate after each report.
 //!
-//! Beside reports the nofeedback timer moves it on, and so does its send timer: that a packet was
-//! due and none was sent is how a trace shows that the application had nothing to send.
+//! Besides reports, its nofeedback timer and its send timer change it: a packet that was due and
+//! not sent is how a trace shows that the application had nothing to send.
 
 mod pacing;
 mod slow_start;
@@ -14,7 +14,7 @@ use crate::tfrc::round_trip::{RoundTrip, r_sample};
 /// and of the nofeedback timer one more halves next to nothing.
 const MOST_TURNS: u32 = 1 << 12;
 
-/// What governs the rate.
+/// Limit in force on the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// No loss event was reported yet.
@@ -47,27 +47,27 @@ pub struct Sender {
     size: f64,
     /// The allowed rate, bytes per second.
     pub rate: f64,
-    /// What governs it.
     pub mode: Mode,
-    /// R and what belongs to it; None before the first report.
+    /// R and related state; None before the first report.
     pub round_trip: Option<RoundTrip>,
     rto: Rto,
     /// Reports and nofeedback timeouts so far.
     round_id: u64,
     /// Nofeedback timeouts so far.
     pub timeouts: u64,
-    /// Reports in slow start at which times or rates were equal as far as the trace tells, while for the agent
-    /// one was larger, and no packet told since: its rate may have been another until slow start ended.
+    /// Reports in slow start whose times or rates were equal within the trace's resolution, while
+    /// one was larger for the agent, and no later packet decided: its rate may have been another
+    /// until slow start ended.
     pub ties: u64,
-    /// What it would be, had a tie fallen otherwise.
+    /// Alternative states, had a tie been decided otherwise.
     others: Vec<Sender>,
-    /// Whether the packets after the last report told that a tie fell otherwise.
+    /// Whether the packets after the last report showed that a tie was decided otherwise.
     pub is_revised: bool,
     /// The receive rate of the latest report; 0 if it gave none.
     pub x_recv: f64,
     /// How often that the rate may be after slow start.
     most_of_x_recv: f64,
-    /// What the equation gives.
+    /// Rate of the equation.
     x_calc: f64,
     /// Reports in a row that found the equation's rate above that.
     heavy_rounds: f64,
@@ -83,7 +83,7 @@ pub struct Sender {
 struct Pacing {
     /// When the send timer runs out.
     timer: f64,
-    /// A rate on its way to the allowed one in slow start, and its steps.
+    /// A rate approaching the allowed one in slow start, and its steps.
     old_rate: f64,
     delta: f64,
     /// Whether the timer ran out and nothing was sent.
@@ -150,7 +150,7 @@ impl Sender {
             .map_or(0.0, |_| self.rto.seconds(self.parameters.tcp_tick).max(self.parameters.minrto))
     }
 
-    /// A data packet is sent with `size` bytes of payload; what its header says.
+    /// Process a data packet sent with `size` bytes of payload; returns its header.
     pub fn on_data(&mut self, time: f64, size: u32) -> Header {
         self.settle(time);
         for other in &mut self.others {
@@ -159,7 +159,7 @@ impl Sender {
         self.send(time, size)
     }
 
-    /// Whether packets may yet tell how a tie fell.
+    /// Whether later packets may still decide a tie.
     pub fn is_undecided(&self) -> bool {
         !self.others.is_empty()
     }
@@ -216,7 +216,7 @@ impl Sender {
         self.nofeedback_timer
     }
 
-    /// What the equation gives; None before the first loss event.
+    /// Rate of the equation; None before the first loss event.
     pub fn x_calc(&self) -> Option<f64> {
         (self.mode != Mode::SlowStart).then_some(self.x_calc)
     }
@@ -235,8 +235,8 @@ impl Sender {
         self.most_of_x_recv * self.x_recv
     }
 
-    /// Let the nofeedback timer run out if it does before `time`; when it did. Data and reports do this by
-    /// themselves: it is for who wants to see each step.
+    /// Expire the nofeedback timer if it is due before `time`; returns when. Data and reports do
+    /// this themselves: it is for callers that need each step.
     pub fn expire(&mut self, time: f64) -> Option<f64> {
         let due = self.nofeedback_timer;
         if due > time + PRINTED {
@@ -247,7 +247,7 @@ impl Sender {
         Some(due)
     }
 
-    /// Live through the timers that ran out before `time`, as far as a trace can tell.
+    /// Process the timers that expired before `time`, as far as a trace shows them.
     fn advance(&mut self, time: f64) {
         for _ in 0..MOST_TURNS {
             if self.expire(time).is_none() {
@@ -258,8 +258,8 @@ impl Sender {
         self.miss_packets(time);
     }
 
-    /// A report arrives; the RTT sample that it gives. One from the future, which no simulation
-    /// makes, is left alone.
+    /// Process a report; returns its RTT sample. One from the future, which no simulation produces,
+    /// is ignored.
     pub fn on_report(&mut self, time: f64, feedback: &Feedback) -> Option<f64> {
         let sample = r_sample(time, feedback.timestamp_echo, feedback.hold)?;
         let known = std::mem::take(&mut self.others);
@@ -276,7 +276,7 @@ impl Sender {
         Some(sample)
     }
 
-    /// The same for one of what it may be; what it may be otherwise after it.
+    /// The same for one candidate state; returns the alternatives after it.
     fn take(&mut self, time: f64, feedback: &Feedback, sample: f64) -> Vec<Self> {
         self.advance(time);
         self.round_id += 1;
@@ -299,7 +299,7 @@ impl Sender {
             MAX_RATE
         };
         if self.parameters.voip {
-            // What headers take is not for the payload.
+            // Headers reduce the payload.
             self.x_calc *= self.size / (self.parameters.headersize + self.size);
         }
         // Armed with the rate of before.
@@ -336,7 +336,6 @@ impl Sender {
         }
     }
 
-    /// W/R.
     fn initial_rate(&self) -> f64 {
         self.initial_window() * self.size / self.rtt()
     }
@@ -392,7 +391,7 @@ impl Sender {
     }
 }
 
-/// What an agent may be beside what is likely: ties are rare, and the next packet tells.
+/// Limit of alternative states: ties are rare, and the next packet decides.
 const MOST_OTHERS: usize = 4;
 
 /// In slow start, and after it unless `conservative_`, the rate may be so often that of the receiver.

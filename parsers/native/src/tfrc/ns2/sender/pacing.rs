@@ -1,4 +1,4 @@
-//! When ns-2's agent sends: in the turns of its timer, and out of them.
+//! When ns-2's agent sends: on its timer, and outside of it.
 
 use super::{LEAST, MOST_TURNS, Mode, Sender};
 use crate::tfrc::ns2::PRINTED;
@@ -12,8 +12,8 @@ impl Sender {
         let leaves_at_once = self.pacing.is_data_limited && !waits && !is_on_time;
         if leaves_at_once || (self.pacing.is_data_limited && waits) {
             self.pacing.is_data_limited = false;
-            // With the old code data that come to an idle sender wait for the timer's turn. When they came
-            // does not show, but that it was after the turn before.
+            // With the old code, data that reach an idle sender wait for the timer. Their arrival
+            // time is unknown, except that it was after the previous expiry.
             self.pacing.last_limited = if waits { (self.pacing.missed + time) / 2.0 } else { time };
             self.pacing.is_all_idle = false;
         }
@@ -27,21 +27,21 @@ impl Sender {
     /// Turns of the send timer before `time` at which nothing was sent.
     pub(super) fn miss_packets(&mut self, time: f64) {
         if self.pacing.extra.is_finite() && self.pacing.extra < time - PRINTED {
-            self.miss(self.pacing.extra);
+            self.skip_slot(self.pacing.extra);
             self.pacing.extra = f64::NEG_INFINITY;
         }
         for _ in 0..MOST_TURNS {
             if self.pacing.timer >= time - PRINTED {
                 return;
             }
-            self.miss(self.pacing.timer);
+            self.skip_slot(self.pacing.timer);
             self.next_packet(self.pacing.timer);
         }
         self.pacing.timer = time;
     }
 
     /// A packet was due at `time` and was not sent.
-    fn miss(&mut self, time: f64) {
+    fn skip_slot(&mut self, time: f64) {
         self.pacing.is_data_limited = self.parameters.sndr_type;
         self.pacing.missed = time;
     }

@@ -1,12 +1,12 @@
-//! Slow start of ns-2's agent, and what it may have done where the trace's times do not tell.
+//! Slow start of ns-2's agent, and its alternatives where the trace's times are ambiguous.
 
 use super::Sender;
 use crate::tfrc::ns2::PRINTED;
 
-/// Rates that differ by less than this share were made of times that the trace rounds.
+/// Rates that differ by less than this share come from times that the trace rounds.
 const SAME_RATE: f64 = 1e-5;
 
-/// What a report does to the rate in slow start.
+/// Effect of a report on the rate in slow start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SlowStartStep {
     Up,
@@ -25,7 +25,7 @@ impl SlowStartStep {
 }
 
 impl Sender {
-    /// A packet that leaves in the turn of only some of what the agent may be tells which it is.
+    /// A packet sent on the timer of only some of the alternatives decides between them.
     pub(super) fn settle(&mut self, time: f64) {
         let fits = |sender: &Self| (sender.pacing.timer - time).abs() <= PRINTED;
         let is_extra = (time - self.pacing.extra).abs() <= PRINTED;
@@ -43,7 +43,7 @@ impl Sender {
         }
     }
 
-    /// The answer is what it may be otherwise.
+    /// Returns the alternative states.
     pub(super) fn slow_start(&mut self, time: f64) -> Vec<Self> {
         let least = self.size / self.rtt();
         let initial = self.initial_rate();
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use crate::tfrc::ns2::{Feedback, Parameters};
 
-    /// An agent to which reports come each 100 ms sharp, as far as the trace tells; the third is a tie.
+    /// An agent with reports exactly each 100 ms, as far as the trace shows; the third is a tie.
     fn tied() -> Sender {
         let mut sender = Sender::new(&Parameters { slow_increase: false, ..Parameters::default() });
         sender.on_data(0.0, 1000);

@@ -1,7 +1,7 @@
-"""Records of runs that were measured before, by what they were made of: those of studies and of gates.
+"""Records of runs that were measured before, found by what they were made of.
 
-An entry is found by the bytes of the run, the settings and the program itself, so nothing has to be thrown
-away when one of them changes. It is JSON with its own checksum: what is damaged counts as not there, and
+The key of an entry depends on the bytes of the run, the options and the program itself, so nothing has to be
+deleted when one of them changes. An entry is JSON with a checksum: a damaged one counts as missing, and
 nothing in it can run.
 """
 
@@ -14,63 +14,67 @@ import json
 import os
 import tempfile
 import zlib
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from tfrctrace.study.definition import MeasuringPlan
-    from tfrctrace.study.find_runs import Run
-    from tfrctrace.study.run_record import Record
+Record = dict[str, Any]
+"""What is kept of a run: plain names and values, among them `failed` and `problems`."""
 
 MAX_BYTES: Final = 2 * 10**9
-"""Size of all entries from which those that were not used for longest are removed."""
+"""Size of all entries above which the least recently used are removed."""
 
 MAX_ENTRY_BYTES: Final = 10**9
-"""Of one entry, decompressed."""
+"""Size of one entry, decompressed."""
 
 _DIGEST_CHARACTERS: Final = 64
 
 _NOT_IN_RECORDS: Final = frozenset({"reports", "commands", "native", "__pycache__"})
-"""Folders of the program that have nothing to do with what is measured."""
+"""Folders of the program on which no record depends."""
 
 
 def default_folder() -> str:
-    """Return where entries are kept: `$XDG_CACHE_HOME/tfrctrace`, or `~/.cache/tfrctrace`."""
+    """Return `$XDG_CACHE_HOME/tfrctrace`, or `~/.cache/tfrctrace`."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     # the specification has relative paths ignored
     return os.path.join(base if os.path.isabs(base) else os.path.expanduser("~/.cache"), "tfrctrace")
 
 
 def chosen_cache(folder: str | None) -> Cache | None:
-    """Return the cache in `folder`, that of the user if it is None, or none for `none`."""
+    """Return the cache in `folder`; the default one for None, no cache for `none`."""
     return None if folder == "none" else Cache(folder or default_folder())
 
 
-def key_of(run: Run, measuring: MeasuringPlan, series: Sequence[str]) -> str:
-    """Return the key of a run's record. Raises `OSError` if the run cannot be read."""
-    from tfrctrace.parsers.dissect import parse_dissect
+@dataclass(frozen=True, slots=True)
+class RunInput:
+    """What the record of a run is made of: its files, and the options that change numbers."""
 
-    what = {
-        "run": run.name,
-        "measure": asdict(measuring),
-        # what is called by the same name may have changed
-        "layouts": [parse_dissect(layout) for layout in measuring.dissect],
-        "series": sorted(series),
-    }
-    return digest_of(what, [run.path])
+    name: str
+    paths: tuple[str, ...]
+    options: Mapping[str, Any]
 
+    def key(self) -> str | None:
+        """Return the key of the record; None if a file cannot be read, or only once."""
+        from tfrctrace.parsers.dissect import parse_dissect
 
-def digest_of(what: Mapping[str, Any], paths: Sequence[str]) -> str:
-    """Return the key of what this program finds in the content of `paths` if `what` is asked of it.
-
-    Raises `OSError` if one of them cannot be read.
-    """
-    content = [list(part) for path in paths for part in _contents(path)]
-    made_of = {**what, "program": _program(), "content": content}
-    return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
+        # opening a pipe would empty it
+        if not all(os.path.isfile(path) or os.path.isdir(path) for path in self.paths):
+            return None
+        try:
+            made_of = {
+                "name": self.name,
+                "options": dict(self.options),
+                # a layout may have changed while its file kept its name
+                "layouts": [parse_dissect(layout) for layout in self.options.get("dissect") or ()],
+                "program": _program(),
+                "content": [list(part) for path in self.paths for part in _contents(path)],
+            }
+        except OSError:
+            return None  # reading the run will report why
+        return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
 
 
 def _contents(path: str) -> Iterator[tuple[str, str]]:
@@ -84,16 +88,16 @@ def _contents(path: str) -> Iterator[tuple[str, str]]:
 
 
 def _program() -> str:
-    """Return what tells this program from another version, or from another build of the same."""
+    """Return a digest of the version and the build of this program."""
     import tfrctrace
 
     stats = [(file, os.stat(file)) for file in program_files()]
-    told = [(file, stat.st_size, stat.st_mtime_ns) for file, stat in stats]
-    return hashlib.sha256(repr((tfrctrace.__version__, told)).encode()).hexdigest()
+    build = [(file, stat.st_size, stat.st_mtime_ns) for file, stat in stats]
+    return hashlib.sha256(repr((tfrctrace.__version__, build)).encode()).hexdigest()
 
 
 def program_files() -> list[str]:
-    """Return the files of this program on which a record may depend: all but what shows it."""
+    """Return the files of this program on which a record may depend: all but those that print results."""
     import tfrctrace
 
     files: list[str] = []
@@ -108,11 +112,11 @@ class Cache:
     """Records in files of one folder."""
 
     def __init__(self, folder: str) -> None:
-        """Take the folder, which is made when the first record is kept."""
+        """Use `folder`, which is created with the first record."""
         self._folder = Path(folder)
 
     def get(self, key: str) -> Record | None:
-        """Return the record of `key`; None if there is none that is whole."""
+        """Return the record of `key`; None if it is missing or damaged."""
         place = self._place(key)
         try:
             with gzip.open(place) as file:
@@ -142,7 +146,7 @@ class Cache:
                 raise
 
     def trim(self, most_bytes: int = MAX_BYTES) -> None:
-        """Remove the entries that were not used for longest, until the others are small enough together."""
+        """Remove the least recently used entries until the rest has at most `most_bytes`."""
         with contextlib.suppress(OSError):
             stats = [(entry.stat(), entry) for entry in self._folder.glob("runs/*.gz")]
             excess = sum(stat.st_size for stat, _ in stats) - most_bytes

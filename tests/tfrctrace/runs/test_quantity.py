@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import tfrctrace
 from tfrctrace.base.errors import UsageError
-from tfrctrace.gate.quantity import COLUMNS, parse_quantity
 from tfrctrace.gate.requirement import parse_comparison, parse_requirement, parse_share
-from tfrctrace.gate.values import measure_quantities
+from tfrctrace.gate.values import take_quantities
 from tfrctrace.metrics.catalogue import BY_NAME
+from tfrctrace.runs.quantity import COLUMNS, parse_quantity
 
 DATA = Path(__file__).parents[2] / "data" / "gate"
 TWO_FLOWS = Path(__file__).parents[3] / "sample_traces" / "two-flows.pcapng.gz"
@@ -24,8 +24,8 @@ TRUTH = list(csv.DictReader((DATA / "truth.csv").read_text().splitlines()))
 def take(path, *texts, **measuring):
     quantities = [parse_quantity(text) for text in texts]
     trace = tfrctrace.open(path)
-    run = measure_quantities(str(path), trace, trace.measure(**measuring), quantities)
-    return [run.take(one) for one in quantities]
+    taken = take_quantities(trace, trace.measure(**measuring), quantities)
+    return [taken[one.name] for one in quantities]
 
 
 @pytest.mark.parametrize("truth", TRUTH[::7], ids=lambda truth: truth["file"])
@@ -109,6 +109,8 @@ def test_what_is_not_known_has_a_reason():
         ("mean(plr) < 2%", 0.02),
         ("sum(lost_packets) == 0", 0),
         ("min(jain) > -0.5", -0.5),
+        ("min(jain) where port 5201 < 0.5", 0.5),
+        ("median(rtt_ms) where flow 4<80 ms", 80),
     ],
 )
 def test_limits_are_in_the_unit_of_the_quantity(text, bound):
@@ -121,19 +123,19 @@ def test_limits_are_in_the_unit_of_the_quantity(text, bound):
         ("", "is no requirement"),
         ("rtt_p95_ms", "is no requirement"),
         ("< 80", "is no requirement"),
-        ("rtt_p95_ms < fast", "has no number"),
+        ("rtt_p95_ms < fast", "expected a number at character 14, before `fast`"),
         ("rtt_p95_ms < 80 s", "a limit in `s`"),
         ("jain > 3 ms", "a limit in `ms`"),
         ("rtt_p59_ms < 80", "no column of flows and no metric `rtt_p59_ms`"),
         ("rtt_ms < 80", "all samples"),
         ("p100(rtt_ms) < 80", "unknown aggregation `p100`"),
         ("best(rtt_ms) < 80", "unknown aggregation `best`"),
-        ("plr / pdr < 1", "a ratio of what each flow has"),
+        ("plr / pdr < 1", "a ratio needs an aggregated numerator and denominator"),
         ("max(src) < 1", "no column of flows and no metric `src`"),
-        ("max(rtt_p95_ms < 80", "is no quantity"),
-        ("jain > 1 where", "a limit in `where`"),
-        ("jain > 1 where beauty 3", "is no condition on flows"),
-        ("jain > 1 where port x", "is no condition on flows"),
+        ("max(rtt_p95_ms < 80", "expected `\\)` at character 16, before `< 80`"),
+        ("jain > 1 where", "is no requirement: expected a condition at the end"),
+        ("jain > 1 where beauty 3", "expected a condition at character 16, before `beauty 3`"),
+        ("jain > 1 where port x", "expected a number at character 21, before `x`"),
     ],
 )
 def test_what_is_no_requirement_is_said(text, error):

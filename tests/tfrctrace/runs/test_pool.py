@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tfrctrace.base.errors import UsageError
+from tfrctrace.base.errors import UsageError, input_problem
+from tfrctrace.runs.pool import MeasuredRuns, measure_runs
+from tfrctrace.runs.problems import merge_problems
 from tfrctrace.study.definition import MeasuringPlan
 from tfrctrace.study.find_runs import Run
-from tfrctrace.study.pool import NoProgress, measure_runs
-from tfrctrace.study.run_record import record_run
+from tfrctrace.study.run_record import record_run, study_tasks
 
 RUNS = sorted((Path(__file__).parents[2] / "data" / "study" / "runs").iterdir())
 
@@ -25,11 +26,11 @@ class Deadly:
 
 def test_a_process_that_dies_is_named_and_the_others_are_done():
     runs = [Run(str(path), path.name, {"x": Deadly()} if path == RUNS[1] else {}) for path in RUNS[:3]]
-    measured = measure_runs(runs, MeasuringPlan(), (), jobs=2, cache=None, force=False, progress=NoProgress())
+    measured = measure_runs(study_tasks(runs, MeasuringPlan(), ()), jobs=2, cache=None)
     assert [record["failed"] for record in measured.records] == [False, True, False]
     (problem,) = measured.records[1]["problems"]
     assert problem["source"] == RUNS[1].name
-    assert "the process that measured it was ended" in problem["message"]
+    assert "the process that measured it ended" in problem["message"]
 
 
 def test_progress_counts_up_to_all_runs():
@@ -42,7 +43,7 @@ def test_progress_counts_up_to_all_runs():
 
     seen = Seen()
     runs = [Run(str(path), path.name, {}) for path in RUNS[:2]]
-    measure_runs(runs, MeasuringPlan(), (), jobs=1, cache=None, force=False, progress=seen)
+    measure_runs(study_tasks(runs, MeasuringPlan(), ()), jobs=1, cache=None, progress=seen)
     assert seen.steps == [(0, 2, 0), (1, 2, 0), (2, 2, 0)]
 
 
@@ -113,11 +114,38 @@ def test_what_cannot_be_replayed_is_refused_before_the_first_run(table, words):
         parse_replay_plan(table, ("setting",))
 
 
-def test_two_labels_for_one_flow_are_told_once_for_all_runs():
+def test_two_labels_for_one_flow_are_reported_once_for_all_runs():
     runs = [Run(str(path), path.name, {}) for path in RUNS[:3]]
     measuring = MeasuringPlan(labels=("first=transport tcp", "second=transport tcp"))
-    measured = measure_runs(runs, measuring, (), jobs=1, cache=None, force=False, progress=NoProgress())
-    (problem,) = measured.problems()
-    assert problem["source"] == RUNS[0].name
-    assert problem["message"].startswith("label `second=transport tcp` fits flows that have a label already")
-    assert problem["message"].endswith("; so in 2 more runs")
+    (problem,) = merge_problems(measure_runs(study_tasks(runs, measuring, ()), jobs=1, cache=None))
+    assert (problem["source"], problem["kind"]) == ("second=transport tcp", "label")
+    assert problem["message"].startswith("fits flows that have a label already")
+    assert problem["message"].endswith(", in 3 of 3 runs")
+
+
+def option_problem(kind, message):
+    return input_problem("x=port 9", kind, message, severity="warning")
+
+
+def test_a_problem_of_an_option_is_merged_by_what_it_is_and_not_by_its_words():
+    records = [
+        {"failed": False, "problems": []},
+        {"failed": False, "problems": [option_problem("label", "fits 1"), option_problem("other", "so")]},
+        {"failed": False, "problems": [option_problem("label", "fits 2"), option_problem("other", "so")]},
+        {"failed": True, "problems": [option_problem("label", "fits 3")]},
+    ]
+    merged = merge_problems(MeasuredRuns(["a", "b", "c", "d"], records, 0))
+    assert [problem["message"] for problem in merged] == [
+        "fits 1, in 2 of 3 runs, first in `b`",
+        "so",
+        "so",
+        "fits 3",
+    ]
+
+
+def test_an_option_that_fits_one_run_is_enough_where_runs_differ():
+    records = [{"failed": False, "problems": [option_problem("unused_label", "fits no flow")]} for _ in "ab"]
+    (problem,) = merge_problems(MeasuredRuns(["a", "b"], records, 0), needed_once=True)
+    assert problem["message"] == "fits no flow, in 2 of 2 runs"
+    records[1]["problems"] = []
+    assert merge_problems(MeasuredRuns(["a", "b"], records, 0), needed_once=True) == []

@@ -11,12 +11,17 @@ from pathlib import Path
 import pytest
 
 import tfrctrace
-from tfrctrace.study.cache import Cache, default_folder, key_of, program_files
+from tfrctrace.runs.cache import Cache, RunInput, default_folder, program_files
 from tfrctrace.study.definition import MeasuringPlan
 from tfrctrace.study.find_runs import Run
+from tfrctrace.study.run_record import StudyTask
 
 RECORD = {"failed": False, "problems": [], "metrics": [{"value": 0.1}, {"value": None}]}
 KEY = "ab" * 32
+
+
+def key_of(run, measuring, series):
+    return StudyTask(run, measuring, tuple(series)).source.key()
 
 
 @pytest.fixture
@@ -47,17 +52,6 @@ def test_a_damaged_entry_counts_as_not_there(tmp_path, entry, damage):
     assert Cache(str(tmp_path)).get(KEY) is None
 
 
-def test_a_damaged_entry_is_made_again(perform_study, study_folder, tmp_path):
-    for path in sorted((study_folder / "runs").iterdir())[2:]:
-        path.unlink()
-    perform_study(study_folder / "study.toml", "--format", "csv")
-    entries = sorted((tmp_path / "cache" / "runs").iterdir())
-    entries[0].write_bytes(b"damaged")
-    done = perform_study(study_folder / "study.toml", "--format", "csv")
-    assert "2 runs, 1 of them known from before" in done.err
-    assert entries[0].read_bytes() != b"damaged"
-
-
 def test_a_key_changes_with_all_that_matters_and_with_nothing_else(tmp_path):
     (tmp_path / "a").write_text("one")
     run, measuring = Run(str(tmp_path / "a"), "a", {"x": 1}), MeasuringPlan()
@@ -82,6 +76,12 @@ def test_the_key_of_a_folder_is_that_of_all_its_files(tmp_path):
     (tmp_path / "run" / "b").rename(tmp_path / "run" / "c")
     keys.append(key_of(run, MeasuringPlan(), []))
     assert len(set(keys)) == 3
+
+
+def test_an_input_that_can_be_read_only_once_has_no_key(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for name in (str(tmp_path / "pipe"), str(tmp_path / "missing"), "-"):
+        assert RunInput(name, (name,), {}).key() is None
 
 
 def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path):
@@ -114,14 +114,14 @@ def test_entries_are_where_the_xdg_specification_puts_them(monkeypatch, value, f
 
 def test_a_key_changes_with_what_measures_a_run(tmp_path, monkeypatch):
     package = tmp_path / "tfrctrace"
-    for room in ("parsers", "metrics", "experiment", "gate"):
+    for room in ("parsers", "metrics", "study", "gate"):
         (package / room).mkdir(parents=True)
     (package / "__init__.py").write_text("")
     monkeypatch.setattr(tfrctrace, "__file__", str(package / "__init__.py"))
     (tmp_path / "a").write_text("one")
     run = Run(str(tmp_path / "a"), "a", {})
     keys = [key_of(run, MeasuringPlan(), [])]
-    for room in ("parsers", "metrics", "experiment", "gate"):
+    for room in ("parsers", "metrics", "study", "gate"):
         (package / room / "new.py").write_text("")
         keys.append(key_of(run, MeasuringPlan(), []))
     assert len(set(keys)) == 5
@@ -132,7 +132,7 @@ def test_a_record_depends_on_all_that_reads_replays_and_measures():
     files = {os.path.relpath(file, root) for file in program_files()}
     for name in (
         "trace/trace.py",
-        "parsers/schema/flows.py",
+        "parsers/schema.py",
         "replay/tcp/timer.py",
         "wlan/cell.py",
         "metrics/sets/up_down.py",

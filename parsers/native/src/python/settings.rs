@@ -1,0 +1,61 @@
+//! `parsers/reading_settings.py` as options of the core.
+
+use std::collections::HashSet;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::arguments::PythonCompiler;
+use super::layout::{GivenLayout, layouts};
+use super::names::{format_by_name, layer_by_name, parameters, profile_by_name, vantage_by_name};
+use crate::flow::bins::BinWidth;
+use crate::pass::Options;
+use crate::tables::Table;
+
+/// Options, and what compiles the user's filter.
+pub(super) struct Settings {
+    pub(super) options: Options,
+    pub(super) filter: Option<PythonCompiler>,
+}
+
+impl<'py> FromPyObject<'_, 'py> for Settings {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let given = |name: &str| object.getattr(name);
+        let word = |name: &str| given(name)?.extract::<Option<String>>();
+        let tfrc = given("tfrc")?;
+        let profile = tfrc.getattr("profile")?.extract::<Option<String>>()?;
+        let options = Options {
+            format: word("format")?.as_deref().map(format_by_name).transpose()?,
+            layer: word("layer")?.as_deref().map(layer_by_name).transpose()?,
+            vantage: word("vantage")?.as_deref().map(vantage_by_name).transpose()?,
+            dissect: layouts(&given("dissect")?.extract::<Vec<(u16, GivenLayout)>>()?)?,
+            tfrc: parameters(&tfrc.getattr("agents")?.extract::<Vec<_>>()?)?,
+            tfrc_profile: profile.as_deref().map(profile_by_name).transpose()?.unwrap_or_default(),
+            rtt_s: tfrc.getattr("rtt_s")?.extract()?,
+            max_flows: given("max_flows")?.extract()?,
+            max_samples: given("max_samples")?.extract()?,
+            max_decompressed_bytes: given("max_decompressed_bytes")?.extract()?,
+            ..Options::default()
+        };
+        let filter = given("filter")?.extract::<Option<Py<PyAny>>>()?;
+        Ok(Self { options, filter: filter.map(PythonCompiler::new) })
+    }
+}
+
+impl Settings {
+    /// The same, with the tables to `collect` and the width of bins.
+    pub(super) fn collecting(mut self, collect: HashSet<String>, bin_ns: Option<i64>) -> PyResult<Self> {
+        let is_known = |name: &String| Table::by_name(name).is_some_and(Table::is_of_pass);
+        if let Some(name) = collect.iter().find(|name| !is_known(name)) {
+            return Err(PyValueError::new_err(format!("a pass has no table `{name}`")));
+        }
+        if bin_ns.is_some_and(|width| width <= 0) {
+            return Err(PyValueError::new_err("bin_ns must be positive"));
+        }
+        self.options.collect = collect;
+        self.options.bin_width = bin_ns.map_or(BinWidth::Adaptive, BinWidth::Fixed);
+        Ok(self)
+    }
+}

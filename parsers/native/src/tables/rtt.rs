@@ -1,0 +1,95 @@
+//! Round-trip times: every sample in order of arrival, and in buckets.
+
+use super::column::column;
+use super::flows::FlowRow;
+use super::samples::{Sample, SampleRow};
+use super::{Column, PassTable, Row};
+use crate::flow::rtt_statistics::Bucket;
+use crate::packet::key::Side;
+use crate::pass::{Analysis, RttSample};
+
+impl Sample for RttSample {
+    fn kept(analysis: &Analysis) -> &[Self] {
+        &analysis.rtt.kept
+    }
+
+    fn place(&self) -> (u32, Side) {
+        (self.flow, self.side)
+    }
+}
+
+impl<'a> Row<'a> for SampleRow<'a, RttSample> {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("flow", "", "number of the conversation").u32(|row| Some(row.flow)),
+        column("direction", "", "direction of the data that was acknowledged")
+            .name(|row| Some(row.direction)),
+        column("time_ns", "ns", "when the acknowledgement was seen").i64(|row| Some(row.sample.time_ns)),
+        column("rtt_ns", "ns", "time since the data was seen")
+            .i64(|row| i64::try_from(row.sample.rtt_ns).ok()),
+        column(
+            "method",
+            "",
+            "how it was measured: `ack` (Karn's rule), `timestamp` (echo, RFC 7323), `handshake`, \
+             `ccval` (window counter, RFC 4342) or `report` (RTCP's echo)",
+        )
+        .name(|row| Some(row.sample.method.name())),
+        column(
+            "delayed_ack",
+            "",
+            "1 if the acknowledgement seems to have waited for a delayed-acknowledgement timer, as \
+             counted in the table of flows",
+        )
+        .u32(|row| Some(row.sample.is_delayed_ack.into())),
+        column("packet", "", "number of the acknowledging packet").u64(|row| Some(row.sample.packet)),
+    ]];
+}
+
+/// The buckets that percentiles are read from, and that add up over flows and traces.
+pub(super) struct RttBuckets {
+    buckets: Vec<BucketRow>,
+}
+
+/// A bucket that has samples, of a direction of a flow.
+#[derive(Clone, Copy)]
+pub struct BucketRow {
+    flow: u32,
+    direction: &'static str,
+    bucket: Bucket,
+}
+
+impl PassTable for RttBuckets {
+    type Row<'a> = BucketRow;
+
+    fn new(analysis: &Analysis) -> Self {
+        let mut buckets = Vec::new();
+        for row in 0..2 * analysis.flows.len() {
+            let of = FlowRow::at(analysis, row, 0);
+            let found = of.rtt().map(|(_, sketch)| sketch.buckets()).unwrap_or_default();
+            let (flow, direction) = (of.number, of.direction_name());
+            buckets.extend(found.into_iter().map(|bucket| BucketRow { flow, direction, bucket }));
+        }
+        Self { buckets }
+    }
+
+    fn len(&self, _: &Analysis) -> usize {
+        self.buckets.len()
+    }
+
+    fn row<'a>(&'a self, _: &'a Analysis, row: usize, first_flow: u32) -> Option<BucketRow> {
+        let bucket = *self.buckets.get(row)?;
+        Some(BucketRow { flow: bucket.flow + first_flow, ..bucket })
+    }
+}
+
+impl<'a> Row<'a> for BucketRow {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("flow", "", "number of the conversation").u32(|row| Some(row.flow)),
+        column("direction", "", "`fwd` or `rev`: whose data were acknowledged")
+            .name(|row| Some(row.direction)),
+        column("from_ns", "ns", "shortest round-trip time of the bucket: bounds double every 64 buckets")
+            .u64(|row| Some(row.bucket.from)),
+        column("to_ns", "ns", "longest round-trip time of the bucket").u64(|row| Some(row.bucket.to)),
+        column("samples", "", "samples in it, the same that `rtt_samples` of flows counts")
+            .u64(|row| Some(row.bucket.count.into())),
+    ]];
+}

@@ -1,0 +1,55 @@
+//! Tables with a row for each sample that a pass kept of a direction of a flow.
+
+use std::marker::PhantomData;
+
+use super::{PassTable, Row};
+use crate::flow::direction_name;
+use crate::packet::key::Side;
+use crate::pass::Analysis;
+
+/// What a pass keeps of a direction, in order.
+pub(super) trait Sample: Sized + Send + Sync + 'static {
+    fn kept(analysis: &Analysis) -> &[Self];
+
+    /// Its flow, from 0, and direction.
+    fn place(&self) -> (u32, Side);
+}
+
+/// A sample with its flow.
+pub struct SampleRow<'a, S> {
+    pub(super) analysis: &'a Analysis,
+    pub(super) flow: u32,
+    pub(super) direction: &'static str,
+    pub(super) sample: &'a S,
+}
+
+impl<'a, S: Sample> SampleRow<'a, S> {
+    pub(super) fn at(analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<Self> {
+        let sample = S::kept(analysis).get(row)?;
+        let (flow, side) = sample.place();
+        let direction = direction_name(side, analysis.flows.get(flow).forward());
+        Some(Self { analysis, flow: flow + first_flow, direction, sample })
+    }
+}
+
+/// The table of all samples of one kind.
+pub(super) struct Samples<S>(PhantomData<S>);
+
+impl<S: Sample> PassTable for Samples<S>
+where
+    for<'a> SampleRow<'a, S>: Row<'a>,
+{
+    type Row<'a> = SampleRow<'a, S>;
+
+    fn new(_: &Analysis) -> Self {
+        Self(PhantomData)
+    }
+
+    fn len(&self, analysis: &Analysis) -> usize {
+        S::kept(analysis).len()
+    }
+
+    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<Self::Row<'a>> {
+        SampleRow::at(analysis, row, first_flow)
+    }
+}

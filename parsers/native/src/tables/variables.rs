@@ -1,0 +1,74 @@
+//! The table of variables that senders logged themselves, in order of the sources.
+
+use super::column::column;
+use super::{Column, PassTable, Row};
+use crate::flow::direction_name;
+use crate::input::source_summary::SourceSummary;
+use crate::packet::event::Address;
+use crate::packet::key::address_text;
+use crate::packet::logged_variables::VariableSample;
+use crate::pass::Analysis;
+
+/// The table of variables.
+pub(super) struct Variables;
+
+/// A value that a sender logged, with its flow.
+pub struct VariableRow<'a> {
+    analysis: &'a Analysis,
+    /// Number and direction.
+    flow: Option<(u32, &'static str)>,
+    sample: &'a VariableSample,
+}
+
+impl PassTable for Variables {
+    type Row<'a> = VariableRow<'a>;
+
+    fn new(_: &Analysis) -> Self {
+        Self
+    }
+
+    fn len(&self, analysis: &Analysis) -> usize {
+        analysis.variables.kept.len()
+    }
+
+    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, first_flow: u32) -> Option<VariableRow<'a>> {
+        let sample = analysis.variables.kept.get(row)?;
+        let flow = analysis.flows.find_endpoints(&sample.endpoints).map(|found| {
+            let forward = analysis.flows.get(found.flow).forward();
+            (found.flow + first_flow, direction_name(found.side, forward))
+        });
+        Some(VariableRow { analysis, flow, sample })
+    }
+}
+
+impl<'a> Row<'a> for VariableRow<'a> {
+    const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
+        column("flow", "", "number of the conversation with the same ends")
+            .null_when("none of the inputs has it")
+            .u32(|row| Some(row.flow?.0)),
+        column("direction", "", "direction of which `src` is the sender")
+            .null_when("as flow")
+            .name(|row| Some(row.flow?.1)),
+        column("src", "", "sender that logged the variable")
+            .text(|row| Some(row.address(row.sample.endpoints.src))),
+        column("src_port", "", "its port; 0 if the log does not say")
+            .u32(|row| Some(row.sample.endpoints.src_port.into())),
+        column("dst", "", "receiver of its data").text(|row| Some(row.address(row.sample.endpoints.dst))),
+        column("dst_port", "", "port of the receiver; 0 if the log does not say")
+            .u32(|row| Some(row.sample.endpoints.dst_port.into())),
+        column("time_ns", "ns", "since the epoch, or since the start of a simulation or of the log")
+            .i64(|row| Some(row.sample.time_ns)),
+        column("name", "", "such as `cwnd`, `ssthresh`, `srtt`, `rttvar`, `throughput`")
+            .name(|row| Some(&row.sample.name)),
+        column("unit", "", "`packets`, `bytes`, `ms`, `bit/s`, or empty for a plain number")
+            .name(|row| Some(row.sample.unit.name())),
+        column("value", "", "value that the sender itself logged").f64(|row| Some(row.sample.value)),
+    ]];
+}
+
+impl VariableRow<'_> {
+    fn address(&self, address: Address) -> String {
+        let notation = self.analysis.sources.first().map(SourceSummary::notation).unwrap_or_default();
+        address_text(address, self.sample.endpoints.family, notation)
+    }
+}

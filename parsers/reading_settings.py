@@ -1,0 +1,146 @@
+"""How inputs are read: what a user may say of them, and what the core is given.
+
+A reading option has one key in `ReadingArguments`, one field in `ReadSettings`, one line in the core
+(`native/src/python/settings.rs`), and one field in the command line's `ReadingOptions`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypedDict
+
+from tfrctrace.base.bounds import MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
+from tfrctrace.base.errors import UsageError
+from tfrctrace.parsers.tfrc import NOTHING_TOLD, TfrcParameters, check_parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from tfrctrace.parsers._native import Layout
+    from tfrctrace.parsers.anonymity import Anonymizer
+    from tfrctrace.parsers.filters import CompiledFilter
+    from tfrctrace.parsers.pairing import Pair
+
+
+class ReadingArguments(TypedDict, total=False):
+    """What a user may say of the inputs; `tfrctrace.open` takes each as a keyword."""
+
+    filter: str | None
+    """Read only packets that match this expression of tcpdump."""
+    input_format: str | None
+    """Format of the inputs; by default their content decides."""
+    layer: str | None
+    """Layer of a simulator's nodes at which packets count as sent and received; default: the highest."""
+    vantage: str | None
+    """Where the captures were taken: `sender`, `receiver` or `middle` of the direction with more payload; by
+    default it is inferred."""
+    dissect: Iterable[str]
+    """How datagrams of a port begin, as `udp:9000=mymodule:MyHeader`."""
+    tfrc: Mapping[str, float | str] | None
+    """Rules of TFRC's ends, as `{"profile": "linux"}`; the round-trip time of flows that do not show theirs,
+    as `{"rtt": "50ms"}`; parameters of ns-2's agents that a script has changed, as `{"df": 0.9}`."""
+    join: bool
+    """Read the inputs as one trace that was rotated."""
+    pair: bool
+    """Match the inputs: two captures of the same packets at two places of their path."""
+    clock_offset: str | None
+    """How far the second capture's clock is ahead, as `-2.5s`, or `0s` for one clock; by default it is
+    estimated."""
+    max_flows: int
+    """Flows that are followed in one trace; packets of later flows are counted as untracked."""
+    max_samples: int
+    """Samples of each kind (RTT samples, losses, rounds, reports, ...) that are kept of one trace."""
+    max_decompressed_bytes: int
+    """Bytes after which a compressed input is given up as a decompression bomb."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSettings:
+    """`ReadingArguments`, checked and parsed; the core reads the fields by name."""
+
+    filter: CompiledFilter | None = None
+    format: str | None = None
+    layer: str | None = None
+    vantage: str | None = None
+    dissect: tuple[tuple[int, Layout], ...] = ()
+    tfrc: TfrcParameters = NOTHING_TOLD
+    join: bool = False
+    pair: Pair | None = None
+    max_flows: int = MAX_FLOWS
+    max_samples: int = MAX_SAMPLES
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES
+    anonymizer: Anonymizer | None = None
+    """Replaces addresses and names in all results; problems keep them, for the person who reads."""
+
+
+_PARSED: Final = frozenset(
+    {"filter", "input_format", "layer", "vantage", "dissect", "tfrc", "pair", "clock_offset"}
+)
+"""Arguments that are given as text; the others are settings as they are."""
+
+_NOT_OF_PAIR: Final = ("join", "layer", "vantage", "dissect", "tfrc", "input_format")
+
+
+def read_settings(
+    arguments: ReadingArguments,
+    anonymizer: Anonymizer | None = None,
+    *,
+    spelled: Callable[[str], str] = str,
+) -> ReadSettings:
+    """Return the settings that `arguments` describe; `spelled` gives the name of one for messages.
+
+    Raises `UsageError` for an argument that cannot be, and `FilterError` for a wrong filter.
+    """
+    from tfrctrace.parsers._native import node_layers, vantage_points
+    from tfrctrace.parsers.plugins import check_format
+
+    dissect = tuple(arguments.get("dissect", ()))
+    given: dict[str, Any] = {**arguments, "dissect": dissect}
+    return ReadSettings(
+        filter=_compiled(arguments.get("filter")),
+        format=check_format(arguments.get("input_format")),
+        layer=_one_of(node_layers(), arguments.get("layer"), "layer"),
+        vantage=_one_of(vantage_points(), arguments.get("vantage"), "vantage"),
+        dissect=_layouts(dissect),
+        tfrc=_parameters(arguments.get("tfrc")),
+        pair=_pair(given, {spelled(name): given.get(name) for name in _NOT_OF_PAIR}),
+        anonymizer=anonymizer,
+        **{name: value for name, value in given.items() if name not in _PARSED},
+    )
+
+
+def _compiled(expression: str | None) -> CompiledFilter | None:
+    if expression is None:
+        return None
+    from tfrctrace.parsers.filters import CompiledFilter
+
+    return CompiledFilter(expression)
+
+
+def _layouts(dissect: tuple[str, ...]) -> tuple[tuple[int, Layout], ...]:
+    if not dissect:
+        return ()
+    from tfrctrace.parsers.dissect import parse_dissect
+
+    return tuple(map(parse_dissect, dissect))
+
+
+def _parameters(tfrc: Mapping[str, float | str] | None) -> TfrcParameters:
+    return check_parameters(tfrc.items()) if tfrc else NOTHING_TOLD
+
+
+def _pair(given: Mapping[str, Any], others: Mapping[str, object]) -> Pair | None:
+    is_pair, clock_offset = given.get("pair", False), given.get("clock_offset")
+    if not is_pair and clock_offset is None:
+        return None
+    from tfrctrace.base.durations import parse_offset_ns
+    from tfrctrace.parsers.pairing import pair_of
+
+    offset_ns = None if clock_offset is None else parse_offset_ns(clock_offset)
+    return pair_of(pair=is_pair, clock_offset_ns=offset_ns, others=others)
+
+
+def _one_of(known: list[str], name: str | None, what: str) -> str | None:
+    if name is None or name in known:
+        return name
+    raise UsageError(f"`{what}` cannot be `{name}`", hint=f"it is one of {', '.join(known)}")

@@ -1,0 +1,127 @@
+"""Every column of every table: name, type, unit, meaning, and when it is null.
+
+The core declares each column where it fills it (`native/src/tables/`); what only Python computes is declared
+here. The page `docs/columns.md` is made from these declarations.
+
+Rows of flows are tidy: one row for each flow and direction. Times are integer nanoseconds, counts are
+integers, rates are bits per second, ratios go from 0 to 1. Null means "cannot be known from this trace" (the
+column `notes` says why); zero means measured zero.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from tfrctrace.parsers import _native
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SCHEMA_VERSION: Final = 1
+"""Version of the JSON form; it changes when a name or a meaning does."""
+
+ColumnType = Literal["uint32", "uint64", "int64", "float64", "string"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: `null_when` is empty when the value is always known."""
+
+    name: str
+    type: ColumnType
+    unit: str
+    meaning: str
+    null_when: str = ""
+
+
+def polars_type(kind: ColumnType) -> pl.DataType:
+    """Return the type of Polars that a column of this type has."""
+    import polars as pl
+
+    types: dict[ColumnType, pl.DataType] = {
+        "uint32": pl.UInt32(),
+        "uint64": pl.UInt64(),
+        "int64": pl.Int64(),
+        "float64": pl.Float64(),
+        "string": pl.String(),
+    }
+    return types[kind]
+
+
+def polars_schema(table: str) -> dict[str, pl.DataType]:
+    """Return the Polars schema of `table` (one of `TABLES`)."""
+    return {column.name: polars_type(column.type) for column in TABLES[table]}
+
+
+_PROFILE: Final = Column(
+    "profile", "string", "", "TFRC variant: `rfc5348`, `rfc3448`, `ns2` or `linux`", "not TFRC"
+)
+
+_OF_REPLAY: Final = (
+    Column("flow", "uint32", "", "number of the conversation"),
+    Column("direction", "string", "", "direction of the data"),
+    Column("algorithm", "string", "", "rate algorithm: `tfrc`, `mtfrc`, ... or `module:Class`"),
+    _PROFILE,
+    Column(
+        "reports",
+        "string",
+        "",
+        "source of the reports: `reports` of the receiver, `simulated_reports` of one that is rebuilt "
+        "from arrivals, or `tcp`: rounds and losses of a connection",
+    ),
+    Column("rtt_scale", "float64", "", "factor by which every round-trip time was multiplied"),
+)
+
+_BESIDE_REPLAY: Final = (
+    Column("sent_bps", "float64", "bit/s", "payload sent since the row before", "no time passed"),
+    Column("x_tfrc_bps", "float64", "bit/s", "rate that TFRC alone allows", "not MTFRC"),
+    Column("x_t_bps", "float64", "bit/s", "X_t: rate that the MAC carries of each station", "as x_tfrc_bps"),
+    Column("x_fair_bps", "float64", "bit/s", "X_fair: fair share of each flow", "not MTFRC, or no downloads"),
+    Column("window_bytes", "float64", "bytes", "congestion window", "an algorithm without one"),
+)
+
+_CLOSED_LOOP: Final = (
+    Column("flow", "uint32", "", "number of the conversation that the algorithm replaced"),
+    Column("direction", "string", "", "direction of the data"),
+    Column("algorithm", "string", "", "rate algorithm: `tfrc`, `newreno`, ... or `module:Class`"),
+    _PROFILE,
+    Column("time_ns", "int64", "ns", "start of a round of the model"),
+    Column(
+        "duration_ms", "float64", "ms", "length of the round: a round-trip time, or until a loss was detected"
+    ),
+    Column("x_bps", "float64", "bit/s", "rate that the algorithm allowed in it", "the initial window"),
+    Column("mode", "string", "", "what governed the rate, as the algorithm names it"),
+    Column("reason", "string", "", "what changed the rate"),
+    Column("window_bytes", "float64", "bytes", "congestion window", "an algorithm without one"),
+    Column("sent_bps", "float64", "bit/s", "payload sent in the model", "the round lasted no time"),
+    Column("received_bps", "float64", "bit/s", "payload of it that was not lost", "as sent_bps"),
+    Column("rtt_ms", "float64", "ms", "round-trip time of packets sent when the round began"),
+    Column("queued_bytes", "float64", "bytes", "payload of all flows in the queue when the round began"),
+    Column("lost_packets", "uint32", "", "losses detected at the end of the round"),
+    Column("p", "float64", "", "loss event rate at the end of the round, as a TFRC receiver computes it"),
+)
+
+
+def _tables() -> tuple[dict[str, tuple[Column, ...]], dict[str, str]]:
+    """Return the columns and the meaning of a row of each table."""
+    tables: dict[str, tuple[Column, ...]] = {}
+    rows: dict[str, str] = {}
+    for name, row, columns in _native.tables():
+        tables[name] = tuple(itertools.starmap(Column, columns))
+        rows[name] = row
+        if name == "replay":
+            # the core knows the steps of one sender
+            tables[name] = (*_OF_REPLAY, *tables[name], *_BESIDE_REPLAY)
+            tables["closed_loop"] = _CLOSED_LOOP
+            rows["closed_loop"] = "each round of an algorithm at a model of a bottleneck"
+    return tables, rows
+
+
+TABLES, ROWS = _tables()
+"""The columns of each table by its name, and what one row of it is."""
+
+FLOWS: Final = TABLES["flows"]
+
+FEEDBACK: Final = TABLES["feedback"]

@@ -1,0 +1,36 @@
+"""The words of hints: the core gives codes and knows no option of the command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tfrctrace.base.errors import Problem
+
+HINTS: Final = {
+    "cut_short": "the file was probably cut while being written or copied; `--strict` makes this an error",
+    "lines_left_out": "the other lines were analysed; `--strict` makes this an error",
+    "document_cut": "everything before the error was used",
+    "name_format": "if it is one of them, name it with `--input-format`",
+    "link_types": "`docs/formats.md` lists the link types that are",
+    "capture_filter": "omit `--filter` for this input",
+    "decompression_limit": "raise `--max-decompressed` if you trust this file",
+    "flow_limit": "raise `--max-flows`, or select flows with `--filter`",
+    "link_limit": "select stations with `--filter`, such as `wlan host`",
+    "sample_limit": "select flows with `--filter`, or use wider bins",
+    "empty_layer": "omit `--layer` to count at the highest layer of the trace",
+    "pair_of_simulation": "omit `--pair`: a simulator's trace already shows both ends of a path",
+    "packets_changed": "a pair shows the same packets at two places; a NAT or tunnel in between changes them",
+    "impossible_offset": "omit `--clock-offset` to have it estimated",
+    "clock_step": "delays may be wrong; analyse the parts before and after the step separately",
+}
+"""What the user can do about a problem, by the code that the core gives it (`Hint` in `error.rs`)."""
+
+
+def with_hints(problems: Iterable[Problem]) -> list[Problem]:
+    """Return the problems of the core with the words of their hints."""
+    return [
+        {**problem, "hint": HINTS[code]} if (code := problem["hint"]) else problem for problem in problems
+    ]

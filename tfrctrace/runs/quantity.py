@@ -1,0 +1,226 @@
+"""What is asked of a run: `p95(rtt_ms)`, `sum(lost_packets) / sum(sent_packets) where port 5201`.
+
+Limits and baselines write quantities as text, study files as tables.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, Literal
+
+from tfrctrace.base.errors import UsageError
+from tfrctrace.metrics.catalogue import BY_NAME
+from tfrctrace.parsers.schema import FLOWS
+from tfrctrace.trace.conditions import CONDITIONS, Scanner, read_conditions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tfrctrace.trace.conditions import Condition
+
+Better = Literal["higher", "lower", "same"]
+Kind = Literal["column", "metric", "samples", "replay"]
+
+RTT_SAMPLES: Final = "rtt_ms"
+"""Every RTT sample of the flows, where columns have statistics of one flow."""
+
+COLUMNS: Final = {column.name: column for column in FLOWS if column.type != "string"}
+
+_SYNTAX: Final = (
+    "write a name, `max(NAME)` or `sum(NAME) / sum(NAME)`, and perhaps `where port 5201`; after `where` are "
+    f"conditions joined by `and`: {CONDITIONS}, and `label NAME`"
+)
+_PERCENTILE: Final = re.compile(r"p([1-9][0-9]?)", re.ASCII)
+_NAME: Final = "[a-z_0-9]+"
+_WRITTEN: Final = ("min", "max", "mean", "sum", "count", "median")
+
+_MORE_IS_BETTER: Final = frozenset(
+    {
+        "throughput_bps",
+        "goodput_bps",
+        "x_recv_bps",
+        "rate_bps",
+        "mean_rate_bps",
+        "unique_bytes",
+        "received_packets",
+        "received_bytes",
+        "pdr",
+        "goodput_share",
+        "jain",
+        "jain_weighted",
+        "jain_window_mean",
+        "jain_window_p5",
+        "jain_window_p50",
+        "jain_window_p95",
+        "max_min",
+        "equivalence_ratio",
+        "link_utilisation",
+    }
+)
+_LESS_IS_BETTER: Final = re.compile(
+    r"(?:.*_)?rtt_(?:.*_)?ms|delay_.*|jitter_ms|srtt_ms|plr|drop_ratio"
+    r"|(?:lost|dropped|retransmitted)_.*|.*_retransmissions|loss_event.*|missing_bytes|out_of_order_packets"
+    r"|timeouts|timeout_share|.*_episodes|(?:rto|recovery|zero_window)_ms"
+    r"|burstiness|cov|cov_sample|mean_relative_change|worst_ratio|stability"
+    r"|(?:fairness_settling|convergence|rise|responsiveness)_s"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One name, and how the values of flows (or samples) become one number; empty for each by itself."""
+
+    name: str
+    aggregation: str
+    kind: Kind
+    group: str | None = None
+    """A label, whose flows alone count."""
+    timescale_s: float | None = None
+    """Which of the windows of `cov`; None for those in which rates are taken."""
+
+    @property
+    def unit(self) -> str:
+        """The unit; empty for counts and ratios."""
+        if self.aggregation == "count":
+            return ""
+        if self.kind in {"samples", "replay"}:
+            return "ms" if self.kind == "samples" else "bit/s"
+        return COLUMNS[self.name].unit if self.kind == "column" else BY_NAME[self.name].unit
+
+    @property
+    def is_of_flows(self) -> bool:
+        """Whether a flow has a value of it, and not only a set or a pair of flows."""
+        return self.kind != "metric" or BY_NAME[self.name].subject not in {"set", "pair"}
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A term, or the ratio of two, of all flows or those that fulfil conditions."""
+
+    name: str
+    """Its name in results: the text of a limit, the name in a study."""
+    term: Term
+    over: Term | None = None
+    conditions: tuple[Condition, ...] = ()
+
+    @property
+    def unit(self) -> str:
+        """The unit; a ratio of equal units has none."""
+        if self.over is None:
+            return self.term.unit
+        own, other = self.term.unit, self.over.unit
+        return "" if own == other else f"{own or '1'}/{other}" if other else own
+
+    @property
+    def is_about_groups(self) -> bool:
+        """Whether each label has a value of it, and not all flows together or one label."""
+        return self.term.is_of_flows and self.term.group is None
+
+    @property
+    def is_one_number(self) -> bool:
+        """Whether a run has one value of it, and not one for each flow."""
+        return bool(self.term.aggregation)
+
+    @property
+    def better(self) -> Better:
+        """Which way is good; `same` where a change in either direction is bad, or nobody can know."""
+        if self.term.aggregation == "count":
+            return "same"
+        if self.term.name in _MORE_IS_BETTER:
+            return "higher"
+        return "lower" if _LESS_IS_BETTER.fullmatch(self.term.name) else "same"
+
+
+def parse_quantity(text: str) -> Quantity:
+    """Return the quantity that `text` describes. Raises `UsageError` if it is none."""
+    name = " ".join(text.split())
+    scanner = Scanner(name, "quantity", _SYNTAX)
+    term, over = read_formula(scanner)
+    conditions = read_where(scanner)
+    scanner.end("`/`, `where`, `and` or the end")
+    return Quantity(name, term, over, conditions)
+
+
+def read_formula(scanner: Scanner) -> tuple[Term, Term | None]:
+    """Return a term, and the one by which it is divided."""
+    term = _term(scanner)
+    over = _term(scanner) if scanner.accept("/") else None
+    if over is not None and not (term.aggregation and over.aggregation):
+        raise UsageError(
+            f"`{scanner.text}`: a ratio needs an aggregated numerator and denominator",
+            hint="write such as `sum(lost_packets) / sum(sent_packets)`",
+        )
+    return term, over
+
+
+def read_where(scanner: Scanner) -> tuple[Condition, ...]:
+    """Return the conditions after `where`, if it is there."""
+    return read_conditions(scanner, has_labels=True) if scanner.accept(r"where(?!\S)") else ()
+
+
+def aggregate(aggregation: str, values: Sequence[float], weights: Sequence[int] = ()) -> float | None:
+    """Return one number of `values`; None for a mean whose weights are all 0.
+
+    A percentile is by nearest rank: the smallest value that so many percent do not exceed.
+    """
+    if aggregation == "weighted":
+        total = sum((Fraction(value) * n for value, n in zip(values, weights, strict=True)), Fraction())
+        return float(total / sum(weights)) if any(weights) else None
+    if aggregation in _AGGREGATES:
+        return _AGGREGATES[aggregation](values)
+    return sorted(values)[-(-len(values) * int(aggregation[1:]) // 100) - 1]
+
+
+def _median(values: Sequence[float]) -> float:
+    ordered = sorted(values)
+    return math.fsum((ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2])) / 2
+
+
+_AGGREGATES: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
+    "count": lambda values: float(len(values)),
+    "min": min,
+    "max": max,
+    "sum": math.fsum,
+    "mean": lambda values: math.fsum(values) / len(values),
+    "median": _median,
+}
+
+
+def _term(scanner: Scanner) -> Term:
+    name, aggregation = scanner.expect(_NAME, "a name"), ""
+    if scanner.accept(r"\("):
+        aggregation, name = name, scanner.expect(_NAME, "a name")
+        scanner.expect(r"\)", "`)`")
+        if aggregation not in _WRITTEN and not _PERCENTILE.fullmatch(aggregation):
+            raise UsageError(
+                f"`{scanner.text}` has an unknown aggregation `{aggregation}`",
+                hint=f"there are {', '.join(_WRITTEN)} and percentiles from p1 to p99",
+            )
+    kind = _kind(name)
+    if kind == "samples" and not aggregation:
+        raise UsageError(
+            f"`{name}` are all samples of the round-trip time", hint=f"write such as `p95({name})`"
+        )
+    # limits and baselines have the median by nearest rank, as the columns of flows
+    return Term(name, "p50" if aggregation == "median" else aggregation, kind)
+
+
+def _kind(name: str) -> Kind:
+    """Return what a name stands for; columns and metrics of one name are the same number."""
+    if name == RTT_SAMPLES:
+        return "samples"
+    if name in COLUMNS:
+        return "column"
+    if name in BY_NAME:
+        return "metric"
+    import difflib
+
+    known = [*COLUMNS, *BY_NAME, RTT_SAMPLES]
+    near = difflib.get_close_matches(name, known, n=4, cutoff=0.5)
+    raise UsageError(
+        f"there is no column of flows and no metric `{name}`",
+        hint=f"the nearest are {', '.join(near)}" if near else "docs/columns.md and docs/metrics.md have all",
+    )
