@@ -395,8 +395,8 @@ def test_inputs_of_which_the_same_holds_share_a_note(small_trace):
     for name in ("a.pcap", "b.pcap", "c.pcap"):
         trace.source(source=name, out_of_order_times=1)
     assert [text for _, text in notes(report_on(trace))] == [
-        "a.pcap and 2 other inputs: 1 packet with a timestamp before the previous one. The clock was set back "
-        "or several interfaces were merged; timestamps are used as they are."
+        "a.pcap and 2 other inputs: 1 packet with a timestamp before the previous one. The clock was set "
+        "back or several interfaces were merged; timestamps are used as they are."
     ]
 
 

@@ -17,7 +17,7 @@ from tfrctrace.commands.options.grouped_help import other_option, output_option
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.printers.gate import GateFormat
-from tfrctrace.runs.comparison import TestName
+from tfrctrace.runs.compare_groups import TestName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tfrctrace.gate.requirement import BaselineComparison, Limit
     from tfrctrace.gate.values import CheckedRun
     from tfrctrace.gate.verdict import Effect, Verdict
-    from tfrctrace.runs.comparison import TestName
+    from tfrctrace.runs.compare_groups import TestName
     from tfrctrace.runs.quantity import Quantity
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.gate.verdict import Verdict, effect_of
-from tfrctrace.runs.comparison import GroupComparison, compare_groups, corrected_p_values
+from tfrctrace.runs.compare_groups import GroupComparison, compare_groups, corrected_p_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tfrctrace.gate.requirement import BaselineComparison
     from tfrctrace.gate.values import CheckedRun
     from tfrctrace.gate.verdict import Effect, Outcome
-    from tfrctrace.runs.comparison import TestName
+    from tfrctrace.runs.compare_groups import TestName
 
 DEFAULT_TOLERANCE: Final = 0.05
 """How much worse a mean may be than the baseline's, as a share of it."""

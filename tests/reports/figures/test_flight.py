@@ -68,7 +68,7 @@ def test_a_near_receive_window_is_drawn_and_a_far_one_named() -> None:
     assert "receive window" in curves(drawn(window=100_000))
     far = drawn(window=10**7)
     assert "receive window" not in curves(far)
-    assert "The receive window, 10.0 MB as a rule, is far above." in far.caption
+    assert "The receive window (median 10.0 MB) is far above." in far.caption
 
 
 def test_a_logged_window_in_packets_is_drawn_in_bytes() -> None:

@@ -88,7 +88,7 @@ def spoiled(folder, name):
     match name:
         case "missing":
             facts.unlink()
-        case "no JSON":
+        case "not JSON":
             facts.write_text("{")
         case "a list":
             facts.write_text("[]")
@@ -136,28 +136,28 @@ FACTS_SPOILED = {
         lambda document: document["metrics"]["metrics"][0].update(value=float("nan")),
         "`metrics` of the document has an unexpected type",
     ),
-    "clock of one": (with_a_clock, "a clock is that of two inputs"),
+    "clock of one": (with_a_clock, "a clock needs two inputs"),
 }
 
 TABLES_SPOILED = {
-    "flow": ("flows", pl.lit(None, dtype=pl.UInt32).alias("flow"), "a value is missing that is always known"),
-    "rate": ("flows", pl.lit(float("inf")).alias("goodput_bps"), "a number that is none"),
+    "flow": ("flows", pl.lit(None, dtype=pl.UInt32).alias("flow"), "a required value is missing"),
+    "rate": ("flows", pl.lit(float("inf")).alias("goodput_bps"), "a number is not finite"),
     "width": ("bins", pl.lit(0, dtype=pl.Int64).alias("width_ns"), "a bin without a width"),
-    "samples": ("rtt_quantiles", pl.lit(1).alias("more"), "other columns than this release has"),
+    "samples": ("rtt_quantiles", pl.lit(1).alias("more"), "columns differ from those of this release"),
 }
 
 
 SPOILED = {
     "missing": "no such file or directory",
-    "no JSON": "no JSON",
+    "not JSON": "not JSON",
     "a list": "results of version None, expected 1",
     "of version 99": "results of version 99, expected 1",
     "without sources": "not complete: 'sources'",
-    "a table from elsewhere": "no table of a report",
+    "a table from elsewhere": "not a table of a report",
     "a table missing": "cannot be read",
     "a table cut": "cannot be read",
-    "other columns": "other columns than this release has",
-    "brackets in brackets": "no JSON",
+    "other columns": "columns differ from those of this release",
+    "brackets in brackets": "not JSON",
 }
 
 

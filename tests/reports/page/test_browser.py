@@ -236,8 +236,8 @@ def test_the_table_sorts_and_filters_with_unknown_values_last(show, small_trace,
         rows = table.locator("tbody tr:visible").all()
         return "".join((row.get_attribute("id") or "").removeprefix("flow-") for row in rows)
 
-    assert sorted_by("Sent again") == ("descending", "42765138")
-    assert sorted_by("Sent again") == ("ascending", "31567248")
+    assert sorted_by("Retransmitted") == ("descending", "42765138")
+    assert sorted_by("Retransmitted") == ("ascending", "31567248")
     # addresses by their numbers, not letter by letter
     assert sorted_by("From → to") == ("ascending", "76543218")
     assert sorted_by("Flow") == ("descending", "87654321")

@@ -79,7 +79,7 @@ def test_names_from_outside_are_escaped():
     hostile = results.flows.with_columns(pl.lit("</title><script>alert(1)</script>").alias("label"))
     page = render(build_report(replace(results, flows=hostile), title="t"))
     assert "<script>alert" not in page
-    assert "Allowed, sent and received, flow 1 &lt;/title&gt;&lt;script&gt;alert(1)" in page
+    assert "Allowed, sent and received rate, flow 1 &lt;/title&gt;&lt;script&gt;alert(1)" in page
 
 
 def test_a_flow_of_an_hour_has_no_more_points_than_a_figure_can_show():

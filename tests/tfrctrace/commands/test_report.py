@@ -97,7 +97,7 @@ def test_no_report_is_written_when_nothing_can_be_read(run, tmp_path):
 EDGES = {
     "time 0": (0, 20, "0.000 s"),
     "year 2100": (4_102_444_810, 20, "2100-01-01 00:00:10"),
-    "one packet": (1_700_000_000, 1, "The only packet is of"),
+    "one packet": (1_700_000_000, 1, "The only packet is at"),
 }
 
 

@@ -39,7 +39,7 @@ MaxSamples = Annotated[
 Strict = Annotated[
     bool, reading_option("--strict", help="Treat warnings about inputs as errors (exit status 3).")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+Quiet = Annotated[bool, other_option("--quiet", "-q", help="Print errors only.")]
 
 Jobs = Annotated[
     int | None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
-from tfrctrace.runs.comparison import GroupComparison, compare_groups, corrected_p_values
+from tfrctrace.runs.compare_groups import GroupComparison, compare_groups, corrected_p_values
 from tfrctrace.study.definition import GROUP
 from tfrctrace.study.results.cells import matches, sorted_values
 

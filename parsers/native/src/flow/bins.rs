@@ -3,7 +3,6 @@
 use crate::flow::tcp::Outcome;
 use crate::packet::key::Side;
 
-/// Initial adaptive width.
 const FIRST_WIDTH_NS: i64 = 1_000_000;
 /// An adaptive width grows when one direction exceeds this number of bins ...
 const MAX_BINS_OF_ONE: usize = 3_000;

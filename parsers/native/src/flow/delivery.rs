@@ -90,7 +90,6 @@ pub struct Jitter {
     estimate_ns: f64,
     /// Sum of all |D|, in ns; saturates at 584 years.
     sum_ns: u64,
-    /// Number of differences.
     count: u64,
 }
 
@@ -286,7 +285,6 @@ impl Deliveries {
         &self.sides[side as usize]
     }
 
-    /// The same, mutable.
     pub fn of_mut(&mut self, side: Side) -> &mut Delivery {
         &mut self.sides[side as usize]
     }

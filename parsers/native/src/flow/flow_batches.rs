@@ -28,7 +28,6 @@ const FLOWS_PER_BUFFER: usize = 8;
 /// Limit of threads; more would wait for memory.
 const MAX_THREADS: usize = 8;
 
-/// All queued packets.
 #[derive(Debug)]
 pub struct FlowBatches {
     /// Buffers in use by groups.

@@ -60,7 +60,6 @@ impl Buffer {
 #[derive(Debug)]
 pub struct FlowGroup {
     flows: Vec<Flow>,
-    /// Unacknowledged data.
     pool: Pool,
     /// Queued packets in order: full buffers, and the one being filled.
     full: Vec<Buffer>,
@@ -88,7 +87,6 @@ impl FlowGroup {
         &self.flows
     }
 
-    /// The same, mutable.
     #[inline(always)]
     pub fn flows_mut(&mut self) -> &mut [Flow] {
         &mut self.flows
@@ -172,7 +170,6 @@ impl FlowGroup {
     }
 }
 
-/// A queued packet.
 #[derive(Clone, Copy, Default)]
 struct QueueEntry {
     buffer: u32,

@@ -100,7 +100,6 @@ impl FlowTable {
         &self.groups[(flow >> GROUP_BITS) as usize].flows()[index_in_group(flow)]
     }
 
-    /// The same, mutable.
     #[inline(always)]
     pub fn get_mut(&mut self, flow: u32) -> &mut Flow {
         &mut self.group_mut(flow).flows_mut()[index_in_group(flow)]
@@ -148,7 +147,6 @@ impl FlowTable {
         }
     }
 
-    /// All flows, mutable.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
         self.groups.iter_mut().flat_map(FlowGroup::flows_mut)
     }

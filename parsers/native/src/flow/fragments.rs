@@ -20,7 +20,6 @@ struct First {
     seq_of_first_byte: u32,
 }
 
-/// Fragmented datagrams.
 #[derive(Default)]
 pub struct Fragments {
     datagrams: HashMap<DatagramKey, First>,

@@ -28,7 +28,6 @@ struct Hole {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilledHoles {
     pub bytes: u64,
-    /// Those acknowledged already.
     pub acknowledged: u64,
     /// Opening of the first of these holes.
     pub opening: Option<HoleOpening>,

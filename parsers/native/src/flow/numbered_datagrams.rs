@@ -59,7 +59,6 @@ struct TimedDatagram {
     is_marked: bool,
 }
 
-/// A numbered datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberedDatagram {
     /// The low bits of the number.

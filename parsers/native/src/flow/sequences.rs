@@ -13,9 +13,7 @@ const CONFIRMING: i64 = 64;
 /// Meaning of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberArrival {
-    /// A new datagram.
     New,
-    /// A duplicate.
     Duplicate,
     /// Far from the others: not counted unless the next datagram confirms it.
     Unconfirmed,
@@ -27,7 +25,6 @@ pub struct Sequences {
     /// Bits of the numbers before they wrap.
     bits: u32,
     run: Option<ConsecutiveRun>,
-    /// An unconfirmed jump.
     jump: Option<(i64, i64)>,
     /// Datagrams of earlier runs.
     ended: u64,

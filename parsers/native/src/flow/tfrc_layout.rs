@@ -183,7 +183,6 @@ impl LayoutFlow {
         &self.halves[side as usize]
     }
 
-    /// The same, mutable.
     pub fn half_connection_mut(&mut self, side: Side) -> &mut LayoutHalf {
         &mut self.halves[side as usize]
     }

@@ -45,7 +45,6 @@ pub enum SightingMeaning {
     Sent,
     /// A packet arrived for the first time; with the time at which it was sent, if that was seen.
     Received(Option<i64>),
-    /// It arrived again.
     ReceivedAgain,
     /// Seen again along its path, or at a layer that is not counted.
     Nothing,

@@ -69,7 +69,6 @@ pub struct Frame {
     pub is_retry: bool,
     /// The transmitter's address. Acknowledgements have none.
     pub transmitter: Option<Station>,
-    /// The receiver's address.
     pub receiver: Station,
     /// The network, if the frame names it.
     pub bssid: Option<Station>,

@@ -206,7 +206,6 @@ pub struct WifiLinks {
 }
 
 impl WifiLinks {
-    /// Limit of links.
     pub const MOST: usize = MAX_LINKS;
 
     /// Count the frame of `packet`; returns whether it retransmits a captured one.

@@ -56,7 +56,7 @@ impl<'a> Row<'a> for SourceRow<'a> {
         column("ssrc", "", "synchronisation source (RFC 3550)").u32(|row| Some(row.source.ssrc)),
         column("payload_type", "", "of the first packet").u32(|row| Some(row.source.payload_type.into())),
         column("clock_rate_hz", "1/s", "ticks of the timestamps per second")
-            .null_when("not known: `--dissect` can set it")
+            .null_when("not known; a layout `rtp/CLOCKRATE` of the port sets it")
             .u32(|row| Some(row.source.clock.rate()?.0)),
         column(
             "clock_rate_by",

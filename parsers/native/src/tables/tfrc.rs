@@ -22,7 +22,7 @@ impl<'a> FlowRow<'a> {
         )
         .null_when(
             "TCP: as retransmitted_packets, or no round-trip time is known; TFRC: without \
-            the flow's beginning or any report, or by `--layer` not where its agents are",
+            the flow's beginning or any report, or the chosen layer is not that of its agents",
         )
         .u64(FlowRow::loss_events),
         column(
@@ -34,7 +34,7 @@ impl<'a> FlowRow<'a> {
         .null_when("as loss_events, or without data or reports")
         .f64(FlowRow::loss_event_rate),
         column("feedback_packets", "", "reports about this direction's data")
-            .null_when("not TFRC, or by `--layer`")
+            .null_when("not TFRC, or the chosen layer is not that of its agents")
             .u64(FlowRow::feedback_packets),
         column("x_recv_bps", "bit/s", "receive rate in the last report of TFRC's receiver: payload")
             .null_when("as loss_event_rate")

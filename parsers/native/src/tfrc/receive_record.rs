@@ -9,7 +9,6 @@ const MAX_HOLES: usize = 1024;
 /// duplicates.
 const MAX_DECLARED: usize = 1024;
 
-/// A received packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Arrival {
     pub number: i64,

@@ -1,6 +1,7 @@
 """The fluid model of a bottleneck against ns-2's own counts of what it let through, and what theory says."""
 
 import json
+import math
 from pathlib import Path as File
 
 import pytest
@@ -14,7 +15,7 @@ from tfrctrace.replay.closed_loop.fluid import MAX_ROUNDS, simulate
 from tfrctrace.replay.closed_loop.path import Background, Path
 from tfrctrace.replay.closed_loop.queue import Queue
 from tfrctrace.replay.controller import Allowed, Start
-from tfrctrace.replay.tcp.steady import aimd_pps, newreno_fluid_pps
+from tfrctrace.replay.tcp.steady import aimd_pps
 from tfrctrace.replay.tfrc import Tfrc, TfrcVariant
 
 HERE = File(__file__).resolve()
@@ -132,7 +133,9 @@ def test_reno_with_losses_by_chance_sends_what_the_formula_says():
     path = a_path(capacity=1e9, random_loss=0.002)
     [rounds] = run(path, "sack", duration_s=600)
     # losses come at even distances: between the formula of Mathis and that for random distances
-    assert arrived(rounds) / 600 / SEGMENT == pytest.approx(newreno_fluid_pps(0.002, 0.1), rel=0.2)
+    # sqrt(2 (1 - p) / p) / R: Reno's counterpart of Westwood's mean rate, losses by chance
+    fluid_pps = math.sqrt(2 * (1 - 0.002) / 0.002) / 0.1
+    assert arrived(rounds) / 600 / SEGMENT == pytest.approx(fluid_pps, rel=0.2)
 
 
 def test_a_background_takes_its_share_and_leaves_the_rest():

@@ -23,7 +23,6 @@ pub(super) struct FeedbackOptions {
     pub intervals: Vec<ReportedInterval>,
     /// Outcomes of single packets.
     pub outcomes: Option<ReportedOutcomes>,
-    /// Malformed options.
     pub bad: u32,
     pub drops_data: bool,
     /// Packets without data immediately before it.

@@ -45,7 +45,6 @@ pub struct GivenRtp {
     pub clock_rate: Option<u32>,
 }
 
-/// A candidate source.
 #[derive(Debug)]
 struct Candidate {
     seen: Vec<MediaPacket>,
@@ -94,7 +93,6 @@ pub struct RtpDirection {
     pub impossible_delays: u64,
     /// Missing transport-wide feedback reports.
     pub missing_reports: u64,
-    /// Packets requested again.
     pub nacks: u64,
     /// RTCP datagrams cut by the snap length.
     pub cut_compounds: u64,
@@ -280,7 +278,6 @@ impl RtpFlow {
         &self.directions[side as usize]
     }
 
-    /// The same, mutable.
     pub fn direction_mut(&mut self, side: Side) -> &mut RtpDirection {
         &mut self.directions[side as usize]
     }

@@ -126,7 +126,6 @@ pub struct HalfConnection {
     pub mss: Option<u16>,
     /// SYNs of this side; a saturated count is a lower bound.
     pub(super) syns: u16,
-    /// SYNs with ACK.
     pub(super) syn_acks: u8,
     /// Whether the options of a SYN were cut by the capture.
     pub(super) has_cut_syn: bool,
@@ -632,7 +631,6 @@ impl HalfConnection {
         self.flight.end_round((self.acknowledged, self.next), outstanding, close)
     }
 
-    /// Record a retransmission.
     pub(super) fn on_repair(&mut self, class: Class, time_ns: i64) {
         let repair = if class == Class::Rto { RepairCause::Timeout } else { RepairCause::Recovery };
         self.flight.note(self.outstanding_bytes());

@@ -171,7 +171,6 @@ pub struct Finding {
     pub kind: FindingKind,
     /// Value found, in [`FindingKind::unit`].
     pub value: Option<f64>,
-    /// Value expected.
     pub limit: Option<f64>,
 }
 

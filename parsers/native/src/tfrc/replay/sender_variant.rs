@@ -86,7 +86,6 @@ impl Reason {
     }
 }
 
-/// A sender's decision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
     /// Allowed rate, bytes per second.

@@ -88,7 +88,6 @@ pub enum Evidence {
     /// Time since the hole opened, compared with the round-trip time.
     Time,
     Interface,
-    /// Duplicate acknowledgements.
     DuplicateAcks,
     Sack,
     /// A segment sent later had arrived (RFC 8985 section 6.2).

@@ -28,14 +28,12 @@ impl Default for SegmentPool {
     }
 }
 
-/// An unacknowledged segment.
 #[derive(Clone, Copy, Debug)]
 struct Transmission {
     start: i64,
     end: i64,
     /// Time of its last transmission.
     sent_ns: i64,
-    /// Number of retransmissions.
     repeats: u32,
 }
 
@@ -45,7 +43,6 @@ pub struct Transmissions {
     waiting: VecDeque<Transmission>,
     /// Latest send time of any acknowledged data.
     latest_ns: Option<i64>,
-    /// Segments not tracked.
     pub unwatched: u32,
     /// Segments acknowledged together with later ones.
     pub cumulative: u32,

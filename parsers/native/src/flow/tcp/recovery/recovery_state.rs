@@ -76,11 +76,9 @@ impl Promptness {
     }
 }
 
-/// A retransmitted segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Retransmission {
     pub start: i64,
-    /// End position, exclusive.
     pub end: i64,
     pub time_ns: i64,
     /// Time of the previous transmission.
@@ -111,7 +109,6 @@ pub const NEVER: i64 = i64::MAX;
 pub struct RetransmissionCounts {
     /// Segments on the wire, by class of [`Class::RETRANSMISSIONS`].
     retransmissions: [u32; Class::RETRANSMISSIONS.len()],
-    /// Classified segments.
     pub findings: u32,
     /// Captured packets with retransmitted data.
     pub retransmitted_packets: u32,
@@ -264,7 +261,6 @@ impl RecoveryState {
         self.rarities.as_ref().map_or_else(RareRecoveryCounts::default, |rarities| rarities.rare_counts)
     }
 
-    /// The same, mutable.
     pub fn rare_counts_mut(&mut self) -> &mut RareRecoveryCounts {
         &mut self.rarities.get_or_insert_default().rare_counts
     }
@@ -293,7 +289,6 @@ impl RecoveryState {
         self.rarities.as_ref().map_or(&[], |rarities| &rarities.verdicts)
     }
 
-    /// The same, mutable.
     pub(crate) fn spurious_mut(&mut self) -> &mut Vec<(u32, Evidence)> {
         &mut self.rarities.get_or_insert_default().verdicts
     }
@@ -381,7 +376,6 @@ impl RecoveryState {
         self.duplicate_acks = self.duplicate_acks.saturating_add(1);
     }
 
-    /// The acknowledgement advanced.
     pub fn on_progress(&mut self, answer: &Acknowledgement) {
         let Acknowledgement { position, time_ns, echo, .. } = *answer;
         self.duplicate_acks = 0;

@@ -21,7 +21,6 @@ const MAX_REPAIRED: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub struct RepairedLoss {
     pub start: i64,
-    /// End position, exclusive.
     pub end: i64,
     pub segments: u32,
     /// Index of its classification.

@@ -50,7 +50,6 @@ impl Phase {
 /// What limited the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// No more data.
     Application,
     /// A full receive window.
     Receiver,
@@ -186,7 +185,6 @@ struct RepairEpisode {
 /// Repairs in one direction: most flows end before they need it.
 #[derive(Debug, Default)]
 struct Repairs {
-    /// The current episode.
     episode: Option<RepairEpisode>,
     /// Number of episodes started by acknowledgements, and total time of those that ended.
     recoveries: (u32, i64),
@@ -222,9 +220,7 @@ pub struct Rounds {
     /// Flight and phase of the last round limited only by the network; 0 if none since the last
     /// episode.
     last_flight: u32,
-    /// Rounds that ended.
     pub count: u32,
-    /// Their largest flight.
     pub max_flight: u32,
     /// Largest flight of rounds limited only by the network; 0 if there was none.
     max_cwnd: u32,

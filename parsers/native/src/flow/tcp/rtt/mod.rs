@@ -17,7 +17,6 @@ use crate::flow::rtt_statistics::{LogHistogram, RttRange, RttStatistics};
 pub struct RttTotals {
     pub by_ack: RttStatistics,
     pub sketch: LogHistogram,
-    /// From timestamp echoes.
     pub by_echo: RttRange,
     /// The retransmission timer computed from the samples by Karn's rule.
     timer: RtoTimer,

@@ -129,7 +129,6 @@ impl SenderSide {
         findings
     }
 
-    /// Process a report.
     pub fn on_report(
         &mut self,
         time_ns: i64,
