@@ -34,6 +34,9 @@ use column::record_batch;
 pub use column::{Column, Description, Row};
 use samples::Samples;
 
+/// Makes the rows of a table.
+type RowsOf = fn(&Arc<Analysis>, u32) -> Box<dyn Rows>;
+
 /// A table of the core.
 pub struct Table {
     /// Unique among all tables.
@@ -41,7 +44,7 @@ pub struct Table {
     /// What one row is.
     pub row: &'static str,
     columns: fn() -> Vec<(Description, DataType)>,
-    rows: Option<fn(&Arc<Analysis>, u32) -> Box<dyn Rows>>,
+    rows: Option<RowsOf>,
 }
 
 /// All tables, in the order of the documentation.

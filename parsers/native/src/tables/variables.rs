@@ -59,7 +59,7 @@ impl<'a> Row<'a> for VariableRow<'a> {
         column("time_ns", "ns", "since the epoch, or since the start of a simulation or of the log")
             .i64(|row| Some(row.sample.time_ns)),
         column("name", "", "such as `cwnd`, `ssthresh`, `srtt`, `rttvar`, `throughput`")
-            .name(|row| Some(&row.sample.name)),
+            .name(|row| Some(row.sample.name)),
         column("unit", "", "`packets`, `bytes`, `ms`, `bit/s`, or empty for a plain number")
             .name(|row| Some(row.sample.unit.name())),
         column("value", "", "value that the sender itself logged").f64(|row| Some(row.sample.value)),
