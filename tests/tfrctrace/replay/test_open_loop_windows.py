@@ -48,7 +48,8 @@ VEGAS = f"{__name__}:Ns2Vegas"
 @pytest.mark.parametrize(
     ("run", "algorithm", "flow", "last_s", "within"),
     [
-        # the agent opens its window with each acknowledgement, the replay with each round
+        # The replay follows the timeout at 2 s, but with a window of 48 segments before it instead of 57. Its
+        # rounds are as long as the smoothed RTT, and its recovery takes whole ones.
         ("dumbbell-newreno", "newreno", 1, 25, 0.1),
         ("wired-mix", "sack", 2, 13, 0.1),
         # Linux, which this agent runs, takes the window down by a segment for each two acknowledgements
