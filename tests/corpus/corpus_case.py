@@ -72,7 +72,10 @@ class CorpusCase:
 
 def all_cases() -> list[CorpusCase]:
     """Return every case, sorted by name."""
-    return [CorpusCase(path.name.removesuffix(SUFFIX)) for path in sorted(CORPUS.glob(f"*{SUFFIX}"))]
+    return [
+        CorpusCase(name)
+        for name in sorted(path.name.removesuffix(SUFFIX) for path in CORPUS.glob(f"*{SUFFIX}"))
+    ]
 
 
 def write_case(name: str, scratch: Path, about: Mapping[str, object], corpus: Path = CORPUS) -> None:

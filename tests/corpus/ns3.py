@@ -42,6 +42,8 @@ CASES = {
     "ns3-random-no-sack": "--control=NewReno --loss=0.03 --queue=100 --sack=0 --seed=3",
     "ns3-random-heavy": "--control=Cubic --loss=0.1 --ackLoss=0.1 --queue=100 --bytes=200000 --seed=4",
     "ns3-ack-loss": "--control=NewReno --ackLoss=0.2 --queue=100 --seed=5",
+    "ns3-bbr-timeouts": "--control=Bbr --rate=1Mbps --delay=100ms --queue=30 --bytes=300000 --loss=0.01 "
+    "--seed=120",
     "ns3-ecn": "--control=NewReno --ecn=1 --queue=200 --bytes=300000",
 }
 """Name of the case, and the arguments of the simulation."""

@@ -30,7 +30,8 @@ mod tests {
 
     #[test]
     fn test_one_is_said_otherwise_than_many() {
-        let what = "acknowledgement[s] with an impossible elapsed time";
+        let what =
+            "acknowledgement[s] [was|were] held for longer than [its packet was|their packets were] away";
         assert_eq!(counted(1_u32, what), "1 acknowledgement was held for longer than its packet was away");
         assert_eq!(
             counted(2_u32, what),

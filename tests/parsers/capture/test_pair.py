@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from corpus_case import CorpusCase
+from corpus_case import CorpusCase, all_cases
 
 import tfrctrace
 from tfrctrace.base.errors import InputError, UsageError
@@ -441,3 +441,23 @@ def test_the_commands_say_what_is_wrong_with_a_pair(run: Callable[..., Any]) -> 
     assert failed.status == 3
     assert "none of its" in failed.err
     assert run("convert", "--pair", *RELAY, "-o", "packets.csv").status == 2
+
+
+def spurious_of_pair(case: CorpusCase, tmp_path: Path) -> list[tuple[bool, bool]]:
+    """Return of each retransmission whether it was needless, and whether a pair of captures says so."""
+    found = tfrctrace.open((case.unpack("snd", tmp_path), case.unpack("rcv", tmp_path)), pair=True).losses
+    said = {row["packet"]: row["spurious"] is not None for row in found.to_dicts()}
+    kinds = ("fast_retransmission", "sack_retransmission", "rto_retransmission", "tail_loss_probe")
+    rows = [row for row in case.truth if row["tap"] == "snd" and row["kind"] in kinds]
+    of_sender = [row for row in rows if int(row["sport"]) != case.about["server_port"]]
+    return [(row["spurious"] == "1", said.get(int(row["frame"]), False)) for row in of_sender]
+
+
+def test_a_pair_shows_which_retransmissions_were_needed(tmp_path: Path) -> None:
+    cases = [case for case in all_cases() if {"snd", "rcv"} <= set(case.captures)]
+    judged = [pair for case in cases for pair in spurious_of_pair(case, tmp_path)]
+    assert not [pair for pair in judged if pair == (False, True)]
+    found = [said for is_needless, said in judged if is_needless]
+    # without SACK nothing tells of a few that the acknowledgements which got lost had been for them
+    assert len(found) > 100
+    assert sum(found) >= 0.98 * len(found)

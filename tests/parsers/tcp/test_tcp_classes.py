@@ -70,7 +70,9 @@ def test_what_the_receiver_reports_twice_was_not_needed(kernel: Row) -> None:
 @pytest.mark.parametrize("end", ["snd", "rcv"])
 def test_reordering_alone_is_no_loss(end: str) -> None:
     row = main_flow(flows_of(f"linux-relay-reorder-noloss-{end}.pcap.gz"))
-    assert total([row], "lost_before_capture", "lost_behind_capture", "missing_bytes", "capture_gap_bytes") == 0
+    assert (
+        total([row], "lost_before_capture", "lost_behind_capture", "missing_bytes", "capture_gap_bytes") == 0
+    )
     assert (row["loss_events"], row["loss_event_rate"]) == (0, 0.0)
     # What the relay wrote down: 21 held back so that others overtook them, 4 sent twice.
     seen = {"snd": (None, 0), "rcv": (21, 4)}[end]

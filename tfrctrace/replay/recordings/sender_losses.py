@@ -29,11 +29,20 @@ _BELOW_ALL: Final = -(2**63)
 
 
 def repairs(losses: pl.DataFrame) -> pl.DataFrame:
-    """Return those of `losses` (`tfrctrace.parsers.schema.LOSSES`) that were needed, in order of time."""
+    """Return those of `losses` (`tfrctrace.parsers.schema.LOSSES`) that were needed, in order of time.
+
+    Those of packets that had arrived belong to them, too, if only the trace shows the arrival.
+    """
     import polars as pl
 
-    needed = pl.col("class").is_in(LOSSES) & pl.col("spurious").is_null()
-    return losses.filter(needed).sort("time_ns", maintain_order=True)
+    return losses.filter(pl.col("class").is_in(LOSSES) & seems_needed()).sort("time_ns", maintain_order=True)
+
+
+def seems_needed() -> pl.Expr:
+    """Return whether a retransmission was needed as far as its sender knows."""
+    import polars as pl
+
+    return pl.col("spurious").fill_null("arrived").eq("arrived")
 
 
 def loss_events(repaired: pl.DataFrame, packets: pl.DataFrame) -> pl.DataFrame:

@@ -39,7 +39,7 @@ use outstanding::Pool;
 use queued_packet::QueuedPacket;
 use rtp::RtpFlow;
 use tcp::vantage::Vantage;
-use tcp::{Connection, Outcome, Segment};
+use tcp::{Connection, Outcome, Segment, Sight};
 use tfrc::{TfrcFlow, TfrcSamples};
 use tfrc_layout::LayoutFlow;
 
@@ -486,6 +486,36 @@ impl Flow {
         }
     }
 
+    /// `payload` bytes of a segment, `offset` bytes into it, that the first side sent at `sent_ns` arrived.
+    pub fn on_arrival(&mut self, side: Side, network: &Network, (offset, payload): (u32, u32), sent_ns: i64) {
+        if side == self.first
+            && has_data(network)
+            && let Some(connection) = &mut self.tcp
+        {
+            let syn = u32::from(network.tcp.flags.has(TcpFlags::SYN));
+            let seq = network.tcp.seq.wrapping_add(syn).wrapping_add(offset);
+            connection.on_arrival(side, (seq, units_of(network, payload)), sent_ns);
+        }
+    }
+
+    /// A segment that the first side sent at `sent_ns` reached a receiver that had its data.
+    pub fn on_needless_arrival(&mut self, side: Side, network: &Network, sent_ns: i64) {
+        if side == self.first
+            && has_data(network)
+            && let Some(connection) = &mut self.tcp
+        {
+            let units = network.payload_bytes.unwrap_or(0);
+            connection.on_needless_arrival(side, (network.tcp.seq, units), sent_ns);
+        }
+    }
+
+    /// A segment with data that `side` sent at `sent_ns` did not arrive.
+    pub fn on_loss(&mut self, side: Side, sent_ns: i64) {
+        if let Some(connection) = &mut self.tcp {
+            connection.on_loss(side, sent_ns);
+        }
+    }
+
     fn note_identity(&mut self, side: Side, packet: &Packet, network: &Network) {
         if network.dscp != Some(0) {
             self.note_dscp(side, network.dscp);
@@ -511,10 +541,7 @@ impl Flow {
             }
             return;
         };
-        let units = match network.numbering {
-            Numbering::Bytes => payload,
-            Numbering::Packets => u32::from(!network.tcp.flags.has(TcpFlags::ACK)),
-        };
+        let units = units_of(network, payload);
         let segment = Segment {
             time_ns: packet.time_ns,
             tcp: &network.tcp,
@@ -522,6 +549,10 @@ impl Flow {
             sack: extras.sack(network.tcp.options.sack),
             ip: &IpFields::of(packet),
         };
+        if side == self.first {
+            let sight = if packet.sighting.is_some() { Sight::Simulation } else { Sight::Pair };
+            connection.note_sight(side, sight);
+        }
         connection.on_segment(side, &segment, pool, outcome);
         if network.numbering == Numbering::Packets {
             // Rounds are in bytes.
@@ -609,6 +640,19 @@ impl Flow {
 /// Name of a direction (`fwd`, `rev`), given the side that opened the flow.
 pub fn direction_name(side: Side, forward: Side) -> &'static str {
     if side == forward { "fwd" } else { "rev" }
+}
+
+/// Whether a packet is a TCP segment with data.
+fn has_data(network: &Network) -> bool {
+    network.transport == Transport::Tcp && units_of(network, network.payload_bytes.unwrap_or(0)) > 0
+}
+
+/// Sequence space of a segment: bytes, or packets in traces that number these.
+fn units_of(network: &Network, payload: u32) -> u32 {
+    match network.numbering {
+        Numbering::Bytes => payload,
+        Numbering::Packets => u32::from(!network.tcp.flags.has(TcpFlags::ACK)),
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Packets between their two ends, matched by identity when they arrive or are dropped.
 
-use super::FlowTable;
 use super::delivery::Delivery;
 use super::flow_table::Found;
 use super::ring_index::{Key, RingIndex};
+use super::{FlowTable, has_data};
 use crate::flow::bins::Bins;
 use crate::packet::event::{NodeLayer, Packet, Sighting};
 
@@ -16,6 +16,7 @@ const REMEMBERED: usize = 1 << 18;
 struct PacketInTransit {
     found: Found,
     state: TransitState,
+    has_data: bool,
     bytes: u32,
     identity: u64,
     sent_ns: i64,
@@ -42,8 +43,8 @@ enum TransitState {
 pub enum SightingMeaning {
     /// A packet was sent.
     Sent,
-    /// A packet arrived for the first time.
-    Received,
+    /// A packet arrived for the first time; with the time at which it was sent, if that was seen.
+    Received(Option<i64>),
     ReceivedAgain,
     /// Seen again along its path, or at a layer that is not counted.
     Nothing,
@@ -71,8 +72,11 @@ impl TransitCounters<'_> {
     }
 
     /// Count a packet that will not arrive any more.
-    fn lost(&mut self, found: Found, sent_ns: i64) {
+    fn lost(&mut self, &PacketInTransit { found, sent_ns, has_data, .. }: &PacketInTransit) {
         self.delivery(found).lost += 1;
+        if has_data {
+            self.flows.get_mut(found.flow).on_loss(found.side, sent_ns);
+        }
         if let Some(bins) = &mut self.bins {
             bins.add_loss(found.flow, found.side, sent_ns);
         }
@@ -136,7 +140,7 @@ impl Transits {
             delivery.unsent += 1;
             delivery.received_bytes += u64::from(packet.wire_bytes);
             self.insert(found, packet, sighting.identity, TransitState::Received(sighting.layer), counts);
-            return SightingMeaning::Received;
+            return SightingMeaning::Received(None);
         };
         let crossing = &mut self.ring[slot];
         match crossing.state {
@@ -154,8 +158,9 @@ impl Transits {
         crossing.state = TransitState::Received(sighting.layer);
         delivery.received += 1;
         delivery.received_bytes += u64::from(crossing.bytes);
-        counts.arrived(found, crossing.sent_ns, packet.time_ns);
-        SightingMeaning::Received
+        let sent_ns = crossing.sent_ns;
+        counts.arrived(found, sent_ns, packet.time_ns);
+        SightingMeaning::Received(Some(sent_ns))
     }
 
     /// Process a drop. A collision on the air is repaired by the MAC layer and is no loss yet, and
@@ -185,11 +190,13 @@ impl Transits {
 
     /// Decide about packets that neither arrived nor were dropped. Call once, at the end.
     pub fn finish(&mut self, counts: &mut TransitCounters<'_>) {
-        for crossing in &self.ring {
+        // The oldest first.
+        let (newest, oldest) = self.ring.split_at(self.next);
+        for crossing in oldest.iter().chain(newest) {
             let delivery = counts.delivery(crossing.found);
             match crossing.state {
                 TransitState::Received(_) => {}
-                TransitState::Dropped => counts.lost(crossing.found, crossing.sent_ns),
+                TransitState::Dropped => counts.lost(crossing),
                 TransitState::Left => delivery.in_flight += 1,
                 TransitState::Sent => {
                     let age_ns = self.latest_ns.saturating_sub(crossing.sent_ns);
@@ -197,7 +204,7 @@ impl Transits {
                     if longest_ns.is_some_and(|longest| age_ns as u64 <= longest) {
                         delivery.in_flight += 1;
                     } else {
-                        counts.lost(crossing.found, crossing.sent_ns);
+                        counts.lost(crossing);
                     }
                 }
             }
@@ -219,8 +226,9 @@ impl Transits {
         state: TransitState,
         counts: &mut TransitCounters<'_>,
     ) {
-        let crossing =
-            PacketInTransit { found, state, bytes: packet.wire_bytes, identity, sent_ns: packet.time_ns };
+        let has_data = has_data(&packet.network);
+        let bytes = packet.wire_bytes;
+        let crossing = PacketInTransit { found, state, has_data, bytes, identity, sent_ns: packet.time_ns };
         let slot = if self.ring.len() < REMEMBERED {
             self.ring.push(crossing);
             self.ring.len() - 1
@@ -240,7 +248,7 @@ impl Transits {
         let old = self.ring[slot];
         self.index.remove(slot as u32, &old.key());
         if !matches!(old.state, TransitState::Received(_)) {
-            counts.lost(old.found, old.sent_ns);
+            counts.lost(&old);
         }
     }
 }

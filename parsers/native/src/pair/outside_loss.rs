@@ -9,11 +9,16 @@
 //! those between selectively acknowledged data. The receiver does not request data that it has and
 //! that are retransmitted needlessly.
 
+use std::collections::VecDeque;
+
 use super::by_side::BySide;
 use crate::flow::holes::{HoleOpening, Holes};
 use crate::packet::event::{Tcp, TcpFlags};
 use crate::packet::key::Side;
 use crate::packet::seq::{SeqNumber, Unwrapper};
+
+/// How many segments counted as lost downstream are kept, in case the receiver reports them as duplicates.
+const MAX_LOST_BEHIND: usize = 64;
 
 /// How a segment relates to those that a capture has shown before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +124,19 @@ struct Direction {
     near: Option<CaptureView>,
     far: Option<CaptureView>,
     receipts: ReceivedRanges,
+    /// The newest segments counted as lost behind the farther capture, in its positions.
+    lost_behind: VecDeque<(i64, i64)>,
+}
+
+/// A segment that passes the farther capture, compared with those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It has bytes that have not passed before.
+    New,
+    /// It retransmits one that was lost behind the capture.
+    OfLost,
+    /// The receiver has all of it.
+    Needless,
 }
 
 /// All directions of TCP connections with data: as many as flows are followed.
@@ -138,28 +156,52 @@ impl OutsideLoss {
         is_late && timestamp(tcp).zip(latest).is_some_and(is_younger)
     }
 
-    /// Process a segment that passed the farther capture; returns whether it retransmits one that
-    /// was lost downstream.
-    pub fn is_lost_behind(&mut self, flow: u32, side: Side, tcp: &Tcp, payload: u32) -> bool {
-        let Direction { far, receipts, .. } = self.direction(flow, side);
+    /// Process a segment that passed the farther capture.
+    pub fn arrival(&mut self, flow: u32, side: Side, tcp: &Tcp, payload: u32) -> Arrival {
+        let Direction { far, receipts, lost_behind, .. } = self.direction(flow, side);
         let shown = far.get_or_insert_with(|| CaptureView::starting_with(tcp));
         let (start, end) = shown.range(tcp, payload);
-        shown.show(tcp, payload) == Novelty::Repeated && receipts.asks_for(start, end)
+        match (shown.show(tcp, payload), receipts.asks_for(start, end)) {
+            (Novelty::Ahead | Novelty::Late, _) => Arrival::New,
+            (Novelty::Repeated, false) => Arrival::Needless,
+            (Novelty::Repeated, true) => {
+                if lost_behind.len() == MAX_LOST_BEHIND {
+                    lost_behind.pop_front();
+                }
+                lost_behind.push_back((start, end));
+                Arrival::OfLost
+            }
+        }
     }
 
     /// Process an acknowledgement of the data of `side`, where packets of `side` pass last;
-    /// `blocks` are its SACK blocks.
-    pub fn on_acknowledgement(&mut self, flow: u32, side: Side, tcp: &Tcp, blocks: &[(u32, u32)]) {
-        if tcp.flags.has(TcpFlags::ACK)
-            && let Some(Direction { far: Some(far), receipts, .. }) =
-                self.directions.get_mut(flow, side).map(Box::as_mut)
-        {
-            let position = |number| far.unwrapper.position(SeqNumber(number), far.highest);
-            // Data not in the capture cannot have passed it to the receiver.
-            let blocks = blocks.iter().map(|&(start, end)| (position(start), position(end).min(far.highest)));
-            receipts.on_acknowledgement(position(tcp.ack).min(far.highest), blocks);
-            receipts.is_closed = tcp.window == 0;
+    /// `blocks` are its SACK blocks. Returns how many segments counted as lost downstream it reports
+    /// as received twice (RFC 2883).
+    pub fn on_acknowledgement(&mut self, flow: u32, side: Side, tcp: &Tcp, blocks: &[(u32, u32)]) -> u64 {
+        let Some(Direction { far: Some(far), receipts, lost_behind, .. }) =
+            self.directions.get_mut(flow, side).map(Box::as_mut)
+        else {
+            return 0;
+        };
+        if !tcp.flags.has(TcpFlags::ACK) {
+            return 0;
         }
+        let position = |number| far.unwrapper.position(SeqNumber(number), far.highest);
+        // Data not in the capture cannot have passed it to the receiver.
+        let known = |&(start, end): &(u32, u32)| (position(start), position(end).min(far.highest));
+        let acknowledged = position(tcp.ack).min(far.highest);
+        let before = lost_behind.len();
+        if let [first, others @ ..] = blocks {
+            let (doubled, second) = (known(first), others.first().map(known));
+            let is_within = |other: (i64, i64)| other.0 <= doubled.0 && doubled.1 <= other.1;
+            if doubled.1 <= acknowledged || second.is_some_and(is_within) {
+                lost_behind.retain(|lost| !(doubled.0 <= lost.0 && lost.1 <= doubled.1));
+            }
+        }
+        let taken_back = before.saturating_sub(lost_behind.len()) as u64;
+        receipts.on_acknowledgement(acknowledged, blocks.iter().map(known));
+        receipts.is_closed = tcp.window == 0;
+        taken_back
     }
 
     fn direction(&mut self, flow: u32, side: Side) -> &mut Direction {
@@ -198,12 +240,32 @@ mod tests {
         }
     }
 
+    fn is_lost_behind(outside: &mut OutsideLoss, tcp: &Tcp) -> bool {
+        outside.arrival(0, Side::Low, tcp, 100) == Arrival::OfLost
+    }
+
+    #[test]
+    fn test_what_the_receiver_got_twice_was_not_lost_behind() {
+        for (blocks, taken_back) in [(vec![(0, 100)], 1), (vec![(100, 200), (50, 300)], 1), (vec![], 0)] {
+            let mut outside = OutsideLoss::default();
+            for seq in [0, 100, 200] {
+                assert_eq!(outside.arrival(0, Side::Low, &segment(seq, 1), 100), Arrival::New);
+            }
+            let (next, lost) = blocks.first().map_or((0, 0), |&(start, _)| (start, start));
+            outside.on_acknowledgement(0, Side::Low, &acknowledgement(next), &[]);
+            assert!(is_lost_behind(&mut outside, &segment(lost, 2)));
+            let ack = if blocks.len() > 1 { 50 } else { 300 };
+            let told = outside.on_acknowledgement(0, Side::Low, &acknowledgement(ack), &blocks);
+            assert_eq!(told, taken_back);
+        }
+    }
+
     #[test]
     fn test_a_segment_is_lost_behind_only_if_the_receiver_asks_for_it() {
         let mut outside = OutsideLoss::default();
         let mut lost = |seq, asked| {
             outside.on_acknowledgement(0, Side::Low, &acknowledgement(asked), &[]);
-            outside.is_lost_behind(0, Side::Low, &segment(seq, 1), 100)
+            is_lost_behind(&mut outside, &segment(seq, 1))
         };
         assert!(!lost(u32::MAX - 49, 0) && !lost(50, 0) && !lost(150, 0));
         assert!(!lost(150, 50), "it asks for another");
@@ -215,12 +277,11 @@ mod tests {
     fn test_what_is_between_selective_acknowledgements_is_asked_for() {
         let mut outside = OutsideLoss::default();
         for seq in [0, 100, 200, 300, 400] {
-            assert!(!outside.is_lost_behind(0, Side::Low, &segment(seq, 1), 100));
+            assert!(!is_lost_behind(&mut outside, &segment(seq, 1)));
         }
         outside.on_acknowledgement(0, Side::Low, &acknowledgement(100), &[(200, 300)]);
         outside.on_acknowledgement(0, Side::Low, &acknowledgement(100), &[(400, 500)]);
-        let lost =
-            [0, 100, 200, 300, 400].map(|seq| outside.is_lost_behind(0, Side::Low, &segment(seq, 2), 100));
+        let lost = [0, 100, 200, 300, 400].map(|seq| is_lost_behind(&mut outside, &segment(seq, 2)));
         assert_eq!(lost, [false, true, false, true, false]);
     }
 
@@ -234,7 +295,7 @@ mod tests {
                 let tcp = segment(seq, timestamp);
                 match is_near {
                     true => outside.is_lost_before(0, Side::Low, &tcp, payload),
-                    false => outside.is_lost_behind(0, Side::Low, &tcp, payload),
+                    false => outside.arrival(0, Side::Low, &tcp, payload) == Arrival::OfLost,
                 };
                 outside.on_acknowledgement(0, Side::Low, &acknowledgement(payload), &[(seq, timestamp)]);
             }

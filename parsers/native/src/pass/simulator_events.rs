@@ -25,7 +25,7 @@ impl Analysis {
         let counts = self.options.layer.is_none_or(|layer| layer == sighting.layer);
         let meaning = match (packet.event, sighting.point) {
             (Some(Event::Sent | Event::Enqueued), PathPoint::Source) if counts => SightingMeaning::Sent,
-            (Some(Event::Received), PathPoint::Destination) if counts => SightingMeaning::Received,
+            (Some(Event::Received), PathPoint::Destination) if counts => SightingMeaning::Received(None),
             (Some(Event::Dropped), _) => SightingMeaning::Nothing,
             _ => return self.flows.find(network),
         };
@@ -37,7 +37,7 @@ impl Analysis {
         let into = &mut TransitCounters { flows: &mut self.flows, bins: self.bins.as_mut() };
         let meaning = match meaning {
             SightingMeaning::Sent => crossings.on_sent(found, packet, sighting, into),
-            SightingMeaning::Received => crossings.on_received(found, packet, sighting, into),
+            SightingMeaning::Received(_) => crossings.on_received(found, packet, sighting, into),
             SightingMeaning::Nothing | SightingMeaning::ReceivedAgain => {
                 // A full queue at the source drops packets before queueing them: they count as
                 // sent.
@@ -65,7 +65,10 @@ impl Analysis {
                     self.collect(found, packet, network);
                 }
             }
-            SightingMeaning::Received => {
+            SightingMeaning::Received(sent_ns) => {
+                if let Some((sent_ns, payload)) = sent_ns.zip(network.payload_bytes) {
+                    of.on_arrival(side, network, (0, payload), sent_ns);
+                }
                 of.on_received(side, packet, network, extras, pool, outcome);
                 if self.collects {
                     self.collect_rtt(found, packet);
@@ -83,7 +86,7 @@ impl Analysis {
     pub(super) fn take_tfrc(&mut self, found: Found, packet: &Packet, meaning: SightingMeaning) {
         let happening = match meaning {
             SightingMeaning::Sent => PacketEvent::Sent,
-            SightingMeaning::Received | SightingMeaning::ReceivedAgain => PacketEvent::Arrived,
+            SightingMeaning::Received(_) | SightingMeaning::ReceivedAgain => PacketEvent::Arrived,
             SightingMeaning::Nothing => return,
         };
         let Found { flow, side } = found;

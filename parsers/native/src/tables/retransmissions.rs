@@ -25,6 +25,9 @@ impl<'a> FlowRow<'a> {
 
     /// Why some classes are null.
     pub(super) fn note_on_vantage(&self) -> Option<&'static str> {
+        if self.flow.shows_both_ends() {
+            return None;
+        }
         let tally = self.half?.tally();
         match self.believed_vantage()? {
             _ if tally.findings == 0 => None,

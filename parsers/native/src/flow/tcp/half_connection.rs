@@ -8,6 +8,7 @@ use super::classify::ip_id_order::{IpIdOrder, RelativeAge};
 use super::ecn::Ecn;
 use super::loss_events::LossEvents;
 use super::recovery::recovery_state::{RareRecoveryCounts, RecoveryState, RetransmissionCounts};
+use super::recovery::scoreboard::Scoreboard;
 use super::recovery::upstream_loss::UpstreamLoss;
 use super::rounds::flight::Flight;
 use super::rounds::{RepairCause, Round, RoundEnd, Rounds};
@@ -48,6 +49,22 @@ struct RareState {
     ecn: Ecn,
     echoes: Option<Box<TimestampEchoes>>,
     delayed_acks: u32,
+    /// Data seen to arrive.
+    arrived: Scoreboard,
+    /// Losses of data seen not to arrive.
+    losses: LossEvents,
+}
+
+/// Where the packets of a side are visible besides the capture point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sight {
+    /// Nowhere.
+    #[default]
+    Alone,
+    /// Where they arrive, in another capture.
+    Pair,
+    /// Where they arrive, in a simulator's trace.
+    Simulation,
 }
 
 /// What one side sent, and what the other acknowledged.
@@ -94,6 +111,8 @@ pub struct HalfConnection {
     pub(super) window_shift: Option<u8>,
     /// Whether the packet length is only assumed.
     pub(super) longest_is_usual: bool,
+    /// Where the packets of this side are visible.
+    pub(super) sight: Sight,
     /// Whether a SYN did not permit SACK.
     pub(super) refuses_sack: bool,
     /// Whether this side's SYN permitted SACK.
@@ -147,6 +166,9 @@ impl HalfConnection {
 
     /// Losses downstream of the capture point: retransmissions not known to be spurious.
     pub fn lost_after(&self) -> LossEvents {
+        if self.is_simulated() {
+            return self.rare_state.as_ref().map_or_else(LossEvents::default, |state| state.losses);
+        }
         self.recovery.as_ref().map_or_else(LossEvents::default, |recovery| recovery.after())
     }
 
@@ -227,6 +249,42 @@ impl HalfConnection {
         let recovery = self.recovery.get_or_insert_default();
         recovery.is_over = false;
         recovery
+    }
+
+    /// Whether this side is a simulated agent, which answers in no time.
+    pub(super) fn is_simulated(&self) -> bool {
+        self.sight == Sight::Simulation
+    }
+
+    /// `units` of sequence space from `seq`, sent at `sent_ns`, arrived.
+    pub(super) fn on_arrival(&mut self, (seq, units): (u32, u32), sent_ns: i64) {
+        let Some(start) = self.position(seq) else { return };
+        let end = start + i64::from(units);
+        let is_final = self.is_simulated();
+        let arrived = &mut self.rare_state.get_or_insert_default().arrived;
+        arrived.add(start, end);
+        if let Some(recovery) = &mut self.recovery {
+            recovery.on_arrival((start, end), sent_ns, arrived, is_final);
+        }
+    }
+
+    /// `units` of sequence space from `seq`, sent at `sent_ns`, reached a receiver that had them.
+    pub(super) fn on_needless_arrival(&mut self, (seq, units): (u32, u32), sent_ns: i64) {
+        let Some(start) = self.position(seq) else { return };
+        if let Some(recovery) = &mut self.recovery {
+            recovery.on_needless_arrival((start, start + i64::from(units)), sent_ns);
+        }
+    }
+
+    /// `segments` sent at `sent_ns` did not arrive.
+    pub(super) fn on_loss(&mut self, sent_ns: i64, segments: u32) {
+        let rtt_ns = self.path_ns().unwrap_or(0);
+        self.rare_state.get_or_insert_default().losses.note(sent_ns, rtt_ns, segments);
+    }
+
+    /// Whether all data of `start..end` were seen to arrive.
+    pub(super) fn has_arrived(&self, start: i64, end: i64) -> bool {
+        self.rare_state.as_deref().is_some_and(|state| state.arrived.has(start, end))
     }
 
     /// Whether the capture shows a SYN of this side.

@@ -32,7 +32,7 @@ use crate::packet::key::Side;
 use crate::packet::seq::SeqNumber;
 use classify::class::{Class, Classification};
 use ecn::Ecn;
-pub use half_connection::HalfConnection;
+pub use half_connection::{HalfConnection, Sight};
 use half_connection::{TIMESTAMP_BYTES, elapsed};
 pub use rounds::{Limit, Round, Rounds};
 pub use state::ConnectionState;
@@ -304,6 +304,26 @@ impl Connection {
         // A reset acknowledges nothing and mostly has no identification (RFC 9293 section 3.5.2).
         let is_reset_again = segment.tcp.flags.has(TcpFlags::RST) && self.reset_by == Some(side);
         is_reset_again || self.half(side).is_copy(segment, self.half(side.other()))
+    }
+
+    /// Set where the packets of `side` are visible besides the capture point.
+    pub fn note_sight(&mut self, side: Side, sight: Sight) {
+        self.halves[side as usize].sight = sight;
+    }
+
+    /// `units` of sequence space from `seq`, sent by `side` at `sent_ns`, arrived.
+    pub fn on_arrival(&mut self, side: Side, (seq, units): (u32, u32), sent_ns: i64) {
+        self.halves[side as usize].on_arrival((seq, units), sent_ns);
+    }
+
+    /// `units` of sequence space from `seq`, sent by `side` at `sent_ns`, reached a receiver that had them.
+    pub fn on_needless_arrival(&mut self, side: Side, (seq, units): (u32, u32), sent_ns: i64) {
+        self.halves[side as usize].on_needless_arrival((seq, units), sent_ns);
+    }
+
+    /// A segment sent by `side` at `sent_ns` did not arrive.
+    pub fn on_loss(&mut self, side: Side, sent_ns: i64) {
+        self.halves[side as usize].on_loss(sent_ns, 1);
     }
 
     fn split(&mut self, side: Side) -> (&mut HalfConnection, &mut HalfConnection) {

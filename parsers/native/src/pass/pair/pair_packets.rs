@@ -8,6 +8,7 @@ use crate::packet::extras::{PacketExtras, PayloadHead};
 use crate::packet::ip_fields::IpFields;
 use crate::pair::Tap;
 use crate::pair::first_reading::wire_payload;
+use crate::pair::outside_loss::Arrival;
 use crate::pair::packet_identity::{payload_head, pieces};
 use crate::pair::unmatched::{MatchResult, PacketAtCapture, PathEnd};
 use crate::pass::{Analysis, is_flow};
@@ -66,14 +67,14 @@ impl Analysis {
             self.fragments.remember(network, found);
         }
         let head = payload_head(network, extras);
-        let seen = self.match_pieces(pairing, found, (tap, end), packet, head);
+        let (seen, sent_ns) = self.match_pieces(pairing, found, (tap, end), packet, head);
         if seen == PieceTotals::Copy {
             return self.flows.get_mut(found.flow).on_copy(found.side);
         }
         self.pass(found, end, packet, extras);
         let is_tcp = network.transport == Transport::Tcp;
         if is_tcp && seen == PieceTotals::First {
-            self.look_for_outside_loss(pairing, found, end, network, extras);
+            self.look_for_outside_loss(pairing, found, (end, sent_ns), network, extras);
         }
     }
 
@@ -119,7 +120,7 @@ impl Analysis {
         &mut self,
         pairing: &mut CapturePair,
         found: Found,
-        end: PathEnd,
+        (end, sent_ns): (PathEnd, Option<i64>),
         network: &Network,
         extras: &PacketExtras,
     ) {
@@ -128,7 +129,11 @@ impl Analysis {
         if end == PathEnd::Near {
             // Where this side's packets pass first those of the other side pass last.
             let blocks = extras.sack(network.tcp.options.sack);
-            outside.on_acknowledgement(flow, side.other(), &network.tcp, blocks);
+            let taken_back = outside.on_acknowledgement(flow, side.other(), &network.tcp, blocks);
+            if taken_back > 0 {
+                let delivery = self.flows.get_mut(flow).deliveries_mut().of_mut(side.other());
+                delivery.lost_behind = delivery.lost_behind.map(|lost| lost.saturating_sub(taken_back));
+            }
         }
         let delivery = self.flows.get_mut(flow).deliveries_mut().of_mut(side);
         let payload = network.payload_bytes.unwrap_or(0);
@@ -143,13 +148,16 @@ impl Analysis {
                 }
             }
             PathEnd::Far => {
-                let is_lost = outside.is_lost_behind(flow, side, &network.tcp, payload);
-                *delivery.lost_behind.get_or_insert_default() += u64::from(is_lost);
+                let arrival = outside.arrival(flow, side, &network.tcp, payload);
+                *delivery.lost_behind.get_or_insert_default() += u64::from(arrival == Arrival::OfLost);
+                if let (Arrival::Needless, Some(sent_ns)) = (arrival, sent_ns) {
+                    self.flows.get_mut(flow).on_needless_arrival(side, network, sent_ns);
+                }
             }
         }
     }
 
-    /// Match the wire packets of this one at the other capture.
+    /// Match the wire packets of this one at the other capture; also returns when the first was sent.
     fn match_pieces(
         &mut self,
         pairing: &mut CapturePair,
@@ -157,8 +165,9 @@ impl Analysis {
         (tap, end): (Tap, PathEnd),
         packet: &Packet,
         head: PayloadHead,
-    ) -> PieceTotals {
-        let (mut is_again, mut pieces_seen, mut copies) = (false, 0, 0);
+    ) -> (PieceTotals, Option<i64>) {
+        let mut sent_ns = None;
+        let (mut is_again, mut pieces_seen, mut copies, mut offset) = (false, 0, 0, 0);
         let Found { flow, side } = found;
         let network = &packet.network;
         let header_bytes = packet.wire_bytes.saturating_sub(network.payload_bytes.unwrap_or(0));
@@ -181,20 +190,27 @@ impl Analysis {
             copies += u32::from(sight == MatchResult::Copy);
             match sight {
                 MatchResult::Copy | MatchResult::Waits => {}
-                MatchResult::Meets(other) if end == PathEnd::Near => self.arrive(pairing, passing, other),
-                MatchResult::Meets(other) => self.arrive(pairing, other, passing),
+                MatchResult::Meets(other) => {
+                    let (near, far) = if end == PathEnd::Near { (passing, other) } else { (other, passing) };
+                    self.arrive(pairing, near, far);
+                    sent_ns.get_or_insert(near.time_ns);
+                    let part = (offset, piece.payload_bytes);
+                    self.flows.get_mut(flow).on_arrival(side, network, part, near.time_ns);
+                }
                 MatchResult::Again => {
                     is_again = true;
                     self.flows.get_mut(flow).deliveries_mut().of_mut(side).duplicates += 1;
                     pairing.keep(PairOutcome::Duplicate, None, Some(passing));
                 }
             }
+            offset += piece.payload_bytes;
         }
-        match (copies > 0 && copies == pieces_seen, is_again) {
+        let seen = match (copies > 0 && copies == pieces_seen, is_again) {
             (true, _) => PieceTotals::Copy,
             (false, true) => PieceTotals::Again,
             (false, false) => PieceTotals::First,
-        }
+        };
+        (seen, sent_ns)
     }
 
     /// A packet passed both captures.

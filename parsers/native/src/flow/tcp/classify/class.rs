@@ -105,6 +105,8 @@ pub enum Evidence {
     DuplicateSack,
     /// Later data were acknowledged without a retransmission (F-RTO, RFC 5682).
     ForwardRto,
+    /// The original was seen to arrive.
+    Arrived,
     Nothing,
 }
 
@@ -126,8 +128,15 @@ impl Evidence {
     ];
 
     /// Evidence that a retransmission was spurious.
-    pub const OF_SPURIOUS: [Self; 6] =
-        [Self::Acknowledged, Self::DuplicateSack, Self::Timestamp, Self::Time, Self::IpId, Self::ForwardRto];
+    pub const OF_SPURIOUS: [Self; 7] = [
+        Self::Acknowledged,
+        Self::DuplicateSack,
+        Self::Timestamp,
+        Self::Time,
+        Self::IpId,
+        Self::ForwardRto,
+        Self::Arrived,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -145,6 +154,7 @@ impl Evidence {
             Self::Acknowledged => "acknowledged",
             Self::DuplicateSack => "d_sack",
             Self::ForwardRto => "f_rto",
+            Self::Arrived => "arrived",
             Self::Nothing => "none",
         }
     }

@@ -13,7 +13,7 @@ use self::class::{Class, Classification, Evidence};
 use self::duplicates::Origin;
 use self::ip_id_order::RelativeAge;
 use super::Segment;
-use super::half_connection::HalfConnection;
+use super::half_connection::{HalfConnection, Sight};
 use super::recovery::recovery_state::{NEVER, RecoveryEpisode, RecoveryState, Retransmission};
 use crate::flow::holes::HoleOpening;
 use crate::flow::outstanding::Pool;
@@ -24,6 +24,10 @@ use crate::packet::seq::SeqNumber;
 const ANSWER_NS: i64 = 10_000_000;
 /// Without a known round-trip time, a reordered packet arrives within this time.
 const OVERTAKEN_NS: i64 = 3_000_000;
+
+/// A sender that answers at once does so within this time, beyond the way to it and back: the time to wake
+/// up a machine, not a timer.
+const PROMPT_NS: i64 = 500_000;
 
 /// No host sends a keep-alive sooner; one byte repeated sooner is data.
 const KEEP_ALIVE_NS: i64 = 1_000_000_000;
@@ -198,6 +202,12 @@ impl HalfConnection {
         near_ns.saturating_add(near_ns / 2).saturating_add(ANSWER_NS)
     }
 
+    /// The latest answer of a sender that answers at once. A simulated agent takes no time.
+    fn prompt_answer_ns(&self) -> i64 {
+        let near_ns = i64::from(self.handshake_us.0) * 1_000;
+        if self.is_simulated() { 0 } else { near_ns.saturating_add(near_ns / 2).saturating_add(PROMPT_NS) }
+    }
+
     /// Silence after which a timeout is assumed to retransmit the first unacknowledged segment: 0.7
     /// of the timeout. Without SACK only a timer retransmits without a cue, and no timeout is below
     /// a round trip (RFC 6298 equation 2.3), so a round trip is enough where the capture sees the
@@ -216,13 +226,18 @@ impl HalfConnection {
         let Self { next, acknowledged, progress_ns, refuses_sack, ref outstanding, .. } = *self;
         let timeout_ns = self.earliest_timeout_ns(near_ns);
         let answer_ns = self.latest_answer_ns();
+        let prompt_ns = self.prompt_answer_ns();
+        let is_simulated = self.is_simulated();
+        let is_near = self.path_ns().is_some_and(|path_ns| near_ns < path_ns / 4);
         let unheard_timeout_ns = self.earliest_upstream_timeout_ns();
         let newest_ns = outstanding.newest_ns(pool);
         let oldest_ns = outstanding.oldest_ns(pool);
         let recovery = self.recovery.get_or_insert_default();
         let since = |event_ns: i64| now_ns.saturating_sub(event_ns);
         let quiet_ns = since(recovery.last_ack_ns.max(progress_ns));
-        let is_answer = quiet_ns <= answer_ns;
+        let is_prompt = quiet_ns <= prompt_ns;
+        let answers_at_once = recovery.promptness.is_prompt(is_simulated);
+        let is_answer = if answers_at_once { is_prompt } else { quiet_ns <= answer_ns };
         let is_head = placed.start <= acknowledged && acknowledged < placed.end;
         let in_recovery = recovery.episode.is_some_and(|episode| match episode.ended_ns() {
             None => true,
@@ -239,6 +254,7 @@ impl HalfConnection {
         // The probe is due no later than the timer of the head (RFC 8985 section 7.2).
         let is_probe = placed.is_last
             && !refuses_sack
+            && !is_simulated
             && !in_recovery
             && !recovery.has_probed
             && recovery.duplicate_acks == 0
@@ -249,10 +265,32 @@ impl HalfConnection {
             recovery.has_probed = true;
             return (Class::TailLossProbe, Evidence::Timer);
         }
-        if is_head && !is_answer && head_ns >= timeout_ns {
+        let is_again = in_recovery && recovery.has_resent_in_recovery(acknowledged);
+        // A sender learns that a retransmission was lost only if later data arrive (RFC 8985 section 6.2). This
+        // is checked near the sender only: elsewhere an acknowledgement may have passed the capture and not yet
+        // have reached the sender.
+        let is_unreported = is_again && recovery.has_sack && is_near && {
+            let newest = recovery.sacked.end().and_then(|end| outstanding.sent_ns(end as u32, pool));
+            !recovery.has_arrived_since_resent(acknowledged, newest)
+        };
+        let is_timer = match (is_answer, refuses_sack) {
+            // Agents of a simulator have no shorter timer.
+            (false, _) if answers_at_once && is_simulated => true,
+            (false, false) => head_ns >= timeout_ns || is_unreported,
+            (false, true) => head_ns >= timeout_ns || is_again,
+            // Acknowledgements trigger a segment once in a recovery (RFC 6582 section 3.2).
+            (true, true) => is_again,
+            // SACK blocks do not restart the timer (RFC 6298 section 5.3).
+            (true, false) => {
+                let is_due = is_unreported || (is_again && head_ns >= timer.timeout_ns());
+                is_due && !(is_simulated && answers_at_once)
+            }
+        };
+        if is_head && is_timer {
             recovery.on_timeout(next);
             return (Class::Rto, Evidence::Timer);
         }
+        recovery.promptness.note(is_prompt);
         if placed.end <= acknowledged && unheard_timeout_ns.is_some_and(|timeout_ns| quiet_ns >= timeout_ns) {
             // The acknowledgement was lost downstream of the capture.
             return (recovery.on_inferred(placed.is_last && !refuses_sack, next), Evidence::Timer);
@@ -294,6 +332,10 @@ impl HalfConnection {
         let time_ns = segment.time_ns;
         let original_ns = self.outstanding.sent_ns(placed.end as u32, pool);
         let (acknowledged, rtt_ns) = (self.acknowledged, self.path_ns().unwrap_or(0));
+        let has_arrived = self.has_arrived(placed.start, placed.end);
+        let is_final = self.is_simulated();
+        // Packets that passed the farther capture of a pair may have been lost behind it.
+        let shows_arrivals = is_final || (self.sight == Sight::Pair && !has_arrived);
         let recovery = self.recovery_mut();
         let previous_ns = recovery.resent_ns(placed.start).or(original_ns).unwrap_or(time_ns);
         let is_acknowledged = placed.end <= acknowledged;
@@ -310,7 +352,11 @@ impl HalfConnection {
             is_acknowledged,
             arrived_ns: NEVER,
             doubled: 0,
-            spurious: is_acknowledged.then_some(Evidence::Acknowledged),
+            shows_arrivals,
+            spurious: match is_acknowledged {
+                true => Some(Evidence::Acknowledged),
+                false => (has_arrived && is_final).then_some(Evidence::Arrived),
+            },
         });
         if let Some(episode) = recovery.episode.as_mut().filter(|_| class != Class::TailLossProbe) {
             episode.sent = episode.sent.saturating_add(1);
@@ -349,9 +395,6 @@ impl RecoveryState {
         let rare_counts = self.rare_counts_mut();
         rare_counts.timeouts = rare_counts.timeouts.saturating_add(1);
         rare_counts.timeouts_in_a_row = rare_counts.timeouts_in_a_row.max(in_a_row);
-        // A further timeout does not move the end of the recovery.
-        let is_further = |episode: &&RecoveryEpisode| episode.is_timeout && episode.ended_ns().is_none();
-        let until = self.episode.as_ref().filter(is_further).map_or(next, |episode| episode.until);
-        self.episode = Some(RecoveryEpisode::new(until, true));
+        self.episode = Some(RecoveryEpisode::new(next, true));
     }
 }

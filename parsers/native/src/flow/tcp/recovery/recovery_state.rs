@@ -58,6 +58,24 @@ impl RecoveryEpisode {
     }
 }
 
+/// Whether a sender retransmits at once when acknowledgements ask for a segment, or when its pacing permits:
+/// mostly at once if above 0.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Promptness(i8);
+
+impl Promptness {
+    /// Count an answer. A late one outweighs four prompt ones.
+    pub fn note(&mut self, is_prompt: bool) {
+        self.0 = self.0.saturating_add(if is_prompt { 1 } else { -4 });
+    }
+
+    /// Whether it answers at once, so that a later retransmission has another cause. A simulated agent is
+    /// taken to do so until a late answer is seen.
+    pub fn is_prompt(self, is_simulated: bool) -> bool {
+        self.0 > 0 || (is_simulated && self.0 == 0)
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct Retransmission {
     pub start: i64,
@@ -71,6 +89,8 @@ pub struct Retransmission {
     pub arrived_ns: i64,
     /// Its bytes that the receiver reported as duplicates.
     pub doubled: u32,
+    /// Whether arrivals are visible, so that nothing is concluded from acknowledgements.
+    pub shows_arrivals: bool,
     pub timestamp: Option<u32>,
     /// Whether it was the first unacknowledged segment.
     pub is_head: bool,
@@ -148,6 +168,8 @@ pub struct RecoveryState {
     pub has_sack: bool,
     /// Consecutive duplicate acknowledgements; a saturated count is a lower bound.
     pub duplicate_acks: u16,
+    /// Whether its sender answers at once.
+    pub promptness: Promptness,
     /// Time of the last acknowledgement.
     pub last_ack_ns: i64,
     pub episode: Option<RecoveryEpisode>,
@@ -181,6 +203,7 @@ impl Default for RecoveryState {
             ambiguous: (i64::MAX, i64::MIN),
             duplicate_acks: 0,
             has_sack: false,
+            promptness: Promptness::default(),
             last_ack_ns: i64::MIN,
             episode: None,
             timeouts_in_a_row: 0,
@@ -229,6 +252,7 @@ impl RecoveryState {
                 number: resent.number,
                 segments: resent.segments,
                 evidence,
+                is_known: false,
             }]);
         }
     }
@@ -284,6 +308,7 @@ impl RecoveryState {
                 number: repaired.number,
                 segments: repaired.segments,
                 evidence,
+                is_known: false,
             }]);
         }
         found.is_some()
@@ -319,6 +344,23 @@ impl RecoveryState {
     pub fn last_resent(&self, position: i64) -> Option<&Retransmission> {
         let covers = |resent: &&Retransmission| resent.start <= position && position < resent.end;
         self.resent.iter().rev().find(covers)
+    }
+
+    /// Whether a packet sent after the last retransmission of `position` arrived; `newest` is the time at
+    /// which the highest byte in SACK blocks was sent.
+    pub fn has_arrived_since_resent(&self, position: i64, newest: Option<i64>) -> bool {
+        let Some(resent_ns) = self.resent_ns(position) else { return true };
+        let mut later = self.resent.iter().rev().take_while(|resent| resent.time_ns > resent_ns);
+        self.delivered_ns > resent_ns
+            || newest.is_some_and(|newest_ns| newest_ns > resent_ns)
+            || later.any(|resent| self.sacked.has(resent.start, resent.end))
+    }
+
+    /// Whether the current recovery retransmitted `position`.
+    pub fn has_resent_in_recovery(&self, position: i64) -> bool {
+        let sent = self.episode.map_or(0, |episode| episode.sent);
+        let mut of_episode = self.resent.iter().rev().take(sent.into());
+        of_episode.any(|resent| resent.start <= position && position < resent.end)
     }
 
     /// Losses downstream of the capture point: retransmissions not known to be spurious.

@@ -1,6 +1,7 @@
 //! Detects spurious retransmissions from the acknowledgements after them.
 
 use super::recovery_state::{RecoveryState, Retransmission};
+use super::scoreboard::Scoreboard;
 use crate::flow::tcp::classify::class::Evidence;
 use crate::packet::seq::SeqNumber;
 
@@ -61,7 +62,7 @@ impl RecoveryState {
             let is_of_copy =
                 resent.arrived_ns < time_ns && time_ns.saturating_sub(resent.arrived_ns) < earliest_ns / 4;
             if i64::from(resent.doubled) == length && resent.spurious.is_none() && !is_of_copy {
-                found.push(resent.mark_spurious(Evidence::DuplicateSack));
+                found.extend(resent.mark_spurious(Evidence::DuplicateSack));
             }
         }
         self.record(&found);
@@ -73,7 +74,7 @@ impl RecoveryState {
     /// round trip to the receiver.
     pub(crate) fn judge_acknowledged(&mut self, answer: &Acknowledgement) {
         let mut found = Vec::new();
-        let mut is_eifel = false;
+        let mut head = None;
         for resent in self.resent.iter_mut().filter(|resent| !resent.is_acknowledged) {
             if resent.end > answer.position {
                 continue;
@@ -86,22 +87,61 @@ impl RecoveryState {
             if age == Some(0) && (resent.is_head || answer.is_late_enough_for(resent)) {
                 resent.arrived_ns = answer.time_ns;
             }
-            if resent.spurious.is_some() {
+            if resent.is_concluded() {
                 continue;
             }
             // Without SACK a timeout repeats a whole window, and an echo from before the
             // retransmission of a segment shows that the original arrived, unless it arrived before
             // the head. With SACK, blocks would have reported it earlier.
             if (resent.is_head || !answer.has_sack) && age.is_some_and(|age| age < 0) {
-                is_eifel |= resent.is_head;
-                found.push(resent.mark_spurious(Evidence::Timestamp));
+                head = head.or(resent.is_head.then_some(resent.start));
+                found.extend(resent.mark_spurious(Evidence::Timestamp));
             } else if answer.is_too_soon_for(resent) {
-                found.push(resent.mark_spurious(Evidence::Time));
+                found.extend(resent.mark_spurious(Evidence::Time));
             }
         }
         self.record(&found);
-        if is_eifel {
+        if let (Some(head), Some(echo)) = (head, answer.echo)
+            && self.is_older_than_repeats(head, echo)
+        {
             self.undo();
+        }
+    }
+
+    /// Whether an echo is older than the first retransmission of `position`: a sender keeps the timestamp of
+    /// the first (`RetransmitTS` of RFC 3522 section 3.2), not of later ones.
+    fn is_older_than_repeats(&self, position: i64, echo: u32) -> bool {
+        let first = self.resent.iter().find(|resent| resent.start <= position && position < resent.end);
+        let sent = first.and_then(|resent| resent.timestamp);
+        sent.is_none_or(|sent| SeqNumber(echo).since(SeqNumber(sent)) < 0)
+    }
+
+    /// `start..end`, sent at `sent_ns`, arrived; `arrived` is all data that did. Later retransmissions of it
+    /// were not needed if the arrival `is_final`: not at a capture behind which packets may still be lost.
+    pub(crate) fn on_arrival(
+        &mut self,
+        (start, end): (i64, i64),
+        sent_ns: i64,
+        arrived: &Scoreboard,
+        is_final: bool,
+    ) {
+        let mut found = Vec::new();
+        let later = self.resent.iter_mut().rev().take_while(|resent| resent.time_ns > sent_ns);
+        for resent in later.filter(|resent| resent.start < end && start < resent.end) {
+            if arrived.has(resent.start, resent.end) {
+                resent.shows_arrivals = is_final;
+                found.extend(is_final.then(|| resent.mark_spurious(Evidence::Arrived)).flatten());
+            }
+        }
+        self.record(&found);
+    }
+
+    /// The retransmission of `start..end` at `sent_ns` reached a receiver that had the data.
+    pub(crate) fn on_needless_arrival(&mut self, (start, end): (i64, i64), sent_ns: i64) {
+        let mut of_time = self.resent.iter_mut().rev().filter(|resent| resent.time_ns == sent_ns);
+        let found = of_time.find(|resent| start <= resent.start && resent.end <= end);
+        if let Some(verdict) = found.and_then(|resent| resent.mark_spurious(Evidence::Arrived)) {
+            self.record(&[verdict]);
         }
     }
 
@@ -113,7 +153,7 @@ impl RecoveryState {
         let newest = self.resent.iter_mut().rev().take_while(|resent| answer.is_too_soon_for(resent));
         for resent in newest.filter(|resent| start <= resent.start && resent.end <= end) {
             if resent.spurious.is_none() && !self.sacked.has(resent.start, resent.end) {
-                found.push(resent.mark_spurious(Evidence::Time));
+                found.extend(resent.mark_spurious(Evidence::Time));
             }
         }
         self.record(&found);
@@ -129,10 +169,10 @@ impl RecoveryState {
         }
         if let Some(head) = self.resent.last_mut()
             && head.is_head
-            && head.spurious.is_none()
+            && !head.is_concluded()
         {
             let verdict = head.mark_spurious(Evidence::ForwardRto);
-            self.record(&[verdict]);
+            self.record(verdict.as_slice());
             self.undo();
         }
     }
@@ -156,6 +196,13 @@ impl RecoveryState {
     /// Count and keep spurious retransmissions.
     pub(crate) fn record(&mut self, verdicts: &[SpuriousRetransmission]) {
         for verdict in verdicts {
+            if verdict.is_known {
+                let mut known = self.spurious_mut().iter_mut().rev();
+                if let Some(known) = known.find(|known| known.0 == verdict.number) {
+                    known.1 = verdict.evidence;
+                }
+                continue;
+            }
             self.tally.spurious = self.tally.spurious.saturating_add(verdict.segments);
             if self.verdicts().len() < MAX_VERDICTS {
                 self.spurious_mut().push((verdict.number, verdict.evidence));
@@ -171,11 +218,27 @@ pub struct SpuriousRetransmission {
     pub number: u32,
     pub segments: u32,
     pub evidence: Evidence,
+    /// Whether it was counted, and only the evidence is new.
+    pub is_known: bool,
 }
 
 impl Retransmission {
-    fn mark_spurious(&mut self, evidence: Evidence) -> SpuriousRetransmission {
-        self.spurious = Some(evidence);
-        SpuriousRetransmission { number: self.number, segments: self.segments, evidence }
+    /// Mark it as not needed, unless it is already marked or the arrivals show that it was needed.
+    fn mark_spurious(&mut self, evidence: Evidence) -> Option<SpuriousRetransmission> {
+        let is_news = match self.spurious {
+            None => evidence == Evidence::Arrived || !self.shows_arrivals,
+            // Evidence that reached the sender replaces evidence that did not.
+            Some(Evidence::Arrived) => evidence != Evidence::Arrived && !self.shows_arrivals,
+            Some(_) => false,
+        };
+        is_news.then(|| {
+            let is_known = self.spurious.replace(evidence).is_some();
+            SpuriousRetransmission { number: self.number, segments: self.segments, evidence, is_known }
+        })
+    }
+
+    /// Whether acknowledgements showed the sender that it was not needed.
+    fn is_concluded(&self) -> bool {
+        self.spurious.is_some_and(|evidence| evidence != Evidence::Arrived)
     }
 }

@@ -1,0 +1,39 @@
+"""Timeouts inside a recovery, against the congestion state of ns-3's socket and the kernel's own stacks."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from corpus_case import CorpusCase
+from labels import labelled
+from programs import ask_tfrctrace
+
+import tfrctrace
+
+CASES = Path(__file__).resolve().parent.parent.parent / "data" / "timeouts"
+NAMES = ("ns3-timeout-among-sacks", "queue-far-no-sack")
+RETRANSMISSIONS = ("fast_retransmission", "sack_retransmission", "rto_retransmission")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_retransmission_has_the_cause_that_its_sender_had(name: str, tmp_path: Path) -> None:
+    case = CorpusCase(name, CASES)
+    capture = case.unpack("snd", tmp_path)
+    called = ask_tfrctrace(capture)
+    counts = Counter(
+        (packet.kind, called[packet.number].name)
+        for packet in labelled(case, "snd", capture)
+        if packet.place == "sender" and packet.kind in RETRANSMISSIONS
+    )
+    assert {kind: name for kind, name in counts if kind != name} == {}
+    assert counts["rto_retransmission", "rto_retransmission"] >= 30
+
+
+def test_timeouts_are_those_that_the_kernel_counted(tmp_path: Path) -> None:
+    case = CorpusCase("queue-far-no-sack", CASES)
+    [row] = [
+        row
+        for row in tfrctrace.open(case.unpack("snd", tmp_path)).flows.to_dicts()
+        if row["dst_port"] == case.about["server_port"]
+    ]
+    assert row["timeouts"] == case.counters["snd"]["TcpExtTCPTimeouts"]
