@@ -267,7 +267,7 @@ def _check_together(layout: TfrcLayout) -> None:
         data["to_port"] is None and data["mark"] is None
     ):
         raise UsageError(
-            "data and feedback cannot be told apart",
+            "data and feedback cannot be distinguished",
             hint='write `direction = "to_port"` in `[data]`, or `when` for a byte that differs',
         )
     if feedback["time_echo"] is not None and data["send_time"] is None:

@@ -141,7 +141,9 @@ def _note_of_skipped(directory: str, skipped: list[str]) -> Problem:
     if len(skipped) > _NAMES_SHOWN:
         names.append(f"{len(skipped) - _NAMES_SHOWN} more")
     count = (
-        "1 file is no trace and was" if len(skipped) == 1 else f"{len(skipped)} files are no traces and were"
+        "1 file is not a trace and was"
+        if len(skipped) == 1
+        else f"{len(skipped)} files are not traces and were"
     )
     return input_problem(directory, "skipped", f"{count} left out: {', '.join(names)}", severity="note")
 

@@ -38,7 +38,7 @@ def make_folder(path: str) -> None:
     try:
         os.makedirs(path, exist_ok=True)
     except FileExistsError as error:
-        raise OutputError(path, "is no directory") from error
+        raise OutputError(path, "is not a directory") from error
     except OSError as error:
         raise OutputError(path, (error.strerror or str(error)).lower()) from error
 

@@ -53,7 +53,7 @@ def test_what_is_no_capture_is_left_out_of_a_directory_with_a_note(tmp_path):
     (note,) = inputs.problems
     assert note["severity"] == "note"
     assert (
-        note["message"] == "5 files are no traces and were left out: `README`, `notes.txt`, `x1.log`, 2 more"
+        note["message"] == "5 files are not traces and were left out: `README`, `notes.txt`, `x1.log`, 2 more"
     )
 
 

@@ -106,7 +106,7 @@ def test_a_read_capture_is_status_0_with_nothing_on_stderr(run, write_capture, c
         ),
         (["nonsense"], "no such command 'nonsense'"),
         (["plot", "a.pcap"], "missing option '--kind' / '-k'. Choose from: throughput, sequence, rtt,"),
-        (["report", "a.pcap", "--results", "a.pcap"], "cannot write `a.pcap`: is no directory"),
+        (["report", "a.pcap", "--results", "a.pcap"], "cannot write `a.pcap`: is not a directory"),
         (["check", "a.pcap", "--limits", "a.pcap"], "`a.pcap`: not TOML: invalid UTF-8 at byte 0"),
     ],
 )

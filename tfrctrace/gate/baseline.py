@@ -85,7 +85,7 @@ def read_baseline(path: str) -> Baseline:
             f"`{path}`: {(error.strerror or str(error)).lower()}", hint="`--write-baseline` writes one"
         ) from error
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        words = str(error) if isinstance(error, UsageError) else "is no baseline"
+        words = str(error) if isinstance(error, UsageError) else "is not a baseline"
         raise UsageError(f"`{path}`: {words}", hint="`--write-baseline` writes one") from error
 
 
@@ -104,7 +104,7 @@ def _parsed(path: str, document: dict[str, Any]) -> Baseline:
 def _number(value: object) -> float:
     # a comparison is False for what is no number; squares of larger ones are none
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
-        raise UsageError(f"has the value `{str(value)[:40]}`, which is no number of a run")
+        raise UsageError(f"has the value `{str(value)[:40]}`, which is not a number of a run")
     return float(value)
 
 

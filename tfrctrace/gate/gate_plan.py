@@ -88,7 +88,7 @@ def make_plan(
         baselines.check_alike(known, measured_with)
     elif comparisons and not is_written:
         raise UsageError(
-            f"`{comparisons[0].quantity.name}` is to be compared, but there is no baseline",
+            f"`{comparisons[0].quantity.name}` cannot be compared: there is no baseline",
             hint="name one with `--baseline`, or write one with `--write-baseline`",
         )
     if not asked and known is None and not is_written:

@@ -53,7 +53,7 @@ def runs_of(side: str, called: str) -> tuple[list[Run], list[Problem]]:
         names = sorted(glob.glob(side, recursive=True), key=natural_key)
     if not names:
         raise InputError(
-            problems or [input_problem(side, "no_runs", "is no trace, and no pattern that fits any")]
+            problems or [input_problem(side, "no_runs", "is neither a trace nor a pattern that matches one")]
         )
     return [Run(name, name, {SIDE: called}) for name in names], problems
 

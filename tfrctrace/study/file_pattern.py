@@ -23,7 +23,7 @@ def parameter_names(pattern: str) -> tuple[str, ...]:
     names = tuple(_PLACE.findall(pattern))
     for place, name in enumerate(names):
         if not _WORD.fullmatch(name):
-            raise UsageError(f"`{{{name}}}` of the pattern is no name", hint="write such as `{flows}`")
+            raise UsageError(f"`{{{name}}}` of the pattern is not a name", hint="write such as `{flows}`")
         if name in names[:place]:
             raise UsageError(f"`{{{name}}}` is in the pattern twice")
     if "}{" in pattern:

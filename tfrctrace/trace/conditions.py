@@ -99,7 +99,9 @@ class Scanner:
         place = "at the end"
         if (start := self._start()) < len(self.text):
             place = f"at character {start + 1}, before `{self.text[start : start + 20]}`"
-        return UsageError(f"`{self.text}` is no {self._kind}: expected {expected} {place}", hint=self._syntax)
+        return UsageError(
+            f"`{self.text}` is not a {self._kind}: expected {expected} {place}", hint=self._syntax
+        )
 
     def _start(self) -> int:
         return self.position + len(self.text[self.position :]) - len(self.text[self.position :].lstrip())

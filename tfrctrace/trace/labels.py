@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _AGENTS: Final = (
     "ns-2 calls the packets of every TCP agent `tcp`, Reno's as those of Vegas: `flow_id N` or `port N` "
-    "tells them apart"
+    "separates them"
 )
 
 CLASH: Final = "label"
@@ -69,7 +69,7 @@ def parse_weights(texts: Iterable[str]) -> dict[str, float]:
     for text in texts:
         label, _, weight = (part.strip() for part in text.rpartition("="))
         if not label or not _WEIGHT.fullmatch(weight):
-            raise UsageError(f"`{text}` is no weight of a label", hint="write NAME=NUMBER, as `video=2`")
+            raise UsageError(f"`{text}` is not a weight of a label", hint="write NAME=NUMBER, as `video=2`")
         weights[label] = float(weight)
     check_weights(weights)
     return weights

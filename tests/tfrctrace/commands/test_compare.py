@@ -160,12 +160,12 @@ def test_the_variation_is_compared_at_each_timescale(compare):
 @pytest.mark.parametrize(
     ("arguments", "status", "error"),
     [
-        (("none-*.pcap", DATA / "red-n2-1.tr.xz"), 3, "is no trace, and no pattern that fits any"),
+        (("none-*.pcap", DATA / "red-n2-1.tr.xz"), 3, "is neither a trace nor a pattern that matches one"),
         ((DATA / "red-n2-1.tr.xz", "/dev/null"), 3, "`/dev/null`"),
         ((DATA / "red-n2-1.tr.xz", TWO_FLOWS, "--groups", "cubic"), 2, "does not name two groups"),
         ((DATA / "red-n2-1.tr.xz", TWO_FLOWS, "--filter", "tcp and and"), 2, "error: filter `tcp and and`"),
         ((DATA / "red-n2-1.tr.xz", TWO_FLOWS, "-m", "beauty"), 2, "there is no metric `beauty`"),
-        ((DATA / "red-n2-1.tr.xz", TWO_FLOWS, "--label", "x"), 2, "is no rule for a label"),
+        ((DATA / "red-n2-1.tr.xz", TWO_FLOWS, "--label", "x"), 2, "is not a rule for a label"),
         ((DATA / "red-n2-1.tr.xz", TWO_FLOWS, "--warmup", "soon"), 2, "is not a duration"),
     ],
 )

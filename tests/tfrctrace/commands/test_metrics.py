@@ -188,15 +188,15 @@ def test_standard_input_gives_the_same_as_the_file(run):
     ("arguments", "error"),
     [
         (["--metric", "beauty"], "there is no metric `beauty`"),
-        (["--label", "x"], "`x` is no rule for a label"),
+        (["--label", "x"], "`x` is not a rule for a label"),
         (["--window", "soon"], "`soon` is not a duration"),
         (["--basis", "received"], "is shown at its destination"),
         (["-m", "link_utilisation"], "the metric `link_utilisation` needs a `capacity`"),
         (["--capacity", "0"], "capacity must be above 0"),
         (["-m", "responsiveness_s"], "needs a `step`"),
         (["--step", "4"], "`4` is not a duration"),
-        (["--weight", "cubic"], "`cubic` is no weight of a label"),
-        (["--weight", "cubic=-1"], "`cubic=-1` is no weight of a label"),
+        (["--weight", "cubic"], "`cubic` is not a weight of a label"),
+        (["--weight", "cubic=-1"], "`cubic=-1` is not a weight of a label"),
         (["--weight", "cubic=0"], "the weight of `cubic` is not above 0"),
     ],
 )

@@ -120,9 +120,9 @@ def test_limits_are_in_the_unit_of_the_quantity(text, bound):
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("", "is no requirement"),
-        ("rtt_p95_ms", "is no requirement"),
-        ("< 80", "is no requirement"),
+        ("", "is not a requirement"),
+        ("rtt_p95_ms", "is not a requirement"),
+        ("< 80", "is not a requirement"),
         ("rtt_p95_ms < fast", "expected a number at character 14, before `fast`"),
         ("rtt_p95_ms < 80 s", "a limit in `s`"),
         ("jain > 3 ms", "a limit in `ms`"),
@@ -133,7 +133,7 @@ def test_limits_are_in_the_unit_of_the_quantity(text, bound):
         ("plr / pdr < 1", "a ratio needs an aggregated numerator and denominator"),
         ("max(src) < 1", "no column of flows and no metric `src`"),
         ("max(rtt_p95_ms < 80", "expected `\\)` at character 16, before `< 80`"),
-        ("jain > 1 where", "is no requirement: expected a condition at the end"),
+        ("jain > 1 where", "is not a requirement: expected a condition at the end"),
         ("jain > 1 where beauty 3", "expected a condition at character 16, before `beauty 3`"),
         ("jain > 1 where port x", "expected a number at character 21, before `x`"),
     ],

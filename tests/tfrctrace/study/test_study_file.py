@@ -98,7 +98,7 @@ def test_a_profile_and_a_round_trip_time_of_tfrc_are_texts(study):
         ("[runs]\nfiles = 'a'\npattern = 'a.tr'", "has no parameter"),
         ("[runs]\nfiles = 'a'\npattern = '{a}{b}'", "touch each other"),
         ("[runs]\nfiles = 'a'\npattern = '{a}-{a}'", "twice"),
-        ("[runs]\nfiles = 'a'\npattern = '{a b}'", "is no name"),
+        ("[runs]\nfiles = 'a'\npattern = '{a b}'", "is not a name"),
         ("[runs]\nfiles = 'a'\npattern = '{group}'", "no parameter can be called `group`"),
         ("[runs]\nfiles = 'a'\npattern = '{a}'\nrepetition = 'b'", "there is no `b`"),
         ("[runs]\ntable = 'none.csv'", "the table of runs `none.csv` cannot be read"),
@@ -121,7 +121,7 @@ def test_a_profile_and_a_round_trip_time_of_tfrc_are_texts(study):
         (SMALL + "[[table]]\nwhere = { flows = true }", "neither a number nor a text"),
         (SMALL + "[[table]]\nname = 'a'\n[[table]]\nname = 'a'", "there is more than one table `a`"),
         (SMALL + "[[compare]]\nquantity = 'jain'\nbetween = 'x'", "there is no `x`"),
-        (SMALL + "[[expect]]\nclaim = 'jain is good'", "`jain is good` is no claim"),
+        (SMALL + "[[expect]]\nclaim = 'jain is good'", "`jain is good` is not a claim"),
         (SMALL + "[[expect]]\nclaim = 'loss > 1'", "there is no `loss`"),
         (SMALL + "[[expect]]\nclaim = 'jain rising in speed'", "there is no `speed`"),
         (SMALL + "[[reference]]\nquantity = 'jain'\nsource = 'x'", "needs a `value`"),
@@ -142,7 +142,7 @@ def test_a_profile_and_a_round_trip_time_of_tfrc_are_texts(study):
         (SMALL + "[measure]\ntfrc = { speed = 1 }", "has no parameter `speed`"),
         (SMALL + "[measure]\ntfrc = { profile = 'mine' }", "unknown TFRC profile `mine`"),
         (SMALL + "[measure]\nstep = '4'", "`4` is not a duration"),
-        (SMALL + "[labels]\ntcp = 'often'", "is no rule for a label"),
+        (SMALL + "[labels]\ntcp = 'often'", "is not a rule for a label"),
     ],
 )
 def test_what_cannot_be_is_said_with_the_name_of_the_file(study, text, error):
@@ -198,7 +198,7 @@ def test_other_claims_are_refused(text):
     ],
 )
 def test_an_error_in_a_claim_has_its_place(text, error):
-    with pytest.raises(ValueError, match="is no claim") as raised:
+    with pytest.raises(ValueError, match="is not a claim") as raised:
         parse_claim(text)
     assert str(raised.value).endswith(error)
 

@@ -72,7 +72,7 @@ def test_a_rule_that_fits_nothing_is_told_and_the_rest_is_done():
 def test_who_asks_ns_2_for_a_variant_of_tcp_hears_what_tells_it():
     _, problems = with_labels(FLOWS, [parse_rule("veno=agent veno"), parse_rule("x=port 1")])
     hints = [problem["hint"] for problem in problems]
-    assert "`flow_id N` or `port N` tells them apart" in hints[0]
+    assert "`flow_id N` or `port N` separates them" in hints[0]
     assert hints[1] is None
 
 
@@ -99,7 +99,7 @@ def test_who_asks_ns_2_for_a_variant_of_tcp_hears_what_tells_it():
     ],
 )
 def test_what_is_no_rule_is_refused_with_the_syntax(text):
-    with pytest.raises(UsageError, match="is no rule for a label") as raised:
+    with pytest.raises(UsageError, match="is not a rule for a label") as raised:
         parse_rule(text)
     assert "`port N`" in raised.value.hint
 
@@ -118,7 +118,7 @@ def test_what_is_no_rule_is_refused_with_the_syntax(text):
 def test_an_error_in_a_rule_has_its_place(text, place):
     with pytest.raises(UsageError) as raised:
         parse_rule(text)
-    assert str(raised.value) == f"`{text}` is no rule for a label: {place}"
+    assert str(raised.value) == f"`{text}` is not a rule for a label: {place}"
 
 
 def test_both_directions_of_a_flow_start_with_the_first_of_them():

@@ -132,7 +132,7 @@ def buffer(observed: ObservedPath, capacity_bps: float | None) -> Inferred:
     That is the 99th percentile, or the median when packets were lost, as a queue may be full only once.
     """
     if capacity_bps is None:
-        return Inferred(None, "it is told from the capacity, which is not known")
+        return Inferred(None, "it follows from the capacity, which is unknown")
     base_ms, high_ms = _range_ms(observed)
     is_long = _is_long_queue(observed, capacity_bps)
     is_of_queue = _is_of_queue(is_long)
@@ -147,7 +147,7 @@ def buffer(observed: ObservedPath, capacity_bps: float | None) -> Inferred:
 def random_loss(observed: ObservedPath, capacity_bps: float | None) -> Inferred:
     """Return the share of packets lost at random, that is, while the queue was short."""
     if capacity_bps is None:
-        return Inferred(None, "losses by chance and those of a queue are told apart by the capacity")
+        return Inferred(None, "only the capacity separates random losses from those of a queue")
     is_long = _is_long_queue(observed, capacity_bps)
     by_chance = _lost(observed, ~_is_of_queue(is_long))
     short_share = observed.rtts.select((~is_long).mean()).item()

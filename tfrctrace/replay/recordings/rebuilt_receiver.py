@@ -39,7 +39,7 @@ def simulated_reports(
         return ReportSeries(
             lacks=(
                 "its packets have no sequence numbers, so losses are not known",
-                "`--dissect udp:PORT=LAYOUT` tells where a private protocol has them",
+                "`--dissect udp:PORT=LAYOUT` describes the header of a private protocol",
             ),
         )
     took = packets["arrived_ns"] - packets["time_ns"]
@@ -59,7 +59,7 @@ def simulated_reports(
     whose = rtt_ms[1] if rtt_ms else "twice the fastest way there"
     reverse_s = max(whole_s * rtt_scale - fastest_s, 0.0)
     is_theirs = is_tfrc and chosen.profile == "ns2" and rtt_ms is None and rtt_scale == 1
-    until = ", until packets that answer reports tell more" if is_theirs else ""
+    until = ", until packets that answer reports show more" if is_theirs else ""
     least_ms = 1e3 * whole_s
     return ReportSeries(
         reports=_reports(numbered, segment_bytes, chosen, reverse_s, is_theirs=is_theirs),

@@ -81,7 +81,7 @@ def parse_claim(text: str) -> Claim:
     right = _side(scanner)
     scanner.end()
     if not isinstance(left, ScenarioMean) and not isinstance(right, ScenarioMean):
-        raise UsageError(f"`{text}` is no claim: it compares two numbers", hint=_SYNTAX)
+        raise UsageError(f"`{text}` is not a claim: it compares two numbers", hint=_SYNTAX)
     return Inequality(text, left, sign, right)
 
 
@@ -101,7 +101,7 @@ def _side(scanner: Scanner) -> ScenarioMean | float:
             if not scanner.accept(","):
                 scanner.expect(r"(?=\])", "`,` or `]`")
     if len(groups) > 1:
-        raise UsageError(f"`{scanner.text}` is no claim: `{written}` names two groups", hint=_SYNTAX)
+        raise UsageError(f"`{scanner.text}` is not a claim: `{written}` names two groups", hint=_SYNTAX)
     return ScenarioMean(written, groups[0] if groups else None, tuple(where))
 
 
