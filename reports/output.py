@@ -126,12 +126,17 @@ def _remove_stale_parts(folder: str, prefix: str) -> None:
     """Remove the part files of killed runs: nobody has them locked."""
     import fcntl
     import glob
-    from pathlib import Path
 
-    for part in Path(folder).glob(f"{glob.escape(prefix)}*{_PART}"):
-        with contextlib.suppress(OSError), part.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            part.unlink()
+    # as `mkstemp` names them; whatever else has such a name is neither followed nor waited for
+    for part in glob.glob(os.path.join(glob.escape(folder), f"{glob.escape(prefix)}????????{_PART}")):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(part, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+            try:
+                if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.unlink(part)
+            finally:
+                os.close(descriptor)
 
 
 def _mode_for(target: str) -> int:

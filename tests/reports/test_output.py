@@ -80,3 +80,15 @@ def test_text_files_are_utf_8_and_take_undecodable_names(tmp_path):
     with open_text_output(str(path)) as file:
         file.write("→ \udcff\n")
     assert path.read_bytes() == b"\xe2\x86\x92 \\udcff\n"
+
+
+def test_only_what_an_unfinished_run_left_is_removed(tmp_path):
+    stale, other, pipe = (
+        tmp_path / f".a.csv.{name}.part" for name in ("abcd1234", "my-own-notes", "fifo1234")
+    )
+    stale.touch()
+    other.touch()
+    os.mkfifo(pipe)
+    with open_output(str(tmp_path / "a.csv")) as file:
+        file.write(b"x")
+    assert [path.exists() for path in (stale, other, pipe)] == [False, True, True]
