@@ -45,6 +45,10 @@ def experiment(
     jobs: Jobs = None,
     force: Annotated[bool, other_option("--force", help="Measure every run again, even if cached.")] = False,
     cache: RunCache = None,
+    allow_code: Annotated[
+        bool,
+        other_option("--allow-code", help="Run the classes that the study names as `module:Class`."),
+    ] = False,
     strict: Strict = False,
     quiet: Quiet = False,
 ) -> int:
@@ -59,7 +63,7 @@ def experiment(
     from tfrctrace.study.run_study import perform
 
     forms = check_formats(form or FORMATS)
-    plan = read_study(study)
+    plan = read_study(study, allow_code=allow_code)
     folder = output or os.path.splitext(os.path.basename(study))[0]
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise UsageError(f"`{folder}` is a file, not a folder", hint="choose another name with `-o`")

@@ -21,11 +21,13 @@ def perform_study(
     jobs: int = 1,
     cache: str | os.PathLike[str] | None = None,
     force: bool = False,
+    allow_code: bool = False,
 ) -> StudyResults:
     """Perform the study in the file `path`, with `jobs` runs measured at a time.
 
     `cache` is the folder in which what was measured is kept, the user's own if not given; with `force`
-    nothing is taken from there. What is wrong with some of the runs is in `problems` of the result. Raises
+    nothing is taken from there. A study that names classes (`module:Class`) is refused unless `allow_code`.
+    What is wrong with some of the runs is in `problems` of the result. Raises
     `InputError` if the study or all of its runs cannot be read.
     """
     import os
@@ -35,4 +37,5 @@ def perform_study(
     from tfrctrace.study.run_study import perform
 
     folder = default_folder() if cache is None else os.fspath(cache)
-    return perform(read_study(os.fspath(path)), jobs=jobs, cache=Cache(folder), force=force)
+    study = read_study(os.fspath(path), allow_code=allow_code)
+    return perform(study, jobs=jobs, cache=Cache(folder), force=force)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -228,3 +229,24 @@ def test_values_are_numbers_only_if_all_are():
     assert typed_values(["1", "10", "-2"]) == [1, 10, -2]
     assert typed_values(["1", "0.5"]) == [1.0, 0.5]
     assert typed_values(["1", "x", "nan"]) == ["1", "x", "nan"]
+
+
+@pytest.mark.parametrize(
+    "naming", ["dissect = 'udp:9=beside:Header'", "replay = { algorithms = ['tfrc', 'beside:Control'] }"]
+)
+def test_a_study_runs_code_only_if_that_is_allowed(tmp_path, monkeypatch, naming):
+    (tmp_path / "beside.py").write_text(
+        "from pathlib import Path\nPath('ran').touch()\nclass Header: fields_desc = []\nclass Control: pass\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "beside", raising=False)
+    path = tmp_path / "study.toml"
+    path.write_text(f"{SMALL}[measure]\n{naming}\n")
+    with pytest.raises(InputError, match="would run the code of `beside:") as refused:
+        read_study(str(path))
+    assert "--allow-code" in refused.value.problems[0]["hint"]
+    assert not (tmp_path / "ran").exists()
+    with pytest.raises(InputError, match="has no"):  # neither class is complete
+        read_study(str(path), allow_code=True)
+    assert (tmp_path / "ran").exists()

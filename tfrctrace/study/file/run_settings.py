@@ -70,17 +70,24 @@ _MEASURED_TEXTS: Final = ("window", "warmup", "capacity", "step", "filter", "inp
 
 
 def parse_measuring_plan(
-    table: Table, labels: tuple[str, ...], folder: str, parameters: Sequence[str] = ()
+    table: Table,
+    labels: tuple[str, ...],
+    folder: str,
+    parameters: Sequence[str] = (),
+    *,
+    allow_code: bool = False,
 ) -> MeasuringPlan:
     """Parse `[measure]`; files of layouts are relative to `folder`, `parameters` are of the runs.
 
-    Raises `UsageError` or `FilterError` for what cannot be.
+    Raises `UsageError` or `FilterError` for what cannot be, and for classes unless `allow_code`.
     """
     refuse_unknown(
         table,
         {*_MEASURED_TEXTS, "basis", "only_labelled", "least_packets", "dissect", "tfrc", "weight", "replay"},
         "`[measure]`",
     )
+    if not allow_code:
+        _refuse_code(table)
     for name in ("window", "warmup", "step"):
         if name in table:
             parse_duration_ns(text(table[name], name))
@@ -112,6 +119,18 @@ def parse_measuring_plan(
     found = MeasuringPlan(labels=labels, **given)
     check_reading(found)
     return found
+
+
+def _refuse_code(table: Table) -> None:
+    """Refuse classes in `[measure]`: to import one runs its module, and a study may be a stranger's."""
+    layouts = (one.partition("=")[2] for one in texts(table.get("dissect", []), "dissect"))
+    replay = table_of(table.get("replay", {}), "`[measure.replay]`")
+    algorithms = texts(replay.get("algorithms", []), "algorithms")
+    for name in (*layouts, *algorithms):
+        if ":" in name and not name.endswith(".toml"):
+            raise UsageError(
+                f"the study would run the code of `{name}`", hint="`--allow-code` permits it if you trust it"
+            )
 
 
 def _in_folder(dissect: str, folder: str) -> str:

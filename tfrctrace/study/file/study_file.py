@@ -31,15 +31,18 @@ _DEFAULT_CONFIDENCE: Final = 0.95
 _PARTS: Final = ("quantity", "table", "figure", "compare", "expect", "reference")
 
 
-def read_study(path: str) -> Study:
-    """Return the study in the file `path`. Raises `InputError` for what cannot be read or cannot be."""
+def read_study(path: str, *, allow_code: bool = False) -> Study:
+    """Return the study in the file `path`, which may name classes (`module:Class`) only if `allow_code`.
+
+    Raises `InputError` for what cannot be read or cannot be.
+    """
     try:
-        return _study(path, read_toml(path, MAX_FILE_BYTES))
+        return _study(path, read_toml(path, MAX_FILE_BYTES), allow_code=allow_code)
     except (UsageError, FilterError) as error:
         raise InputError([input_problem(path, "study", str(error), hint=error.hint)]) from error
 
 
-def _study(path: str, content: Table) -> Study:
+def _study(path: str, content: Table, *, allow_code: bool) -> Study:
     refuse_unknown(
         content, {"title", "description", "confidence", "runs", "measure", "labels", *_PARTS}, "the study"
     )
@@ -48,7 +51,11 @@ def _study(path: str, content: Table) -> Study:
     quantities = tuple(_parse_each(content, "quantity", quantity_of))
     labels = label_rules(table_of(content.get("labels", {}), "`[labels]`"))
     measure = parse_measuring_plan(
-        table_of(content.get("measure", {}), "`[measure]`"), labels, folder, runs.parameters
+        table_of(content.get("measure", {}), "`[measure]`"),
+        labels,
+        folder,
+        runs.parameters,
+        allow_code=allow_code,
     )
     metrics = [quantity.term.name for quantity in quantities if quantity.term.kind == "metric"]
     check_names(metrics, capacity=measure.capacity, weight=measure.weight, step=measure.step)
