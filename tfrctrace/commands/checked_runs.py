@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from tfrctrace.base.errors import InputError, UsageError
 from tfrctrace.commands.console import Console
 from tfrctrace.runs.cache import RunInput
+from tfrctrace.runs.record_shape import COMMON, NUMBER, OPTIONAL_TEXT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.base.table_names import TableName
@@ -62,6 +63,12 @@ class CheckTask:
             **{name: getattr(self.reading, name) for name in _BOUNDS},
         }
         return RunInput(" and ".join(self.names), self.names, options)
+
+    @property
+    def shape(self) -> Mapping[str, Any]:
+        """The parts of the record."""
+        values = {"values": [NUMBER], "known": int, "of": int, "reason": OPTIONAL_TEXT}
+        return {**COMMON, "taken": {one.name: values for one in self.quantities}}
 
     def measure(self) -> Record:
         """Return the record, which has the values of the quantities."""

@@ -122,7 +122,7 @@ class Cache:
             with gzip.open(place) as file:
                 content = file.read(MAX_ENTRY_BYTES)
             digest, text = content[:_DIGEST_CHARACTERS], content[_DIGEST_CHARACTERS:]
-            if hashlib.sha256(text).hexdigest().encode() != digest:
+            if _checksum(key, text) != digest:
                 return None
             os.utime(place)
             record: Record = json.loads(text)
@@ -139,7 +139,7 @@ class Cache:
             descriptor, temporary = tempfile.mkstemp(dir=place.parent, suffix=".part")
             try:
                 with open(descriptor, "wb") as file:
-                    file.write(gzip.compress(hashlib.sha256(text).hexdigest().encode() + text, 1))
+                    file.write(gzip.compress(_checksum(key, text) + text, 1))
                 os.replace(temporary, place)
             except BaseException:
                 os.unlink(temporary)
@@ -158,3 +158,8 @@ class Cache:
 
     def _place(self, key: str) -> Path:
         return self._folder / "runs" / f"{key}.json.gz"
+
+
+def _checksum(key: str, text: bytes) -> bytes:
+    """Return a checksum of the entry, which differs where an entry was copied to another key."""
+    return hashlib.sha256(key.encode() + text).hexdigest().encode()

@@ -6,13 +6,14 @@ import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tfrctrace.base.errors import input_problem
 from tfrctrace.base.interruptible import as_finished
+from tfrctrace.runs.record_shape import has_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
     from tfrctrace.runs.cache import Cache, Record, RunInput
@@ -24,6 +25,11 @@ class Task(Protocol):
     @property
     def source(self) -> RunInput:
         """What is measured, and how."""
+        ...
+
+    @property
+    def shape(self) -> Mapping[str, Any]:
+        """The parts of a record that did not fail, for `record_shape.has_shape`."""
         ...
 
     def measure(self) -> Record:
@@ -71,7 +77,8 @@ def measure_runs(
     records: dict[int, Record] = {}
     if cache is not None and not force:
         for place, key in enumerate(keys):
-            if key is not None and (record := cache.get(key)) is not None:
+            record = None if key is None else cache.get(key)
+            if record is not None and has_shape(record, tasks[place].shape):
                 records[place] = record
     cached = len(records)
     report(cached, len(tasks), cached)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Final
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.durations import parse_duration_ns
 from tfrctrace.base.errors import InputError, TfrctraceError, TfrctraceWarning
@@ -19,12 +20,13 @@ from tfrctrace.parsers.schema import FLOWS
 from tfrctrace.runs.cache import RunInput
 from tfrctrace.runs.pool import failed_record
 from tfrctrace.runs.problems import OF_OPTIONS
+from tfrctrace.runs.record_shape import COMMON, NUMBER, OPTIONAL_NUMBER, OPTIONAL_TEXT
 from tfrctrace.study.replayed_rates import mean_rates, plan_for_run
 from tfrctrace.study.time_series import series_of, warn
 from tfrctrace.trace.measuring import base_width_ns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tfrctrace.base.errors import Problem
     from tfrctrace.metrics.sets.competing import CompetingSet
@@ -39,6 +41,46 @@ and those of all runs are in memory together."""
 _NUMBERS: Final = [column.name for column in FLOWS if column.type != "string"]
 _OF_METRIC: Final = [field.name for field in fields(Metric)]
 
+_SHAPE: Final[Mapping[str, Any]] = {
+    **COMMON,
+    "sets": int,
+    "set": (NoneType, {"source": str, "flows": [int], "start_ns": int, "end_ns": int}),
+    "flows_left_out": int,
+    "metrics": [
+        {
+            "name": str,
+            "value": OPTIONAL_NUMBER,
+            "unit": str,
+            "n": int,
+            "window_s": OPTIONAL_NUMBER,
+            "warmup_s": NUMBER,
+            "flows": [int],
+            "group": OPTIONAL_TEXT,
+            "competing_set": (int, NoneType),
+            "reason": OPTIONAL_TEXT,
+        }
+    ],
+    "flows": [
+        {
+            **dict.fromkeys(_NUMBERS, OPTIONAL_NUMBER),
+            "flow": int,
+            "group": OPTIONAL_TEXT,
+            "replayed": {str: OPTIONAL_NUMBER},
+        }
+    ],
+    "series": {
+        str: [
+            {
+                "flow": int,
+                "group": OPTIONAL_TEXT,
+                "unit": str,
+                "time_s": [NUMBER],
+                "values": [OPTIONAL_NUMBER],
+            }
+        ]
+    },
+}
+
 
 @dataclass(frozen=True, slots=True)
 class StudyTask:
@@ -47,6 +89,11 @@ class StudyTask:
     run: Run
     measuring: MeasuringPlan
     series: tuple[str, ...]
+
+    @property
+    def shape(self) -> Mapping[str, Any]:
+        """The parts of the record."""
+        return _SHAPE
 
     @property
     def source(self) -> RunInput:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +13,10 @@ import pytest
 
 import tfrctrace
 from tfrctrace.runs.cache import Cache, RunInput, default_folder, program_files
+from tfrctrace.runs.pool import measure_runs
 from tfrctrace.study.definition import MeasuringPlan
 from tfrctrace.study.find_runs import Run
-from tfrctrace.study.run_record import StudyTask
+from tfrctrace.study.run_record import StudyTask, study_tasks
 
 RECORD = {"failed": False, "problems": [], "metrics": [{"value": 0.1}, {"value": None}]}
 KEY = "ab" * 32
@@ -50,6 +52,38 @@ def test_what_was_kept_is_found_again(tmp_path, entry):
 def test_a_damaged_entry_counts_as_not_there(tmp_path, entry, damage):
     entry.write_bytes(damage(entry.read_bytes()))
     assert Cache(str(tmp_path)).get(KEY) is None
+
+
+def test_the_entry_of_another_key_counts_as_not_there(tmp_path, entry):
+    entry.rename(entry.with_name(f"{'cd' * 32}.json.gz"))
+    assert Cache(str(tmp_path)).get("cd" * 32) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda record: [],
+        lambda record: {},
+        lambda record: {**record, "problems": [{}]},
+        lambda record: {**record, "metrics": [{**record["metrics"][0], "value": "0.1"}]},
+        lambda record: {**record, "flows": [{"flow": 1}]},
+        lambda record: {**record, "series": {"rate": [{"flow": 1}]}},
+        lambda record: {**record, "set": 1},
+        lambda record: {**record, "more": 1},
+    ],
+)
+def test_an_entry_that_no_run_has_is_measured_again(tmp_path, change):
+    runs = Path(__file__).parents[2] / "data" / "study" / "runs"
+    path = sorted(runs.iterdir())[0]
+    (task,) = study_tasks([Run(str(path), path.name, {})], MeasuringPlan(), ("rate",))
+    cache = Cache(str(tmp_path))
+    whole = measure_runs([task], jobs=1, cache=cache)
+    assert measure_runs([task], jobs=1, cache=cache).cached == 1
+    (record,) = whole.records
+    cache.put(task.source.key(), change(json.loads(json.dumps(record))))
+    again = measure_runs([task], jobs=1, cache=cache)
+    assert again.cached == 0
+    assert again.records == whole.records
 
 
 def test_a_key_changes_with_all_that_matters_and_with_nothing_else(tmp_path):
