@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import math
+import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -100,7 +101,9 @@ def _page() -> Iterator[Canvas]:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure as Canvas
 
-    with mpl.rc_context():
+    with mpl.rc_context(), warnings.catch_warnings():
+        # text stays text: the browser's fonts matter, not those of which matplotlib warns
+        warnings.simplefilter("ignore", UserWarning)
         mpl.rcdefaults()
         mpl.rcParams.update(_SETTINGS)
         page = Canvas(facecolor="none")

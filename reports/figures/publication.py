@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import io
 import os
+import re
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from tfrctrace.base.errors import UsageError
+from tfrctrace.base.errors import TfrctraceWarning, UsageError, input_problem
 from tfrctrace.reports.figures.charts import ChartStyle, draw
 from tfrctrace.reports.output import open_output
 from tfrctrace.reports.safe_text import plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from matplotlib.axes import Axes
     from matplotlib.typing import RcKeyType
@@ -118,7 +120,7 @@ def image_form(path: str) -> ImageForm:
 
 def chart_file(chart: Chart, form: ImageForm) -> bytes:
     """Return a chart as the content of a file; the same chart gives the same bytes."""
-    return _file(lambda axes: draw(axes, chart, _LOOK), (COLUMN_IN, HEIGHT_IN), form)
+    return _file(lambda axes: draw(axes, chart, _LOOK), (COLUMN_IN, HEIGHT_IN), form, chart.title)
 
 
 def figure_file(
@@ -135,7 +137,7 @@ def figure_file(
         _name_curves(axes, figure, look)
 
     size = (paper.width_in[width], HEIGHT_IN * paper.width_in["single"] / COLUMN_IN)
-    return _file(fill, size, form, {"font.family": paper.family, "font.size": paper.text_pt})
+    return _file(fill, size, form, figure.title, {"font.family": paper.family, "font.size": paper.text_pt})
 
 
 def _name_curves(axes: Axes, figure: Figure, look: ChartStyle) -> None:
@@ -175,15 +177,17 @@ def _file(
     fill: Callable[[Axes], None],
     size_in: tuple[float, float],
     form: ImageForm,
+    title: str,
     settings: Mapping[RcKeyType, Any] | None = None,
 ) -> bytes:
-    """Return the file of what `fill` draws."""
+    """Return the file of what `fill` draws, with a `TfrctraceWarning` if the font has not all characters."""
     import matplotlib as mpl
     from matplotlib.backend_bases import get_registered_canvas_class
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    with mpl.rc_context():
+    with mpl.rc_context(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         mpl.rcdefaults()
         mpl.rcParams.update({**_SETTINGS, **(settings or {})})
         figure = Figure(figsize=size_in, dpi=_PNG_DOTS_PER_IN)
@@ -194,8 +198,29 @@ def _file(
         ConstrainedLayoutEngine().execute(figure)
         written = io.BytesIO()
         figure.savefig(written, format=form, metadata=_NO_DATE[form])
+    _warn_of_missing_glyphs(title, [str(one.message) for one in caught])
     return written.getvalue()
 
+
+def _warn_of_missing_glyphs(title: str, messages: Iterable[str]) -> None:
+    """Warn of the characters that matplotlib could only draw as boxes; its other warnings help no user."""
+    codes = sorted({int(found[1]) for message in messages if (found := _MISSING_GLYPH.match(message))})
+    if codes:
+        shown = plain_text("".join(map(chr, codes[:_MOST_GLYPHS]))) + (
+            "…" if len(codes) > _MOST_GLYPHS else ""
+        )
+        problem = input_problem(
+            title,
+            "glyphs",
+            f"the font has no `{shown}`: drawn as boxes",
+            severity="warning",
+            hint="use other labels; the HTML page takes fonts from the browser",
+        )
+        warnings.warn(TfrctraceWarning(problem), stacklevel=2)
+
+
+_MISSING_GLYPH: Final = re.compile(r"Glyph (\d+) ")
+_MOST_GLYPHS: Final = 20
 
 _NO_DATE: Final[dict[ImageForm, dict[str, None]]] = {
     "svg": {"Date": None, "Creator": None},

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import time
+import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from tfrctrace.base.errors import Message, describe, printable
+from tfrctrace.base.errors import Message, TfrctraceWarning, describe, printable
 from tfrctrace.base.interruptible import STEP_S
 
 if TYPE_CHECKING:
@@ -91,6 +92,15 @@ class Console:
                 self.exit_status = NOT_READ
             if message.severity == "error" or not self.quiet:
                 print_message(message)
+
+    @contextmanager
+    def printing_warnings(self) -> Iterator[None]:
+        """Print each warning that the library issues once, as a problem, instead of as a line of Python's."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+        problems = [one.message.problem for one in caught if isinstance(one.message, TfrctraceWarning)]
+        self.print_problems({str(problem): problem for problem in problems}.values())
 
     def note(self, text: str) -> None:
         """Print a note unless `quiet` is set."""

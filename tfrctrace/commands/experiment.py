@@ -73,7 +73,9 @@ def experiment(
             plan, jobs=jobs or os.cpu_count() or 1, cache=chosen_cache(cache), force=force, progress=progress
         )
     console.print_problems(results.problems)
-    for name in write_results(results, folder, forms):
+    with console.printing_warnings():
+        empty = write_results(results, folder, forms)
+    for name in empty:
         console.print_problems(
             [
                 input_problem(

@@ -59,7 +59,8 @@ def plot(
     check_output_place(output, traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(traces, console, anonymizer=anonymity.anonymizer(console))
-    drawn, *others = trace.plot(kind, output, flow=flow, window=window, style=style, width=width).figures
+    with console.printing_warnings():
+        drawn, *others = trace.plot(kind, output, flow=flow, window=window, style=style, width=width).figures
     console.note(f"figure written to `{output}`: {drawn.title}")
     if others:
         titles = "; ".join(figure.title for figure in others)

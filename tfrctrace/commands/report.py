@@ -106,7 +106,7 @@ def report(
             "it applies when a trace is read: leave it out, or make the report from the trace",
         )
         results, saved_title = load(saved)
-        _write(results, path, title or saved_title)
+        _write(results, path, title or saved_title, console)
         _print_location(path, console)
         return console.exit_status
     if not traces:
@@ -126,7 +126,7 @@ def report(
         return console.exit_status
     results, name = _results_and_name(reading.open(traces, console, anonymizer=anonymizer))
     trim_heap()
-    _write(results, path, title or name)
+    _write(results, path, title or name, console)
     if save_to is not None:
         save(results, save_to, title=title or name, version=__version__, csv=csv)
     _print_location(path, console)
@@ -160,11 +160,12 @@ def _print_location(path: str, console: Console) -> None:
         console.note(f"report written to `{path}`")
 
 
-def _write(results: Results, path: str, title: str) -> None:
+def _write(results: Results, path: str, title: str, console: Console) -> None:
     from tfrctrace.reports.build_report import build_report
     from tfrctrace.reports.formats import write_report
 
-    write_report(path, build_report(results, title=title))
+    with console.printing_warnings():
+        write_report(path, build_report(results, title=title))
 
 
 def default_name(traces: list[str]) -> str:

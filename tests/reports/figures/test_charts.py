@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import struct
+import warnings
 from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 from matplotlib.figure import Figure
 
+from tfrctrace.base.errors import TfrctraceWarning
 from tfrctrace.reports.figures.charts import Chart, ChartStyle, Series, draw
 from tfrctrace.reports.figures.drawing import chart_svg
 from tfrctrace.reports.figures.publication import COLUMN_IN, chart_file
@@ -166,3 +168,16 @@ def test_any_name_of_a_study_can_be_drawn_and_stands_in_the_legend():
 def test_what_holds_until_it_changes_is_drawn_in_steps():
     assert {line.get_drawstyle() for line in drawn(replace(TIMES, is_stepped=True)).lines} == {"steps-post"}
     assert {line.get_drawstyle() for line in drawn(TIMES).lines} == {"default"}
+
+
+def test_characters_that_the_font_lacks_are_one_warning_of_a_file_and_none_of_a_page():
+    chart = replace(LINES, title="title", x_label="中文中")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        chart_file(chart, "pdf")
+    (warning,) = caught
+    assert isinstance(warning.message, TfrctraceWarning)
+    assert "`中文`" in warning.message.problem["message"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        chart_svg(chart, Place(width_px=600, height_px=300, key="k"))
