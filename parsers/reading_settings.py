@@ -1,57 +1,31 @@
-"""How inputs are read: what a user may say of them, and what the core is given.
+"""From what a user says of the inputs to what the core is given.
 
-A reading option has one key in `ReadingArguments`, one field in `ReadSettings`, one line in the core
-(`native/src/python/settings.rs`), and one field in the command line's `ReadingOptions`.
+A reading option has one key in `tfrctrace.base.reading_arguments`, one field in `ReadSettings`, one line in
+the core (`native/src/python/settings.rs`), and one field in the command line's `ReadingOptions`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final
 
-from tfrctrace.base.bounds import MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.base.errors import UsageError
+from tfrctrace.base.reading_arguments import (
+    MAX_DECOMPRESSED_BYTES,
+    MAX_FLOWS,
+    MAX_SAMPLES,
+    READING_DEFAULTS,
+)
 from tfrctrace.parsers.tfrc import NOTHING_TOLD, TfrcParameters, check_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
+    from tfrctrace.base.reading_arguments import ReadingArguments
     from tfrctrace.parsers._native import Layout
     from tfrctrace.parsers.anonymity import Anonymizer
     from tfrctrace.parsers.filters import CompiledFilter
     from tfrctrace.parsers.pairing import Pair
-
-
-class ReadingArguments(TypedDict, total=False):
-    """What a user may say of the inputs; `tfrctrace.open` takes each as a keyword."""
-
-    filter: str | None
-    """Read only packets that match this expression of tcpdump."""
-    input_format: str | None
-    """Format of the inputs; by default their content decides."""
-    layer: str | None
-    """Layer of a simulator's nodes at which packets count as sent and received; default: the highest."""
-    vantage: str | None
-    """Where the captures were taken: `sender`, `receiver` or `middle` of the direction with more payload; by
-    default it is inferred."""
-    dissect: Iterable[str]
-    """How datagrams of a port begin, as `udp:9000=mymodule:MyHeader`."""
-    tfrc: Mapping[str, float | str] | None
-    """Rules of TFRC's ends, as `{"profile": "linux"}`; the round-trip time of flows that do not show theirs,
-    as `{"rtt": "50ms"}`; parameters of ns-2's agents that a script has changed, as `{"df": 0.9}`."""
-    join: bool
-    """Read the inputs as one trace that was rotated."""
-    pair: bool
-    """Match the inputs: two captures of the same packets at two places of their path."""
-    clock_offset: str | None
-    """How far the second capture's clock is ahead, as `-2.5s`, or `0s` for one clock; by default it is
-    estimated."""
-    max_flows: int
-    """Flows that are followed in one trace; packets of later flows are counted as untracked."""
-    max_samples: int
-    """Samples of each kind (RTT samples, losses, rounds, reports, ...) that are kept of one trace."""
-    max_decompressed_bytes: int
-    """Bytes after which a compressed input is given up as a decompression bomb."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,16 +68,16 @@ def read_settings(
     from tfrctrace.parsers._native import node_layers, vantage_points
     from tfrctrace.parsers.plugins import check_format
 
-    dissect = tuple(arguments.get("dissect", ()))
-    given: dict[str, Any] = {**arguments, "dissect": dissect}
+    given = {**READING_DEFAULTS, **arguments}
+    given["dissect"] = tuple(given["dissect"])
     return ReadSettings(
-        filter=_compiled(arguments.get("filter")),
-        format=check_format(arguments.get("input_format")),
-        layer=_one_of(node_layers(), arguments.get("layer"), "layer"),
-        vantage=_one_of(vantage_points(), arguments.get("vantage"), "vantage"),
-        dissect=_layouts(dissect),
-        tfrc=_parameters(arguments.get("tfrc")),
-        pair=_pair(given, {spelled(name): given.get(name) for name in _NOT_OF_PAIR}),
+        filter=_compiled(given["filter"]),
+        format=check_format(given["input_format"]),
+        layer=_one_of(node_layers(), given["layer"], "layer"),
+        vantage=_one_of(vantage_points(), given["vantage"], "vantage"),
+        dissect=_layouts(given["dissect"]),
+        tfrc=_parameters(given["tfrc"]),
+        pair=_pair(given, {spelled(name): given[name] for name in _NOT_OF_PAIR}),
         anonymizer=anonymizer,
         **{name: value for name, value in given.items() if name not in _PARSED},
     )
@@ -130,7 +104,7 @@ def _parameters(tfrc: Mapping[str, float | str] | None) -> TfrcParameters:
 
 
 def _pair(given: Mapping[str, Any], others: Mapping[str, object]) -> Pair | None:
-    is_pair, clock_offset = given.get("pair", False), given.get("clock_offset")
+    is_pair, clock_offset = given["pair"], given["clock_offset"]
     if not is_pair and clock_offset is None:
         return None
     from tfrctrace.base.durations import parse_offset_ns

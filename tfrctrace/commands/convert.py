@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from tfrctrace.base.bounds import MAX_SAMPLES
 from tfrctrace.base.errors import InputError, UsageError
+from tfrctrace.base.reading_arguments import MAX_SAMPLES
 from tfrctrace.base.table_names import TableName
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions

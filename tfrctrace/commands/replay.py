@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from tfrctrace import __version__
-from tfrctrace.base.bounds import MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.base.errors import UsageError
+from tfrctrace.base.reading_arguments import MAX_DECOMPRESSED_BYTES, MAX_FLOWS, MAX_SAMPLES
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.common import MaxSamples, Quiet, Strict, Traces
 from tfrctrace.commands.options.output_options import OutputOptions

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Unpack
 
+from tfrctrace.base.reading_arguments import ReadingArguments
+from tfrctrace.base.signatures import with_keywords_of
 from tfrctrace.trace.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tfrctrace.parsers.anonymity import Anonymizer
-    from tfrctrace.parsers.reading_settings import ReadingArguments
     from tfrctrace.trace.trace import StrPath
 
 
+@with_keywords_of(ReadingArguments)
 def open(
     paths: StrPath | Iterable[StrPath],
     *,
@@ -27,8 +29,8 @@ def open(
     Nothing is read before something is asked of the trace, and each file is read again for what was not
     collected yet. Standard input cannot be read twice: its one pass collects everything.
 
-    `filter`, `join`, `pair` and the other keywords of `tfrctrace.parsers.reading_settings.ReadingArguments`,
-    where each is explained, say how the inputs are read. Several files are separate traces, with flows
+    The keywords after `anonymize` say how the inputs are read; each is explained in
+    `tfrctrace.base.reading_arguments.ReadingArguments`. Several files are separate traces, with flows
     numbered through, unless they are joined or a pair. `bin_width` such as `"10ms"` sets the width of
     `Trace.bins`. With `anonymize` results have other addresses and names (docs/anonymity.md), with a key of
     at least 16 bytes the same ones each time.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from tfrctrace.base.signatures import with_parameters_of
 from tfrctrace.trace.passes import NS_PER_MS
 from tfrctrace.trace.tables import Tables
 
@@ -84,42 +85,6 @@ class Trace(Tables):
 
         return styled(leading_columns(self.flows, limit))
 
-    def metrics(
-        self,
-        *names: str,
-        window: str = "1s",
-        warmup: str | None = None,
-        basis: Basis = "goodput",
-        labels: Iterable[str] = (),
-        only_labelled: bool = False,
-        least_packets: int = LEAST_PACKETS,
-        capacity: str | None = None,
-        weight: Mapping[str, float] | None = None,
-        step: str | None = None,
-    ) -> pl.DataFrame:
-        """Return fairness, burstiness, smoothness, delivery and more of the flows, one row for each metric.
-
-        `names` chooses some, else all of `tfrctrace.metrics.catalogue` are told. Rates are taken in windows
-        of `window`, without the first `warmup` of each flow, and only flows that overlap are compared.
-        `labels` are rules such as `"reno=port 5201"`; flows without go by their transport, or are left out
-        with `only_labelled`. `basis` says what a rate counts: `goodput` payload that was seen first,
-        `throughput` frames, `received` what arrived, in a trace that shows both ends.
-        Some metrics are told only with what they need: the link's `capacity`, as `"10M"`, the `weight` of
-        labels, as `{"video": 2}`, and the time of a `step` of the path, as `"20s"`.
-        """
-        return self.measure(
-            *names,
-            window=window,
-            warmup=warmup,
-            basis=basis,
-            labels=labels,
-            only_labelled=only_labelled,
-            least_packets=least_packets,
-            capacity=capacity,
-            weight=weight,
-            step=step,
-        ).frame()
-
     def measure(
         self,
         *names: str,
@@ -134,9 +99,16 @@ class Trace(Tables):
         weight: Mapping[str, float] | None = None,
         step: str | None = None,
     ) -> MeasuredMetrics:
-        """Return what `metrics` does, with the competing sets and how many flows were left out.
+        """Return fairness, burstiness, smoothness, delivery and more of the flows, and the competing sets.
 
-        Of more than `most_flows` those with most data packets are measured.
+        `names` selects metrics of `tfrctrace.metrics.catalogue`; without names all are computed. Rates are
+        averaged over windows of `window`, without the first `warmup` of each flow, and only flows that
+        overlap are compared. `labels` are rules such as `"reno=port 5201"`; other flows are labelled by their
+        transport, or left out with `only_labelled`. `basis` chooses the bytes that count: `goodput` new
+        payload, `throughput` frames, `received` what arrived, in a trace that shows both ends. Flows with
+        fewer data packets than `least_packets` are left out; of more than `most_flows` those with most data
+        packets are measured. Some metrics need the link's `capacity`, as `"10M"`, the `weight` of labels, as
+        `{"video": 2}`, or the time of a `step` of the path, as `"20s"`.
         """
         from tfrctrace.base.bitrates import parse_capacity_bps
         from tfrctrace.base.durations import parse_duration_ns
@@ -176,44 +148,10 @@ class Trace(Tables):
         self._tell_once(list(assumption_warnings(measured, given)))
         return measured
 
-    def replay(
-        self,
-        *algorithms: str,
-        profile: Profile = "rfc5348",
-        tfrc: Mapping[str, float] | None = None,
-        settings: Mapping[str, float | str] | None = None,
-        rtt: str | None = None,
-        segment_bytes: float | None = None,
-        rtt_scales: Iterable[float] = (1.0,),
-        flows: Iterable[int] | None = None,
-        network: Scenario | None = None,
-        simulate: bool = False,
-        least_packets: int = LEAST_PACKETS,
-    ) -> pl.DataFrame:
-        """Return what rate algorithms would have allowed each flow, one row for each of their steps.
-
-        `algorithms` are names such as `tfrc` (without any), `mtfrc`, `tfrc-veno`, or `mymodule:MyControl`;
-        `profile` is whose TFRC it is, and `tfrc` has its parameters that are not the defaults, as
-        `{"q": 0.8}`; `settings` has those of one algorithm, as `{"vegas.alpha": 1}`. `rtt` such as `"50ms"`
-        is the round-trip time of flows that do not tell theirs, `segment_bytes` the segment size of all.
-        `rtt_scales` repeats everything with other round-trip times. `network` is who shares the medium, which
-        `mtfrc` needs (see `tfrctrace.replay.medium`). `simulate` makes reports also where the trace shows
-        some; flows with fewer data packets than `least_packets` are left out.
-        docs/replay.md tells what this can and cannot say.
-        """
-        return self.replays(
-            *algorithms,
-            profile=profile,
-            tfrc=tfrc,
-            settings=settings,
-            rtt=rtt,
-            segment_bytes=segment_bytes,
-            rtt_scales=rtt_scales,
-            flows=flows,
-            network=network,
-            simulate=simulate,
-            least_packets=least_packets,
-        ).frame
+    @with_parameters_of(measure)
+    def metrics(self, *names: Any, **options: Any) -> pl.DataFrame:
+        """Return the metrics that `measure` computes, one row for each."""
+        return self.measure(*names, **options).frame()
 
     def replays(
         self,
@@ -229,7 +167,17 @@ class Trace(Tables):
         simulate: bool = False,
         least_packets: int = LEAST_PACKETS,
     ) -> OpenLoopReplay:
-        """Return what `replay` does, with the recordings, the flows that cannot be replayed, and why."""
+        """Return the rates that algorithms would have allowed each flow, and which flows cannot be replayed.
+
+        `algorithms` are names such as `tfrc` (the default), `mtfrc`, `tfrc-veno`, or `mymodule:MyControl`;
+        `profile` is the variant of TFRC, `tfrc` its parameters that are not the defaults, as `{"q": 0.8}`,
+        and `settings` those of one algorithm, as `{"vegas.alpha": 1}`. `rtt` such as `"50ms"` is the
+        round-trip time of flows that do not show theirs, `segment_bytes` the segment size of all.
+        `rtt_scales` repeats everything with other round-trip times. `network` is who shares the medium, which
+        `mtfrc` needs (see `tfrctrace.replay.medium`). `simulate` makes reports also where the trace shows
+        some; flows with fewer data packets than `least_packets` are left out. docs/replay.md has the
+        limits of the method.
+        """
         from tfrctrace.base.durations import parse_duration_ns
         from tfrctrace.replay.from_trace import FlowRecordings, RecordingOptions
         from tfrctrace.replay.open_loop import mac_bounds, replay, select_algorithms
@@ -250,36 +198,10 @@ class Trace(Tables):
         gathered = self._gathered = self._gathered or FlowRecordings(self)
         return replay(gathered, chosen, choice, bounds)
 
-    def closed_loop(
-        self,
-        *algorithms: str,
-        profile: Profile = "rfc5348",
-        tfrc: Mapping[str, float] | None = None,
-        settings: Mapping[str, float | str] | None = None,
-        segment_bytes: float | None = None,
-        flows: Iterable[int] | None = None,
-        least_packets: int = LEAST_PACKETS,
-        bottleneck: Iterable[str] = (),
-        together: bool = False,
-    ) -> pl.DataFrame:
-        """Return what algorithms would send through the bottleneck of each flow, one row for each round.
-
-        An algorithm takes the flow's place in a fluid model of its path, made of what the trace shows of it,
-        or of what `bottleneck` says, as `("capacity=3M", "base_rtt=40ms", "buffer=20000", "loss=0.01")`. What
-        the others sent does not react. With `together` all algorithms share the bottleneck. The rest is as
-        in `replay`; docs/models.md tells what a model can and cannot say.
-        """
-        return self.closed_loops(
-            *algorithms,
-            profile=profile,
-            tfrc=tfrc,
-            settings=settings,
-            segment_bytes=segment_bytes,
-            flows=flows,
-            least_packets=least_packets,
-            bottleneck=bottleneck,
-            together=together,
-        ).frame
+    @with_parameters_of(replays)
+    def replay(self, *names: Any, **options: Any) -> pl.DataFrame:
+        """Return the steps of the algorithms that `replays` replays, one row for each."""
+        return self.replays(*names, **options).frame
 
     def closed_loops(
         self,
@@ -293,7 +215,13 @@ class Trace(Tables):
         bottleneck: Iterable[str] = (),
         together: bool = False,
     ) -> ClosedLoops:
-        """Return what `closed_loop` does, with the bottlenecks, and the flows that do not show theirs."""
+        """Return what algorithms would send through the bottleneck of each flow, and the bottlenecks.
+
+        An algorithm takes the flow's place in a fluid model of its path, inferred from the trace, or given by
+        `bottleneck`, as `("capacity=3M", "base_rtt=40ms", "buffer=20000", "loss=0.01")`. The traffic of
+        others does not react. With `together` all algorithms share the bottleneck. The rest is as in
+        `replays`; docs/models.md has the limits of the model.
+        """
         from tfrctrace.replay.closed_loop.closed_loops import closed_loops
         from tfrctrace.replay.closed_loop.overrides import parse_overrides
         from tfrctrace.replay.from_trace import FlowRecordings, RecordingOptions
@@ -311,6 +239,11 @@ class Trace(Tables):
         gathered = self._gathered = self._gathered or FlowRecordings(self)
         recordings = gathered.recordings(choice, chosen.receivers[:1])
         return closed_loops(self, recordings, chosen, given, together=together)
+
+    @with_parameters_of(closed_loops)
+    def closed_loop(self, *names: Any, **options: Any) -> pl.DataFrame:
+        """Return the rounds of the algorithms that `closed_loops` runs, one row for each."""
+        return self.closed_loops(*names, **options).frame
 
     def report(self, path: StrPath, *, title: str | None = None) -> Path:
         """Write a report, one HTML file that needs nothing else, and return its path.

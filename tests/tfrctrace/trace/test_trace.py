@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import sys
 import warnings
@@ -11,6 +12,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import tfrctrace
+from tfrctrace.base.reading_arguments import READING_DEFAULTS
+from tfrctrace.parsers.reading_settings import ReadSettings, read_settings
 from tfrctrace.parsers.schema import TABLES, polars_schema
 
 FRAMES = ("flows", "bins", "rtt", "losses")
@@ -53,6 +56,24 @@ def standard_input(monkeypatch, path):
 
 def test_the_public_names_are_there():
     assert all(hasattr(tfrctrace, name) for name in tfrctrace.__all__)
+
+
+def test_help_lists_every_reading_keyword_with_the_default_that_holds():
+    parameters = inspect.signature(tfrctrace.open).parameters
+    assert all(one.kind is not one.VAR_KEYWORD for one in parameters.values())
+    keywords = {name: one.default for name, one in parameters.items() if name in READING_DEFAULTS}
+    assert keywords == READING_DEFAULTS
+    assert read_settings(keywords) == read_settings({}) == ReadSettings()
+
+
+@pytest.mark.parametrize(
+    ("method", "source"), [("metrics", "measure"), ("replay", "replays"), ("closed_loop", "closed_loops")]
+)
+def test_help_lists_the_parameters_of_a_method_that_passes_them_on(method, source):
+    own, others = (inspect.signature(getattr(tfrctrace.Trace, name)) for name in (method, source))
+    assert own.parameters == others.parameters
+    assert own.return_annotation == "pl.DataFrame"
+    assert "`least_packets`" in tfrctrace.Trace.metrics.__doc__
 
 
 @pytest.mark.parametrize("name", FRAMES)
