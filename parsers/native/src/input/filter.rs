@@ -8,7 +8,6 @@
 /// One instruction in the form libpcap has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// Class, size, mode and operation.
     pub code: u16,
     /// Instructions to skip if a jump's condition is true.
     pub jt: u8,
@@ -17,10 +16,10 @@ pub struct Instruction {
     pub k: u32,
 }
 
-/// Compiles the user's expression for a link type and a snap length. The core cannot: that is
-/// libpcap's own work, so that syntax and meaning are tcpdump's.
+/// Compiles the user's expression for a link type and a snap length. The core leaves this to
+/// libpcap, so that syntax and meaning are tcpdump's.
 pub trait Compiler: Sync {
-    /// The program, or what libpcap says against the expression.
+    /// The program, or libpcap's error message.
     fn compile(&self, link_type: u32, snap_length: u32) -> Result<Vec<Instruction>, String>;
 }
 
@@ -47,8 +46,8 @@ const MISC: u16 = 0x07;
 const X: u16 = 0x08;
 
 impl Program {
-    /// Check `instructions`; an error says which one is not a classic BPF instruction or leaves
-    /// the program.
+    /// Check `instructions`; the error names the one that is not a classic BPF instruction or
+    /// leaves the program.
     pub fn new(instructions: Vec<Instruction>) -> Result<Self, String> {
         let n = instructions.len();
         if n == 0 || n > MAX_INSTRUCTIONS {

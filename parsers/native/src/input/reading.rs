@@ -1,8 +1,8 @@
 //! One source from its first byte to decoded packets.
 //!
 //! Reading and decoding cost about as much as following flows, so a source of more than a few
-//! packets is read by a thread of its own that stays a few batches ahead. The packets come out in
-//! the same order whatever the threads do.
+//! packets is read by a thread of its own that stays a few batches ahead. The order of the packets
+//! does not depend on the threads.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ use crate::packet::logged_variables::VariableSample;
 use crate::packet::record::Record;
 use crate::wire;
 
-/// Packets decoded in one go: 180 kB where all are plain, which stays in the second-level cache. With
-/// fewer, waking the other thread costs more than decoding.
+/// Packets decoded in one go: 180 kB where all are plain, which stays in the second-level cache.
+/// With fewer, waking the other thread costs more than decoding.
 const BATCH: usize = 2048;
-/// Batches that are decoded and wait.
+/// Decoded batches in the queue.
 const WAITING: usize = 4;
 /// Snap length given to the filter compiler; it only decides how much an accepting filter keeps.
 const FILTER_SNAP_LENGTH: u32 = 262_144;
@@ -45,17 +45,16 @@ pub struct Reading {
     number: u64,
     /// Whether there were samples of variables: a log without packets is not empty.
     has_samples: bool,
-    /// What a document says of itself.
     caveats: Vec<String>,
-    /// What the packets handed out so far come to. Counted here, because the thread that follows the
-    /// flows has more to do.
+    /// Counts of the packets returned so far. Counted in the reading thread, because the thread
+    /// that follows flows has more to do.
     counted: SourceSummary,
     progress: Arc<Progress>,
 }
 
 impl Reading {
-    /// Open `source`. If that fails there are no packets, and [`Reading::finish`] says why.
-    /// `format` is the user's word for what it is, else its content tells.
+    /// Open `source`. If that fails there are no packets, and [`Reading::finish`] reports why.
+    /// `format` is the user's choice; without it the content decides.
     pub fn open(
         source: &OsStr,
         format: Option<InputFormat>,
@@ -66,7 +65,7 @@ impl Reading {
         Self::with_input(&name, Input::open(source, max_decompressed_bytes, progress), format, progress)
     }
 
-    /// The same with an input that was opened already.
+    /// Read an input that is already open.
     pub fn with_input(
         source: &str,
         input: Result<Input, ReadError>,
@@ -102,20 +101,20 @@ impl Reading {
         &self.source
     }
 
-    /// Whether it could be opened and is a capture.
+    /// Whether it was opened and is a capture.
     pub fn is_capture(&self) -> bool {
         matches!(self.opened, Some(Source::Capture(_)))
     }
 
-    /// Count packets on their way through a simulated network, and give only those that were made,
-    /// came to where they were to go, or were dropped. To be called before the first is read.
+    /// Count packets at intermediate nodes of a simulated network, and return only those that were
+    /// sent, delivered or dropped. To be called before the first is read.
     pub fn skip_forwarded(&mut self) {
         if let Some(Source::Text(trace)) = &mut self.opened {
             trace.skip_forwarded();
         }
     }
 
-    /// Hand all packets to `work`, in order, some at a time.
+    /// Pass all packets to `work`, in order, a batch at a time.
     pub fn for_each_batch(
         &mut self,
         compiler: Option<&dyn Compiler>,
@@ -140,7 +139,7 @@ impl Reading {
         })
     }
 
-    /// Fill one batch after the other until the source ends or nobody wants them.
+    /// Fill batches until the source ends or the receiver is gone.
     fn run_ahead(
         &mut self,
         compiler: Option<&dyn Compiler>,
@@ -238,7 +237,7 @@ impl Reading {
         document
     }
 
-    /// Samples of variables that stood among the packets. To be called after the last packet.
+    /// Samples of variables among the packets. To be called after the last packet.
     pub fn take_samples(&mut self) -> Vec<VariableSample> {
         let samples = match &mut self.opened {
             Some(Source::Text(trace)) => trace.reader().take_samples(),
@@ -248,7 +247,7 @@ impl Reading {
         samples
     }
 
-    /// Complete `summary`, and say what went wrong.
+    /// Complete `summary`, and add the errors.
     pub fn finish(mut self, summary: &mut SourceSummary) -> Vec<Problem> {
         summary.take_counts(std::mem::take(&mut self.counted));
         summary.compression = self.compression;
@@ -282,7 +281,7 @@ impl Reading {
         errors.into_iter().map(place).collect()
     }
 
-    /// Both ends as the source writes them, where addresses are no IP addresses.
+    /// Both ends as written in the source, where addresses are no IP addresses.
     pub fn endpoint_names(&self, endpoints: &Endpoints) -> Option<(String, String)> {
         let Some(Source::Text(trace)) = &self.opened else { return None };
         if matches!(endpoints.family, Family::V4 | Family::V6) {
@@ -301,7 +300,7 @@ impl Reading {
     }
 }
 
-/// Decoded packets, or what libpcap says against the filter.
+/// Decoded packets, or libpcap's error message for the filter.
 type NextBatch = Result<Batch, String>;
 
 fn consume(
@@ -312,13 +311,13 @@ fn consume(
     while let Ok(batch) = filled.recv() {
         let batch = batch?;
         work(&batch);
-        // After its last batch the reader takes nothing back.
+        // After its last batch the reader accepts no buffer.
         let _ = spent.send(batch);
     }
     Ok(())
 }
 
-/// Take over what a text says of itself beside its packets.
+/// Add a text's counts and caveats to the summary.
 fn finish_text(trace: &mut TextTrace, summary: &mut SourceSummary) -> Vec<ReadError> {
     summary.lines = trace.line_count();
     summary.other_lines = trace.other_lines;
@@ -329,18 +328,18 @@ fn finish_text(trace: &mut TextTrace, summary: &mut SourceSummary) -> Vec<ReadEr
     trace.bad_lines.error().into_iter().chain(caveats.into_iter().map(imprecise)).collect()
 }
 
-/// A reservation about a source as a whole.
+/// A caveat about a source as a whole.
 fn imprecise(words: String) -> ReadError {
     ReadError::whole(ProblemKind::Imprecise, words)
 }
 
-/// Expressions of libpcap look at bytes, which a text does not have.
+/// libpcap's expressions inspect bytes, which a text does not have.
 fn filter_on_text(format: &str) -> ReadError {
     let message = format!("filter expressions apply to captures, and this is a text ({format})");
     ReadError::whole(ProblemKind::Unsupported, message).hint(Hint::CaptureFilter)
 }
 
-/// A source that was read well but held nothing.
+/// A source that was read without error but held nothing.
 fn no_packets(summary: &SourceSummary) -> Option<ReadError> {
     if summary.packets > 0 {
         return None;

@@ -7,16 +7,16 @@ use crate::input::documents::DocumentFormat;
 use crate::input::text;
 use crate::input::text::{TextFormat, TextTrace};
 
-/// Bytes that are looked at to recognise a document.
+/// Bytes that are inspected to recognise a document.
 const START: usize = 4096;
 
-/// What some editors put in front of a text.
+/// Put in front of a text by some editors.
 const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
 /// A format that the user may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputFormat {
-    /// pcap or pcapng: which of them, the file itself says.
+    /// pcap or pcapng, by the file's magic number.
     Capture,
     /// A text of lines.
     Text(TextFormat),
@@ -46,7 +46,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Recognise what `input` is, or take the user's word for it.
+    /// Recognise the format of `input`, unless `forced` names it.
     pub fn open(mut input: Input, forced: Option<InputFormat>) -> Result<Self, ReadError> {
         match forced {
             Some(InputFormat::Capture) => return Capture::open(input).map(Self::Capture),
@@ -67,7 +67,6 @@ impl Source {
         }
     }
 
-    /// The name of the format.
     pub fn format(&self) -> &'static str {
         match self {
             Self::Capture(capture) => capture.format(),
@@ -95,7 +94,7 @@ impl Source {
     }
 }
 
-/// Whether the first bytes could be those of a text: captures start with bytes that are not.
+/// Whether the first bytes could be a text: captures start with bytes that are not.
 fn looks_like_text(start: &[u8]) -> bool {
     let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
     let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);

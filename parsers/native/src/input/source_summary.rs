@@ -1,4 +1,4 @@
-//! What one source held: every packet is counted somewhere.
+//! The counts of one source: every packet is counted somewhere.
 
 use crate::input::capture::Interface;
 use crate::input::text::ForwardedCounts;
@@ -6,7 +6,8 @@ use crate::packet::batch::{Batch, Item};
 use crate::packet::event::{Layer, Packet, Stop, Transport};
 use crate::packet::key::Notation;
 
-/// Different reasons to stop that are told apart; a hostile capture could have one per packet.
+/// The most kinds of stops that are counted separately; a hostile capture could have one per
+/// packet.
 const MAX_STOPS: usize = 64;
 
 /// Counts of one source. `packets` is the sum of TCP, UDP, DCCP, TFRC, other IP, non-IP and undecoded ones.
@@ -18,13 +19,13 @@ pub struct SourceSummary {
     pub format: &'static str,
     /// `gzip`, `zstd`, `lz4`, `xz` or empty.
     pub compression: &'static str,
-    /// Each with the packets that were captured there.
+    /// Each with the number of packets captured there.
     pub interfaces: Vec<(Interface, u64)>,
     /// Earliest time; means nothing without packets.
     pub start_ns: i64,
     pub end_ns: i64,
     pub packets: u64,
-    /// Packets that the filter left out.
+    /// Packets that the filter rejected.
     pub filtered_packets: u64,
     /// IP packets of protocol TCP.
     pub tcp_packets: u64,
@@ -34,39 +35,33 @@ pub struct SourceSummary {
     pub other_ip_packets: u64,
     /// ARP and the like.
     pub non_ip_packets: u64,
-    /// No IP header could be read although there should be one.
+    /// Packets whose IP header could not be read.
     pub undecoded_packets: u64,
     /// TCP and UDP packets of flows beyond the bound on their number.
     pub untracked_packets: u64,
-    /// TCP and UDP packets that could not be given to a flow: their ports were cut off, or they
-    /// are fragments whose first is not in the capture.
+    /// TCP and UDP packets that could not be assigned to a flow: their ports were cut off, or they
+    /// are fragments whose first is missing in the capture.
     pub portless_packets: u64,
-    /// TCP and UDP packets in 802.11 frames that the capture had shown before: the link repeated
-    /// them, so their flows do not count them again.
+    /// TCP and UDP packets in repeated 802.11 frames, which flows do not count again.
     pub repeated_packets: u64,
     /// Where decoding stopped, how often, and in which packet first.
     pub stops: Vec<(Stop, u64, u64)>,
-    /// Stops of further kinds.
     pub other_stops: u64,
     /// Packets with a time before their predecessor's.
     pub out_of_order_times: u64,
-    /// Lines of a text, all of them.
     pub lines: u64,
-    /// Lines that are understood and no packets.
+    /// Lines that are understood but hold no packet.
     pub other_lines: u64,
-    /// Lines that are not understood.
     pub bad_lines: u64,
-    /// Names behind addresses that are indices.
+    /// Names by address, where addresses are indices.
     pub hosts: Option<Vec<String>>,
-    /// Whether node numbers are to be written as domain, cluster and node.
+    /// Whether node numbers are written as domain, cluster and node.
     pub has_hierarchical_addresses: bool,
     /// IP packets of protocol DCCP.
     pub dccp_packets: u64,
     /// Data packets and reports of a simulator's TFRC.
     pub tfrc_packets: u64,
-    /// Frames on the wire.
     pub wire_bytes: u64,
-    /// Bytes in the capture.
     pub captured_bytes: u64,
     interface_packets: Vec<u64>,
     previous_ns: i64,
@@ -83,16 +78,16 @@ impl SourceSummary {
         }
     }
 
-    /// Take in decoded packets.
+    /// Add decoded packets.
     pub fn count(&mut self, batch: &Batch) {
         // Sums stay in registers for the length of a batch.
         let (mut wire_bytes, mut captured_bytes, mut plain_segments) = (0, 0, 0);
         let (mut start_ns, mut end_ns, mut previous_ns) = (self.start_ns, self.end_ns, self.previous_ns);
         if let Some(first) = batch.items().next() {
-            // Those that are not before their predecessor are not before the first either.
+            // Packets in order are not before the first either.
             start_ns = start_ns.min(first.time_ns());
         }
-        // Of the interface that the last packets came from.
+        // The interface of the previous packets.
         let (mut interface, mut in_a_row) = (0, 0);
         for item in batch.items() {
             let (time_ns, came_from) = match item {
@@ -132,7 +127,7 @@ impl SourceSummary {
         self.tcp_packets += plain_segments;
     }
 
-    /// Take over what the reader `counted`, beside what following the packets found.
+    /// Add the reader's counts to those of following flows.
     pub fn take_counts(&mut self, counted: Self) {
         *self = Self {
             untracked_packets: self.untracked_packets,
@@ -159,7 +154,7 @@ impl SourceSummary {
             return self.count_without_ip(packet);
         }
         match (packet.network.transport, packet.network.endpoints.protocol) {
-            // It has the five-tuple of what it quotes, but is ICMP.
+            // An ICMP error: it has the five-tuple of the packet that it quotes.
             (Transport::IcmpError, _) => self.other_ip_packets += 1,
             (_, 6) => self.tcp_packets += 1,
             (_, 17) => self.udp_packets += 1,
@@ -188,7 +183,7 @@ impl SourceSummary {
         }
     }
 
-    /// Add packets that were counted where they were read, among those that were not.
+    /// Add packets that were counted while reading.
     pub fn add_forwarded(&mut self, passing: &ForwardedCounts) {
         if passing.packets == 0 {
             return;
@@ -201,7 +196,7 @@ impl SourceSummary {
         self.captured_bytes += passing.bytes;
         self.start_ns = self.start_ns.min(passing.start_ns);
         self.end_ns = self.end_ns.max(passing.end_ns);
-        // Only the reader saw all packets in their order.
+        // Only the reader sees all packets in order.
         self.out_of_order_times = passing.out_of_order_times;
         let nodes = self.interface_packets.len().max(passing.by_interface.len());
         self.interface_packets.resize(nodes, 0);
@@ -218,7 +213,7 @@ impl SourceSummary {
         }
     }
 
-    /// Add what the reader knows at the end.
+    /// Set what is known only at the end of the source.
     pub fn finish(&mut self, interfaces: &[Interface]) {
         let count = |at: usize| self.interface_packets.get(at).copied().unwrap_or(0);
         self.interfaces =

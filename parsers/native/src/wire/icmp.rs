@@ -1,4 +1,4 @@
-//! ICMP errors (RFC 792, RFC 4443): they quote the packet that they are about.
+//! ICMP errors (RFC 792, RFC 4443), which quote the packet that caused them.
 
 use super::{Bytes, ip, u16_at};
 use crate::packet::event::{Family, Layer, Network, Reason, Stop, Transport};
@@ -7,8 +7,8 @@ use crate::wire::link::{IPV4, IPV6};
 
 const HEADER: usize = 8;
 
-/// Decode an ICMP error: `network` gets the five-tuple of the quoted packet. Other messages stop
-/// as protocols that are not decoded.
+/// Decode an ICMP error: `network` gets the five-tuple of the quoted packet. Other messages are not
+/// decoded.
 pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras) -> Option<Stop> {
     let Some(header) = bytes.captured.first_chunk::<HEADER>() else {
         return Some(bytes.shortage(HEADER, Layer::Icmp));

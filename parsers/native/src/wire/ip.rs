@@ -11,10 +11,10 @@ pub const UDP: u8 = 17;
 pub const DCCP: u8 = 33;
 pub const ICMPV6: u8 = 58;
 
-/// Extension headers chain; more than this is not a packet.
+/// The most extension headers in a chain.
 const MAX_EXTENSIONS: usize = 16;
 
-/// Decode what has type `ether_type` into `network`. False if there is no IP header.
+/// Decode an IP packet of type `ether_type` into `network`. False if there is no IP header.
 #[inline(always)]
 pub fn decode(
     ether_type: u16,
@@ -24,7 +24,7 @@ pub fn decode(
 ) -> (bool, Option<Stop>) {
     match headers(ether_type, bytes, network) {
         Ok((header, payload)) => (true, transport(bytes.behind(header), payload, network, extras)),
-        // Addresses are set as soon as the fixed header was read; what failed may lie behind it.
+        // Addresses are set once the fixed header is read; the failure may be behind it.
         Err(stop) => (network.endpoints.src != 0 || network.endpoints.dst != 0, Some(stop)),
     }
 }
@@ -56,7 +56,7 @@ fn ipv4(bytes: Bytes<'_>, network: &mut Network) -> Result<(usize, u32), Stop> {
         network.fragment =
             Some(Fragment { id: u32::from(u16_at(header, 4)), offset: u32::from(fragment & 0x1fff) * 8 });
     }
-    // With segmentation offload the length may be left at 0: then the frame tells.
+    // Segmentation offload may leave the length at 0: then the frame's is used.
     let total = match u32::from(u16_at(header, 2)) {
         0 => bytes.on_wire,
         total => total.min(bytes.on_wire),
@@ -100,7 +100,7 @@ fn ipv6(bytes: Bytes<'_>, network: &mut Network) -> Result<(usize, u32), Stop> {
     network.ecn = (header[1] >> 4) & 3;
     network.dscp = Some((header[0] & 0x0f) << 2 | header[1] >> 6);
     let behind = bytes.on_wire.saturating_sub(40);
-    // 0 is a jumbogram (RFC 2675) or a super-segment: the frame tells.
+    // 0 is a jumbogram (RFC 2675) or a super-segment: the frame's length is used.
     let payload = match u32::from(u16_at(header, 4)) {
         0 => behind,
         payload => payload.min(behind),
@@ -113,7 +113,7 @@ fn ipv6(bytes: Bytes<'_>, network: &mut Network) -> Result<(usize, u32), Stop> {
     }
 }
 
-/// Walk the extension headers: the protocol behind them, and where it begins.
+/// Skip the extension headers: return the protocol behind them, and its offset.
 fn extensions(bytes: Bytes<'_>, mut next: u8, network: &mut Network) -> Result<(u8, usize), Stop> {
     const LAYER: Layer = Layer::Ipv6;
     let mut at = 40;
@@ -139,7 +139,7 @@ fn extensions(bytes: Bytes<'_>, mut next: u8, network: &mut Network) -> Result<(
         next = header[0];
         at += length;
         if network.fragment.is_some_and(|fragment| fragment.offset > 0) {
-            // What looks like a header is the middle of the datagram.
+            // The bytes at a header's place are the middle of the datagram.
             return Ok((next, at));
         }
     }

@@ -1,4 +1,4 @@
-//! Link layers: where does the IP header begin, and of which version is it?
+//! Link layers: the offset of the IP header, and its version.
 
 use super::{Bytes, cooked_event, u16_at};
 use crate::packet::event::{Event, Layer, Reason, Stop};
@@ -9,7 +9,7 @@ pub const IPV6: u16 = 0x86dd;
 const PPPOE_SESSION: u16 = 0x8864;
 /// Below this the field is an 802.3 length.
 const FIRST_ETHER_TYPE: u16 = 0x0600;
-/// Tags stack; more than this is not a network.
+/// The most stacked tags.
 const MAX_TAGS: usize = 8;
 
 pub struct Link {
@@ -43,7 +43,8 @@ fn other(link_type: LinkType, bytes: Bytes<'_>) -> Result<Link, Stop> {
         LinkType::Ipv6 => Ok(plain(IPV6, 0)),
         LinkType::Null | LinkType::Loop => {
             let family = need(bytes, 4)?;
-            // Null is in the writer's byte order; families are small numbers, so either works.
+            // Null uses the writer's byte order; families are small numbers, so both orders are
+            // tried.
             let family = u16::from(family[0]) | u16::from(family[3]);
             Ok(plain(by_family(family)?, 4))
         }
@@ -63,7 +64,7 @@ fn other(link_type: LinkType, bytes: Bytes<'_>) -> Result<Link, Stop> {
         },
         LinkType::Sll => cooked(bytes, 14, 16, |header| u16_at(header, 0)),
         LinkType::Sll2 => cooked(bytes, 0, 20, |header| u16::from(header[10])),
-        // These begin with more than says where IP does: `wifi` reads them.
+        // Radio headers precede these frames: `wifi` decodes both.
         LinkType::Wifi | LinkType::WifiPrism | LinkType::WifiRadiotap | LinkType::WifiAvs => {
             Err(stop(Reason::UnknownLinkType(link_type.number())))
         }
@@ -83,7 +84,7 @@ fn cooked(
     Ok(Link { ether_type, header: at, event: cooked_event(packet_type(header)) })
 }
 
-/// Peel VLAN tags, LLC/SNAP and PPPoE off what begins at `at` and has type `ether_type`.
+/// Skip VLAN tags, LLC/SNAP and PPPoE from `at` on, where the type is `ether_type`.
 pub fn tagged(bytes: Bytes<'_>, mut ether_type: u16, mut at: usize) -> Result<(u16, usize), Stop> {
     for _ in 0..MAX_TAGS {
         match ether_type {
@@ -110,8 +111,8 @@ pub fn tagged(bytes: Bytes<'_>, mut ether_type: u16, mut at: usize) -> Result<(u
     Err(stop(Reason::Malformed))
 }
 
-/// PPP (RFC 1661): address and control may be left out, and so may the protocol's high byte.
-/// ns-3 writes neither address nor control.
+/// PPP (RFC 1661): address and control may be omitted, and so may the protocol's high byte. ns-3
+/// writes neither address nor control.
 fn ppp(bytes: Bytes<'_>, at: usize) -> Result<Link, Stop> {
     let header = need(bytes, at + 2)?;
     let at = if header[at..at + 2] == [0xff, 0x03] { at + 2 } else { at };
@@ -137,7 +138,7 @@ fn by_version(first: u8) -> Result<u16, Stop> {
     }
 }
 
-/// Address families: 2 is IPv4 everywhere, IPv6 has a number on each system.
+/// Address families: 2 is IPv4 everywhere; IPv6's number depends on the system.
 fn by_family(family: u16) -> Result<u16, Stop> {
     match family {
         2 => Ok(IPV4),
@@ -146,13 +147,12 @@ fn by_family(family: u16) -> Result<u16, Stop> {
     }
 }
 
-/// The first `n` bytes, or why they are not there.
+/// The first `n` bytes, or the reason why they are missing.
 #[inline(always)]
 pub fn need(bytes: Bytes<'_>, n: usize) -> Result<&[u8], Stop> {
     bytes.captured.get(..n).ok_or_else(|| bytes.shortage(n, Layer::Link))
 }
 
-/// Decoding ends in the link layer.
 pub fn stop(reason: Reason) -> Stop {
     Stop { layer: Layer::Link, reason }
 }

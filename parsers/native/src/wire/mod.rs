@@ -1,8 +1,8 @@
 //! Bytes to headers, one file per protocol.
 //!
-//! Decoding peels layers as far as they go. Nothing is rejected: what could be read is kept, and a
-//! [`Stop`] says in which layer reading ended and why. Lengths are looked at before bytes; no
-//! function here can fail otherwise.
+//! Decoding proceeds layer by layer. Nothing is rejected: the fields that could be read are kept,
+//! and a [`Stop`] has the layer in which decoding ended and the reason. Lengths are checked before
+//! bytes are read; no function here can fail otherwise.
 
 pub mod dccp;
 mod icmp;
@@ -27,8 +27,8 @@ use crate::packet::link_type::LinkType;
 use crate::packet::plain::PlainSegment;
 use crate::packet::record::Record;
 
-/// What a layer's decoder was given: the captured bytes from its first on, and how many of them
-/// there were on the wire.
+/// The input of a layer's decoder: the captured bytes from its first on, and their number on the
+/// wire.
 #[derive(Clone, Copy)]
 struct Bytes<'a> {
     captured: &'a [u8],
@@ -36,7 +36,7 @@ struct Bytes<'a> {
 }
 
 impl<'a> Bytes<'a> {
-    /// What is behind the first `n` bytes; empty if they are not all there.
+    /// The bytes behind the first `n`; empty if these are not all captured.
     #[inline(always)]
     fn behind(self, n: usize) -> Self {
         Self {
@@ -45,15 +45,15 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// The reason why a header of `n` bytes is not whole: the capture's, or the packet's own.
+    /// The reason why a header of `n` bytes is incomplete: the snap length, or the packet itself.
     fn shortage(self, n: usize, layer: Layer) -> Stop {
         let reason = if (self.on_wire as usize) < n { Reason::Malformed } else { Reason::Cut };
         Stop { layer, reason }
     }
 }
 
-/// Decode a record into `segment` if that holds all of it: nine packets in ten. One look at the length
-/// instead of one for each layer; false if the packet is another, and then `segment` means nothing.
+/// Decode a record into `segment` if a plain segment holds all of it: nine packets in ten. One
+/// length check instead of one per layer; false for other packets, and then `segment` is undefined.
 #[inline(always)]
 pub fn decode_plain(
     record: &Record<'_>,
@@ -79,7 +79,7 @@ pub fn decode_plain(
     let word = u64_at(ip_header, 0);
     let is_plain = record.link_type == LinkType::Ethernet
         && u16_at(ethernet, 12) == link::IPV4
-        // Version 4, no options, no fragment; a packet that is marked is none of the many either.
+        // Version 4, no options, no fragment; packets marked by ECN are rare.
         && word & 0xfffc_0000_0000_3fff == 0x4500_0000_0000_0000
         && ip_header[9] == ip::TCP;
     let total = (word >> 32) as u32 & 0xffff;
@@ -116,9 +116,9 @@ pub fn decode_plain(
     true
 }
 
-/// Decode any record into `packet`, whatever that held before, and what does not fit there into
-/// `extras`. In place, because copies of a structure this size were a third of the time spent on a
-/// packet.
+/// Decode any record into `packet`, and the fields that do not fit there into `extras`. Both are
+/// overwritten in place, because copies of a structure this size were a third of the time spent on
+/// a packet.
 #[inline(never)]
 pub fn decode(record: Record<'_>, number: u64, packet: &mut Packet, extras: &mut PacketExtras) {
     packet.number = number;
@@ -162,8 +162,8 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) << 32 | u64::from(u32_at(bytes, at + 4))
 }
 
-/// From a cooked header's packet type: 4 is "sent by us", 0 to 2 were received; 3 is somebody
-/// else's packet.
+/// From a cooked header's packet type: 4 is "sent by us", 0 to 2 were received; 3 is a packet for
+/// another host.
 fn cooked_event(packet_type: u16) -> Option<Event> {
     match packet_type {
         0..=2 => Some(Event::Received),

@@ -1,4 +1,4 @@
-//! What older drivers put before an 802.11 frame: the Prism header and its successor of the AVS
+//! Headers that older drivers put before an 802.11 frame: Prism's and its successor of the AVS
 //! project.
 
 use std::num::NonZeroU32;
@@ -14,14 +14,14 @@ const AVS: u32 = 0x8021_1000;
 /// `ssi_type` of an AVS header whose levels are in dBm.
 const IN_DBM: u32 = 2;
 
-/// Read either header: libpcap has them under one link type.
+/// Read either header: they share a link type of libpcap.
 pub fn decode(bytes: Bytes<'_>) -> Result<Preamble, Stop> {
     let start = need(bytes, 8)?;
     if u32_at(start, 0) & 0xffff_fff0 == AVS { avs(bytes) } else { prism(bytes) }
 }
 
-/// A Prism header says how long it is, in the byte order of the machine that wrote it: the smaller
-/// of both readings. Its levels have no unit, so they are not read.
+/// A Prism header has its length in the byte order of the machine that wrote it: the smaller of
+/// both readings is used. Its levels have no unit, so they are not read.
 fn prism(bytes: Bytes<'_>) -> Result<Preamble, Stop> {
     let length = u32_at(need(bytes, 8)?, 4);
     let header = length.min(length.swap_bytes()) as usize;

@@ -1,4 +1,4 @@
-//! How traffic generators number and date their datagrams, at the beginning of the payload. All
+//! Number and time that traffic generators write at the beginning of a datagram's payload. All
 //! fields are big-endian.
 
 use super::u32_at;
@@ -9,13 +9,13 @@ pub enum ProbeLayout {
     /// iperf 2: i32 number, u32 seconds and u32 microseconds of the wall clock. The last datagram of
     /// a test has the negative of its number.
     Iperf2,
-    /// iperf3: u32 seconds and u32 microseconds of a clock that starts anywhere, u32 number.
+    /// iperf3: u32 seconds and u32 microseconds of a clock with any origin, u32 number.
     Iperf3,
-    /// iperf3 with `--udp-counters-64bit`: the same with a u64 number.
+    /// iperf3 with `--udp-counters-64bit`: the same fields with a u64 number.
     Iperf3Wide,
     /// ns-3's `SeqTsHeader`: u32 number, u64 nanoseconds of simulated time.
     Ns3,
-    /// A protocol of the user's own.
+    /// A layout defined by the user.
     Own(OwnLayout),
 }
 
@@ -28,19 +28,18 @@ pub struct Field {
 }
 
 impl Field {
-    /// `bytes` bytes from `offset` on; None if that is more than eight or behind what is kept of a
+    /// `bytes` bytes from `offset` on; None if that is more than eight or beyond the kept part of a
     /// payload.
     pub fn new(offset: usize, bytes: usize, is_little_endian: bool) -> Option<Self> {
         let fits = (1..=8).contains(&bytes) && offset.checked_add(bytes)? <= PayloadHead::MOST;
         fits.then_some(Self { offset: offset as u8, bytes: bytes as u8, is_little_endian })
     }
 
-    /// Its bits.
     pub fn bits(self) -> u32 {
         8 * u32::from(self.bytes)
     }
 
-    /// What it is in `bytes`; None if these end before.
+    /// The field's value; None if `bytes` is too short.
     pub fn read(self, bytes: &[u8]) -> Option<u64> {
         let start = usize::from(self.offset);
         let field = bytes.get(start..start + usize::from(self.bytes))?;
@@ -52,17 +51,16 @@ impl Field {
     }
 }
 
-/// Where a protocol of the user's own has its fields.
+/// The fields of a user's own protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnLayout {
-    /// Number of the datagram.
     pub number: Field,
-    /// When it was sent, and how many ns one tick of that clock is.
+    /// The time of sending, and nanoseconds per tick of its clock.
     pub time: Option<(Field, u32)>,
 }
 
 impl OwnLayout {
-    /// Read a payload's beginning; None if it is too short, or its time is beyond all times.
+    /// Read a payload's beginning; None if it is too short, or its time overflows.
     pub fn read(self, bytes: &[u8]) -> Option<Stamp> {
         let number = self.number.read(bytes)?;
         let sent_ns = match self.time {
@@ -78,14 +76,14 @@ impl OwnLayout {
 /// Number and time of a datagram as its sender wrote them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// The number; of a 32-bit counter what is left of it.
+    /// The number; the lower bits of a 32-bit counter.
     pub number: u64,
     /// Time of sending by the sender's clock.
     pub sent_ns: i64,
 }
 
 impl ProbeLayout {
-    /// Those that are recognised.
+    /// The layouts that are recognised.
     pub const ALL: [Self; 4] = [Self::Iperf2, Self::Iperf3, Self::Iperf3Wide, Self::Ns3];
 
     /// The name in options and tables.
@@ -104,24 +102,22 @@ impl ProbeLayout {
         Self::ALL.into_iter().find(|layout| layout.name() == name)
     }
 
-    /// After how many ns its clock begins anew; None if that is beyond all times.
+    /// Nanoseconds after which its clock wraps; None if that overflows.
     pub fn clock_period_ns(self) -> Option<i64> {
         let Self::Own(OwnLayout { time: Some((field, ns_per_tick)), .. }) = self else { return None };
         let ticks = 1_i64.checked_shl(field.bits()).filter(|ticks| *ticks > 0)?;
         ticks.checked_mul(i64::from(ns_per_tick))
     }
 
-    /// Whether its clock may be that of the capture, so that differences are delays.
+    /// Whether its clock may be the capture's, so that differences are delays.
     pub fn has_wall_clock(self) -> bool {
         matches!(self, Self::Iperf2 | Self::Ns3 | Self::Own(_))
     }
 
-    /// Whether it says when a datagram was sent.
     pub fn has_clock(self) -> bool {
         !matches!(self, Self::Own(OwnLayout { time: None, .. }))
     }
 
-    /// Bits of its numbers.
     pub fn number_bits(self) -> u32 {
         match self {
             Self::Iperf3Wide => 64,
@@ -130,7 +126,7 @@ impl ProbeLayout {
         }
     }
 
-    /// Read a payload's beginning; None if too little of it was captured, or it cannot be of this
+    /// Read a payload's beginning; None if too few bytes were captured, or they do not fit this
     /// layout.
     pub fn read(self, head: &PayloadHead) -> Option<Stamp> {
         let bytes = head.bytes();
@@ -155,7 +151,7 @@ impl ProbeLayout {
     }
 }
 
-/// Seconds and microseconds; None if these are more than a second.
+/// Seconds and microseconds; None if the microseconds are a second or more.
 fn time_ns(seconds: u32, microseconds: u32) -> Option<i64> {
     let ns = i64::from(seconds) * 1_000_000_000 + i64::from(microseconds) * 1_000;
     (microseconds < 1_000_000).then_some(ns)

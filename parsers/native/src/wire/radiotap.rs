@@ -1,8 +1,8 @@
-//! Radiotap headers (<https://www.radiotap.org>): what the radio tells of an 802.11 frame.
+//! Radiotap headers (<https://www.radiotap.org>): the radio's data about an 802.11 frame.
 //!
-//! A header is a list of words whose bits say which fields follow, then these fields, each aligned
-//! to its own size from the header's start. A field of unknown length ends reading, because nobody
-//! can tell where the next begins.
+//! A header is a list of words whose bits are the fields that follow, each aligned to its own size
+//! from the header's start. A field of unknown length ends reading, because the position of the
+//! next is unknown.
 
 use std::num::{NonZeroU16, NonZeroU32};
 
@@ -12,18 +12,16 @@ use super::wifi_rates::{Modulation, Width, ht_kbps};
 use crate::packet::event::{Reason, Stop};
 use crate::packet::frame::Radio;
 
-/// What a capture puts before a frame.
+/// The header before a frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Preamble {
-    /// Its bytes.
     pub header: usize,
-    /// What the radio tells.
     pub radio: Radio,
     /// Whether the frame ends with its check sequence.
     pub has_check_sequence: bool,
     /// Whether it was received damaged.
     pub is_damaged: bool,
-    /// Whether its body begins at a multiple of four bytes.
+    /// Whether the frame's body begins at a multiple of four bytes.
     pub is_padded: bool,
 }
 
@@ -68,7 +66,7 @@ const FCS_AT_END: u8 = 0x10;
 const PADDED: u8 = 0x20;
 /// The check sequence is wrong.
 const BAD_FCS: u8 = 0x40;
-/// In the flags of receiving: the radio's own check sequence is wrong.
+/// In the flags of receiving: the check sequence of the physical header is wrong.
 const BAD_PLCP: u16 = 0x0002;
 
 /// Read a radiotap header.
@@ -84,23 +82,23 @@ pub fn decode(bytes: Bytes<'_>) -> Result<Preamble, Stop> {
     let mut fields = Fields { header, at: 4 + 4 * words().count() };
     let mut namespace = Namespace::Radiotap;
     for word in words() {
-        // None: there is no telling what follows.
+        // The positions of further fields are unknown.
         let Some(next) = read_word(word, namespace, &mut fields, &mut preamble) else { break };
         namespace = next;
     }
     Ok(preamble)
 }
 
-/// Whose bits a word has.
+/// The namespace of a word's bits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Namespace {
     Radiotap,
     Vendor,
-    /// Radiotap's bits from 32 on, of which there are none yet.
+    /// Radiotap's bits from 32 on, which are not defined yet.
     Beyond,
 }
 
-/// Read the fields of one word: whose bits the next word has.
+/// Read the fields of one word; return the namespace of the next word.
 fn read_word(
     word: u32,
     namespace: Namespace,
@@ -109,7 +107,7 @@ fn read_word(
 ) -> Option<Namespace> {
     let mut own_bits = word & !(MORE | 1 << RADIOTAP_NEXT | 1 << VENDOR_NEXT);
     match namespace {
-        // The vendor's fields were skipped as a whole.
+        // The vendor's fields are skipped as a whole.
         Namespace::Vendor => own_bits = 0,
         Namespace::Beyond if own_bits != 0 => return None,
         _ => {}
@@ -121,7 +119,7 @@ fn read_word(
         take_field(bit, fields.take(alignment, size)?, preamble);
     }
     if word & 1 << VENDOR_NEXT != 0 {
-        // Organisation, its sub-namespace, and how many bytes its fields are.
+        // Organisation, its sub-namespace, and the length of its fields.
         let vendor = fields.take(2, 6)?;
         let skipped = usize::from(u16_le(vendor, 4)?);
         fields.take(1, skipped)?;
@@ -133,7 +131,7 @@ fn read_word(
     Some(if namespace == Namespace::Radiotap { Namespace::Beyond } else { namespace })
 }
 
-/// The words that say which fields there are.
+/// The words that list the fields.
 struct Words<'a> {
     header: &'a [u8],
     at: usize,
@@ -149,7 +147,6 @@ impl Iterator for Words<'_> {
     }
 }
 
-/// The fields behind them.
 struct Fields<'a> {
     header: &'a [u8],
     at: usize,
@@ -163,7 +160,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Keep what is of use. The first of several fields counts: those behind it are of single antennas.
+/// Keep the fields that are used. The first of several counts: later ones are of single antennas.
 fn take_field(bit: u32, field: &[u8], preamble: &mut Preamble) {
     let radio = &mut preamble.radio;
     match (bit, field) {
@@ -209,7 +206,7 @@ fn vht(field: &[u8]) -> Option<NonZeroU32> {
         return None;
     }
     let symbol_ns = if field.get(2)? & 4 != 0 { 3600 } else { 4000 };
-    // The numbers tell the part of the channel, too.
+    // The numbers include the part of the channel.
     let width = match field.get(3)? {
         0 | 2 | 3 | 7..=10 | 18..=25 => Width::Mhz20,
         1 | 5 | 6 | 14..=17 => Width::Mhz40,
@@ -256,7 +253,7 @@ fn he(field: &[u8]) -> Option<NonZeroU32> {
     let scheme = (coding >> 8 & 0x0f) as u8;
     let streams = (u16_le(field, 10)? & 0x0f) as u8;
     let rate = Modulation { scheme, streams, width, symbol_ns }.he_kbps()?;
-    // Each bit is sent twice.
+    // Each bit is transmitted twice.
     let is_doubled = known & DUAL_CARRIER_KNOWN != 0 && coding & DUAL_CARRIER != 0;
     if is_doubled { NonZeroU32::new(rate.get() / 2) } else { Some(rate) }
 }
@@ -275,7 +272,6 @@ mod tests {
         decode(Bytes { captured: header, on_wire: header.len() as u32 })
     }
 
-    /// A header with these words and fields.
     fn header(words: &[u32], fields: &[u8]) -> Vec<u8> {
         let length = 4 + 4 * words.len() + fields.len();
         let mut header = vec![0, 0, length as u8, 0];

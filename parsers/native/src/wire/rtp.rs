@@ -5,13 +5,12 @@ use crate::wire::rtcp;
 
 /// Bytes of the header without contributing sources and extension.
 const FIXED: usize = 12;
-/// Bytes of a payload that are kept for the extension of an RTP header: real ones have some dozens.
+/// Bytes of a payload that are kept for the RTP header extension: real ones have some dozens.
 const MOST_HEADER: usize = 256;
 
-/// The header in front of the media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Set on packets that matter for the media's framing, such as the last one of a picture.
+    /// Set on packets at a boundary of the media's framing, such as the last one of a picture.
     pub marker: bool,
     /// Format of the media.
     pub payload_type: u8,
@@ -19,13 +18,13 @@ pub struct Header {
     pub sequence: u16,
     /// Sampling instant, in ticks of the media's clock.
     pub timestamp: u32,
-    /// Synchronisation source: who sent it.
+    /// Synchronisation source.
     pub ssrc: u32,
     /// Where the extension begins, if there is one.
     extension: Option<usize>,
 }
 
-/// What the first two bytes of a datagram say that it is.
+/// The kind of a datagram by its first two bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramKind {
     /// RTP's version and a payload type of media.
@@ -34,7 +33,7 @@ pub enum DatagramKind {
     Rtcp,
 }
 
-/// What a datagram is if it is of RTP at all.
+/// The kind of a datagram; None if it is neither RTP nor RTCP.
 #[inline]
 pub fn kind(payload: &[u8]) -> Option<DatagramKind> {
     let [first, second, ..] = *payload else { return None };
@@ -45,8 +44,8 @@ pub fn kind(payload: &[u8]) -> Option<DatagramKind> {
     }
 }
 
-/// How much of a datagram's payload has to be kept beyond its head for what is read later: RTCP as
-/// a whole, of RTP the extension.
+/// How many bytes of a datagram's payload are kept beyond its head: all of RTCP, the extension of
+/// RTP.
 pub fn kept_bytes(payload: &[u8]) -> Option<usize> {
     let wanted = match kind(payload)? {
         DatagramKind::Rtcp => rtcp::MOST,
@@ -61,7 +60,7 @@ fn extension_end(payload: &[u8]) -> Option<usize> {
     Some(start + 4 + 4 * words)
 }
 
-/// The header at the beginning of a datagram; None if this cannot be one or is cut before its end.
+/// The header at the beginning of a datagram; None if it is invalid or cut.
 pub fn header(payload: &[u8]) -> Option<Header> {
     let fixed = payload.first_chunk::<FIXED>().filter(|_| kind(payload) == Some(DatagramKind::Rtp))?;
     let sources = usize::from(fixed[0] & 0x0f);
@@ -76,8 +75,8 @@ pub fn header(payload: &[u8]) -> Option<Header> {
 }
 
 impl Header {
-    /// The elements of the extension of `payload`, whose header this is; none if it has another form
-    /// than those of RFC 8285.
+    /// The extension elements of `payload`, which begins with this header; none if their form is
+    /// not of RFC 8285.
     pub fn elements<'a>(&self, payload: &'a [u8]) -> ExtensionElements<'a> {
         let extension = self.extension.and_then(|start| payload.get(start..)).unwrap_or_default();
         let Some((fixed, behind)) = extension.split_first_chunk::<4>() else {
@@ -102,7 +101,7 @@ enum Form {
     TwoBytes,
 }
 
-/// Elements of an extension: identifier and data. What is cut is left out.
+/// Elements of an extension: identifier and data. A cut element is left out.
 #[derive(Clone, Debug, Default)]
 pub struct ExtensionElements<'a> {
     form: Form,
@@ -136,18 +135,17 @@ impl<'a> Iterator for ExtensionElements<'a> {
     }
 }
 
-/// What TFRC's sender tells its receiver with each packet, in the units of the implementation: the
-/// element `urn:ietf:params:rtp-hdrext:rtt-sendts` (draft-ietf-avt-tfrc-profile-10).
+/// The data that a TFRC sender adds to each packet, in units of the implementation: the element
+/// `urn:ietf:params:rtp-hdrext:rtt-sendts` (draft-ietf-avt-tfrc-profile-10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttSendTime {
     /// The sender's round-trip time; 0 before it has one. 24 bits.
     pub rtt: u32,
-    /// When the packet was sent.
     pub send_time: u32,
 }
 
 impl RttSendTime {
-    /// The element with these data; None if its length is another.
+    /// The element with these data; None if their length is wrong.
     pub fn from_data(data: &[u8]) -> Option<Self> {
         let data: &[u8; 7] = data.try_into().ok()?;
         Some(Self { rtt: u32_at(data, 0) >> 8, send_time: u32_at(data, 3) })
@@ -157,7 +155,7 @@ impl RttSendTime {
 /// Ticks per second of the payload types whose clock RFC 3551 section 6 fixes.
 pub fn static_clock_rate(payload_type: u8) -> Option<u32> {
     match payload_type {
-        // G722 samples at 16 kHz, and by an old mistake counts 8 kHz.
+        // G722 samples at 16 kHz, but its clock is 8 kHz by a historical error.
         0 | 3 | 4 | 5 | 7 | 8 | 9 | 12 | 13 | 15 | 18 => Some(8_000),
         6 => Some(16_000),
         16 => Some(11_025),

@@ -6,12 +6,12 @@ use crate::packet::extras::{PacketExtras, SackBlocks};
 
 /// Bytes of the header without options.
 const HEADER: usize = 20;
-/// `NOP NOP timestamp(10)`: what nearly every segment carries, in this very order.
+/// `NOP NOP timestamp(10)`: the options of nearly every segment, in this order.
 const ALIGNED_TIMESTAMP: [u8; 4] = [1, 1, 8, 10];
 /// RFC 7323 section 2.3: a larger shift count must be taken for 14.
 const MAX_WINDOW_SCALE: u8 = 14;
 
-/// Decode a TCP header into `network`, and SACK blocks into `extras`; of a cut one the ports are kept.
+/// Decode a TCP header into `network`, and SACK blocks into `extras`; a cut header keeps the ports.
 #[inline(always)]
 pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras) -> Option<Stop> {
     let Some(header) = bytes.captured.first_chunk::<HEADER>() else {
@@ -49,7 +49,7 @@ fn ports_only(bytes: Bytes<'_>, network: &mut Network) -> Stop {
     bytes.shortage(HEADER, Layer::Tcp)
 }
 
-/// Decode a header that was captured whole into `tcp`, which holds anything before. False if it is a SYN,
+/// Decode a header that was captured whole into `tcp`, which is overwritten. False if it is a SYN,
 /// or has other options than a timestamp and SACK blocks.
 #[inline(always)]
 pub fn decode_plain(header: &[u8; HEADER], options: &[u8], tcp: &mut Tcp, extras: &mut PacketExtras) -> bool {
@@ -59,7 +59,7 @@ pub fn decode_plain(header: &[u8; HEADER], options: &[u8], tcp: &mut Tcp, extras
     if tcp.flags.has(TcpFlags::SYN) {
         return false;
     }
-    // Written in place: the value of either branch on the stack would be a copy more.
+    // Written in place: a value returned by either branch would be copied once more.
     if let Some(timestamp) = aligned_timestamp(options) {
         tcp.options.timestamp = Some(timestamp);
         tcp.options.sack = Sack::NONE;
@@ -94,8 +94,8 @@ fn read_options(bytes: &[u8], extras: &mut PacketExtras) -> TcpOptions {
     }
 }
 
-/// Read options one by one; the first impossible length ends them. Not in line: the loop over
-/// packets would lose the registers that this one needs.
+/// Read options one by one, up to the first invalid length. Not inlined: the loop over packets
+/// would lose the registers that this one needs.
 #[inline(never)]
 fn walk(mut bytes: &[u8], extras: &mut PacketExtras) -> TcpOptions {
     let mut found = TcpOptions::default();
@@ -146,7 +146,7 @@ mod tests {
         bytes.extend([1_u32, 2, 30, 40].map(u32::to_be_bytes).concat());
         let found = super::walk(&bytes, &mut extras);
         assert_eq!(extras.sack(found.sack), [(1, 2), (30, 40)]);
-        // A length that is no number of blocks.
+        // A length that fits no number of blocks.
         bytes[3] = 17;
         assert_eq!(walk(&bytes).sack, Sack::default());
     }

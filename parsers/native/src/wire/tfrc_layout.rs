@@ -1,21 +1,20 @@
-//! Where a protocol of the user's own in UDP has what TFRC's ends tell each other (RFC 5348 section 3.2).
+//! Where a user's own protocol over UDP has the fields that TFRC needs (RFC 5348 section 3.2).
 
 use super::probe::{Field, OwnLayout, Stamp};
 
-/// How the bytes of a quantity are a number.
+/// The encoding of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberForm {
     Integer,
     /// IEEE 754, of four or eight bytes.
     Float,
-    /// The inverse of what is meant, unsigned; all bits set is 0 (RFC 4342 section 8.5).
+    /// The inverse of the value, unsigned; all bits set is 0 (RFC 4342 section 8.5).
     Inverse,
 }
 
 impl NumberForm {
     pub const ALL: [Self; 3] = [Self::Integer, Self::Float, Self::Inverse];
 
-    /// The name in options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Integer => "integer",
@@ -24,7 +23,6 @@ impl NumberForm {
         }
     }
 
-    /// The form with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|form| form.name() == name)
     }
@@ -35,18 +33,19 @@ impl NumberForm {
 pub struct Quantity {
     field: Field,
     form: NumberForm,
-    /// What one means, in seconds, bytes per second or 1.
+    /// Value of one unit, in seconds, bytes per second or 1.
     unit: f64,
 }
 
 impl Quantity {
-    /// None if a float has a width that none has, or `unit` is no positive number.
+    /// None for a float of another width than four or eight bytes, or a `unit` that is not
+    /// positive.
     pub fn new(field: Field, form: NumberForm, unit: f64) -> Option<Self> {
         let is_wide_enough = form != NumberForm::Float || matches!(field.bits(), 32 | 64);
         (is_wide_enough && unit > 0.0 && unit.is_finite()).then_some(Self { field, form, unit })
     }
 
-    /// How far apart two values are at least; 0 if that depends on the value.
+    /// The smallest difference of two values; 0 if that depends on the value.
     fn step(self) -> f64 {
         if self.form == NumberForm::Integer { self.unit } else { 0.0 }
     }
@@ -62,20 +61,20 @@ impl Quantity {
     }
 }
 
-/// Bits that tell one kind of datagram from others.
+/// Bits that distinguish a kind of datagram from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KindMark {
     pub field: Field,
-    /// Which of its bits.
+    /// The bits that are compared.
     pub mask: u64,
-    /// What they must be.
+    /// Their expected value.
     pub value: u64,
 }
 
-/// By what a kind of datagram is known; all that is said must be so.
+/// Conditions for a kind of datagram; all that are set must hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindCondition {
-    /// Whether it goes to the layout's port, or comes from it.
+    /// Whether it goes to the layout's port; false if it comes from it.
     pub to_port: Option<bool>,
     pub mark: Option<KindMark>,
 }
@@ -83,7 +82,6 @@ pub struct KindCondition {
 /// Which of a datagram's ports are the layout's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortMatch {
-    /// It comes from the port.
     pub is_from_port: bool,
     pub is_to_port: bool,
 }
@@ -98,80 +96,76 @@ impl KindCondition {
     }
 }
 
-/// A datagram with data.
+/// The fields of a datagram with data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DataFields {
-    /// By what it is known.
     pub when: KindCondition,
-    /// Its number, and the time of sending.
+    /// Its number and time of sending.
     pub numbers: OwnLayout,
     /// The sender's estimate of the round-trip time.
     pub rtt: Option<Quantity>,
 }
 
-/// A datagram with a report.
+/// The fields of a datagram with a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FeedbackFields {
-    /// By what it is known.
     pub when: KindCondition,
-    /// The time of sending of the latest packet, as that had it.
+    /// The latest packet's time of sending, as received.
     pub time_echo: Option<Field>,
-    /// How long the receiver has had that packet.
+    /// How long the receiver has held that packet.
     pub elapsed: Option<Quantity>,
     pub x_recv: Option<Quantity>,
     pub p: Option<Quantity>,
-    /// Highest number that arrived.
+    /// Highest sequence number received.
     pub sequence: Option<Field>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Layout {
-    /// In data.
     pub data: DataFields,
-    /// In reports, if there are any.
+    /// None if the layout has no reports.
     pub feedback: Option<FeedbackFields>,
 }
 
-/// What a datagram with data says.
+/// The values of a datagram with data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DataValues {
-    /// Its number and its time of sending.
+    /// Number and time of sending.
     pub stamp: Stamp,
-    /// That time as it stands there.
+    /// The time of sending as written.
     pub send_time: Option<u64>,
-    /// The round-trip time in seconds; None also if it is 0: not measured yet.
+    /// The round-trip time in seconds; None also for 0, which means not measured yet.
     pub rtt: Option<f64>,
-    /// Whether that cannot be.
+    /// Whether that is out of range.
     pub is_impossible: bool,
 }
 
-/// What a report says.
+/// The values of a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReportValues {
-    /// Time of sending of the packet that it echoes.
+    /// Time of sending of the echoed packet.
     pub time_echo: Option<u64>,
-    /// How long it was held, seconds.
+    /// How long that was held, seconds.
     pub elapsed: Option<f64>,
     /// X_recv, bytes per second.
     pub x_recv: Option<f64>,
     pub p: Option<f64>,
-    /// Highest number that arrived.
+    /// Highest sequence number received.
     pub sequence: Option<u64>,
-    /// Whether a value cannot be, and was left out.
+    /// Whether a value was out of range and left out.
     pub is_impossible: bool,
 }
 
-/// What a datagram is.
+/// The kind of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Content {
     Data(DataValues),
     Report(ReportValues),
     Other,
-    /// One of both, but too little of it is there, or its time is beyond all times.
+    /// Either of them, but too short, or its time overflows.
     Misfit,
 }
 
-/// Reads the fields of one datagram.
 struct Reader<'a> {
     bytes: &'a [u8],
     is_short: bool,
@@ -200,19 +194,19 @@ impl<'a> Reader<'a> {
 }
 
 impl Layout {
-    /// How far apart two elapsed times are at least, seconds.
+    /// The smallest difference of two elapsed times, seconds.
     pub fn elapsed_step(&self) -> f64 {
         self.feedback.and_then(|feedback| feedback.elapsed).map_or(0.0, Quantity::step)
     }
 
-    /// Bits of an echo that are bits of the time of sending too.
+    /// Bits of an echo that are also bits of the time of sending.
     pub fn echo_mask(&self) -> u64 {
         let echo = self.feedback.and_then(|feedback| feedback.time_echo).map_or(u64::BITS, Field::bits);
         let sent = self.data.numbers.time.map_or(u64::BITS, |(field, _)| field.bits());
         u64::MAX >> (u64::BITS - echo.min(sent))
     }
 
-    /// What a datagram is whose payload begins with `bytes`.
+    /// The kind and values of a datagram whose payload begins with `bytes`.
     pub fn read(&self, bytes: &[u8], way: PortMatch) -> Content {
         if self.data.when.holds(bytes, way) {
             self.data.read(bytes).map_or(Content::Misfit, Content::Data)

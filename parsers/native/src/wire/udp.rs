@@ -6,7 +6,7 @@ use crate::packet::extras::{PacketExtras, PayloadHead};
 
 const HEADER: usize = 8;
 
-/// Decode a UDP header into `network`; of a cut one the ports are kept.
+/// Decode a UDP header into `network`; a cut header keeps the ports.
 pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras) -> Option<Stop> {
     let Some(ports) = bytes.captured.first_chunk::<4>() else {
         return Some(bytes.shortage(HEADER, Layer::Udp));
@@ -21,7 +21,7 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras
     let whole = bytes.on_wire.saturating_sub(HEADER as u32);
     network.header_bytes = HEADER as u8;
     network.transport = Transport::Udp;
-    // The datagram's own length is that of all fragments together; 0 is a jumbogram or offload.
+    // A fragmented datagram's length is that of all fragments; 0 is a jumbogram or offload.
     network.payload_bytes = Some(match length.checked_sub(HEADER as u32) {
         Some(payload) => payload.min(whole),
         None if length == 0 => whole,
@@ -36,7 +36,7 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras
     {
         return stop;
     }
-    // Behind the payload there may be padding or a check sequence.
+    // Padding or a check sequence may follow the payload.
     let payload = bytes.captured.get(HEADER..).unwrap_or_default();
     let length = network.payload_bytes.map_or(0, |length| length as usize);
     let payload = payload.get(..length).unwrap_or(payload);

@@ -7,29 +7,26 @@ use std::num::NonZeroU32;
 /// 1/2 to 64-QAM 5/6 (HT), 256-QAM 5/6 (VHT), 1024-QAM 5/6 (HE).
 const SIXTIETHS_OF_BITS: [u32; 12] = [30, 60, 90, 120, 180, 240, 270, 300, 360, 400, 450, 500];
 
-/// Channel width, or its like in the units of a multi-user transmission.
+/// Channel width, or a resource unit of a multi-user transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// A multi-user transmission's unit of 26 subcarriers.
+    /// A resource unit of 26 subcarriers.
     Tones26,
-    /// A unit of 52 subcarriers.
+    /// A resource unit of 52 subcarriers.
     Tones52,
-    /// A unit of 106 subcarriers.
+    /// A resource unit of 106 subcarriers.
     Tones106,
-    /// 20 MHz.
     Mhz20,
-    /// 40 MHz.
     Mhz40,
-    /// 80 MHz.
     Mhz80,
-    /// 160 MHz, or twice 80.
+    /// 160 MHz, or twice 80 MHz.
     Mhz160,
 }
 
-/// What a rate follows from.
+/// The parameters of a rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Modulation {
-    /// Modulation and coding scheme, from 0.
+    /// Modulation and coding scheme (MCS), from 0.
     pub scheme: u8,
     pub streams: u8,
     pub width: Width,
@@ -72,9 +69,9 @@ impl Modulation {
     }
 }
 
-/// HT's scheme numbers count the streams too: 8 to 15 are 0 to 7 with two streams.
+/// HT's scheme numbers include the streams: 8 to 15 are 0 to 7 with two streams.
 pub fn ht_kbps(number: u8, width: Width, symbol_ns: u32) -> Option<NonZeroU32> {
-    // From 32 on: one rate of its own, and schemes that differ between streams.
+    // From 32 on: one single rate, and schemes that differ between streams.
     if number >= 32 {
         return None;
     }

@@ -1,5 +1,5 @@
-//! Chunks of the uncompressed input. Decompression gets a thread of its own, which fills chunks
-//! while the reader empties others.
+//! Chunks of the uncompressed input. A compressed input is decompressed by a thread that fills
+//! chunks while the reader empties others.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use std::thread;
 use super::{CHUNK, Compression, Progress};
 use crate::error::{Hint, ProblemKind, ReadError};
 
-/// Free bytes in front of a chunk's data, for the rest of a record that began in the chunk before.
-/// As large as the longest pcap record.
+/// Free bytes in front of a chunk's data, for the rest of a record that began in the previous
+/// chunk. As large as the longest pcap record.
 const HEADROOM: usize = 264 * 1024;
 
-/// Where the data start is a multiple of this.
+/// The data start at a multiple of this.
 const PAGE: usize = 4_096;
 
-/// Chunks that are filled and wait. With the one in use and the one being filled this makes four.
+/// Filled chunks in the queue. With the one in use and the one being filled there are four.
 const WAITING: usize = 2;
 
 /// A buffer whose data are `bytes[head..end]`.
@@ -33,13 +33,13 @@ pub enum NextChunk {
     Failed(ReadError),
 }
 
-/// The source of chunks. Plain and short inputs are read on the spot; the thread starts with the
+/// The source of chunks. Plain and short inputs are read by the caller; the thread starts with the
 /// second chunk.
 pub struct Chunks {
     state: State,
-    /// Whether a thread reads ahead although nothing needs decompressing.
+    /// Whether a thread reads ahead even if nothing needs decompressing.
     is_eager: bool,
-    /// A buffer that came back while nobody reads ahead.
+    /// A recycled buffer, used while no thread reads ahead.
     spare: Vec<u8>,
 }
 
@@ -63,12 +63,12 @@ impl Chunks {
         }
     }
 
-    /// Read ahead in any case: for readers that take longer over a chunk than the copy of it.
+    /// Always read ahead: for readers that take longer over a chunk than copying it takes.
     pub fn read_ahead(&mut self) {
         self.is_eager = true;
     }
 
-    /// The next chunk; after the end it stays the end.
+    /// The next chunk; after the end, the end.
     pub fn next(&mut self) -> NextChunk {
         match std::mem::replace(&mut self.state, State::Ended) {
             State::Ended => NextChunk::End,
@@ -113,14 +113,15 @@ fn read_ahead(mut filler: ChunkFiller) -> State {
         let buffer = spent_receiver.try_recv().unwrap_or_default();
         let filled = filler.fill_guarded(buffer);
         let last = !matches!(filled, NextChunk::Chunk(_));
-        // A failed send means that nobody listens any more.
+        // A failed send means that the reader is gone.
         if filled_sender.send(filled).is_err() || last {
             return;
         }
     };
     match thread::Builder::new().name("read-ahead".into()).spawn(work) {
         Ok(_) => State::Ahead { filled, spent },
-        // No thread to be had and the reader is gone with it: say so rather than lose the rest.
+        // No thread could be started and the reader moved into it: report that instead of losing
+        // the rest.
         Err(error) => {
             let (sender, filled) = sync_channel(1);
             let _ = sender.send(NextChunk::Failed(ReadError::io(ProblemKind::ReadFailed, &error)));
@@ -139,7 +140,7 @@ struct ChunkFiller {
 }
 
 impl ChunkFiller {
-    /// Whether nothing needs decompressing: then a thread for it gains nothing.
+    /// Whether nothing needs decompressing, so that a thread would gain nothing.
     fn is_plain(&self) -> bool {
         self.compression == Compression::None
     }

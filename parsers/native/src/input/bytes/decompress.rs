@@ -14,7 +14,6 @@ const MAX_XZ_MEMORY_KIB: u32 = 128 << 10;
 /// Compressed bytes read at a time.
 const BUFFER: usize = 128 * 1024;
 
-/// How an input is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     None,
@@ -29,7 +28,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The name that users know.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "",
@@ -51,10 +50,10 @@ impl Compression {
     }
 }
 
-/// The input with the bytes that were looked at put back in front.
+/// The input with the inspected bytes put back in front.
 type RewoundInput = Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>;
 
-/// Look at the first bytes and put the right decompressor in between.
+/// Recognise the compression by the first bytes and insert its decompressor.
 pub fn recognise(mut raw: Box<dyn Read + Send>) -> io::Result<(Compression, Box<dyn Read + Send>)> {
     let mut first = Vec::with_capacity(6);
     raw.by_ref().take(6).read_to_end(&mut first)?;
@@ -105,7 +104,8 @@ impl ZstdFrames {
         Ok(false)
     }
 
-    /// The library has no word for "cut off": damage at the very end of the file is that.
+    /// The library has no error for a truncated frame: any error at the very end of the file is
+    /// one.
     fn explain(&mut self, error: &FrameDecoderError) -> io::Error {
         let kind = match self.source.fill_buf() {
             Ok([]) => io::ErrorKind::UnexpectedEof,

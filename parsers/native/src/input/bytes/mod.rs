@@ -22,7 +22,7 @@ pub use decompress::Compression;
 /// Bytes that one chunk holds: small enough to stay in a core's second-level cache.
 const CHUNK: usize = 256 * 1024;
 
-/// Counters that another thread may read while an analysis runs, and its stop button.
+/// Counters that another thread may read during an analysis, and a flag to cancel it.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Bytes read from disk or pipe, before decompression.
@@ -58,7 +58,7 @@ impl Input {
         Self::from_reader(raw, max_decompressed_bytes, progress)
     }
 
-    /// The same for any reader.
+    /// Open any reader.
     pub fn from_reader(
         raw: Box<dyn Read + Send>,
         max_decompressed_bytes: u64,
@@ -87,7 +87,6 @@ impl Input {
         self.chunks.read_ahead();
     }
 
-    /// How the source is compressed.
     pub fn compression(&self) -> Compression {
         self.compression
     }
@@ -97,8 +96,8 @@ impl Input {
         (self.base + self.position as i64) as u64
     }
 
-    /// The next bytes: at least `n`, or all that are left. An error that lies behind them waits
-    /// until they have been consumed.
+    /// The next bytes: at least `n`, or all that are left. An error behind them is returned once
+    /// they are consumed.
     #[inline(always)]
     pub fn peek(&mut self, n: usize) -> Result<&[u8], ReadError> {
         if self.end - self.position < n {
@@ -107,13 +106,13 @@ impl Input {
         Ok(&self.window[self.position..self.end])
     }
 
-    /// The bytes of the last [`Input::peek`] again.
+    /// The bytes of the last [`Input::peek`].
     #[inline(always)]
     pub fn window(&self) -> &[u8] {
         &self.window[self.position..self.end]
     }
 
-    /// A part of the window, which must reach so far.
+    /// A part of the window, which must be long enough.
     #[inline(always)]
     pub fn ahead(&self, part: Range<usize>) -> &[u8] {
         &self.window[self.position + part.start..self.position + part.end]
@@ -126,7 +125,7 @@ impl Input {
         self.position += n;
     }
 
-    /// The next `n` bytes of the window, passed.
+    /// Return the next `n` bytes of the window and move behind them.
     #[inline(always)]
     pub fn take(&mut self, n: usize) -> &[u8] {
         let start = self.position;
@@ -155,7 +154,7 @@ impl Input {
     fn refill(&mut self, n: usize) -> Result<(), ReadError> {
         while self.end - self.position < n {
             if let Some(error) = &self.ended {
-                // The bytes before the trouble are still good: hand them out first.
+                // The bytes before the error are good: return them first.
                 return match error {
                     Some(error) if self.position == self.end => Err(error.clone()),
                     _ => Ok(()),
@@ -170,7 +169,7 @@ impl Input {
         Ok(())
     }
 
-    /// The error that ended the input, once every byte before it was consumed or proved too few.
+    /// The error that ended the input, once all bytes before it are consumed or are too few.
     pub fn take_error(&self) -> Option<ReadError> {
         self.ended.clone().flatten()
     }

@@ -1,4 +1,4 @@
-//! Capture files: bytes to records. One file per format, the same record out of each.
+//! Capture files: bytes to records, one file per format.
 
 mod pcap;
 mod pcapng;
@@ -10,32 +10,29 @@ use crate::packet::record::Record;
 use pcap::PcapReader;
 use pcapng::PcapngReader;
 
-/// The longest record that is believed; libpcap's own bound (`MAXIMUM_SNAPLEN`).
+/// The longest record accepted; libpcap's own bound (`MAXIMUM_SNAPLEN`).
 pub const MAX_RECORD: u32 = 262_144;
 
 /// One interface of a capture.
 #[derive(Clone, Debug)]
 pub struct Interface {
-    /// Its name, if the file has it.
     pub name: Option<String>,
-    /// What its packets begin with.
     pub link_type: LinkType,
     /// Bytes kept of each packet; 0 means no limit.
     pub snap_length: u32,
-    /// Packets that the capturing program says it lost.
+    /// Packets lost, as counted by the capturing program.
     pub dropped: Option<u64>,
     time: Resolution,
 }
 
 impl Interface {
-    /// A place that a text trace names.
+    /// A node or interface of a text trace.
     pub fn named(name: &str, link_type: LinkType) -> Self {
         let time = Resolution { per_second: 1_000_000_000, offset_s: 0 };
         Self { name: Some(name.to_owned()), link_type, snap_length: 0, dropped: None, time }
     }
 }
 
-/// How an interface counts time.
 #[derive(Clone, Copy, Debug)]
 struct Resolution {
     /// Ticks in a second.
@@ -97,7 +94,7 @@ impl Capture {
     }
 }
 
-/// Whether a file that starts so says that it is a capture.
+/// Whether a file that starts with these bytes is a capture.
 pub fn is_magic(first: &[u8]) -> bool {
     match *first {
         [0x0a, 0x0d, 0x0d, 0x0a, ..] => true,
@@ -119,7 +116,7 @@ fn u32_at<const N: usize>(bytes: &[u8; N], at: usize, big_endian: bool) -> u32 {
     if big_endian { u32::from_be_bytes(field) } else { u32::from_le_bytes(field) }
 }
 
-/// Say what the file is instead, where that is easy to see.
+/// Name the file's real format where it is easy to recognise.
 fn not_a_capture(first: &[u8]) -> ReadError {
     let looks_like_text = first.iter().all(|&byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
     let message = match first {

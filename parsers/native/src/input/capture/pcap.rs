@@ -9,11 +9,11 @@ use crate::packet::record::Record;
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
 
-/// What the magic number tells.
+/// Byte order, time unit and record header, which follow from the magic number.
 #[derive(Clone, Copy)]
 struct Variant {
     big_endian: bool,
-    /// Nanoseconds in the unit of the second field of a time.
+    /// Nanoseconds in the unit of a time's second field.
     unit_ns: u32,
     /// Bytes of a record header: Kuznetzov's variant of the 1990s has eight more.
     header_length: usize,
@@ -47,7 +47,7 @@ pub struct PcapReader {
     input: Input,
     variant: Variant,
     interface: [Interface; 1],
-    /// Length of the record that was handed out last; it is passed over at the next call.
+    /// Length of the record returned last; it is skipped at the next call.
     current: usize,
 }
 
@@ -70,7 +70,7 @@ impl Records for PcapReader {
             interface: 0,
             link_type: self.interface[0].link_type,
             data: self.input.ahead(self.header_length()..self.current),
-            // Some writers leave the length on the wire at zero or below what they captured.
+            // Some writers set the wire length to zero or below the captured length.
             wire_bytes: header.wire_bytes.max(header.captured),
         }))
     }
@@ -96,8 +96,8 @@ impl PcapReader {
                 format!("pcap version {version}, expected 2"),
             ));
         }
-        // The upper bits of the link type say how long a frame check sequence is; the IP header
-        // tells where the packet ends, so they are not needed.
+        // The upper bits of the link type are the length of the frame check sequence, which is not
+        // needed: the IP header has the packet's length.
         let link_type = LinkType::from_number(field(20) & 0x03ff_ffff);
         let interface = Interface {
             name: None,
@@ -128,7 +128,7 @@ impl PcapReader {
         self.variant.header_length
     }
 
-    /// The header of the next record, if all of the record is in the window.
+    /// The header of the next record, if the whole record is in the window.
     #[inline(always)]
     fn whole_record(&self) -> Option<RecordHeader> {
         let window = self.input.window();
@@ -137,7 +137,7 @@ impl PcapReader {
         (fits && header.captured <= MAX_RECORD).then_some(header)
     }
 
-    /// Bring the next record into the window, or say why there is none.
+    /// Bring the next record into the window; None at the end of the file.
     #[cold]
     #[inline(never)]
     fn refill(&mut self) -> Result<Option<RecordHeader>, ReadError> {
@@ -165,7 +165,7 @@ impl PcapReader {
 
     #[cold]
     fn cut(&self, what: &str, have: usize, need: usize) -> ReadError {
-        // A compressed stream that ended early explains the cut better than the cut itself.
+        // If decompression failed, its error is the cause of the cut.
         let cut = ReadError::cut(self.input.offset(), what, have, need);
         match self.input.take_error() {
             Some(error) => ReadError { byte: cut.byte, ..error },

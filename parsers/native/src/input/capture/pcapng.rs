@@ -14,14 +14,14 @@ const SIMPLE_PACKET: u32 = 3;
 const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 
-/// Blocks that are looked into are read whole; libpcap's bound on them.
+/// The longest block that is parsed; libpcap's own bound. Parsed blocks are read whole.
 const MAX_BLOCK: u32 = 16 << 20;
-/// A file may declare interfaces for ever; each costs memory.
+/// A file may declare any number of interfaces; each costs memory.
 const MAX_INTERFACES: usize = 65_536;
 /// Names longer than this are cut.
 const MAX_NAME: usize = 256;
 
-// Options of the blocks that are looked into.
+// Options of the blocks that are parsed.
 const END_OF_OPTIONS: u16 = 0;
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
@@ -29,7 +29,7 @@ const IF_TSOFFSET: u16 = 14;
 const ISB_IFDROP: u16 = 5;
 const ISB_OSDROP: u16 = 7;
 
-/// Reads blocks one after the other and hands out packets.
+/// Reads blocks in order and returns packets.
 pub struct PcapngReader {
     input: Input,
     big_endian: bool,
@@ -39,7 +39,7 @@ pub struct PcapngReader {
     current: usize,
 }
 
-/// A packet's fields, before its bytes are looked at.
+/// The fields of a packet block before its data.
 struct PacketHeader {
     interface: u32,
     ticks: u64,
@@ -95,7 +95,7 @@ impl PcapngReader {
     pub fn open(input: Input) -> Result<Self, ReadError> {
         let mut reader =
             Self { input, big_endian: false, interfaces: Vec::new(), section_base: 0, current: 0 };
-        // The first block decides the byte order; it is read like any other.
+        // The byte order follows from the first block, which is read like any other.
         reader.section_header()?;
         Ok(reader)
     }
@@ -105,8 +105,8 @@ impl PcapngReader {
         &self.interfaces
     }
 
-    /// What nearly every block is: an enhanced packet that is all in the window. None for others,
-    /// and for those that are wrong, which the long way explains.
+    /// The usual block: an enhanced packet that is whole in the window. None for others and for
+    /// invalid ones, which the general reader explains.
     #[inline(always)]
     fn whole_packet(&self) -> Option<(PacketHeader, u32)> {
         let window = self.input.window();
@@ -132,7 +132,7 @@ impl PcapngReader {
         let kind = u32_at(header, 0, big_endian);
         let length = u32_at(header, 4, big_endian);
         if kind == SECTION_HEADER {
-            // Its length is in the byte order that it is about to announce.
+            // The length is in the byte order that this block declares.
             return Ok(Some((kind, 0)));
         }
         if length < 12 || length % 4 != 0 {
@@ -166,7 +166,7 @@ impl PcapngReader {
         Ok(PacketHeader::enhanced(header, big_endian))
     }
 
-    /// The obsolete packet block: as the enhanced one, with a 16-bit interface and a drop count.
+    /// The obsolete packet block: like the enhanced one, with a 16-bit interface and a drop count.
     fn obsolete_packet(&mut self, length: u32) -> Result<PacketHeader, ReadError> {
         let big_endian = self.big_endian;
         let mut packet = self.enhanced_packet(length)?;
@@ -232,7 +232,7 @@ impl PcapngReader {
                 self.input.consume(length as usize);
                 Ok(())
             }
-            // Name resolution, secrets, custom blocks and those not yet invented.
+            // Name resolution, secrets, custom blocks, and types defined later.
             _ => self.skip_block(length),
         }
     }
@@ -318,8 +318,8 @@ impl PcapngReader {
         Ok(())
     }
 
-    /// The count of lost packets is the capture's last word on it: later blocks replace earlier. What the
-    /// interface lost and what the operating system lost are different packets.
+    /// Later statistics replace earlier ones. Packets lost by the interface and by the operating
+    /// system are counted separately.
     fn interface_statistics(&mut self, length: u32) -> Result<(), ReadError> {
         let big_endian = self.big_endian;
         let section_base = self.section_base;
@@ -345,7 +345,7 @@ impl PcapngReader {
         self.explain_cut(ReadError::cut(self.input.offset(), what, have, need))
     }
 
-    /// A compressed stream that ended early explains the cut better than the cut itself.
+    /// If decompression failed, its error is the cause of the cut.
     fn explain_cut(&self, cut: ReadError) -> ReadError {
         match self.input.take_error() {
             Some(error) => ReadError { byte: cut.byte, ..error },

@@ -1,7 +1,7 @@
 //! ns-3's FlowMonitor: totals of each direction of each flow, as XML.
 //!
-//! The statistics come first and name flows by number only; the classifiers that follow say which
-//! addresses and ports a number means. Times have six digits. Bytes are those of IP packets.
+//! The statistics come first and identify flows by number only; the classifiers that follow map
+//! numbers to addresses and ports. Times have six digits. Bytes are those of IP packets.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ use crate::packet::event::{Address, Code, Endpoints, Family, NodeLayer};
 use crate::packet::flow_totals::FlowTotals;
 use crate::plural::all_counted;
 
-/// Flows that are kept.
+/// The most flows that are kept.
 const MAX_FLOWS: usize = 1 << 20;
-/// Bins of histograms that are kept, of all flows together.
+/// The most histogram bins that are kept, over all flows.
 const MAX_BINS: usize = 1 << 22;
-/// Reasons for drops that are kept for one flow; there are eleven.
+/// The most drop reasons that are kept for one flow; ns-3 has eleven.
 const MAX_REASONS: usize = 32;
 
-/// Whether a document that starts so is FlowMonitor's.
+/// Whether a document that starts with these bytes is FlowMonitor's.
 pub fn recognises(start: &[u8]) -> bool {
     memchr::memmem::find(start, b"<FlowMonitor").is_some()
 }
@@ -46,13 +46,12 @@ pub fn read(input: Input, document: &mut Document) -> Result<(), ReadError> {
     outcome
 }
 
-/// The parts of the document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Section {
     Statistics,
-    /// What the numbers of flows mean.
+    /// The five-tuples of the numbers.
     Classifier(Family),
-    /// Statistics of single probes, which the flows' sum up.
+    /// Statistics of single probes; those of flows are their sums.
     #[default]
     Other,
 }
@@ -61,7 +60,7 @@ enum Section {
 #[derive(Debug, Default)]
 struct Statistics {
     totals: FlowTotals,
-    /// Reasons for drops by number, which means something else for IPv6.
+    /// Packets dropped, by reason number, which depends on the IP version.
     drops: Vec<(u64, u64)>,
 }
 
@@ -76,7 +75,7 @@ struct Monitor {
     bins: usize,
     left_out_flows: u64,
     left_out_bins: u64,
-    /// Flows of IPv4 and of IPv6 with one number.
+    /// Numbers used by both an IPv4 and an IPv6 flow.
     shared: u64,
 }
 
@@ -170,7 +169,7 @@ impl Monitor {
         self.statistics.get_mut(&self.flow?)
     }
 
-    /// Bring together what was said of each number.
+    /// Join the statistics and the five-tuple of each number.
     fn finish(self, document: &mut Document) {
         let mut nameless = 0;
         for (number, Statistics { mut totals, drops }) in self.statistics {
@@ -229,7 +228,7 @@ fn read_statistics(tag: &BytesStart<'_>) -> Option<(u64, Statistics)> {
     if totals.sent.0 > 0 {
         totals.sent_ns = sent_ns.0.zip(sent_ns.1);
     }
-    // Without a packet the times are 0 and the smallest delay is the largest number there is.
+    // Without a packet the times are 0 and the smallest delay is the largest number.
     if totals.received.0 > 0 {
         totals.received_ns = received_ns.0.zip(received_ns.1);
         totals.delay_range_ns = delay_range_ns.0.zip(delay_range_ns.1);
@@ -264,8 +263,8 @@ fn address(family: Family, text: &str) -> Option<Address> {
     }
 }
 
-/// What a number means; releases before 3.26 have no queue discipline, so that theirs are one less
-/// from there on, which the document does not tell.
+/// The reason that a number stands for. Releases before 3.26 have no queue discipline, so later
+/// numbers are one lower there; the document does not name its release.
 fn reason_of(family: Family, number: u64) -> (NodeLayer, &'static [u8]) {
     match (number, family) {
         (0, _) => (NodeLayer::Ip, b"noroute"),

@@ -1,18 +1,18 @@
-//! JSON of unknown origin, read as it comes: no more of it is in memory than one number or text.
+//! Untrusted JSON as a stream: memory holds at most one number or text of it.
 
 use std::io::{self, Read};
 
 use crate::error::{Hint, ProblemKind, ReadError};
 use crate::input::bytes::Input;
 
-/// Bytes of JSON that are read.
+/// The most bytes of JSON that are read.
 const MAX_BYTES: u64 = 256 << 20;
-/// Bytes of one number or text; the parser keeps these.
+/// The longest number or text; the parser keeps it in memory.
 const MAX_TOKEN: usize = 64 * 1024;
-/// Lists and objects inside each other; the parser keeps one byte for each.
+/// The deepest nesting of lists and objects; the parser keeps one byte for each.
 const MAX_DEPTH: usize = 64;
 
-/// Hands an input's bytes to the parser and stops at what would fill the memory.
+/// Passes an input's bytes to the parser, within bounds on memory.
 pub struct BoundedReader {
     input: Input,
     passed: u64,
@@ -24,7 +24,7 @@ pub struct BoundedReader {
 }
 
 impl BoundedReader {
-    /// All of `input`, behind a byte order mark if there is one.
+    /// Read `input`, without its byte order mark.
     pub fn new(mut input: Input) -> Result<Self, ReadError> {
         if input.peek(3)?.starts_with(b"\xef\xbb\xbf") {
             input.consume(3);
@@ -34,13 +34,13 @@ impl BoundedReader {
         Ok(guarded)
     }
 
-    /// Why reading ended, in the reader's words if it knows, else in the parser's.
+    /// The error that ended reading: the reader's, else the parser's.
     pub fn explain(&mut self, error: &serde_json::Error) -> ReadError {
         if let Some(error) = self.error.take() {
             return error;
         }
         let words = error.to_string();
-        // The parser adds the place, which stands beside the message here.
+        // The parser appends the position, which the error has as a field.
         let words = words.split(" at line ").next().unwrap_or(&words);
         let (kind, message) = if error.is_eof() {
             (ProblemKind::Truncated, "the file ends inside a JSON document".to_owned())
@@ -52,7 +52,7 @@ impl BoundedReader {
         explained
     }
 
-    /// Follow the text as far as its bounds need it.
+    /// Check the bounds for the next byte.
     fn look_at(&mut self, byte: u8) -> Result<(), ReadError> {
         self.token += 1;
         if self.in_text {
@@ -100,7 +100,7 @@ impl BoundedReader {
 }
 
 impl Read for BoundedReader {
-    /// One byte at a time, as the parser asks for them: its place in the input is then known.
+    /// One byte at a time, so that the parser's position in the input is known.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(slot) = buffer.first_mut() else { return Ok(0) };
         match self.next_byte() {

@@ -11,7 +11,7 @@ use crate::input::bytes::Input;
 use crate::packet::flow_totals::FlowTotals;
 use crate::packet::logged_variables::VariableSample;
 
-/// The formats by the names that `--input-format` takes.
+/// The document formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DocumentFormat {
     /// iperf3's JSON, one document or several.
@@ -21,7 +21,7 @@ pub enum DocumentFormat {
 }
 
 impl DocumentFormat {
-    /// All of them, in the order in which they are tried.
+    /// In the order in which they are tried.
     pub const ALL: [Self; 2] = [Self::Iperf3, Self::FlowMonitor];
 
     /// The name in tables and options.
@@ -32,7 +32,7 @@ impl DocumentFormat {
         }
     }
 
-    /// Whether a file that starts so looks as if it were of this format.
+    /// Whether a file that starts with these bytes looks like this format.
     pub fn recognises(self, start: &[u8]) -> bool {
         match self {
             Self::Iperf3 => iperf3::recognises(start),
@@ -40,7 +40,7 @@ impl DocumentFormat {
         }
     }
 
-    /// Read all of `input` into `document`. What was read before an error stays there.
+    /// Read all of `input` into `document`, which keeps what was read before an error.
     pub fn read(self, input: Input, document: &mut Document) -> Result<(), ReadError> {
         match self {
             Self::Iperf3 => iperf3::read(input, document),
@@ -49,12 +49,12 @@ impl DocumentFormat {
     }
 }
 
-/// What a document says.
+/// The content of a document.
 #[derive(Debug, Default)]
 pub struct Document {
     /// Totals of flows, one for each direction.
     pub flows: Vec<FlowTotals>,
     pub samples: Vec<VariableSample>,
-    /// Reservations that are not about one place in the file, lower case, without full stop.
+    /// Caveats that concern no single place in the file, lower case, without full stop.
     pub caveats: Vec<String>,
 }

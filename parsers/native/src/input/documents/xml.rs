@@ -14,7 +14,7 @@ const MAX_PIECE: usize = 1 << 20;
 /// The deepest nesting that is read.
 const MAX_DEPTH: usize = 64;
 
-/// A start or end of an element. Elements without content have both.
+/// The start or end of an element. Elements without content have both.
 #[derive(Debug)]
 pub enum Tag<'a> {
     /// An element at this depth, from 1.
@@ -23,7 +23,7 @@ pub enum Tag<'a> {
     Close(usize),
 }
 
-/// Hand all tags of `input` to `work`, as far as they can be read.
+/// Pass all tags of `input` to `work`, up to the first error.
 pub fn read(input: Input, mut work: impl FnMut(Tag<'_>)) -> Result<(), ReadError> {
     let mut reader = Reader::from_reader(Bytes { input, error: None, left: MAX_PIECE });
     reader.config_mut().expand_empty_elements = true;
@@ -53,18 +53,18 @@ pub fn read(input: Input, mut work: impl FnMut(Tag<'_>)) -> Result<(), ReadError
     }
 }
 
-/// The attributes of an element as they are written.
+/// The attributes of an element, unescaped.
 pub fn attributes<'a>(tag: &'a BytesStart<'a>) -> impl Iterator<Item = (&'a str, std::borrow::Cow<'a, str>)> {
     let mut all = tag.attributes();
     all.with_checks(false);
     all.flatten().map(|attribute| (attribute.key.0, attribute.value))
 }
 
-/// The input's window for the XML reader, which joins what belongs together.
+/// The input's window for the XML reader, which joins a piece that spans windows.
 struct Bytes {
     input: Input,
     error: Option<ReadError>,
-    /// Bytes that the current piece may still have.
+    /// Bytes left for the current piece.
     left: usize,
 }
 

@@ -3,10 +3,9 @@
 use crate::error::{Hint, ProblemKind, ReadError};
 use crate::plural::counted;
 
-/// Lines that are named.
 const NAMED: usize = 3;
 
-/// What is to be said of a text's lines.
+/// Lines that could not be read.
 #[derive(Debug, Default)]
 pub struct BadLines {
     count: u64,
@@ -14,7 +13,7 @@ pub struct BadLines {
 }
 
 impl BadLines {
-    /// Note that line `number` was not as expected.
+    /// Count line `number`; `expected` describes a valid one.
     #[cold]
     pub fn add(&mut self, number: u64, expected: &'static str) {
         self.count += 1;
@@ -23,12 +22,11 @@ impl BadLines {
         }
     }
 
-    /// How many there were.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// One reservation about all of them; None if there were none.
+    /// One error for all of them; None if there were none.
     pub fn error(&self) -> Option<ReadError> {
         let (line, _) = self.first.first()?;
         let named: Vec<String> =

@@ -15,7 +15,7 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(1..=12).contains(&month) || !(1..=length).contains(&day) {
         return None;
     }
-    // Years begin in March here, so that the leap day is their last.
+    // Years begin in March here, so that the leap day is the last.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     const DAYS_TO_1970: i64 = 719_468;
@@ -41,7 +41,7 @@ pub fn clock_ns(text: &[u8]) -> Option<i64> {
     Some(seconds * NS + fraction_ns(fraction)?)
 }
 
-/// `.5` or `,5` of a second in ns; nothing is 0.
+/// `.5` or `,5` of a second in ns; empty is 0.
 fn fraction_ns(text: &[u8]) -> Option<i64> {
     let Some((b'.' | b',', digits)) = text.split_first() else {
         return text.is_empty().then_some(0);
@@ -56,8 +56,7 @@ fn fraction_ns(text: &[u8]) -> Option<i64> {
     (!digits.is_empty()).then_some(ns)
 }
 
-/// A date with time as of ISO 8601: `2026-11-21T07:54:00,123456789+01:00`. Without a zone it is
-/// taken for UTC.
+/// A date with time in ISO 8601: `2026-11-21T07:54:00,123456789+01:00`. Without a zone, UTC.
 pub fn iso_ns(text: &[u8]) -> Option<i64> {
     let (date, rest) = text.split_at_checked(10)?;
     let (b'T' | b' ', rest) = rest.split_first()? else { return None };
@@ -66,7 +65,7 @@ pub fn iso_ns(text: &[u8]) -> Option<i64> {
     date_ns(date)?.checked_add(clock_ns(clock)?)?.checked_sub(zone_ns(zone)?)
 }
 
-/// How far a zone is ahead of UTC: `Z`, `+01:00`, `+0100`, or nothing.
+/// A zone's offset from UTC: `Z`, `+01:00`, `+0100`, or empty.
 fn zone_ns(text: &[u8]) -> Option<i64> {
     let (sign, digits) = match text {
         [] | b"Z" => return Some(0),
@@ -90,7 +89,7 @@ mod tests {
 
     #[test]
     fn test_dates_as_programs_print_them() {
-        // GNU date says: `date -ud '2026-11-21 07:54:00' +%s`
+        // Printed by GNU date: `date -ud '2026-11-21 07:54:00' +%s`
         let expected = 1_795_247_640 * NS;
         for text in [
             "2026-11-21T07:54:00Z",

@@ -1,32 +1,30 @@
-//! Packets on their way through a simulated network.
+//! Packets at intermediate nodes of a simulated network.
 //!
-//! Most lines of a trace are of such: a packet is seen three times on each link. They count for the
-//! source, and no flow asks for them, so they are counted where they are read.
+//! Most lines of a trace are of these: a trace shows a packet three times on each link. They count
+//! for the source but not for a flow, so they are counted where they are read.
 
-/// One sighting of a packet on its way, of TCP, UDP or a simulator's TFRC.
+/// A TCP, UDP or TFRC packet at an intermediate node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForwardedPacket {
     pub time_ns: i64,
-    /// Index of the node.
     pub interface: u32,
     /// Bytes of the packet.
     pub bytes: u32,
     pub protocol: u8,
 }
 
-/// What [`SourceSummary`](crate::input::source_summary::SourceSummary) has to know of them.
+/// Their counts for [`SourceSummary`](crate::input::source_summary::SourceSummary).
 #[derive(Clone, Debug)]
 pub struct ForwardedCounts {
     pub packets: u64,
     pub tcp_packets: u64,
     pub udp_packets: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// Earliest time; means nothing without packets.
     pub start_ns: i64,
     pub end_ns: i64,
     pub by_interface: Vec<u64>,
-    /// Packets with a time before their predecessor's, among all packets, those given included.
+    /// Packets with a time before their predecessor's, among all packets.
     pub out_of_order_times: u64,
     previous_ns: i64,
 }
@@ -48,7 +46,7 @@ impl Default for ForwardedCounts {
 }
 
 impl ForwardedCounts {
-    /// A packet is given, which is not counted here: only its time matters to the next.
+    /// Take the time of a packet that is returned, and so counted elsewhere.
     #[inline(always)]
     pub fn on_given(&mut self, time_ns: i64) {
         self.out_of_order_times += u64::from(time_ns < self.previous_ns);

@@ -5,15 +5,13 @@ use memchr::memchr;
 use crate::error::ReadError;
 use crate::input::bytes::Input;
 
-/// The longest line that is read.
 const MAX_LINE: usize = 64 * 1024;
-/// What is said of longer ones.
 pub const TOO_LONG: &str = "longer than 65536 bytes, expected a line of a trace";
 
 pub enum Line<'a> {
     /// A line without its end (`\n` or `\r\n`); the last need not have one.
     Text(&'a [u8]),
-    /// A line that is too long, passed over.
+    /// A line that is too long, skipped.
     TooLong,
     End,
 }
@@ -25,19 +23,20 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The lines from where `input` stands.
+    /// The lines from the input's position on.
     pub fn new(mut input: Input) -> Self {
-        // Parsing takes longer than reading and making flows, so neither must wait for the other.
+        // Parsing takes longer than reading and following flows, so neither must wait for the
+        // other.
         input.read_ahead();
         Self { input, number: 0 }
     }
 
-    /// Number of the last line given, from 1.
+    /// Number of the last line returned, from 1.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The bytes of the next lines, as far as they are here already.
+    /// The bytes of the next lines that are already in memory.
     #[inline(always)]
     pub fn window(&self) -> &[u8] {
         self.input.window()
@@ -85,14 +84,14 @@ impl Lines {
                 return Ok(Some((length, length)));
             }
             if length < wanted {
-                // What is left is a last line without an end; an error behind it comes next time.
+                // The rest is a last line without an end; an error behind it is returned next time.
                 return Ok((length > 0).then_some((length, length)));
             }
             wanted = length + 1;
         }
     }
 
-    /// Pass over the rest of a line of any length, a window at a time.
+    /// Skip the rest of a line of any length, a window at a time.
     #[cold]
     fn skip_line(&mut self) -> Result<(), ReadError> {
         loop {

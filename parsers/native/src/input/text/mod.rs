@@ -1,9 +1,8 @@
-//! Traces that are text: lines to packets. One file or folder per format, the same packet out of
-//! each as out of a capture.
+//! Text traces: lines to packets, one file or folder per format.
 //!
-//! [`TextTrace`] owns what the formats share: finding lines in the input's window, counting those
-//! that are no packets and those that are wrong, and stopping at the end. A format is a
-//! [`LineFormat`]: it sees one line after the other and never the file.
+//! [`TextTrace`] owns what the formats share: it finds lines in the input's window, counts those
+//! without packets and those that are wrong, and stops at the end. A format is a [`LineFormat`]: it
+//! gets one line after the other and never the file.
 
 mod bad_lines;
 pub mod date;
@@ -37,27 +36,27 @@ use lines::{Line, Lines};
 pub use name_table::NameTable;
 use sack_blocks::has_blocks;
 
-/// Bytes of a text that are looked at to recognise its format.
+/// Bytes that are inspected to recognise a format.
 const DETECT_BYTES: usize = 64 * 1024;
 const DETECT_LINES: usize = 200;
-/// Lines among which the names of columns must stand, behind comments.
+/// A line of column names must be among the first lines that are not comments.
 const HEADER_LINES: usize = 4;
-/// One line in so many must look like a format: packets may be printed with all their bytes.
+/// One line in this many must look like a format: packets may be printed with all their bytes.
 const LINES_FOR_ONE: usize = 20;
 
-/// What a line was.
+/// The result of reading a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The packet was filled. It need not be of this line: a format may hold packets back.
+    /// The packet was filled. It need not be this line's: a format may hold packets back.
     Packet,
-    /// A packet on its way, which counts for the source and not for its flow. Nothing was filled.
-    /// Only after [`LineFormat::skip_forwarded`].
+    /// A packet at an intermediate node, which counts for the source and not for its flow. Nothing
+    /// was filled. Only after [`LineFormat::skip_forwarded`].
     Forwarded(ForwardedPacket),
-    /// A packet was taken in, and none is to be given yet.
+    /// A packet was read and is held back.
     Held,
-    /// Understood, and nothing to tell of: a comment, an event, the first half of a packet.
+    /// Understood, without a packet: a comment, an event, the first half of a packet.
     Other,
-    /// Not understood: what was expected, lower case, without full stop.
+    /// Not understood. The text describes what was expected, lower case, without full stop.
     Wrong(&'static str),
 }
 
@@ -71,13 +70,13 @@ pub struct FastLines {
 
 /// A format of text traces.
 pub trait LineFormat: Send {
-    /// Take in the line with this number, without its end. A packet's `number` is that of the line
-    /// it stands on (the first, if two); `packet` holds anything before and is to be set whole.
+    /// Read the line with this number, without its end. A packet's `number` is that of its line
+    /// (the first of two); `packet` is overwritten whole.
     fn read(&mut self, number: u64, line: &[u8], packet: &mut Packet) -> Outcome;
 
-    /// Read lines of the usual form from the beginning of `window` into `batch`, as long as there is room
-    /// for their packets; `first` is the number of the first one. What a format does not read here it has
-    /// to leave as it is for [`LineFormat::read`]: both must come to the same.
+    /// Read lines of the usual form from the beginning of `window` into `batch`, as long as there
+    /// is room; `first` is the number of the first line. What a format does not read here it must
+    /// leave unchanged for [`LineFormat::read`], and both must give the same result.
     fn read_usual(
         &mut self,
         first: u64,
@@ -89,17 +88,18 @@ pub trait LineFormat: Send {
         FastLines::default()
     }
 
-    /// Nobody wants packets on their way, neither at their source nor at their destination: they may
-    /// be answered with [`Outcome::Forwarded`].
+    /// Packets at intermediate nodes are not needed: they may be returned as
+    /// [`Outcome::Forwarded`].
     fn skip_forwarded(&mut self) {}
 
-    /// Give a packet that was held back, after the last line; to be called until it says false.
+    /// Return a packet that was held back, after the last line; to be called until it returns
+    /// false.
     fn finish(&mut self, packet: &mut Packet) -> bool {
         let _ = packet;
         false
     }
 
-    /// What the packets' `interface` means: nodes, or interfaces by name.
+    /// The names behind a packet's `interface`: nodes, or interfaces.
     fn places(&self) -> &NameTable;
 
     /// Names behind addresses of [`Family::Name`](crate::packet::event::Family::Name).
@@ -112,30 +112,30 @@ pub trait LineFormat: Send {
         false
     }
 
-    /// Samples of variables that stand among the packets, taken out.
+    /// Take the samples of variables that were among the packets.
     fn take_samples(&mut self) -> Vec<VariableSample> {
         Vec::new()
     }
 
-    /// The SACK blocks of the packet that was given, if it says that it has some.
+    /// The SACK blocks of the returned packet, if it is marked to have some.
     fn take_sack(&mut self) -> Option<SackBlocks> {
         None
     }
 
-    /// What is to be said of the trace as a whole, such as times too coarse for delays.
+    /// Caveats about the trace as a whole, such as times too coarse for delays.
     fn caveats(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// The formats by the names that `--input-format` takes.
+/// The text formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextFormat {
     /// ns-3's ASCII traces of any release.
     Ns3,
     /// ns-2's traces, all forms, also mixed.
     Ns2,
-    /// What tcpdump prints, with any options.
+    /// tcpdump's output, with any options.
     Tcpdump,
     /// The table of packets as CSV.
     Packets,
@@ -147,11 +147,11 @@ pub enum TextFormat {
 }
 
 impl TextFormat {
-    /// All of them, in the order in which they are tried.
+    /// In the order in which they are tried.
     pub const ALL: [Self; 7] =
         [Self::Ns3, Self::Ns2, Self::Tcpdump, Self::Packets, Self::Iperf, Self::Ss, Self::TcpVars];
 
-    /// Those that begin with a line that names their columns, and of which no other line tells.
+    /// Formats recognised by a first line with the names of columns, and by no other line.
     const WITH_COLUMN_NAMES: [Self; 2] = [Self::Packets, Self::TcpVars];
 
     /// The name in tables and options.
@@ -167,7 +167,7 @@ impl TextFormat {
         }
     }
 
-    /// Whether a line looks as if it were of this format.
+    /// Whether a line looks like this format.
     fn recognises(self, line: &[u8]) -> bool {
         match self {
             Self::Ns3 => ns3::recognises(line),
@@ -193,7 +193,7 @@ impl TextFormat {
     }
 }
 
-/// The format that the first lines name columns of, else the one that enough of them look like.
+/// The format whose columns the first lines name, else the one that enough lines look like.
 pub fn detect(start: &[u8]) -> Option<TextFormat> {
     let lines = || start.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let has_columns_of = |format: &TextFormat| lines().take(HEADER_LINES).any(|line| format.recognises(line));
@@ -214,22 +214,20 @@ pub fn detect(start: &[u8]) -> Option<TextFormat> {
     (is_enough && !TextFormat::WITH_COLUMN_NAMES.contains(&format)).then_some(format)
 }
 
-/// A text trace while it is being read.
 pub struct TextTrace {
     format: TextFormat,
     lines: Lines,
     reader: Box<dyn LineFormat>,
-    /// Lines that are understood but no packets.
+    /// Lines that are understood but hold no packet.
     pub other_lines: u64,
-    /// Lines that are not understood.
     pub bad_lines: BadLines,
-    /// Packets on their way, as far as they are not given.
+    /// Packets at intermediate nodes that were only counted.
     pub passing: ForwardedCounts,
     ended: bool,
 }
 
 impl TextTrace {
-    /// Recognise the format of `input`, whose first bytes are text; None if it is of no known one.
+    /// Recognise the format of the text `input`; None if no format is recognised.
     pub fn open(mut input: Input) -> Result<Result<Self, Input>, ReadError> {
         let detected = detect(input.peek(DETECT_BYTES)?);
         Ok(match detected {
@@ -238,7 +236,7 @@ impl TextTrace {
         })
     }
 
-    /// Read `input` as `format`, whatever it looks like.
+    /// Read `input` as `format`, without recognition.
     pub fn of(format: TextFormat, input: Input) -> Self {
         Self {
             format,
@@ -251,7 +249,6 @@ impl TextTrace {
         }
     }
 
-    /// The name of the format.
     pub fn format(&self) -> &'static str {
         self.format.name()
     }
@@ -261,12 +258,13 @@ impl TextTrace {
         self.lines.number()
     }
 
-    /// Count packets on their way instead of giving them, where the format can tell.
+    /// Count packets at intermediate nodes instead of returning them, where the format can
+    /// distinguish them.
     pub fn skip_forwarded(&mut self) {
         self.reader.skip_forwarded();
     }
 
-    /// What the format knows beside packets.
+    /// The reader of the format.
     pub fn reader(&mut self) -> &mut dyn LineFormat {
         &mut *self.reader
     }
@@ -307,7 +305,7 @@ impl TextTrace {
         Ok(())
     }
 
-    /// Read the next line, whatever it is.
+    /// Read the next line.
     fn read_line(&mut self, batch: &mut Batch) -> Result<(), ReadError> {
         let number = self.lines.number() + 1;
         let outcome = match self.lines.next()? {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// The most names that are told apart; a hostile trace could have one on each line.
+/// The most names; a hostile trace could have one on each line.
 const MAX_NAMES: usize = 1 << 16;
 /// The longest name that is kept whole.
 const MAX_LENGTH: usize = 255;

@@ -1,6 +1,6 @@
 //! Numbers as traces print them. None means: not a number, or out of range.
 
-/// Factors from a fraction of so many digits to nanoseconds.
+/// Factors to nanoseconds, by the number of fractional digits.
 pub const TO_NS: [u64; 10] =
     [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
 
@@ -55,32 +55,32 @@ fn with_exponent(text: &[u8]) -> Option<i64> {
     (ns.abs() < 9e18).then_some(ns as i64)
 }
 
-/// What so many digits more make of a number.
+/// Factors by number of digits.
 pub const POWERS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
-/// The digits that eight bytes begin with: their value, which means nothing without any, and how many
-/// they are. One step for all of them: where a number ends is nothing that a processor can foresee.
+/// The value of the digits that eight bytes begin with (undefined without any) and their number.
+/// One step for all of them: the end of a number is unpredictable for a processor.
 #[inline(always)]
 pub fn leading_digits(bytes: &[u8; 8]) -> (u64, usize) {
     let count = digit_count(bytes);
-    // The digits to the end, with zeros before them. Then each product has a digit and ten times the one
-    // before it, next to each other, in the upper half; and likewise with pairs and fours.
+    // The digits moved to the end, with zeros before them. Then each product has a digit and ten
+    // times the one before it, next to each other, in the upper half; and likewise with pairs and
+    // fours.
     let digits = (u64::from_le_bytes(*bytes) ^ ZEROS).wrapping_shl(64 - 8 * count as u32);
     let pairs = digits.wrapping_mul(10 * 256 + 1) >> 8 & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul((100 << 16) + 1) >> 16 & 0x0000_ffff_0000_ffff;
     (fours.wrapping_mul((10_000 << 32) + 1) >> 32, count)
 }
 
-/// How many digits eight bytes begin with.
+/// The number of digits that eight bytes begin with.
 #[inline(always)]
 pub fn digit_count(bytes: &[u8; 8]) -> usize {
     let digits = u64::from_le_bytes(*bytes) ^ ZEROS;
-    // A byte above 9 gets its highest bit, and what it carries changes only those behind it.
+    // The highest bit is set for each byte above 9; a carry changes only bytes behind it.
     let others = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
     (others.trailing_zeros() / 8) as usize
 }
 
-/// Eight digits 0.
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 
 /// A decimal number without sign.

@@ -1,7 +1,7 @@
-//! The table of packets as CSV: what `convert --what packets` writes, and what plugins give.
+//! The table of packets as CSV: the output of `convert --what packets`, and of plugins.
 //!
-//! The first line names the columns (`tables/packets.rs`), in any order; only `time_ns`, `src` and `dst` must be
-//! there, and columns that are not known are passed over.
+//! The first line names the columns (`tables/packets.rs`), in any order; only `time_ns`, `src` and
+//! `dst` are required, and unknown columns are skipped.
 
 use memchr::memchr;
 
@@ -12,7 +12,6 @@ use crate::packet::event::{
     Reason, Sighting, Stop, TcpFlags, Transport,
 };
 
-/// Columns that are understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
     TimeNs,
@@ -84,7 +83,7 @@ impl Column {
     }
 }
 
-/// Whether a line looks as if it named these columns.
+/// Whether a line looks like the names of these columns.
 pub fn recognises(line: &[u8]) -> bool {
     let columns: Vec<Column> = header(line).collect();
     [Column::TimeNs, Column::Src, Column::Dst].iter().all(|column| columns.contains(column))
@@ -94,7 +93,7 @@ fn header(line: &[u8]) -> impl Iterator<Item = Column> {
     line.split(|&byte| byte == b',').take(MAX_COLUMNS).map(|name| Column::named(unquoted(name.trim_ascii())))
 }
 
-/// Columns that are looked at.
+/// The most columns.
 const MAX_COLUMNS: usize = 256;
 
 /// Reader of the table.
@@ -105,7 +104,7 @@ pub struct PacketsCsv {
     hosts: NameTable,
 }
 
-/// What a row said beside the packet's own fields.
+/// Fields of a row that are not fields of the packet.
 #[derive(Default)]
 struct RowExtras {
     has_time: bool,
@@ -160,7 +159,7 @@ impl LineFormat for PacketsCsv {
 }
 
 impl PacketsCsv {
-    /// Take in one field; None if it is not what its column holds.
+    /// Set one field; None if its value is invalid.
     fn take(&mut self, column: Column, field: &[u8], packet: &mut Packet, row: &mut RowExtras) -> Option<()> {
         let network = &mut packet.network;
         let tcp = &mut network.tcp;
@@ -223,7 +222,7 @@ impl PacketsCsv {
     }
 }
 
-/// Put together what only the whole row tells.
+/// Set the fields that depend on the whole row.
 fn finish(packet: &mut Packet, row: &RowExtras) -> Outcome {
     if !row.has_time {
         return Outcome::Wrong(expected(Column::TimeNs));
@@ -250,7 +249,8 @@ fn finish(packet: &mut Packet, row: &RowExtras) -> Outcome {
     packet.sighting = row.uid.map(|identity| Sighting {
         layer: row.layer.unwrap_or(NodeLayer::Agent),
         point: match (row.point, packet.event) {
-            // Without a word about the path a packet is sent by its source and received at its end.
+            // Without a path column, a packet is sent by its source and received by its
+            // destination.
             (PathPoint::Between, Some(Event::Sent)) => PathPoint::Source,
             (PathPoint::Between, Some(Event::Received)) => PathPoint::Destination,
             (point, _) => point,
@@ -298,7 +298,7 @@ fn point(field: &[u8]) -> Option<PathPoint> {
     })
 }
 
-/// Set the transport; whether it is one that makes flows.
+/// Set the transport; return whether it makes flows.
 fn transport(field: &[u8], network: &mut Network) -> bool {
     let (transport, protocol) = match field {
         b"tcp" => (Transport::Tcp, 6),
@@ -311,7 +311,7 @@ fn transport(field: &[u8], network: &mut Network) -> bool {
     true
 }
 
-/// A window that is 0, or equal to another, as the scaled ones were: no more is asked of it.
+/// A window that is 0 or not, and equal to another if the scaled ones were: only this is used.
 fn folded_window(bytes: u64) -> u16 {
     match u16::try_from(bytes) {
         Ok(window) => window,
@@ -327,7 +327,7 @@ fn flags(field: &[u8]) -> Option<TcpFlags> {
     Some(TcpFlags(bits))
 }
 
-/// The first field without its quotes, and what is behind its comma.
+/// The first field without its quotes, and the text behind its comma.
 fn split_field(text: &[u8]) -> (&[u8], Option<&[u8]>) {
     let inside = text.strip_prefix(b"\"");
     let (field, behind) = match inside.and_then(|inside| memchr(b'"', inside).map(|end| (inside, end))) {

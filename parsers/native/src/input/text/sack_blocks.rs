@@ -1,7 +1,7 @@
-//! SACK blocks that a line has printed, on their way to what is kept beside a batch.
+//! SACK blocks of printed lines, until they are stored beside a batch.
 //!
-//! A format may hold packets back, and gives them in the order of their lines. So the blocks of those
-//! that have some wait in the same order, and a mark in the packet says that they do.
+//! A format may hold packets back, and returns them in the order of their lines. So the blocks wait
+//! in the same order, and a mark in the packet shows whether it has some.
 
 use std::collections::VecDeque;
 
@@ -9,29 +9,29 @@ use super::number::decimal;
 use crate::packet::event::{Packet, Sack};
 use crate::packet::extras::SackBlocks;
 
-/// Blocks of packets that were read and not given yet: no more than the format holds back.
+/// Blocks of packets that are held back, and so as bounded as these.
 #[derive(Debug, Default)]
 pub struct PrintedBlocks(VecDeque<SackBlocks>);
 
 impl PrintedBlocks {
-    /// The packet being read, which is marked, has these.
+    /// Keep the blocks of the packet being read, which is marked.
     pub fn push(&mut self, blocks: SackBlocks) {
         self.0.push_back(blocks);
     }
 
-    /// Those of the marked packet that was given.
+    /// The blocks of the marked packet that is returned.
     pub fn take(&mut self) -> Option<SackBlocks> {
         self.0.pop_front()
     }
 }
 
-/// Whether the packet that was given has blocks to be taken.
+/// Whether the packet that is returned has blocks.
 #[inline(always)]
 pub fn has_blocks(packet: &Packet) -> bool {
     packet.network.tcp.options.sack == Sack::PRINTED
 }
 
-/// Read blocks such as `{1:2}{3:4}`, of which the ends stand between `between`, and add `offset` to the
+/// Read blocks such as `{1:2}{3:4}`, with `between` between the ends, and add `offset` to the
 /// numbers.
 pub fn read(text: &[u8], [open, between, close]: [u8; 3], offset: u32) -> SackBlocks {
     let mut blocks = SackBlocks::default();

@@ -1,4 +1,4 @@
-//! Lines that formats read many at a time give the same as one by one.
+//! Formats that read many lines at a time give the same as one by one.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use super::*;
 use crate::input::bytes::Progress;
 use proptest::prelude::*;
 
-/// One line, read as it is in the middle of a text.
+/// One line, read as if in the middle of a text.
 pub fn read_line(reader: &mut dyn LineFormat, number: u64, line: &[u8], packet: &mut Packet) -> Outcome {
-    // Behind it as much as a format wants to see.
+    // Followed by as many bytes as a format inspects.
     let window = [line, b"\n".repeat(1024).as_slice()].concat();
     let mut batch = Batch::new(1);
     let usual = reader.read_usual(number, &window, &mut batch, &mut ForwardedCounts::default());
@@ -23,7 +23,7 @@ pub fn read_line(reader: &mut dyn LineFormat, number: u64, line: &[u8], packet: 
     }
 }
 
-/// All packets of lines of which none is wrong, in order.
+/// All packets of valid lines, in order.
 pub fn packets_of<'a>(reader: &mut dyn LineFormat, lines: impl IntoIterator<Item = &'a str>) -> Vec<Packet> {
     let (mut packets, mut packet) = (Vec::new(), Packet::default());
     for (number, line) in (1..).zip(lines) {
@@ -39,7 +39,7 @@ pub fn packets_of<'a>(reader: &mut dyn LineFormat, lines: impl IntoIterator<Item
     packets
 }
 
-/// All of a packet, with its SACK blocks instead of where they are.
+/// All fields of a packet, with its SACK blocks instead of their index.
 fn shown(packet: &Packet, blocks: &[(u32, u32)]) -> String {
     let mut packet = *packet;
     let sack = &mut packet.network.tcp.options.sack;
@@ -49,10 +49,10 @@ fn shown(packet: &Packet, blocks: &[(u32, u32)]) -> String {
     format!("{packet:?} {blocks:?}")
 }
 
-/// Packets, lines that are wrong and others, and remarks.
+/// Packets, counts of wrong and other lines, and caveats.
 type Told = (Vec<String>, u64, u64, Vec<String>);
 
-/// What a text tells when it is read as it is meant to be.
+/// The result of the usual reading, many lines at a time.
 fn at_once(format: TextFormat, text: &[u8]) -> Told {
     let reader = Box::new(Cursor::new(text.to_vec()));
     let input = Input::from_reader(reader, u64::MAX, &Arc::new(Progress::default())).unwrap();
@@ -72,7 +72,7 @@ fn at_once(format: TextFormat, text: &[u8]) -> Told {
     (packets, trace.bad_lines.count(), trace.other_lines, trace.reader.caveats())
 }
 
-/// The same without lines of the usual form.
+/// The result without lines read in one go.
 fn one_by_one(format: TextFormat, text: &[u8]) -> Told {
     let mut reader = format.reader();
     let (mut packets, mut packet, mut wrong, mut other) = (Vec::new(), Packet::default(), 0, 0);

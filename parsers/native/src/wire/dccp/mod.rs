@@ -8,18 +8,18 @@ use crate::packet::dccp::{DccpHeader, DccpType};
 use crate::packet::event::{Layer, Network, Reason, Stop, Transport};
 use crate::packet::extras::PacketExtras;
 
-/// Bytes of the generic header with short sequence numbers, the least that there is.
+/// Bytes of the shortest header, the generic one with short sequence numbers.
 const SHORT: usize = 12;
-/// The same with sequence numbers of 48 bits.
+/// Bytes of the generic header with sequence numbers of 48 bits.
 const LONG: usize = 16;
 
 const MALFORMED: Stop = Stop { layer: Layer::Dccp, reason: Reason::Malformed };
 
-/// Where UDP carries DCCP (RFC 6773).
+/// UDP port that carries DCCP (RFC 6773).
 pub(super) const UDP_PORT: u16 = 6511;
 
-/// Decode the DCCP packet that is a datagram's payload. Its ports are those of the flow, not UDP's,
-/// which a translator of addresses may change. None leaves `network` alone: it is no DCCP packet.
+/// Decode the DCCP packet in a datagram's payload. Its ports are those of the flow; UDP's may be
+/// changed by address translators. None leaves `network` unchanged: it is no DCCP packet.
 pub(super) fn decode_in_udp(
     bytes: Bytes<'_>,
     network: &mut Network,
@@ -30,8 +30,8 @@ pub(super) fn decode_in_udp(
     Some(decode(bytes, network, extras))
 }
 
-/// Decode a DCCP header into `network` and `extras`; of a cut one the ports are kept. `options` of
-/// a header that was cut are those that were captured.
+/// Decode a DCCP header into `network` and `extras`; a cut header keeps the ports and the captured
+/// `options`.
 pub(super) fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras) -> Option<Stop> {
     let Some(ports) = bytes.captured.first_chunk::<4>() else {
         return Some(bytes.shortage(SHORT, Layer::Dccp));
@@ -56,7 +56,7 @@ pub(super) fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut Packe
     }
 }
 
-/// Everything in front of the options, and the length of the whole header.
+/// The header before the options, and the length of the whole header.
 fn header(bytes: Bytes<'_>) -> Result<(DccpHeader, usize), Stop> {
     let captured = bytes.captured;
     let Some(generic) = captured.first_chunk::<SHORT>() else {

@@ -1,4 +1,4 @@
-//! What a DCCP header says, as one line: for people, and to be compared with what others read.
+//! A DCCP header as one line, to read and to compare with other tools.
 
 use std::fmt::{Display, Write};
 
@@ -8,13 +8,14 @@ use crate::packet::dccp::DccpHeader;
 /// States of an Ack Vector (RFC 4340 section 11.4): received, marked, reserved, not received.
 const STATES: [char; 4] = ['R', 'M', '?', 'N'];
 
-/// Characters of a line after which no further option is told: real ones have a tenth, and one packet of
+/// Characters of a line after which options are left out: real lines have a tenth, and a packet of
 /// options of a byte each would have ten thousand.
 const LONG_ENOUGH: usize = 1000;
 
-/// What is not in other columns, and the options in their order: `name=value` with a space between them,
-/// values as they are on the wire. Of a line of [`LONG_ENOUGH`] characters the rest is `...`; the option
-/// that reaches them is whole, and has at most four characters for each of its 255 bytes.
+/// The fields without a column of their own, and the options in their order: `name=value` with a
+/// space between them, values as on the wire. A line of [`LONG_ENOUGH`] characters ends with `...`;
+/// the option that reaches them is whole, and has at most four characters for each of its 255
+/// bytes.
 pub fn notation(header: &DccpHeader, behind: &[u8]) -> String {
     let mut line = String::new();
     if header.is_short {
@@ -91,7 +92,7 @@ fn say(line: &mut String, name: &str) {
 
 fn write_field(line: &mut String, name: &str, value: impl Display) {
     say(line, name);
-    // Nothing can go wrong with a text.
+    // Writing to a String cannot fail.
     let _ = write!(line, "={value}");
 }
 

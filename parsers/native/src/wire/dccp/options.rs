@@ -7,40 +7,39 @@ use super::super::{u16_at, u32_at};
 /// One option. Times are in units of 10 µs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DccpOption<'a> {
-    /// The next option must be understood.
+    /// The next option must be understood by the receiver.
     Mandatory,
     /// The receiver cannot keep up.
     SlowReceiver,
     /// A Change or Confirm of a feature (RFC 4340 section 6).
     Feature(Feature<'a>),
-    /// Packets without data that the sender sent in a row just before (RFC 4340 section 7.7).
+    /// Packets without data directly before this one (RFC 4340 section 7.7).
     NdpCount(u64),
-    /// Run lengths of what was received (RFC 4340 section 11.4).
+    /// Run lengths of received packets (RFC 4340 section 11.4).
     AckVector {
-        /// The ECN nonce echo.
         nonce: bool,
-        /// One run each byte.
+        /// One run in each byte.
         runs: &'a [u8],
     },
-    /// When the packet was sent, by the sender's clock.
+    /// When the packet was sent, on the sender's clock.
     Timestamp(u32),
-    /// The timestamp that the other side sent, and how long it was held.
+    /// The other side's timestamp, and how long it was held.
     TimestampEcho(u32, Option<u32>),
-    /// Since the acknowledged packet came.
+    /// Time since the acknowledged packet arrived.
     ElapsedTime(u32),
     /// The inverse of the loss event rate, rounded up; all ones for no loss (RFC 4342 section 8.5).
     LossEventRate(u32),
     /// The loss intervals, newest first.
     LossIntervals(LossIntervals<'a>),
-    /// Bytes per second that arrived since the last report (RFC 4342 section 8.3).
+    /// Bytes per second received since the last report (RFC 4342 section 8.3).
     ReceiveRate(u32),
     /// Packets lost or marked in each short loss interval, 24 bits each (RFC 5622 section 8.7).
     DroppedPackets(&'a [u8]),
     /// The sender's RTT estimate in µs (RFC 6323).
     RttEstimate(u32),
-    /// Of a kind that is not read here.
+    /// Of another kind.
     Other(u8),
-    /// Of that kind, with a length that it cannot have.
+    /// Of this kind, with an invalid length.
     Malformed(u8),
 }
 
@@ -48,7 +47,7 @@ pub enum DccpOption<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feature<'a> {
     pub confirms: bool,
-    /// About the feature where the option's sender is ("L"), else where its receiver is ("R").
+    /// Whether the feature is located at the option's sender ("L"), not at its receiver ("R").
     pub is_local: bool,
     /// 1 is the CCID.
     pub number: u8,
@@ -64,12 +63,11 @@ pub struct LossIntervals<'a> {
     intervals: &'a [u8],
 }
 
-/// One loss interval: packets received in order, and behind them those from the first lost one on
-/// that belong to one loss event.
+/// One loss interval: packets received in order, followed by the packets from the first lost one to
+/// the end of a loss event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossInterval {
     pub lossless: u32,
-    /// The ECN nonce echo.
     pub ecn_nonce: bool,
     /// Packets in the part with losses.
     pub loss: u32,
@@ -85,7 +83,6 @@ impl<'a> LossIntervals<'a> {
         intervals.len().is_multiple_of(Self::EACH).then_some(Self { skip, intervals })
     }
 
-    /// The intervals, newest first.
     pub fn iter(self) -> impl Iterator<Item = LossInterval> + 'a {
         self.intervals.chunks_exact(Self::EACH).map(|bytes| {
             let loss = u24_at(bytes, 3);
@@ -99,8 +96,8 @@ impl<'a> LossIntervals<'a> {
     }
 }
 
-/// The options in `bytes`, which stand behind a header. A length that goes beyond the end is
-/// [`DccpOption::Malformed`] and the last, because nothing tells where the next begins.
+/// The options in `bytes`, which follow a header. One whose length goes beyond the end is
+/// [`DccpOption::Malformed`] and the last, because the position of the next is unknown.
 pub fn options(mut bytes: &[u8]) -> impl Iterator<Item = DccpOption<'_>> {
     iter::from_fn(move || {
         loop {
@@ -124,7 +121,7 @@ pub fn options(mut bytes: &[u8]) -> impl Iterator<Item = DccpOption<'_>> {
     })
 }
 
-/// The option of a kind from 32 on; None if it cannot have such data.
+/// The option of a kind from 32 on; None if its data are invalid.
 fn option(kind: u8, data: &[u8]) -> Option<DccpOption<'_>> {
     Some(match kind {
         32..=35 => {
@@ -217,7 +214,8 @@ mod tests {
         for vector in vectors("dccp_options.json") {
             let bytes = from_hex(vector["hex"].as_str().unwrap());
             let mut found: Vec<_> = options(&bytes).collect();
-            // An option Loss Intervals without intervals says nothing, and the vectors have null for it.
+            // An option Loss Intervals without intervals is empty, and the vectors have null for
+            // it.
             found.retain(
                 |option| !matches!(option, DccpOption::LossIntervals(list) if list.iter().next().is_none()),
             );
@@ -256,7 +254,7 @@ mod tests {
         for bytes in [&[41][..], &[41, 0], &[41, 1, 0, 0], &[41, 6, 0, 0, 0]] {
             assert_eq!(options(bytes).collect::<Vec<_>>(), [DccpOption::Malformed(41)], "{bytes:?}");
         }
-        // One that fits its place and not its kind is skipped.
+        // One that is allowed here but of the wrong kind is skipped.
         let found: Vec<_> = options(&[194, 4, 0, 0, 2]).collect();
         assert_eq!(found, [DccpOption::Malformed(194), DccpOption::SlowReceiver]);
     }

@@ -2,17 +2,18 @@
 
 use super::super::{u16_at, u32_at};
 
-/// A block, as far as it tells what is used here.
+/// A block, with the fields that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block<'a> {
-    /// Which packets of a source came and which did not (section 4.1).
+    /// Which packets of a source arrived (section 4.1).
     Losses(RunLengths<'a>),
-    /// A receiver's wall clock (section 4.4), for who sends nothing and so has no sender reports.
+    /// A receiver's wall clock (section 4.4), for receivers that send nothing and so have no sender
+    /// reports.
     ReceiverTime(u64),
-    /// Echo of such a time to one receiver (section 4.5).
+    /// Echo of such a time to a receiver (section 4.5).
     Echo {
         ssrc: u32,
-        /// The middle of the time that it had sent.
+        /// The middle of its time.
         last_time: u32,
         /// How long ago that arrived, in 65536ths of a second.
         delay: u32,
@@ -21,7 +22,7 @@ pub enum Block<'a> {
     Summary(Summary),
     /// What telephony measures (section 4.7).
     Voip(VoipMetrics),
-    /// A length that its type cannot have.
+    /// Its length is invalid for its type.
     Malformed,
 }
 
@@ -30,7 +31,6 @@ pub enum Block<'a> {
 pub struct Summary {
     pub ssrc: u32,
     pub lost: Option<u32>,
-    /// Packets that came twice.
     pub duplicates: Option<u32>,
     /// Mean difference of transit times.
     pub mean_jitter: Option<u32>,
@@ -46,13 +46,12 @@ pub struct VoipMetrics {
     pub round_trip_ms: u16,
 }
 
-/// Which packets of a range came, in runs and bits.
+/// Which packets of a range arrived, in runs and bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunLengths<'a> {
     pub ssrc: u32,
-    /// The first packet of the range.
     pub first: u16,
-    /// The one behind its last.
+    /// One above the last packet of the range.
     pub end: u16,
     /// Only every 2^n-th packet is reported.
     pub thinning: u8,
@@ -60,7 +59,7 @@ pub struct RunLengths<'a> {
 }
 
 impl RunLengths<'_> {
-    /// Packets of the range that did not come, of those reported.
+    /// Missing packets, of those reported.
     pub fn lost(&self) -> u32 {
         let mut left = u32::from(self.end.wrapping_sub(self.first)) >> self.thinning;
         let mut lost = 0;
@@ -82,11 +81,11 @@ impl RunLengths<'_> {
     }
 }
 
-/// The blocks of a packet. Of several echoes in one block each is given.
+/// The blocks of a packet. A block with several echoes is returned once for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocks<'a> {
     rest: &'a [u8],
-    /// Echoes that are not given yet.
+    /// Echoes that are not returned yet.
     echoes: &'a [u8],
 }
 
@@ -175,7 +174,7 @@ mod tests {
 
     #[test]
     fn test_runs_and_bits_of_losses() {
-        // 40 packets: 20 came, 5 did not, of the last 15 all but two.
+        // 40 packets: 20 arrived, 5 did not, of the last 15 all but two.
         let bytes = words(&[0x0100_0004, 9, 0x0000_0028, 0x4014_0005, 0xfffa_0000]);
         let Some(Block::Losses(losses)) = Blocks::new(&bytes).next() else { panic!() };
         assert_eq!((losses.ssrc, losses.first, losses.end, losses.lost()), (9, 0, 40, 7));

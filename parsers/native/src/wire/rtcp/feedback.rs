@@ -3,12 +3,12 @@
 
 use super::super::{u16_at, u32_at};
 
-/// TFRC's feedback (draft-ietf-avt-tfrc-profile-10). Times are in the units of the implementation.
+/// TFRC's feedback (draft-ietf-avt-tfrc-profile-10). Times are in units of the implementation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TfrcReport {
     pub sender: u32,
     pub media: u32,
-    /// When the last packet received was sent, as it said itself.
+    /// Send time of the last packet received, as written by its sender.
     pub echoed_send_time: u32,
     /// How long ago it arrived.
     pub delay: u32,
@@ -18,7 +18,7 @@ pub struct TfrcReport {
 }
 
 impl TfrcReport {
-    /// What is behind the header of the packet.
+    /// Read the body of the packet.
     pub(super) fn read(body: &[u8]) -> Option<Self> {
         let body: &[u8; 24] = body.try_into().ok()?;
         Some(Self {
@@ -32,11 +32,12 @@ impl TfrcReport {
     }
 }
 
-/// Congestion control feedback: what became of each packet of several sources (RFC 8888 section 3.1).
+/// Congestion control feedback: the arrivals of each packet of several sources (RFC 8888 section
+/// 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Congestion<'a> {
     pub sender: u32,
-    /// When it was made: the middle of an NTP time, 65536ths of a second.
+    /// Time of the report: the middle of an NTP time, in 65536ths of a second.
     pub time: u32,
     sources: &'a [u8],
 }
@@ -47,12 +48,11 @@ impl<'a> Congestion<'a> {
         let (sources, time) = behind.split_last_chunk::<4>()?;
         let report = Self { sender: u32_at(sender, 0), time: u32_at(time, 0), sources };
         let last = report.sources().last();
-        // A count that lies leaves bytes over, or wants more.
+        // A wrong count leaves bytes over, or exceeds them.
         let rest = last.map_or(sources, |source| source.rest);
         rest.is_empty().then_some(report)
     }
 
-    /// The part of each source.
     pub fn sources(&self) -> impl Iterator<Item = SourceReport<'a>> {
         let mut rest = self.sources;
         std::iter::from_fn(move || {
@@ -63,7 +63,7 @@ impl<'a> Congestion<'a> {
     }
 }
 
-/// What became of a range of packets of one source.
+/// The arrivals of a range of packets of one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceReport<'a> {
     pub ssrc: u32,
@@ -72,14 +72,14 @@ pub struct SourceReport<'a> {
     rest: &'a [u8],
 }
 
-/// What a receiver says of one packet.
+/// A receiver's report on one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketReport {
     pub sequence: u16,
     pub is_received: bool,
     /// Whether it was marked congestion experienced (RFC 3168).
     pub is_marked: bool,
-    /// How long before the report it came, in 1024ths of a second; None if that is too long or not known.
+    /// How long before the report it arrived, in 1024ths of a second; None if too long or unknown.
     pub age: Option<u16>,
 }
 
@@ -93,7 +93,6 @@ impl<'a> SourceReport<'a> {
         Some(Self { ssrc: u32_at(fixed, 0), first: u16_at(fixed, 4), metrics, rest })
     }
 
-    /// Each packet of the range.
     pub fn packets(&self) -> impl Iterator<Item = PacketReport> {
         let metrics = self.metrics.chunks_exact(2).filter_map(<[u8]>::first_chunk::<2>);
         (0_u16..).zip(metrics).map(|(index, metric)| {
@@ -110,17 +109,17 @@ impl<'a> SourceReport<'a> {
     }
 }
 
-/// Transport-wide feedback: which packets of all sources together came, and when.
+/// Transport-wide feedback: which packets of all sources together arrived, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportWide<'a> {
     pub sender: u32,
     /// One of the sources.
     pub media: u32,
-    /// Counts reports, so that a missing one shows.
+    /// Number of the report, which reveals missing ones.
     pub number: u8,
-    /// The first packet that it tells of.
+    /// The first packet of the report.
     pub first: u16,
-    /// Packets that it tells of.
+    /// Packets in the report.
     pub count: u16,
     /// In units of 64 ms, by the receiver's clock.
     reference: i32,
@@ -128,12 +127,12 @@ pub struct TransportWide<'a> {
     deltas: &'a [u8],
 }
 
-/// Units of arrival times: a quarter of a millisecond.
+/// Units of arrival times in a second.
 pub const TICKS_PER_SECOND: f64 = 4000.0;
 /// Units of arrival times in one of the reference time.
 const TICKS_PER_REFERENCE: i64 = 256;
 
-/// A packet that came, by its transport-wide number, and when, in units of 0.25 ms.
+/// A packet that arrived: its transport-wide number and time, in units of 0.25 ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     pub number: u16,
@@ -160,7 +159,7 @@ impl<'a> TransportWide<'a> {
         (!arrivals.is_malformed).then_some(report)
     }
 
-    /// Each packet that came. Those that did not cost no time, however many a chunk claims.
+    /// Each packet that arrived. Missing packets cost no time, however many a chunk claims.
     pub fn arrivals(&self) -> Arrivals<'a> {
         Arrivals {
             symbols: StatusSymbols { rest: self.chunks, chunk: 0, kind: Chunk::Run, left: 0 },
@@ -173,7 +172,7 @@ impl<'a> TransportWide<'a> {
     }
 }
 
-/// The chunks that tell of `count` packets, and what is behind them.
+/// The chunks for `count` packets, and the bytes behind them.
 fn split_chunks(bytes: &[u8], count: u16) -> Option<(&[u8], &[u8])> {
     let (mut at, mut left) = (0, count);
     while left > 0 {
@@ -184,13 +183,13 @@ fn split_chunks(bytes: &[u8], count: u16) -> Option<(&[u8], &[u8])> {
     bytes.split_at_checked(at)
 }
 
-/// See [`TransportWide::arrivals`].
+/// Iterator over [`TransportWide::arrivals`].
 #[derive(Clone, Debug)]
 pub struct Arrivals<'a> {
     symbols: StatusSymbols<'a>,
     deltas: &'a [u8],
     next: u16,
-    /// Packets that are still to be told of.
+    /// Packets that are left.
     left: u16,
     ticks: i64,
     /// Whether a symbol is reserved, or has no delta.
@@ -234,7 +233,7 @@ impl Iterator for Arrivals<'_> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Chunk {
-    /// One symbol many times.
+    /// One symbol repeated.
     Run,
     /// Fourteen symbols of a bit.
     Bits,
@@ -243,7 +242,7 @@ enum Chunk {
 }
 
 impl Chunk {
-    /// What a chunk is, and of how many packets it tells.
+    /// The kind of a chunk, and its number of packets.
     fn of(chunk: u16) -> (Self, u16) {
         match chunk >> 14 {
             0 | 1 => (Self::Run, chunk & 0x1fff),
@@ -253,10 +252,11 @@ impl Chunk {
     }
 }
 
-/// The status symbol of a packet that did not come; 1 is one with a delta of one byte, 2 with one of two.
+/// Status symbol of a packet that did not arrive; 1 has a delta of one byte, 2 of two.
 const NOT_RECEIVED: u16 = 0;
 
-/// Status symbols, and for how many packets in a row: a run of packets that did not come is one.
+/// Status symbols, each with the number of packets in a row that share it: a run of missing packets
+/// is one.
 #[derive(Clone, Debug)]
 struct StatusSymbols<'a> {
     rest: &'a [u8],
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn test_many_packets_that_did_not_come_cost_no_time() {
         let mut body = vec![0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0xff, 0xff, 0, 0, 0, 0];
-        // Eight runs of 8191 that did not come, and seven more that did.
+        // Eight runs of 8191 missing packets, and seven packets that arrived.
         body.extend([0x1f, 0xff].repeat(8));
         body.extend([0x20, 7, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0]);
         let bytes = feedback(15, &body);

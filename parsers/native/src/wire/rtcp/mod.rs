@@ -1,4 +1,5 @@
-//! RTCP: what receivers and senders of RTP report (RFC 3550 section 6), several packets to a datagram.
+//! RTCP: reports of RTP's receivers and senders (RFC 3550 section 6), several packets to a
+//! datagram.
 
 pub mod extended;
 pub mod feedback;
@@ -7,26 +8,26 @@ use super::{u16_at, u32_at};
 use extended::Blocks;
 use feedback::{Congestion, TfrcReport, TransportWide};
 
-/// Bytes of a datagram that are read; reports fit into one packet of a link.
+/// Bytes of a datagram that are read; reports fit into a packet of any link.
 pub const MOST: usize = 4096;
 /// Bytes of a report block.
 const BLOCK: usize = 24;
 
-/// What one receiver says of one source (section 6.4.1).
+/// One receiver's report on one source (section 6.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportBlock {
     pub ssrc: u32,
     /// Share lost since the last report, in 256ths.
     pub fraction_lost: u8,
-    /// Packets expected less packets received, duplicates too: negative with many of these.
+    /// Packets expected less packets received, duplicates included: negative with many of these.
     pub cumulative_lost: i32,
-    /// The highest sequence number received, behind the count of wraps.
+    /// The highest sequence number received, below the count of wraps.
     pub highest: u32,
     /// Interarrival jitter in ticks of the media's clock.
     pub jitter: u32,
     /// The middle of the NTP time of the last sender report; 0 before the first.
     pub last_sr: u32,
-    /// How long ago it arrived, in 65536ths of a second.
+    /// Time since it arrived, in 65536ths of a second.
     pub delay_since_last_sr: u32,
 }
 
@@ -46,7 +47,7 @@ impl ReportBlock {
     }
 }
 
-/// Report blocks, one behind the other.
+/// Consecutive report blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportBlocks<'a>(&'a [u8]);
 
@@ -56,7 +57,6 @@ impl ReportBlocks<'_> {
     }
 }
 
-/// A sender's own part of its report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderInfo {
     /// Wall clock: seconds since 1900 and their 2^32nds.
@@ -68,7 +68,7 @@ pub struct SenderInfo {
 }
 
 impl SenderInfo {
-    /// What report blocks echo of the wall clock.
+    /// The part of the NTP time that report blocks echo.
     pub fn middle_ntp(&self) -> u32 {
         (self.ntp >> 16) as u32
     }
@@ -77,13 +77,14 @@ impl SenderInfo {
 /// One packet of a compound.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rtcp<'a> {
-    /// SR: of a source, with what it received itself.
+    /// SR: its source, and what that received itself.
     SenderReport(u32, SenderInfo, ReportBlocks<'a>),
-    /// RR: of somebody who only receives.
+    /// RR: from a source that only receives.
     ReceiverReport(u32, ReportBlocks<'a>),
-    /// XR (RFC 3611): who says it, and what.
+    /// XR (RFC 3611): its source and blocks.
     Extended(u32, Blocks<'a>),
-    /// Generic negative acknowledgement (RFC 4585 section 6.2.1): for which source, how many packets.
+    /// Generic negative acknowledgement (RFC 4585 section 6.2.1): its source, and the number of
+    /// packets.
     Nack(u32, u32),
     Tfrc(TfrcReport),
     /// Congestion control feedback (RFC 8888).
@@ -94,7 +95,7 @@ pub enum Rtcp<'a> {
     Other,
 }
 
-/// A packet whose content is not what its header says.
+/// A packet whose content contradicts its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
@@ -109,21 +110,20 @@ const TFRC: u8 = 2;
 const CONGESTION: u8 = 11;
 const TRANSPORT_WIDE: u8 = 15;
 
-/// Whether lengths lead from packet to packet to the end of the datagram exactly, which what is
-/// encrypted (RFC 3711) or of another protocol does not.
+/// Whether the packets' lengths end exactly at the end of the datagram, which those of encrypted
+/// packets (RFC 3711) and of other protocols do not.
 pub fn is_compound(payload: &[u8]) -> bool {
     let mut packets = Packets { rest: payload };
     !payload.is_empty() && packets.by_ref().all(|packet| packet.is_some())
 }
 
-/// The packets of a datagram; [`Malformed`] for one that cannot be read, and where lengths lie the
-/// last one.
+/// The packets of a datagram; [`Malformed`] for one that cannot be read, and for a last one with a
+/// wrong length.
 pub fn packets(payload: &[u8]) -> impl Iterator<Item = Result<Rtcp<'_>, Malformed>> {
     Packets { rest: payload }.map(|packet| packet.and_then(|(head, body)| read(head, body)).ok_or(Malformed))
 }
 
-/// First bytes of packets with what is behind their lengths; None for one that is not whole, behind
-/// which there are no more.
+/// The packets' first bytes, and their bodies; None for an incomplete one, which is the last.
 struct Packets<'a> {
     rest: &'a [u8],
 }
@@ -151,7 +151,7 @@ impl<'a> Packets<'a> {
         }
         let (body, rest) = behind.split_at_checked(4 * usize::from(u16_at(head, 2)))?;
         self.rest = rest;
-        // Padding ends the last packet of a compound, and its last byte counts it.
+        // Padding ends the last packet of a compound, and its last byte is its length.
         let padding = match body.last() {
             Some(&last) if head[0] & 0x20 != 0 => usize::from(last),
             _ => 0,
@@ -161,7 +161,7 @@ impl<'a> Packets<'a> {
 }
 
 fn read([first, packet_type]: [u8; 2], body: &[u8]) -> Option<Rtcp<'_>> {
-    // How many blocks there are, or the format of feedback.
+    // The number of blocks, or the format of feedback.
     let count = first & 0x1f;
     let ssrc = || body.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes));
     let blocks = |at: usize| body.get(at..at + BLOCK * usize::from(count)).map(ReportBlocks);
@@ -187,7 +187,7 @@ fn read_feedback(format: u8, body: &[u8]) -> Option<Rtcp<'_>> {
     match format {
         NACK => {
             let (fixed, entries) = body.split_first_chunk::<8>()?;
-            // Each entry is a packet and a bit for each of the sixteen behind it.
+            // Each entry is a packet and a bit for each of the sixteen after it.
             let packets = |entry: &[u8; 4]| 1 + u16_at(entry, 2).count_ones();
             let entries = entries.chunks_exact(4).filter_map(<[u8]>::first_chunk);
             Some(Rtcp::Nack(u32_at(fixed, 4), entries.map(packets).sum()))

@@ -1,4 +1,4 @@
-//! 802.11 frames (IEEE 802.11-2020 chapter 9): who sent them to whom, and the packet in them.
+//! 802.11 frames (IEEE 802.11-2020 chapter 9): transmitter, receiver, and the packet inside.
 
 use super::link::{IPV4, IPV6, need, stop, tagged};
 use super::radiotap::Preamble;
@@ -14,7 +14,7 @@ const CHECK_SEQUENCE: u32 = 4;
 const SNAP: [u8; 6] = [0xaa, 0xaa, 3, 0, 0, 0];
 /// Addresses and length before each packet of an A-MSDU.
 const SUBFRAME: usize = 14;
-/// No packet is longer; where a frame carries only its beginning, the IP header tells.
+/// The longest packet; where a frame carries only its beginning, the IP header has its length.
 const LONGEST_PACKET: u32 = 65_535;
 
 const MORE_PARTS: u8 = 0x04;
@@ -28,7 +28,7 @@ pub fn is_wifi(link_type: LinkType) -> bool {
     matches!(link_type, LinkType::Wifi | LinkType::WifiPrism | LinkType::WifiRadiotap | LinkType::WifiAvs)
 }
 
-/// Decode a frame into `packet`: its link, and the first IP packet in it.
+/// Decode a frame into `packet`: its link, and the first IP packet inside.
 pub fn decode(link_type: LinkType, bytes: Bytes<'_>, packet: &mut Packet, extras: &mut PacketExtras) {
     let mut seen = None;
     let body = frame(link_type, bytes, &mut seen);
@@ -43,11 +43,11 @@ pub fn decode(link_type: LinkType, bytes: Bytes<'_>, packet: &mut Packet, extras
     };
 }
 
-/// A network header and what is behind it.
+/// A network header and the bytes behind it.
 struct NetworkBody<'a> {
     ether_type: u16,
     bytes: Bytes<'a>,
-    /// Whether further packets follow in the same frame.
+    /// Whether more packets follow in the same frame.
     has_more: bool,
 }
 
@@ -63,7 +63,7 @@ fn frame<'a>(
     };
     let mut bytes = bytes.behind(preamble.header);
     if preamble.is_damaged {
-        // Not even the addresses can be trusted.
+        // In a damaged frame even the addresses may be wrong.
         return Err(stop(Reason::BadChecksum));
     }
     let header = Header::read(bytes)?;
@@ -85,7 +85,7 @@ struct Header {
     flags: u8,
     /// Whether the body is an aggregate of packets.
     is_aggregate: bool,
-    /// Whether the body is a part of a packet, and not the first.
+    /// Whether the body is a fragment of a packet other than the first.
     is_later_part: bool,
 }
 
@@ -169,7 +169,7 @@ impl Header {
     }
 }
 
-/// What every header has.
+/// The fields that every header has.
 fn plain(kind: FrameKind, flags: u8, header: &[u8]) -> Frame {
     Frame {
         kind,
@@ -188,7 +188,7 @@ fn body<'a>(mut bytes: Bytes<'a>, at: usize, header: &Header) -> Result<NetworkB
     if header.is_later_part {
         return Err(stop(Reason::LaterPart));
     }
-    // Some drivers decrypt a frame and let the bit stand.
+    // Some drivers decrypt a frame and leave the bit set.
     let is_readable = bytes.behind(at).captured.starts_with(&SNAP);
     if header.flags & PROTECTED != 0 && !is_readable {
         return Err(stop(Reason::Encrypted));
@@ -208,7 +208,7 @@ fn packet(bytes: Bytes<'_>, at: usize) -> Result<NetworkBody<'_>, Stop> {
     Ok(NetworkBody { ether_type, bytes: bytes.behind(at), has_more: false })
 }
 
-/// The first IP packet of an A-MSDU: a record can be one packet only.
+/// The first IP packet of an A-MSDU: a record holds one packet.
 fn first_of_aggregate(mut bytes: Bytes<'_>) -> Result<NetworkBody<'_>, Stop> {
     loop {
         let header = need(bytes, SUBFRAME)?;
@@ -227,7 +227,7 @@ fn first_of_aggregate(mut bytes: Bytes<'_>) -> Result<NetworkBody<'_>, Stop> {
     }
 }
 
-/// The address at `at` of a header that is long enough.
+/// The address at `at` of a header, which must be long enough.
 fn station(header: &[u8], at: usize) -> Station {
     header.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Frames made by hand.
+//! Frames written by hand.
 
 use super::*;
 use crate::packet::event::{Layer, Transport};
@@ -35,7 +35,7 @@ fn with_datagram(mut frame: Vec<u8>) -> Vec<u8> {
     frame
 }
 
-/// A packet and what is beside it.
+/// A packet and its extras.
 struct Seen {
     packet: Packet,
     frame: Option<Frame>,

@@ -2,8 +2,9 @@
 //! each event). Intervals become samples while they are read, so a document that was cut gives what
 //! stands before the cut.
 //!
-//! Its totals of a test become no [`FlowTotals`](crate::packet::flow_totals::FlowTotals): beside a capture of the same
-//! flow they would count its packets twice, and UDP's do not tell received bytes.
+//! Its totals of a test become no [`FlowTotals`](crate::packet::flow_totals::FlowTotals): next to a
+//! capture of the same flow they would count its packets twice, and UDP totals do not separate
+//! received bytes from sent ones.
 
 mod model;
 mod test_run;
@@ -19,7 +20,7 @@ use crate::plural::counted;
 use test_run::{FileFindings, TestRun};
 use visitors::TestSeed;
 
-/// Whether a file that starts so is one of iperf3's.
+/// Whether a file that starts with these bytes is iperf3's.
 pub fn recognises(start: &[u8]) -> bool {
     let is_object =
         start.trim_ascii_start().strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
@@ -48,7 +49,7 @@ fn read_tests(guarded: &mut BoundedReader, findings: &mut FileFindings) -> Resul
     let mut json = serde_json::Deserializer::from_reader(guarded);
     let mut run = TestRun::default();
     let mut outcome = Ok(());
-    // `end` says whether nothing but white space is left.
+    // `end` checks that only white space is left.
     while outcome.is_ok() && json.end().is_err() {
         outcome = TestSeed { run: &mut run, findings }.deserialize(&mut json);
     }

@@ -1,4 +1,4 @@
-//! The parts of iperf3's JSON that are used, bounded while they are read.
+//! The parts of iperf3's JSON that are used, with bounds applied while reading.
 
 use std::fmt;
 
@@ -8,20 +8,18 @@ use serde::{Deserialize, Deserializer};
 use crate::packet::address;
 use crate::packet::address::HostPort;
 
-/// Streams of one test that are told apart; iperf3 itself allows 128 in each direction.
+/// The most streams of one test; iperf3 itself allows 128 in each direction.
 const MAX_STREAMS: usize = 1024;
 
 /// What is known before the first interval.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Start {
-    /// The streams and their sockets.
     #[serde(deserialize_with = "first_streams")]
     pub connected: Vec<ConnectedStream>,
-    /// When the test began.
     pub timestamp: Timestamp,
     pub test_start: TestStart,
-    /// Only clients have it.
+    /// Written by clients only.
     pub connecting_to: Option<IgnoredAny>,
 }
 
@@ -37,7 +35,7 @@ pub struct ConnectedStream {
 }
 
 impl ConnectedStream {
-    /// This end and the other; None if they are not written as addresses.
+    /// The local and the remote end; None if they are not addresses.
     pub fn ends(&self) -> Option<(HostPort, HostPort)> {
         let (local, remote) = (self.local_host.0?, self.remote_host.0?);
         Some((HostPort { port: self.local_port, ..local }, HostPort { port: self.remote_port, ..remote }))
@@ -67,35 +65,33 @@ impl<'de> Deserialize<'de> for Host {
     }
 }
 
-/// The time of the start.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Timestamp {
     pub timesecs: i64,
-    /// The same in ms, in newer releases.
+    /// The start in ms, in newer releases.
     pub timemillisecs: Option<i64>,
 }
 
-/// The test as it was asked for.
+/// The options of the test.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct TestStart {
     #[serde(deserialize_with = "protocol")]
     pub protocol: Protocol,
-    /// Seconds at the beginning that iperf3 does not count; its clock starts anew behind them.
+    /// Seconds at the beginning that iperf3 does not count; its clock restarts after them.
     pub omit: f64,
     /// 1 if the server sends.
     pub reverse: i64,
 }
 
-/// The transport of the streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// TCP, also if nothing is said.
+    /// TCP, also if the log names no protocol.
     #[default]
     Tcp,
     Udp,
-    /// SCTP, which makes no flows here.
+    /// SCTP, which is not supported.
     Other,
 }
 
@@ -121,7 +117,7 @@ fn protocol<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Protocol, D::E
     deserializer.deserialize_str(ProtocolVisitor)
 }
 
-/// What one stream did in one interval.
+/// One stream's figures for one interval.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct StreamInterval {
@@ -130,7 +126,7 @@ pub struct StreamInterval {
     pub end: f64,
     /// Application bytes written or read.
     pub bits_per_second: Option<f64>,
-    /// Segments sent again in the interval.
+    /// Segments retransmitted in the interval.
     pub retransmits: Option<f64>,
     /// Congestion window in bytes.
     pub snd_cwnd: Option<f64>,
@@ -142,13 +138,12 @@ pub struct StreamInterval {
     pub rttvar: Option<f64>,
     /// Of RFC 3550.
     pub jitter_ms: Option<f64>,
-    /// Datagrams that are missing.
     pub lost_packets: Option<f64>,
     /// Datagrams sent, as far as this end knows.
     pub packets: Option<f64>,
     /// Whether it lies in the time that iperf3 does not count.
     pub omitted: bool,
-    /// Whether the end that writes the log sends; releases before 3.7 do not say it.
+    /// Whether the end that writes the log sends; releases before 3.7 omit it.
     pub sender: Option<bool>,
 }
 

@@ -1,26 +1,24 @@
-//! One test of iperf3: its streams, and what they did in each interval.
+//! One test of iperf3: its streams and their intervals.
 
 use super::model::{Protocol, Start, StreamInterval};
 use crate::packet::address::HostPort;
 use crate::packet::event::Endpoints;
 use crate::packet::logged_variables::{SampleList, Unit, VariableSample};
 
-/// Intervals that may wait for the start: tools that sort keys put it behind them.
+/// The most intervals kept before the start is read: tools that sort keys put it last.
 const MAX_WAITING: usize = 1 << 16;
 
-/// A stream of the test.
 struct Stream {
     socket: i64,
     ends: Option<(HostPort, HostPort)>,
     retransmits: f64,
 }
 
-/// What all tests of a file share.
+/// Results shared by all tests of a file.
 #[derive(Default)]
 pub struct FileFindings {
-    /// Samples of all streams.
     pub samples: SampleList,
-    /// Intervals of streams that no start names.
+    /// Intervals of streams that are missing in the start.
     pub unknown_intervals: u64,
     /// Whether the start was given in whole seconds.
     pub is_coarse: bool,
@@ -37,7 +35,7 @@ pub struct TestRun {
 }
 
 impl TestRun {
-    /// Take in the streams, and what they did if that was already read.
+    /// Add the streams, and the intervals that were read before them.
     pub fn begin(&mut self, start: Start, findings: &mut FileFindings) {
         findings.is_coarse |= start.timestamp.timemillisecs.is_none();
         self.streams = start
@@ -51,7 +49,7 @@ impl TestRun {
         }
     }
 
-    /// Take in what one stream did.
+    /// Add one stream's interval.
     pub fn take(&mut self, interval: &StreamInterval, findings: &mut FileFindings) {
         let Some(start) = &self.start else {
             match self.waiting.len() < MAX_WAITING {
@@ -84,8 +82,8 @@ impl TestRun {
     }
 }
 
-/// The variables of an interval. What both ends measure has two names: bytes that the sender's
-/// application wrote need not have arrived.
+/// The variables of an interval. What both ends measure has two names: bytes written by the
+/// sender's application need not have arrived.
 fn variables(
     interval: &StreamInterval,
     is_sender: bool,
@@ -107,7 +105,7 @@ fn variables(
     ]
 }
 
-/// Whether this end sends, where the intervals do not say it.
+/// Whether this end sends, for releases whose intervals omit it.
 fn sends(start: &Start) -> bool {
     start.connecting_to.is_some() == (start.test_start.reverse == 0)
 }

@@ -99,7 +99,7 @@ fn test_who_sends() {
     let receiver = whole().replace("\"sender\": true", "\"sender\": false");
     assert!(!is_local(&receiver));
     assert_eq!(samples_of(&receiver)[0].name, "goodput");
-    // Before 3.7 the intervals do not say it.
+    // Intervals omit it before 3.7.
     let old = whole().replace(", \"sender\": true", "");
     assert!(is_local(&old));
     assert!(!is_local(&old.replace("\"reverse\": 0", "\"reverse\": 1")));
@@ -130,7 +130,7 @@ fn test_a_cut_document_gives_what_stands_before() {
     let error = outcome.unwrap_err();
     let at = error.byte.unwrap() as usize;
     assert_eq!((error.kind, error.line), (ProblemKind::Corrupt, Some(broken[..at].lines().count() as u64)));
-    // The parser looks a byte or two ahead.
+    // The parser reads a byte or two ahead.
     assert!((0..=3).contains(&(at - broken.find("-nan").unwrap())), "{at}");
     assert_eq!(document.samples, whole_samples[..7]);
 }

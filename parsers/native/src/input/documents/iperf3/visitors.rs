@@ -1,4 +1,4 @@
-//! Walking through a document without keeping it.
+//! Visitors that parse a document without keeping it in memory.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,7 +9,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use super::model::{Start, StreamInterval};
 use super::test_run::{FileFindings, TestRun};
 
-/// Errors of iperf3 that are kept, and their length.
+/// The most errors of iperf3 that are kept, and their length.
 const MAX_ERRORS: usize = 3;
 const MAX_ERROR_CHARS: usize = 200;
 
@@ -17,7 +17,6 @@ const MAX_ERROR_CHARS: usize = 200;
 pub struct TestSeed<'a> {
     /// The test that is being read.
     pub run: &'a mut TestRun,
-    /// Where what it says goes.
     pub findings: &'a mut FileFindings,
 }
 
@@ -35,7 +34,7 @@ enum Key {
     Other,
 }
 
-/// What the `data` of an event are.
+/// What the `data` of an event holds.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Event {
@@ -96,7 +95,7 @@ impl TestSeed<'_> {
         Ok(())
     }
 
-    /// What the server wrote, with `--get-server-output`: a test as this one, of the other end.
+    /// The server's output, with `--get-server-output`: the same test as seen by the other end.
     fn other_end<'de, A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error> {
         map.next_value_seed(TestSeed { run: &mut TestRun::default(), findings: self.findings })
     }
@@ -122,7 +121,6 @@ fn ignore<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error> {
     map.next_value::<IgnoredAny>().map(|_| ())
 }
 
-/// What the elements of a list are.
 #[derive(Clone, Copy)]
 enum ListOf {
     Intervals,
@@ -165,7 +163,7 @@ impl<'de> Visitor<'de> for ListSeed<'_> {
     }
 }
 
-/// One interval: of its keys only the streams are of interest, the sums follow from them.
+/// One interval: only its streams are read; the sums follow from them.
 struct IntervalSeed<'a> {
     run: &'a mut TestRun,
     findings: &'a mut FileFindings,

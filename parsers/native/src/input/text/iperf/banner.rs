@@ -1,14 +1,13 @@
-//! The lines before a test, which say which end prints and what is tested.
+//! The lines before a test, which name the end that prints and the protocol.
 
 use crate::input::text::number;
 
-/// Ports that servers listen on if nobody says another: iperf 2's and iperf3's.
+/// Default ports of servers: iperf 2's and iperf3's.
 pub const DEFAULT_PORTS: [u16; 2] = [5001, 5201];
 
-/// What is known of the tests that follow.
 #[derive(Debug, Default)]
 pub struct Banner {
-    /// Whether they use UDP, as far as this is said.
+    /// Whether they use UDP; false until a line names the protocol.
     pub is_udp: bool,
     listening_port: Option<u16>,
     is_client: bool,
@@ -16,7 +15,7 @@ pub struct Banner {
 }
 
 impl Banner {
-    /// Look at a line that is no report.
+    /// Read a line that is no report.
     pub fn take(&mut self, line: &[u8]) {
         let has = |words: &[u8]| memchr::memmem::find(line, words).is_some();
         let (listens, connects) = (has(b"Server listening on"), has(b"lient connecting to"));
@@ -34,7 +33,7 @@ impl Banner {
         self.is_reverse |= line.starts_with(b"Reverse mode");
     }
 
-    /// Whether the end at `port` that says it is connected in `line` will send.
+    /// Whether this end, at `port`, sends on the connection that `line` announces.
     pub fn is_sender(&self, port: u16, line: &[u8]) -> Option<bool> {
         let is_reverse = self.is_reverse || memchr::memmem::find(line, b"(reverse)").is_some();
         if self.listening_port == Some(port) {

@@ -1,5 +1,5 @@
-//! What iperf prints while it runs: iperf 2's reports, plain and enhanced (`-e`), and iperf3's text,
-//! which has the same form. iperf3's `--json` says more and is read as a document.
+//! The text output of iperf: iperf 2's reports, plain and enhanced (`-e`), and iperf3's text, which
+//! has the same form. iperf3's `--json` has more and is read as a document.
 
 mod banner;
 mod report;
@@ -16,10 +16,10 @@ use report::{Columns, Report};
 
 const EXPECTED: &str = "expected `local ... connected with ...` or a report with its interval";
 const UNKNOWN: &str = "expected `local ... connected with ...` of this test in a line before";
-/// Tests that may run at one time; a server goes on counting, so of more the oldest is forgotten.
+/// The most tests at one time; a server numbers on, so beyond this the oldest is forgotten.
 const MAX_TESTS: usize = 256;
 
-/// Whether a line looks as if iperf had printed it.
+/// Whether a line looks like output of iperf.
 pub fn recognises(line: &[u8]) -> bool {
     let Some((id, rest)) = bracketed(line) else { return false };
     id.trim_ascii() == b"ID"
@@ -27,16 +27,16 @@ pub fn recognises(line: &[u8]) -> bool {
         || report::read(role(rest).1, Columns::Plain).is_some()
 }
 
-/// One test: a connection, or UDP's like.
+/// One test: a TCP connection or a UDP stream.
 #[derive(Clone, Copy)]
 struct Test {
     local: HostPort,
     remote: HostPort,
-    /// Whether this end sends; None if the log does not say it.
+    /// Whether this end sends; None if the log does not show it.
     is_sender: Option<bool>,
-    /// Its start since the epoch, if the log says it.
+    /// Its start since the epoch, if the log has it.
     start_ns: Option<i64>,
-    /// End of the last interval: one that starts at 0 behind it is the total.
+    /// End of the last interval: a later interval that starts at 0 is the total.
     last_end_ns: i64,
     retransmits: f64,
 }
@@ -46,7 +46,7 @@ struct Test {
 pub struct Iperf {
     banner: Banner,
     columns: Columns,
-    /// With their numbers; the newest stands last.
+    /// With their numbers; the newest is last.
     tests: VecDeque<(u64, Test)>,
     samples: SampleList,
     has_dates: bool,
@@ -57,7 +57,7 @@ pub struct Iperf {
 impl LineFormat for Iperf {
     fn read(&mut self, _number: u64, line: &[u8], _packet: &mut Packet) -> Outcome {
         let Some((id, rest)) = bracketed(line) else {
-            // Greetings, buffer sizes, rulers; in between, which end this is.
+            // Greetings, buffer sizes and rulers, which also show which end this is.
             self.banner.take(line);
             return Outcome::Other;
         };
@@ -66,7 +66,7 @@ impl LineFormat for Iperf {
             return Outcome::Other;
         }
         let Some(id) = test_number(id) else {
-            // `[SUM]` follows from the others.
+            // `[SUM]` follows from the other lines.
             return Outcome::Other;
         };
         if let Some(ends) = connected(rest) {
@@ -123,7 +123,7 @@ impl Iperf {
         let is_total = report.start_ns == 0 && test.last_end_ns > 0;
         test.last_end_ns = report.end_ns;
         let is_sender = role.unwrap_or_else(|| test.is_sender(report));
-        // A sender of UDP learns at the end what the receiver saw: of the totals only that is new.
+        // A UDP sender gets the receiver's counts at the end: only these are new in the totals.
         let is_answer = is_sender && report.jitter_ms.is_some() && !report.is_of_sender;
         if is_total && !is_answer {
             return Outcome::Other;
@@ -160,7 +160,7 @@ impl Iperf {
 }
 
 impl Test {
-    /// Whether this end sends; a guess if the log does not say it.
+    /// Whether this end sends; a guess if the log does not show it.
     fn is_sender(&self, report: &Report) -> bool {
         self.is_sender.unwrap_or_else(|| {
             report.jitter_ms.is_none() && !banner::DEFAULT_PORTS.contains(&self.local.port)
@@ -168,14 +168,14 @@ impl Test {
     }
 }
 
-/// What stands in the brackets at the start of a line, and behind them.
+/// The text in the brackets at the start of a line, and the text behind them.
 fn bracketed(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let rest = line.trim_ascii_start().strip_prefix(b"[")?;
     let end = memchr::memchr(b']', rest)?;
     Some((rest.get(..end)?, rest.get(end + 1..)?))
 }
 
-/// The number of a test; `*1` is the other direction of the connection.
+/// The number of a test; `*1` is the reverse direction of the connection.
 fn test_number(id: &[u8]) -> Option<u64> {
     let id = id.trim_ascii();
     number::decimal(id.strip_prefix(b"*").unwrap_or(id))
@@ -207,8 +207,8 @@ fn end<'a>(words: &mut impl Iterator<Item = &'a [u8]>) -> Option<HostPort> {
     address::end(address, u16::try_from(number::decimal(port)?).ok()?)
 }
 
-/// The date of `connected with ... on 2026-11-21 07:54:00 (UTC)`. Of other zones only the name is
-/// written, which does not say how far from UTC they are.
+/// The date of `connected with ... on 2026-11-21 07:54:00 (UTC)`. Other zones are written by name,
+/// which does not give their offset.
 fn start_ns(line: &[u8]) -> Option<i64> {
     let at = memchr::memmem::rfind(line, b" on ")?;
     let date = line.get(at + 4..)?;

@@ -1,15 +1,15 @@
-//! A line with what a test did in one interval:
+//! A line with the figures of one interval:
 //! `1.0000-2.0000 sec   176 KBytes  1.44 Mbits/sec   3.529 ms 5/155 (3.2%) ...`.
 
 use crate::input::text::number;
 
-/// What stands behind the rate, as the line with the columns' names says.
+/// The columns behind the rate, by the line with their names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Columns {
-    /// Nothing that is read.
+    /// None that is read.
     #[default]
     Plain,
-    /// Jitter, and lost datagrams of all.
+    /// Jitter, lost and total datagrams.
     Jitter,
     /// Number of datagrams (iperf3).
     Datagrams,
@@ -20,7 +20,7 @@ pub enum Columns {
 }
 
 impl Columns {
-    /// By the names of the columns.
+    /// The columns of a line of names.
     pub fn of(names: &[u8]) -> Self {
         let has = |name: &[u8]| memchr::memmem::find(names, name).is_some();
         match () {
@@ -38,7 +38,7 @@ impl Columns {
     }
 }
 
-/// What one line says.
+/// The figures of one line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Report {
     /// Start of the interval in the test.
@@ -48,20 +48,19 @@ pub struct Report {
     pub rate_bps: Option<f64>,
     /// Of RFC 3550.
     pub jitter_ms: Option<f64>,
-    /// Datagrams that are missing.
     pub lost_packets: Option<f64>,
     /// Datagrams sent, as far as this end knows.
     pub packets: Option<f64>,
-    /// Segments sent again in the interval.
+    /// Segments retransmitted in the interval.
     pub retransmits: Option<f64>,
     pub cwnd_bytes: Option<f64>,
     pub rtt_ms: Option<f64>,
     pub rttvar_ms: Option<f64>,
-    /// Whether iperf3 says that the numbers are the sender's.
+    /// Whether iperf3 marks the line as the sender's.
     pub is_of_sender: bool,
 }
 
-/// Read what stands behind the test's number; None if it is no interval with a rate.
+/// Read the text behind the test's number; None if it is no interval with a rate.
 pub fn read(text: &[u8], columns: Columns) -> Option<Report> {
     let (start_ns, end_ns, rest) = interval(text)?;
     let mut words = rest.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).peekable();
@@ -110,7 +109,7 @@ impl Report {
     }
 }
 
-/// `1.0000-2.0000 sec`, in old releases ` 1.0- 2.0 sec`, and what stands behind it.
+/// `1.0000-2.0000 sec`, in old releases ` 1.0- 2.0 sec`, and the text behind it.
 fn interval(text: &[u8]) -> Option<(i64, i64, &[u8])> {
     let text = text.trim_ascii_start();
     let dash = memchr::memchr(b'-', text)?;
@@ -122,7 +121,7 @@ fn interval(text: &[u8]) -> Option<(i64, i64, &[u8])> {
     Some((start_ns, end_ns, rest))
 }
 
-/// Lost of all: `17/159`, in old releases `0/  893`.
+/// Lost and total: `17/159`, in old releases `0/  893`.
 fn share(word: Option<&[u8]>, next: Option<&[u8]>) -> (Option<f64>, Option<f64>) {
     let word = word.unwrap_or_default();
     let Some(slash) = memchr::memchr(b'/', word) else { return (None, None) };

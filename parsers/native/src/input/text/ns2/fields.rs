@@ -3,17 +3,17 @@
 use crate::input::text::number;
 use crate::input::text::number::TO_NS;
 
-/// Digits of the largest decimal number that is read without looking for overflow.
+/// A decimal number of at most this many digits cannot overflow.
 const SAFE_DIGITS: usize = 18;
-/// Seconds that surely fit when made nanoseconds.
+/// Seconds below this cannot overflow in nanoseconds.
 const MAX_SECONDS: u64 = 999_999_999;
 /// Parts of the longest address: domain, cluster, node and port.
 const MAX_PARTS: usize = 4;
 
-/// One end of a packet's way.
+/// One end of a packet's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathEnd {
-    /// The node's address: a number, or domain, cluster and node put into one as ns-2 does.
+    /// The node's address: a number, or domain, cluster and node packed into one like in ns-2.
     pub address: u32,
     /// None if the agent is connected to nothing.
     pub port: Option<u16>,
@@ -29,7 +29,7 @@ impl PathEnd {
     }
 }
 
-/// What is left of a line.
+/// The rest of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a> {
     line: &'a [u8],
@@ -37,19 +37,17 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of `line`.
     #[inline(always)]
     pub fn new(line: &'a [u8]) -> Self {
         Self { line, at: 0 }
     }
 
-    /// The byte that comes next.
     #[inline(always)]
     fn next(&self) -> Option<u8> {
         self.line.get(self.at).copied()
     }
 
-    /// What is left, without the blanks before it.
+    /// The rest without leading blanks.
     #[inline(always)]
     pub fn rest(&mut self) -> &'a [u8] {
         while self.next() == Some(b' ') {
@@ -64,7 +62,7 @@ impl<'a> Fields<'a> {
         self.rest().is_empty()
     }
 
-    /// The next field, whatever it is.
+    /// The next field.
     #[inline(always)]
     pub fn field(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest();
@@ -73,13 +71,13 @@ impl<'a> Fields<'a> {
         rest.get(..length).filter(|field| !field.is_empty())
     }
 
-    /// The next field, if it is `expected`; else nothing is taken.
+    /// The next field, if it is `expected`; else the position stays.
     pub fn skip(&mut self, expected: &[u8]) -> Option<()> {
         let mut ahead = *self;
         (ahead.field()? == expected).then(|| *self = ahead)
     }
 
-    /// The next field, if it stands in brackets, without them; blanks in it are part of it.
+    /// The next field without its brackets, if it has them; blanks inside belong to it.
     pub fn bracketed(&mut self) -> Option<&'a [u8]> {
         let inner = self.rest().strip_prefix(b"[")?;
         let length = memchr::memchr(b']', inner)?;
@@ -87,7 +85,7 @@ impl<'a> Fields<'a> {
         inner.get(..length)
     }
 
-    /// The digits that come next, as a number; what is behind them is left.
+    /// The next digits, as a number; the rest of the field stays.
     #[inline(always)]
     fn digits(&mut self) -> Option<u64> {
         let start = self.at;
@@ -110,7 +108,7 @@ impl<'a> Fields<'a> {
         self.digits().map(|value| value as i64)
     }
 
-    /// Whether a field ends here.
+    /// Whether the position is at the end of a field.
     #[inline(always)]
     fn is_at_end(&self) -> bool {
         matches!(self.next(), None | Some(b' '))
@@ -150,7 +148,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A time of not too many seconds and at most nine digits behind the point: nearly all are.
+    /// The usual time: few seconds, and at most nine digits behind the point.
     #[inline(always)]
     fn plain_time_ns(&mut self) -> Option<i64> {
         let seconds = self.digits().filter(|&seconds| seconds <= MAX_SECONDS)?;
@@ -215,7 +213,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A node's number as ns-2 keeps it: 32 bits, whose upper half it may print as negative.
+/// A node's number as ns-2 keeps it: 32 bits, printed as negative if the highest is set.
 #[inline(always)]
 fn flat(number: i64) -> Option<u32> {
     match u32::try_from(number) {

@@ -1,4 +1,4 @@
-//! What every form of line says of a packet, and the packet that is made of it.
+//! The fields that all forms of lines share, and the packet that is made of them.
 
 use super::fields::PathEnd;
 use crate::packet::event::{
@@ -6,9 +6,9 @@ use crate::packet::event::{
     Packet, PathPoint, Reason, Sack, Sighting, Stop, Tcp, TcpFlags, TcpOptions, Transport,
 };
 
-/// Bytes of header that ns-2 counts into the size of a packet of its one-way TCP agents.
+/// Bytes of header that ns-2 adds to the size of a packet of its one-way TCP agents.
 const TCP_HEADER_BYTES: u32 = 40;
-/// The same for TFRC.
+/// Bytes of header that ns-2 adds to the size of a TFRC packet.
 const TFRC_HEADER_BYTES: u32 = 32;
 /// The port of routing agents.
 const ROUTING_PORT: u16 = 255;
@@ -18,7 +18,7 @@ const ECN_MARKED: u8 = 3;
 /// The TCP flags ECE and CWR (RFC 3168).
 const ECN_ECHO: u16 = 0x040;
 const WINDOW_REDUCED: u16 = 0x080;
-/// A header before anything is known of it. ns-2's receivers never close their windows, and show none.
+/// A header with unknown fields. ns-2's receivers never close their windows, and print none.
 const NO_WINDOW: Tcp = Tcp {
     seq: 0,
     ack: 0,
@@ -27,7 +27,7 @@ const NO_WINDOW: Tcp = Tcp {
     options: TcpOptions { timestamp: None, mss: None, window_scale: None, sack: Sack::NONE },
 };
 
-/// What a packet is to us.
+/// Kinds of packets by their type in ns-2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
     Tcp,
@@ -36,14 +36,14 @@ pub enum PacketKind {
     Tfrc,
     /// A report of TFRC's receiver.
     TfrcFeedback,
-    /// Anything else that an application sends.
+    /// Other application data.
     Datagram,
-    /// Of the network itself: routing, address resolution, medium access.
+    /// Traffic of the network itself: routing, address resolution, medium access.
     Control,
 }
 
 impl PacketKind {
-    /// The kind of the type that a line names.
+    /// The kind of ns-2's packet type `name`.
     #[inline]
     pub fn of(name: &[u8]) -> Self {
         match name {
@@ -61,28 +61,27 @@ impl PacketKind {
 /// The header of a FullTcp agent, which `show_tcphdr_` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The next byte expected; -1 before there was any.
+    /// The next byte expected; -1 before the first data.
     pub ack: i64,
-    /// Flags as on the wire; None where only the numbers are shown.
+    /// Flags as on the wire; None where only the numbers are printed.
     pub flags: Option<u16>,
     /// Bytes of the IP and TCP headers.
     pub bytes: u32,
 }
 
-/// One line that tells of a packet.
+/// The packet of one line.
 #[derive(Clone, Copy, Debug)]
 pub struct LinePacket {
     pub event: Event,
     pub time_ns: i64,
     /// Number of the node.
     pub node: u32,
-    /// Where in the node.
     pub layer: NodeLayer,
-    /// The same over all hops.
+    /// Number of the packet, the same at all hops.
     pub uid: u64,
     pub kind: PacketKind,
     pub agent: Option<Agent>,
-    /// Bytes, headers as ns-2 counts them.
+    /// Bytes, headers included as ns-2 counts them.
     pub size: u32,
     /// The flow id; not in all forms.
     pub flow_id: Option<u32>,
@@ -90,7 +89,6 @@ pub struct LinePacket {
     pub ends: Option<(PathEnd, PathEnd)>,
     /// Sequence number as printed; not in all forms.
     pub sequence: Option<i64>,
-    /// The header of a FullTcp agent.
     pub header: Option<Header>,
     pub marks: FlagMarks,
     /// Why it was dropped.
@@ -122,12 +120,12 @@ impl Default for LinePacket {
 }
 
 impl LinePacket {
-    /// A packet of which nothing is known yet but what all forms start with.
+    /// A packet with only the fields that all forms start with.
     pub fn new(event: Event, time_ns: i64, node: u32, layer: NodeLayer) -> Self {
         Self { event, time_ns, node, layer, ..Self::default() }
     }
 
-    /// Become such a packet, in place: it is large enough that copying it for each line would show.
+    /// Reset to such a packet in place: copying this struct for each line would cost time.
     #[inline(always)]
     pub fn restart(&mut self, event: Event, time_ns: i64, node: u32, layer: NodeLayer) {
         self.event = event;
@@ -158,7 +156,7 @@ impl LinePacket {
             PacketKind::Control => return None,
         };
         let (src_port, dst_port) = (src.port?, dst.port?);
-        // DSDV's updates are of type `message`, as applications' may be.
+        // DSDV's updates have type `message`, which applications use too.
         if protocol == 17 && src_port == ROUTING_PORT && dst_port == ROUTING_PORT {
             return None;
         }
@@ -172,7 +170,7 @@ impl LinePacket {
         self.endpoints().map(|endpoints| endpoints.protocol)
     }
 
-    /// Make `packet` of it, field by field for the same reason as in [`LinePacket::restart`].
+    /// Write `packet` field by field, for the same reason as in [`LinePacket::restart`].
     #[inline(always)]
     pub fn fill(&self, number: u64, interface: u32, event: Event, point: PathPoint, packet: &mut Packet) {
         packet.number = number;
@@ -232,8 +230,8 @@ impl LinePacket {
         }
     }
 
-    /// The header of TCP; the answer is the length of the payload. Sequence numbers wrap on the
-    /// wire, so their lower 32 bits are all there is to them.
+    /// Write the header of TCP and return the length of the payload. Sequence numbers wrap on the
+    /// wire, so their lower 32 bits are enough.
     #[inline(always)]
     fn fill_tcp(&self, network: &mut Network) -> u32 {
         network.transport = Transport::Tcp;
@@ -248,7 +246,7 @@ impl LinePacket {
             network.tcp.flags = marks;
             return self.size.saturating_sub(TCP_HEADER_BYTES);
         }
-        // ns-2 names the last packet that came, TCP the next one that is expected.
+        // ns-2 prints the last packet received, TCP the next one expected.
         let ack = sequence.wrapping_add(1) as u32;
         network.tcp.ack = ack;
         network.tcp.flags = TcpFlags(TcpFlags::ACK | marks.0);
@@ -257,7 +255,7 @@ impl LinePacket {
 
     fn fill_full_tcp(&self, sequence: i64, header: Header, network: &mut Network) -> u32 {
         network.numbering = Numbering::Bytes;
-        // Without flags, only a SYN acknowledges nothing.
+        // If flags are not printed, only a SYN acknowledges nothing.
         let shown = if header.ack < 0 { TcpFlags::SYN } else { TcpFlags::ACK };
         let flags = TcpFlags(header.flags.unwrap_or(shown) | self.marks.tcp_flags);
         let ack = if flags.has(TcpFlags::ACK) { header.ack as u32 } else { 0 };
@@ -266,7 +264,7 @@ impl LinePacket {
     }
 }
 
-/// What the letters of the flags field say.
+/// The letters of the flags field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlagMarks {
     ecn: u8,

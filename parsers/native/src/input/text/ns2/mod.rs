@@ -1,8 +1,8 @@
 //! ns-2's packet traces, in all their forms, which one file may mix: wired links, wireless nodes in
 //! the old and the new form, tagged ones; and variables of agents.
 //!
-//! Each form is read into one [`LinePacket`]; from there on they are the same. What a line is, its first
-//! letters tell:
+//! Each form is read into one [`LinePacket`]; from there on they are the same. The first letters
+//! determine the form:
 //!
 //! | it starts like | it is |
 //! |---|---|
@@ -51,9 +51,9 @@ pub struct Ns2 {
     sequences: TfrcSequences,
     variables: Variables,
     plain: WiredFastPath,
-    /// What the last line says.
+    /// The packet of the last line.
     seen: LinePacket,
-    /// Whether packets on their way are only to be counted.
+    /// Whether packets at intermediate nodes are only counted.
     skips_passing: bool,
 }
 
@@ -141,7 +141,7 @@ impl LineFormat for Ns2 {
 }
 
 impl Ns2 {
-    /// A line that is to be counted only, if one of its kind was already: then only its time and its
+    /// A line that is only counted, if one of its kind was already: then only its time and its
     /// packet's number are new.
     #[inline(always)]
     fn passing(&mut self, route: usize, line: &wired_fast_path::Line<'_>) -> Option<ForwardedPacket> {
@@ -202,7 +202,7 @@ impl Ns2 {
         }
     }
 
-    /// Make a packet of what the line says; it may have to wait until it is clear where it was seen.
+    /// Make a packet of the line; it waits until its place on the path is known.
     #[inline(always)]
     fn take(&mut self, number: u64, packet: &mut Packet) -> Outcome {
         let Self { seen, addresses, .. } = self;
@@ -212,7 +212,7 @@ impl Ns2 {
         }
         let interface = self.nodes.index_of_number(u64::from(seen.node));
         let (event, point) = place(seen, addresses);
-        // With hierarchical addresses the lines on the way tell where the ends are.
+        // With hierarchical addresses the lines at intermediate nodes reveal the ends.
         if self.skips_passing
             && is_passing(event, point)
             && !addresses.is_hierarchical()
@@ -229,7 +229,7 @@ impl Ns2 {
         if addresses.is_hierarchical() { self.wait(packet) } else { Outcome::Packet }
     }
 
-    /// Let the packet wait, if it must, and put another in its place, if there is one.
+    /// Hold the packet back if needed, and replace it by one that may be returned.
     #[inline(never)]
     fn wait(&mut self, packet: &mut Packet) -> Outcome {
         let seen = &self.seen;
@@ -259,14 +259,14 @@ impl Ns2 {
     }
 }
 
-/// Whether a packet is neither where it was made nor where it was to go, and goes on.
+/// Whether a packet is at an intermediate node and goes on.
 #[inline(always)]
 fn is_passing(event: Event, point: PathPoint) -> bool {
     point == PathPoint::Between && event != Event::Dropped
 }
 
-/// What the line means on the packet's path, as far as is known: an event that counts for a flow
-/// happens at one of the two ends.
+/// The line's point on the packet's path, as far as known: an event that counts for a flow happens
+/// at one of the two ends.
 #[inline(always)]
 fn place(seen: &LinePacket, addresses: &NodeAddresses) -> (Event, PathPoint) {
     use PathPoint::{Between, Destination, Source};
@@ -275,22 +275,22 @@ fn place(seen: &LinePacket, addresses: &NodeAddresses) -> (Event, PathPoint) {
     };
     let is_at = |address: u32| addresses.is_at(address, seen.node) == Some(true);
     match (seen.layer, seen.event) {
-        // Where the agent is, is the end, whatever its address.
+        // The end is where the agent is, whatever its address.
         (NodeLayer::Agent, Event::Sent) => (Event::Sent, Source),
         (NodeLayer::Agent, Event::Received) => (Event::Received, Destination),
         (NodeLayer::Link, Event::Received) if !is_at(dst.address) => (Event::Forwarded, Between),
-        // DSDV says it forwards a packet also where the packet starts.
+        // DSDV prints a forwarding also at the packet's source.
         (_, Event::Forwarded) if is_at(src.address) => (Event::Sent, Source),
         (_, Event::Sent | Event::Enqueued) if is_at(src.address) => (seen.event, Source),
-        // A lossy link drops before its queue, and no line says that the packet was sent.
+        // A lossy link drops before its queue, so no line shows the sending.
         (NodeLayer::Link, Event::Dropped) if is_at(src.address) => (Event::Dropped, Source),
         (_, Event::Received) if is_at(dst.address) => (Event::Received, Destination),
         (_, event) => (event, Between),
     }
 }
 
-/// Whether a line looks as if ns-2 had written it. Other simulators use the same letters, so what
-/// follows the time has to be right, too. nam's lines are recognised to be refused by name.
+/// Whether a line looks like ns-2's. Other simulators use the same letters, so the text behind the
+/// time must be valid, too. nam's lines are recognised and refused by name.
 pub fn recognises(line: &[u8]) -> bool {
     let rest = line.get(2..).unwrap_or_default();
     let mut fields = Fields::new(rest);
@@ -311,7 +311,7 @@ pub fn recognises(line: &[u8]) -> bool {
     }
 }
 
-/// Whether what follows the letter of an event is ns-2's.
+/// Whether the text behind an event's letter is ns-2's.
 fn recognises_event(rest: &[u8]) -> bool {
     let mut fields = Fields::new(rest);
     if let Some(rest) = rest.strip_prefix(b"-t ") {

@@ -1,25 +1,25 @@
-//! Which node an address is at.
+//! Which node has which address.
 //!
-//! In most simulations both are one number. With hierarchical addresses they are not, and no line
-//! says which belongs to which: it is learnt from what can only happen at the two ends of a path.
+//! In most simulations both are one number. With hierarchical addresses they differ, and no line
+//! maps one to the other: the mapping is learnt from events that only happen at the ends of a path.
 
 use std::collections::{HashMap, HashSet};
 
 use super::line_packet::LinePacket;
 use crate::packet::event::{Event, NodeLayer};
 
-/// The most addresses, and nodes with a radio, that are remembered.
+/// The most addresses, and nodes with a radio.
 const MAX_KNOWN: usize = 1 << 16;
-/// Addresses from here on are of no node: broadcast and multicast.
+/// Addresses from here on belong to no node: broadcast and multicast.
 const FIRST_GROUP: u32 = 0x7fff_ffff;
 /// Addresses from here on have a domain or a cluster.
 const FIRST_LONG: u32 = 1 << 11;
 
-/// What is known of nodes and their addresses.
+/// Nodes and their addresses, as far as known.
 #[derive(Debug, Default)]
 pub struct NodeAddresses {
     nodes: HashMap<u32, u32>,
-    /// Nodes whose packets may go on without a link.
+    /// Nodes whose packets may leave by radio.
     radios: HashSet<u32>,
     /// The newest packet seen so far: numbers are given in order.
     newest: Option<u64>,
@@ -29,13 +29,13 @@ pub struct NodeAddresses {
 }
 
 impl NodeAddresses {
-    /// Whether addresses are not simply the numbers of their nodes.
+    /// Whether addresses differ from the numbers of their nodes.
     #[inline(always)]
     pub fn is_hierarchical(&self) -> bool {
         self.is_hierarchical
     }
 
-    /// Whether `address` is at `node`; None if that is not known.
+    /// Whether `address` is at `node`; None if unknown.
     #[inline(always)]
     pub fn is_at(&self, address: u32, node: u32) -> Option<bool> {
         if !self.is_hierarchical {
@@ -49,8 +49,7 @@ impl NodeAddresses {
         self.radios.contains(&node)
     }
 
-    /// Take in a line before it is judged. The answer is the address that it told the node of, if
-    /// that is news.
+    /// Learn from a line before it is evaluated. Return an address whose node became known.
     #[inline(always)]
     pub fn learn(&mut self, seen: &LinePacket) -> Option<u32> {
         let (src, dst) = seen.ends?;
@@ -66,8 +65,8 @@ impl NodeAddresses {
         }
     }
 
-    /// Take in the number of a packet: all that there is to learn from one that only passes, as long
-    /// as addresses are numbers of nodes. The answer is whether it is a new one.
+    /// Take the number of a packet: all there is to learn from one at an intermediate node while
+    /// addresses are numbers of nodes. Return whether it is a new packet.
     #[inline(always)]
     pub fn on_packet(&mut self, uid: u64) -> bool {
         let is_new = self.newest.is_none_or(|newest| uid > newest);
@@ -83,7 +82,7 @@ impl NodeAddresses {
         match (seen.layer, seen.event) {
             (NodeLayer::Agent, Event::Sent) => self.set(src, seen.node),
             (NodeLayer::Agent, Event::Received) if dst < FIRST_GROUP => self.set(dst, seen.node),
-            // Nothing is known of a packet before the queue of its source's link.
+            // Nothing shows a packet before the queue of its source's link.
             (NodeLayer::Link, Event::Enqueued) if is_new => self.set(src, seen.node),
             (NodeLayer::Link, Event::Enqueued) => {
                 let came_by_link = arrived == Some((seen.node, seen.uid));
@@ -104,12 +103,12 @@ impl NodeAddresses {
         }
     }
 
-    /// Conclude that `address` is at `node`, for want of anything that says otherwise.
+    /// Assume that `address` is at `node`, as no line contradicts it.
     pub fn conclude(&mut self, address: u32, node: u32) {
         self.set(address, node);
     }
 
-    /// The answer is the address, if that is news.
+    /// Return the address if its node was unknown.
     fn set(&mut self, address: u32, node: u32) -> Option<u32> {
         if self.nodes.get(&address) == Some(&node) {
             return None;
@@ -128,7 +127,7 @@ impl NodeAddresses {
     }
 }
 
-/// Whether an agent's address is not its node's number, as only hierarchical ones are not.
+/// Whether an agent's address differs from its node's number, as only hierarchical ones do.
 #[inline(always)]
 fn is_elsewhere(seen: &LinePacket, src: u32, dst: u32) -> bool {
     let own = match (seen.layer, seen.event) {

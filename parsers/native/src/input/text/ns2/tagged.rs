@@ -1,5 +1,5 @@
-//! Lines of tags with values: wireless nodes in the new form (`-t TIME -Hs NODE ...`), and what
-//! `use-taggedtrace` writes of links (`-x {...}`) and of wireless nodes (`-k LAYER`).
+//! Lines of tags with values: wireless nodes in the new form (`-t TIME -Hs NODE ...`), and links
+//! (`-x {...}`) and wireless nodes (`-k LAYER`) in traces of `use-taggedtrace`.
 
 use super::fields::{Fields, PathEnd};
 use super::line_packet::{FlagMarks, LinePacket, PacketKind};
@@ -24,7 +24,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Give them to the packet; None if they are missing where they must not.
+    /// Copy them to the packet; None if a required one is missing.
     fn give(self, mut seen: LinePacket) -> Option<LinePacket> {
         match (seen.kind, self.sequence) {
             (PacketKind::Tcp | PacketKind::Ack, sequence) => {
@@ -46,7 +46,7 @@ pub fn read_new_wireless(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> R
 
 fn new_wireless(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Option<LinePacket> {
     let event = wireless::event(letter)?;
-    // The layer is not known yet, and must be found.
+    // The layer is a tag of this line.
     let mut seen = LinePacket::new(event, time_ns, 0, NodeLayer::Link);
     let (mut src, mut dst) = (None, None);
     let mut numbers = Numbers::default();
@@ -83,7 +83,7 @@ fn new_wireless(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Option<Lin
     has_size.then(|| numbers.give(seen))?
 }
 
-/// Read what follows the time in a tagged trace. The hops of links, `h`, repeat what `-` said.
+/// Read the text behind the time in a tagged trace. Hops of links, `h`, repeat `-`.
 pub fn read_tagged(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Result<LinePacket, Outcome> {
     let Some(line) = Tagged::read(fields) else {
         return Err(TAGGED);
@@ -99,7 +99,7 @@ pub fn read_tagged(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Result<
 #[derive(Default)]
 struct Tagged<'a> {
     from: Option<u32>,
-    /// Where it goes; -1 where a wireless node does not say.
+    /// The next node; -1 where a wireless node does not know it.
     to: Option<i64>,
     layer: Option<NodeLayer>,
     kind: Option<PacketKind>,

@@ -38,7 +38,7 @@ d 1.06612737641685 -s 0 -d 1 -p tcpFriend -e 1032 -c 1 -i 52 -a 1 -x {2.0 3.0 44
 + 1 -s 2 -d -1 -p tcp -k AGT -i 1 -N:loc {50.00 250.00 0.00} -N:en -1.0 -M:dur 0 -M:s 0 -M:d 0 -M:t 0 -IP:s 2 -IP:sp 0 -IP:d 3 -IP:dp 0 -p tcp -e 40 -c 2 -i 1 -IP:ttl 32 -tcp:s 3 -tcp:a 0 -tcp:f 0 -tcp:o 0 
 ";
 
-/// Lines that are understood and no packets.
+/// Lines that are understood but hold no packet.
 const OTHERS: &str = "\
 E 1.651689 4 5 TCP FAST_RECOVERY 2 7 3
 h 0.5 -s 2 -d 0 -p tcpFriend -e 1032 -c 1 -i 0 -a 1 -x {2.0 3.0 -1 ------- null}
@@ -78,7 +78,6 @@ fn seen_at(packet: &Packet) -> (Option<Event>, Option<PathPoint>) {
     (packet.event, packet.sighting.map(|sighting| sighting.point))
 }
 
-/// All packets of a text, in order.
 fn read_all(text: &str) -> Vec<Packet> {
     packets_of(&mut Ns2::default(), text.lines())
 }
@@ -226,7 +225,7 @@ r 1.6 0 1 ack 40 ------- 0 1.0.1.0 0.1.0.0 0 2
 
 #[test]
 fn test_a_path_that_ends_ends_at_its_destination() {
-    // Nobody answers, so that no line tells where 0.1.0 is: only the end does.
+    // Without an answer, no line reveals 0.1.0's node: only the end does.
     let text = "\
 + 1.0 2 0 cbr 40 ------- 0 0.0.2.0 0.1.0.0 0 1
 r 1.1 2 0 cbr 40 ------- 0 0.0.2.0 0.1.0.0 0 1
@@ -235,7 +234,7 @@ r 1.2 0 1 cbr 40 ------- 0 0.0.2.0 0.1.0.0 0 1
 ";
     let points: Vec<_> = read_all(text).iter().map(|packet| seen_at(packet).1.unwrap()).collect();
     assert_eq!(points, [PathPoint::Source, PathPoint::Between, PathPoint::Between, PathPoint::Destination]);
-    // The same at a base station may go on by radio.
+    // A packet at a base station may leave by radio.
     let by_radio = format!("s 0.5 _1_ RTR  --- 0 AODV 48 [0 0 0 0] ------- [1:255 -1:255 30 0] \n{text}");
     let last = read_all(&by_radio).pop().unwrap();
     assert_eq!(
@@ -281,7 +280,7 @@ fn test_variables_of_all_forms() {
     assert!(reader.take_samples().is_empty());
 }
 
-/// What became of the packets of the first flow's first direction.
+/// Delivery of the first flow's first direction.
 fn delivery(text: &str) -> crate::flow::delivery::Delivery {
     let analysis = analyse_bytes(text.as_bytes().to_vec());
     let flow = analysis.flows.get(0);
@@ -356,7 +355,7 @@ proptest! {
     }
 }
 
-/// Packets given, and what the source holds of all.
+/// Packets returned, and the source's counts.
 fn count(text: &str, skips_passing: bool) -> (usize, [u64; 7], [i64; 2], Vec<u64>, usize) {
     let progress = Arc::new(Progress::default());
     let input = Input::from_reader(Box::new(Cursor::new(text.to_owned())), u64::MAX, &progress);
@@ -392,7 +391,7 @@ fn test_packets_on_their_way_count_for_the_source_whether_they_are_given_or_not(
             way.push_str(&format!("{step} {kind} 500 ------- 1 2.0 3.0 0 {uid}\n"));
         }
     }
-    // Sent, received and dropped, and what is of no flow.
+    // Sent, received and dropped, and packets of no flow.
     assert_eq!(count(&way, true).0, 4 * 3 + 8);
     for text in [way.as_str(), LINES] {
         let all = count(text, false);

@@ -1,21 +1,21 @@
-//! Sequence numbers of TFRC where the trace has none: wireless nodes print nothing of its header.
-//! What a link showed of a packet before is its number there, too. TFRC repeats no packet, so the
-//! k-th that a wireless node sends has number k - 1.
+//! Sequence numbers of TFRC where the trace has none: wireless nodes print nothing of its header. A
+//! number that a link printed earlier is used. TFRC retransmits nothing, so the k-th packet that a
+//! wireless node sends has number k - 1.
 
 use std::collections::HashMap;
 
 use super::line_packet::{LinePacket, PacketKind};
 use crate::packet::event::{Event, NodeLayer};
 
-/// Flows that are counted.
+/// The most flows that are counted.
 const MAX_FLOWS: usize = 1 << 12;
-/// Packets whose number is remembered until they arrive.
+/// The most packets whose number is kept until they arrive.
 const REMEMBERED: usize = 1 << 14;
 
-/// What is counted for: both addresses and ports.
+/// Both addresses and ports.
 type Flow = (u32, Option<u16>, u32, Option<u16>);
 
-/// The count of each flow, and the numbers given lately.
+/// The count of each flow, and the latest numbers.
 #[derive(Debug, Default)]
 pub struct TfrcSequences {
     next: HashMap<Flow, i64>,
@@ -24,7 +24,7 @@ pub struct TfrcSequences {
 }
 
 impl TfrcSequences {
-    /// Give `seen` its number, if it is TFRC's and has none; else remember that.
+    /// Set the number of `seen`, if it is TFRC's and has none; else remember its number.
     #[inline(always)]
     pub fn number(&mut self, seen: &mut LinePacket) {
         if seen.kind != PacketKind::Tfrc {

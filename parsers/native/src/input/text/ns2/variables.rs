@@ -18,8 +18,7 @@ const NUMBERS: Outcome = Outcome::Wrong(
 const ATTACHED: Outcome =
     Outcome::Wrong("expected `f -t TIME -s SRC -d DST -n NAME ... -v VALUE`, a variable of an agent of ns-2");
 
-/// Names in the trace, ours, the unit, and what the value is to be multiplied by. ns-2 prints times in
-/// seconds.
+/// Name in the trace, name here, unit, and factor. ns-2 prints times in seconds.
 const KNOWN: [(&[u8], &str, Unit, f64); 23] = [
     (b"cwnd_", "cwnd", Unit::Packets, 1.0),
     (b"cwnd:", "cwnd", Unit::Packets, 1.0),
@@ -53,12 +52,11 @@ pub struct Variables {
 }
 
 impl Variables {
-    /// Take the samples out.
     pub fn take(&mut self) -> Vec<VariableSample> {
         self.samples.take()
     }
 
-    /// What is to be said of them.
+    /// Caveats about the samples.
     pub fn caveats(&self) -> Vec<String> {
         let nameless = (self.nameless > 0).then(|| {
             format!(
@@ -124,7 +122,7 @@ impl Variables {
         Outcome::Other
     }
 
-    /// `f t0.1 a_o72 nNAME vVALUE`: whose variable it is, only the simulation's script knows.
+    /// `f t0.1 a_o72 nNAME vVALUE`: only the simulation's script knows the agent.
     pub fn read_nameless(&mut self) -> Outcome {
         self.nameless += 1;
         Outcome::Other

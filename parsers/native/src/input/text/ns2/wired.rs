@@ -12,7 +12,7 @@ const EXPECTED: Outcome = Outcome::Wrong(
 const SATELLITE: Outcome =
     Outcome::Wrong("positions of satellites behind a packet, expected a trace of ns-2 without satellites");
 
-/// What the first letter says happened, and at which of the link's two ends.
+/// The event of a line's first letter, and whether it is at the link's far end.
 #[inline(always)]
 pub fn event(letter: u8) -> Option<(Event, bool)> {
     match letter {
@@ -24,7 +24,8 @@ pub fn event(letter: u8) -> Option<(Event, bool)> {
     }
 }
 
-/// `FROM TO TYPE SIZE FLAGS FID SRC.PORT DST.PORT`: what a packet's flow and the link tell of it.
+/// `FROM TO TYPE SIZE FLAGS FID SRC.PORT DST.PORT`: the fields that are the same for all packets of
+/// a flow on a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
     from: u32,
@@ -53,7 +54,7 @@ impl Route {
         })
     }
 
-    /// Make `seen` a packet here, at one of the link's ends, without its numbers.
+    /// Write the packet into `seen`, at one of the link's ends, without its numbers.
     #[inline(always)]
     pub fn fill(&self, (event, at_far_end): (Event, bool), time_ns: i64, seen: &mut LinePacket) {
         let node = if at_far_end { self.to } else { self.from };
@@ -67,7 +68,7 @@ impl Route {
     }
 }
 
-/// Read what follows the time into `seen`.
+/// Read the text behind the time into `seen`.
 #[inline(always)]
 pub fn read(letter: u8, time_ns: i64, fields: &mut Fields<'_>, seen: &mut LinePacket) -> Result<(), Outcome> {
     read_packet(letter, time_ns, fields, seen).ok_or(EXPECTED)?;
@@ -96,7 +97,7 @@ fn read_header(fields: &mut Fields<'_>, seen: &mut LinePacket) -> Result<(), Out
         return Err(EXPECTED);
     };
     if flags != 0 || bytes != 0 {
-        // Nine bits are all that TCP has.
+        // TCP has nine flags.
         seen.header = Some(Header { ack, flags: Some((flags & 0x1ff) as u16), bytes });
     }
     Ok(())

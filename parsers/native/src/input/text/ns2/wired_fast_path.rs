@@ -1,10 +1,9 @@
-//! Lines of wired links as nearly all of them are: twelve fields with one blank between each.
+//! The usual lines of wired links: twelve fields with one blank between each.
 //!
-//! Read byte by byte, such a line costs most in branches that cannot be foreseen: where does this
-//! number end? So a number of up to eight digits is read as one word, the last fields are found from
-//! the line's end, and what stands before them, the same for all packets of a flow on a link, is
-//! remembered with what became of such lines. What does not fit is left to [`wired`], which reads any
-//! line.
+//! Read byte by byte, such a line costs most in branches that cannot be predicted: where does this
+//! number end? So a number of up to eight digits is read as one word, the last fields are found
+//! from the line's end, and the text before them, which is the same for all packets of a flow on a
+//! link, is cached with its meaning. Other lines are left to [`wired`], which reads all.
 
 use memchr::memchr;
 
@@ -14,13 +13,13 @@ use super::wired::{self, Route};
 use crate::input::text::ForwardedPacket;
 use crate::input::text::number::{TO_NS, leading_digits};
 
-/// No line of twelve fields is shorter: its end is looked for behind so many bytes.
+/// No line of twelve fields is shorter: the search for its end starts here.
 const SHORTEST: usize = 24;
-/// Nor is one longer that is read here.
+/// The longest line that is read here.
 const LONGEST: usize = 128;
-/// The sequence number and the packet's number stand in so many bytes before the end.
+/// The sequence number and the packet's number are within this many bytes of the end.
 const TAIL: usize = 24;
-/// The longest route that is remembered.
+/// The longest route that is cached.
 const ROUTE: usize = 63;
 /// Bytes of a word.
 const WORD: usize = 8;
@@ -28,7 +27,7 @@ const WORD: usize = 8;
 const EACH: u64 = 0x0101_0101_0101_0101;
 /// The highest bit of each byte.
 const HIGH: u64 = 0x80 * EACH;
-/// Routes that are remembered, as a power of two: 140 kB.
+/// Routes that are cached, as a power of two: 140 kB.
 const ROUTE_BITS: u32 = 9;
 /// Letters of events: the lowest two bits tell them apart.
 const LETTERS: usize = 4;
@@ -40,15 +39,15 @@ pub struct Line<'a> {
     time_ns: i64,
     route: &'a [u8],
     sequence: i64,
-    /// Number of the packet.
     pub uid: u64,
     /// Length with the end.
     pub bytes: usize,
 }
 
 impl<'a> Line<'a> {
-    /// The line that `window` begins with, if it ends there. An end before the shortest length is not
-    /// seen: it is then inside of the route, where [`WiredFastPath::find`] does not let it pass.
+    /// The line that `window` begins with, if its end is in the window. An end before the shortest
+    /// length is not found: it is then inside of the route, where [`WiredFastPath::find`] rejects
+    /// it.
     #[inline(always)]
     pub fn first_of(window: &'a [u8]) -> Option<Self> {
         let most = window.get(..LONGEST).unwrap_or(window);
@@ -82,7 +81,7 @@ fn time_ns(line: &[u8]) -> Option<(i64, usize)> {
     Some((Fields::new(text.get(..length)?).time_ns()?, START + length + 1))
 }
 
-/// Where the last two blanks are. None if what is between them belongs to the header of a FullTcp agent.
+/// The positions of the last two blanks. None if a FullTcp header may be between them.
 #[inline(always)]
 fn last_blanks(line: &[u8]) -> Option<(usize, usize)> {
     let tail = line.last_chunk::<TAIL>()?;
@@ -107,10 +106,10 @@ fn decimal(line: &[u8], start: usize, end: usize) -> Option<i64> {
     }
 }
 
-/// What is remembered of routes.
+/// The cached routes.
 #[derive(Debug, Default)]
 pub struct WiredFastPath {
-    /// Each at the place that its text is mixed to, in place of an older one.
+    /// Each at the place of its hash, where it replaces an older one.
     routes: Vec<KnownRoute>,
 }
 
@@ -123,7 +122,7 @@ struct KnownRoute {
     passed: [Option<NodePassed>; LETTERS],
 }
 
-/// A packet on this route passes a node when a line has this letter.
+/// A line with this letter shows a packet of this route at an intermediate node.
 #[derive(Clone, Copy, Debug)]
 struct NodePassed {
     letter: u8,
@@ -131,8 +130,8 @@ struct NodePassed {
 }
 
 impl WiredFastPath {
-    /// Where the line's route is remembered, now at the latest. None if there is more or less in it
-    /// than there should be.
+    /// The cache place of the line's route, which is added if needed. None if the route has too
+    /// many or too few fields.
     #[inline(always)]
     pub fn find(&mut self, line: &Line<'_>) -> Option<usize> {
         let place = place_of(line.route)?;
@@ -154,14 +153,14 @@ impl WiredFastPath {
             KnownRoute { text: [0; ROUTE], length: text.len() as u8, route, passed: [None; LETTERS] };
         known.text.get_mut(..text.len())?.copy_from_slice(text);
         if self.routes.is_empty() {
-            // The others have no text, and no line is without.
+            // Empty places have no text, and no line has an empty route.
             self.routes.resize(1 << ROUTE_BITS, KnownRoute { length: 0, ..known });
         }
         *self.routes.get_mut(place)? = known;
         Some(())
     }
 
-    /// Make `seen` the packet that a line on a known route tells of. If the line is of another form,
+    /// Write the packet of a line with a known route into `seen`. If the line is of another form,
     /// nothing is changed.
     #[inline(always)]
     pub fn fill(&self, route: usize, line: &Line<'_>, seen: &mut LinePacket) -> Option<()> {
@@ -172,7 +171,7 @@ impl WiredFastPath {
         Some(())
     }
 
-    /// Remember that a line told of a packet on its way: others with this letter and route do, too.
+    /// Remember that lines with this letter and route show packets at an intermediate node.
     pub fn remember(&mut self, route: usize, line: &Line<'_>, passing: ForwardedPacket) {
         let known = self.routes.get_mut(route);
         if let Some(slot) = known.and_then(|known| known.passed.get_mut(slot(line.letter))) {
@@ -180,7 +179,7 @@ impl WiredFastPath {
         }
     }
 
-    /// The packet on its way that a line tells of, if one of its kind did.
+    /// The packet of a line, if lines of its kind show packets at an intermediate node.
     #[inline(always)]
     pub fn passing(&self, route: usize, line: &Line<'_>) -> Option<ForwardedPacket> {
         let passed = (*self.routes.get(route)?.passed.get(slot(line.letter))?)?;
@@ -195,13 +194,13 @@ impl KnownRoute {
     }
 }
 
-/// Where lines with this letter are remembered.
+/// The slot of an event's letter.
 #[inline(always)]
 fn slot(letter: u8) -> usize {
     usize::from(letter) % LETTERS
 }
 
-/// Where a route is remembered: links differ at the beginning, flows at the end.
+/// The cache place of a route: links differ at the beginning, flows at the end.
 #[inline(always)]
 fn place_of(text: &[u8]) -> Option<usize> {
     /// The golden ratio's fraction: its product's upper bits depend on all bits below.
@@ -215,13 +214,13 @@ fn place_of(text: &[u8]) -> Option<usize> {
 /// Up to eight bytes of text, not none.
 #[derive(Clone, Copy)]
 struct Word {
-    /// The last byte of the text is the highest; what is below the first means nothing.
+    /// The last byte of the text is the highest; bytes below the first are undefined.
     bytes: u64,
     length: usize,
 }
 
 impl Word {
-    /// What stands in `line` from `start` to `end`.
+    /// The text in `line` from `start` to `end`.
     #[inline(always)]
     fn of(line: &[u8], start: usize, end: usize) -> Option<Self> {
         let length = end.checked_sub(start).filter(|length| (1..=WORD).contains(length))?;
@@ -239,7 +238,7 @@ impl Word {
     #[inline(always)]
     fn number(self) -> Option<u32> {
         let digits = (self.bytes ^ (u64::from(b'0') * EACH)) & self.mask();
-        // A byte above 9 sets its highest bit here, or has it.
+        // The highest bit is set for each byte above 9.
         if (digits.wrapping_add(0x76 * EACH) | digits) & HIGH != 0 {
             return None;
         }
@@ -270,7 +269,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What the reader of any line makes of it.
+    /// The result of the general reader.
     fn read_any(line: &[u8]) -> Option<LinePacket> {
         let mut seen = LinePacket::default();
         let mut fields = Fields::new(line.get(2..)?);
@@ -285,7 +284,7 @@ mod tests {
         let line = Line::first_of(&text).filter(|read| read.bytes == line.len() + 1)?;
         let route = reader.find(&line)?;
         reader.fill(route, &line, &mut seen)?;
-        // What is remembered is the same as what was read.
+        // A cached line gives the same as the general reader.
         let first = format!("{seen:?}");
         assert_eq!(reader.find(&line), Some(route));
         reader.fill(route, &line, &mut seen)?;

@@ -13,7 +13,7 @@ const EXPECTED: Outcome = Outcome::Wrong(
      a packet at a wireless node of ns-2",
 );
 
-/// What the first letter says happened.
+/// The event of a line's first letter.
 pub fn event(letter: u8) -> Option<Event> {
     match letter {
         b's' => Some(Event::Sent),
@@ -24,7 +24,7 @@ pub fn event(letter: u8) -> Option<Event> {
     }
 }
 
-/// The layer that a trace names so.
+/// The layer of a name in the trace.
 pub fn layer(name: &[u8]) -> Option<NodeLayer> {
     match name {
         b"AGT" => Some(NodeLayer::Agent),
@@ -45,7 +45,7 @@ pub fn reason(event: Event, code: &[u8]) -> Code {
     }
 }
 
-/// Read what follows the time.
+/// Read the text behind the time.
 pub fn read(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Result<LinePacket, Outcome> {
     read_packet(letter, time_ns, fields).ok_or(EXPECTED)
 }
@@ -76,7 +76,7 @@ fn read_packet(letter: u8, time_ns: i64, fields: &mut Fields<'_>) -> Option<Line
     read_numbers(seen, fields)
 }
 
-/// `[SEQ ACK]` of TCP, `[SEQ]` of constant bit rate, nothing of the others.
+/// `[SEQ ACK]` of TCP, `[SEQ]` of constant bit rate, nothing of other types.
 fn read_numbers(mut seen: LinePacket, fields: &mut Fields<'_>) -> Option<LinePacket> {
     let is_tcp = matches!(seen.kind, PacketKind::Tcp | PacketKind::Ack);
     match fields.bracketed().map(Fields::new) {
@@ -91,8 +91,8 @@ fn read_numbers(mut seen: LinePacket, fields: &mut Fields<'_>) -> Option<LinePac
     Some(seen)
 }
 
-/// Take over TCP's two numbers. One-way agents leave the acknowledgement at zero, and put the number
-/// of the last packet into the sequence of an `ack`; only FullTcp acknowledges in both directions.
+/// Copy TCP's two numbers. One-way agents leave the acknowledgement at zero and put the number of
+/// the last packet into the sequence of an `ack`; only FullTcp acknowledges in both directions.
 pub fn with_numbers(mut seen: LinePacket, sequence: i64, ack: i64) -> LinePacket {
     /// Bytes of IP and TCP headers.
     const HEADER_BYTES: u32 = 40;

@@ -1,6 +1,6 @@
 //! The headers of a packet, `ns3::Name (fields)` one after the other, as far as they matter.
 //!
-//! Only the words around a field are relied upon, not the fields' places: releases have added fields
+//! Parsing relies on the words around a field, not on its position: releases have added fields
 //! (`DSCP`, `PowerManagement=`), moved marks (`DA=` became `DA(RA)=`) and never renamed one.
 
 use memchr::memchr2;
@@ -21,21 +21,21 @@ const MAX_IP_BYTES: u64 = 65_535 + IPV6_HEADER as u64;
 /// A MAC address as a number.
 pub type Mac = u64;
 
-/// What the link layer tells beyond the packet itself.
+/// Fields of the link layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
-    /// An address that the node that sends this has, by address resolution.
+    /// An address that the sending node claims by address resolution.
     pub announced: Option<(Family, Address)>,
     /// The station that sends.
     pub transmitter: Option<Mac>,
-    /// The station that is meant.
+    /// The intended receiver.
     pub receiver: Option<Mac>,
-    /// Whether it was sent before and not acknowledged.
+    /// Whether it is a retransmission of the link.
     pub is_retry: bool,
 }
 
-/// Read `text` into `packet`, whose headers must be clear. Lines of packets without an IP header
-/// are no mistake.
+/// Read `text` into `packet`, whose headers must be empty. A packet without an IP header is not an
+/// error.
 pub fn read(text: &[u8], start: &Finder<'_>, packet: &mut Packet) -> Result<Frame, &'static str> {
     let mut frame = Frame::default();
     let mut rest = text;
@@ -161,8 +161,8 @@ fn ipv6_address(text: &[u8]) -> Option<Address> {
     std::str::from_utf8(text).ok()?.parse().map(std::net::Ipv6Addr::to_bits).ok()
 }
 
-/// Older releases print what an address is for the frame as a whole, and which of them are those of
-/// sender and receiver follows from the direction; newer ones say both.
+/// Older releases print the roles of the addresses in the frame, and the sender and receiver follow
+/// from the direction; newer releases print both.
 fn read_wifi(fields: &[u8]) -> Frame {
     let end = memchr::memchr(b')', fields).unwrap_or_default();
     // Marks such as `DA(RA)=` have parentheses of their own.
@@ -186,8 +186,9 @@ fn arp_source(fields: &[u8]) -> Option<(Family, Address)> {
     ipv4_address(address).map(|address| (Family::V4, address))
 }
 
-/// `(( type = 135 (NS) code = 0 target = 2001:db8::6 checksum = 53834))`: without a source address it
-/// asks whether anybody else has the address that the node is going to take (RFC 4862 section 5.4).
+/// `(( type = 135 (NS) code = 0 target = 2001:db8::6 checksum = 53834))`: without a source address
+/// it asks whether another node has the address that this node is going to take (RFC 4862 section
+/// 5.4).
 fn wanted_address(fields: &[u8]) -> Option<(Family, Address)> {
     let address = Scanner::new(fields).after(b"target = ")?.until(b' ')?;
     ipv6_address(address).map(|address| (Family::V6, address))

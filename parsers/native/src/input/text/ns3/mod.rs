@@ -1,11 +1,12 @@
 //! ns-3's ASCII traces: one line for each event of each packet at each device, with all its headers.
 //!
-//! [`prefix`] reads what stands before the headers, [`headers`] and [`transport`] those. A line names
-//! node and device but not whether the packet is at the end of its path: [`node_roles`] finds out, and
-//! [`pending_packets`] holds back packets until it has. [`packet_uid`] tells packets apart.
+//! [`prefix`] reads the text before the headers, [`headers`] and [`transport`] read the headers. A
+//! line names node and device but not whether the packet is at the end of its path: [`node_roles`]
+//! finds out, and [`pending_packets`] holds packets back until then. [`packet_uid`] gives packets
+//! identities.
 //!
-//! The file of a single device (`prefix-node-device.tr`) names no node. It shows what a capture there
-//! would, and is taken for one: what left the queue and what came in.
+//! The file of a single device (`prefix-node-device.tr`) names no node. It is read as a capture at
+//! that device: packets that left the queue and packets that came in.
 
 mod headers;
 mod node_roles;
@@ -32,10 +33,10 @@ use prefix::{LinePlace, Prefix};
 use stations::Stations;
 use time_precision::Precision;
 
-/// Places whose names are found without making them anew.
+/// Places that are found without formatting their names again.
 const MAX_PLACES: usize = 1 << 16;
 
-/// Whether a line looks as if ns-3 had written it: an event, a time, and a header by its class.
+/// Whether a line looks like ns-3's: an event, a time, and a header by its class.
 pub fn recognises(line: &[u8]) -> bool {
     let is_event =
         matches!(line, [b'+' | b'-' | b'd' | b'r' | b't', b' ', digit, ..] if digit.is_ascii_digit());
@@ -51,7 +52,7 @@ pub struct Ns3 {
     stations: Stations,
     roles: NodeRoles,
     waiting: PendingPackets,
-    /// SACK blocks of packets that are not given yet.
+    /// SACK blocks of packets that are held back.
     sacks: PrintedBlocks,
     identities: PacketUids,
     precision: Precision,
@@ -147,14 +148,14 @@ impl LineFormat for Ns3 {
 }
 
 impl Ns3 {
-    /// Keep the SACK blocks of the packet that is being read; it will be given.
+    /// Keep the SACK blocks of the packet that is being read.
     fn keep_sack(&mut self, line: &[u8], packet: &Packet) {
         if has_blocks(packet) {
             self.sacks.push(transport::sack_blocks(line));
         }
     }
 
-    /// A line without a place: as a capture at the device would show it.
+    /// A line without a place: what a capture at the device would show.
     fn read_of_one_device(&mut self, prefix: &Prefix<'_>) -> Outcome {
         match prefix.event {
             Event::Dequeued | Event::Received | Event::Sent | Event::Forwarded => Outcome::Packet,
@@ -166,7 +167,7 @@ impl Ns3 {
         }
     }
 
-    /// Say where the packet was seen, and what is still to be known of that.
+    /// Set the packet's point on its path, and return the question that is still open.
     fn locate(
         &mut self,
         prefix: &Prefix<'_>,
@@ -198,7 +199,7 @@ impl Ns3 {
         question
     }
 
-    /// Whether nothing is left to be known of a packet.
+    /// Whether no question is open.
     fn is_answered(&mut self, question: Option<RoleQuestion>, packet: &mut Packet) -> bool {
         let Some(question) = question else { return true };
         let answer = self.roles.answer(&question);
@@ -208,14 +209,14 @@ impl Ns3 {
         answer.is_some()
     }
 
-    /// Give a packet that waited.
+    /// Return a packet that was held back.
     fn release(&mut self, held: HeldPacket, packet: &mut Packet) -> Outcome {
         *packet = held.packet;
         self.identify(packet, held.is_retry);
         Outcome::Packet
     }
 
-    /// Tell a packet from others, once its point is known.
+    /// Set the packet's identity, once its point is known.
     fn identify(&mut self, packet: &mut Packet, is_retry: bool) {
         if !packet.network.has_ports {
             return;

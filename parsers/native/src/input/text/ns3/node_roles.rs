@@ -1,14 +1,14 @@
-//! Which node a packet comes from, and which it is for. A trace shows each packet at every hop and
-//! names no ends: an `r` at a router looks like one at the destination.
+//! The source and destination nodes of packets. A trace shows each packet at every hop and marks no
+//! ends: an `r` at a router looks like one at the destination.
 //!
-//! - An address is at home at the node whose packets leave with it first: a packet is seen where it
-//!   is made before it is seen anywhere else. Address resolution tells it even before.
-//! - A node that sends on what came for an address is not its home.
+//! - An address is at home at the node from which its packets leave first. Address resolution shows
+//!   it even earlier.
+//! - A node that forwards packets to an address is not its home.
 //! - So an arrival is the last one at the address's home, or, if the address never sends, at a node
-//!   that does not send on. Until one of both is known, the packet has to wait (see
+//!   that does not forward. Until either is known, the packet has to wait (see
 //!   [`super::pending_packets`]).
 //!
-//! Where a trace leaves nodes out, the first and last that it has stand for them.
+//! If nodes are missing in a trace, the first and last of the rest take their roles.
 
 use std::collections::HashSet;
 
@@ -17,9 +17,9 @@ use hashbrown::HashMap;
 use crate::packet::event::{Address, Endpoints, Family, PathPoint};
 use crate::packet::key::{Notation, address_text};
 
-/// Addresses and roles that are remembered; a hostile trace could have one on each line.
+/// The most addresses and roles; a hostile trace could have one on each line.
 const MAX_KNOWN: usize = 1 << 18;
-/// Addresses that a remark names.
+/// The most addresses in a caveat.
 const NAMED: usize = 3;
 
 /// An address of either family as one key.
@@ -39,7 +39,7 @@ impl Host {
         address_text(self.address, family, Notation::default())
     }
 
-    /// Whether it stands for several nodes, so that it has no home.
+    /// Whether it is a group address, which has no home.
     fn is_group(self) -> bool {
         match self.is_v6 {
             true => self.address >> 120 == 0xff,
@@ -48,7 +48,7 @@ impl Host {
     }
 }
 
-/// A packet arrived at a node: for that node?
+/// Is this node the destination of the packet that arrived?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RoleQuestion {
     node: u32,
@@ -56,7 +56,7 @@ pub struct RoleQuestion {
 }
 
 impl RoleQuestion {
-    /// Whether `node` is the last one for a packet of these endpoints.
+    /// Whether `node` is the destination of a packet with these endpoints.
     pub fn new(node: u32, endpoints: &Endpoints) -> Self {
         Self { node, host: Host::new(endpoints.family, endpoints.dst) }
     }
@@ -69,18 +69,18 @@ struct Knowledge {
     is_reached: bool,
 }
 
-/// What is known of nodes and addresses.
+/// Nodes and addresses, as far as known.
 #[derive(Debug, Default)]
 pub struct NodeRoles {
     hosts: HashMap<Host, Knowledge>,
-    /// Nodes that send on what comes for an address.
+    /// Nodes that forward packets to an address.
     passing: HashSet<RoleQuestion>,
-    /// Nodes that did not send it on for so long that they are taken for its destination.
+    /// Nodes that did not forward for so long that they are taken for the destination.
     keeping: HashSet<RoleQuestion>,
 }
 
 impl NodeRoles {
-    /// A packet leaves `node`, or is to.
+    /// A packet leaves `node`, or enters its queue.
     pub fn on_outgoing(&mut self, node: u32, endpoints: &Endpoints) -> PathPoint {
         let source = Host::new(endpoints.family, endpoints.src);
         let home = match self.known(source) {
@@ -100,14 +100,14 @@ impl NodeRoles {
         PathPoint::Between
     }
 
-    /// `node` says that an address is its own.
+    /// `node` claims an address.
     pub fn on_announced(&mut self, node: u32, family: Family, address: Address) {
         if let Some(knowledge) = self.known(Host::new(family, address)) {
             knowledge.home.get_or_insert(node);
         }
     }
 
-    /// The answer, if it is known already.
+    /// The answer, if it is known.
     pub fn answer(&mut self, question: &RoleQuestion) -> Option<PathPoint> {
         let knowledge = self.hosts.get_mut(&question.host)?;
         let is_last = match knowledge.home {
@@ -120,7 +120,7 @@ impl NodeRoles {
         Some(if is_last { PathPoint::Destination } else { PathPoint::Between })
     }
 
-    /// Nothing told otherwise for long: take the node for the destination, until something does.
+    /// No contradiction for long: take the node for the destination until there is one.
     pub fn settle(&mut self, question: &RoleQuestion) -> PathPoint {
         if let Some(point) = self.answer(question) {
             return point;
@@ -134,7 +134,7 @@ impl NodeRoles {
         PathPoint::Destination
     }
 
-    /// What is to be said of addresses that no packet reaches.
+    /// A caveat about addresses that no packet reaches.
     pub fn caveat(&self) -> Option<String> {
         let is_unreached =
             |host: Host, it: &Knowledge| it.is_written_to && !it.is_reached && !host.is_group();
@@ -154,7 +154,7 @@ impl NodeRoles {
         })
     }
 
-    /// What is known of an address; None if too many are known.
+    /// The state of an address; None beyond the bound on addresses.
     fn known(&mut self, host: Host) -> Option<&mut Knowledge> {
         if self.hosts.len() >= MAX_KNOWN {
             return self.hosts.get_mut(&host);

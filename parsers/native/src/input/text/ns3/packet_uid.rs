@@ -1,32 +1,31 @@
-//! The same number for a packet at all its hops, and another for every other packet of its flow,
+//! One number for a packet at all its hops, different from those of all other packets of its flow,
 //! retransmissions included.
 //!
 //! ns-3 numbers IPv4 packets for each pair of addresses and protocol, retransmissions anew, with 16
 //! bits: these are continued beyond 65,535, and together with the TCP sequence numbers they are the
-//! identity. IPv6 packets have no number: those that differ in nothing that is printed (a TCP
-//! retransmission without timestamps, datagrams without `SeqTsHeader`) are matched in order, sent to
-//! arrived or dropped. Counts stay right then, delays only while none is lost.
+//! identity. IPv6 packets have no number: those with equal printed fields (a TCP retransmission
+//! without timestamps, datagrams without `SeqTsHeader`) are matched in order, sent to arrived or
+//! dropped. Counts are then right, delays only while none is lost.
 
 use hashbrown::HashMap;
 
 use crate::packet::event::{Endpoints, Event, Family, Network, NodeLayer, Packet, PathPoint};
 
-/// Pairs of addresses, and packets of IPv6, that are remembered.
+/// The most pairs of addresses, and packets of IPv6.
 const MAX_KNOWN: usize = 1 << 16;
 
-/// What one counter of IPv4 identifications counts for.
+/// The scope of one counter of IPv4 identifications.
 type CounterScope = (u32, u32, u8);
 
-/// Packets that look the same.
+/// Packets with equal fields.
 #[derive(Clone, Copy, Debug)]
 struct SimilarPackets {
     sent: u64,
     gone: u64,
-    /// Where their sending and their arrival are counted: a trace may show both at several layers.
+    /// The layers at which sendings and arrivals are counted: a trace may show both at several.
     layers: [Option<NodeLayer>; 2],
 }
 
-/// State of all counters.
 #[derive(Debug, Default)]
 pub struct PacketUids {
     counters: HashMap<CounterScope, u64>,
@@ -35,7 +34,7 @@ pub struct PacketUids {
 }
 
 impl PacketUids {
-    /// The identity of a packet that was seen at a known point of its path.
+    /// The identity of a packet at a known point of its path.
     #[inline]
     pub fn of(&mut self, packet: &Packet, is_retry: bool) -> u64 {
         let network = &packet.network;
@@ -45,13 +44,13 @@ impl PacketUids {
         }
     }
 
-    /// The identification as if it had 64 bits: the number nearest to the last one.
+    /// The identification extended to 64 bits: the number nearest to the last one.
     fn continued(&mut self, endpoints: &Endpoints, id: u16) -> u64 {
         let numbered = (endpoints.src as u32, endpoints.dst as u32, endpoints.protocol);
         if self.counters.len() >= MAX_KNOWN && !self.counters.contains_key(&numbered) {
             return u64::from(id);
         }
-        // Far from zero, so that a number slightly before the first is none below it.
+        // Far from zero, so that a number slightly before the first does not become negative.
         let last = self.counters.entry(numbered).or_insert(1 << 32 | u64::from(id));
         let step = i64::from(id.wrapping_sub(*last as u16) as i16);
         let number = last.wrapping_add_signed(step);
@@ -59,12 +58,12 @@ impl PacketUids {
         number
     }
 
-    /// The how-manieth of those that look the same.
+    /// The index of a packet among those with equal fields.
     fn in_order(&mut self, packet: &Packet, is_retry: bool) -> u64 {
         let Some(sighting) = &packet.sighting else { return 0 };
         let key = mix(key_of(&packet.network.endpoints), &packet.network);
         if self.alike.len() >= MAX_KNOWN {
-            // Rare, and the oldest are long gone.
+            // This is rare, and the oldest left the network long ago.
             self.alike.clear();
         }
         let alike = self.alike.entry(key).or_insert(SimilarPackets { sent: 0, gone: 0, layers: [None; 2] });
@@ -89,7 +88,7 @@ impl PacketUids {
         key ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// What is to be said of packets that cannot be told apart.
+    /// A caveat about packets that cannot be distinguished.
     pub fn caveat(&self) -> Option<String> {
         self.has_lookalikes.then(|| {
             "IPv6 packets that look the same were matched in order: their delays are wrong where any was lost"
@@ -106,7 +105,7 @@ fn key_of(endpoints: &Endpoints) -> u64 {
     scramble((folded >> 64) as u64 ^ scramble(folded as u64 ^ ports))
 }
 
-/// Mix what a packet keeps on its way into `start`.
+/// Hash the fields that a packet keeps at all hops, from `start`.
 fn mix(start: u64, network: &Network) -> u64 {
     let Some(tcp) = network.tcp() else {
         return scramble(start ^ scramble(network.sequence.map_or(0, |number| number.wrapping_add(1))));
@@ -155,7 +154,7 @@ mod tests {
     fn test_numbers_of_16_bits_are_continued() {
         let mut identities = PacketUids::default();
         let mut all: Vec<u64> = (0..200_000_u32).map(|n| identities.of(&v4(n as u16), false)).collect();
-        // the last ones again, at the next hop
+        // the last ones at the next hop
         let again: Vec<u64> = (190_000..200_000_u32).map(|n| identities.of(&v4(n as u16), false)).collect();
         assert_eq!(all[190_000..], again);
         all.sort_unstable();

@@ -1,4 +1,4 @@
-//! Packets whose place on their path is not known yet, and those behind them: order matters to
+//! Packets whose point on their path is not known yet, and those behind them: order matters to
 //! connections, so all wait for the first.
 
 use std::collections::VecDeque;
@@ -6,19 +6,18 @@ use std::collections::VecDeque;
 use super::node_roles::{NodeRoles, RoleQuestion};
 use crate::packet::event::{Packet, PathPoint};
 
-/// Packets that wait at most; then the first goes with the likeliest answer.
+/// The most packets that wait; then the first gets the likeliest answer.
 const MAX_WAITING: usize = 4096;
-/// How long a packet waits. A router sends on at once, or after address resolution, which is
+/// How long a packet waits. A router forwards at once, or after address resolution, which takes
 /// milliseconds even with a lost request.
 const MAX_WAIT_NS: i64 = 1_000_000_000;
 
-/// A packet, and what is still to be known of it.
+/// A packet and the question that is open.
 #[derive(Clone, Copy, Debug)]
 pub struct HeldPacket {
     pub packet: Packet,
-    /// Whether it is for the node where it arrived.
     pub question: Option<RoleQuestion>,
-    /// Whether a radio sent it once more.
+    /// Whether it is a retransmission of the link.
     pub is_retry: bool,
 }
 
@@ -42,14 +41,14 @@ impl PendingPackets {
         self.queue.is_empty()
     }
 
-    /// Take in the next packet, and give back the first if its question is answered by now.
+    /// Add the next packet, and return the first if its question is answered by now.
     pub fn pass(&mut self, held: HeldPacket, roles: &mut NodeRoles) -> Option<HeldPacket> {
         self.latest_ns = self.latest_ns.max(held.packet.time_ns);
         self.queue.push_back(held);
         self.first(roles, false)
     }
 
-    /// The first that waits, if its question is answered, or `is_over`: nothing more will come.
+    /// The first packet, if its question is answered, or `is_over`: no line follows.
     pub fn first(&mut self, roles: &mut NodeRoles, is_over: bool) -> Option<HeldPacket> {
         let first = self.queue.front()?;
         let point = match &first.question {

@@ -1,4 +1,4 @@
-//! What stands before the headers: event, time, and where in which node.
+//! The text before the headers: event, time, and where in which node.
 
 use super::scanner::Scanner;
 use crate::input::text::number::time_ns;
@@ -7,7 +7,6 @@ use crate::packet::event::{Code, Event, NodeLayer};
 /// A device or an interface of the IP layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LinePlace {
-    /// Number of the node.
     pub node: u32,
     /// Number of the device, or of the interface.
     pub device: u32,
@@ -15,14 +14,13 @@ pub struct LinePlace {
     pub is_ip: bool,
 }
 
-/// The start of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Prefix<'a> {
     pub event: Event,
     pub time_ns: i64,
-    /// The same as it is printed.
+    /// The time as printed.
     pub time: &'a [u8],
-    /// Where; None in the file of a single device, whose name alone tells.
+    /// None in the file of a single device, which only its name identifies.
     pub place: Option<LinePlace>,
     /// The trace source behind the device, such as `TxQueue/Enqueue`; empty without place.
     pub trace_source: &'a [u8],
@@ -51,11 +49,10 @@ impl<'a> Prefix<'a> {
         Ok(Self { event, time_ns, time, place, trace_source, headers })
     }
 
-    /// Where in the node.
     pub fn layer(&self) -> NodeLayer {
         match self.place {
             Some(LinePlace { is_ip: true, .. }) => NodeLayer::Ip,
-            // Devices with a radio have their trace sources there.
+            // Trace sources of devices with a radio are in its layers.
             _ if self.trace_source.starts_with(b"Phy/") => NodeLayer::Phy,
             _ => NodeLayer::Link,
         }

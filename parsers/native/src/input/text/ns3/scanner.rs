@@ -2,24 +2,23 @@
 
 use memchr::memchr;
 
-/// What is left of a line.
+/// The rest of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Scanner<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Scanner<'a> {
-    /// All of `text`.
     pub fn new(text: &'a [u8]) -> Self {
         Self { rest: text }
     }
 
-    /// What was not read yet.
+    /// The text that was not read yet.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Move behind the next `word`; None, and nothing moves, if there is none.
+    /// Move behind the next `word`; None, without moving, if there is none.
     #[inline]
     pub fn after(&mut self, word: &[u8]) -> Option<&mut Self> {
         let &first = word.first()?;
@@ -42,7 +41,6 @@ impl<'a> Scanner<'a> {
         behind.is_some()
     }
 
-    /// The decimal number that comes next.
     #[inline]
     pub fn number(&mut self) -> Option<u64> {
         let mut value: u64 = 0;
@@ -57,7 +55,7 @@ impl<'a> Scanner<'a> {
         (length > 0).then_some(value)
     }
 
-    /// The same where the field has fewer bits.
+    /// The next number, of a field of fewer bits.
     #[inline]
     pub fn small<T: TryFrom<u64>>(&mut self) -> Option<T> {
         self.number().and_then(|value| T::try_from(value).ok())

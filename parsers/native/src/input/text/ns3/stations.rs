@@ -1,4 +1,4 @@
-//! Which radio has which address. All that are near hear a frame, but it is meant for one of them.
+//! The addresses of radios. All nearby radios receive a frame, but it is meant for one of them.
 
 use hashbrown::HashMap;
 
@@ -6,10 +6,9 @@ use super::headers::{Frame, Mac, is_group};
 use super::prefix::LinePlace;
 use crate::packet::event::Event;
 
-/// Stations that are remembered.
+/// The most stations.
 const MAX_STATIONS: usize = 1 << 16;
 
-/// The stations that sent something so far.
 #[derive(Debug, Default)]
 pub struct Stations {
     by_mac: HashMap<Mac, LinePlace>,
@@ -17,8 +16,8 @@ pub struct Stations {
 }
 
 impl Stations {
-    /// Learn from a frame that is sent, and say of one that is received whether it is meant for this
-    /// place. A cable has nobody else at its end.
+    /// Learn from a frame that is sent, and return whether a received one is meant for this place.
+    /// A cable has a single receiver.
     #[inline]
     pub fn is_meant(&mut self, event: Event, place: LinePlace, frame: Frame) -> bool {
         match event {
@@ -38,7 +37,7 @@ impl Stations {
         }
     }
 
-    /// Whether the station at `place` may have this address, as far as is known.
+    /// Whether the station at `place` may have this address.
     fn may_be(&self, mac: Mac, place: LinePlace) -> bool {
         match (self.by_mac.get(&mac), self.by_place.get(&place)) {
             (Some(home), _) => *home == place,

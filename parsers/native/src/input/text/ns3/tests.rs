@@ -8,7 +8,7 @@ use crate::input::text::{TextFormat, detect};
 use crate::packet::event::NodeLayer;
 use crate::testing::{analyse_bytes_as, check_tables};
 
-/// What a test looks at of a packet: line, event, place, point, identity.
+/// A packet's fields under test: line, event, place, point, identity.
 type Seen = (u64, Event, String, PathPoint, u64);
 
 fn read(lines: &[String]) -> (Vec<Seen>, Ns3) {

@@ -1,12 +1,11 @@
-//! How fine the times are. ns-3 prints six significant digits unless the script asks for more, so
-//! that the step grows with the time.
+//! The precision of times. ns-3 prints six significant digits by default, so the step grows with
+//! the time.
 
-/// Digits that are printed unless the script says otherwise.
+/// Digits that are printed by default.
 const USUAL_DIGITS: u32 = 6;
-/// The finest step that is worth a remark: delays in a simulation are milliseconds.
+/// Steps below this get no caveat: delays in a simulation are milliseconds.
 const COARSE_NS: u64 = 100_000;
 
-/// The times seen so far.
 #[derive(Debug, Default)]
 pub struct Precision {
     most_digits: u32,
@@ -14,7 +13,7 @@ pub struct Precision {
 }
 
 impl Precision {
-    /// Take in a time as it is printed.
+    /// Take a time as printed.
     #[inline]
     pub fn note(&mut self, time: &[u8], time_ns: i64) {
         if time.len() as u32 > self.most_digits {
@@ -31,7 +30,7 @@ impl Precision {
         10_u64.saturating_pow((9 + whole_digits).saturating_sub(digits))
     }
 
-    /// What is to be said of it.
+    /// A caveat about the step.
     pub fn caveat(&self) -> Option<String> {
         let step_ns = self.step_ns();
         (step_ns >= COARSE_NS).then(|| {

@@ -1,4 +1,4 @@
-//! TCP and UDP headers, and what is behind them.
+//! TCP and UDP headers, and their payload.
 
 use super::scanner::Scanner;
 use crate::input::text::sack_blocks;
@@ -12,8 +12,8 @@ const UDP_HEADER: u32 = 8;
 /// The largest shift (RFC 7323 section 2.3).
 const MAX_WINDOW_SCALE: u8 = 14;
 
-/// `(49153 > 5001 [SYN] Seq=0 Ack=0 Win=65535 ns3::TcpOptionTS(500;0) ns3::TcpOptionEnd(EOL))` and the
-/// payload; `bytes` are those behind the IP header.
+/// `(49153 > 5001 [SYN] Seq=0 Ack=0 Win=65535 ns3::TcpOptionTS(500;0) ns3::TcpOptionEnd(EOL))` and
+/// the payload; `bytes` counts from behind the IP header.
 pub fn read_tcp(fields: &[u8], bytes: u32, network: &mut Network) -> Option<()> {
     let mut scanner = Scanner::new(fields);
     read_ports(scanner.after(b"(")?, network)?;
@@ -84,17 +84,16 @@ fn flags_of(text: &[u8]) -> TcpFlags {
     TcpFlags(flags)
 }
 
-/// What options say of the header's length.
+/// Length of the options, as far as known.
 #[derive(Debug, PartialEq, Eq)]
 enum Options {
-    /// So many bytes.
     Bytes(u32),
-    /// One is of unknown length.
+    /// One option has an unknown length.
     Unknown,
 }
 
-/// Read the options and move behind the header. Their lengths are not printed, but follow from their
-/// kinds.
+/// Read the options and move behind the header. Their lengths are not printed, but follow from
+/// their kinds.
 fn read_options(scanner: &mut Scanner<'_>, tcp: &mut Tcp) -> Options {
     let mut sum = Options::Bytes(0);
     while scanner.passes(b" ns3::TcpOption") {
@@ -110,7 +109,7 @@ fn read_options(scanner: &mut Scanner<'_>, tcp: &mut Tcp) -> Options {
     sum
 }
 
-/// Read one option and say how long it is, if that is known.
+/// Read one option and return its length, if it is known.
 fn read_option(name: &[u8], value: &[u8], tcp: &mut Tcp) -> Option<u32> {
     let mut value = Scanner::new(value);
     match name {
@@ -157,8 +156,8 @@ fn padded(options: u32) -> u32 {
     options.next_multiple_of(4)
 }
 
-/// Payload where the header's length is not known, of at most `most` bytes: releases up to 3.21
-/// print no options, and short frames are padded, which looks like payload.
+/// Payload behind a header of unknown length, of at most `most` bytes: releases up to 3.21 print no
+/// options, and the padding of short frames looks like payload.
 fn payload_behind(tail: &[u8], most: u32) -> u32 {
     let mut scanner = Scanner::new(tail);
     if !scanner.passes(b" Payload (size=") {

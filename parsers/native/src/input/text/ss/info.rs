@@ -3,18 +3,19 @@
 use crate::input::text::number;
 use crate::packet::logged_variables::Unit;
 
-/// What a value's text is.
+/// The form of a value's text.
 #[derive(Clone, Copy)]
 enum ValueForm {
     Plain,
-    /// Two numbers with a slash, of which the second is wanted.
+    /// The second of two numbers with a slash.
     Second,
     /// A rate with its unit: `1.2Mbps`.
     Rate,
 }
 
-/// Variable in the text, its name here, unit and form. `rtt` is smoothed (RFC 6298), with its variation
-/// behind the slash; `retrans` tells what is in flight now and the sum since the connection began.
+/// Variable in the text, name here, unit and form. `rtt` is smoothed (RFC 6298), with its variation
+/// behind the slash; `retrans` has the segments in flight now and the sum since the connection
+/// began.
 const VARIABLES: [(&[u8], &str, Unit, ValueForm); 17] = [
     (b"cwnd", "cwnd", Unit::Packets, ValueForm::Plain),
     (b"ssthresh", "ssthresh", Unit::Packets, ValueForm::Plain),
@@ -40,7 +41,7 @@ pub fn is_info(text: &[u8]) -> bool {
     memchr::memmem::find(text, b" cwnd:").is_some()
 }
 
-/// Hand over name, unit and value of each variable that is known here.
+/// Pass name, unit and value of each known variable to `found`.
 pub fn for_each_variable(text: &[u8], mut found: impl FnMut(&'static str, Unit, f64)) {
     let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let mut was_resent = false;
@@ -60,7 +61,7 @@ pub fn for_each_variable(text: &[u8], mut found: impl FnMut(&'static str, Unit, 
         }
     }
     if !was_resent {
-        // Nothing is written while nothing was sent again.
+        // The field is missing before the first retransmission.
         found("retransmits", Unit::Packets, 0.0);
     }
 }

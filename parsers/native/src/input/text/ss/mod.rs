@@ -1,6 +1,6 @@
 //! Samples of `ss -ti`, Linux's view into its sockets, as a loop in a shell writes them into a file.
 //!
-//! A socket is one line (`ss -tiO`) or two, the second indented. When it was sampled stands in a line
+//! A socket is one line (`ss -tiO`) or two, the second indented. The time of a sample is in a line
 //! before (`date +%s.%N`, ISO 8601, either behind a `#`), or at the start of each line (`ts`). Each
 //! socket's variables belong to the direction in which it sends.
 
@@ -16,7 +16,7 @@ use time::Clock;
 const EXPECTED: &str = "expected a socket as `ss -tin` prints it, with numeric addresses";
 const NO_SOCKET: &str = "expected the socket's addresses in a line before its variables";
 
-/// Whether a line looks as if `ss -ti` had printed it.
+/// Whether a line looks like output of `ss -ti`.
 pub fn recognises(line: &[u8]) -> bool {
     let (_, rest) = time::split(line);
     let is_socket = || next_word(rest).is_some_and(|(word, _)| is_state(word)) && socket(rest).is_some();
@@ -27,7 +27,7 @@ pub fn recognises(line: &[u8]) -> bool {
 #[derive(Default)]
 pub struct Ss {
     clock: Clock,
-    /// The socket whose variables come next, and whether it sends a flow that is known here.
+    /// The socket whose variables come next, with its endpoints if it is a TCP connection.
     socket: Option<Option<Endpoints>>,
     samples: SampleList,
     places: NameTable,
@@ -55,7 +55,7 @@ impl LineFormat for Ss {
         if info::is_info(rest) {
             return self.take_info(rest);
         }
-        // The indented line of other sockets, or what `--processes` and `--memory` put there.
+        // The indented line of other sockets, or output of `--processes` and `--memory`.
         match rest.first() {
             Some(b' ' | b'\t') if self.socket.is_some() => Outcome::Other,
             _ => Outcome::Wrong(EXPECTED),
@@ -114,12 +114,12 @@ fn is_state(word: &[u8]) -> bool {
     STATES.contains(&word)
 }
 
-/// Addresses of a socket's line, and what stands behind them. There are no endpoints if it is no
-/// TCP connection, such as a listening socket.
+/// Addresses of a socket's line, and the text behind them. There are no endpoints if it is no TCP
+/// connection, such as a listening socket.
 fn socket(line: &[u8]) -> Option<(Option<Endpoints>, &[u8])> {
     let mut rest = line;
     let mut is_tcp = true;
-    // Before both queues: the protocol and the state, if the command did not fix them.
+    // Before both queues: protocol and state, unless the command fixed them.
     let local = loop {
         let (word, behind) = next_word(rest)?;
         if word.iter().all(u8::is_ascii_digit) {
@@ -149,7 +149,7 @@ fn socket(line: &[u8]) -> Option<(Option<Endpoints>, &[u8])> {
     Some((endpoints, behind))
 }
 
-/// The next word and what stands behind it.
+/// The next word and the text behind it.
 fn next_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.trim_ascii_start();
     let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());

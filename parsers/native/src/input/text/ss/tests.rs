@@ -70,7 +70,7 @@ fn test_times_of_every_form() {
         assert!(!samples.is_empty() && caveats.is_empty());
         assert!(samples.iter().all(|sample| sample.time_ns == expected), "{line}");
     }
-    // At the start of each line, as `ts` writes it.
+    // At the start of each line, as printed by `ts`.
     for stamp in ["1795247640.5", "2026-11-21T07:54:00.5Z", "2026-11-21 07:54:00.5"] {
         let (samples, ..) = read(&format!("{stamp} {SOCKET}\n{stamp} \t {INFO}\n"));
         assert!(!samples.is_empty(), "{stamp}");

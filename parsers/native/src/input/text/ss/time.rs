@@ -1,12 +1,12 @@
-//! When a sample was taken.
+//! The times of samples.
 
 use crate::input::text::{date, number};
 use crate::packet::event::Endpoints;
 
-/// Seconds since the epoch have as many digits since 2001; less could be a socket's queue.
+/// Seconds since the epoch have this many digits since 2001; fewer could be a socket's queue.
 const EPOCH_DIGITS: usize = 10;
 
-/// The time at the start of a line, and the rest of the line. Of a comment only the time is of interest.
+/// The time at the start of a line, and the rest of the line, which is empty for a comment.
 pub fn split(line: &[u8]) -> (Option<i64>, &[u8]) {
     if let Some(comment) = line.strip_prefix(b"#") {
         return (leading(comment.trim_ascii_start(), 1).map(|(time_ns, _)| time_ns), b"");
@@ -32,7 +32,7 @@ fn leading(text: &[u8], digits: usize) -> Option<(i64, usize)> {
     Some((date::iso_ns(text.get(..end)?)?, end))
 }
 
-/// Where the word that begins at `start` ends.
+/// The end of the word that begins at `start`.
 fn word_end(text: &[u8], start: usize) -> usize {
     let word = text.get(start..).unwrap_or_default();
     word.iter().position(u8::is_ascii_whitespace).map_or(text.len(), |length| start + length)
@@ -44,18 +44,18 @@ pub struct Clock {
     time_ns: Option<i64>,
     samples: i64,
     has_headers: bool,
-    /// First socket of the sample: with it the next sample begins, where headers do not tell.
+    /// First socket of the sample: the next sample begins with it, if there are no headers.
     first: Option<Endpoints>,
     was_needed: bool,
 }
 
 impl Clock {
-    /// The next sockets were sampled then.
+    /// Set the time of the next sockets.
     pub fn set(&mut self, time_ns: i64) {
         self.time_ns = Some(time_ns);
     }
 
-    /// The columns are named: a new sample.
+    /// The line of column names begins a new sample.
     pub fn on_header(&mut self) {
         self.has_headers = true;
         self.samples += 1;
@@ -72,7 +72,6 @@ impl Clock {
         }
     }
 
-    /// The time of what follows.
     pub fn time_ns(&mut self) -> i64 {
         self.time_ns.unwrap_or_else(|| {
             self.was_needed = true;
@@ -80,7 +79,7 @@ impl Clock {
         })
     }
 
-    /// What is to be said of the times.
+    /// A caveat about the times.
     pub fn caveat(&self) -> Option<String> {
         self.was_needed
             .then(|| "there are no times in it: its samples are numbered, as if one second apart".into())

@@ -1,14 +1,14 @@
-//! Sequence numbers as they were on the wire, from those that are printed.
+//! Sequence numbers as on the wire, from those that tcpdump printed.
 //!
 //! tcpdump remembers the numbers of the first packet with an acknowledgement of each connection,
-//! and again with each SYN that has one. That packet is printed with the numbers of the wire; later
-//! ones count from what was remembered: a direction's own number of that packet for the side that
-//! sent it, and one below the acknowledged number for the other side. With a SYN remembered, data
-//! begin at 1. Packets without acknowledgement are always printed as they were, and with `-S` all are.
+//! and again with each SYN that has one. It prints that packet with the numbers of the wire; later
+//! ones count from the remembered numbers: the packet's own number for the side that sent it, and
+//! one below the acknowledged number for the other side. With a SYN remembered, data begin at 1.
+//! Packets without acknowledgement always have the numbers of the wire, and with `-S` all have.
 //!
-//! No line says whether numbers are relative. Read both ways, one reading is usually near what the
-//! connection has come to, and the other one somewhere else: that tells for the whole text. Until
-//! then, the nearer one counts.
+//! No line shows whether its numbers are relative. Of the two readings, one is usually near the
+//! connection's position in the stream and the other far away: that decides for the whole text.
+//! Until then, the nearer one counts.
 
 use std::mem;
 
@@ -19,42 +19,42 @@ use crate::packet::event::TcpFlags;
 use crate::packet::key::{FlowKey, Side};
 use crate::packet::seq::SeqNumber;
 
-/// Connections that are remembered in each of two generations: when the younger one is full, the
-/// older one is forgotten.
+/// Connections in each of two generations: when the younger one is full, the older one is
+/// forgotten.
 const GENERATION: usize = 1 << 15;
 
-/// A reading at most this far from what is expected is near.
+/// A reading at most this far from the expected number is near.
 const NEAR: u64 = 1 << 26;
-/// One at least this far away is not.
+/// A reading at least this far from it is not.
 const FAR: u64 = 1 << 28;
 
-/// What is known of a connection, by [`Side`].
+/// The state of a connection, by [`Side`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Conversation {
-    /// What relative numbers count from; None before the first packet with an acknowledgement.
+    /// The base of relative numbers; None before the first packet with an acknowledgement.
     bases: Option<[u32; 2]>,
-    /// Behind the highest number that was sent, or acknowledged before anything was seen.
+    /// One above the highest number sent, or acknowledged before any was sent.
     next: [Option<u32>; 2],
 }
 
 /// Numbers of the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
-    /// None if nothing has told it yet: a bare acknowledgement is printed without.
+    /// None if unknown: a bare acknowledgement is printed without.
     pub seq: Option<u32>,
     /// 0 without the flag.
     pub ack: u32,
 }
 
 impl Numbers {
-    /// What the printed acknowledgement is behind the wire's, as are the SACK blocks.
+    /// Offset of the printed acknowledgement and SACK blocks from the wire's.
     #[inline]
     pub fn ack_offset(self, header: &Header) -> u32 {
         self.ack.wrapping_sub(header.ack.unwrap_or(self.ack))
     }
 }
 
-/// Where a connection is remembered; holds until its generation is the older one.
+/// The place of a connection; valid until its generation is forgotten.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConversationIndex {
     /// Counted from 1, so that the default is no place.
@@ -69,19 +69,18 @@ struct Generation {
     list: Vec<Conversation>,
 }
 
-/// All connections of a text.
 #[derive(Debug, Default)]
 pub struct Conversations {
     younger: Generation,
     older: Generation,
-    /// Generations that have become the older one.
+    /// Generations forgotten so far.
     forgotten: u64,
-    /// Whether the text has numbers of the wire throughout; None until that is clear.
+    /// Whether all numbers of the text are those of the wire; None until that is clear.
     is_absolute: Option<bool>,
 }
 
 impl Conversations {
-    /// Where the connection is that was at `place`, if that still holds.
+    /// The connection at `place`, if that is still valid.
     #[inline(always)]
     pub fn still(&mut self, place: ConversationIndex) -> Option<ConversationIndex> {
         if self.younger.list.len() >= GENERATION {
@@ -91,10 +90,10 @@ impl Conversations {
         Some(place).filter(|place| place.generation == self.forgotten + 1)
     }
 
-    /// Where the connection `key` is remembered.
+    /// The place of the connection `key`.
     #[inline(never)]
     pub fn place(&mut self, key: FlowKey) -> ConversationIndex {
-        // Makes room, if need be.
+        // Makes room if needed.
         self.still(ConversationIndex::default());
         let Self { younger, older, .. } = self;
         let Generation { places, list } = younger;
@@ -106,7 +105,7 @@ impl Conversations {
         ConversationIndex { generation: self.forgotten + 1, at }
     }
 
-    /// The numbers of a packet that `side` sent on the connection at `place`, which must still hold.
+    /// The numbers of a packet that `side` sent on the connection at `place`, which must be valid.
     #[inline]
     pub fn resolve(&mut self, place: ConversationIndex, side: Side, header: &Header) -> Numbers {
         let (mine, theirs) = (side as usize, side.other() as usize);
@@ -135,7 +134,8 @@ impl Conversations {
 }
 
 impl Conversation {
-    /// Whether the numbers of a packet count from `bases`. `is_absolute` is what the text showed so far.
+    /// Whether the numbers of a packet count from `bases`. `is_absolute` is the text's verdict so
+    /// far.
     #[inline(always)]
     fn is_relative(
         &self,
@@ -150,7 +150,7 @@ impl Conversation {
         }
         if let Some(so_far) = *is_absolute {
             let offsets = if so_far { [0; 2] } else { bases };
-            // Then the other reading is not the clear one.
+            // The other reading is not clear either.
             if self.distance(offsets, side, header) <= NEAR {
                 return !so_far;
             }
@@ -159,7 +159,7 @@ impl Conversation {
         let relative = self.distance(bases, side, header);
         let (near, far) = (absolute.min(relative), absolute.max(relative));
         let is_clear = near <= NEAR && far >= FAR;
-        // Small numbers are all near each other; of these the first that fits exactly tells.
+        // Small numbers are all near each other; of these the first exact match decides.
         let is_exact = is_absolute.is_none() && near == 0 && far > 0;
         if is_clear || is_exact {
             *is_absolute = Some(absolute < relative);
@@ -167,7 +167,7 @@ impl Conversation {
         !is_absolute.unwrap_or(absolute < relative)
     }
 
-    /// How far the numbers of a packet are from what is expected if they count from `offsets`.
+    /// Distance of a packet's numbers from the expected ones if they count from `offsets`.
     #[inline(always)]
     fn distance(&self, offsets: [u32; 2], side: Side, header: &Header) -> u64 {
         let of = |side: usize, printed: Option<u32>| match (printed, self.next[side]) {
@@ -177,7 +177,7 @@ impl Conversation {
         of(side as usize, header.seq) + of(side.other() as usize, header.ack)
     }
 
-    /// Remember how far a packet of `side` brings its direction.
+    /// Update the position of a direction by a packet of `side`.
     #[inline(always)]
     fn advance(&mut self, side: Side, header: &Header, numbers: Numbers) {
         let flags = header.flags;
@@ -236,7 +236,7 @@ mod tests {
         conversations.resolve(place, side, header)
     }
 
-    /// What tcpdump prints of packets of one connection, relative or with -S.
+    /// tcpdump's output for the packets of one connection, relative or with -S.
     fn printed(packets: &[AbsoluteNumbers], is_absolute: bool) -> Vec<Header> {
         let mut bases: Option<[u32; 2]> = None;
         packets
@@ -297,7 +297,7 @@ mod tests {
         ]
     }
 
-    /// Every number that is known must be the one of the wire.
+    /// Every known number must be the one of the wire.
     fn check(packets: &[AbsoluteNumbers], is_absolute: bool, conversations: &mut Conversations) -> usize {
         let mut known = 0;
         for (packet, header) in packets.iter().zip(printed(packets, is_absolute)) {
@@ -330,7 +330,7 @@ mod tests {
 
         #[test]
         fn test_a_connection_seen_from_its_middle(client: u32, server: u32, start in 3_usize..6) {
-            // From the first data on: what the other side sends is told by the acknowledgements.
+            // From the first data on: the acknowledgements reveal the other side's numbers.
             let packets = &connection(client, server)[start..];
             for is_absolute in [false, true] {
                 let known = check(packets, is_absolute, &mut Conversations::default());

@@ -1,4 +1,4 @@
-//! One packet out of what its lines say.
+//! One packet from its lines.
 
 use super::absolute_sequence::Numbers;
 use super::{Tcpdump, datagram, endpoints, ip, link, tcp, tcp_options};
@@ -18,19 +18,17 @@ const TCP_HEADER: u32 = 20;
 const UDP_HEADER: u32 = 8;
 const IPV4_HEADER: u32 = 20;
 
-/// What stands before the addresses.
+/// The fields before the addresses.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
     /// Number of the line.
     pub number: u64,
-    /// Time, as far as it is understood.
+    /// Time, as far as it is known.
     pub time_ns: i64,
-    /// Whether the time is since something.
+    /// Whether the time is relative.
     pub is_since: bool,
-    /// Index of the interface.
     pub interface: u32,
     pub event: Option<Event>,
-    /// Length of the frame.
     pub frame_bytes: Option<u32>,
     pub ip: ip::Header,
 }
@@ -46,7 +44,7 @@ impl Start {
         }
     }
 
-    /// Make a packet that is no IP, with this EtherType.
+    /// Make a packet without IP, with this EtherType.
     pub fn without_ip(&self, ether_type: u32, text: &[u8], packet: &mut Packet) {
         *packet = self.packet();
         let reason = match is_cut(text) {
@@ -90,7 +88,7 @@ impl Start {
         Ok(())
     }
 
-    /// Take in what is behind the addresses, and give its length if it is known.
+    /// Read the text behind the addresses, and return the packet's length if it is known.
     #[inline]
     fn transport(
         &self,
@@ -131,20 +129,19 @@ impl Start {
     }
 }
 
-/// Whether a plain segment holds a packet of which nothing is printed but ends and a whole TCP header,
-/// without SYN and without options but a timestamp and SACK blocks, if its number is known.
+/// Whether a packet fits a plain segment: only its ends and a whole TCP header are printed, without
+/// SYN, with no options but a timestamp and SACK blocks, and its number is known.
 #[inline(always)]
 pub fn is_plain(known: &endpoints::KnownConnection, header: &tcp::Header) -> bool {
     known.endpoints.family == Family::V4 && ipv4_bytes(header) <= u32::from(u16::MAX)
 }
 
-/// Length of such a packet.
 #[inline(always)]
 fn ipv4_bytes(header: &tcp::Header) -> u32 {
     header.payload.unwrap_or(0).saturating_add(IPV4_HEADER + TCP_HEADER + header.options.bytes)
 }
 
-/// Make such a packet; its time and its blocks are to be set.
+/// Write such a packet; its time and blocks are to be set.
 #[inline(always)]
 pub fn fill_plain(
     number: u64,
@@ -165,7 +162,7 @@ pub fn fill_plain(
     segment.ip = IpFields::default();
 }
 
-/// The same with room for any family and length.
+/// A packet of any family and length.
 #[inline]
 pub fn tcp_alone(number: u64, endpoints: &Endpoints, header: &tcp::Header, numbers: Numbers) -> Packet {
     let ip = ip::Header::of(Some(endpoints.family));
@@ -188,7 +185,8 @@ pub fn tcp_alone(number: u64, endpoints: &Endpoints, header: &tcp::Header, numbe
     packet
 }
 
-/// Take in the TCP header that `text` begins with. Its length with the payload is known unless it was cut.
+/// Read the TCP header that `text` begins with. Return the length with the payload, unless the text
+/// was cut.
 #[inline]
 fn take_tcp(
     header: &tcp::Header,
@@ -216,8 +214,8 @@ fn take_tcp(
     header.payload.map(|payload| payload.saturating_add(length))
 }
 
-/// Set the TCP header. A bare acknowledgement without a number is counted, but has no place in the
-/// stream yet.
+/// Write the TCP header. A bare acknowledgement without a number is counted, but has no place in
+/// the stream yet.
 #[inline]
 fn place_in_stream(header: &tcp::Header, numbers: Numbers, network: &mut Network) {
     let Some(seq) = numbers.seq else { return };
@@ -237,7 +235,7 @@ fn tcp_header(header: &tcp::Header, seq: u32, numbers: Numbers) -> Tcp {
     }
 }
 
-/// Take in a datagram. The length of IP tells more surely than the words of an application.
+/// Read a datagram. IP's length is more reliable than an application's text.
 fn take_udp(text: &[u8], ip: &ip::Header, network: &mut Network) -> Option<u32> {
     let printed = datagram::udp_payload(text);
     let behind_ip = ip.payload().and_then(|bytes| bytes.checked_sub(UDP_HEADER));
@@ -259,7 +257,7 @@ fn stop(protocol: u8, text: &[u8], network: &Network) -> Option<Stop> {
     let (layer, reason) = match (protocol, is_cut(text)) {
         (TCP, true) => (Layer::Tcp, Reason::Cut),
         (UDP, true) => (Layer::Udp, Reason::Cut),
-        // A fragment, of which the text does not say what it belongs to.
+        // A fragment, whose datagram the text does not identify.
         (TCP | UDP, false) => return None,
         (_, cut) => {
             let layer = if network.endpoints.family == Family::V6 { Layer::Ipv6 } else { Layer::Ipv4 };

@@ -1,10 +1,10 @@
-//! What is printed behind the addresses where there is no TCP header.
+//! The text behind the addresses of packets without a TCP header.
 
 use super::scan::{number_after, number_behind, split_at_words, trim_start};
 
 const UDP: u8 = 17;
 
-/// Protocols by the word that begins what tcpdump prints of them.
+/// Protocols by the first word that tcpdump prints for them.
 const PROTOCOLS: [(&[u8], u8); 22] = [
     (b"ICMP6", 58),
     (b"icmp6", 58),
@@ -30,8 +30,8 @@ const PROTOCOLS: [(&[u8], u8); 22] = [
     (b"IP ", 4),
 ];
 
-/// The protocol that `text` is of. With ports it is UDP unless it says otherwise: tcpdump prints the
-/// application's protocol instead of the transport's where it knows that.
+/// The protocol of `text`. With ports it is UDP unless another is named: tcpdump prints a known
+/// application's protocol instead of the transport's.
 pub fn protocol(text: &[u8], has_ports: bool) -> u8 {
     let text = trim_start(text);
     if let Some((number, _)) = number_after(text, b"ip-proto-") {
@@ -45,7 +45,7 @@ pub fn protocol(text: &[u8], has_ports: bool) -> u8 {
     }
 }
 
-/// Bytes of UDP payload, if the line tells.
+/// Bytes of UDP payload, if printed.
 #[inline]
 pub fn udp_payload(text: &[u8]) -> Option<u32> {
     if let Some((payload, _)) = number_after(text, b"UDP, length ") {
@@ -54,8 +54,8 @@ pub fn udp_payload(text: &[u8]) -> Option<u32> {
     other_payload(text)
 }
 
-/// `[udp sum ok] UDP, length 5`, in versions 3 `udp 5`, of DNS `... (33)`, of others
-/// `NTPv4, Client, length 48`.
+/// `[udp sum ok] UDP, length 5`; versions 3 `udp 5`; DNS `... (33)`; others `NTPv4, Client, length
+/// 48`.
 #[inline(never)]
 fn other_payload(text: &[u8]) -> Option<u32> {
     if let Some((_, behind)) = split_at_words(text, b"UDP, length") {

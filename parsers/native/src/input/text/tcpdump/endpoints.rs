@@ -11,22 +11,22 @@ use crate::packet::key::Ipv4Ends;
 use crate::packet::key::{FlowKey, Side};
 
 const TCP: u8 = 6;
-/// Ends of TCP that are remembered: so many that a few connections hardly ever share a slot.
+/// Cached ends of TCP: so many that a few connections rarely share a slot.
 const RECENT: usize = 1024;
 
 /// One of a packet's two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PrintedEnd<'a> {
     family: Family,
-    /// Means nothing if it is a name.
+    /// Undefined for a name.
     address: Address,
     /// Address or name as printed, without the port.
     host: &'a [u8],
     port: Option<u16>,
 }
 
-/// Read both ends into `endpoints` and say whether they have ports; what is behind them is the rest.
-/// Names go to `hosts`, and addresses as well if the other end is a name.
+/// Read both ends into `endpoints` and return whether they have ports, and the text behind them.
+/// Names are added to `hosts`, and addresses too if the other end is a name.
 #[inline]
 pub fn read<'a>(
     text: &'a [u8],
@@ -56,22 +56,20 @@ fn both(text: &[u8]) -> Option<(PrintedEnd<'_>, PrintedEnd<'_>, &[u8])> {
     Some((end(source)?, end(destination.strip_suffix(b":")?)?, rest))
 }
 
-/// Both ends of a TCP connection.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownConnection {
     pub endpoints: Endpoints,
-    /// The same for a plain segment; means something with IPv4.
+    /// The ends for a plain segment; defined for IPv4 only.
     pub ends: Ipv4Ends,
-    /// The end that sends.
     pub side: Side,
     key: FlowKey,
 }
 
-/// A text, what it says, and where the connection was.
+/// A text, its endpoints, and the place of the connection.
 type CachedEndpoints = (Vec<u8>, Option<KnownConnection>, ConversationIndex);
 
-/// Ends that were printed lately. Most lines repeat some of them, and comparing a text costs a
-/// fraction of reading it.
+/// Recently printed ends. Most lines repeat some of them, and comparing a text costs a fraction of
+/// parsing it.
 #[derive(Debug)]
 pub struct RecentEndpoints(Vec<CachedEndpoints>);
 
@@ -82,9 +80,9 @@ impl Default for RecentEndpoints {
 }
 
 impl RecentEndpoints {
-    /// The ends that `text` says, up to the blank behind them, and where their connection is. None unless
-    /// both are addresses with ports. `hash` tells where to look: texts that share a slot are read each
-    /// time.
+    /// The ends in `text`, up to the blank behind them, and the place of their connection. None
+    /// unless both are addresses with ports. `hash` selects the slot: texts that share one are
+    /// parsed each time.
     #[inline(always)]
     pub fn find(
         &mut self,
@@ -177,7 +175,7 @@ fn ipv4(text: &[u8]) -> Option<(u32, &[u8])> {
     Some((address, rest))
 }
 
-/// Hexadecimal groups, perhaps with an IPv4 address at the end, perhaps with a port behind it.
+/// Hexadecimal groups, possibly with an IPv4 address at the end and a port behind it.
 fn ipv6(token: &[u8]) -> Option<PrintedEnd<'_>> {
     let last_colon = memchr::memrchr(b':', token)?;
     let dots = memchr::memchr_iter(b'.', token.get(last_colon..)?).count();
@@ -192,8 +190,8 @@ fn ipv6(token: &[u8]) -> Option<PrintedEnd<'_>> {
     Some(PrintedEnd { family: Family::V6, address: address.to_bits(), host, port })
 }
 
-/// A name: what is behind its last dot is the port, if it is a number or a known service. Else it
-/// stays part of the name, so that it still tells ends apart.
+/// A name: the text behind its last dot is the port, if it is a number or a known service. Else it
+/// stays part of the name, so that different ends stay different.
 #[cold]
 fn named(token: &[u8]) -> Option<PrintedEnd<'_>> {
     let is_name = !token.is_empty() && token.iter().all(|byte| byte.is_ascii_graphic() || *byte >= 0x80);

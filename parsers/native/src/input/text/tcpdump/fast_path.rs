@@ -1,9 +1,9 @@
-//! The line that most are, read straight through: a time, two ends with ports, and a TCP header with
-//! no options but a timestamp and SACK blocks. Any other is left to the rest of this folder, which comes to the same
-//! for these as well.
+//! The usual line, read in one go: a time, two ends with ports, and a TCP header with no options
+//! but a timestamp and SACK blocks. Other lines are left to the rest of this folder, which gives
+//! the same result for the usual ones.
 //!
-//! Such a line has a dozen numbers, and that is where the time goes. So it is read from an array of a
-//! known size, in which no step has to look whether the text has ended.
+//! Such a line has a dozen numbers, and these take the time. So it is read from an array of known
+//! size, in which no step has to check for the end of the text.
 
 use super::scan::SECOND;
 use super::tcp::{Header, PSH};
@@ -14,22 +14,20 @@ use crate::input::text::number::{POWERS, digit_count, leading_digits};
 use crate::packet::event::{Sack, TcpFlags};
 use crate::packet::extras::SackBlocks;
 
-/// A line's bytes up to its length stand before this place of the array, which is one below a power of
-/// two.
+/// The bytes of a line up to its length end before this index, one below a power of two.
 const LAST: usize = 255;
-/// Bytes that must be in the window: no step takes as many as are behind [`LAST`].
+/// Bytes that must be in the window: no step reads more than this beyond [`LAST`].
 const ROOM: usize = 512;
 /// Longer than two IPv6 addresses with ports, in whole words.
 const MOST_ENDS: usize = 104;
-/// Bytes of an application's words behind the length of the payload, in which the line's end has to be.
+/// The line must end within this many bytes behind the length of the payload.
 const MOST_WORDS: usize = 1024;
 
-/// What stands on such a line.
 pub struct Line<'a> {
     pub stamp: Stamp,
     /// `source > destination: `, not read yet.
     pub ends: &'a [u8],
-    /// A number that is the same for the same ends, and that anybody can foresee.
+    /// A hash of the ends, without a secret key.
     pub hash: u64,
     pub header: Header,
     /// Its SACK blocks, `{1:2}{3:4}`, not read yet; empty if it has none.
@@ -38,7 +36,7 @@ pub struct Line<'a> {
     pub bytes: usize,
 }
 
-/// The second of the last line, which is that of most next ones: `1795247606.`, and its ns.
+/// The text of the last line's second, which most following lines share: `1795247606.`, and its ns.
 #[derive(Debug)]
 pub struct CachedSecond {
     text: [u8; 11],
@@ -51,8 +49,8 @@ impl Default for CachedSecond {
     }
 }
 
-/// Read the line that `window` begins with; None if it is another, or if the window may not have all
-/// of it.
+/// Read the line that `window` begins with; None if it is of another form or may not be whole in
+/// the window.
 #[inline(always)]
 pub fn read<'a>(window: &'a [u8], second: &mut CachedSecond) -> Option<Line<'a>> {
     let bytes: &[u8; ROOM] = window.first_chunk()?;
@@ -72,7 +70,7 @@ pub fn read<'a>(window: &'a [u8], second: &mut CachedSecond) -> Option<Line<'a>>
     let hash = scan.ends()?;
     let end = scan.at;
     let (header, (first, last)) = scan.header()?;
-    // Beyond it the places were not those of the line.
+    // Beyond it the indices would be wrong.
     if scan.at > LAST {
         return None;
     }
@@ -112,7 +110,6 @@ struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// The next bytes.
     #[inline(always)]
     fn next<const N: usize>(&self) -> &'a [u8; N] {
         const { assert!(N < ROOM - LAST) };
@@ -120,7 +117,7 @@ impl<'a> Scan<'a> {
         self.bytes.get(start..).and_then(|bytes| bytes.first_chunk()).unwrap_or(&[0; N])
     }
 
-    /// Pass over `words` if they come next.
+    /// Skip `words` if they come next.
     #[inline(always)]
     fn eat<const N: usize>(&mut self, words: &[u8; N]) -> bool {
         let is_next = self.next() == words;
@@ -128,13 +125,12 @@ impl<'a> Scan<'a> {
         is_next
     }
 
-    /// Pass over `words`, which must come next.
+    /// Skip `words`, which must come next.
     #[inline(always)]
     fn expect<const N: usize>(&mut self, words: &[u8; N]) -> Option<()> {
         self.eat(words).then_some(())
     }
 
-    /// A number that fits in 32 bits.
     #[inline(always)]
     fn number(&mut self) -> Option<u32> {
         match leading_digits(self.next()) {
@@ -162,7 +158,7 @@ impl<'a> Scan<'a> {
         u32::try_from(value).ok()
     }
 
-    /// A number that nobody needs.
+    /// Skip a number.
     #[inline(always)]
     fn pass_number(&mut self) -> Option<()> {
         match digit_count(self.next()) {
@@ -175,7 +171,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// `1795247606.956209 `, as -tt has printed since 2001; any other time is left to [`timestamp::read`].
+    /// `1795247606.956209 `, as printed by -tt since 2001; any other time is left to
+    /// [`timestamp::read`].
     #[inline(always)]
     fn stamp(&mut self, second: &mut CachedSecond) -> Option<Stamp> {
         if self.next() != &second.text {
@@ -188,8 +185,8 @@ impl<'a> Scan<'a> {
         Some(Stamp::Epoch(second.ns + us as i64 * 1_000))
     }
 
-    /// Pass over both ends, up to the `F` of `Flags`, and give a number made of them. Addresses in numbers
-    /// have no `F`; lines with names that do are read elsewhere.
+    /// Skip both ends, up to the `F` of `Flags`, and return their hash. Numeric addresses have no
+    /// upper-case `F`; lines with names that have one are read elsewhere.
     #[inline(always)]
     fn ends(&mut self) -> Option<u64> {
         const ONES: u64 = u64::MAX / 255;
@@ -197,7 +194,7 @@ impl<'a> Scan<'a> {
         let mut mix = |word: u64| hash = (hash.rotate_left(32) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for word in self.next::<MOST_ENDS>().as_chunks().0 {
             let word = u64::from_le_bytes(*word);
-            // The lowest byte that is 0 after this gets its highest bit.
+            // The lowest zero byte gets its highest bit set.
             let others = word ^ (ONES * u64::from(b'F'));
             let found = others.wrapping_sub(ONES) & !others & (ONES << 7);
             if found != 0 {
@@ -212,7 +209,7 @@ impl<'a> Scan<'a> {
         None
     }
 
-    /// The header, from `Flags` to its length, and from where to where its SACK blocks stand.
+    /// The header, from `Flags` to its length, and the range of its SACK blocks.
     #[inline(always)]
     fn header(&mut self) -> Option<(Header, (usize, usize))> {
         let flags = match self.eat(b"Flags [.], ") {
@@ -250,7 +247,7 @@ impl<'a> Scan<'a> {
         Some((header, blocks))
     }
 
-    /// `1:38, ` or `1, `; the end is told again by the length.
+    /// `1:38, ` or `1, `; the end follows from the length, too.
     #[inline(always)]
     fn sequence(&mut self) -> Option<u32> {
         let seq = self.number()?;
@@ -271,7 +268,7 @@ impl<'a> Scan<'a> {
         Some(())
     }
 
-    /// `sack 2 {1:2}{3:4}`, as many as a header has room for: from where to where the blocks stand.
+    /// `sack 2 {1:2}{3:4}`, as many as a header has room for: the range of the blocks.
     #[inline]
     fn blocks(&mut self, options: &mut Options) -> Option<(usize, usize)> {
         self.expect(b"sack ")?;

@@ -1,19 +1,19 @@
-//! What is printed of an IP header: with `-v` in brackets before the addresses, without it nothing.
+//! The text of an IP header: with `-v` in brackets before the addresses, without it nothing.
 
 use super::scan::{number, number_after, number_behind, split_at_byte, split_at_words};
 use crate::packet::event::{Family, Fragment, Network};
 
-/// What is known of an IP header beside its addresses.
+/// The fields of an IP header except its addresses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Header {
-    /// Which version the line names; None if it does not.
+    /// The version, if the line names it.
     pub family: Option<Family>,
     /// Bytes of header and payload.
     pub total: Option<u32>,
     pub protocol: Option<u8>,
-    /// Bytes that its length promises and the frame does not have.
+    /// Bytes of its length that the frame does not have.
     pub missing: u32,
-    /// Whether the header is longer than usual by options, and so the payload shorter.
+    /// Whether the header has options, which shorten the payload.
     pub has_options: bool,
     ip_id: Option<u16>,
     ttl: u8,
@@ -23,12 +23,12 @@ pub struct Header {
 }
 
 impl Header {
-    /// A header of which nothing was printed but perhaps its version.
+    /// A header of which at most the version is printed.
     pub fn of(family: Option<Family>) -> Self {
         Self { family, ..Self::default() }
     }
 
-    /// Whether this is a fragment behind the first.
+    /// Whether this is a fragment other than the first.
     pub fn is_later_fragment(&self) -> bool {
         self.fragment.is_some_and(|fragment| fragment.offset > 0)
     }
@@ -41,12 +41,12 @@ impl Header {
         }
     }
 
-    /// Bytes behind the header, as far as they are there.
+    /// Bytes behind the header, as far as they are in the frame.
     pub fn payload(&self) -> Option<u32> {
         self.total?.checked_sub(self.bytes())?.checked_sub(self.missing)
     }
 
-    /// Put what is known into `network`.
+    /// Copy the known fields to `network`.
     #[inline]
     pub fn fill(&self, network: &mut Network) {
         network.ip_id = self.ip_id;
@@ -56,8 +56,8 @@ impl Header {
         network.fragment = self.fragment;
     }
 
-    /// Read what stands before the addresses. The rest of an IPv4 header's line is empty: the
-    /// addresses are on the next one.
+    /// Read the text before the addresses. The rest of an IPv4 header's line is empty: the
+    /// addresses are on the next line.
     #[inline]
     pub fn read<'a>(&mut self, text: &'a [u8]) -> Option<&'a [u8]> {
         match text.first() {
@@ -100,7 +100,7 @@ impl Header {
         let length = rest.strip_prefix(b":").unwrap_or(rest).strip_prefix(b" ")?;
         let (total, rest) = number(length)?;
         self.has_options = rest.starts_with(b", options (");
-        // 0 is left there by segmentation offload.
+        // Segmentation offload leaves 0.
         self.total = Some(total).filter(|&total| total > 0);
         rest.ends_with(b")").then_some(b"")
     }
@@ -115,12 +115,12 @@ impl Header {
         self.family = Some(Family::V6);
         let (words, rest) = split_at_words(words, b"payload length: ")?;
         let (payload, rest) = number(rest)?;
-        // 0 is a jumbogram, or left there by segmentation offload.
+        // 0 is a jumbogram or due to segmentation offload.
         self.total = Some(payload).filter(|&payload| payload > 0).and_then(|payload| payload.checked_add(40));
         if let Some(class) = words.strip_prefix(b"class 0x") {
             self.take_class(class);
         } else {
-            // only one that is not 0 is printed
+            // printed only if not 0
             self.dscp = Some(0);
         }
         self.ttl = number_behind(words, b"hlim ").and_then(|hops| u8::try_from(hops).ok()).unwrap_or(0);

@@ -1,30 +1,28 @@
-//! What stands between the time and the IP header: interface and direction of a cooked capture, and
+//! The text between the time and the IP header: interface and direction of a cooked capture, and
 //! with `-e` the link header.
 
 use super::scan::{number_after, number_behind, split_at_byte, split_at_words, trim_start};
 use crate::packet::event::{Event, Family};
 
-/// What is behind the link header.
+/// The protocol behind the link header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkPayload {
-    /// IPv4 or IPv6, as the line says.
+    /// IPv4 or IPv6, as named by the line.
     Ip(Family),
-    /// The line does not say: versions 3 print the addresses at once.
+    /// Not named: versions 3 print the addresses at once.
     Unnamed,
-    /// No IP, with this EtherType; 0 if that is not printed.
+    /// Not IP, with this EtherType; 0 if that is not printed.
     Other(u32),
 }
 
-/// What was printed of the link.
+/// The printed fields of the link.
 #[derive(Clone, Copy, Debug)]
 pub struct Link<'a> {
     /// Name of the interface.
     pub interface: Option<&'a [u8]>,
-    /// Direction, where there is one.
     pub event: Option<Event>,
     /// Length of the frame.
     pub frame_bytes: Option<u32>,
-    /// What is behind it.
     pub kind: LinkPayload,
 }
 
@@ -34,8 +32,8 @@ impl Link<'_> {
     }
 }
 
-/// Read up to the IP header. With `has_time` the line is that of a packet, whatever it says; without
-/// it must look like one.
+/// Read up to the IP header. With `has_time` the line is that of a packet in any case; without it
+/// must look like one.
 #[inline]
 pub fn read(text: &[u8], has_time: bool) -> Option<(Link<'_>, &[u8])> {
     if let Some((kind, rest)) = named(text) {
@@ -105,7 +103,7 @@ fn without_length(text: &[u8]) -> (Option<u32>, LinkPayload, &[u8]) {
     }
 }
 
-/// Received for this host, by broadcast or by multicast; sent; somebody else's.
+/// Received for this host, by broadcast or by multicast; sent; for another host.
 fn direction(word: &[u8]) -> Option<Option<Event>> {
     match word {
         b"In" | b"B" | b"M" => Some(Some(Event::Received)),
@@ -140,7 +138,7 @@ fn is_mac(word: &[u8]) -> bool {
     word.len() == 17 && word.iter().all(|&byte| byte == b':' || byte.is_ascii_hexdigit())
 }
 
-/// What a link header names; the EtherType stands in brackets.
+/// The protocol that a link header names; its EtherType is in brackets.
 fn kind(words: &[u8]) -> LinkPayload {
     let says = |word: &[u8]| memchr::memmem::find(words, word).is_some();
     if says(b"IPv4") || says(b"IP (0x0021)") {
@@ -154,7 +152,7 @@ fn kind(words: &[u8]) -> LinkPayload {
     }
 }
 
-/// Tags of 802.1Q, one behind the other, and PPPoE.
+/// Tags of 802.1Q, possibly several, and PPPoE.
 fn tagged(kind_outside: LinkPayload, text: &[u8]) -> (LinkPayload, &[u8]) {
     let (mut found, mut rest) = (kind_outside, text);
     while let Some((words, behind)) = tag(rest) {
@@ -188,7 +186,7 @@ fn is_between_ends(text: &[u8]) -> bool {
     ends.is_some_and(|(destination, _)| destination.ends_with(b":"))
 }
 
-/// Length of a frame that is no IP, where the line ends in it.
+/// Length of a non-IP frame, if the line ends with it.
 pub fn other_bytes(text: &[u8]) -> u32 {
     number_behind(text, b", length ").unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! What tcpdump says beside packets, where both went to one file.
+//! tcpdump's own messages, where stdout and stderr went to one file.
 
 const BEGIN: [&[u8]; 7] = [
     b"tcpdump: ",
@@ -9,7 +9,7 @@ const BEGIN: [&[u8]; 7] = [
     b"Got ",
     b"data link type ",
 ];
-/// Ends of the numbers at the end, without a plural's s.
+/// Ends of the lines of totals, without a plural's s.
 const END: [&[u8]; 5] = [
     b" packet",
     b" packet captured",

@@ -1,8 +1,8 @@
-//! What tcpdump prints, whatever the options: one line for each packet, two for IPv4 with `-v`.
+//! tcpdump's output, with any options: one line for each packet, two for IPv4 with `-v`.
 //!
-//! A line is a time ([`timestamp`]), perhaps an interface and a link header ([`link`]), perhaps an IP
-//! header ([`ip`]), both ends ([`endpoints`]), and a transport header ([`tcp`], [`datagram`]). What other
-//! protocols print on lines of their own begins with a blank or tab.
+//! A line is a time ([`timestamp`]), possibly an interface and a link header ([`link`]), possibly
+//! an IP header ([`ip`]), both ends ([`endpoints`]), and a transport header ([`tcp`],
+//! [`datagram`]). Further lines of other protocols begin with a blank or tab.
 
 mod absolute_sequence;
 mod assembly;
@@ -38,7 +38,7 @@ use timestamp::{Clock, Stamp};
 const A_PACKET: &str = "expected a line of tcpdump: a time, then `IP`, `IP6` or another protocol";
 const AN_IP_HEADER: &str = "expected what tcpdump -v prints of an IP header";
 
-/// Whether a line looks as if tcpdump had printed it.
+/// Whether a line looks like output of tcpdump.
 pub fn recognises(line: &[u8]) -> bool {
     // With -x most lines are bytes.
     if line.starts_with(b"\t0x0") {
@@ -58,7 +58,7 @@ pub fn recognises(line: &[u8]) -> bool {
     }
 }
 
-/// Whether both ends stand here, and behind them what a transport has.
+/// Whether both ends and the beginning of a transport header come next.
 fn has_transport(text: &[u8]) -> bool {
     let ends = endpoints::read(text, &mut Endpoints::default(), &mut NameTable::default());
     ends.is_some_and(|(has_ports, rest)| {
@@ -66,20 +66,19 @@ fn has_transport(text: &[u8]) -> bool {
     })
 }
 
-/// What is to be said of the whole text.
+/// Facts about the whole text that lead to caveats.
 #[derive(Debug, Default)]
 struct TextSummary {
-    /// Lines have times, so that one without is no packet.
+    /// Lines have times, so a line without is no packet.
     times: bool,
-    /// Lines are without times.
     no_times: bool,
     times_of_day: bool,
     dates: bool,
     frames_without_length: bool,
     tcp_without_header: bool,
-    /// IPv4 packets of TCP without what -v prints.
+    /// TCP packets over IPv4 without the output of -v.
     no_ip_header: bool,
-    /// Packets whose second line did not come.
+    /// Packets whose second line is missing.
     halves: u64,
     /// Bytes of packets as text (-A).
     dumps: bool,
@@ -94,12 +93,12 @@ pub struct Tcpdump {
     conversations: Conversations,
     clock: Clock,
     second: CachedSecond,
-    /// Sum of times that are differences for sure.
+    /// Sum of times that are known to be differences.
     sum_ns: i64,
     backlog: PendingTimes,
     /// The first line of a packet, until its second one comes.
     half: Option<Start>,
-    /// SACK blocks of packets that are not given yet.
+    /// SACK blocks of packets that are held back.
     sacks: PrintedBlocks,
     seen: TextSummary,
 }
@@ -198,7 +197,7 @@ impl LineFormat for Tcpdump {
 }
 
 impl Tcpdump {
-    /// Make a packet of a line of the usual form; None, and nothing is changed, if it is not one for it.
+    /// Make a packet of a line of the usual form; None, without any change, if it does not fit.
     #[inline(always)]
     fn take_fast_lines(&mut self, number: u64, line: &fast_path::Line<'_>, batch: &mut Batch) -> Option<()> {
         let fast_path::Line { stamp, header, .. } = line;
@@ -234,7 +233,7 @@ impl Tcpdump {
         Some(())
     }
 
-    /// A line that a packet begins with.
+    /// The first line of a packet.
     #[inline]
     fn begin(&mut self, number: u64, stamp: Stamp, text: &[u8], packet: &mut Packet) -> Outcome {
         let has_time = stamp != Stamp::Missing;
@@ -293,7 +292,7 @@ impl Tcpdump {
         }
     }
 
-    /// The addresses of a packet, and what is behind them.
+    /// Read the addresses of a packet and the text behind them.
     #[inline]
     fn complete(&mut self, start: &Start, text: &[u8], packet: &mut Packet) -> Outcome {
         match start.with_ip(text, self, packet) {
@@ -302,7 +301,7 @@ impl Tcpdump {
         }
     }
 
-    /// Let `packet` go, or hold it back until its time is understood.
+    /// Return `packet`, or hold it back until its time is known.
     #[inline]
     fn give(&mut self, is_since: bool, packet: &mut Packet) -> Outcome {
         if is_since && !self.backlog.exchange(packet) {
@@ -311,7 +310,7 @@ impl Tcpdump {
         Outcome::Packet
     }
 
-    /// The second line of a packet, one more line of it, or a packet printed with -t.
+    /// The second line of a packet, a further line of it, or a packet printed with -t.
     fn read_without_time(&mut self, number: u64, text: &[u8], packet: &mut Packet) -> Outcome {
         if let Some(rest) = text.strip_prefix(b"    ")
             && let Some(start) = self.half.take()
@@ -325,7 +324,7 @@ impl Tcpdump {
             }
             return self.begin(number, Stamp::Missing, text, packet);
         }
-        // A tunnel's packet stands on a line of its own, without a time.
+        // A tunnel's inner packet has a line of its own, without a time.
         let is_inner = link::read(text, false).is_some();
         if is_continuation || is_inner || messages::is_one(text) || self.is_dump(text) {
             return Outcome::Other;
@@ -333,8 +332,8 @@ impl Tcpdump {
         Outcome::Wrong(A_PACKET)
     }
 
-    /// Whether a line is what -A prints: the bytes of a packet as text, so that any may follow. The
-    /// first is the version of IP or, where that is not printable, a dot.
+    /// Whether a line is output of -A: the bytes of a packet as text, so any line may follow. The
+    /// first byte is the version of IP or, where that is not printable, a dot.
     fn is_dump(&mut self, text: &[u8]) -> bool {
         self.seen.dumps |= matches!(text.first(), Some(b'E' | b'`' | b'.'));
         self.seen.dumps

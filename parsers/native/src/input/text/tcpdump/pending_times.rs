@@ -1,30 +1,28 @@
-//! Packets that wait until it is clear what their times mean.
+//! Packets that wait until the meaning of their times is known.
 //!
-//! `-ttt` prints the time since the line before, `-ttttt` that since the first line, and no line
-//! tells which. The first packets are held back and looked at together. Times since the first line
-//! grow, even where packets are not in order; differences go up and down, or stay the same with a
-//! steady sender. So the times are differences if more than one in eight is smaller than the one
-//! before it and the later half does not lie behind the earlier one, or if the last one is not larger
-//! than the second. A shorter text that only grows is taken for times since the first.
+//! `-ttt` prints the time since the previous line, `-ttttt` that since the first line, and both
+//! look the same. So the first packets are held back and compared. Times since the first line grow,
+//! even where packets are not in order; differences go up and down, or stay the same with a steady
+//! sender. So the times are differences if more than one in eight is smaller than its predecessor
+//! and the later half is not behind the earlier one, or if the last one is not larger than the
+//! second. A shorter text that only grows is taken for times since the first.
 
 use std::collections::VecDeque;
 
 use super::timestamp::Clock;
 use crate::packet::event::Packet;
 
-/// Packets that are held back.
 const HELD: usize = 64;
 
-/// What the times mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeMeaning {
-    /// Since the line before.
+    /// Since the previous line.
     Differences,
     /// Since the first line.
     SinceFirst,
 }
 
-/// Held packets, oldest first. Their times are as printed until the meaning is known.
+/// Held packets, oldest first. Their times are as printed until their meaning is known.
 #[derive(Debug, Default)]
 pub struct PendingTimes {
     packets: VecDeque<Packet>,
@@ -34,12 +32,12 @@ pub struct PendingTimes {
 }
 
 impl PendingTimes {
-    /// What the times turned out to mean; None if there were none to decide on.
+    /// The meaning of the times; None if there were none.
     pub fn meaning(&self) -> Option<TimeMeaning> {
         self.meaning
     }
 
-    /// Put `packet` behind the others, and take the first of them out if it may go.
+    /// Add `packet`, and take the first one out if its time is known.
     pub fn exchange(&mut self, packet: &mut Packet) -> bool {
         if self.meaning.is_some() {
             packet.time_ns = self.place(packet.time_ns);
@@ -52,7 +50,7 @@ impl PendingTimes {
         self.pop(packet)
     }
 
-    /// After the last line: the next of those that are left.
+    /// After the last line: the next held packet.
     pub fn pop(&mut self, packet: &mut Packet) -> bool {
         self.decide();
         let Some(first) = self.packets.pop_front() else { return false };
@@ -88,7 +86,7 @@ impl PendingTimes {
 fn meaning_of(packets: &VecDeque<Packet>) -> TimeMeaning {
     let times = packets.iter().map(|packet| packet.time_ns);
     let falls = times.clone().zip(times.clone().skip(1)).filter(|(before, after)| after < before).count();
-    // Neighbours may be exchanged where the halves meet.
+    // Neighbours may be out of order where the halves meet.
     let (half, margin) = (packets.len() / 2, packets.len() / 8);
     let halves_overlap = times.clone().skip(half).min() < times.clone().take(half - margin).max();
     let grows = packets.len() < 3 || times.clone().nth(1) < times.clone().next_back();

@@ -1,4 +1,4 @@
-//! Small steps along a line: each gives what it read and what is left.
+//! Small parsers: each returns its value and the rest of the text.
 
 use crate::input::text::number::{POWERS, leading_digits};
 
@@ -12,7 +12,7 @@ pub fn number(text: &[u8]) -> Option<(u32, &[u8])> {
     Some((u32::try_from(value).ok()?, rest))
 }
 
-/// More digits than this may not fit.
+/// Numbers of more digits may overflow.
 const MAX_DIGITS: usize = 18;
 
 /// Leading decimal digits, at most 18.
@@ -50,7 +50,7 @@ fn one_by_one(text: &[u8]) -> Option<(u64, &[u8])> {
     Some((value, text.get(length..)?)).filter(|_| length > 0)
 }
 
-/// The number behind `words`, which `text` begins with.
+/// The number behind `words` at the beginning of `text`.
 #[inline]
 pub fn number_after<'a>(text: &'a [u8], words: &[u8]) -> Option<(u32, &'a [u8])> {
     number(text.strip_prefix(words)?)
@@ -62,21 +62,21 @@ pub fn number_behind(text: &[u8], words: &[u8]) -> Option<u32> {
     number(rest).map(|(value, _)| value)
 }
 
-/// What stands before and behind the first `words` in `text`.
+/// The text before and behind the first `words` in `text`.
 #[inline]
 pub fn split_at_words<'a>(text: &'a [u8], words: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let at = memchr::memmem::find(text, words)?;
     Some((text.get(..at)?, text.get(at + words.len()..)?))
 }
 
-/// What stands before and behind the first `byte` in `text`.
+/// The text before and behind the first `byte` in `text`.
 #[inline]
 pub fn split_at_byte(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
     let at = memchr::memchr(byte, text)?;
     Some((text.get(..at)?, text.get(at + 1..)?))
 }
 
-/// `text` without the blanks it begins with.
+/// `text` without leading blanks.
 #[inline]
 pub fn trim_start(text: &[u8]) -> &[u8] {
     let blanks = text.iter().take_while(|&&byte| byte == b' ').count();

@@ -1,5 +1,4 @@
-//! Ports by the names that `/etc/services` of common systems gives them: without `-n` tcpdump prints
-//! these.
+//! Ports by their names in `/etc/services` of common systems: tcpdump prints these without `-n`.
 
 const SERVICES: [(&str, u16); 84] = [
     ("auth", 113),
@@ -88,7 +87,7 @@ const SERVICES: [(&str, u16); 84] = [
     ("xmpp-server", 5269),
 ];
 
-/// The port that is called `name`, if that is one of the common names.
+/// The port of a service, if its name is common.
 pub fn port(name: &[u8]) -> Option<u16> {
     let at = SERVICES.binary_search_by(|(known, _)| known.as_bytes().cmp(name)).ok()?;
     SERVICES.get(at).map(|(_, port)| *port)

@@ -1,4 +1,4 @@
-//! What is printed of a TCP header.
+//! The text of a TCP header.
 //!
 //! Since version 4: `Flags [P.], cksum 0x1c2d (correct), seq 1:38, ack 1, win 63, urg 1, options
 //! [nop,nop,TS val 1 ecr 2], length 37: HTTP`. Before: `P 1:38(37) ack 1 win 63 urg 1
@@ -9,29 +9,27 @@ use super::tcp_options;
 use super::tcp_options::Options;
 use crate::packet::event::TcpFlags;
 
-/// Flag of a segment to be pushed to the application.
 pub const PSH: u16 = 0x008;
 
-/// A header, as far as it was printed. Sequence numbers are as printed.
+/// The printed fields of a header. Sequence numbers are as printed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Header {
-    /// Whether more than the length of the payload was printed (not with `-q`).
+    /// Whether more than the length of the payload is printed (not with `-q`).
     pub is_whole: bool,
-    /// Left out without payload and flags that occupy a number.
+    /// Not printed for segments that occupy no sequence number.
     pub seq: Option<u32>,
-    /// Left out without the flag.
+    /// Not printed without the flag.
     pub ack: Option<u32>,
     pub flags: TcpFlags,
     pub window: u16,
-    /// Those that matter, and the length of all.
+    /// The options that are used, and the length of all.
     pub options: Options,
-    /// None if it is not known.
     pub payload: Option<u32>,
     /// Whether the snap length cut the header.
     pub is_cut: bool,
 }
 
-/// Read a header of any version; None if it is none.
+/// Read a header of any version.
 #[inline]
 pub fn read(text: &[u8]) -> Option<Header> {
     if let Some(text) = text.strip_prefix(b"Flags [") {
@@ -82,13 +80,13 @@ fn fields(text: &[u8]) -> Option<Header> {
     accept_cut(text, header)
 }
 
-/// A header whose end is missing: cut by the snap length, or with options that cannot be. Otherwise it
-/// is the line that was cut, and nothing of it can be believed.
+/// A header whose end is missing: cut by the snap length, or with invalid options. Otherwise the
+/// line itself was cut, and nothing of it can be trusted.
 #[cold]
 fn accept_cut(text: &[u8], mut header: Header) -> Option<Header> {
     header.is_cut = memchr::memmem::find(text, b"[|tcp]").is_some();
     let is_bad = memchr::memmem::find(text, b"[bad ").is_some();
-    // Without payload there is no number, and the other way round.
+    // Only segments with payload have a range of numbers.
     if header.ack.is_some() && header.seq.is_none() {
         header.payload = Some(0);
     }
@@ -115,7 +113,7 @@ fn window<'a>(field: &'a [u8], header: &mut Header) -> Option<&'a [u8]> {
     Some(rest)
 }
 
-/// Letters as both forms use them; `none` if there are none.
+/// Letters in either form; `none` if there are none.
 #[inline]
 fn flags(letters: &[u8]) -> Option<TcpFlags> {
     if letters == b"none" {
@@ -139,7 +137,7 @@ fn flags(letters: &[u8]) -> Option<TcpFlags> {
     Some(TcpFlags(flags))
 }
 
-/// Versions before 4: `.` stands for no flag, and the acknowledgement tells its own.
+/// Versions before 4: `.` is no flag, and the acknowledgement is its own flag.
 fn old(text: &[u8]) -> Option<Header> {
     let (letters, rest) = split_at_byte(text, b' ')?;
     let letters = letters.strip_suffix(b",").unwrap_or(letters);
@@ -150,7 +148,7 @@ fn old(text: &[u8]) -> Option<Header> {
     if letters != b"." {
         header.flags = flags(letters).filter(|flags| !flags.has(TcpFlags::ACK))?;
     }
-    // A checksum of -v, in either spelling, stands before everything else.
+    // A checksum of -v, in either spelling, comes first.
     let rest =
         match rest.starts_with(b"[tcp sum") || rest.starts_with(b"[bad tcp") || rest.starts_with(b"cksum") {
             true => split_at_words(rest, b"] ").or_else(|| split_at_words(rest, b"), "))?.1,

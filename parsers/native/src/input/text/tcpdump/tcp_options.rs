@@ -1,4 +1,4 @@
-//! TCP options as they are printed: `nop,nop,TS val 1 ecr 2` or `nop,nop,timestamp 1 2`.
+//! The text of TCP options: `nop,nop,TS val 1 ecr 2` or `nop,nop,timestamp 1 2`.
 
 use super::scan::{number, number_after};
 use crate::input::text::sack_blocks;
@@ -7,23 +7,22 @@ use crate::packet::extras::SackBlocks;
 
 /// RFC 7323 section 2.3: a larger shift count must be taken for 14.
 const MAX_WINDOW_SCALE: u32 = 14;
-/// Of a timestamp behind two blanks (RFC 7323 appendix A).
+/// Bytes of a timestamp after two NOPs (RFC 7323 appendix A).
 pub const TIMESTAMP_BYTES: u32 = 12;
-/// Of SACK blocks behind two blanks, and of each of them (RFC 2018 section 3).
+/// Bytes of SACK blocks after two NOPs, without the blocks (RFC 2018 section 3).
 pub const SACK_BYTES: u32 = 4;
 pub const BLOCK_BYTES: u32 = 8;
-/// A header is at most 60 bytes long.
+/// The most bytes of options: a header is at most 60 bytes long.
 pub const MAX_BYTES: u32 = 40;
 
-/// What a list of options says.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     pub known: TcpOptions,
-    /// How long all of them are in the header, as far as they are known.
+    /// Length of all options in the header, as far as known.
     pub bytes: u32,
 }
 
-/// Read options up to the end of their list, and give what is behind it.
+/// Read options up to the end of their list, and return the text behind it.
 #[inline]
 pub fn read<'a>(list: &'a [u8], options: &mut Options) -> &'a [u8] {
     if let Some((timestamp, rest)) = timestamp_alone(list) {
@@ -34,7 +33,7 @@ pub fn read<'a>(list: &'a [u8], options: &mut Options) -> &'a [u8] {
     one_by_one(list, options)
 }
 
-/// Read the list that most packets have; None for any other.
+/// Read the most frequent list, a timestamp only; None for any other.
 #[inline]
 fn timestamp_alone(list: &[u8]) -> Option<(Options, &[u8])> {
     let (timestamp, rest) = two_numbers(list.strip_prefix(b"nop,nop,TS val ")?, b" ecr ")?;
@@ -59,7 +58,7 @@ fn one_by_one<'a>(list: &'a [u8], options: &mut Options) -> &'a [u8] {
     }
 }
 
-/// Take in one option, and give its length in the header.
+/// Read one option, and return its length in the header.
 fn one(option: &[u8], known: &mut TcpOptions) -> u32 {
     if let Some((mss, _)) = number_after(option, b"mss ") {
         known.mss = u16::try_from(mss).ok();
@@ -90,15 +89,15 @@ fn one(option: &[u8], known: &mut TcpOptions) -> u32 {
     }
 }
 
-/// The blocks in the options of a header that has some; `offset` is what the printed numbers are behind
-/// the wire's.
+/// The blocks in the options of a header that has some; `offset` is the difference of printed and
+/// wire numbers.
 pub fn sack_blocks(header: &[u8], offset: u32) -> SackBlocks {
     let option = memchr::memmem::find(header, b"sack ").and_then(|at| header.get(at..)).unwrap_or_default();
     let first = memchr::memchr(b'{', option).and_then(|at| option.get(at..)).unwrap_or_default();
     read_blocks(first, offset)
 }
 
-/// The same from the first block on.
+/// Read the blocks from the first one on.
 pub fn read_blocks(blocks: &[u8], offset: u32) -> SackBlocks {
     sack_blocks::read(blocks, *b"{:}", offset)
 }

@@ -1,4 +1,4 @@
-//! Whole lines, each form as tcpdump 4.99 prints it, or a version 3 did.
+//! Whole lines, each form as printed by tcpdump 4.99 or version 3.
 
 use super::*;
 use crate::input::text::BadLines;
@@ -6,7 +6,7 @@ use crate::input::text::tests::read_line;
 use crate::packet::event::{Event, Family, Fragment, Layer, Reason, Stop, Transport};
 use proptest::prelude::*;
 
-/// All packets of a text, and how many lines were something else or wrong.
+/// All packets of a text, and counts of other and wrong lines.
 struct Text {
     packets: Vec<Packet>,
     wrong: Vec<u64>,

@@ -12,7 +12,6 @@
 use super::scan::{SECOND, long_number, number, trim_start};
 use crate::input::text::number::TO_NS;
 
-/// Nanoseconds of a day.
 pub const DAY: i64 = 86_400 * SECOND;
 
 /// A time as printed, in nanoseconds.
@@ -23,13 +22,13 @@ pub enum Stamp {
     /// Since the epoch, in a time zone that is not named.
     Date(i64),
     OfDay(i64),
-    /// Since the line before, or since the first line.
+    /// Since the previous line, or since the first line.
     Since(i64),
-    /// Since the line before.
+    /// Since the previous line.
     Difference(i64),
 }
 
-/// The line without the number that `--number` puts before it.
+/// The line without the number printed by `--number`.
 #[inline]
 pub fn without_number(line: &[u8]) -> &[u8] {
     let text = trim_start(line);
@@ -41,7 +40,7 @@ pub fn without_number(line: &[u8]) -> &[u8] {
     text.get(digits..).and_then(|rest| rest.strip_prefix(b"  ")).unwrap_or(line)
 }
 
-/// The time that the line begins with, and what is behind it and its blank.
+/// The time that the line begins with, and the text behind it and its blank.
 #[inline(never)]
 pub fn read(line: &[u8]) -> Option<(Stamp, &[u8])> {
     match line.first()? {
@@ -74,7 +73,7 @@ fn epoch(line: &[u8]) -> Option<(Stamp, &[u8])> {
     Some((Stamp::Epoch(seconds_ns.checked_add(ns)?), rest.strip_prefix(b" ")?))
 }
 
-/// Versions 3 print the time since the line before as `000019`, or `2. 000019` with seconds.
+/// Versions 3 print the time since the previous line as `000019`, or `2. 000019` with seconds.
 #[cold]
 fn microseconds(line: &[u8]) -> Option<(Stamp, &[u8])> {
     let (first, rest) = number(line)?;
@@ -128,17 +127,17 @@ fn dated(line: &[u8]) -> Option<(Stamp, &[u8])> {
     Some((Stamp::Date(days * DAY + ns), rest))
 }
 
-/// Days from 1970-01-01 to a date of the Gregorian calendar, counting years from March so that the
-/// leap day is the last one.
+/// Days from 1970-01-01 to a date of the Gregorian calendar. Years begin in March, so that the leap
+/// day is the last.
 fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leap_days = year / 4 - year / 100 + year / 400;
     let days_of_months = (153 * month + 2) / 5;
-    // 719,469 days lie between the first of March of the year 0 and the epoch, less the day itself.
+    // 719,469 days are between the first of March of the year 0 and the epoch, less the day itself.
     year * 365 + leap_days + days_of_months + day - 719_469
 }
 
-/// Times of day, strung together over midnight.
+/// Times of day, continued over midnight.
 #[derive(Debug, Default)]
 pub struct Clock {
     previous: Option<i64>,
@@ -150,7 +149,8 @@ impl Clock {
     #[inline]
     pub fn unwrap(&mut self, of_day: i64) -> i64 {
         if let Some(previous) = self.previous {
-            // Half a day apart cannot be a clock that was set back, nor a long pause told from it.
+            // Half a day back cannot be a clock that was set back, and cannot be distinguished from
+            // a long pause.
             if of_day < previous - DAY / 2 {
                 self.days += 1;
             } else if of_day > previous + DAY / 2 && self.days > 0 {

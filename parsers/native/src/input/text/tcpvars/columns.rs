@@ -1,17 +1,15 @@
-//! The names of columns, and what they mean.
+//! The names of columns and their meaning.
 
 use crate::packet::logged_variables::Unit;
 
-/// Columns that are read; a hostile line could name thousands.
+/// The most columns; a hostile line could name thousands.
 const MAX_COLUMNS: usize = 64;
-/// A threshold from here on means that there is none yet (RFC 5681: arbitrarily high): 2^31 - 1 in
+/// Thresholds from here on mean that none is set yet (RFC 5681: arbitrarily high): 2^31 - 1 in
 /// Linux, 2^32 - 1 in ns-3.
 const NO_THRESHOLD: f64 = 2_147_483_647.0;
 
-/// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Column {
-    /// Seconds.
     Time,
     /// Number or name of the flow.
     Flow,
@@ -27,24 +25,23 @@ pub enum Column {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Variable {
-    /// Its name in the table of variables.
     pub name: &'static str,
     pub unit: Unit,
-    /// From the column's unit to `unit`.
+    /// Factor from the column's unit to `unit`.
     scale: f64,
-    /// Whether the column does not name its unit.
+    /// Whether the column's name has no unit.
     pub is_guess: bool,
 }
 
 impl Variable {
-    /// A column's value in `unit`; None if it stands for none.
+    /// A column's value in `unit`; None if the value means "none".
     pub fn value(&self, value: f64) -> Option<f64> {
         let is_none = self.name == "ssthresh" && value >= NO_THRESHOLD;
         (!is_none).then_some(value * self.scale)
     }
 }
 
-/// What stands between columns.
+/// The separator of columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Separator {
     Byte(u8),
@@ -57,7 +54,6 @@ impl Separator {
         [b',', b';', b'\t'].into_iter().find(|byte| line.contains(byte)).map_or(Self::Space, Self::Byte)
     }
 
-    /// The columns of a line.
     pub fn split(self, line: &[u8]) -> impl Iterator<Item = &[u8]> {
         let is_between = move |byte: &u8| match self {
             Self::Byte(separator) => *byte == separator,
@@ -164,7 +160,7 @@ fn variable(name: &str) -> Option<Variable> {
         let base = bare.strip_suffix(suffix)?;
         let base = base.strip_suffix(['_', '[', '(', ' '])?.trim_end_matches([' ', '_']);
         let (name, usual) = known(base)?;
-        // A window may be counted in packets or bytes; a time is no window.
+        // A window may be counted in packets or bytes, but not in units of time.
         let fits = usual == *unit
             || matches!((usual, unit), (Unit::Packets, Unit::Bytes) | (Unit::Bytes, Unit::Packets));
         fits.then_some(Variable { name, unit: *unit, scale: *scale, is_guess: false })

@@ -1,9 +1,9 @@
 //! Logs of a connection's variables in columns: CSV, tabs or spaces, with the columns' names in the
-//! first line. `time` and one variable are enough; whose they are stands in columns (`src`, `sport`,
+//! first line. `time` and one variable are enough; the connection is in columns (`src`, `sport`,
 //! `dst`, `dport`, or `flow`) or in a comment (`# 10.0.0.1:5000 > 10.0.0.2:80`).
 //!
-//! Without names, as ns-3's tracers write them, the columns are time and value, or flow, time and
-//! value; what the value is, such a file does not tell.
+//! Without names, as in files of ns-3's tracers, the columns are time and value, or flow, time and
+//! value; the file does not name the variable.
 
 mod columns;
 
@@ -19,10 +19,10 @@ const EXPECTED_NAMES: &str =
 const EXPECTED_TIME: &str = "expected a time in seconds in its column";
 const EXPECTED_COLUMNS: &str = "expected as many columns as have names";
 const UNKNOWN: &str = "unknown";
-/// Flows that are found again without making their names anew.
+/// Flows that are found without formatting their names again.
 const MAX_FLOWS: usize = 64;
 
-/// Whether a line looks as if it named the columns of such a log.
+/// Whether a line looks like the column names of such a log.
 pub fn recognises(line: &[u8]) -> bool {
     columns::named(line).is_some()
 }
@@ -32,7 +32,7 @@ pub fn recognises(line: &[u8]) -> bool {
 pub struct TcpVars {
     columns: Vec<Column>,
     separator: Separator,
-    /// The connection that a comment names.
+    /// The connection of the last comment.
     connection: Option<Endpoints>,
     /// Connections by number or name of the flow.
     flows: Vec<(Vec<u8>, Endpoints)>,
@@ -86,7 +86,7 @@ impl LineFormat for TcpVars {
 }
 
 impl TcpVars {
-    /// Take the line's columns for those of ns-3's tracers; false if it has none such.
+    /// Read the line as columns of ns-3's tracers; false if it does not fit.
     fn take_nameless(&mut self, line: &[u8]) -> bool {
         let columns = columns::nameless(line);
         self.is_nameless = columns.is_some();
@@ -128,7 +128,7 @@ impl TcpVars {
         Outcome::Other
     }
 
-    /// Whose variables a row holds.
+    /// The connection of a row's variables.
     fn endpoints(&mut self, row: &Row<'_>) -> Endpoints {
         if let (Some(src), Some(dst)) = (row.src, row.dst) {
             let end = |text, port| address::end_with_port(text).or_else(|| address::end(text, port));
@@ -147,7 +147,7 @@ impl TcpVars {
         known.map(|(_, endpoints)| *endpoints).unwrap_or_else(|| self.open_flow(flow))
     }
 
-    /// A connection of which only a number is known, or nothing.
+    /// A connection identified by a number at most.
     #[cold]
     fn open_flow(&mut self, flow: &[u8]) -> Endpoints {
         let name = match flow {
@@ -166,7 +166,7 @@ impl TcpVars {
     }
 }
 
-/// What a line says beside its variables.
+/// The fields of a line other than its variables.
 #[derive(Default)]
 struct Row<'a> {
     time_ns: Option<i64>,
