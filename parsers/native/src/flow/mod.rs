@@ -279,6 +279,7 @@ impl Flow {
                     tcp: &network.tcp,
                     payload,
                     sack: extras.sack(network.tcp.options.sack),
+                    ecn_counters: extras.ecn_counters(network.head),
                     ip: &IpFields::of(packet),
                 };
                 is_counted = connection.on_segment(side, &segment, pool, outcome);
@@ -547,6 +548,7 @@ impl Flow {
             tcp: &network.tcp,
             payload: units,
             sack: extras.sack(network.tcp.options.sack),
+            ecn_counters: extras.ecn_counters(network.head),
             ip: &IpFields::of(packet),
         };
         if side == self.first {
@@ -581,6 +583,7 @@ impl Flow {
             tcp: &plain.tcp,
             payload: plain.payload,
             sack: extras.sack(plain.tcp.options.sack),
+            ecn_counters: None,
             ip: &plain.ip,
         };
         self.on_segment(side, plain.wire_bytes, &segment, pool, outcome);
@@ -596,8 +599,14 @@ impl Flow {
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) {
-        let segment =
-            Segment { time_ns, tcp: &packet.tcp(), payload: packet.payload(), sack, ip: &packet.ip() };
+        let segment = Segment {
+            time_ns,
+            tcp: &packet.tcp(),
+            payload: packet.payload(),
+            sack,
+            ecn_counters: None,
+            ip: &packet.ip(),
+        };
         self.on_segment(packet.side(), packet.wire_bytes(), &segment, pool, outcome);
     }
 

@@ -47,8 +47,9 @@ impl QueuedPacket {
     pub fn of(packet: &Packet, found: Found, sack_blocks: usize) -> Option<Self> {
         let network = &packet.network;
         let is_short = match network.transport {
-            // The other options are on SYN only, and a SYN needs the flow's state at once.
-            Transport::Tcp => !network.tcp.flags.has(TcpFlags::SYN),
+            // There is no space for ECN counters; the other options are on SYN only, and a SYN needs
+            // the flow's state at once.
+            Transport::Tcp => !network.tcp.flags.has(TcpFlags::SYN) && network.head.is_none(),
             Transport::Udp => true,
             _ => false,
         };

@@ -42,7 +42,7 @@ pub struct Endpoints {
     pub dst_port: u16,
 }
 
-/// TCP flags as on the wire (RFC 9293, RFC 3168, RFC 3540).
+/// TCP flags as on the wire (RFC 9293, RFC 3168, RFC 9768).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct TcpFlags(pub u16);
 
@@ -61,6 +61,11 @@ impl TcpFlags {
     pub const ECE: u16 = 0x040;
     /// The congestion window was reduced for it.
     pub const CWR: u16 = 0x080;
+    /// Accurate ECN (RFC 9768); once the nonce sum of RFC 3540.
+    pub const AE: u16 = 0x100;
+
+    /// Letters of the flags, from the lowest bit; AE has that of tcpdump.
+    pub const LETTERS: &'static str = "FSRPAUECe";
 
     /// Whether any of `flags` is set.
     #[inline(always)]
@@ -68,9 +73,9 @@ impl TcpFlags {
         self.0 & flags != 0
     }
 
-    /// The set flags as letters of `FSRPAUECN`.
+    /// The set flags as letters.
     pub fn letters(self) -> String {
-        "FSRPAUECN"
+        Self::LETTERS
             .chars()
             .enumerate()
             .filter(|(bit, _)| self.0 & (1 << bit) != 0)
@@ -457,7 +462,7 @@ pub struct Network {
     /// The TCP header; meaningless for other values of `transport`.
     pub tcp: Tcp,
     /// Of UDP how the payload begins, of DCCP the whole header, of an ICMP error how the transport header begins that
-    /// it quotes; means nothing for others.
+    /// it quotes, of TCP the option of accurate ECN; means nothing for others.
     pub head: Option<ExtraIndex>,
     /// Bytes of the transport header.
     pub header_bytes: u8,
@@ -483,6 +488,7 @@ impl Network {
         self.fragment = None;
         self.transport = Transport::Unread;
         self.numbering = Numbering::Bytes;
+        self.head = None;
         self.sequence = None;
         self.flow_id = None;
         self.payload_bytes = None;

@@ -65,6 +65,15 @@ impl SackBlocks {
     }
 }
 
+/// Byte counters of accurate ECN (RFC 9768 section 3.2.3), modulo 2^24; those left out have not
+/// changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct EcnByteCounters {
+    pub ect0: Option<u32>,
+    pub ce: Option<u32>,
+    pub ect1: Option<u32>,
+}
+
 /// The lists of one batch, at most one entry in each for every packet.
 #[derive(Clone, Debug, Default)]
 pub struct PacketExtras {
@@ -74,6 +83,7 @@ pub struct PacketExtras {
     payloads: Vec<u8>,
     frames: Vec<Frame>,
     sacks: Vec<SackBlocks>,
+    ecn_counters: Vec<EcnByteCounters>,
     /// Each with the end of its options in `options`.
     dccp: Vec<(DccpHeader, usize)>,
     options: Vec<u8>,
@@ -87,6 +97,7 @@ impl PacketExtras {
         self.payloads.clear();
         self.frames.clear();
         self.sacks.clear();
+        self.ecn_counters.clear();
         self.dccp.clear();
         self.options.clear();
     }
@@ -143,6 +154,16 @@ impl PacketExtras {
     pub fn sack(&self, sack: Sack) -> &[(u32, u32)] {
         let kept = sack.blocks().and_then(|aside| self.sacks.get(index(aside)));
         kept.map_or(&[], SackBlocks::blocks)
+    }
+
+    pub fn add_ecn_counters(&mut self, counters: EcnByteCounters) -> Option<ExtraIndex> {
+        self.ecn_counters.push(counters);
+        at_the_end(self.ecn_counters.len())
+    }
+
+    /// The ECN counters of the segment that has `aside`.
+    pub fn ecn_counters(&self, aside: Option<ExtraIndex>) -> Option<EcnByteCounters> {
+        self.ecn_counters.get(index(aside?)).copied()
     }
 
     /// The frame that carried the packet that has `aside`.

@@ -354,6 +354,7 @@ impl<'a> Row<'a> for FlowRow<'a> {
         Self::VOLUME,
         Self::SEQUENCE_NUMBERS,
         Self::RETRANSMISSIONS,
+        Self::ECN,
         Self::ROUND_TRIPS,
         Self::FLIGHT,
         Self::DELIVERY,

@@ -5,6 +5,7 @@
 
 mod column;
 pub mod csv_json;
+mod ecn;
 mod flows;
 mod losses;
 pub mod packets;

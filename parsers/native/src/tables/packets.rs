@@ -208,7 +208,7 @@ impl PacketRow {
         column("ack_rel", "bytes", "acknowledgement number, likewise")
             .null_when("as ack")
             .i64(|row| row.positions.1),
-        column("flags", "", "TCP flags, letters of `FSRPAUECN`")
+        column("flags", "", "TCP flags, letters of `FSRPAUECe` (`e` is AE of accurate ECN, RFC 9768)")
             .null_when("not TCP, or cut off")
             .text(|row| Some(row.tcp()?.flags.letters())),
         column("window_bytes", "bytes", "receive window, scaled")

@@ -144,18 +144,6 @@ impl<'a> FlowRow<'a> {
         )
         .null_when("not a capture")
         .u64(FlowRow::capture_duplicates),
-        column("ect_packets", "", "packets whose IP header announces an ECN-capable transport (RFC 3168)")
-            .null_when("as retransmitted_packets")
-            .u64(|row| Some(row.half?.ecn().ect_packets.into())),
-        column("ce_packets", "", "ECT packets that arrived at the capture with a congestion mark")
-            .null_when("as retransmitted_packets")
-            .u64(|row| Some(row.half?.ecn().ce_packets.into())),
-        column("ece_packets", "", "packets that echo a congestion mark")
-            .null_when("as retransmitted_packets")
-            .u64(|row| Some(row.half?.ecn().ece_packets.into())),
-        column("cwr_packets", "", "packets that announce a reduced congestion window")
-            .null_when("as retransmitted_packets")
-            .u64(|row| Some(row.half?.ecn().cwr_packets.into())),
         column(
             "super_segments",
             "",

@@ -1,13 +1,16 @@
-//! TCP headers and options (RFC 9293, RFC 7323, RFC 2018).
+//! TCP headers and options (RFC 9293, RFC 7323, RFC 2018, RFC 9768).
 
 use super::{Bytes, u16_at, u32_at};
 use crate::packet::event::{Layer, Network, Reason, Sack, Stop, Tcp, TcpFlags, TcpOptions, Transport};
-use crate::packet::extras::{PacketExtras, SackBlocks};
+use crate::packet::extras::{EcnByteCounters, PacketExtras, SackBlocks};
 
 /// Bytes of the header without options.
 const HEADER: usize = 20;
 /// `NOP NOP timestamp(10)`: the options of nearly every segment, in this order.
 const ALIGNED_TIMESTAMP: [u8; 4] = [1, 1, 8, 10];
+/// Accurate ECN options, by the order of their counters (RFC 9768 section 3.2.3).
+const ACC_ECN_0: u8 = 172;
+const ACC_ECN_1: u8 = 174;
 /// RFC 7323 section 2.3: a larger shift count must be taken for 14.
 const MAX_WINDOW_SCALE: u8 = 14;
 
@@ -26,13 +29,15 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras
         return Some(Stop { layer: Layer::Tcp, reason: Reason::Malformed });
     };
     let end = length.min(bytes.captured.len());
+    let (options, ecn_counters) = read_options(&bytes.captured[HEADER..end], extras);
+    network.head = ecn_counters.and_then(|counters| extras.add_ecn_counters(counters));
     network.transport = Transport::Tcp;
     network.tcp = Tcp {
         seq: u32_at(header, 4),
         ack: u32_at(header, 8),
         flags: TcpFlags(u16_at(header, 12) & 0x01ff),
         window: u16_at(header, 14),
-        options: read_options(&bytes.captured[HEADER..end], extras),
+        options,
     };
     network.header_bytes = length as u8;
     network.payload_bytes = Some(payload);
@@ -64,8 +69,9 @@ pub fn decode_plain(header: &[u8; HEADER], options: &[u8], tcp: &mut Tcp, extras
         tcp.options.timestamp = Some(timestamp);
         tcp.options.sack = Sack::NONE;
     } else {
-        let found = walk(options, extras);
-        if found.mss.is_some() || found.window_scale.is_some() || found.sack.is_permitted() {
+        let (found, ecn_counters) = walk(options, extras);
+        let is_of_syn = found.mss.is_some() || found.window_scale.is_some() || found.sack.is_permitted();
+        if is_of_syn || ecn_counters.is_some() {
             extras.take_back_sack(found.sack);
             return false;
         }
@@ -87,9 +93,9 @@ fn aligned_timestamp(options: &[u8]) -> Option<(u32, u32)> {
 }
 
 #[inline]
-fn read_options(bytes: &[u8], extras: &mut PacketExtras) -> TcpOptions {
+fn read_options(bytes: &[u8], extras: &mut PacketExtras) -> (TcpOptions, Option<EcnByteCounters>) {
     match aligned_timestamp(bytes) {
-        Some(timestamp) => TcpOptions { timestamp: Some(timestamp), ..TcpOptions::default() },
+        Some(timestamp) => (TcpOptions { timestamp: Some(timestamp), ..TcpOptions::default() }, None),
         None => walk(bytes, extras),
     }
 }
@@ -97,11 +103,11 @@ fn read_options(bytes: &[u8], extras: &mut PacketExtras) -> TcpOptions {
 /// Read options one by one, up to the first invalid length. Not inlined: the loop over packets
 /// would lose the registers that this one needs.
 #[inline(never)]
-fn walk(mut bytes: &[u8], extras: &mut PacketExtras) -> TcpOptions {
-    let mut found = TcpOptions::default();
+fn walk(mut bytes: &[u8], extras: &mut PacketExtras) -> (TcpOptions, Option<EcnByteCounters>) {
+    let (mut found, mut ecn_counters) = (TcpOptions::default(), None);
     loop {
         let (&kind, rest) = match bytes.split_first() {
-            None | Some((0, _)) => return found,
+            None | Some((0, _)) => return (found, ecn_counters),
             Some((1, rest)) => {
                 bytes = rest;
                 continue;
@@ -109,7 +115,7 @@ fn walk(mut bytes: &[u8], extras: &mut PacketExtras) -> TcpOptions {
             Some(split) => split,
         };
         let Some(option) = rest.first().and_then(|&length| bytes.get(2..usize::from(length))) else {
-            return found;
+            return (found, ecn_counters);
         };
         match (kind, option.len()) {
             (2, 2) => found.mss = Some(u16_at(option, 0)),
@@ -117,10 +123,20 @@ fn walk(mut bytes: &[u8], extras: &mut PacketExtras) -> TcpOptions {
             (4, 0) => found.sack = Sack::PERMITTED,
             (5, 8 | 16 | 24 | 32) => found.sack = sack_blocks(option, extras),
             (8, 8) => found.timestamp = Some((u32_at(option, 0), u32_at(option, 4))),
+            (ACC_ECN_0 | ACC_ECN_1, 3..) => ecn_counters = Some(read_ecn_counters(kind, option)),
             _ => {}
         }
         bytes = &bytes[2 + option.len()..];
     }
+}
+
+/// The counters that fit into an option, whatever its length (RFC 9768 table 5).
+fn read_ecn_counters(kind: u8, option: &[u8]) -> EcnByteCounters {
+    let mut fields =
+        option.as_chunks::<3>().0.iter().map(|&[high, mid, low]| u32::from_be_bytes([0, high, mid, low]));
+    let [first, ce, last] = std::array::from_fn(|_| fields.next());
+    let (ect0, ect1) = if kind == ACC_ECN_0 { (first, last) } else { (last, first) };
+    EcnByteCounters { ect0, ce, ect1 }
 }
 
 fn sack_blocks(option: &[u8], extras: &mut PacketExtras) -> Sack {
@@ -136,7 +152,7 @@ mod tests {
     use super::*;
 
     fn walk(bytes: &[u8]) -> TcpOptions {
-        super::walk(bytes, &mut PacketExtras::default())
+        super::walk(bytes, &mut PacketExtras::default()).0
     }
 
     #[test]
@@ -144,7 +160,7 @@ mod tests {
         let mut extras = PacketExtras::default();
         let mut bytes = vec![1, 1, 5, 18];
         bytes.extend([1_u32, 2, 30, 40].map(u32::to_be_bytes).concat());
-        let found = super::walk(&bytes, &mut extras);
+        let (found, _) = super::walk(&bytes, &mut extras);
         assert_eq!(extras.sack(found.sack), [(1, 2), (30, 40)]);
         // A length that fits no number of blocks.
         bytes[3] = 17;
@@ -164,6 +180,19 @@ mod tests {
     }
 
     #[test]
+    fn test_ecn_counters_stand_in_the_order_of_their_option() {
+        let counters = |bytes: &[u8]| super::walk(bytes, &mut PacketExtras::default()).1;
+        let all = EcnByteCounters { ect0: Some(1), ce: Some(0x0001_0002), ect1: Some(3) };
+        assert_eq!(counters(&[172, 11, 0, 0, 1, 1, 0, 2, 0, 0, 3]), Some(all));
+        assert_eq!(counters(&[174, 11, 0, 0, 3, 1, 0, 2, 0, 0, 1]), Some(all));
+        assert_eq!(counters(&[1, 174, 8, 0, 0, 3, 1, 0, 2]), Some(EcnByteCounters { ect0: None, ..all }));
+        // The whole fields of any other length; nothing of the shortest.
+        let first = EcnByteCounters { ect0: Some(1), ..EcnByteCounters::default() };
+        assert_eq!(counters(&[172, 7, 0, 0, 1, 9, 9]), Some(first));
+        assert_eq!(counters(&[172, 2, 1, 1]), None);
+    }
+
+    #[test]
     fn test_an_impossible_option_length_ends_the_options() {
         assert_eq!(walk(&[2, 0, 1, 1]).mss, None);
         assert_eq!(walk(&[2, 1]).mss, None);
@@ -174,7 +203,7 @@ mod tests {
     #[test]
     fn test_both_ways_to_read_a_timestamp_agree() {
         let bytes = [1, 1, 8, 10, 0, 0, 1, 0, 0, 0, 2, 0];
-        let found = read_options(&bytes, &mut PacketExtras::default());
+        let (found, _) = read_options(&bytes, &mut PacketExtras::default());
         assert_eq!(format!("{found:?}"), format!("{:?}", walk(&bytes)));
         assert_eq!(found.timestamp, Some((256, 512)));
     }

@@ -1,42 +1,194 @@
-//! Explicit congestion notification (RFC 3168).
+//! Explicit congestion notification (RFC 3168): marks, their echoes, and what both SYNs negotiate
+//! (RFC 9768 section 3.1).
 
 use super::Segment;
 use crate::packet::event::TcpFlags;
 
-/// "Congestion experienced" in the IP header.
+/// Codepoints of the IP header.
+const ECT_1: u8 = 1;
+const ECT_0: u8 = 2;
+/// "Congestion experienced".
 const CE: u8 = 3;
 
 /// Congestion marks in one side's packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ecn {
-    /// Packets of an ECN-capable transport, including marked ones.
-    pub ect_packets: u32,
+    pub ect0_packets: u32,
+    pub ect1_packets: u32,
     /// Packets marked on the path.
     pub ce_packets: u32,
     /// Packets that echo a mark.
     pub ece_packets: u32,
     /// Packets that report a reduced window.
     pub cwr_packets: u32,
+    /// Whether a packet other than a SYN has AE, so that the three flags are a counter.
+    pub has_ae: bool,
 }
 
 impl Ecn {
     /// Whether a packet carries any ECN information.
     #[inline(always)]
     pub fn concerns(segment: &Segment<'_>) -> bool {
-        segment.ip.ecn != 0 || segment.tcp.flags.has(TcpFlags::ECE | TcpFlags::CWR)
+        segment.ip.ecn != 0 || ace(segment.tcp.flags) != 0
     }
 
-    /// Count a packet. On SYN the flags only negotiate (section 6.1.1).
+    /// Count a packet. On SYN the flags only negotiate (RFC 3168 section 6.1.1).
     pub fn note(&mut self, segment: &Segment<'_>) {
         let flags = segment.tcp.flags;
         let is_open = !flags.has(TcpFlags::SYN);
         for (count, is_one) in [
-            (&mut self.ect_packets, segment.ip.ecn != 0),
+            (&mut self.ect0_packets, segment.ip.ecn == ECT_0),
+            (&mut self.ect1_packets, segment.ip.ecn == ECT_1),
             (&mut self.ce_packets, segment.ip.ecn == CE),
             (&mut self.ece_packets, is_open && flags.has(TcpFlags::ECE)),
             (&mut self.cwr_packets, is_open && flags.has(TcpFlags::CWR)),
         ] {
             *count = count.saturating_add(u32::from(is_one));
         }
+        self.has_ae |= is_open && flags.has(TcpFlags::AE);
+    }
+
+    /// Packets of an ECN-capable transport, including marked ones.
+    pub fn ect_packets(&self) -> u64 {
+        [self.ect0_packets, self.ect1_packets, self.ce_packets].map(u64::from).iter().sum()
+    }
+}
+
+/// AE, CWR and ECE as one number (RFC 9768 section 3.2.2).
+#[inline(always)]
+pub fn ace(flags: TcpFlags) -> u8 {
+    (flags.0 / TcpFlags::ECE & 0b111) as u8
+}
+
+/// How congestion marks are fed back on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnMode {
+    /// One side does not support ECN.
+    Off,
+    /// By the flags ECE and CWR.
+    Rfc3168,
+    /// By counters (RFC 9768).
+    Accurate,
+}
+
+impl EcnMode {
+    pub const ALL: [Self; 3] = [Self::Off, Self::Rfc3168, Self::Accurate];
+
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "none",
+            Self::Rfc3168 => "rfc3168",
+            Self::Accurate => "accurate",
+        }
+    }
+}
+
+/// AE, CWR and ECE of both SYNs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EcnNegotiation {
+    /// Of SYNs without ACK, which fall back to 0 when the server does not answer.
+    syn: Option<u8>,
+    /// Of the first SYN/ACK.
+    syn_ack: Option<u8>,
+    /// Whether SYN/ACKs announce different modes: the capture does not show which one arrived.
+    is_contradictory: bool,
+}
+
+impl EcnNegotiation {
+    pub fn on_syn(&mut self, flags: TcpFlags) {
+        let ace = ace(flags);
+        if !flags.has(TcpFlags::ACK) {
+            self.syn = Some(self.syn.unwrap_or(0) | ace);
+            return;
+        }
+        let first = *self.syn_ack.get_or_insert(ace);
+        self.is_contradictory |= mode_of_syn_ack(first) != mode_of_syn_ack(ace);
+    }
+
+    /// The mode of both sides (RFC 9768 table 2); None if a SYN that decides was not seen.
+    pub fn mode(&self) -> Option<EcnMode> {
+        if self.syn == Some(0) {
+            return Some(EcnMode::Off);
+        }
+        let answer = self.syn_ack.filter(|_| !self.is_contradictory)?;
+        match (self.syn, mode_of_syn_ack(answer)) {
+            (Some(0b111), mode) => Some(mode),
+            // Some servers return the flags of the SYN, which do not support ECN.
+            (Some(0b011), mode) => Some(if mode == EcnMode::Rfc3168 { mode } else { EcnMode::Off }),
+            (_, EcnMode::Off) => Some(EcnMode::Off),
+            // Without the SYN: 3 may be a returned one of RFC 3168, 5 a nonce (RFC 3540).
+            (None, mode) => Some(mode).filter(|_| !matches!(answer, 0b011 | 0b101)),
+            (Some(_), _) => None,
+        }
+    }
+}
+
+/// The mode that a SYN/ACK announces in answer to a SYN that asks for accurate ECN.
+fn mode_of_syn_ack(ace: u8) -> EcnMode {
+    match ace {
+        0b000 | 0b111 => EcnMode::Off,
+        0b001 => EcnMode::Rfc3168,
+        _ => EcnMode::Accurate,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(syn: Option<u16>, syn_acks: &[u16]) -> Option<EcnMode> {
+        let mut negotiation = EcnNegotiation::default();
+        let flags = |ace: u16, others: u16| TcpFlags(ace * TcpFlags::ECE | others);
+        for syn in syn {
+            negotiation.on_syn(flags(syn, TcpFlags::SYN));
+        }
+        for &syn_ack in syn_acks {
+            negotiation.on_syn(flags(syn_ack, TcpFlags::SYN | TcpFlags::ACK));
+        }
+        negotiation.mode()
+    }
+
+    #[test]
+    fn test_the_mode_is_that_of_rfc_9768_table_2() {
+        use EcnMode::{Accurate, Off, Rfc3168};
+        for (syn, syn_ack, expected) in [
+            (7, 0b010, Accurate),
+            (7, 0b011, Accurate),
+            (7, 0b100, Accurate),
+            (7, 0b110, Accurate),
+            // Section 3.1.3: reserved, and enables it.
+            (7, 0b101, Accurate),
+            (7, 0b001, Rfc3168),
+            (7, 0b000, Off),
+            (7, 0b111, Off),
+            (3, 0b001, Rfc3168),
+            (3, 0b000, Off),
+            (3, 0b011, Off),
+            (0, 0b000, Off),
+        ] {
+            assert_eq!(mode(Some(syn), &[syn_ack]), Some(expected), "{syn:03b} {syn_ack:03b}");
+        }
+    }
+
+    #[test]
+    fn test_without_a_syn_the_other_may_tell() {
+        for (syn_ack, expected) in [
+            (0b000, Some(EcnMode::Off)),
+            (0b001, Some(EcnMode::Rfc3168)),
+            (0b010, Some(EcnMode::Accurate)),
+            (0b011, None),
+            (0b101, None),
+        ] {
+            assert_eq!(mode(None, &[syn_ack]), expected, "{syn_ack:03b}");
+        }
+        assert_eq!(mode(Some(0), &[]), Some(EcnMode::Off));
+        assert_eq!((mode(Some(3), &[]), mode(Some(7), &[]), mode(None, &[])), (None, None, None));
+    }
+
+    #[test]
+    fn test_syn_acks_may_differ_in_the_mark_but_not_in_the_mode() {
+        assert_eq!(mode(Some(7), &[0b010, 0b110]), Some(EcnMode::Accurate));
+        assert_eq!(mode(Some(7), &[0b010, 0b000]), None);
     }
 }

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::num::NonZeroU32;
 
+use super::accurate_ecn::CeFeedback;
 use super::classify::class::{Class, ClassCounts, Evidence};
 use super::classify::ip_id_order::{IpIdOrder, RelativeAge};
 use super::ecn::Ecn;
@@ -47,6 +48,7 @@ pub(super) const TIMESTAMP_BYTES: u32 = 12;
 #[derive(Debug, Default)]
 struct RareState {
     ecn: Ecn,
+    ce_feedback: Option<Box<CeFeedback>>,
     echoes: Option<Box<TimestampEchoes>>,
     delayed_acks: u32,
     /// Data seen to arrive.
@@ -113,6 +115,8 @@ pub struct HalfConnection {
     pub(super) longest_is_usual: bool,
     /// Where the packets of this side are visible.
     pub(super) sight: Sight,
+    /// ECN bits of a packet that header prediction accepts.
+    predicted_ecn: u8,
     /// Whether a SYN did not permit SACK.
     pub(super) refuses_sack: bool,
     /// Whether this side's SYN permitted SACK.
@@ -228,6 +232,26 @@ impl HalfConnection {
         self.rare_state.as_ref().map_or_else(Ecn::default, |rare_state| rare_state.ecn)
     }
 
+    /// Whether the trace shows fields of its IP headers.
+    pub fn shows_ip_header(&self) -> bool {
+        self.ttl > 0 || self.is_simulated() || self.ecn().ect_packets() > 0
+    }
+
+    /// Marks on its packets as the other side counts them, if that is accurate ECN.
+    pub fn ce_feedback(&self) -> Option<&CeFeedback> {
+        self.rare_state.as_ref()?.ce_feedback.as_deref()
+    }
+
+    pub(super) fn ce_feedback_mut(&mut self) -> &mut CeFeedback {
+        self.rare_state.get_or_insert_default().ce_feedback.get_or_insert_default()
+    }
+
+    /// Let header prediction accept packets without ECN bits, or none: with accurate ECN, each has a
+    /// counter.
+    pub(super) fn predict_ecn(&mut self, accepts: bool) {
+        self.predicted_ecn = if accepts { 0 } else { u8::MAX };
+    }
+
     /// Data segments without RTT sample because too many were outstanding.
     pub fn unwatched(&self) -> u32 {
         self.rounds().map_or(0, |rounds| rounds.unwatched)
@@ -314,10 +338,15 @@ impl HalfConnection {
     }
 
     /// Payload of a full-sized segment to `other` (Eff.snd.MSS, RFC 1122 section 4.2.2.6).
-    fn full_size(&self, other: &Self) -> u32 {
+    pub(super) fn full_size(&self, other: &Self) -> u32 {
         let announced = [self.mss, other.mss].into_iter().flatten().min().unwrap_or(USUAL_MSS);
         let options = if self.has_timestamps { TIMESTAMP_BYTES } else { 0 };
         u32::from(announced).saturating_sub(options).max(1)
+    }
+
+    /// Position up to which data are acknowledged, and bytes acknowledged beyond it.
+    pub(super) fn delivered(&self) -> i64 {
+        self.next - self.outstanding_bytes()
     }
 
     /// Bytes in flight: sent, and neither acknowledged nor in a SACK block.
@@ -357,7 +386,7 @@ impl HalfConnection {
             && self.is_next(tcp.seq)
             && self.windows.repeats(tcp.window)
             && ip.capture_point == self.capture_point
-            && ip.ecn == 0
+            && ip.ecn == self.predicted_ecn
     }
 
     #[inline(always)]

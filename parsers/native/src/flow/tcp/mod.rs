@@ -8,9 +8,10 @@
 //! Repeated and late segments get a class in `classify/`, from the state in
 //! `recovery/recovery_state.rs`.
 
+pub mod accurate_ecn;
 pub mod classify;
 pub mod details;
-mod ecn;
+pub mod ecn;
 mod half_connection;
 mod loss_events;
 pub mod recovery;
@@ -27,11 +28,12 @@ use std::num::NonZeroU32;
 
 use super::outstanding::Pool;
 use crate::packet::event::{Tcp, TcpFlags};
+use crate::packet::extras::EcnByteCounters;
 use crate::packet::ip_fields::IpFields;
 use crate::packet::key::Side;
 use crate::packet::seq::SeqNumber;
 use classify::class::{Class, Classification};
-use ecn::Ecn;
+use ecn::{Ecn, EcnMode, EcnNegotiation};
 pub use half_connection::{HalfConnection, Sight};
 use half_connection::{TIMESTAMP_BYTES, elapsed};
 pub use rounds::{Limit, Round, Rounds};
@@ -54,6 +56,8 @@ pub struct Segment<'a> {
     pub payload: u32,
     /// Blocks of its SACK option.
     pub sack: &'a [(u32, u32)],
+    /// Its option of accurate ECN.
+    pub ecn_counters: Option<EcnByteCounters>,
     /// Fields of its IP header.
     pub ip: &'a IpFields,
 }
@@ -114,6 +118,7 @@ pub struct Connection {
     /// From SYN to the ACK that completes the handshake, or [`UNTIMED`].
     handshake_rtt_ns: u64,
     handshake_done: bool,
+    ecn: EcnNegotiation,
     reset_by: Option<Side>,
     last_ns: i64,
 }
@@ -126,6 +131,7 @@ impl Connection {
             handshake: [UNSEEN; 2],
             handshake_rtt_ns: UNTIMED,
             handshake_done: false,
+            ecn: EcnNegotiation::default(),
             reset_by: None,
             last_ns: i64::MIN,
         }
@@ -178,6 +184,11 @@ impl Connection {
 
     pub fn end_ns(&self) -> i64 {
         self.last_ns
+    }
+
+    /// How marks are fed back; None if the capture does not show the SYNs that decide.
+    pub fn ecn_mode(&self) -> Option<EcnMode> {
+        self.ecn.mode()
     }
 
     /// Time from SYN to the ACK that completes the handshake.
@@ -274,6 +285,7 @@ impl Connection {
             self.on_control(side, segment);
         }
         let (sender, receiver) = self.split(side);
+        let delivered = receiver.delivered();
         sender.place(segment, pool, outcome);
         if Ecn::concerns(segment) {
             sender.note_ecn(segment);
@@ -284,6 +296,9 @@ impl Connection {
             if !self.handshake_done {
                 outcome.handshake_rtt_ns = self.complete_handshake(side, segment);
             }
+        }
+        if self.ecn_mode() == Some(EcnMode::Accurate) {
+            self.on_accurate_ecn(side, segment, delivered, outcome);
         }
         let (sender, _) = self.split(side);
         sender.windows.on_segment(flags, segment.tcp.window, segment.time_ns);
@@ -360,6 +375,13 @@ impl Connection {
             let opener = if answers { side.other() } else { side };
             self.opener.get_or_insert(opener);
             self.negotiate();
+            if !self.handshake_done {
+                self.ecn.on_syn(flags);
+                let is_counter = self.ecn_mode() == Some(EcnMode::Accurate);
+                for half in &mut self.halves {
+                    half.predict_ecn(!is_counter);
+                }
+            }
         }
     }
 

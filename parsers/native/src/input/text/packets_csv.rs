@@ -267,7 +267,7 @@ fn expected(column: Column) -> &'static str {
         Column::TimeNs => "expected a time in whole nanoseconds in `time_ns`",
         Column::Event => "expected `sent`, `received`, `forwarded`, `enqueued`, `dequeued` or `dropped`",
         Column::SrcPort | Column::DstPort => "expected a port from 0 to 65535",
-        Column::Flags => "expected TCP flags as letters of `FSRPAUECN`",
+        Column::Flags => "expected TCP flags as letters of `FSRPAUECe`",
         Column::Layer => "expected a layer: agent, routing, ip, queue, mac, phy or link",
         Column::Point => "expected `source`, `destination` or `between`",
         Column::Ecn => "expected ECN bits from 0 to 3",
@@ -322,7 +322,9 @@ fn folded_window(bytes: u64) -> u16 {
 fn flags(field: &[u8]) -> Option<TcpFlags> {
     let mut bits = 0;
     for letter in field {
-        bits |= 1 << b"FSRPAUECN".iter().position(|known| known == letter)?;
+        // AE was once the nonce sum.
+        let letter = if *letter == b'N' { b'e' } else { *letter };
+        bits |= 1 << TcpFlags::LETTERS.bytes().position(|known| known == letter)?;
     }
     Some(TcpFlags(bits))
 }

@@ -32,7 +32,8 @@ impl Script {
         let mut tcp = tcp;
         tcp.options.timestamp = given.timestamp;
         let (sack, ip) = (given.sack, given.ip);
-        let segment = Segment { time_ns: time_ms * MS, tcp: &tcp, payload, sack, ip: &ip };
+        let segment =
+            Segment { time_ns: time_ms * MS, tcp: &tcp, payload, sack, ecn_counters: None, ip: &ip };
         let mut outcome = Outcome::default();
         self.take(side, &segment, &mut outcome);
         outcome
@@ -333,7 +334,14 @@ fn test_without_sack_silence_of_a_round_trip_is_a_timeout() {
             let mut tcp = Tcp { seq: 0, ack: 1, ..header(flags) };
             tcp.options.sack = if sack { Sack::PERMITTED } else { Sack::NONE };
             let ip = IpFields::default();
-            let segment = Segment { time_ns: time_ms * MS, tcp: &tcp, payload: 0, sack: &[], ip: &ip };
+            let segment = Segment {
+                time_ns: time_ms * MS,
+                tcp: &tcp,
+                payload: 0,
+                sack: &[],
+                ecn_counters: None,
+                ip: &ip,
+            };
             script.take(side, &segment, &mut Outcome::default());
         }
         script.flags(Side::Low, 151, TcpFlags::ACK, 1, 1);
@@ -360,7 +368,7 @@ fn test_marks_of_congestion_are_counted() {
     script.flags(Side::Low, 2, TcpFlags::ACK | TcpFlags::CWR, 2001, 0);
     script.flags(Side::Low, 3, TcpFlags::SYN | TcpFlags::ECE | TcpFlags::CWR, 0, 0);
     let found = script.sender().ecn();
-    let counts = (found.ect_packets, found.ce_packets, found.ece_packets, found.cwr_packets);
+    let counts = (found.ect_packets(), found.ce_packets, found.ece_packets, found.cwr_packets);
     assert_eq!(counts, (2, 1, 0, 1));
 }
 

@@ -29,8 +29,14 @@ impl Script {
 
     pub(super) fn give(&mut self, side: Side, time_ms: i64, payload: u32, tcp: Tcp) -> Outcome {
         let mut outcome = Outcome::default();
-        let segment =
-            Segment { time_ns: time_ms * MS, tcp: &tcp, payload, sack: &[], ip: &IpFields::default() };
+        let segment = Segment {
+            time_ns: time_ms * MS,
+            tcp: &tcp,
+            payload,
+            sack: &[],
+            ecn_counters: None,
+            ip: &IpFields::default(),
+        };
         self.take(side, &segment, &mut outcome);
         outcome
     }
@@ -359,7 +365,7 @@ proptest! {
             let ip = IpFields { ip_id, ttl: 64, ecn: step.ecn, capture_point: step.capture_point, is_cut: false };
             let block = [(tcp.ack.wrapping_add(1_000), tcp.ack.wrapping_add(2_000))];
             let sack = if step.has_block { block.as_slice() } else { &[] };
-            let segment = Segment { time_ns: now_ns, tcp: &tcp, payload: step.payload, sack, ip: &ip };
+            let segment = Segment { time_ns: now_ns, tcp: &tcp, payload: step.payload, sack, ecn_counters: None, ip: &ip };
             let [predicted, general] = &mut scripts;
             let mut outcomes = [Outcome::default(), Outcome::default()];
             predicted.take(step.side, &segment, &mut outcomes[0]);

@@ -1,0 +1,223 @@
+"""Accurate ECN (RFC 9768): a receiver as the RFC has it counts, and its counters are read from the packets.
+
+tshark reads the same bits and options from these packets.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from scapy.layers.inet import IP, TCP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+from scapy.utils import wrpcap
+
+import tfrctrace
+
+CLIENT, SERVER = ("192.0.2.1", 40_000), ("198.51.100.7", 443)
+NOT_ECT, ECT_1, ECT_0, CE = range(4)
+MSS = 1460
+HANDSHAKE_ACE = {NOT_ECT: 0b010, ECT_1: 0b011, ECT_0: 0b100, CE: 0b110}
+
+
+def ace(value: int) -> str:
+    """Return AE (N to scapy), CWR and ECE as the letters of their flags."""
+    return "".join(letter for bit, letter in ((4, "N"), (2, "C"), (1, "E")) if value & bit)
+
+
+def option(kind: int, *counters: int) -> tuple[int, bytes]:
+    return kind, b"".join((counter % 2**24).to_bytes(3, "big") for counter in counters)
+
+
+@dataclass
+class Upload:
+    """A connection on which the client sends data and the server counts their marks."""
+
+    packets: list[Packet] = field(default_factory=list)
+    sent: int = 1
+    client_cep: int = 5
+    cep: int = 5
+    """The counters of the server, r.cep and the bytes by codepoint (RFC 9768 section 3.2.1)."""
+    bytes_of: dict[int, int] = field(default_factory=lambda: {NOT_ECT: 0, ECT_1: 1, ECT_0: 1, CE: 0})
+
+    def add(self, src: tuple[str, int], flags: str, ecn: int = NOT_ECT, **header: Any) -> None:
+        dst = SERVER if src == CLIENT else CLIENT
+        payload = header.pop("payload", 0)
+        tcp = TCP(sport=src[1], dport=dst[1], flags=flags, **header)
+        packet = (
+            Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
+            / IP(src=src[0], dst=dst[0], tos=ecn)
+            / tcp
+        )
+        self.packets.append(packet / Raw(bytes(payload)) if payload else packet)
+
+    def open(
+        self, *, syn_ack_ecn: int = NOT_ECT, syn: int = 0b111, answer: int = 0b010, third: int | None = None
+    ) -> "Upload":
+        options = [("MSS", MSS)]
+        self.add(CLIENT, "S" + ace(syn), seq=1000, options=options)
+        self.add(SERVER, "SA" + ace(answer), syn_ack_ecn, seq=5000, ack=1001, options=options)
+        self.client_cep += syn_ack_ecn == CE
+        third = HANDSHAKE_ACE[syn_ack_ecn] if third is None else third
+        self.add(CLIENT, "A" + ace(third), seq=1001, ack=5001)
+        return self
+
+    def data(self, *marks: int) -> "Upload":
+        for ecn in marks:
+            self.add(CLIENT, "A" + ace(self.client_cep), ecn, seq=1000 + self.sent, ack=5001, payload=MSS)
+            self.sent += MSS
+            self.cep += ecn == CE
+            self.bytes_of[ecn] += MSS
+        return self
+
+    def ack(self, *options: tuple[int, bytes]) -> "Upload":
+        self.add(SERVER, "A" + ace(self.cep % 8), seq=5001, ack=1000 + self.sent, options=list(options))
+        return self
+
+    def acks_with_bytes(self) -> "Upload":
+        counts = self.bytes_of
+        return self.ack(option(172, counts[ECT_0], counts[CE], counts[ECT_1]))
+
+    def write(self, path: Path) -> Path:
+        for number, packet in enumerate(self.packets):
+            packet.time = 1000 + number / 100
+        wrpcap(str(path), self.packets)
+        return path
+
+    def flows(self, folder: Path) -> list[dict[str, Any]]:
+        return tfrctrace.open(self.write(folder / "accurate.pcap")).flows.to_dicts()
+
+
+def in_turn(upload: Upload, marks: Iterable[int]) -> Upload:
+    """Send packets two by two, each pair acknowledged."""
+    pairs = list(marks)
+    for first in range(0, len(pairs), 2):
+        upload.data(*pairs[first : first + 2]).ack()
+    return upload
+
+
+def test_the_counter_begins_at_5_and_is_no_echo(tmp_path: Path) -> None:
+    forward, reverse = in_turn(Upload().open(), [ECT_0] * 40).flows(tmp_path)
+    assert forward["ecn_mode"] == reverse["ecn_mode"] == "accurate"
+    for row in (forward, reverse):
+        assert row["ece_packets"] is None
+        assert row["cwr_packets"] is None
+    assert (forward["reported_ce_packets"], forward["reported_ce_packets_min"]) == (0, 0)
+    # 40 of 42 packets: SYN and the handshake's acknowledgement are not ECN-capable
+    assert (forward["ect0_packets"], forward["ect1_packets"], forward["ce_packets"]) == (40, 0, 0)
+    shares = [forward[f"{name}_share"] for name in ("not_ect", "ect0", "ect1", "ce")]
+    assert shares == pytest.approx([2 / 42, 40 / 42, 0, 0])
+    assert forward["reported_ce_bytes"] is None
+
+
+def test_the_counter_is_unwrapped_to_what_the_receiver_counted(tmp_path: Path) -> None:
+    marks = [CE if number % 3 == 0 else ECT_1 for number in range(100)]
+    upload = in_turn(Upload().open(), marks)
+    forward, reverse = upload.flows(tmp_path)
+    assert upload.cep - 5 == 34
+    assert forward["reported_ce_packets"] == forward["ce_packets"] == 34
+    assert forward["reported_ce_packets_min"] == 34
+    assert reverse["reported_ce_packets"] in (None, 0)
+
+
+# the numbers of RFC 9768 section A.2.1: 9 packets acknowledged at once, or 10, and the counter 2 further
+@pytest.mark.parametrize(("packets", "expected"), [(9, 2), (10, 10)])
+def test_an_ambiguous_step_counts_as_the_safest(packets: int, expected: int, tmp_path: Path) -> None:
+    upload = in_turn(Upload().open(), [ECT_0] * 20)
+    upload.data(*[ECT_0] * (packets - 2), CE, CE).ack()
+    forward, _ = upload.flows(tmp_path)
+    assert (forward["reported_ce_packets"], forward["reported_ce_packets_min"]) == (expected, 2)
+
+
+def test_byte_counters_settle_an_ambiguous_step(tmp_path: Path) -> None:
+    upload = Upload().open()
+    for _ in range(10):
+        upload.data(ECT_0, ECT_0).acks_with_bytes()
+    upload.data(*[ECT_0] * 8, CE, CE).acks_with_bytes()
+    forward, _ = upload.flows(tmp_path)
+    assert forward["reported_ce_packets"] == forward["ce_packets"] == 2
+    assert forward["reported_ce_bytes"] == 2 * MSS
+    assert (forward["reported_ect0_bytes"], forward["reported_ect1_bytes"]) == (28 * MSS, 0)
+
+
+def test_byte_counters_wrap_at_24_bits_and_come_in_two_orders(tmp_path: Path) -> None:
+    upload = Upload().open()
+    for number in range(12_000):
+        upload.data(ECT_1)
+        if number % 100 == 99:
+            # changed fields only: those behind are left out
+            upload.ack(option(174, upload.bytes_of[ECT_1]))
+    forward, _ = upload.flows(tmp_path)
+    assert forward["reported_ect1_bytes"] == 12_000 * MSS > 2**24
+    assert (forward["reported_ce_bytes"], forward["reported_ect0_bytes"]) == (0, 0)
+
+
+def test_a_marked_syn_ack_is_reported_by_the_handshake(tmp_path: Path) -> None:
+    upload = Upload().open(syn_ack_ecn=CE)
+    _, reverse = upload.data(ECT_0).ack().flows(tmp_path)
+    assert reverse["reported_ce_packets"] == reverse["ce_packets"] == 1
+
+
+def test_a_cleared_counter_is_no_count(tmp_path: Path) -> None:
+    upload = Upload(cep=0).open(third=0)
+    forward, _ = upload.data(ECT_0, ECT_0).ack().flows(tmp_path)
+    assert forward["ecn_mode"] == "accurate"
+    assert forward["reported_ce_packets"] is None
+
+
+def test_a_connection_of_rfc_3168_is_as_ever(tmp_path: Path) -> None:
+    upload = Upload().open(syn=0b011, answer=0b001, third=0)
+    upload.add(CLIENT, "A", ECT_0, seq=1001, ack=5001, payload=MSS)
+    upload.add(CLIENT, "A", CE, seq=1001 + MSS, ack=5001, payload=MSS)
+    upload.add(SERVER, "AE", seq=5001, ack=1001 + 2 * MSS)
+    upload.add(CLIENT, "AC", ECT_0, seq=1001 + 2 * MSS, ack=5001, payload=MSS)
+    forward, reverse = upload.flows(tmp_path)
+    assert forward["ecn_mode"] == "rfc3168"
+    assert (forward["ect_packets"], forward["ce_packets"], forward["cwr_packets"]) == (3, 1, 1)
+    assert (reverse["ece_packets"], reverse["cwr_packets"]) == (1, 0)
+    assert forward["reported_ce_packets"] is None
+
+
+@pytest.mark.parametrize(("cep", "expected"), [(5, None), (2, 0)])
+def test_without_syns_the_mode_is_unknown(cep: int, expected: int | None, tmp_path: Path) -> None:
+    upload = Upload(cep=cep)
+    for _ in range(10):
+        upload.data(ECT_0).ack()
+    for packet in upload.packets:
+        if packet[TCP].sport == CLIENT[1]:
+            packet[TCP].flags = "A"
+    forward, reverse = upload.flows(tmp_path)
+    assert forward["ecn_mode"] is None
+    # AE belongs to a counter; ECE and CWR alone may be those of RFC 3168
+    assert (reverse["ece_packets"], forward["reported_ce_packets"]) == (expected, None)
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_flags_and_options_are_those_of_tshark(tmp_path: Path) -> None:
+    marks = [ECT_1, CE, ECT_0, CE, CE, ECT_1, NOT_ECT, CE]
+    upload = Upload().open(syn_ack_ecn=CE)
+    for mark in marks * 5:
+        upload.data(mark).acks_with_bytes()
+    path = upload.write(tmp_path / "accurate.pcap")
+    names = ("ae", "cwr", "ece", "ace")
+    fields = [f"flags.{name}" for name in names] + ["options.acc_ecn.eceb", "options.acc_ecn.ee0b"]
+    command = ["tshark", "-r", str(path), "-T", "fields", *(f"-etcp.{name}" for name in fields)]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    theirs = [line.split("\t") for line in said]
+    packets = pl.concat(tfrctrace.open(path).packets())
+    ours = [[int(letter in flags) for letter in "eCE"] for flags in packets["flags"]]
+    # behind the SYNs of accurate ECN, tshark has a counter instead of the flags
+    assert ours[:2] == [list(map(int, line[:3])) for line in theirs[:2]]
+    assert [4 * ae + 2 * cwr + ece for ae, cwr, ece in ours[2:]] == [int(line[3]) for line in theirs[2:]]
+    # the counter of the last acknowledgement, which tshark does not unwrap
+    counts = theirs[-1]
+    forward, _ = tfrctrace.open(path).flows.to_dicts()
+    assert (forward["reported_ce_packets"] + 5) % 8 == int(counts[3])
+    assert forward["reported_ce_packets"] == marks.count(CE) * 5
+    assert forward["reported_ce_bytes"] == int(counts[4])
+    assert forward["reported_ect0_bytes"] + 1 == int(counts[5])
