@@ -52,7 +52,7 @@ class CaptureEntry:
     name: str
     page: str
     path: str = ""
-    """As the user named it: two folders may have captures of the same name."""
+    """Below the folder of all captures: two folders may have captures of the same name."""
     start_ns: int | None = None
     duration_s: float | None = None
     packets: int = 0
@@ -63,7 +63,7 @@ class CaptureEntry:
     problems: tuple[Mapping[str, Any], ...] = ()
 
 
-def capture_entry(results: Results, *, name: str, page: str) -> CaptureEntry:
+def capture_entry(results: Results, *, name: str, path: str, page: str) -> CaptureEntry:
     """Return the entry of a capture whose page has these results."""
     starts = [source["start_ns"] for source in results.sources if source["start_ns"] is not None]
     ends = [source["end_ns"] for source in results.sources if source["end_ns"] is not None]
@@ -73,7 +73,7 @@ def capture_entry(results: Results, *, name: str, page: str) -> CaptureEntry:
     return CaptureEntry(
         name=name,
         page=page,
-        path=results.sources[0]["source"] if results.sources else "",
+        path=path,
         start_ns=min(starts, default=None),
         duration_s=span_s(min(starts, default=None), max(ends, default=None)),
         packets=packets,

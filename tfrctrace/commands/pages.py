@@ -35,10 +35,12 @@ def write_pages(
     from tfrctrace.reports.output import make_folder
     from tfrctrace.reports.page.captures_index import INDEX_NAME, CaptureEntry, capture_entry, index_report
     from tfrctrace.reports.page.html import write_page
+    from tfrctrace.trace.shared_names import SharedNames
 
     inputs = find_inputs(traces)
     console.print_problems(inputs.problems)
     make_folder(folder)
+    shared = SharedNames.of(inputs.names)
     entries: list[CaptureEntry] = []
     unread: list[Problem] = []
     used = {INDEX_NAME}
@@ -51,11 +53,13 @@ def write_pages(
             results = trace.results()
         except InputError as error:
             unread += error.problems
-            entries.append(CaptureEntry(name=trace.name, page="", problems=tuple(trace.told(error.problems))))
+            problems = tuple(map(shared.problem, trace.told(error.problems)))
+            entries.append(CaptureEntry(name=trace.name, page="", problems=problems))
             continue
         report = build_report(results, title=trace.name, index=INDEX_NAME)
         write_page(path, report)
-        entries.append(capture_entry(results, name=trace.name, page=page))
+        path = shared.name(trace.names[0])
+        entries.append(capture_entry(results, name=trace.name, path=path, page=page))
     if not any(entry.page for entry in entries):
         raise InputError(unread or inputs.problems)
     console.print_problems(unread)

@@ -71,7 +71,8 @@ class Passes:
         self._was_streamed = False
         self._was_told = False
         self._told_once: set[tuple[str, str]] = set()
-        self._names()  # numbers of anonymous inputs are in their order
+        if settings.anonymizer:  # numbers its inputs in their order
+            list(map(settings.anonymizer.source, inputs.names))
 
     @property
     def is_joined(self) -> bool:
@@ -91,13 +92,14 @@ class Passes:
     @property
     def name(self) -> str:
         """What the trace is called in a title: the file's name, or how many files there are."""
-        names = self._names()
+        names = self.names
         if self._inputs.is_standard_input:
             return "standard input"
         return os.path.basename(names[0]) if len(names) == 1 else f"{len(names)} captures"
 
-    def _names(self) -> list[str]:
-        """Return the names of the inputs as they may be told."""
+    @property
+    def names(self) -> list[str]:
+        """Names of the inputs; numbers instead if the trace is anonymised."""
         anonymizer = self._settings.anonymizer
         return list(map(anonymizer.source, self._inputs.names)) if anonymizer else self._inputs.names
 

@@ -12,6 +12,7 @@ from tfrctrace.base.errors import UsageError, input_problem
 from tfrctrace.parsers.schema import polars_schema
 from tfrctrace.reports.elements import STYLES
 from tfrctrace.reports.figures.loss_curves import MOST_POINTS
+from tfrctrace.trace.shared_names import without_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,6 +68,7 @@ _LEAST_DATA_PACKETS: Final = 20
 def gather_results(trace: Trace, flow: int | None = None, window_ns: int | None = None) -> Results:
     """Return the results of `trace` for a report, of all flows or of one.
 
+    Reports are shared, so inputs have names without the folders of this machine.
     `window_ns` is the width of the windows in figures over time.
     """
     from tfrctrace.metrics.flow.quantiles import sample_quantiles
@@ -86,7 +88,7 @@ def gather_results(trace: Trace, flow: int | None = None, window_ns: int | None 
     is_one = trace.is_joined or reading.clock is not None
     tables["replay"] = _replayed(trace, replayed, reading)
     measured = _measured(trace, flows) if flow is None else None
-    return Results(
+    results = Results(
         flows=flows,
         bins=_rows_of_flow(_bins(trace, reading, window_ns), flow),
         sources=reading.sources,
@@ -103,6 +105,7 @@ def gather_results(trace: Trace, flow: int | None = None, window_ns: int | None 
         clock=reading.clock,
         window_ns=window_ns,
     )
+    return without_folders(results)
 
 
 def _bins(trace: Trace, reading: PassResult, window_ns: int | None) -> pl.DataFrame:

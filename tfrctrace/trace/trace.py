@@ -45,7 +45,7 @@ class Trace(Tables):
     _gathered: FlowRecordings | None = None
 
     def __repr__(self) -> str:
-        names = self._names()
+        names = self.names
         what = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
         if not self._readings:
             return f"<Trace of {what}, not read yet>"

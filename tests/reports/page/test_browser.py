@@ -204,7 +204,9 @@ def test_axe_finds_nothing_in_an_index_and_a_page_that_leads_back_to_it(show, tw
     results = two_flows.results()
     two_flows.problem(severity="error")
     unread = CaptureEntry(name="broken <b>.pcap", page="", problems=tuple(two_flows.problems))
-    entries = [capture_entry(results, name=name, page=f"{name}.html") for name in ("a.pcap", "b.pcap")]
+    entries = [
+        capture_entry(results, name=name, path=name, page=f"{name}.html") for name in ("a.pcap", "b.pcap")
+    ]
     written = {
         "index.html": index_report([*entries, unread], title="3 captures"),
         "a.pcap.html": build_report(results, title="a.pcap", index="index.html"),
