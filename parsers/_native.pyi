@@ -186,7 +186,9 @@ def analyse(
     bin_ns: int | None = None,
     progress: Progress | None = None,
 ) -> Analysis:
-    """Read `sources` one after the other as one trace and analyse their flows.
+    """Read `sources` as one trace and analyse their flows.
+
+    Several files are ordered by their first packets, pipes are read in the order given.
 
     Nothing about an input raises: what went wrong is in `Analysis.problems`. `collect` names tables that take
     memory for each packet or sample, which are empty otherwise: `bins`, in widths of `bin_ns` (by default
@@ -355,11 +357,11 @@ class TfrcSender:
 
 @final
 class PacketReader:
-    """Packets of one input, decoded and given to their flows, in batches of bounded size."""
+    """Packets of one trace, decoded and given to their flows, in batches of bounded size."""
 
     def __init__(
         self,
-        source: Source,
+        sources: Sequence[Source],
         settings: ReadSettings,
         *,
         progress: Progress | None = None,

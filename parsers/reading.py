@@ -116,9 +116,7 @@ class Pass:
         *,
         bin_ns: int | None = None,
     ) -> None:
-        # a pair is read twice: once for the clocks and once for the delays
-        to_read = [*inputs, *inputs] if settings.pair else inputs
-        self.total_bytes = _sum_if_known([size_in_bytes(name) for name in to_read])
+        self.total_bytes = _bytes_to_read(inputs, settings)
         """Bytes to be read, compressed ones if the input is; None if that is not known."""
         self._settings = settings
         self._collect = collect
@@ -290,12 +288,12 @@ class PacketBatches:
     """
 
     def __init__(self, inputs: Sequence[str], settings: ReadSettings) -> None:
-        self.total_bytes = _sum_if_known([size_in_bytes(name) for name in inputs])
+        self.total_bytes = _bytes_to_read(inputs, settings)
         self.sources: list[SourceSummary] = []
         self.problems: list[Problem] = []
-        self._inputs = inputs
         self._settings = settings
-        self._progress = [Progress() for _ in inputs]
+        self._traces = [list(inputs)] if settings.join else [[name] for name in inputs]
+        self._progress = [Progress() for _ in self._traces]
 
     @property
     def bytes_read(self) -> int:
@@ -314,30 +312,30 @@ class PacketBatches:
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         flows_before = 0
-        for name, progress in zip(self._inputs, self._progress, strict=True):
-            flows_before += yield from self._batches_of(name, progress, flows_before)
+        for trace, progress in zip(self._traces, self._progress, strict=True):
+            flows_before += yield from self._batches_of(trace, progress, flows_before)
 
     def _batches_of(
-        self, name: str, progress: Progress, flows_before: int
+        self, trace: Sequence[str], progress: Progress, flows_before: int
     ) -> Generator[pa.RecordBatch, None, int]:
-        """Give the packets of one input, note what is to be said of it, and return how many flows it has."""
+        """Give the packets of one trace, note what is to be said of it, and return how many flows it has."""
         try:
             # what begins a trace is read by this already
-            reader = in_thread(lambda: self._reader_of(name, progress))
+            reader = in_thread(lambda: self._reader_of(trace, progress))
             while (table := in_thread(lambda: reader.next_batch(BATCH_ROWS))) is not None:
                 for batch in _arrow_batches(table):
                     yield from _anonymised(_with_flows_after(batch, flows_before), self._settings.anonymizer)
         except FilterError as error:
-            self.problems.append(_filter_refused([name], error))
+            self.problems.append(_filter_refused(trace, error))
             return 0
         self.sources += reader.sources
         self.problems += with_hints(reader.problems)
         return reader.flow_count
 
-    def _reader_of(self, name: str, progress: Progress) -> PacketReader:
+    def _reader_of(self, trace: Sequence[str], progress: Progress) -> PacketReader:
         settings = self._settings
-        sources, form = _inputs_for_core([name], settings.format)
-        return PacketReader(sources[0], replace(settings, format=form), progress=progress)
+        sources, form = _inputs_for_core(trace, settings.format)
+        return PacketReader(sources, replace(settings, format=form), progress=progress)
 
 
 def _inputs_for_core(trace: Sequence[str], form: str | None) -> tuple[list[Source], str | None]:
@@ -445,6 +443,15 @@ def _filter_refused(trace: Sequence[str], error: FilterError) -> Problem:
         f"filter `{error.expression}` does not fit its link type: {error.reason}",
         hint=error.hint,
     )
+
+
+def _bytes_to_read(inputs: Sequence[str], settings: ReadSettings) -> int | None:
+    """Return how many bytes a pass reads, None if that is not known.
+
+    A pair is read once for the clocks and once for the delays, joined files once for their order.
+    """
+    is_read_twice = settings.pair is not None or (settings.join and len(inputs) > 1)
+    return _sum_if_known([size_in_bytes(name) for name in inputs] * (2 if is_read_twice else 1))
 
 
 def _sum_if_known(sizes: Sequence[int | None]) -> int | None:

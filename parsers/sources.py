@@ -44,8 +44,8 @@ def find_inputs(arguments: Sequence[str], *, join: bool = False) -> Inputs:
     """Return the inputs that `arguments` name.
 
     A file keeps its position. A directory stands for the traces below it in natural order (`x2` before
-    `x10`); other files in it are skipped with a note. With `join`, files in a shell's alphabetical order are
-    sorted in natural order, as rotated captures need it.
+    `x10`); other files in it are skipped with a note. With `join`, files are sorted in natural order, and
+    missing numbers are reported; pipes, which cannot be read before they are sorted by time, are not.
     """
     if not arguments:
         raise UsageError("no input is given")
@@ -59,8 +59,11 @@ def find_inputs(arguments: Sequence[str], *, join: bool = False) -> Inputs:
             _add_directory(inputs, argument)
         else:
             inputs.names.append(argument)
-    if join and inputs.names == sorted(inputs.names):
+    if join and not any(map(_is_pipe, inputs.names)):
+        from tfrctrace.parsers.rotated_names import missing_files
+
         inputs.names.sort(key=natural_key)
+        inputs.problems += filter(None, [missing_files(inputs.names)])
     return inputs
 
 
@@ -103,6 +106,10 @@ def ns3_place(name: str) -> str | None:
     if found["ip_node"]:
         return f"node {int(found['ip_node'])}, interface {int(found['interface'])}"
     return f"node {int(found['node'])}, device {int(found['device'])}"
+
+
+def _is_pipe(name: str) -> bool:
+    return os.path.exists(name) and size_in_bytes(name) is None
 
 
 def _refuse_terminal() -> None:

@@ -106,8 +106,30 @@ def test_joined_captures_in_a_shells_order_are_put_in_natural_order():
     ]
 
 
-def test_joined_captures_in_an_order_of_the_users_own_stay_in_it():
-    assert find_inputs(["t3", "t1", "t2"], join=True).names == ["t3", "t1", "t2"]
+def test_joined_pipes_stay_in_the_order_given(tmp_path):
+    pipes = [str(tmp_path / name) for name in ("t3", "t1", "t2")]
+    for name in pipes:
+        os.mkfifo(name)
+    assert find_inputs(pipes, join=True).names == pipes
+    assert find_inputs(["t3", "t1", "t2"], join=True).names == ["t1", "t2", "t3"]
+
+
+@pytest.mark.parametrize(
+    ("names", "missing"),
+    [
+        (["d/t1.pcap", "d/t2.pcap", "d/t4.pcap"], "number 3 after `t`"),
+        (["t_00008_2025.pcapng", "t_00009_2026.pcapng", "t_00011_2027.pcapng"], "number 00010 after `t_`"),
+        ([f"x.pcap{number}" for number in (*range(8), 12)], "number 8, 9, 10, 1 more after `x.pcap`"),
+        (["t0.pcap", "t1.pcap", "t2.pcap"], None),
+        (["t-093000.pcap", "t-093500.pcap", "t-094000.pcap"], None),
+        (["a1.pcap", "b3.pcap", "c5.pcap"], None),
+        (["one.pcap"], None),
+    ],
+)
+def test_numbers_that_joined_captures_lack_are_reported(names, missing):
+    problems = find_inputs(names, join=True).problems
+    assert [missing in problem["message"] for problem in problems] == ([] if missing is None else [True])
+    assert find_inputs(names).problems == []
 
 
 def test_standard_input_stands_alone():

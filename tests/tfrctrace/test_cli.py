@@ -85,7 +85,6 @@ def test_a_read_capture_is_status_0_with_nothing_on_stderr(run, write_capture, c
         (["flows", "-", "a.pcap"], "cannot be read together with other inputs"),
         (["flows", "-o", "no/such/folder/x.json", "a.pcap"], "cannot write `no/such/folder/x.json`"),
         (["convert", "a.pcap", "-o", "x.xls"], "is not a known format"),
-        (["convert", "a.pcap", "-o", "x.csv", "--join"], "`--join` does not apply to packets"),
         (
             ["convert", "a.pcap", "-o", "x.csv", "--bin-width", "1s"],
             "`--bin-width` applies to `--what bins` only",

@@ -25,6 +25,8 @@ HINTS: Final = {
     "packets_changed": "a pair shows the same packets at two places; a NAT or tunnel in between changes them",
     "impossible_offset": "omit `--clock-offset` to have it estimated",
     "clock_step": "delays may be wrong; analyse the parts before and after the step separately",
+    "joined_overlap": "`--join` is for the parts of one capture; `--pair` matches captures of two places",
+    "joined_gap": "name all files of the capture; without the missing packets flows seem to lose them",
 }
 """What the user can do about a problem, by the code that the core gives it (`Hint` in `error.rs`)."""
 

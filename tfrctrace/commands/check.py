@@ -123,10 +123,10 @@ def check(
 ) -> int:
     """Check runs against limits or a baseline.
 
-    The exit status is 1 if a check fails. Each trace is a run; with --join each argument is one, with --pair
-    each two traces. A quantity is a column of the flow table, a metric, or rtt_ms (every sample), aggregated
-    over the flows by min, max, mean, sum, count, median or p1 to p99; without an aggregate the limit must
-    hold for each flow.
+    The exit status is 1 if a check fails. Each trace is a run; with --join all files are one, and each
+    directory is one; with --pair each two traces. A quantity is a column of the flow table, a metric, or
+    rtt_ms (every sample), aggregated over the flows by min, max, mean, sum, count, median or p1 to p99;
+    without an aggregate the limit must hold for each flow.
     """
     from tfrctrace.gate.gate_plan import make_plan
     from tfrctrace.reports.files.junit import write_junit

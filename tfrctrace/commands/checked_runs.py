@@ -26,6 +26,10 @@ _BOUNDS: Final = ("max_flows", "max_decompressed_bytes", "strict")
 """Options that decide how much of an input is read, and whether it is an error if a part is not."""
 
 
+_NAMES_SHOWN: Final = 2
+"""Files in the name of a run: two of a pair."""
+
+
 class RecordingConsole(Console):
     """A console that keeps the problems, for results that are files."""
 
@@ -62,7 +66,7 @@ class CheckTask:
             **measuring_facts(self.measuring, self.reading),
             **{name: getattr(self.reading, name) for name in _BOUNDS},
         }
-        return RunInput(" and ".join(self.names), self.names, options)
+        return RunInput(_run_name(self.names), self.names, options)
 
     @property
     def shape(self) -> Mapping[str, Any]:
@@ -86,6 +90,10 @@ class CheckTask:
             return {"failed": True, "problems": [*own.problems, *error.problems]}
         values = {text: asdict(one) for text, one in taken.items()}
         return {"failed": False, "problems": own.problems, "taken": values}
+
+
+def _run_name(names: tuple[str, ...]) -> str:
+    return " and ".join(names) if len(names) <= _NAMES_SHOWN else f"{names[0]} and {len(names) - 1} more"
 
 
 def measuring_facts(measuring: MeasuringOptions, reading: ReadingOptions) -> dict[str, Any]:
@@ -146,6 +154,8 @@ def _inputs(traces: list[str], reading: ReadingOptions) -> tuple[list[tuple[str,
             )
         return [tuple(traces[place : place + 2]) for place in range(0, len(traces), 2)], []
     if reading.join:
-        return [(name,) for name in traces], []
+        folders = [name for name in traces if os.path.isdir(name)]
+        files = tuple(name for name in traces if name not in folders)
+        return [*([files] if files else []), *((folder,) for folder in folders)], []
     found = find_inputs(traces)
     return [(name,) for name in found.names], list(found.problems)

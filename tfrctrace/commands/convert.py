@@ -121,8 +121,6 @@ def _refuse_contradictions(
     max_samples: int | None,
 ) -> None:
     """Raise for options that have no effect on the selected table."""
-    if reading.join and what == "packets":
-        raise UsageError("`--join` does not apply to packets, which are numbered per capture")
     if reading.pair and what == "packets":
         raise UsageError("`--pair` does not apply to packets", hint="choose `--what transits`")
     if reading.layer is not None and what == "packets":

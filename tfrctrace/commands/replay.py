@@ -17,6 +17,7 @@ from tfrctrace.commands.options.reading_options import (
     Dissect,
     Filter,
     Format,
+    Join,
     Layer,
     MaxDecompressed,
     MaxFlows,
@@ -165,6 +166,7 @@ def replay(
     result: OutputOptions,
     filter: Filter = None,
     input_format: Format = None,
+    join: Join = False,
     layer: Layer = None,
     vantage: Vantage = "auto",
     dissect: Dissect = None,
@@ -217,6 +219,7 @@ def replay(
     reading = ReadingOptions(
         filter=filter,
         input_format=input_format,
+        join=join,
         layer=layer,
         vantage=vantage,
         dissect=dissect,

@@ -154,8 +154,6 @@ class Tables(Passes):
         """Return bins of what reached its destination, which the table of packets tells."""
         from tfrctrace.metrics.flow.arrivals import arrival_bins
 
-        if self._settings.join:
-            raise UsageError("what was received is taken from packets, which `join` does not number through")
         if width_ns not in self._arrived:
             self._arrived[width_ns] = arrival_bins(self.packets(), width_ns, self._settings.layer)
         if self._arrived[width_ns].is_empty():

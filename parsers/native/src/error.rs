@@ -39,6 +39,12 @@ pub enum ProblemKind {
     NoPackets,
     /// Two captures that have no packet in common.
     NotAPair,
+    /// Joined files cover the same time.
+    Overlap,
+    /// Packets are missing between two joined files.
+    Gap,
+    /// The clock of a joined file is not that of the one before it.
+    ClockStep,
     /// The user stopped the analysis.
     Cancelled,
 }
@@ -62,6 +68,9 @@ impl ProblemKind {
             Self::SampleLimit => "sample_limit",
             Self::NoPackets => "no_packets",
             Self::NotAPair => "not_a_pair",
+            Self::Overlap => "overlap",
+            Self::Gap => "gap",
+            Self::ClockStep => "clock_step",
             Self::Cancelled => "cancelled",
         }
     }
@@ -76,6 +85,9 @@ impl ProblemKind {
                 | Self::NoPackets
                 | Self::BadLines
                 | Self::Imprecise
+                | Self::Overlap
+                | Self::Gap
+                | Self::ClockStep
         )
     }
 }
@@ -98,6 +110,8 @@ pub enum Hint {
     PacketsChanged,
     ImpossibleOffset,
     ClockStep,
+    JoinedOverlap,
+    JoinedGap,
 }
 
 impl Hint {
@@ -119,6 +133,8 @@ impl Hint {
             Self::PacketsChanged => "packets_changed",
             Self::ImpossibleOffset => "impossible_offset",
             Self::ClockStep => "clock_step",
+            Self::JoinedOverlap => "joined_overlap",
+            Self::JoinedGap => "joined_gap",
         }
     }
 }

@@ -18,6 +18,7 @@
 pub mod error;
 pub mod flow;
 pub mod input;
+pub mod join;
 pub mod packet;
 pub mod pair;
 pub mod pass;

@@ -233,7 +233,7 @@ def numbers_by_the_core(path, expression):
     from tfrctrace.parsers._native import PacketReader
 
     try:
-        reader = PacketReader(str(path), ReadSettings(filter=CompiledFilter(expression)))
+        reader = PacketReader([str(path)], ReadSettings(filter=CompiledFilter(expression)))
         numbers = []
         while (batch := reader.next_batch()) is not None:
             numbers += [row["packet"] for row in batch.rows()]

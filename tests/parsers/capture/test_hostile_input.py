@@ -425,7 +425,7 @@ def check_row(row: dict[str, Any]) -> None:
 @given(data=st.data())
 def test_no_bytes_make_the_packet_reader_fail(tmp_path: Path, form: str, data: st.DataObject) -> None:
     path = write(tmp_path / "mutated", data.draw(mutated(SEEDS[form])))
-    reader = _native.PacketReader(str(path), ReadSettings(max_flows=50, max_decompressed_bytes=100_000))
+    reader = _native.PacketReader([str(path)], ReadSettings(max_flows=50, max_decompressed_bytes=100_000))
     seen = 0
     while (batch := reader.next_batch(rows=16)) is not None:
         assert len(batch) <= 16

@@ -333,7 +333,7 @@ def test_cut_packets_are_analysed_from_the_headers_that_are_left(
 def test_the_packet_table_says_where_decoding_ended(tmp_path: Path) -> None:
     frames = [bytes(ethernet(0x0800) / packet) for packet in PACKETS_4]
     path = capture(tmp_path / "c.pcap", 1, frames, snap_length=40, lengths=[*map(len, frames)])
-    batch = _native.PacketReader(str(path), ReadSettings()).next_batch()
+    batch = _native.PacketReader([str(path)], ReadSettings()).next_batch()
     assert batch is not None
     for row in batch.rows():
         assert row["decode_stop"]
@@ -343,6 +343,8 @@ def test_the_packet_table_says_where_decoding_ended(tmp_path: Path) -> None:
 
 def test_a_cooked_header_says_who_sent(tmp_path: Path) -> None:
     frames = [bytes(CookedLinux(pkttype=kind, proto=0x800) / PACKETS_4[0]) for kind in (0, 4)]
-    batch = _native.PacketReader(str(capture(tmp_path / "c.pcap", 113, frames)), ReadSettings()).next_batch()
+    batch = _native.PacketReader(
+        [str(capture(tmp_path / "c.pcap", 113, frames))], ReadSettings()
+    ).next_batch()
     assert batch is not None
     assert [row["event"] for row in batch.rows()] == ["received", "sent"]

@@ -155,6 +155,10 @@ def test_a_rotated_capture_is_one_run(run, tmp_path, write_capture, conversation
     require = ("-r", "sum(payload_bytes) == 6000", "--least-packets", "1")
     assert run("check", whole, *require).status == 0
     assert run("check", "parts", "--join", *require).status == 0
+    assert run("check", "parts/2.pcap", "parts/1.pcap", "--join", *require).status == 0
+    # each directory is a run, and the files together are one
+    done = run("check", "parts", "parts/1.pcap", "parts/2.pcap", "parts", "--join", *require)
+    assert (done.status, "of 3 runs" in done.out) == (0, True)
     done = run("check", "parts", *require)
     assert (done.status, "of 2 runs" in done.out) == (1, True)
 

@@ -71,7 +71,7 @@ Filter = Annotated[
     ),
 ]
 Join = Annotated[
-    bool, reading_option("--join", help="Read all captures as one rotated capture instead of separately.")
+    bool, reading_option("--join", help="Read all captures as the parts of one, in the order of their times.")
 ]
 Pair = Annotated[
     bool,

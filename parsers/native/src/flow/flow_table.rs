@@ -151,6 +151,16 @@ impl FlowTable {
         self.groups.iter_mut().flat_map(FlowGroup::flows_mut)
     }
 
+    /// Forget when packets of connections passed that wait for an answer.
+    pub fn forget_times(&mut self) {
+        for flow in 0..self.length {
+            let (flow, pool) = self.groups[(flow >> GROUP_BITS) as usize].flow_and_pool(index_in_group(flow));
+            if let Some(connection) = flow.tcp.as_deref_mut() {
+                connection.forget_times(pool);
+            }
+        }
+    }
+
     /// The flow of a packet, opened if needed. None if the limit is reached.
     #[inline(always)]
     pub fn find_or_open(&mut self, packet: &Packet, network: &Network, source: u32) -> Option<Found> {

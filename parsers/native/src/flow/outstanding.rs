@@ -254,6 +254,13 @@ impl Outstanding {
         })
     }
 
+    /// Remove all entries.
+    pub fn clear(&mut self, pool: &mut Pool) {
+        while self.count > 0 {
+            self.drop_oldest(pool);
+        }
+    }
+
     /// Remove the oldest entry.
     #[inline(always)]
     pub fn drop_oldest(&mut self, pool: &mut Pool) {

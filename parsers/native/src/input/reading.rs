@@ -43,6 +43,8 @@ pub struct Reading {
     filtered: u64,
     error: Option<ReadError>,
     number: u64,
+    /// Packets of the trace before those of this source.
+    numbered_after: u64,
     /// Whether there were samples of variables: a log without packets is not empty.
     has_samples: bool,
     caveats: Vec<String>,
@@ -89,6 +91,7 @@ impl Reading {
             filtered: 0,
             error,
             number: 0,
+            numbered_after: 0,
             has_samples: false,
             caveats: Vec::new(),
             counted: SourceSummary::new(source),
@@ -99,6 +102,17 @@ impl Reading {
     /// The source as the user named it.
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// Number the packets of a capture from `packets` + 1: it is a later part of a trace. To be called
+    /// before the first is read.
+    pub fn number_after(&mut self, packets: u64) {
+        self.numbered_after = packets;
+    }
+
+    /// Records read so far, those included that the filter left out.
+    pub fn packets(&self) -> u64 {
+        self.number
     }
 
     /// Whether it was opened and is a capture.
@@ -200,11 +214,12 @@ impl Reading {
                 self.filtered += 1;
                 continue;
             }
-            if wire::decode_plain(&record, self.number, segment, extras) {
+            let number = self.numbered_after + self.number;
+            if wire::decode_plain(&record, number, segment, extras) {
                 batch.add_plain();
             } else {
                 let (packet, extras) = batch.next_other();
-                wire::decode(record, self.number, packet, extras);
+                wire::decode(record, number, packet, extras);
                 batch.add_other();
             }
         }

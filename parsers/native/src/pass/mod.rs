@@ -6,6 +6,7 @@ mod collect;
 pub mod datagram_layout;
 mod finish;
 mod interface_duplicates;
+pub mod joined;
 mod media;
 mod pair;
 mod simulator_events;
@@ -257,6 +258,10 @@ impl Analysis {
         }
     }
 
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// Where `flow` was captured, seen from the data of `side`, and how sure that is: by the user's
     /// word, by the simulator's, or as far as it shows.
     pub fn vantage(&self, flow: &Flow, side: Side) -> Option<(Vantage, f64)> {
@@ -296,18 +301,23 @@ impl Analysis {
     ) -> Result<(), String> {
         let options = &self.options;
         let reading = Reading::open(source, options.format, options.max_decompressed_bytes, progress);
-        self.read_from(reading, compiler)
+        self.read_from(reading, compiler).map(|_| ())
     }
 
-    /// The same for a source that was opened already.
-    pub fn read_from(&mut self, mut reading: Reading, compiler: Option<&dyn Compiler>) -> Result<(), String> {
+    /// The same for a source that was opened already; returns how many packets it has.
+    pub fn read_from(
+        &mut self,
+        mut reading: Reading,
+        compiler: Option<&dyn Compiler>,
+    ) -> Result<u64, String> {
         let mut summary = SourceSummary::new(reading.source());
         // See `take_sighting`.
         reading.skip_forwarded();
         reading.for_each_batch(compiler, |batch| self.take_batch(batch, &mut summary))?;
         self.backlog.settle_all(&mut self.flows);
+        let packets = reading.packets();
         self.close(reading, summary);
-        Ok(())
+        Ok(packets)
     }
 
     /// Add the counts and problems of a source that was read.

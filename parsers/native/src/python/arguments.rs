@@ -12,6 +12,8 @@ use crate::input::bytes;
 use crate::input::filter::{Compiler, Instruction};
 use crate::input::reading::Reading;
 use crate::input::source::InputFormat;
+use crate::join::order::{Group, Plan, plan};
+use crate::pass::Options;
 
 /// Counters of a running analysis.
 #[pyclass(frozen, module = "tfrctrace.parsers._native")]
@@ -87,14 +89,12 @@ pub(super) enum SourceArgument {
 }
 
 impl SourceArgument {
-    pub(super) fn name(&self) -> String {
-        match self {
-            Self::Path(path) => path.to_string_lossy().into_owned(),
-            Self::File(name, _) => name.clone(),
-        }
+    /// Whether it can be opened several times: it is a file, and no pipe.
+    fn can_be_read_twice(&self) -> bool {
+        matches!(self, Self::Path(path) if !std::fs::metadata(path).is_ok_and(|found| !found.is_file()))
     }
 
-    pub(super) fn open(
+    fn open(
         self,
         format: Option<InputFormat>,
         max_decompressed_bytes: u64,
@@ -107,6 +107,50 @@ impl SourceArgument {
                 Reading::with_input(&name, input, format, progress)
             }
         }
+    }
+}
+
+/// The sources of one trace.
+pub(super) struct Sources {
+    /// None if it can be read only once, and was.
+    arguments: Vec<Mutex<Option<SourceArgument>>>,
+    format: Option<InputFormat>,
+    max_decompressed_bytes: u64,
+    progress: Arc<bytes::Progress>,
+}
+
+impl Sources {
+    pub(super) fn new(
+        arguments: Vec<SourceArgument>,
+        options: &Options,
+        progress: Arc<bytes::Progress>,
+    ) -> Self {
+        let (format, max_decompressed_bytes) = (options.format, options.max_decompressed_bytes);
+        let arguments = arguments.into_iter().map(|argument| Mutex::new(Some(argument))).collect();
+        Self { arguments, format, max_decompressed_bytes, progress }
+    }
+
+    /// Open a source by its number.
+    pub(super) fn open(&self, number: usize) -> Reading {
+        let mut slot = self.arguments[number].lock().unwrap_or_else(PoisonError::into_inner);
+        let argument = match &*slot {
+            Some(SourceArgument::Path(path)) => SourceArgument::Path(path.clone()),
+            _ => slot.take().unwrap_or_else(|| SourceArgument::Path(OsString::new())),
+        };
+        argument.open(self.format, self.max_decompressed_bytes, &self.progress)
+    }
+
+    /// How they are read as one trace: in the order given if they can be read only once.
+    pub(super) fn plan(&self, compiler: Option<&dyn Compiler>, max_flows: u32) -> Result<Plan, String> {
+        let can_be_read_twice = |slot: &Mutex<Option<SourceArgument>>| {
+            let argument = slot.lock().unwrap_or_else(PoisonError::into_inner);
+            argument.as_ref().is_some_and(SourceArgument::can_be_read_twice)
+        };
+        if self.arguments.len() > 1 && self.arguments.iter().all(can_be_read_twice) {
+            return plan(self.arguments.len(), &|number| self.open(number), compiler, max_flows);
+        }
+        let groups = (0..self.arguments.len()).map(|number| Group::of(number, None)).collect();
+        Ok(Plan { groups, ..Plan::default() })
     }
 }
 

@@ -26,7 +26,7 @@ use crate::input::filter::Compiler;
 use crate::input::source::Source;
 use crate::pass::{Analysis as Core, Options};
 use crate::tables::{Description, TABLES, Table as CoreTable};
-use arguments::{Progress, PythonCompiler, SourceArgument};
+use arguments::{Progress, PythonCompiler, SourceArgument, Sources};
 use packets::PacketReader;
 use settings::Settings;
 use summaries::{clock_to_python, problems_to_python, sources_to_python};
@@ -79,12 +79,11 @@ fn analyse(
     progress: Option<Py<Progress>>,
 ) -> PyResult<Analysis> {
     let Settings { options, filter } = settings.collecting(collect, bin_ns)?;
-    let (format, max_decompressed_bytes) = (options.format, options.max_decompressed_bytes);
+    let read_options = options.clone();
     run(py, options, filter, progress, |core, compiler, progress| {
-        for source in sources {
-            core.read_from(source.open(format, max_decompressed_bytes, progress), compiler)?;
-        }
-        Ok(())
+        let sources = Sources::new(sources, &read_options, Arc::clone(progress));
+        let plan = sources.plan(compiler, read_options.max_flows)?;
+        core.read_planned(plan, &|number| sources.open(number), compiler)
     })
 }
 

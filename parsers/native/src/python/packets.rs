@@ -1,50 +1,54 @@
 //! Packets for Python, batch by batch.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use super::arguments::{Progress, PythonCompiler, SourceArgument};
+use super::arguments::{Progress, PythonCompiler, SourceArgument, Sources};
 use super::check_cancelled;
 use super::settings::Settings;
 use super::summaries::{problems_to_python, sources_to_python};
 use super::table::Table;
 use crate::input::filter::Compiler;
-use crate::input::reading::Reading;
-use crate::input::source_summary::SourceSummary;
-use crate::packet::batch::{Batch, Item};
+use crate::join::order::{Group, Open};
+use crate::pass::joined::JoinedGroup;
 use crate::pass::{Analysis as Core, Options};
 use crate::tables::packets::PacketRow;
 
-/// Packets of one source, batch by batch.
+/// Packets of one trace, batch by batch.
 #[pyclass(module = "tfrctrace.parsers._native")]
 pub(super) struct PacketReader {
     core: Core,
-    summary: SourceSummary,
+    sources: Sources,
     /// None after the end. The lock is never contended: it only makes the class shareable.
-    reading: Mutex<Option<Reading>>,
+    reading: Mutex<Option<PlannedReading>>,
     compiler: Option<PythonCompiler>,
 }
 
 #[pymethods]
 impl PacketReader {
     #[new]
-    #[pyo3(signature = (source, settings, *, progress = None))]
+    #[pyo3(signature = (sources, settings, *, progress = None))]
     fn new(
         py: Python<'_>,
-        source: SourceArgument,
+        sources: Vec<SourceArgument>,
         settings: Settings,
         progress: Option<Py<Progress>>,
-    ) -> Self {
+    ) -> PyResult<Self> {
         let Settings { options, filter } = settings;
-        let summary = SourceSummary::new(&source.name());
         let progress = progress.map_or_else(Arc::default, |progress| Arc::clone(&progress.get().shared));
-        let reading = py.detach(|| source.open(options.format, options.max_decompressed_bytes, &progress));
+        let sources = Sources::new(sources, &options, progress);
         // The table of packets shows every layer.
-        let core = Core::new(Options { layer: None, vantage: None, ..options });
-        Self { core, summary, reading: Mutex::new(Some(reading)), compiler: filter }
+        let mut core = Core::new(Options { layer: None, vantage: None, ..options });
+        let max_flows = core.options().max_flows;
+        let plan = py.detach(|| sources.plan(as_compiler(filter.as_ref()), max_flows));
+        let plan = plan.map_err(|words| exception(filter.as_ref(), words))?;
+        core.problems.extend(plan.problems);
+        let reading = PlannedReading { groups: plan.groups.into(), current: None, packets_before: 0 };
+        Ok(Self { core, sources, reading: Mutex::new(Some(reading)), compiler: filter })
     }
 
     #[pyo3(signature = (rows = 65_536))]
@@ -53,17 +57,14 @@ impl PacketReader {
         let Some(reading) = slot else {
             return Ok(None);
         };
-        let (core, summary, compiler) = (&mut self.core, &mut self.summary, &self.compiler);
+        let (core, sources, compiler) = (&mut self.core, &self.sources, self.compiler.as_ref());
         let batch = py
-            .detach(|| next_packets(reading, core, summary, compiler.as_ref(), rows.max(1)))
-            .map_err(|words| match compiler {
-                Some(compiler) => compiler.exception(words),
-                None => PyRuntimeError::new_err(words),
-            })?;
+            .detach(|| {
+                reading.next_packets(core, &|number| sources.open(number), as_compiler(compiler), rows.max(1))
+            })
+            .map_err(|words| exception(compiler, words))?;
         if batch.is_empty() {
-            if let Some(reading) = slot.take() {
-                self.core.close(reading, std::mem::take(summary));
-            }
+            *slot = None;
             self.core.finish();
             check_cancelled(&self.core.problems)?;
             return Ok(None);
@@ -88,20 +89,49 @@ impl PacketReader {
     }
 }
 
-pub(super) fn next_packets(
-    reading: &mut Reading,
-    core: &mut Core,
-    summary: &mut SourceSummary,
-    compiler: Option<&PythonCompiler>,
-    n: usize,
-) -> Result<Vec<PacketRow>, String> {
-    let compiler = compiler.map(|compiler| compiler as &dyn Compiler);
-    let mut batch = Batch::new(n);
-    reading.fill(&mut batch, compiler)?;
-    let mut rows = Vec::with_capacity(batch.len());
-    for packet in batch.items().map(Item::to_packet) {
-        let found = core.take(&packet, batch.extras(), summary);
-        rows.push(PacketRow::new(packet, batch.extras(), found, &core.flows, reading));
+fn as_compiler(compiler: Option<&PythonCompiler>) -> Option<&dyn Compiler> {
+    compiler.map(|compiler| compiler as &dyn Compiler)
+}
+
+fn exception(compiler: Option<&PythonCompiler>, words: String) -> PyErr {
+    match compiler {
+        Some(compiler) => compiler.exception(words),
+        None => PyRuntimeError::new_err(words),
     }
-    Ok(rows)
+}
+
+/// Files that are read one packet after the other.
+struct PlannedReading {
+    groups: VecDeque<Group>,
+    current: Option<JoinedGroup>,
+    packets_before: u64,
+}
+
+impl PlannedReading {
+    /// The next `n` packets; fewer only at the end.
+    fn next_packets(
+        &mut self,
+        core: &mut Core,
+        open: Open<'_>,
+        compiler: Option<&dyn Compiler>,
+        n: usize,
+    ) -> Result<Vec<PacketRow>, String> {
+        let mut rows = Vec::new();
+        while rows.len() < n {
+            let Some(mut group) = self.current.take().or_else(|| self.next_group(core)) else { break };
+            let is_taken =
+                group.take_next(core, open, compiler, |packet, extras, found, (core, reading)| {
+                    rows.push(PacketRow::new(*packet, extras, found, &core.flows, reading));
+                })?;
+            match is_taken {
+                true => self.current = Some(group),
+                false => self.packets_before = group.close(core),
+            }
+        }
+        Ok(rows)
+    }
+
+    fn next_group(&mut self, core: &mut Core) -> Option<JoinedGroup> {
+        Some(JoinedGroup::begin(core, self.groups.pop_front()?, self.packets_before))
+    }
 }

@@ -158,7 +158,7 @@ impl<'a> Row<'a> for PacketRow {
 
 impl PacketRow {
     const RECORD: &'static [Column<Self>] = &[
-        column("packet", "", "number in the source, from 1, as Wireshark counts; in a text the line")
+        column("packet", "", "number in the source, from 1, as Wireshark counts, through all joined captures; in a text the line")
             .u64(|row| Some(row.packet.number)),
         column("time_ns", "ns", "since the epoch, or since the start of a simulation")
             .i64(|row| Some(row.packet.time_ns)),

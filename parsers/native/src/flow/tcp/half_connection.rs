@@ -666,6 +666,15 @@ impl HalfConnection {
         self.flight.on_repair(repair, self.next, time_ns);
     }
 
+    /// Forget when data and acknowledgements passed: nothing later may be measured from them.
+    pub(super) fn forget_times(&mut self, pool: &mut Pool) {
+        self.outstanding.clear(pool);
+        self.timestamps.clear(pool);
+        if let Some(echoes) = self.echoes_mut() {
+            echoes.forget();
+        }
+    }
+
     /// Take an RTT from the first echo of a timestamp; later echoes may repeat it until a newer
     /// timestamp arrives.
     #[inline(always)]

@@ -321,6 +321,14 @@ impl Connection {
         is_reset_again || self.half(side).is_copy(segment, self.half(side.other()))
     }
 
+    /// Forget when packets passed that wait for an answer: the time until it comes is unknown.
+    pub fn forget_times(&mut self, pool: &mut Pool) {
+        self.halves.iter_mut().for_each(|half| half.forget_times(pool));
+        if !self.handshake_done {
+            self.handshake = [UNSEEN; 2];
+        }
+    }
+
     /// Set where the packets of `side` are visible besides the capture point.
     pub fn note_sight(&mut self, side: Side, sight: Sight) {
         self.halves[side as usize].sight = sight;

@@ -66,6 +66,11 @@ impl TimestampEchoes {
         }
     }
 
+    /// Give up the measurement that was begun.
+    pub fn forget(&mut self) {
+        self.asked = None;
+    }
+
     /// Whether data that echo `timestamp` end the measurement.
     #[inline]
     pub fn is_awaited(&self, timestamp: u32) -> bool {

@@ -1,0 +1,308 @@
+//! The order in which the files of one trace are read, and what lies between them.
+
+use std::cmp::Reverse;
+
+use super::file_survey::FileSurvey;
+use super::neighbours::{Comparison, silence_ns};
+use crate::error::{Hint, Problem, ProblemKind, ReadError};
+use crate::input::filter::Compiler;
+use crate::input::reading::Reading;
+use crate::packet::batch::Batch;
+use crate::packet::ip_fields::IpFields;
+use crate::pair::hash_sampling::{HashSample, KEPT, SampledPacket};
+use crate::pair::packet_identity::{identity, payload_head};
+use crate::plural::counted;
+
+/// Packets that are decoded to learn when a file begins.
+const PEEK: usize = 16;
+
+/// Times of one packet in two files that differ by less have one clock.
+const SAME_CLOCK_NS: i64 = 100_000_000;
+
+/// Copies of a packet may differ by this more than those of the sample.
+const MARGIN_NS: i64 = 1_000_000;
+
+/// Opens a file by its number; a file may be opened several times.
+pub type Open<'a> = &'a dyn Fn(usize) -> Reading;
+
+/// A file of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Number of the file, as the user gave them.
+    pub file: usize,
+    /// Its first packet; None without packets.
+    pub start_ns: Option<i64>,
+    /// How far its clock is ahead of the group's.
+    pub ahead_ns: i64,
+}
+
+/// Files that are read as one, in the order of time: usually one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    pub members: Vec<Member>,
+    /// How much the times of one packet in two files differ at most.
+    pub tolerance_ns: i64,
+    /// Whether no time may be measured from the files before: the clock stepped, or packets are missing.
+    pub is_cut_off: bool,
+}
+
+impl Group {
+    /// A file alone.
+    pub fn of(file: usize, start_ns: Option<i64>) -> Self {
+        Self { members: vec![Member { file, start_ns, ahead_ns: 0 }], tolerance_ns: 0, is_cut_off: false }
+    }
+}
+
+/// Order, and what is to be said about it.
+#[derive(Debug, Default)]
+pub struct Plan {
+    pub groups: Vec<Group>,
+    pub problems: Vec<Problem>,
+    /// Neighbours whose flows go on from the second to the first.
+    pub contradictions: usize,
+}
+
+/// Plan how to read `files` files as one trace: by their first packets, or in the order given if the
+/// clock was set back so far that only their numbers show it. An error is one of the filter, in
+/// libpcap's words.
+pub fn plan(
+    files: usize,
+    open: Open<'_>,
+    compiler: Option<&dyn Compiler>,
+    max_flows: u32,
+) -> Result<Plan, String> {
+    let mut given = Vec::with_capacity(files);
+    let mut are_captures = true;
+    for file in 0..files {
+        let mut reading = open(file);
+        are_captures &= reading.is_capture();
+        given.push((file, first_ns(&mut reading, compiler)?));
+    }
+    let mut by_time = given.clone();
+    by_time.sort_by_key(|&(_, start_ns)| (start_ns.is_none(), start_ns));
+    if !are_captures {
+        let groups = by_time.into_iter().map(|(file, start_ns)| Group::of(file, start_ns)).collect();
+        return Ok(Plan { groups, ..Plan::default() });
+    }
+    let planner = Planner { open, compiler, max_flows };
+    let plan = planner.plan(&by_time)?;
+    if plan.contradictions == 0 || by_time == given {
+        return Ok(plan);
+    }
+    let other = planner.plan(&given)?;
+    Ok(if other.contradictions < plan.contradictions { other } else { plan })
+}
+
+fn first_ns(reading: &mut Reading, compiler: Option<&dyn Compiler>) -> Result<Option<i64>, String> {
+    let mut batch = Batch::new(PEEK);
+    reading.fill(&mut batch, compiler)?;
+    Ok(batch.items().next().map(|item| item.time_ns()))
+}
+
+/// A file that others may overlap.
+struct Read {
+    member: Member,
+    name: String,
+    survey: FileSurvey,
+    end_ns: i64,
+}
+
+struct Planner<'a> {
+    open: Open<'a>,
+    compiler: Option<&'a dyn Compiler>,
+    max_flows: u32,
+}
+
+impl Planner<'_> {
+    fn plan(&self, order: &[(usize, Option<i64>)]) -> Result<Plan, String> {
+        let mut plan = Plan::default();
+        // The file read before, of several that overlap the one that ends last.
+        let mut last: Option<Read> = None;
+        for &(file, start_ns) in order {
+            let mut reading = (self.open)(file);
+            let name = reading.source().to_owned();
+            let survey = FileSurvey::read(&mut reading, self.compiler, self.max_flows)?;
+            let Some((_, end_ns)) = survey.span_ns else {
+                plan.groups.push(Group::of(file, start_ns));
+                continue;
+            };
+            let member = Member { file, start_ns, ahead_ns: 0 };
+            let mut read = Read { member, name, survey, end_ns };
+            let Some(before) = &last else {
+                plan.groups.push(Group::of(file, start_ns));
+                last = Some(read);
+                continue;
+            };
+            self.follow(&mut plan, before, &mut read)?;
+            read.survey.go_on_from(&before.survey);
+            let is_merged = plan.groups.last().is_some_and(|group| group.members.len() > 1);
+            if !is_merged || read.end_ns.saturating_sub(read.member.ahead_ns) > end_of(before) {
+                last = Some(read);
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Add a file that begins after `before` did.
+    fn follow(&self, plan: &mut Plan, before: &Read, read: &mut Read) -> Result<(), String> {
+        let compared = Comparison::of(&before.survey, &read.survey);
+        plan.contradictions += usize::from(compared.is_contrary());
+        let overlap_ns = end_of(before).saturating_sub(read.member.start_ns.unwrap_or(i64::MAX));
+        let is_same_start = read.member.start_ns == before.member.start_ns;
+        let common = match overlap_ns > 0 || is_same_start {
+            true => Some(self.common_packets(before, read)?),
+            false => None,
+        };
+        let mut words = Words { plan, source: &read.name, before: &before.name };
+        if let Some(common) = common {
+            if common.packets > 0 || !compared.goes_on() {
+                words.of_overlap(&common, overlap_ns);
+                read.member.ahead_ns = before.member.ahead_ns.saturating_add(common.ahead_ns);
+                if let Some(group) = plan.groups.last_mut() {
+                    group.members.push(read.member);
+                    group.members.sort_by_key(|member| Reverse(member.start_ns));
+                    group.members.reverse();
+                    group.tolerance_ns = group.tolerance_ns.max(common.spread_ns.saturating_add(MARGIN_NS));
+                }
+                return Ok(());
+            }
+        }
+        let step_ns = compared.step_ns.or((overlap_ns > SAME_CLOCK_NS).then_some(-overlap_ns));
+        let is_step = match step_ns {
+            Some(step_ns) => words.of_step(step_ns, compared.step_ns.is_some()),
+            None => words.of_gap(&compared, silence_ns(&before.survey, &read.survey)),
+        };
+        let is_cut_off = is_step || compared.missing_bytes > 0;
+        plan.groups.push(Group { is_cut_off, ..Group::of(read.member.file, read.member.start_ns) });
+        Ok(())
+    }
+
+    /// Packets that both files have in the time that both cover.
+    fn common_packets(&self, before: &Read, read: &Read) -> Result<CommonPackets, String> {
+        let samples = [self.sample(before.member.file)?, self.sample(read.member.file)?];
+        let common = samples[0].common(&samples[1]);
+        let mut ahead_ns: Vec<i64> =
+            common.iter().map(|(first, second)| second.time_ns.saturating_sub(first.time_ns)).collect();
+        ahead_ns.sort_unstable();
+        let median_ns = ahead_ns.get(ahead_ns.len() / 2).copied().unwrap_or(0);
+        let distance = |ns: &i64| ns.saturating_sub(median_ns).saturating_abs();
+        let spread_ns = ahead_ns.first().into_iter().chain(ahead_ns.last()).map(distance).max().unwrap_or(0);
+        let is_one_clock = median_ns.saturating_abs() <= SAME_CLOCK_NS;
+        Ok(CommonPackets {
+            packets: ahead_ns.len(),
+            ahead_ns: if is_one_clock { 0 } else { median_ns },
+            spread_ns: if is_one_clock {
+                spread_ns.saturating_add(median_ns.saturating_abs())
+            } else {
+                spread_ns
+            },
+        })
+    }
+
+    fn sample(&self, file: usize) -> Result<HashSample, String> {
+        let mut sample = HashSample::new(KEPT);
+        (self.open)(file).for_each_batch(self.compiler, |batch| {
+            for packet in batch.items().map(|item| item.to_packet()).filter(|packet| packet.is_ip) {
+                let network = &packet.network;
+                let Some(identity) = identity(network, payload_head(network, batch.extras())) else {
+                    continue;
+                };
+                let place = IpFields::capture_point_of(packet.interface, packet.event);
+                let (time_ns, endpoints, ttl) = (packet.time_ns, network.endpoints, network.ttl);
+                sample.add(identity, SampledPacket { time_ns, endpoints, ttl, place, is_ambiguous: false });
+            }
+        })?;
+        Ok(sample)
+    }
+}
+
+/// The last time of a file by the clock of its group.
+fn end_of(read: &Read) -> i64 {
+    read.end_ns.saturating_sub(read.member.ahead_ns)
+}
+
+/// Packets of a sample that are in two files.
+struct CommonPackets {
+    packets: usize,
+    /// How far the clock of the second file is ahead, if that is another clock.
+    ahead_ns: i64,
+    /// How much the differences of their times vary.
+    spread_ns: i64,
+}
+
+/// What is said about a file and the one before it.
+struct Words<'a> {
+    plan: &'a mut Plan,
+    source: &'a str,
+    before: &'a str,
+}
+
+impl Words<'_> {
+    fn say(&mut self, kind: ProblemKind, message: String, hint: Hint) {
+        let error = ReadError::whole(kind, message).hint(hint);
+        let source = self.source.to_owned();
+        self.plan.problems.push(Problem { source, packet: None, packets_before: 0, error });
+    }
+
+    fn of_overlap(&mut self, common: &CommonPackets, overlap_ns: i64) {
+        let before = self.before;
+        if common.ahead_ns != 0 {
+            let clock = clock_words(common.ahead_ns);
+            self.say(
+                ProblemKind::ClockStep,
+                format!("its clock is {clock} that of `{before}`"),
+                Hint::ClockStep,
+            );
+        } else if common.packets == 0 {
+            let message = format!(
+                "begins {} before `{before}` ends, and they have no packet in common: both are read in the order of \
+                 time",
+                seconds(overlap_ns)
+            );
+            self.say(ProblemKind::Overlap, message, Hint::JoinedOverlap);
+        }
+    }
+
+    /// Whether times from before a step mean nothing behind it: always.
+    fn of_step(&mut self, step_ns: i64, is_measured: bool) -> bool {
+        let (before, clock) = (self.before, clock_words(step_ns));
+        let message = match is_measured {
+            true => format!(
+                "by the TCP timestamps its clock is {clock} that of `{before}`; no RTT is measured across"
+            ),
+            false => format!(
+                "goes on with the flows of `{before}` but begins {} before its end: the clock was set back; no RTT \
+                 is measured across",
+                seconds(step_ns)
+            ),
+        };
+        self.say(ProblemKind::ClockStep, message, Hint::ClockStep);
+        true
+    }
+
+    /// Whether something is missing, so that an acknowledgement need not be the first.
+    fn of_gap(&mut self, compared: &Comparison, silence_ns: Option<i64>) -> bool {
+        let before = self.before;
+        let message = match (compared.missing_bytes, silence_ns) {
+            (0, None) => return false,
+            (0, Some(silence_ns)) => {
+                format!("begins {} after `{before}` ends, with nothing in between", seconds(silence_ns))
+            }
+            (bytes, _) => format!(
+                "{} of {} are missing between the end of `{before}` and its first packet",
+                counted(bytes, "payload byte[s]"),
+                counted(compared.flows_with_gap, "flow[s]"),
+            ),
+        };
+        self.say(ProblemKind::Gap, message, Hint::JoinedGap);
+        compared.missing_bytes > 0
+    }
+}
+
+fn clock_words(ahead_ns: i64) -> String {
+    format!("{} {}", seconds(ahead_ns), if ahead_ns < 0 { "behind" } else { "ahead of" })
+}
+
+fn seconds(ns: i64) -> String {
+    format!("{:.3} s", ns.unsigned_abs() as f64 / 1e9)
+}

@@ -1,0 +1,117 @@
+//! Several files of one trace, in the order of their packets.
+
+use super::Analysis;
+use crate::error::{Hint, Problem, ProblemKind, ReadError};
+use crate::flow::Found;
+use crate::input::filter::Compiler;
+use crate::input::reading::Reading;
+use crate::input::source_summary::SourceSummary;
+use crate::join::merge::MergedFiles;
+use crate::join::order::{Group, Open, Plan};
+use crate::packet::event::Packet;
+use crate::packet::extras::PacketExtras;
+use crate::plural::counted;
+
+impl Analysis {
+    /// Read files as one trace, as planned. An error is one of the filter, in libpcap's words.
+    pub fn read_planned(
+        &mut self,
+        plan: Plan,
+        open: Open<'_>,
+        compiler: Option<&dyn Compiler>,
+    ) -> Result<(), String> {
+        self.problems.extend(plan.problems);
+        let mut packets_before = 0;
+        for group in plan.groups {
+            if let [member] = group.members[..] {
+                self.begin_group(&group);
+                let mut reading = open(member.file);
+                reading.number_after(packets_before);
+                packets_before += self.read_from(reading, compiler)?;
+                continue;
+            }
+            let mut merging = JoinedGroup::begin(self, group, packets_before);
+            while merging.take_next(self, open, compiler, |_, _, _, _| ())? {}
+            packets_before = merging.close(self);
+        }
+        Ok(())
+    }
+
+    fn begin_group(&mut self, group: &Group) {
+        if group.is_cut_off {
+            self.flows.forget_times();
+        }
+    }
+}
+
+/// Files that are read as one, and what each held.
+pub struct JoinedGroup {
+    merged: MergedFiles,
+    summaries: Vec<SourceSummary>,
+    /// Sources of the trace before them.
+    sources_before: u32,
+}
+
+impl JoinedGroup {
+    /// Begin with the files of `group`; packets are numbered behind `packets_before`.
+    pub fn begin(analysis: &mut Analysis, group: Group, packets_before: u64) -> Self {
+        analysis.begin_group(&group);
+        Self {
+            merged: MergedFiles::new(group, packets_before),
+            summaries: Vec::new(),
+            sources_before: analysis.source,
+        }
+    }
+
+    /// Pass the next packet to its flow, and to `work` with what it was found to be; false at the end.
+    pub fn take_next(
+        &mut self,
+        analysis: &mut Analysis,
+        open: Open<'_>,
+        compiler: Option<&dyn Compiler>,
+        work: impl FnOnce(&Packet, &PacketExtras, Option<Found>, (&Analysis, &Reading)),
+    ) -> Result<bool, String> {
+        let Some(at) = self.merged.next(open, compiler)? else { return Ok(false) };
+        for file in &self.merged.files[self.summaries.len()..] {
+            self.summaries.push(SourceSummary::new(file.reading.source()));
+        }
+        if let Some((packet, extras)) = self.merged.packet(at) {
+            analysis.source = self.sources_before + at as u32;
+            let found = analysis.take(packet, extras, &mut self.summaries[at]);
+            work(packet, extras, found, (analysis, &self.merged.files[at].reading));
+        }
+        Ok(true)
+    }
+
+    /// Add the counts and problems of the files; returns how many packets were read, in all groups.
+    pub fn close(self, analysis: &mut Analysis) -> u64 {
+        let packets = self.merged.packets();
+        let Self { merged, mut summaries, sources_before } = self;
+        analysis.source = sources_before;
+        let names: Vec<String> = merged.files.iter().map(|file| file.reading.source().to_owned()).collect();
+        summaries.extend(names[summaries.len()..].iter().map(|name| SourceSummary::new(name)));
+        for ((at, file), summary) in merged.files.into_iter().enumerate().zip(summaries) {
+            let (copies, packets) = (file.copies, file.reading.packets());
+            analysis.close(file.reading, summary);
+            if copies > 0 {
+                analysis.problems.push(copies_in_overlap(&names, at, copies, packets));
+            }
+        }
+        packets
+    }
+}
+
+fn copies_in_overlap(names: &[String], at: usize, copies: u64, packets: u64) -> Problem {
+    let others = match names {
+        [one, other] => format!("`{}`", if at == 0 { other } else { one }),
+        _ => "other joined files".to_owned(),
+    };
+    let which = match copies == packets {
+        true => format!("all its {}", counted(packets, "packet[s]")),
+        false => format!("{copies} of its {}", counted(packets, "packet[s]")),
+    };
+    let (are, count) = if copies == 1 { ("is", "counts") } else { ("are", "count") };
+    let message = format!("{which} {are} in {others}, too, and {count} once");
+    let error = ReadError::whole(ProblemKind::Overlap, message).hint(Hint::JoinedOverlap);
+    Problem { source: names[at].clone(), packet: None, packets_before: 0, error }
+}
