@@ -41,7 +41,8 @@ const DETECT_BYTES: usize = 64 * 1024;
 const DETECT_LINES: usize = 200;
 /// A line of column names must be among the first lines that are not comments.
 const HEADER_LINES: usize = 4;
-/// One line in this many must look like a format: packets may be printed with all their bytes.
+/// One line in this many must look like a format: packets may be printed with all their bytes. Indented
+/// lines of no format are details of the lines before.
 const LINES_FOR_ONE: usize = 20;
 
 /// The result of reading a line.
@@ -203,8 +204,10 @@ pub fn detect(start: &[u8]) -> Option<TextFormat> {
     let mut votes = [0_usize; TextFormat::ALL.len()];
     let mut counted = 0;
     for line in lines().take(DETECT_LINES).filter(|line| !line.trim_ascii().is_empty()) {
-        counted += 1;
-        if let Some(at) = TextFormat::ALL.iter().position(|format| format.recognises(line)) {
+        let format = TextFormat::ALL.iter().position(|format| format.recognises(line));
+        let is_detail = format.is_none() && line.first().is_some_and(u8::is_ascii_whitespace);
+        counted += usize::from(!is_detail);
+        if let Some(at) = format {
             votes[at] += 1;
         }
     }

@@ -79,6 +79,16 @@ impl Start {
         if matches!(packet.network.endpoints.family, Family::V4 | Family::V6) {
             ip.family = Some(packet.network.endpoints.family);
         }
+        let rest = match endpoints::behind_extension_headers(rest).filter(|_| !has_ports) {
+            Some(((src_port, dst_port), behind)) => {
+                let network = &mut packet.network;
+                (network.endpoints.src_port, network.endpoints.dst_port) = (src_port, dst_port);
+                network.has_ports = true;
+                (ip.protocol, ip.has_options) = (None, true);
+                behind
+            }
+            None => rest,
+        };
         let behind_ip = match self.transport(&ip, rest, format, packet)? {
             Some(bytes) => bytes,
             None => ip.payload().unwrap_or_else(|| link::other_bytes(rest)),

@@ -3,7 +3,7 @@
 use std::net::Ipv6Addr;
 
 use super::absolute_sequence::{ConversationIndex, Conversations};
-use super::scan::{number, split_at_byte};
+use super::scan::{number, split_at_byte, split_at_words};
 use super::services;
 use crate::input::text::NameTable;
 use crate::packet::event::{Address, Endpoints, Family};
@@ -46,6 +46,23 @@ pub fn read<'a>(
         endpoints.dst = index(destination.host, hosts);
     }
     Some((source.port.is_some() && destination.port.is_some(), rest))
+}
+
+/// What tcpdump prints first of IPv6 extension headers, behind which ports may stand.
+const EXTENSION_HEADERS: [&[u8]; 4] = [b"HBH ", b"DSTOPT ", b"RT6 ", b"frag (0|"];
+
+/// The ports behind extension headers, as in `RT6 (len=2, segleft=1) 5645 > 5642: `, and the text behind
+/// them.
+pub fn behind_extension_headers(text: &[u8]) -> Option<((u16, u16), &[u8])> {
+    if !EXTENSION_HEADERS.iter().any(|header| text.starts_with(header)) {
+        return None;
+    }
+    let (before, behind) = split_at_words(text, b" > ")?;
+    let source = before.rsplit(|&byte| byte == b' ').next()?;
+    let (source, b"") = number(source)? else { return None };
+    let (destination, rest) = number(behind)?;
+    let ports = (u16::try_from(source).ok()?, u16::try_from(destination).ok()?);
+    Some((ports, rest.strip_prefix(b": ")?))
 }
 
 #[inline]
@@ -257,6 +274,19 @@ mod tests {
         let (endpoints, _, hosts) = ends_of("10.0.0.1.5 > beta.strange: x").unwrap();
         assert_eq!((endpoints.family, endpoints.dst_port), (Family::Name, 0));
         assert_eq!(hosts, ["10.0.0.1", "beta.strange"]);
+    }
+
+    #[test]
+    fn test_ports_stand_behind_extension_headers() {
+        for (text, expected) in [
+            ("RT6 (len=2, [0]2200::210:2:0:0:4) 5645 > 5642: x", Some(((5645, 5642), &b"x"[..]))),
+            ("HBH (jumbo: 80040)  41851 > 43913: x", Some(((41_851, 43_913), b"x"))),
+            ("HBH ICMP6, multicast listener report", None),
+            ("ICMP6, a 5 > 6: x", None),
+            ("HBH 5 > 70000: x", None),
+        ] {
+            assert_eq!(behind_extension_headers(text.as_bytes()), expected, "{text}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The text of an IP header: with `-v` in brackets before the addresses, without it nothing.
 
-use super::scan::{number, number_after, number_behind, split_at_byte, split_at_words};
+use super::scan::{number, number_after, number_behind, split_at_byte, split_at_words, trim_start};
 use crate::packet::event::{Family, Fragment, Network};
 
 /// The fields of an IP header except its addresses.
@@ -13,7 +13,7 @@ pub struct Header {
     pub protocol: Option<u8>,
     /// Bytes of its length that the frame does not have.
     pub missing: u32,
-    /// Whether the header has options, which shorten the payload.
+    /// Whether there are options or extension headers, which shorten the payload.
     pub has_options: bool,
     ip_id: Option<u16>,
     ttl: u8,
@@ -61,18 +61,13 @@ impl Header {
     #[inline]
     pub fn read<'a>(&mut self, text: &'a [u8]) -> Option<&'a [u8]> {
         match text.first() {
-            Some(b'(' | b't') => self.read_any(text),
+            Some(b'(' | b't' | b'[') => self.read_any(text),
             _ => Some(text),
         }
     }
 
     fn read_any<'a>(&mut self, text: &'a [u8]) -> Option<&'a [u8]> {
-        let mut text = text;
-        if let Some((missing, rest)) = number_after(text, b"truncated-ip - ") {
-            self.missing = missing;
-            text =
-                rest.strip_prefix(b" bytes missing! ").or_else(|| rest.strip_prefix(b" bytes missing!"))?;
-        }
+        let text = self.missing_bytes(text)?;
         if let Some(words) = text.strip_prefix(b"(tos 0x") {
             return self.ipv4(words);
         }
@@ -80,6 +75,21 @@ impl Header {
             return Some(text);
         };
         self.ipv6(words)
+    }
+
+    /// Skip a remark that the frame is shorter than the packet: `truncated-ip - 54 bytes missing! `, since
+    /// version 5 `[total length 85 > length 84] (invalid) `, of IPv6 `[header+payload length 105 > ...`.
+    fn missing_bytes<'a>(&mut self, text: &'a [u8]) -> Option<&'a [u8]> {
+        if let Some((missing, rest)) = number_after(text, b"truncated-ip - ") {
+            self.missing = missing;
+            return rest.strip_prefix(b" bytes missing! ").or_else(|| rest.strip_prefix(b" bytes missing!"));
+        }
+        let total =
+            number_after(text, b"[total length ").or_else(|| number_after(text, b"[header+payload length "));
+        let Some((total, rest)) = total else { return Some(text) };
+        let (in_frame, rest) = number_after(rest, b" > length ")?;
+        self.missing = total.checked_sub(in_frame)?;
+        rest.strip_prefix(b"] (invalid) ")
     }
 
     /// `0,ECT(0), ttl 63, id 50956, offset 0, flags [DF], proto TCP (6), length 53)`.
@@ -102,7 +112,10 @@ impl Header {
         self.has_options = rest.starts_with(b", options (");
         // Segmentation offload leaves 0.
         self.total = Some(total).filter(|&total| total > 0);
-        rest.ends_with(b")").then_some(b"")
+        // With -g the addresses follow on the same line.
+        let behind_options = || split_at_words(rest, b")) ").or_else(|| split_at_words(rest, b"!) "));
+        let same_line = rest.strip_prefix(b") ").or_else(|| Some(behind_options()?.1));
+        same_line.or_else(|| rest.ends_with(b")").then_some(b""))
     }
 
     fn take_class(&mut self, words: &[u8]) {
@@ -110,13 +123,21 @@ impl Header {
         (self.ecn, self.dscp) = (class & 3, Some(class >> 2));
     }
 
-    /// `class 0x02, flowlabel 0x30ac9, hlim 63, next-header TCP (6) payload length: 33) `.
+    /// `class 0x02, flowlabel 0x30ac9, hlim 63, next-header TCP (6) payload length: 33) `; since version 5
+    /// `next-header TCP (6), payload length 33) `, and behind it the length that the header cannot have.
     fn ipv6<'a>(&mut self, words: &'a [u8]) -> Option<&'a [u8]> {
         self.family = Some(Family::V6);
-        let (words, rest) = split_at_words(words, b"payload length: ")?;
-        let (payload, rest) = number(rest)?;
+        let (words, rest) = split_at_words(words, b"payload length")?;
+        let (payload, rest) = number(trim_start(rest.strip_prefix(b":").unwrap_or(rest)))?;
+        let rest = rest.strip_prefix(b") ")?;
+        let (real, rest) = match number_after(rest, b"[real length ") {
+            Some((real, behind)) => (Some(real), behind.strip_prefix(b", presumed BIG TCP] ")?),
+            None => (None, rest),
+        };
         // 0 is a jumbogram or due to segmentation offload.
-        self.total = Some(payload).filter(|&payload| payload > 0).and_then(|payload| payload.checked_add(40));
+        let printed =
+            Some(payload).filter(|&payload| payload > 0).and_then(|payload| payload.checked_add(40));
+        self.total = real.or(printed);
         if let Some(class) = words.strip_prefix(b"class 0x") {
             self.take_class(class);
         } else {
@@ -125,7 +146,7 @@ impl Header {
         }
         self.ttl = number_behind(words, b"hlim ").and_then(|hops| u8::try_from(hops).ok()).unwrap_or(0);
         self.protocol = number_behind(words, b" (").and_then(|protocol| u8::try_from(protocol).ok());
-        rest.strip_prefix(b") ")
+        Some(rest)
     }
 }
 
@@ -186,6 +207,38 @@ mod tests {
         assert_eq!((header.dscp, header.ecn), (Some(34), 2));
         let (header, _) = header_of("(hlim 63, next-header TCP (6) payload length: 33) a > b: x");
         assert_eq!((header.dscp, header.ecn), (Some(0), 0));
+    }
+
+    #[test]
+    fn test_headers_of_version_5() {
+        let (header, rest) =
+            header_of("(hlim 64, next-header UDP (17), payload length 1208) ::1.5 > ::1.6: x");
+        assert_eq!(
+            (header.protocol, header.payload(), rest.as_str()),
+            (Some(17), Some(1208), "::1.5 > ::1.6: x")
+        );
+        let (header, rest) = header_of(
+            "(hlim 61, next-header TCP (6), payload length 0) [real length 80040, presumed BIG TCP] a > b: x",
+        );
+        assert_eq!((header.payload(), rest.as_str()), (Some(80_000), "a > b: x"));
+        let (header, rest) = header_of(
+            "[total length 85 > length 84] (invalid) (tos 0x0, ttl 64, id 6, offset 0, flags [none], proto UDP \
+             (17), length 85)",
+        );
+        assert_eq!((header.payload(), rest.as_str()), (Some(64), ""));
+        let (header, rest) = header_of("[header+payload length 105 > length 104] (invalid) a > b: x");
+        assert_eq!((header.missing, rest.as_str()), (1, "a > b: x"));
+    }
+
+    #[test]
+    fn test_addresses_on_the_same_line() {
+        for end in ["", ", bad cksum 0 (->5fd6)!", ", options (RA)"] {
+            let text = format!(
+                "(tos 0x0, ttl 64, id 2, offset 0, flags [none], proto UDP (17), length 60{end}) a > b: x (5)"
+            );
+            let (header, rest) = header_of(&text);
+            assert_eq!((header.total, rest.as_str()), (Some(60), "a > b: x (5)"));
+        }
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub fn recognises(line: &[u8]) -> bool {
     if line.starts_with(b"\t0x0") {
         return line.get(7..9) == Some(b": ");
     }
-    let text = timestamp::without_number(line);
+    let (_, text) = timestamp::without_lengths(timestamp::without_number(line));
     let rest = timestamp::read(text).map_or(text, |(_, rest)| rest);
     let Some((link, rest)) = link::read(rest, false) else { return false };
     match link.kind {
@@ -105,9 +105,9 @@ pub struct Tcpdump {
 
 impl LineFormat for Tcpdump {
     fn read(&mut self, number: u64, line: &[u8], packet: &mut Packet) -> Outcome {
-        let text = timestamp::without_number(line);
+        let (frame_bytes, text) = timestamp::without_lengths(timestamp::without_number(line));
         match timestamp::read(text) {
-            Some((stamp, rest)) => self.begin(number, stamp, rest, packet),
+            Some((stamp, rest)) => self.begin(number, (stamp, frame_bytes), rest, packet),
             None => self.read_without_time(number, text, packet),
         }
     }
@@ -233,23 +233,30 @@ impl Tcpdump {
         Some(())
     }
 
-    /// The first line of a packet.
+    /// The first line of a packet. The length of its frame is printed by `--lengths` or with `-e`.
     #[inline]
-    fn begin(&mut self, number: u64, stamp: Stamp, text: &[u8], packet: &mut Packet) -> Outcome {
+    fn begin(
+        &mut self,
+        number: u64,
+        (stamp, frame_bytes): (Stamp, Option<u32>),
+        text: &[u8],
+        packet: &mut Packet,
+    ) -> Outcome {
         let has_time = stamp != Stamp::Missing;
         let Some((link, rest)) = link::read(text, has_time) else {
             return Outcome::Wrong(A_PACKET);
         };
         self.seen.halves += u64::from(self.half.take().is_some());
         self.seen.times |= has_time;
-        self.seen.frames_without_length |= link.frame_bytes.is_none();
+        let frame_bytes = frame_bytes.or(link.frame_bytes);
+        self.seen.frames_without_length |= frame_bytes.is_none();
         let mut start = Start {
             number,
             time_ns: self.time_ns(stamp),
             is_since: matches!(stamp, Stamp::Since(_)),
             interface: link.interface.map_or(0, |name| self.interfaces.index(&String::from_utf8_lossy(name))),
             event: link.event,
-            frame_bytes: link.frame_bytes,
+            frame_bytes,
             ip: ip::Header::default(),
         };
         match link.kind {
@@ -322,7 +329,7 @@ impl Tcpdump {
             if messages::is_one(text) {
                 return Outcome::Other;
             }
-            return self.begin(number, Stamp::Missing, text, packet);
+            return self.begin(number, (Stamp::Missing, None), text, packet);
         }
         // A tunnel's inner packet has a line of its own, without a time.
         let is_inner = link::read(text, false).is_some();

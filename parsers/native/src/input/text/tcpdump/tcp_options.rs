@@ -46,7 +46,7 @@ fn one_by_one<'a>(list: &'a [u8], options: &mut Options) -> &'a [u8] {
     let mut rest = list;
     let mut bytes: u32 = 0;
     loop {
-        let end = memchr::memchr3(b',', b']', b'>', rest).unwrap_or(rest.len());
+        let end = end_of_option(rest);
         let (option, behind) = rest.split_at_checked(end).unwrap_or((rest, b""));
         bytes = bytes.saturating_add(one(option.trim_ascii(), &mut options.known));
         let Some((b',', next)) = behind.split_first() else {
@@ -58,6 +58,22 @@ fn one_by_one<'a>(list: &'a [u8], options: &mut Options) -> &'a [u8] {
     }
 }
 
+/// Length of the first option of `list`. Brackets inside belong to it: `mptcp 12 capable v0 flags [AH]
+/// csum {0x1,0x2}`.
+fn end_of_option(list: &[u8]) -> usize {
+    let mut depth = 0;
+    let is_end = |byte: &u8| {
+        match byte {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' if depth > 0 => depth -= 1,
+            b',' | b']' | b'>' => return depth == 0,
+            _ => {}
+        }
+        false
+    };
+    list.iter().position(is_end).unwrap_or(list.len())
+}
+
 /// Read one option, and return its length in the header.
 fn one(option: &[u8], known: &mut TcpOptions) -> u32 {
     if let Some((mss, _)) = number_after(option, b"mss ") {
@@ -67,6 +83,9 @@ fn one(option: &[u8], known: &mut TcpOptions) -> u32 {
     if let Some((shift, _)) = number_after(option, b"wscale ") {
         known.window_scale = Some(shift.min(MAX_WINDOW_SCALE) as u8);
         return 3;
+    }
+    if let Some((bytes, _)) = number_after(option, b"mptcp ") {
+        return bytes;
     }
     let newer = option.strip_prefix(b"TS val ").and_then(|text| two_numbers(text, b" ecr "));
     let timestamp =
@@ -126,6 +145,18 @@ mod tests {
         assert_eq!((options.known.timestamp, options.bytes), (Some((7, 0)), 20));
         assert!(options.known.sack.is_permitted());
         assert_eq!(rest, b", length 0");
+    }
+
+    #[test]
+    fn test_brackets_inside_an_option_do_not_end_the_list() {
+        let (options, rest) = options_of(
+            "nop,nop,TS val 1 ecr 2,mptcp 20 capable v0 flags [AH] csum {0x9c9e,0x967d}], length 0",
+        );
+        assert_eq!((options.known.timestamp, options.bytes), (Some((1, 2)), 32));
+        assert_eq!(rest, b", length 0");
+        let (options, rest) =
+            options_of("mss 1460,sackOK,nop,wscale 8,mptcp 4 capable v1 flags [H]], length 0");
+        assert_eq!((options.known.window_scale, options.bytes, rest), (Some(8), 16, &b", length 0"[..]));
     }
 
     #[test]

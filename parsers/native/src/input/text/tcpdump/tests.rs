@@ -252,6 +252,34 @@ fn test_a_missing_second_line_is_told() {
 }
 
 #[test]
+fn test_many_lines_of_details_do_not_hide_the_format() {
+    let details = "\tUpdate Message (2), length: 154\n\t  Origin (1), length: 1\n".repeat(60);
+    let text = format!(
+        "    1  2022-03-20 13:29:37.678220 IP (tos 0x0, ttl 64, id 1, offset 0, flags [none], proto TCP (6), \
+         length 4748)\n    127.0.0.1.540 > 127.0.0.1.179: Flags [S], seq 0:4708, win 8192, length 4708: BGP\n{details}"
+    );
+    assert_eq!(crate::input::text::detect(text.as_bytes()), Some(crate::input::text::TextFormat::Tcpdump));
+    assert_eq!(crate::input::text::detect(details.as_bytes()), None);
+}
+
+#[test]
+fn test_lengths_ports_behind_extension_headers_and_brackets() {
+    let lines = [
+        "caplen 98 len 266 1.5 IP 10.0.0.1.5 > 10.0.0.2.6: UDP, length 224",
+        "1.6 IP6 (hlim 4, next-header Routing (43), payload length 48) 2200::22f7 > 2200::4: RT6 (len=2, type=0, \
+         segleft=1, [0]2200::210:2:0:0:4) 5645 > 5642: [udp sum ok] UDP, length 16",
+        "1.7 IP 10.0.0.1.5 > 10.0.0.2.6: Flags [S], seq 9, win 1, options [mss 1460,mptcp 12 capable v0 flags \
+         [AH] csum {0x9c9eabd1e46a33b2}], length 0",
+    ];
+    let packets = packets_of(&lines.join("\n"));
+    assert_eq!(packets.iter().map(|packet| packet.wire_bytes).collect::<Vec<_>>(), [266, 88, 56]);
+    let network = &packets[1].network;
+    assert_eq!((network.endpoints.src_port, network.endpoints.dst_port), (5645, 5642));
+    assert_eq!((network.transport, network.payload_bytes), (Transport::Udp, Some(16)));
+    assert_eq!(packets[2].network.tcp().map(|tcp| tcp.seq), Some(9));
+}
+
+#[test]
 fn test_recognition() {
     for line in CONNECTION.lines() {
         assert!(recognises(line.as_bytes()));

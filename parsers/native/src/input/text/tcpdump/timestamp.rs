@@ -9,7 +9,7 @@
 //! | `-tttt` | `2026-11-21 07:53:26.956209` | all but the time zone |
 //! | `-ttt` of versions 3 | `000019`, `1. 000019` | since the line before, in microseconds |
 
-use super::scan::{SECOND, long_number, number, trim_start};
+use super::scan::{SECOND, long_number, number, number_after, trim_start};
 use crate::input::text::number::TO_NS;
 
 pub const DAY: i64 = 86_400 * SECOND;
@@ -38,6 +38,20 @@ pub fn without_number(line: &[u8]) -> &[u8] {
     }
     // Two blanks; a third one belongs to the time.
     text.get(digits..).and_then(|rest| rest.strip_prefix(b"  ")).unwrap_or(line)
+}
+
+/// The length of the frame that `--lengths` prints, `caplen 98 len 266 `, and the text behind it.
+#[inline]
+pub fn without_lengths(text: &[u8]) -> (Option<u32>, &[u8]) {
+    let lengths = || {
+        let (_, rest) = number_after(text, b"caplen ")?;
+        let (frame_bytes, rest) = number_after(rest, b" len ")?;
+        Some((Some(frame_bytes), rest.strip_prefix(b" ")?))
+    };
+    match text.first() {
+        Some(b'c') => lengths().unwrap_or((None, text)),
+        _ => (None, text),
+    }
 }
 
 /// The time that the line begins with, and the text behind it and its blank.
