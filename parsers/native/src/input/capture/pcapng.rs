@@ -116,7 +116,7 @@ impl PcapngReader {
         let is_whole = kind == ENHANCED_PACKET
             && length >= 32
             && length.is_multiple_of(4)
-            && length as usize <= window.len();
+            && self.last_length(window.get(..length as usize)?) == Some(length);
         is_whole.then(|| (PacketHeader::enhanced(header, self.big_endian), length))
     }
 
@@ -154,7 +154,18 @@ impl PcapngReader {
                 return Err(self.cut(what, need));
             }
         }
-        Ok(&self.input.window()[..need])
+        let block = &self.input.window()[..need];
+        match self.last_length(block) {
+            Some(last) if last != length => Err(self.contradiction(length, last)),
+            _ => Ok(block),
+        }
+    }
+
+    /// The length at the end of a block, which repeats the one at its beginning.
+    #[inline(always)]
+    fn last_length(&self, block: &[u8]) -> Option<u32> {
+        let &bytes = block.last_chunk::<4>()?;
+        Some(if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
     }
 
     fn enhanced_packet(&mut self, length: u32) -> Result<PacketHeader, ReadError> {
@@ -239,10 +250,15 @@ impl PcapngReader {
 
     fn skip_block(&mut self, length: u32) -> Result<(), ReadError> {
         let start = self.input.offset();
-        if self.input.skip(u64::from(length))? {
+        if self.input.skip(u64::from(length) - 4)? && self.input.peek(4)?.len() >= 4 {
+            let last = self.last_length(&self.input.window()[..4]).filter(|&last| last != length);
+            if let Some(last) = last {
+                return Err(ReadError { byte: Some(start), ..self.contradiction(length, last) });
+            }
+            self.input.consume(4);
             return Ok(());
         }
-        let have = self.input.offset() - start;
+        let have = self.input.offset() - start + self.input.window().len() as u64;
         Err(self.explain_cut(ReadError::cut(start, "block", have as usize, length as usize)))
     }
 
@@ -359,6 +375,11 @@ impl PcapngReader {
     }
 
     #[cold]
+    fn contradiction(&self, first: u32, last: u32) -> ReadError {
+        self.corrupt(format!("block length {first}, and {last} at the end of the block"))
+    }
+
+    #[cold]
     fn short_block(&self, what: &str, length: u32, expected: u32) -> ReadError {
         self.corrupt(format!("{what} block of {length} bytes, expected at least {expected}"))
     }
@@ -468,6 +489,26 @@ mod tests {
         let error = open(file).unwrap().next_record().unwrap_err();
         assert_eq!(error.message, "block length 3, expected at least 12");
         assert_eq!(error.byte, Some(28));
+    }
+
+    #[test]
+    fn test_lengths_that_contradict_each_other_are_corrupt() {
+        let kinds = [section(), interface(&[]), packet(0, 1, &[1]), block(0x0bad, &[0; 8])];
+        for (number, kind) in kinds.iter().enumerate() {
+            let mut file = section();
+            if number > 1 {
+                file.extend(interface(&[]));
+            }
+            let (start, length) = (file.len(), kind.len());
+            file.extend(kind);
+            let end = file.len();
+            file[end - 4] ^= 0x40;
+            let mut reader = open(file).unwrap();
+            let error = reader.next_record().unwrap_err();
+            let last = length ^ 0x40;
+            assert_eq!(error.message, format!("block length {length}, and {last} at the end of the block"));
+            assert_eq!(error.byte, Some(start as u64));
+        }
     }
 
     #[test]
