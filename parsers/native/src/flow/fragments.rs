@@ -3,11 +3,15 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::Found;
-use crate::packet::event::{Endpoints, Family, Network, Tcp, Transport};
+use crate::packet::event::{Endpoints, Family, Network, Packet, Tcp, Transport};
 
 /// Limit of datagrams with further fragments expected. A first fragment older than this many others
 /// lost the rest, or the capture is hostile.
 const MAX_DATAGRAMS: usize = 4_096;
+/// Limit of fragments that wait for their first one.
+const MAX_EARLY: usize = 1_024;
+/// Time that a fragment waits for its first one (RFC 1122 section 3.3.2).
+const MAX_WAIT_NS: i64 = 60_000_000_000;
 
 /// RFC 791: addresses, protocol and identification together identify a datagram.
 type DatagramKey = (Family, u8, u128, u128, u32);
@@ -24,6 +28,8 @@ struct First {
 pub struct Fragments {
     datagrams: HashMap<DatagramKey, First>,
     order: VecDeque<DatagramKey>,
+    /// Fragments that came before their first one, in order.
+    early: VecDeque<(DatagramKey, Packet)>,
 }
 
 impl Fragments {
@@ -45,6 +51,35 @@ impl Fragments {
         {
             self.datagrams.remove(&oldest);
         }
+    }
+
+    /// Keep a later fragment whose first one has not come yet.
+    pub fn keep_early(&mut self, packet: &Packet) {
+        let Some(key) = key_of(&packet.network) else { return };
+        if self.early.len() >= MAX_EARLY {
+            self.early.pop_front();
+        }
+        self.early.push_back((key, *packet));
+    }
+
+    /// Take the later fragments that came before `first`.
+    pub fn take_early(&mut self, first: &Packet) -> Vec<Packet> {
+        let mut found = Vec::new();
+        if let Some(wanted) = key_of(&first.network).filter(|_| !self.early.is_empty()) {
+            self.early.retain(|(key, packet)| {
+                let is_wanted = *key == wanted;
+                if is_wanted && first.time_ns.saturating_sub(packet.time_ns) <= MAX_WAIT_NS {
+                    found.push(*packet);
+                }
+                !is_wanted
+            });
+        }
+        found
+    }
+
+    /// Forget fragments that still wait, at the end of a source.
+    pub fn forget_early(&mut self) {
+        self.early.clear();
     }
 
     /// The flow of a later fragment, and for TCP a header with the sequence number of its bytes.

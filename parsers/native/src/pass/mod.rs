@@ -330,6 +330,7 @@ impl Analysis {
             self.variables.add(sample);
         }
         self.problems.extend(reading.finish(&mut summary));
+        self.fragments.forget_early();
         self.sources.push(summary);
         self.source += 1;
     }
@@ -371,6 +372,9 @@ impl Analysis {
                     Transport::Udp => self.take_datagram(found, packet, extras),
                     Transport::Dccp => self.follow_dccp(found, packet, extras),
                     _ => {}
+                }
+                if network.fragment.is_some() {
+                    self.take_early_fragments(packet, summary);
                 }
                 Some(found)
             }
@@ -483,7 +487,10 @@ impl Analysis {
         }
         let mut network = *network;
         let Some(found) = self.fragments.resolve(&mut network) else {
-            summary.portless_packets += u64::from(has_flows(&network));
+            if has_flows(&network) {
+                summary.portless_packets += 1;
+                self.fragments.keep_early(packet);
+            }
             return None;
         };
         if network.transport == Transport::LaterFragment
@@ -495,6 +502,15 @@ impl Analysis {
         // A later fragment has no options.
         self.give(found, packet, &network, &PacketExtras::default());
         Some(found)
+    }
+
+    /// Give the fragments that came before the `first` one of their datagram to its flow.
+    #[cold]
+    fn take_early_fragments(&mut self, first: &Packet, summary: &mut SourceSummary) {
+        for packet in self.fragments.take_early(first) {
+            let found = self.take_by_reference(&packet, &packet.network, &PacketExtras::default(), summary);
+            summary.portless_packets -= u64::from(found.is_some());
+        }
     }
 
     #[inline(always)]
