@@ -12,6 +12,8 @@ pub enum LinkType {
     Ppp,
     /// PPP in HDLC-like framing, or Cisco HDLC.
     PppHdlc,
+    /// Cisco HDLC, or PPP in HDLC-like framing.
+    CiscoHdlc,
     /// IPv4 or IPv6 by their version nibble.
     Raw,
     /// OpenBSD loopback: as Null, in network byte order.
@@ -47,6 +49,7 @@ impl LinkType {
             1 => Self::Ethernet,
             9 => Self::Ppp,
             50 => Self::PppHdlc,
+            104 => Self::CiscoHdlc,
             12 | 14 | 101 => Self::Raw,
             105 => Self::Wifi,
             108 => Self::Loop,
@@ -68,6 +71,7 @@ impl LinkType {
             Self::Ethernet => 1,
             Self::Ppp => 9,
             Self::PppHdlc => 50,
+            Self::CiscoHdlc => 104,
             Self::Raw => 101,
             Self::Wifi => 105,
             Self::Loop => 108,
@@ -91,6 +95,7 @@ impl LinkType {
             Self::Ethernet => "Ethernet".into(),
             Self::Ppp => "PPP".into(),
             Self::PppHdlc => "PPP in HDLC framing".into(),
+            Self::CiscoHdlc => "Cisco HDLC".into(),
             Self::Raw => "raw IP".into(),
             Self::Loop => "OpenBSD loopback".into(),
             Self::Sll => "Linux cooked v1".into(),

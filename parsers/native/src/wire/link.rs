@@ -7,6 +7,8 @@ use crate::packet::link_type::LinkType;
 pub const IPV4: u16 = 0x0800;
 pub const IPV6: u16 = 0x86dd;
 const PPPOE_SESSION: u16 = 0x8864;
+/// Address and control (RFC 1662 section 3.1).
+const PPP_ADDRESS: [u8; 2] = [0xff, 0x03];
 /// Below this the field is an 802.3 length.
 const FIRST_ETHER_TYPE: u16 = 0x0600;
 /// The most stacked tags.
@@ -41,27 +43,14 @@ fn other(link_type: LinkType, bytes: Bytes<'_>) -> Result<Link, Stop> {
         LinkType::Raw => Ok(plain(by_version(need(bytes, 1)?[0])?, 0)),
         LinkType::Ipv4 => Ok(plain(IPV4, 0)),
         LinkType::Ipv6 => Ok(plain(IPV6, 0)),
-        LinkType::Null | LinkType::Loop => {
-            let family = need(bytes, 4)?;
-            // Null uses the writer's byte order; families are small numbers, so both orders are
-            // tried.
-            let family = u16::from(family[0]) | u16::from(family[3]);
-            Ok(plain(by_family(family)?, 4))
-        }
-        LinkType::Ppp => ppp(bytes, 0),
+        LinkType::Null | LinkType::Loop => loopback(bytes),
+        LinkType::Ppp | LinkType::PppHdlc | LinkType::CiscoHdlc => ppp_or_cisco_hdlc(bytes, 0),
         LinkType::PppWithDirection => {
             let sent = need(bytes, 1)?[0] != 0;
-            let mut link = ppp(bytes, 1)?;
+            let mut link = ppp_or_cisco_hdlc(bytes, 1)?;
             link.event = Some(if sent { Event::Sent } else { Event::Received });
             Ok(link)
         }
-        LinkType::PppHdlc => match *need(bytes, 4)? {
-            // Cisco HDLC: unicast or multicast address, then control 0, then an EtherType.
-            [0x0f | 0x8f, 0, ..] => {
-                tagged(bytes, u16_at(bytes.captured, 2), 4).map(|(ether_type, at)| plain(ether_type, at))
-            }
-            _ => ppp(bytes, 0),
-        },
         LinkType::Sll => cooked(bytes, 14, 16, |header| u16_at(header, 0)),
         LinkType::Sll2 => cooked(bytes, 0, 20, |header| u16::from(header[10])),
         // Radio headers precede these frames: `wifi` decodes both.
@@ -70,6 +59,32 @@ fn other(link_type: LinkType, bytes: Bytes<'_>) -> Result<Link, Stop> {
         }
         LinkType::None => Err(stop(Reason::UnknownLinkType(link_type.number()))),
         LinkType::Unknown(number) => Err(stop(Reason::UnknownLinkType(number))),
+    }
+}
+
+/// Four bytes of address family. Null uses the writer's byte order; families are small numbers, so both
+/// orders are tried. Writers that name their captures so also put PPP there, or end with an EtherType as
+/// Cisco HDLC does.
+fn loopback(bytes: Bytes<'_>) -> Result<Link, Stop> {
+    let header = need(bytes, 4)?;
+    if header[..2] == PPP_ADDRESS {
+        return ppp(bytes, 0);
+    }
+    let family = by_family(u16::from(header[0]) | u16::from(header[3]));
+    match (family, u16_at(header, 2)) {
+        (Err(_), ether_type @ (IPV4 | IPV6)) => Ok(plain(ether_type, 4)),
+        (family, _) => Ok(plain(family?, 4)),
+    }
+}
+
+/// Cisco HDLC begins with a unicast or multicast address, then control 0, then an EtherType.
+fn ppp_or_cisco_hdlc(bytes: Bytes<'_>, at: usize) -> Result<Link, Stop> {
+    match *need(bytes, at + 2)? {
+        [.., 0x0f | 0x8f, 0] => {
+            let ether_type = u16_at(need(bytes, at + 4)?, at + 2);
+            tagged(bytes, ether_type, at + 4).map(|(ether_type, at)| plain(ether_type, at))
+        }
+        _ => ppp(bytes, at),
     }
 }
 
@@ -115,7 +130,7 @@ pub fn tagged(bytes: Bytes<'_>, mut ether_type: u16, mut at: usize) -> Result<(u
 /// writes neither address nor control.
 fn ppp(bytes: Bytes<'_>, at: usize) -> Result<Link, Stop> {
     let header = need(bytes, at + 2)?;
-    let at = if header[at..at + 2] == [0xff, 0x03] { at + 2 } else { at };
+    let at = if header[at..at + 2] == PPP_ADDRESS { at + 2 } else { at };
     let first = need(bytes, at + 1)?[at];
     let (protocol, header) =
         if first & 1 == 1 { (u16::from(first), at + 1) } else { (u16_at(need(bytes, at + 2)?, at), at + 2) };
