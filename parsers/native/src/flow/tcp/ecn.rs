@@ -140,7 +140,7 @@ mod tests {
     fn mode(syn: Option<u16>, syn_acks: &[u16]) -> Option<EcnMode> {
         let mut negotiation = EcnNegotiation::default();
         let flags = |ace: u16, others: u16| TcpFlags(ace * TcpFlags::ECE | others);
-        for syn in syn {
+        if let Some(syn) = syn {
             negotiation.on_syn(flags(syn, TcpFlags::SYN));
         }
         for &syn_ack in syn_acks {
