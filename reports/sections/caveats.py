@@ -9,7 +9,7 @@ from tfrctrace.metrics.sets.trace_gaps import trace_gaps
 from tfrctrace.reports.conversations import is_near_receiver
 from tfrctrace.reports.elements import Name, Note, Section, Severity
 from tfrctrace.reports.input_volume import has_packets
-from tfrctrace.reports.units import counted, format_bytes, format_count, format_duration_s
+from tfrctrace.reports.units import counted, format_count, format_duration_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 _MOST_NOTES: Final = 50
 """Notes that are written out; a folder of a thousand broken files would bury the report."""
-
-_MOST_STOPS: Final = 3
-"""Reasons for which decoding stopped that are named for each input."""
 
 _CUT: Final = "Sizes and counts come from the headers and are not affected."
 
@@ -38,9 +35,9 @@ def caveats(
     traces: Sequence[DrawnTrace],
 ) -> Section:
     """Return the caveats, errors first; the section may be empty."""
-    notes = [problem_note(problem) for problem in problems]
-    notes.extend(_merged((source["source"], note) for source in sources for note in _source_notes(source)))
-    notes.extend(_capture_gaps(flows))
+    of_inputs = [(problem["source"], *_placed(problem)) for problem in problems]
+    of_inputs += [(source["source"], "", note) for source in sources for note in _source_notes(source)]
+    notes = list(_merged(of_inputs))
     notes.extend(_gap_notes(traces, sources))
     notes.extend(_flow_notes(flows))
     notes.extend(_vantage_notes(conversations))
@@ -53,7 +50,16 @@ def caveats(
 
 def problem_note(problem: Mapping[str, Any]) -> Note:
     """Return a problem of an input as a note."""
-    where = "" if problem["packet"] is None else f", packet {format_count(problem['packet'])}"
+    return next(_merged([(problem["source"], *_placed(problem))]))
+
+
+def _placed(problem: Mapping[str, Any]) -> tuple[str, Note]:
+    """Return the place of a problem in its input, and the note without the input's name."""
+    where = "".join(
+        f", {what} {format_count(problem[what])}"
+        for what in ("flow", "line", "packet")
+        if problem[what] is not None
+    )
     if problem["byte"] is not None:
         where += f" at byte {problem['byte']}"
     before = problem["packets_before"]
@@ -64,54 +70,29 @@ def problem_note(problem: Mapping[str, Any]) -> Note:
     )
     hint = _sentence(problem["hint"]) if problem["hint"] else ""
     severity: Severity = _SEVERITIES.get(problem["severity"], "info")
-    return Note(
-        severity, (Name(problem["source"]), f"{where}: {problem['message']}."), f"{done} {hint}".strip()
-    )
+    return where, Note(severity, (f"{problem['message']}.",), f"{done} {hint}".strip())
 
 
 def _sentence(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}."
 
 
-def _merged(notes: Iterable[tuple[str, Note]]) -> Iterator[Note]:
-    """Put the names of inputs before their notes, and equal notes of several inputs into one."""
-    names: dict[Note, list[str]] = {}
-    for name, note in notes:
-        names.setdefault(note, []).append(name)
-    for note, called in names.items():
+def _merged(notes: Iterable[tuple[str, str, Note]]) -> Iterator[Note]:
+    """Put names of inputs and places before their notes, and equal notes of several inputs into one.
+
+    An error names each input, because it has to be looked after.
+    """
+    names: dict[tuple[str, Note, str | None], list[str]] = {}
+    for name, where, note in notes:
+        own = name if note.severity == "error" else None
+        names.setdefault((where, note, own), []).append(name)
+    for (where, note, _), called in names.items():
         others = f" and {counted(len(called) - 1, 'other input')}" if len(called) > 1 else ""
-        yield Note(note.severity, (Name(called[0]), f"{others}: ", *note.words), note.detail)
+        yield Note(note.severity, (Name(called[0]), f"{others}{where}: ", *note.words), note.detail)
 
 
 def _source_notes(source: Mapping[str, Any]) -> Iterator[Note]:
     """Yield the notes on one input."""
-    for interface in source["interfaces"]:
-        if interface["dropped_packets"]:
-            at = (" at ", Name(str(interface["name"]))) if interface["name"] else ()
-            lost = f"the capture dropped {counted(interface['dropped_packets'], 'packet')}"
-            yield Note(
-                "warning",
-                (lost, *at, "."),
-                "They are missing from all counts, and data that seems lost may have arrived.",
-            )
-    if source["untracked_packets"]:
-        yield Note(
-            "warning",
-            (f"{counted(source['untracked_packets'], 'packet')} of flows beyond the limit.",),
-            "They count for the input but for no flow; `--max-flows` sets the limit.",
-        )
-    if source["out_of_order_times"]:
-        yield Note(
-            "warning",
-            (f"{counted(source['out_of_order_times'], 'packet')} with a timestamp before the previous one.",),
-            "The clock was set back or several interfaces were merged; timestamps are used as they are.",
-        )
-    if source["undecoded_packets"]:
-        yield Note(
-            "warning",
-            (f"in {counted(source['undecoded_packets'], 'packet')} no IP header could be read.",),
-            _stops(source["decode_stops"]),
-        )
     if source["filtered_packets"]:
         yield Note("info", (f"the filter excluded {counted(source['filtered_packets'], 'packet')}.",), "")
     if source["captured_bytes"] < source["wire_bytes"]:
@@ -121,33 +102,6 @@ def _source_notes(source: Mapping[str, Any]) -> Iterator[Note]:
 def _snap(source: Mapping[str, Any]) -> str:
     lengths = sorted({i["snap_length_bytes"] for i in source["interfaces"] if i["snap_length_bytes"]})
     return f", to {' or '.join(format_count(length) for length in lengths)} bytes" if lengths else ""
-
-
-def _stops(stops: Sequence[Mapping[str, Any]]) -> str:
-    """Return where decoding ended most often."""
-    most = sorted(stops, key=lambda stop: -stop["packets"])[:_MOST_STOPS]
-    parts = [
-        f"{stop['layer']}: {stop['reason']} ({counted(stop['packets'], 'packet')}, the first is number "
-        f"{format_count(stop['first_packet'])})"
-        for stop in most
-    ]
-    return f"{'; '.join(parts)}." if parts else ""
-
-
-def _capture_gaps(flows: pl.DataFrame) -> Iterator[Note]:
-    """Yield the note on data that was acknowledged but not captured."""
-    import polars as pl
-
-    missed = flows.select("flow", "capture_gap_bytes").filter(pl.col("capture_gap_bytes") > 0)
-    if missed.is_empty():
-        return
-    missed_bytes = format_bytes(int(missed["capture_gap_bytes"].sum()))
-    where = counted(missed["flow"].n_unique(), "flow")
-    yield Note(
-        "warning",
-        (f"{missed_bytes} of TCP data was acknowledged but not captured, in {where}.",),
-        "The capture lost it, not the network: throughput and goodput are too low by that amount.",
-    )
 
 
 def _gap_notes(traces: Sequence[DrawnTrace], sources: Sequence[Mapping[str, Any]]) -> Iterator[Note]:

@@ -83,6 +83,7 @@ _PROBLEM = {
     "severity": "warning",
     "kind": "truncated",
     "source": "a.pcap",
+    "flow": None,
     "packet": None,
     "line": None,
     "byte": None,

@@ -41,12 +41,14 @@ class Problem(TypedDict):
     """`error`: the input, or the rest of it, could not be read; `warning`: read, with this caveat;
     `note`: a file in a directory was skipped because it is not a capture (from `parsers.sources`)."""
     kind: str
-    """Stable identifier: `cannot_open`, `empty`, `not_a_capture`, `truncated`, `corrupt`, ..."""
+    """The rule: `cannot_open`, `empty`, `not_a_capture`, `truncated`, `capture_gap`, `clock_back`, ..."""
     source: str
+    flow: int | None
+    """Number of the flow concerned, of several the first."""
     packet: int | None
-    """Number of the packet that could not be read, from 1."""
+    """Number of the packet where it was found, from 1: of several the first."""
     line: int | None
-    """Number of the first line that could not be read, in a text."""
+    """Number of the line where it was found, in a text: of several the first."""
     byte: int | None
     """Offset in the (uncompressed) input where it starts."""
     message: str
@@ -180,6 +182,7 @@ def input_problem(
         "severity": severity,
         "kind": kind,
         "source": source,
+        "flow": None,
         "packet": None,
         "line": None,
         "byte": None,
@@ -201,6 +204,8 @@ def _severity(problem: Problem) -> Severity:
 
 def _place(problem: Problem) -> str:
     place = source_name(problem["source"])
+    if problem["flow"] is not None:
+        place += f" flow {problem['flow']}"
     if problem["line"] is not None:
         place += f" line {problem['line']}"
     if problem["packet"] is not None:

@@ -37,6 +37,20 @@ pub enum ProblemKind {
     SampleLimit,
     /// A well-formed file without a packet.
     NoPackets,
+    /// The capture lost packets, by its own count.
+    CaptureDrops,
+    /// Data that was acknowledged and is not in the capture.
+    CaptureGap,
+    /// Times before their predecessors'.
+    ClockBack,
+    /// The same by so little that the order of records or rounded times explain it.
+    OutOfOrder,
+    /// A step of the clock that no idle link explains.
+    ClockAhead,
+    /// Packets without a readable IP header.
+    Undecoded,
+    /// Packets, none of which belongs to a flow.
+    NoFlow,
     /// Two captures that have no packet in common.
     NotAPair,
     /// Joined files cover the same time.
@@ -67,6 +81,13 @@ impl ProblemKind {
             Self::FlowLimit => "flow_limit",
             Self::SampleLimit => "sample_limit",
             Self::NoPackets => "no_packets",
+            Self::CaptureDrops => "capture_drops",
+            Self::CaptureGap => "capture_gap",
+            Self::ClockBack => "clock_back",
+            Self::OutOfOrder => "out_of_order",
+            Self::ClockAhead => "clock_ahead",
+            Self::Undecoded => "undecoded",
+            Self::NoFlow => "no_flow",
             Self::NotAPair => "not_a_pair",
             Self::Overlap => "overlap",
             Self::Gap => "gap",
@@ -75,20 +96,54 @@ impl ProblemKind {
         }
     }
 
-    /// Whether the input, or the rest of it, could not be read (else it is a reservation).
-    pub fn is_error(self) -> bool {
-        !matches!(
-            self,
+    /// How much of the result it concerns.
+    pub fn severity(self) -> Severity {
+        match self {
+            Self::OutOfOrder => Severity::Note,
             Self::Truncated
-                | Self::FlowLimit
-                | Self::SampleLimit
-                | Self::NoPackets
-                | Self::BadLines
-                | Self::Imprecise
-                | Self::Overlap
-                | Self::Gap
-                | Self::ClockStep
-        )
+            | Self::FlowLimit
+            | Self::SampleLimit
+            | Self::NoPackets
+            | Self::BadLines
+            | Self::Imprecise
+            | Self::CaptureDrops
+            | Self::CaptureGap
+            | Self::ClockBack
+            | Self::ClockAhead
+            | Self::Undecoded
+            | Self::NoFlow
+            | Self::Overlap
+            | Self::Gap
+            | Self::ClockStep => Severity::Warning,
+            _ => Severity::Error,
+        }
+    }
+
+    /// Whether the input, or the rest of it, could not be read.
+    pub fn is_error(self) -> bool {
+        self.severity() == Severity::Error
+    }
+}
+
+/// How much of the result a problem concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// The input, or the rest of it, could not be read.
+    Error,
+    /// Read, with a caveat.
+    Warning,
+    /// For information.
+    Note,
+}
+
+impl Severity {
+    /// The name as it stands in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
     }
 }
 
@@ -112,6 +167,14 @@ pub enum Hint {
     ClockStep,
     JoinedOverlap,
     JoinedGap,
+    ReadAsOther,
+    CaptureDrops,
+    CaptureGap,
+    ClockBack,
+    OutOfOrder,
+    ClockAhead,
+    Undecoded,
+    NoFlow,
 }
 
 impl Hint {
@@ -135,6 +198,14 @@ impl Hint {
             Self::ClockStep => "clock_step",
             Self::JoinedOverlap => "joined_overlap",
             Self::JoinedGap => "joined_gap",
+            Self::ReadAsOther => "read_as_other",
+            Self::CaptureDrops => "capture_drops",
+            Self::CaptureGap => "capture_gap",
+            Self::ClockBack => "clock_back",
+            Self::OutOfOrder => "out_of_order",
+            Self::ClockAhead => "clock_ahead",
+            Self::Undecoded => "undecoded",
+            Self::NoFlow => "no_flow",
         }
     }
 }
@@ -194,7 +265,9 @@ impl ReadError {
 pub struct Problem {
     /// The input as the user named it.
     pub source: String,
-    /// Number of the packet that could not be read, from 1.
+    /// Flow concerned, the first of several, from 0.
+    pub flow: Option<u32>,
+    /// Number of the packet where it was found, from 1.
     pub packet: Option<u64>,
     /// Packets of this source analysed before it.
     pub packets_before: u64,

@@ -264,13 +264,6 @@ def test_a_gap_in_time_is_a_caveat_if_flows_go_on_behind_it(small_trace):
     assert all(section.key != "caveats" for section in build_report(trace.results(), title="t").sections)
 
 
-def test_data_that_was_acknowledged_and_never_seen_is_a_caveat(small_trace):
-    trace = small_trace().source().flow(1, capture_gap_bytes=3000).flow(2, capture_gap_bytes=0)
-    report = build_report(trace.results(), title="t")
-    (note,) = next(section for section in report.sections if section.key == "caveats").notes
-    assert note.words == ("3.00 kB of TCP data was acknowledged but not captured, in 1 flow.",)
-
-
 def test_the_distribution_goes_through_its_samples(small_trace):
     trace = small_trace().source().flow(1, rtt_samples=1000, rtt_p50_ms=1.0)
     samples = np.random.default_rng(1).gamma(2, 1e6, 1000).astype(int)

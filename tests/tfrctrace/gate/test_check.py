@@ -325,6 +325,7 @@ def test_names_of_files_disturb_neither_terminal_nor_xml_nor_markdown_nor_workfl
         "kind": "x",
         "source": HOSTILE,
         "message": HOSTILE,
+        "flow": None,
         "packet": None,
         "line": None,
         "byte": None,

@@ -47,6 +47,7 @@ def years_apart(kept: list[Record], seed: int) -> list[Record]:
     return changed
 
 
+@pytest.mark.filterwarnings("ignore::tfrctrace.TfrctraceWarning")
 @pytest.mark.parametrize("disorder", [shuffled, rotated, years_apart])
 @pytest.mark.parametrize("case", ["storm-cubic", "outage", "storm-reno-no-sack", "reorder-very-far"])
 def test_any_order_of_records_is_replayed(

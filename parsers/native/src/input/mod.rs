@@ -8,3 +8,4 @@ pub mod reading;
 pub mod source;
 pub mod source_summary;
 pub mod text;
+pub mod time_order;

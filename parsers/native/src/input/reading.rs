@@ -275,7 +275,7 @@ impl Reading {
             }
             summary.finish(&opened.interfaces());
             if let Source::Text(trace) = opened {
-                errors.extend(finish_text(trace, summary));
+                errors.extend(finish_text(trace, summary, self.has_samples));
             }
         }
         errors.extend(self.caveats.drain(..).map(imprecise));
@@ -289,6 +289,7 @@ impl Reading {
         }
         let place = |error: ReadError| Problem {
             source: self.source.clone(),
+            flow: None,
             packet: (error.byte.is_some() && is_capture).then_some(self.number + 1),
             packets_before: self.number,
             error,
@@ -333,14 +334,16 @@ fn consume(
 }
 
 /// Add a text's counts and caveats to the summary.
-fn finish_text(trace: &mut TextTrace, summary: &mut SourceSummary) -> Vec<ReadError> {
+fn finish_text(trace: &mut TextTrace, summary: &mut SourceSummary, has_samples: bool) -> Vec<ReadError> {
     summary.lines = trace.line_count();
     summary.other_lines = trace.other_lines;
     summary.bad_lines = trace.bad_lines.count();
     summary.hosts = trace.reader().hosts().map(|hosts| hosts.iter().map(str::to_owned).collect());
     summary.has_hierarchical_addresses = trace.reader().has_hierarchical_addresses();
     let caveats = trace.reader().caveats();
-    trace.bad_lines.error().into_iter().chain(caveats.into_iter().map(imprecise)).collect()
+    let is_empty = summary.packets == 0 && !has_samples;
+    let bad_lines = if is_empty { trace.bad_lines.all_left_out() } else { trace.bad_lines.some_left_out() };
+    bad_lines.into_iter().chain(caveats.into_iter().map(imprecise)).collect()
 }
 
 /// A caveat about a source as a whole.

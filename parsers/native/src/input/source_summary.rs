@@ -2,6 +2,7 @@
 
 use crate::input::capture::Interface;
 use crate::input::text::ForwardedCounts;
+use crate::input::time_order::TimeOrder;
 use crate::packet::batch::{Batch, Item};
 use crate::packet::event::{Layer, Packet, Stop, Transport};
 use crate::packet::key::Notation;
@@ -47,8 +48,8 @@ pub struct SourceSummary {
     /// Where decoding stopped, how often, and in which packet first.
     pub stops: Vec<(Stop, u64, u64)>,
     pub other_stops: u64,
-    /// Packets with a time before their predecessor's.
-    pub out_of_order_times: u64,
+    /// Steps of the clock between packets.
+    pub time_order: TimeOrder,
     pub lines: u64,
     /// Lines that are understood but hold no packet.
     pub other_lines: u64,
@@ -64,38 +65,27 @@ pub struct SourceSummary {
     pub wire_bytes: u64,
     pub captured_bytes: u64,
     interface_packets: Vec<u64>,
-    previous_ns: i64,
 }
 
 impl SourceSummary {
     pub fn new(source: &str) -> Self {
-        Self {
-            source: source.to_owned(),
-            start_ns: i64::MAX,
-            end_ns: i64::MIN,
-            previous_ns: i64::MIN,
-            ..Self::default()
-        }
+        Self { source: source.to_owned(), start_ns: i64::MAX, end_ns: i64::MIN, ..Self::default() }
     }
 
     /// Add decoded packets.
     pub fn count(&mut self, batch: &Batch) {
         // Sums stay in registers for the length of a batch.
         let (mut wire_bytes, mut captured_bytes, mut plain_segments) = (0, 0, 0);
-        let (mut start_ns, mut end_ns, mut previous_ns) = (self.start_ns, self.end_ns, self.previous_ns);
-        if let Some(first) = batch.items().next() {
-            // Packets in order are not before the first either.
-            start_ns = start_ns.min(first.time_ns());
-        }
+        let (mut start_ns, mut end_ns, mut order) = (self.start_ns, self.end_ns, self.time_order);
         // The interface of the previous packets.
         let (mut interface, mut in_a_row) = (0, 0);
         for item in batch.items() {
-            let (time_ns, came_from) = match item {
+            let (number, time_ns, came_from) = match item {
                 Item::Plain(segment) => {
                     plain_segments += 1;
                     wire_bytes += u64::from(segment.wire_bytes);
                     captured_bytes += u64::from(segment.captured_bytes);
-                    (segment.time_ns, u32::from(segment.interface))
+                    (segment.number, segment.time_ns, u32::from(segment.interface))
                 }
                 Item::Other(packet) => {
                     wire_bytes += u64::from(packet.wire_bytes);
@@ -104,14 +94,11 @@ impl SourceSummary {
                     if let Some(stop) = packet.stop {
                         self.count_stop(stop, packet.number);
                     }
-                    (packet.time_ns, packet.interface)
+                    (packet.number, packet.time_ns, packet.interface)
                 }
             };
-            if time_ns < previous_ns {
-                self.out_of_order_times += 1;
-                start_ns = start_ns.min(time_ns);
-            }
-            previous_ns = time_ns;
+            order.check(number, time_ns);
+            start_ns = start_ns.min(time_ns);
             end_ns = end_ns.max(time_ns);
             if came_from != interface {
                 self.count_interface(interface, std::mem::take(&mut in_a_row));
@@ -120,7 +107,7 @@ impl SourceSummary {
             in_a_row += 1;
         }
         self.count_interface(interface, in_a_row);
-        (self.start_ns, self.end_ns, self.previous_ns) = (start_ns, end_ns, previous_ns);
+        (self.start_ns, self.end_ns, self.time_order) = (start_ns, end_ns, order);
         self.packets += batch.len() as u64;
         self.wire_bytes += wire_bytes;
         self.captured_bytes += captured_bytes;
@@ -197,7 +184,7 @@ impl SourceSummary {
         self.start_ns = self.start_ns.min(passing.start_ns);
         self.end_ns = self.end_ns.max(passing.end_ns);
         // Only the reader sees all packets in order.
-        self.out_of_order_times = passing.out_of_order_times;
+        self.time_order = passing.time_order;
         let nodes = self.interface_packets.len().max(passing.by_interface.len());
         self.interface_packets.resize(nodes, 0);
         for (count, more) in self.interface_packets.iter_mut().zip(&passing.by_interface) {

@@ -404,21 +404,58 @@ impl Reason {
         match self {
             Self::Cut => "cut by the snap length".into(),
             Self::Malformed => "malformed".into(),
-            Self::Unknown(0x0806) if layer == Layer::Link => "ARP".into(),
-            Self::Unknown(number) if layer == Layer::Link => format!("EtherType 0x{number:04x}"),
+            Self::Unknown(number) if layer == Layer::Link => link_protocol(number),
             Self::UnknownLinkType(number) => format!("link type {number}"),
             Self::Frame(kind) => format!("802.11 {} frame", kind.name()),
             Self::LaterPart => "later part of a packet in several 802.11 frames".into(),
             Self::Encrypted => "encrypted".into(),
             Self::BadChecksum => "bad checksum".into(),
             Self::Aggregate => "further packets of an A-MSDU".into(),
-            Self::Unknown(1) => "ICMP".into(),
-            Self::Unknown(2) => "IGMP".into(),
-            Self::Unknown(58) => "ICMPv6".into(),
-            Self::Unknown(132) => "SCTP".into(),
-            Self::Unknown(number) => format!("IP protocol {number}"),
+            Self::Unknown(number) => ip_protocol(number),
         }
     }
+}
+
+/// Name of an EtherType or PPP protocol.
+fn link_protocol(number: u32) -> String {
+    let name = match number {
+        0..0x0600 => "802.2 LLC",
+        0x0806 => "ARP",
+        0x8137 => "IPX",
+        0x8847 | 0x8848 => "MPLS",
+        0x8863 => "PPPoE discovery",
+        0x888e => "EAPOL",
+        0x8809 => "slow protocols (LACP)",
+        0x88cc => "LLDP",
+        0x88e5 => "MACsec",
+        0x88f7 => "PTP",
+        _ => return format!("EtherType 0x{number:04x}"),
+    };
+    name.into()
+}
+
+/// Name of an IP protocol, as IANA registers it.
+fn ip_protocol(number: u32) -> String {
+    let name = match number {
+        1 => "ICMP",
+        2 => "IGMP",
+        4 => "IP in IP",
+        41 => "IPv6 in IP",
+        46 => "RSVP",
+        47 => "GRE",
+        50 => "ESP",
+        51 => "AH",
+        58 => "ICMPv6",
+        88 => "EIGRP",
+        89 => "OSPF",
+        103 => "PIM",
+        112 => "VRRP",
+        115 => "L2TP",
+        132 => "SCTP",
+        136 => "UDP-Lite",
+        _ => return format!("IP protocol {number}"),
+    };
+    name.into()
 }
 
 /// The protocol after the IP header.

@@ -21,6 +21,7 @@ impl Analysis {
         self.flows.iter_mut().for_each(Flow::finish);
         self.finish_tfrc();
         self.find_rtt_sources();
+        self.report_source_problems();
         // Documents may contain any number.
         let untracked =
             self.sources.iter().map(|source| source.untracked_packets).fold(0, u64::saturating_add);
@@ -105,6 +106,6 @@ impl Analysis {
     pub(super) fn bound(&mut self, error: ReadError) {
         let first = self.sources.first().map(|source| source.source.clone()).unwrap_or_default();
         let packets_before = self.sources.iter().map(|source| source.packets).sum();
-        self.problems.push(Problem { source: first, packet: None, packets_before, error });
+        self.problems.push(Problem { source: first, flow: None, packet: None, packets_before, error });
     }
 }

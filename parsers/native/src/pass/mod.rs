@@ -10,6 +10,7 @@ pub mod joined;
 mod media;
 mod pair;
 mod simulator_events;
+mod source_problems;
 mod tfrc_layout;
 pub mod wifi_links;
 

@@ -59,7 +59,7 @@ impl Analysis {
 
     #[getter]
     fn problems<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        problems_to_python(py, &self.core.problems)
+        problems_to_python(py, &self.core.problems, self.first_flow)
     }
 
     /// The same result with its flows numbered from `first_flow`.

@@ -85,7 +85,7 @@ impl PacketReader {
 
     #[getter]
     fn problems<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        problems_to_python(py, &self.core.problems)
+        problems_to_python(py, &self.core.problems, 1)
     }
 }
 

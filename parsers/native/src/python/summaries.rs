@@ -57,7 +57,7 @@ pub(super) fn source_to_python<'py>(py: Python<'py>, source: &SourceSummary) -> 
         ("untracked_packets", source.untracked_packets),
         ("portless_packets", source.portless_packets),
         ("repeated_packets", source.repeated_packets),
-        ("out_of_order_times", source.out_of_order_times),
+        ("out_of_order_times", source.time_order.back.count),
         ("lines", source.lines),
         ("other_lines", source.other_lines),
         ("bad_lines", source.bad_lines),
@@ -109,14 +109,20 @@ pub(super) fn clock_to_python<'py>(py: Python<'py>, pairing: &CapturePair) -> Py
     Ok(dict)
 }
 
-pub(super) fn problems_to_python<'py>(py: Python<'py>, problems: &[Problem]) -> PyResult<Bound<'py, PyList>> {
+/// `first_flow` is the number of flow 0.
+pub(super) fn problems_to_python<'py>(
+    py: Python<'py>,
+    problems: &[Problem],
+    first_flow: u32,
+) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for problem in problems {
         let error = &problem.error;
         let dict = PyDict::new(py);
-        dict.set_item("severity", if error.kind.is_error() { "error" } else { "warning" })?;
+        dict.set_item("severity", error.kind.severity().name())?;
         dict.set_item("kind", error.kind.name())?;
         dict.set_item("source", &problem.source)?;
+        dict.set_item("flow", problem.flow.map(|flow| flow + first_flow))?;
         dict.set_item("packet", problem.packet)?;
         dict.set_item("byte", error.byte)?;
         dict.set_item("line", error.line)?;

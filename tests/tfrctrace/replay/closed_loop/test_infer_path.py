@@ -192,6 +192,8 @@ def test_a_packet_years_later_does_not_take_all_memory(tmp_path):
     late = [f"{event} 1000000000 2 0 tcp 1040 ------- 1 2.0 3.0 9999 9999999" for event in "+-"]
     (tmp_path / "late.tr").write_text("\n".join([*lines[:4000], *late, ""]))
     trace = tfrctrace.open(tmp_path / "late.tr")
+    with pytest.warns(tfrctrace.TfrctraceWarning, match="jumps ahead by up to 31.7 years"):
+        trace.read("flows")
     (recorded,) = FlowRecordings(trace).recordings(RecordingOptions(), [TfrcVariant()])
     found = observe_path(trace, recorded[TfrcVariant()])
     assert found.end_ns - found.start_ns > 9e17

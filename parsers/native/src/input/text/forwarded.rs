@@ -3,6 +3,8 @@
 //! Most lines of a trace are of these: a trace shows a packet three times on each link. They count
 //! for the source but not for a flow, so they are counted where they are read.
 
+use crate::input::time_order::TimeOrder;
+
 /// A TCP, UDP or TFRC packet at an intermediate node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForwardedPacket {
@@ -24,9 +26,8 @@ pub struct ForwardedCounts {
     pub start_ns: i64,
     pub end_ns: i64,
     pub by_interface: Vec<u64>,
-    /// Packets with a time before their predecessor's, among all packets.
-    pub out_of_order_times: u64,
-    previous_ns: i64,
+    /// Steps of the clock between all packets, returned ones included.
+    pub time_order: TimeOrder,
 }
 
 impl Default for ForwardedCounts {
@@ -39,8 +40,7 @@ impl Default for ForwardedCounts {
             start_ns: i64::MAX,
             end_ns: i64::MIN,
             by_interface: Vec::new(),
-            out_of_order_times: 0,
-            previous_ns: i64::MIN,
+            time_order: TimeOrder::default(),
         }
     }
 }
@@ -48,15 +48,14 @@ impl Default for ForwardedCounts {
 impl ForwardedCounts {
     /// Take the time of a packet that is returned, and so counted elsewhere.
     #[inline(always)]
-    pub fn on_given(&mut self, time_ns: i64) {
-        self.out_of_order_times += u64::from(time_ns < self.previous_ns);
-        self.previous_ns = time_ns;
+    pub fn on_given(&mut self, line: u64, time_ns: i64) {
+        self.time_order.check(line, time_ns);
     }
 
     #[inline(always)]
-    pub fn count(&mut self, passing: ForwardedPacket) {
+    pub fn count(&mut self, line: u64, passing: ForwardedPacket) {
         let ForwardedPacket { time_ns, interface, bytes, protocol } = passing;
-        self.on_given(time_ns);
+        self.on_given(line, time_ns);
         self.start_ns = self.start_ns.min(time_ns);
         self.end_ns = self.end_ns.max(time_ns);
         self.packets += 1;

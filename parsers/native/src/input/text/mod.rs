@@ -321,7 +321,7 @@ impl TextTrace {
         };
         match outcome {
             Outcome::Packet => self.give(batch),
-            Outcome::Forwarded(passing) => self.passing.count(passing),
+            Outcome::Forwarded(passing) => self.passing.count(number, passing),
             Outcome::Held => {}
             Outcome::Other => self.other_lines += 1,
             Outcome::Wrong(expected) => self.bad_lines.add(number, expected),
@@ -332,7 +332,7 @@ impl TextTrace {
     /// Add the packet that the format has filled, with its SACK blocks.
     fn give(&mut self, batch: &mut Batch) {
         let (packet, extras) = batch.next_other();
-        self.passing.on_given(packet.time_ns);
+        self.passing.on_given(packet.number, packet.time_ns);
         if has_blocks(packet) {
             let sack = self.reader.take_sack().and_then(|blocks| extras.add_sack(blocks));
             packet.network.tcp.options.sack = sack.and_then(Sack::with_blocks).unwrap_or_default();

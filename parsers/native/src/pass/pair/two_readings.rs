@@ -80,7 +80,7 @@ impl Analysis {
         pairing.transits.kept.sort_by_key(sent_ns);
         if let Some(error) = pairing.caveat() {
             let source = readings[1].source().to_owned();
-            self.problems.push(Problem { source, packet: None, packets_before: 0, error });
+            self.problems.push(Problem { source, flow: None, packet: None, packets_before: 0, error });
         }
         for (reading, summary) in readings.into_iter().zip(summaries) {
             self.close(reading, summary);
@@ -100,7 +100,7 @@ impl Analysis {
             if !is_capture && !problems.iter().any(|problem| problem.error.kind.is_error()) {
                 let message = format!("a pair needs captures, and this is a {} trace", summary.format);
                 let error = ReadError::whole(ProblemKind::Unsupported, message).hint(Hint::PairOfSimulation);
-                problems.push(Problem { source, packet: None, packets_before: 0, error });
+                problems.push(Problem { source, flow: None, packet: None, packets_before: 0, error });
             }
             self.problems.extend(problems);
         }
@@ -114,6 +114,6 @@ impl Analysis {
             first.packets, second.packets
         );
         let error = ReadError::whole(ProblemKind::NotAPair, message).hint(Hint::PacketsChanged);
-        self.problems.push(Problem { source, packet: None, packets_before: 0, error });
+        self.problems.push(Problem { source, flow: None, packet: None, packets_before: 0, error });
     }
 }

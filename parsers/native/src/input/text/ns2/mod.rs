@@ -85,7 +85,7 @@ impl LineFormat for Ns2 {
             && let Some(route) = self.plain.find(&line)
         {
             if let Some(it) = self.passing(route, &line) {
-                passing.count(it);
+                passing.count(first + usual.lines, it);
             } else {
                 if self.plain.fill(route, &line, &mut self.seen).is_none() {
                     break;
@@ -94,10 +94,10 @@ impl LineFormat for Ns2 {
                 match self.take(first + usual.lines, packet) {
                     Outcome::Forwarded(it) => {
                         self.plain.remember(route, &line, it);
-                        passing.count(it);
+                        passing.count(first + usual.lines, it);
                     }
                     Outcome::Packet => {
-                        passing.on_given(packet.time_ns);
+                        passing.on_given(packet.number, packet.time_ns);
                         batch.add_other();
                     }
                     _ => {}

@@ -374,7 +374,7 @@ fn count(text: &str, skips_passing: bool) -> (usize, [u64; 7], [i64; 2], Vec<u64
         summary.tfrc_packets,
         summary.non_ip_packets,
         summary.wire_bytes,
-        summary.out_of_order_times,
+        summary.time_order.back.count,
     ];
     assert_eq!(progress.packets.load(Ordering::Relaxed), summary.packets);
     let at_nodes = summary.interfaces.iter().map(|interface| interface.1).collect();

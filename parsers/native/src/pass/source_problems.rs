@@ -1,0 +1,216 @@
+//! What a source shows of its own defects: packets that the capture lost, a clock that stepped,
+//! packets that are of no flow. Every command reports them, because every pass does.
+
+use std::collections::BTreeMap;
+
+use super::Analysis;
+use crate::error::{Hint, Problem, ProblemKind, ReadError};
+use crate::flow::Flow;
+use crate::input::source_summary::SourceSummary;
+use crate::input::time_order::ClockSteps;
+use crate::packet::event::{Layer, Numbering, Stop};
+use crate::packet::key::Side;
+use crate::plural::counted;
+
+/// Steps back that need no step of the clock: captures on several queues write records out of order,
+/// and simulators round their times.
+const MOST_DISORDER_NS: u64 = 1_000_000;
+/// Reasons and protocols that are named.
+const NAMED: usize = 8;
+
+/// Bytes that were acknowledged and not captured, in the flows of one source.
+#[derive(Clone, Copy, Default)]
+struct CaptureGaps {
+    bytes: u64,
+    flows: u32,
+    /// The first of these flows, from 0.
+    first: u32,
+}
+
+impl Analysis {
+    /// Report what the sources show of themselves. To be called once, after the last source.
+    pub(super) fn report_source_problems(&mut self) {
+        let gaps = self.capture_gaps();
+        let has_flows = self.flows.len() > 0;
+        let mut found = Vec::new();
+        for (at, source) in self.sources.iter().enumerate() {
+            let mut report = |error: ReadError, flow: Option<u32>, position: Option<u64>| {
+                found.push(placed(source, error, flow, position));
+            };
+            for (interface, _) in &source.interfaces {
+                if let Some(dropped) = interface.dropped.filter(|&dropped| dropped > 0) {
+                    report(capture_drops(dropped, interface.name.as_deref()), None, None);
+                }
+            }
+            if let Some(gaps) = gaps.get(&(at as u32)) {
+                report(capture_gap(gaps), Some(gaps.first), None);
+            }
+            let order = &source.time_order;
+            if order.back.count > 0 {
+                report(clock_back(&order.back), None, Some(order.back.first));
+            }
+            if order.ahead.count > 0 {
+                report(clock_ahead(&order.ahead), None, Some(order.ahead.first));
+            }
+            if !has_flows && source.packets > 0 {
+                report(no_flow(source), None, None);
+            } else if source.undecoded_packets > 0 {
+                report(undecoded(source), None, unreadable(source).map(|stop| stop.2).min());
+            }
+        }
+        self.problems.extend(found);
+    }
+
+    fn capture_gaps(&self) -> BTreeMap<u32, CaptureGaps> {
+        let mut gaps: BTreeMap<u32, CaptureGaps> = BTreeMap::new();
+        for number in 0..self.flows.len() as u32 {
+            let flow = self.flows.get(number);
+            let bytes = gap_bytes(flow);
+            if bytes > 0 {
+                let of_source = gaps
+                    .entry(flow.source)
+                    .or_insert(CaptureGaps { first: number, ..CaptureGaps::default() });
+                of_source.bytes = of_source.bytes.saturating_add(bytes);
+                of_source.flows += 1;
+            }
+        }
+        gaps
+    }
+}
+
+fn gap_bytes(flow: &Flow) -> u64 {
+    let counts_packets = flow.deliveries().is_some_and(|both| both.numbering == Numbering::Packets);
+    match &flow.tcp {
+        Some(tcp) if !counts_packets => {
+            [Side::Low, Side::High].map(|side| tcp.half(side).gap_bytes()).iter().sum()
+        }
+        _ => 0,
+    }
+}
+
+fn placed(source: &SourceSummary, mut error: ReadError, flow: Option<u32>, position: Option<u64>) -> Problem {
+    let is_text = source.lines > 0;
+    error.line = position.filter(|_| is_text);
+    let packet = position.filter(|_| !is_text);
+    Problem { source: source.source.clone(), flow, packet, packets_before: 0, error }
+}
+
+fn capture_drops(dropped: u64, interface: Option<&str>) -> ReadError {
+    let at = interface.map_or_else(String::new, |name| format!(" at `{name}`"));
+    let message = format!("the capture dropped {}{at}", counted(dropped, "packet[s]"));
+    ReadError::whole(ProblemKind::CaptureDrops, message).hint(Hint::CaptureDrops)
+}
+
+fn capture_gap(gaps: &CaptureGaps) -> ReadError {
+    let others = match gaps.flows - 1 {
+        0 => String::new(),
+        others => format!(", with those of {}", counted(others, "further flow[s]")),
+    };
+    let bytes = counted(gaps.bytes, "byte[s] of TCP data [was|were]");
+    let message = format!("{bytes} acknowledged but not captured{others}");
+    ReadError::whole(ProblemKind::CaptureGap, message).hint(Hint::CaptureGap)
+}
+
+fn clock_back(steps: &ClockSteps) -> ReadError {
+    let what = "packet[s] [has|have] a time before [its|their] predecessor's";
+    let message = format!("{}, by up to {}", counted(steps.count, what), duration(steps.largest_ns));
+    let (kind, hint) = if steps.largest_ns > MOST_DISORDER_NS {
+        (ProblemKind::ClockBack, Hint::ClockBack)
+    } else {
+        (ProblemKind::OutOfOrder, Hint::OutOfOrder)
+    };
+    ReadError::whole(kind, message).hint(hint)
+}
+
+fn clock_ahead(steps: &ClockSteps) -> ReadError {
+    let message = format!(
+        "the clock jumps ahead by up to {}, {}",
+        duration(steps.largest_ns),
+        counted(steps.count, "time[s]")
+    );
+    ReadError::whole(ProblemKind::ClockAhead, message).hint(Hint::ClockAhead)
+}
+
+/// Packets of which no IP header could be read, with the reasons.
+fn undecoded(source: &SourceSummary) -> ReadError {
+    let reasons = unreadable(source).map(|(stop, packets, _)| (stop.reason.words(stop.layer), *packets));
+    let message = format!(
+        "no IP header could be read in {}{}",
+        counted(source.undecoded_packets, "packet[s]"),
+        most_frequent(reasons)
+    );
+    ReadError::whole(ProblemKind::Undecoded, message).hint(Hint::Undecoded)
+}
+
+fn unreadable(source: &SourceSummary) -> impl Iterator<Item = &(Stop, u64, u64)> {
+    let is_below_transport = |layer| matches!(layer, Layer::Link | Layer::Ipv4 | Layer::Ipv6);
+    source
+        .stops
+        .iter()
+        .filter(move |(stop, ..)| is_below_transport(stop.layer) && !stop.reason.is_without_ip())
+}
+
+/// Packets of a source without a flow, by protocol.
+fn no_flow(source: &SourceSummary) -> ReadError {
+    let stops = source.stops.iter().map(|(stop, packets, _)| (stop.reason.words(stop.layer), *packets));
+    let others = [
+        ("further kinds", source.other_stops),
+        ("TCP or UDP without ports", source.portless_packets),
+        ("TCP or UDP beyond the limit of flows", source.untracked_packets),
+    ];
+    let kinds = stops.chain(others.into_iter().map(|(words, packets)| (words.to_owned(), packets)));
+    let message = format!("no packet belongs to a flow{}", most_frequent(kinds));
+    ReadError::whole(ProblemKind::NoFlow, message).hint(Hint::NoFlow)
+}
+
+/// The most frequent kinds of packets, as a list after a colon.
+fn most_frequent(kinds: impl Iterator<Item = (String, u64)>) -> String {
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for (words, packets) in kinds.filter(|(_, packets)| *packets > 0) {
+        *sums.entry(words).or_default() += packets;
+    }
+    let mut sums: Vec<(String, u64)> = sums.into_iter().collect();
+    sums.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let rest: u64 = sums.iter().skip(NAMED).map(|(_, packets)| packets).sum();
+    sums.truncate(NAMED);
+    sums.extend((rest > 0).then(|| ("others".to_owned(), rest)));
+    let listed: Vec<String> = sums.iter().map(|(words, packets)| format!("{packets} {words}")).collect();
+    if listed.is_empty() { String::new() } else { format!(": {}", listed.join(", ")) }
+}
+
+/// A step of the clock in the unit that suits it.
+fn duration(ns: u64) -> String {
+    const UNITS: [(f64, &str); 5] =
+        [(365.0 * 86_400e9, "years"), (86_400e9, "days"), (1e9, "s"), (1e6, "ms"), (1e3, "µs")];
+    let ns = ns as f64;
+    let (scale, unit) = UNITS.into_iter().find(|(scale, _)| ns >= *scale).unwrap_or((1.0, "ns"));
+    let value = ns / scale;
+    let digits = if unit == "ns" || value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_steps_are_written_in_the_unit_that_suits_them() {
+        let year_ns = 365 * 86_400 * 1_000_000_000;
+        let written = [7, 1_500, 2_000_000, 5_073_000_000, 90_000_000_000_000, 54 * year_ns].map(duration);
+        assert_eq!(written, ["7 ns", "1.50 µs", "2.00 ms", "5.07 s", "1.04 days", "54.0 years"]);
+    }
+
+    #[test]
+    fn test_the_most_frequent_kinds_come_first_and_the_rest_is_summed() {
+        let kinds = (1..=10).map(|number| (format!("kind {number}"), number));
+        let words = most_frequent(kinds.chain([("ARP".to_owned(), 5), ("ARP".to_owned(), 6)]));
+        assert!(words.starts_with(": 11 ARP, 10 kind 10, ") && words.ends_with(", 6 others"), "{words}");
+        assert_eq!(most_frequent(std::iter::empty()), "");
+    }
+}
