@@ -38,8 +38,7 @@ impl TimeOrder {
     pub fn check(&mut self, number: u64, time_ns: i64) {
         let previous_ns = self.previous_ns.unwrap_or(time_ns);
         self.previous_ns = Some(time_ns);
-        // A step back is a very large one as an unsigned number.
-        if time_ns.wrapping_sub(previous_ns).cast_unsigned() > MOST_IDLE_NS {
+        if time_ns < previous_ns || time_ns.wrapping_sub(previous_ns).cast_unsigned() > MOST_IDLE_NS {
             self.add(number, previous_ns, time_ns);
         }
     }
