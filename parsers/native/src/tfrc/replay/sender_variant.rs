@@ -5,6 +5,10 @@ use crate::tfrc::ns2::{self, Mode as Ns2Mode};
 use crate::tfrc::profile::SenderProfile;
 use crate::tfrc::sender::{Sender, Step};
 
+/// In slow start rates that differ by less than this share are equal: a limit that repeats is computed from other
+/// times, which a trace rounds.
+const SAME_RATE: f64 = 1e-5;
+
 /// Limit in force on the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -296,6 +300,7 @@ impl SenderVariant {
     fn mode(&self) -> Mode {
         let (x, limit) = (self.x(), self.limit());
         match self.x_calc() {
+            None if limit.is_finite() && (x - limit).abs() <= SAME_RATE * limit => Mode::ReceiveLimited,
             None if x < limit => Mode::SlowStart,
             Some(x_calc) if x_calc <= limit || x > limit => Mode::Equation,
             Some(_) if x < limit => Mode::Equation,

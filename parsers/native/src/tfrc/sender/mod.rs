@@ -196,6 +196,24 @@ mod tests {
         }
 
         #[test]
+        fn test_the_rate_has_its_floor_whatever_the_times(
+            reports in proptest::collection::vec(
+                (any::<f64>(), proptest::option::of(1e-9..1e9_f64), 0.0..1e9_f64, 0.0..1.0_f64, any::<bool>()),
+                0..40,
+            ),
+            is_new: bool,
+        ) {
+            let profile = if is_new { SenderProfile::rfc5348(1000.0) } else { SenderProfile::rfc3448(1000.0) };
+            let mut sender = Sender::new(&profile, 0.0);
+            for (time, r_sample, x_recv, p, is_data_limited) in reports {
+                sender.on_report(&Report { time, r_sample, x_recv, p, is_data_limited, losses: 0 });
+                prop_assert!(sender.x() >= 1000.0 / 64.0 && sender.x().is_finite(), "{}", sender.x());
+                sender.on_no_feedback(is_data_limited);
+                prop_assert!(sender.x() >= 1000.0 / 64.0 && sender.x().is_finite(), "{}", sender.x());
+            }
+        }
+
+        #[test]
         fn test_any_reports_are_taken(
             reports in proptest::collection::vec(
                 (any::<f64>(), proptest::option::of(any::<f64>()), any::<f64>(), any::<f64>(), any::<bool>()),

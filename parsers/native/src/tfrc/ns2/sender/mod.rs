@@ -96,6 +96,8 @@ struct Pacing {
     is_all_idle: bool,
     /// A packet is sent at this time outside of the timer's turns.
     extra: f64,
+    /// The same, if the timer expired at that time as well: of two packets there one is the timer's.
+    coinciding: f64,
 }
 
 impl Sender {
@@ -129,6 +131,7 @@ impl Sender {
                 last_limited: 0.0,
                 is_all_idle: false,
                 extra: f64::NEG_INFINITY,
+                coinciding: f64::NEG_INFINITY,
             },
             started: false,
         }
@@ -347,7 +350,8 @@ impl Sender {
 
     fn increase(&mut self, time: f64) {
         let rtt = self.rtt();
-        let rounds = ((time - self.last_change) / rtt).min(2.0);
+        // Negative where the times of a trace go back.
+        let rounds = ((time - self.last_change) / rtt).clamp(0.0, 2.0);
         let least = if self.was_data_limited(time) { self.initial_rate() } else { self.size / rtt };
         let limit = self.max_rate().max(least).min(self.x_calc);
         self.rate = (self.rate + self.size / rtt * rounds).min(limit);
@@ -401,6 +405,7 @@ const LEAST: f64 = 1e-7;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn test_the_first_rate_is_a_window_per_round_trip_time() {
@@ -419,6 +424,41 @@ mod tests {
         assert_eq!(sender.rate, 300.0);
         let header = sender.on_data(6.666667, 1000);
         assert_eq!((sender.rate, sender.timeouts, header.round_id), (150.0, 1, 1));
+    }
+
+    #[test]
+    fn test_a_clock_that_goes_back_makes_no_negative_rate() {
+        let mut sender = Sender::new(&Parameters::default());
+        sender.on_data(0.0, 1000);
+        for (time, p) in [(10.0, 0.0), (10.1, 0.01), (10.2, 0.001), (5.0, 0.001), (5.1, 0.001)] {
+            let feedback =
+                Feedback { timestamp_echo: time - 0.05, p, x_recv_pps: 100.0, ..Feedback::default() };
+            let before = sender.rate;
+            sender.on_report(time, &feedback);
+            assert!(sender.rate > 0.0 && (time != 5.0 || sender.rate == before), "{time} {}", sender.rate);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn test_the_rate_is_positive_and_finite_whatever_the_times(
+            events in proptest::collection::vec(
+                (-1e6..1e6_f64, 1e-6..100.0_f64, prop_oneof![Just(0.0), 1e-6..=1.0_f64], 0.0..1e6_f64, any::<bool>()),
+                1..60,
+            ),
+        ) {
+            let mut sender = Sender::new(&Parameters::default());
+            sender.on_data(0.0, 1000);
+            for (time, sample, p, x_recv_pps, is_data) in events {
+                if is_data {
+                    sender.on_data(time, 1000);
+                } else {
+                    let feedback = Feedback { timestamp_echo: time - sample, p, x_recv_pps, ..Feedback::default() };
+                    sender.on_report(time, &feedback);
+                }
+                prop_assert!(sender.rate >= 0.0 && sender.rate.is_finite(), "{}", sender.rate);
+            }
+        }
     }
 
     #[test]

@@ -17,8 +17,14 @@ impl Sender {
             self.pacing.last_limited = if waits { (self.pacing.missed + time) / 2.0 } else { time };
             self.pacing.is_all_idle = false;
         }
+        // Of a report and a timer at one time the timer came first, or the report would have set it anew. A
+        // report that changed the rate has then overwritten what the timer did.
+        let is_overwritten =
+            (time - self.pacing.coinciding).abs() <= PRINTED && self.last_change == self.pacing.coinciding;
         if is_extra {
             self.pacing.extra = f64::NEG_INFINITY;
+        } else if is_overwritten {
+            self.pacing.coinciding = f64::NEG_INFINITY;
         } else if !leaves_at_once {
             self.next_packet(time);
         }
@@ -66,6 +72,8 @@ impl Sender {
     }
 
     pub(super) fn send_extra(&mut self, time: f64) {
+        let coincides = (self.pacing.timer - time).abs() <= PRINTED;
+        self.pacing.coinciding = if coincides { time } else { f64::NEG_INFINITY };
         self.next_packet(time);
         self.pacing.extra = time;
     }
