@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tfrctrace.replay.tcp import steady
+from tfrctrace.replay.tcp.vegas import THRESHOLDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,7 +60,8 @@ def _reno(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
 
 
 def _vegas(measured: PathConditions, own: Mapping[str, float]) -> Range | None:
-    alpha, beta = own.get("alpha", 2.0), own.get("beta", 4.0)
+    default_alpha, default_beta, _ = THRESHOLDS["ns2" if own.get("agent") == "ns2" else "linux"]
+    alpha, beta = own.get("alpha", default_alpha), own.get("beta", default_beta)
     return steady.vegas_bounds_pps(measured.rtt_s, measured.base_rtt_s, alpha=alpha, beta=beta)
 
 

@@ -1,13 +1,16 @@
 """Window controls in open loop against what ns-2's own agents had as `cwnd_` in the same runs."""
 
 import lzma
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
+from replay_recordings import recording
 
 import tfrctrace
 from tfrctrace.replay.recordings.sender_losses import loss_events, repairs, with_losses
+from tfrctrace.replay.tcp.sack import Sack
 from tfrctrace.replay.tcp.vegas import Vegas
 
 NS2 = Path(__file__).parents[2] / "data" / "ns2"
@@ -18,7 +21,7 @@ class Ns2Vegas(Vegas):
     """Vegas as ns-2's agent has it."""
 
     def __init__(self, start):
-        super().__init__(start, alpha=1, beta=3)
+        super().__init__(start, agent="ns2")
 
 
 def mean_of_steps(steps, first_s, last_s):
@@ -48,12 +51,9 @@ VEGAS = f"{__name__}:Ns2Vegas"
 @pytest.mark.parametrize(
     ("run", "algorithm", "flow", "last_s", "within"),
     [
-        # The replay follows the timeout at 2 s, but with a window of 48 segments before it instead of 57. Its
-        # rounds are as long as the smoothed RTT, and its recovery takes whole ones.
-        ("dumbbell-newreno", "newreno", 1, 25, 0.1),
-        ("wired-mix", "sack", 2, 13, 0.1),
-        # Linux, which this agent runs, takes the window down by a segment for each two acknowledgements
-        ("wired-mix", "veno", 3, 13, 0.2),
+        ("dumbbell-newreno", "newreno", 1, 25, 0.02),
+        ("wired-mix", "sack", 2, 13, 0.05),
+        ("wired-mix", "veno", 3, 13, 0.02),
         ("wired-mix", VEGAS, 4, 13, 0.1),
     ],
     ids=["newreno", "sack", "veno", "vegas"],
@@ -126,3 +126,17 @@ def test_without_losses_nothing_is_counted():
         pl.DataFrame({"time_ns": []}, schema={"time_ns": pl.Int64}), needed((1, 0, "fast")), sent(0)
     )
     assert none.height == 0
+
+
+def test_a_recorded_loss_cuts_the_window_when_it_was_detected():
+    # 40 ms before its report: the window grew until then, and rests for a round-trip time from then on
+    reports = [{"t": 0.1 * n, "r_sample": 0.1, "p": 0.0, "x_recv": 1e6} for n in range(1, 6)]
+    made = recording(reports, end_s=0.6)
+    lost = pl.Series("lost_ns", [None, 160_000_000, None, None, None], dtype=pl.Int64)
+    events = pl.Series("loss_events", [0, 1, 0, 0, 0], dtype=pl.UInt32)
+    made = replace(made, reports=made.reports.with_columns(lost, events))
+    control = Sack(made.start, initial_window=10)
+    control.ssthresh = 1.0
+    windows = [control.on_feedback(report).window_bytes / SEGMENT for report in made.steps()]
+    cut = (11 + 0.6) / 2
+    assert windows == pytest.approx([11, cut, cut + 0.4, cut + 1.4, cut + 2.4])

@@ -105,7 +105,7 @@ def test_a_class_that_tells_no_parameters_needs_none() -> None:
 def test_unknown_parameters_are_refused_with_those_that_there_are() -> None:
     with pytest.raises(UsageError, match="`vegas` has no parameter `gain`") as refused:
         select_algorithms(["vegas"], "rfc5348", [], settings={"vegas.gain": 1})
-    assert refused.value.hint == "known: alpha, beta, gamma, initial_window, min_rto_s"
+    assert refused.value.hint == ("known: agent, alpha, beta, gamma, initial_window, min_rto_s")
     with pytest.raises(UsageError, match="no parameter `df`") as refused:
         select_algorithms(["tfrc"], "rfc5348", [], settings={"tfrc.df": 0.9})
     assert refused.value.hint
@@ -185,7 +185,12 @@ def test_settings_are_options_of_the_command(run: Callable[..., Any]) -> None:
     done = run("replay", "-q", "-a", "vegas,cubic", "--set", "vegas.alpha=1", "--set", "cubic.beta=0.8", TCP)
     assert done.status == 0, done.err
     for options, words in {
-        ("-a", "vegas", "--set", "vegas.alph=1"): "known: alpha, beta, gamma, initial_window, min_rto_s",
+        (
+            "-a",
+            "vegas",
+            "--set",
+            "vegas.alph=1",
+        ): ("known: agent, alpha, beta, gamma, initial_window, min_rto_s"),
         ("-a", "vegas", "--set", "cubic.beta=1"): "`cubic.beta` belongs to `cubic`, which is not replayed",
         ("--set", "alpha=1"): "`alpha=1` is not a parameter setting",
         ("--set", "tfrc.n=0"): "the parameter `n` cannot have this value",

@@ -70,9 +70,9 @@ class ModifiedVeno(Veno):
         self._before_cut = self.cwnd if self.is_congested else None
         return self.cwnd * (_AFTER_CONGESTION if self.is_congested else AFTER_RANDOM_LOSS)
 
-    def recover(self, report: Report, share: float) -> None:
+    def recover(self, report: Report) -> None:
         """Cut once more if the round after a cut still finds a queue, or another loss."""
-        super().recover(report, share)
+        super().recover(report)
         if self._before_cut is not None and (self.is_congested or report.loss_events):
             cut_of = self.cwnd if self._second_cut == "of_current" else self._before_cut
             # RFC 5681 eq. 4: no cut leaves less than two segments

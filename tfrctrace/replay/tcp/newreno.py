@@ -18,9 +18,9 @@ class NewReno(Sack):
         """Return a round for each lost segment: each partial acknowledgement repairs one (section 3.2)."""
         return lost_packets
 
-    def recover(self, report: Report, share: float) -> None:
+    def recover(self, report: Report) -> None:
         """Send a segment for each that arrives (section 3.2 step 3), and so go on (step 5 option 1)."""
-        super().recover(report, share)
+        super().recover(report)
         if report.acked_bytes is not None and self.rtt_s and report.interval_s > 0:
             arriving = report.acked_bytes / report.interval_s * self.rtt_s / self.segment_bytes
             self.cwnd = max(min(self.cwnd, arriving), MIN_WINDOW)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import math
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from tfrctrace.replay.tcp.window import MIN_WINDOW, WindowControl, at_least
 
@@ -11,6 +12,14 @@ if TYPE_CHECKING:
 
     from tfrctrace.replay.controller import Start
     from tfrctrace.replay.tcp.window import WindowParameters
+
+Agent = Literal["linux", "ns2"]
+
+THRESHOLDS: Final[dict[Agent, tuple[float, float, float]]] = {"linux": (2, 4, 1), "ns2": (1, 3, 1)}
+"""alpha, beta and gamma in segments."""
+
+_NS2_LEAVES: Final = 7 / 8
+"""Factor of the window when slow start of ns-2's agent ends."""
 
 _AFTER_LOSS: Final = 3 / 4
 """Factor of the window after a fast retransmission, as a single loss does not indicate much congestion."""
@@ -23,33 +32,50 @@ class Vegas(WindowControl):
         self,
         start: Start,
         *,
-        alpha: float = 2,
-        beta: float = 4,
-        gamma: float = 1,
+        agent: Agent = "linux",
+        alpha: float | None = None,
+        beta: float | None = None,
+        gamma: float | None = None,
         **window: Unpack[WindowParameters],
     ) -> None:
-        """Set alpha, beta and gamma in segments; ns-2's agent has 1, 3 and 1, Linux 2, 4 and 1."""
+        """Set alpha, beta and gamma in segments; the defaults are those of `agent`.
+
+        ns-2's agent rounds diff to whole segments, looks at it in every other round of slow start, and leaves
+        that with seven eighths of the window.
+        """
         super().__init__(start, **window)
-        self._alpha = alpha
-        self._beta = at_least("beta", beta, alpha)
-        self._gamma = gamma
+        if agent not in get_args(Agent):
+            raise ValueError(f"agent is {' or '.join(get_args(Agent))}")
+        given = zip((alpha, beta, gamma), THRESHOLDS[agent], strict=True)
+        self._alpha, least_beta, self._gamma = (
+            default if value is None else value for value, default in given
+        )
+        self._beta = at_least("beta", least_beta, self._alpha)
+        self._is_ns2 = agent == "ns2"
         self._rounds = 0.0
+
+    @property
+    def _diff(self) -> float:
+        """Segments in the queue as the agent counts them."""
+        return math.floor(self.queued + 0.5) if self._is_ns2 else self.queued
 
     def slow_start(self, share: float) -> None:
         """Double in every other round, so that the queue can be measured in the rounds between."""
         self._rounds += share
-        if self.queued > self._gamma and self.rtt_s is not None:
-            # no more than the path holds without a queue, and one segment
-            self.cwnd = max(min(self.cwnd, self.cwnd * self.base_rtt_s / self.rtt_s + 1), MIN_WINDOW)
-            self.ssthresh = self.cwnd
+        doubles = self._rounds % 2 < 1
+        if self._diff > self._gamma and self.rtt_s is not None and (doubles or not self._is_ns2):
+            # Linux: no more than the path holds without a queue, and one segment
+            at_path = min(self.cwnd, self.cwnd * self.base_rtt_s / self.rtt_s + 1)
+            self.cwnd = max(self.cwnd * _NS2_LEAVES if self._is_ns2 else at_path, MIN_WINDOW)
+            self.ssthresh = MIN_WINDOW if self._is_ns2 else self.cwnd
             self._reason = "queue"
-        elif self._rounds % 2 < 1:
+        elif doubles:
             super().slow_start(share)
 
     def avoid_congestion(self, share: float) -> None:  # noqa: D102
-        if self.queued < self._alpha:
+        if self._diff < self._alpha:
             self.cwnd += share
-        elif self.queued > self._beta:
+        elif self._diff > self._beta:
             self.cwnd = max(self.cwnd - share, MIN_WINDOW)
             self._reason = "queue"
 

@@ -50,7 +50,9 @@ class WindowControl(ABC):
         self.rtt_s = start.handshake_rtt_s
         known_s = LEAST_RTO_S if start.least_rto_s is None else start.least_rto_s
         self._timer = RetransmissionTimer(min_rto_s=known_s if min_rto_s is None else min_rto_s)
-        self._recovery_left = 0.0
+        self._recovery_rounds = 0.0
+        """Rounds of recovery left, the current one included."""
+        self._round_left_s = 0.0
         self._mode = "slow_start"
         self._reason = "start"
 
@@ -75,10 +77,9 @@ class WindowControl(ABC):
         del lost_packets
         return 1
 
-    def recover(self, report: Report, share: float) -> None:
-        """Advance recovery by `share` of a round."""
+    def recover(self, report: Report) -> None:
+        """Process a report during recovery."""
         del report
-        self._recovery_left -= share
         self._mode, self._reason = "recovery", "recovering"
 
     def time_out(self) -> None:
@@ -87,7 +88,7 @@ class WindowControl(ABC):
             self.ssthresh = max(self.after_timeout(), MIN_WINDOW)
         self._mode, self._reason = "timeout", "timeout"
         self.cwnd = 1.0
-        self._recovery_left = 0.0
+        self._recovery_rounds = 0.0
 
     @property
     def queued(self) -> float:
@@ -102,37 +103,66 @@ class WindowControl(ABC):
             self.rtt_s = report.rtt_s
             self.base_rtt_s = min(self.base_rtt_s, report.rtt_s)
             self._timer.sample(report.rtt_s)
-        share = self._share(report)
+        # a recorded loss counts in the report nearest to it
+        after_s = 0.0 if report.lost_s is None else report.lost_s - report.time_s
         if report.timeouts:
             self.time_out()
+            if report.lost_s is not None:
+                self._await_repairs(1, after_s)
         elif report.loss_events and not self._is_of_cut_window(report):
-            self._lose(report.lost_packets)
-        elif self._recovery_left > 0:
-            self.recover(report, share)
+            if report.lost_s is not None and self._recovery_rounds <= 0:
+                # the recorded flow grew its window until then
+                self._grow(self._acked_share(report, max(report.interval_s + after_s, 0.0)))
+            self._lose(report.lost_packets, after_s)
+        elif self._recovery_rounds > 0:
+            left_s = self._repair(report)
+            if self._mode != "timeout":
+                self.recover(report)
+            if left_s > 0:
+                self._grow(self._acked_share(report, left_s))
         else:
-            self._grow(self._acked_share(report, share))
+            self._grow(self._acked_share(report, report.interval_s))
         return self._allowed(report.time_s)
 
-    def _share(self, report: Report) -> float:
-        """Return the elapsed share of a round-trip time, at most 1."""
-        return 1.0 if self.rtt_s is None else min(1.0, report.interval_s / self.rtt_s)
+    def _repair(self, report: Report) -> float:
+        """Advance recovery; return how much of the interval is left after its end, in seconds.
 
-    def _acked_share(self, report: Report, share: float) -> float:
-        """Return the acknowledged share of a window, at most 1.
+        The rounds of a closed loop are its reports; recorded reports come at any time.
+        """
+        if report.acked_bytes is not None:
+            share = 1.0 if self.rtt_s is None else min(1.0, report.interval_s / self.rtt_s)
+            self._recovery_rounds = max(self._recovery_rounds - share, 0.0)
+            return 0.0
+        left_s = report.interval_s
+        while left_s > 0 and self._recovery_rounds > 0:
+            took_s = min(left_s, self._round_left_s)
+            left_s -= took_s
+            self._round_left_s -= took_s
+            if self._round_left_s <= 0:
+                self._recovery_rounds -= 1
+                self._round_left_s = self.rtt_s or INITIAL_RTO_S
+        return left_s
 
-        In open loop it is at most `share`, or what the recorded flow acknowledged.
+    def _acked_share(self, report: Report, elapsed_s: float) -> float:
+        """Return the share of a window that was acknowledged in the last `elapsed_s` before a report.
+
+        In open loop the window is acknowledged once per round-trip time, or as much as the recorded flow had
+        acknowledged. A pause counts as no more than the smoothed round-trip time.
         """
         window_bytes = self.cwnd * self.segment_bytes
         if report.acked_bytes is not None:
             return min(1.0, report.acked_bytes / window_bytes)
-        return min(share, report.x_recv * report.interval_s / window_bytes)
+        if self.rtt_s is None:
+            return min(1.0, report.x_recv * elapsed_s / window_bytes)
+        rounds_s = min(elapsed_s, max(self.rtt_s, self._timer.srtt_s or 0.0))
+        return min(rounds_s / self.rtt_s, report.x_recv * rounds_s / window_bytes)
 
     def _is_of_cut_window(self, report: Report) -> bool:
         """Return whether the lost packets were sent before the window was cut (RFC 6582 section 3.2).
 
         Recorded loss events span a window each, so they are always new.
         """
-        return self._recovery_left > 0 and report.acked_bytes is not None
+        return self._recovery_rounds > 0 and report.acked_bytes is not None
 
     def on_nofeedback(self, time_s: float, *, is_idle: bool) -> Allowed:
         """Process the expiry of the retransmission timer."""
@@ -149,10 +179,18 @@ class WindowControl(ABC):
             self._mode, self._reason = "congestion_avoidance", "acknowledged"
             self.avoid_congestion(share)
 
-    def _lose(self, lost_packets: int) -> None:
+    def _lose(self, lost_packets: int, after_s: float) -> None:
         self._mode, self._reason = "recovery", "loss_event"
         self.cwnd = self.ssthresh = max(self.after_loss(), MIN_WINDOW)
-        self._recovery_left = self.recovery_rounds(max(lost_packets, 1))
+        self._await_repairs(self.recovery_rounds(max(lost_packets, 1)), after_s)
+
+    def _await_repairs(self, rounds: int, after_s: float) -> None:
+        """Let the window rest for some rounds, the first of which begins `after_s` from now.
+
+        A round lasts as long as the round-trip time of the repair that begins it.
+        """
+        self._recovery_rounds = float(rounds)
+        self._round_left_s = after_s + (self.rtt_s or INITIAL_RTO_S)
 
     def _allowed(self, time_s: float) -> Allowed:
         window_bytes = self.cwnd * self.segment_bytes
