@@ -243,7 +243,7 @@ def probe_layouts() -> list[str]:
     """Return the layouts that `dissect` may name."""
 
 class ChosenSender(TypedDict):
-    """A sender of TFRC: whose rules (of `replay_profiles`), and which kind (of `replay_variants`)."""
+    """A sender of TFRC: its profile (`replay_profiles`) and its variant (`replay_variants`)."""
 
     profile: str
     variant: str
@@ -255,84 +255,102 @@ Array: TypeAlias = npt.NDArray[Any]
 """Numbers one after the other in memory."""
 
 def replay_profiles() -> list[tuple[str, list[str]]]:
-    """Return the profiles that a sender may have, each with the parameters that it knows."""
+    """Return all profiles with their parameters."""
 
 class LossIntervals:
     """Loss intervals in packets of such a sender's receiver, and p (RFC 5348 section 5)."""
 
     def __new__(cls, chosen: ChosenSender) -> LossIntervals: ...
     def begin(self, x_recv: float, rtt_s: float) -> None:
-        """Take in the first loss event, of which the receive rate (bytes/s) makes the interval before it."""
+        """Begin with the first loss event; the interval before it follows from `x_recv` in bytes/s."""
 
     def close(self, packets: float) -> None:
-        """Take in another loss event, so many packets after the one before."""
+        """Add a loss event `packets` after the previous one."""
 
     def p(self, open_packets: float) -> float:
-        """Return the loss event rate, so many packets after the last event; 0 before the first."""
+        """Return the loss event rate `open_packets` after the last loss event; 0 before the first."""
 
 def replay_receiver_parameters() -> list[tuple[str, list[str]]]:
-    """Return those parameters of each profile that its receiver obeys."""
+    """Return all profiles with the parameters of their receivers."""
 
 def replay_variants() -> list[str]:
-    """Return the kinds of TFRC that a sender may be of."""
+    """Return all variants of TFRC."""
 
-def replay(
-    chosen: ChosenSender,
-    *,
-    start_ns: int,
-    end_ns: int,
-    time_ns: Array,
-    rtt_s: Array,
-    p: Array,
-    x_recv: Array,
-    is_data_limited: Array,
-    lost_packets: Array,
-    sent_ns: Array,
-    sent_bytes: Array,
-) -> Table:
-    """Drive a sender through reports and packets, all in order of time, and return its steps.
+class RecordedFlow(TypedDict):
+    """One direction of a flow: reports as they reached the sender, and its data packets, in order of time.
 
-    Times are int64, `lost_packets` uint64 and `sent_bytes` uint32; the others float64 in s and bytes/s,
-    where NaN is not known, and flags uint8, where 2 is not known. Wrong names, values or lengths raise
-    ValueError.
+    `rtt_s`, `p` and `x_recv` (bytes/s) are float64, where NaN is unknown; times are int64, `is_data_limited`
+    uint8, where 2 is unknown, `lost_packets` uint64, `sent_bytes` uint32.
     """
 
-def simulate_reports(
-    chosen: ChosenSender,
-    *,
-    reverse_s: float,
-    is_theirs: bool,
-    number: Array,
-    sent_ns: Array,
-    arrived_ns: Array,
-    payload_bytes: Array,
-    is_marked: Array,
-) -> Table:
-    """Return the reports that the receiver of such a sender would make of packets, as they reach it.
+    start_ns: int
+    end_ns: int
+    time_ns: Array
+    rtt_s: Array
+    p: Array
+    x_recv: Array
+    is_data_limited: Array
+    lost_packets: Array
+    sent_ns: Array
+    sent_bytes: Array
 
-    If the flow `is_theirs`, packets of ns-2's agent tell when reports reached it in slow start. Arrays are
-    uint64, int64, int64 with -2^63 for never, uint32 and uint8; the table has `time_ns`, `rtt_ms`,
-    `p`, `x_recv_bps` and `lost_packets`.
+class NumberedPackets(TypedDict):
+    """The packets of one direction in send order.
+
+    Types are uint64, int64, int64 with -2^63 for packets that never arrived, uint32 and uint8.
     """
 
-def round_reports(
-    chosen: ChosenSender,
-    *,
-    start_ns: int,
-    sent_s: Array,
-    sent_bytes: Array,
-    sent_end: Array,
-    loss_s: Array,
-    loss_packet: Array,
-    sample_s: Array,
-    sample_rtt_s: Array,
-    is_at_receiver: bool,
-) -> Table:
-    """Return what the receiver of such a sender would have reported of a TCP connection, once a round.
+    number: Array
+    sent_ns: Array
+    arrived_ns: Array
+    payload_bytes: Array
+    is_marked: Array
 
-    Arrays are float64, in order of time: data packets with where in the stream they end, losses with where
-    they begin (both in packets), round-trip time samples above 0. The table has `time_ns`, `rtt_ms`, `p`
-    and `x_recv_bps`.
+class ReturnPath(TypedDict):
+    """How reports get back to the sender.
+
+    A simulated report takes as long as the trace's own report made nearest to it, or is lost with it;
+    `made_ns` and `arrived_ns` are int64 with -2^63 for lost ones. Without any it takes `least_s`, unless the
+    flow `reveals_arrivals`: ns-2's agent sends a packet at each report in slow start.
+    """
+
+    least_s: float
+    made_ns: Array
+    arrived_ns: Array
+    reveals_arrivals: bool
+
+class ObservedConnection(TypedDict):
+    """One direction of a TCP connection; all arrays are float64, in order of time.
+
+    `sent_end` is where a data packet ends in the stream, `loss_packet` where a lost one begins, in packets.
+    """
+
+    start_ns: int
+    sent_s: Array
+    sent_bytes: Array
+    sent_end: Array
+    loss_s: Array
+    loss_packet: Array
+    sample_s: Array
+    sample_rtt_s: Array
+    is_at_receiver: bool
+
+def replay(chosen: ChosenSender, flow: RecordedFlow) -> Table:
+    """Drive a sender through a recorded flow and return its steps.
+
+    Unknown names, invalid values and arrays of different lengths raise ValueError.
+    """
+
+def simulate_reports(chosen: ChosenSender, packets: NumberedPackets, return_path: ReturnPath) -> Table:
+    """Return the reports that the receiver of such a sender would make of packets, as they reach the sender.
+
+    The table has `time_ns`, `rtt_ms`, `p`, `x_recv_bps` and `lost_packets`.
+    """
+
+def round_reports(chosen: ChosenSender, connection: ObservedConnection) -> Table:
+    """Return what the receiver of such a sender would have reported of a TCP connection, once per round.
+
+    The table has `time_ns`, `rtt_ms`, `p` and `x_recv_bps`.
     """
 
 ToldDecision: TypeAlias = tuple[float, float, str, str, float | None, float | None, float | None]

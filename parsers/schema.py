@@ -59,9 +59,17 @@ _PROFILE: Final = Column(
     "profile", "string", "", "TFRC variant: `rfc5348`, `rfc3448`, `ns2` or `linux`", "not TFRC"
 )
 
+_ENDS: Final = (
+    Column("src", "string", "", "address of the sender"),
+    Column("src_port", "uint32", "", "port of the sender"),
+    Column("dst", "string", "", "address of the receiver"),
+    Column("dst_port", "uint32", "", "port of the receiver"),
+)
+
 _OF_REPLAY: Final = (
     Column("flow", "uint32", "", "number of the conversation"),
     Column("direction", "string", "", "direction of the data"),
+    *_ENDS,
     Column("algorithm", "string", "", "rate algorithm: `tfrc`, `mtfrc`, ... or `module:Class`"),
     _PROFILE,
     Column(
@@ -85,6 +93,7 @@ _BESIDE_REPLAY: Final = (
 _CLOSED_LOOP: Final = (
     Column("flow", "uint32", "", "number of the conversation that the algorithm replaced"),
     Column("direction", "string", "", "direction of the data"),
+    *_ENDS,
     Column("algorithm", "string", "", "rate algorithm: `tfrc`, `newreno`, ... or `module:Class`"),
     _PROFILE,
     Column("time_ns", "int64", "ns", "start of a round of the model"),

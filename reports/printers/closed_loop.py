@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from tfrctrace.base.errors import printable
-from tfrctrace.reports.printers.replay import algorithm_name, flow_blocks, indented, modes_words
+from tfrctrace.reports.printers.replay import algorithm_name, flow_blocks, flow_title, indented, modes_words
 from tfrctrace.reports.units import (
     MISSING,
     counted,
@@ -31,7 +31,7 @@ def write_closed_loop_text(file: TextIO, document: Mapping[str, Any]) -> None:
 def _block(flow: Mapping[str, Any], replays: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     seconds = (flow["end_ns"] - flow["start_ns"]) / 1e9
     yield (
-        f"flow {flow['flow']} {flow['direction']}, {flow['transport']}: {seconds:.1f} s in closed loop, "
+        f"{flow_title(flow)}, {flow['transport']}: {seconds:.1f} s in closed loop, "
         f"s = {flow['segment_bytes']:.0f} bytes; actually sent {format_rate_bps(flow['sent_mean_bps'])}"
     )
     yield from indented(list(_bottleneck(flow["bottleneck"])), left={0, 2})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO
 
 from tfrctrace.base.errors import printable
+from tfrctrace.reports.conversations import ends
 from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.units import MISSING, counted, format_ms, format_rate_bps, format_share
 
@@ -88,8 +89,7 @@ def flow_blocks(document: Mapping[str, Any], block: Block) -> Iterator[str]:
     if document["lacking"]:
         yield from separator
     for flow in document["lacking"]:
-        name = f"flow {flow['flow']} {flow['direction']} ({flow['transport']})"
-        yield f"{name} cannot be replayed: {flow['what']}"
+        yield f"{flow_title(flow)} ({flow['transport']}) cannot be replayed: {flow['what']}"
         yield f"  hint: {flow['hint']}"
     yield from ("", *(f"note: {note}" for note in document["notes"]))
 
@@ -97,7 +97,7 @@ def flow_blocks(document: Mapping[str, Any], block: Block) -> Iterator[str]:
 def _block(flow: Mapping[str, Any], replays: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     source = _SOURCES[flow["reports_from"]]
     yield (
-        f"flow {flow['flow']} {flow['direction']}, {flow['transport']}: {counted(flow['reports'], 'step')} "
+        f"{flow_title(flow)}, {flow['transport']}: {counted(flow['reports'], 'step')} "
         f"from {source}, s = {flow['segment_bytes']:.0f} bytes{_measured_rates(replays)}"
     )
     if replays:
@@ -105,6 +105,11 @@ def _block(flow: Mapping[str, Any], replays: Sequence[Mapping[str, Any]]) -> Ite
     else:
         yield "  nothing to replay: no report reached the sender while it was sending"
     yield from (f"  note: {note}" for note in flow["notes"])
+
+
+def flow_title(flow: Mapping[str, Any]) -> str:
+    """Return number, direction and ends of a flow."""
+    return f"flow {flow['flow']} {flow['direction']}, {ends(flow)}"
 
 
 def _measured_rates(replays: Sequence[Mapping[str, Any]]) -> str:

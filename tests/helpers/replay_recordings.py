@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from tfrctrace.replay.recordings.recording import Recording
+from tfrctrace.replay.recordings.recording import FlowEnds, Recording
 
 NS = 1_000_000_000
 END_S = 10.0
@@ -28,6 +28,7 @@ def recording(
             "p": float(report["p"]),
             "x_recv_bps": report["x_recv"] * 8.0,
             "loss_events": 0,
+            "lost_ns": None,
             "lost_packets": 0,
             "timeouts": 0,
             "is_data_limited": bool(report.get("data_limited", False)),
@@ -40,6 +41,7 @@ def recording(
         "p": pl.Float64,
         "x_recv_bps": pl.Float64,
         "loss_events": pl.UInt32,
+        "lost_ns": pl.Int64,
         "lost_packets": pl.UInt32,
         "timeouts": pl.UInt32,
         "is_data_limited": pl.Boolean,
@@ -47,6 +49,7 @@ def recording(
     return Recording(
         flow=1,
         direction="fwd",
+        ends=FlowEnds(src="2", src_port=0, dst="3", dst_port=0),
         transport="tfrc",
         source="reports",
         start_ns=0,
@@ -58,7 +61,8 @@ def recording(
             {
                 "time_ns": [round(time * NS) for time in sends or []],
                 "payload_bytes": [1000] * len(sends or []),
+                "arrives": [None] * len(sends or []),
             },
-            schema={"time_ns": pl.Int64, "payload_bytes": pl.UInt32},
+            schema={"time_ns": pl.Int64, "payload_bytes": pl.UInt32, "arrives": pl.Boolean},
         ),
     )

@@ -53,6 +53,8 @@ class Report:
     """Payload sent since the previous report."""
     loss_events: int = 0
     """Loss events that began since the previous report."""
+    lost_s: float | None = None
+    """When the first of them was detected; up to half an interval after the report, or None if unknown."""
     lost_packets: int = 0
     """Packets lost since the previous report."""
     timeouts: int = 0

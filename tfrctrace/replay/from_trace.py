@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final
 
 from tfrctrace.replay.recordings import tcp_reports
 from tfrctrace.replay.recordings.data_packets import data_packets
-from tfrctrace.replay.recordings.rebuilt_receiver import simulated_reports
+from tfrctrace.replay.recordings.rebuilt_receiver import ReturnPath, simulated_reports
 from tfrctrace.replay.recordings.receiver_reports import counted_reports, is_usable, received_reports
-from tfrctrace.replay.recordings.recording import Recording, ReportSeries, Source
+from tfrctrace.replay.recordings.recording import FlowEnds, Recording, ReportSeries, Source
 from tfrctrace.replay.recordings.sender_losses import with_losses
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class NotReplayable:
 
     flow: int
     direction: str
+    ends: FlowEnds
     transport: str
     what: str
     """What is missing."""
@@ -71,8 +72,6 @@ class FlowRecordings:
 
     def __init__(self, trace: Trace) -> None:
         """Read the trace: tables in one pass, packets in another."""
-        import polars as pl
-
         self._agents = trace.agents
 
         reading = trace.read(*TABLES)
@@ -86,8 +85,8 @@ class FlowRecordings:
         self._packets: Mapping[tuple[object, ...], pl.DataFrame] = packets.partition_by(
             "flow", "direction", as_dict=True, maintain_order=True
         )
-        known = reading.table("feedback").frame().filter(pl.col("received_ns").is_not_null())
-        self._reports: Mapping[tuple[object, ...], pl.DataFrame] = known.partition_by(
+        feedback = reading.table("feedback").frame()
+        self._reports: Mapping[tuple[object, ...], pl.DataFrame] = feedback.partition_by(
             "flow", "direction", as_dict=True, maintain_order=True
         )
 
@@ -126,7 +125,8 @@ class FlowRecordings:
                 f"it has {_data_packets(flow.packets.height)}, fewer than {least}",
                 "at least 2 are needed; `--least-packets` sets the limit",
             )
-        reported = None if choice.simulate else self._reports.get(flow.key)
+        reports = self._reports.get(flow.key)
+        reported = None if reports is None or choice.simulate else reports.drop_nulls("received_ns")
         if reported is not None and is_usable(reported):
             made = received_reports(reported, flow.packets, choice.rtt_ms, choice.rtt_scale)
             return flow.made("reports", made, choice)
@@ -144,7 +144,7 @@ class FlowRecordings:
             flow.packets,
             flow.segment_bytes(choice),
             chosen,
-            self._rtt_ms(flow, choice),
+            self._return_path(flow, choice),
             choice.rtt_scale,
             is_tfrc=flow.transport == "tfrc",
         )
@@ -162,16 +162,20 @@ class FlowRecordings:
         names = " and ".join(f"`{name}`" for name in idle)
         return (f"p is what the receiver reported, so {names} has no effect; use `--simulate`",)
 
-    def _rtt_ms(self, flow: _DataFlow, choice: RecordingOptions) -> tuple[float, str] | None:
-        """Return the round-trip time of a flow without samples, and its origin."""
+    def _return_path(self, flow: _DataFlow, choice: RecordingOptions) -> ReturnPath:
+        """Return what the trace or the user tells of the path from the receiver to the sender."""
         if choice.rtt_ms is not None:
-            return choice.rtt_ms, "as given"
+            return ReturnPath(rtt_ms=choice.rtt_ms, origin="as given")
+        reports = self._reports.get(flow.key)
         own_ms = flow.facts["rtt_min_ms"]
         if isinstance(own_ms, float):
-            return own_ms, "the lowest of its acknowledgements"
-        if flow.is_two_ended:
-            return None
-        return self._tcp.borrowed_rtt_ms(self._flows, flow.facts)
+            origin = "the lowest of its acknowledgements"
+            return ReturnPath(rtt_ms=own_ms, origin=origin, own_reports=reports)
+        borrowed = None if flow.is_two_ended else self._tcp.borrowed_rtt_ms(self._flows, flow.facts)
+        if borrowed is None:
+            return ReturnPath(own_reports=reports)
+        rtt_ms, origin = borrowed
+        return ReturnPath(rtt_ms=rtt_ms, origin=origin, own_reports=reports)
 
 
 class _DataFlow:
@@ -184,11 +188,20 @@ class _DataFlow:
         self.transport = str(facts["transport"])
         self.is_two_ended = bool(packets["is_two_ended"][0])
 
+    @property
+    def ends(self) -> FlowEnds:
+        return FlowEnds(**{field.name: self.facts[field.name] for field in fields(FlowEnds)})  # type: ignore[arg-type]
+
     def lacks(self, what: str, hint: str) -> NotReplayable:
         flow, direction = self.key
         assert isinstance(flow, int)
         return NotReplayable(
-            flow=flow, direction=str(direction), transport=self.transport, what=what, hint=hint
+            flow=flow,
+            direction=str(direction),
+            ends=self.ends,
+            transport=self.transport,
+            what=what,
+            hint=hint,
         )
 
     def segment_bytes(self, choice: RecordingOptions) -> float:
@@ -221,6 +234,7 @@ class _DataFlow:
         return Recording(
             flow=flow,
             direction=str(direction),
+            ends=self.ends,
             transport=self.transport,
             source=source,
             start_ns=start_ns,
@@ -228,9 +242,29 @@ class _DataFlow:
             segment_bytes=self.segment_bytes(choice),
             handshake_rtt_ms=handshake_ms * choice.rtt_scale if isinstance(handshake_ms, float) else None,
             reports=usable,
-            sends=self.packets.select("time_ns", pl.col("payload_bytes").cast(pl.UInt32)),
-            notes=(*notes, *self._notes_on_size(choice), *_notes_on_end(reports.height - usable.height)),
+            sends=self.packets.select(
+                "time_ns", pl.col("payload_bytes").cast(pl.UInt32), self._arrives().alias("arrives")
+            ),
+            notes=(
+                *notes,
+                *self._notes_of_flow(),
+                *self._notes_on_size(choice),
+                *_notes_on_end(reports.height - usable.height),
+            ),
         )
+
+    def _arrives(self) -> pl.Expr:
+        """Return which packets arrived; null where the trace does not show that."""
+        import polars as pl
+
+        if self.is_two_ended or self.facts["vantage"] == "receiver":
+            return pl.col("arrived_ns").is_not_null()
+        return pl.lit(None, dtype=pl.Boolean)
+
+    def _notes_of_flow(self) -> tuple[str, ...]:
+        """Return what the table of flows notes on a TFRC flow, such as rates that times leave open."""
+        notes = self.facts["notes"]
+        return (notes,) if self.transport == "tfrc" and isinstance(notes, str) else ()
 
     def _notes_on_size(self, choice: RecordingOptions) -> tuple[str, ...]:
         s = self.segment_bytes(choice)

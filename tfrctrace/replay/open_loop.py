@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeVar, get_args
 
 from tfrctrace.base.errors import UsageError
@@ -251,6 +251,10 @@ def _with_all_columns(
         .with_columns(
             pl.lit(recording.flow).alias("flow"),
             pl.lit(recording.direction).alias("direction"),
+            *(
+                pl.lit(value, dtype=schema[name]).alias(name)
+                for name, value in asdict(recording.ends).items()
+            ),
             pl.lit(name).alias("algorithm"),
             pl.lit(selection.profile if is_tfrc else None, dtype=pl.String).alias("profile"),
             pl.lit(recording.source).alias("reports"),

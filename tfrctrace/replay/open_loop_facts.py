@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -12,7 +13,18 @@ if TYPE_CHECKING:
     from tfrctrace.replay.open_loop import OpenLoopReplay
     from tfrctrace.replay.recordings.recording import Recording
 
-KEY: Final = ("flow", "direction", "algorithm", "profile", "reports", "rtt_scale")
+KEY: Final = (
+    "flow",
+    "direction",
+    "src",
+    "src_port",
+    "dst",
+    "dst_port",
+    "algorithm",
+    "profile",
+    "reports",
+    "rtt_scale",
+)
 
 SERIES: Final = (
     "time_ns",
@@ -45,6 +57,7 @@ def open_loop_facts(replayed: OpenLoopReplay) -> dict[str, Any]:
             {
                 "flow": one.flow,
                 "direction": one.direction,
+                **asdict(one.ends),
                 "transport": one.transport,
                 "what": one.what,
                 "hint": one.hint,
@@ -53,14 +66,24 @@ def open_loop_facts(replayed: OpenLoopReplay) -> dict[str, Any]:
         ],
         "notes": list(replayed.notes),
         "replays": [
-            {
-                **dict(zip(KEY, key, strict=True)),
-                **_summary(steps, recordings[key[0], key[1]]),
-                **_long_run(steps, recordings[key[0], key[1]], replayed.settings.get(key[2])),
-                "series": _series(steps),
-            }
+            _replay(dict(zip(KEY, key, strict=True)), steps, recordings, replayed.settings)
             for key, steps in replayed.frame.group_by(KEY, maintain_order=True)
         ],
+    }
+
+
+def _replay(
+    key: dict[str, Any],
+    steps: pl.DataFrame,
+    recordings: Mapping[tuple[int, str], Recording],
+    settings: Mapping[str, Mapping[str, float | str]],
+) -> dict[str, Any]:
+    recording = recordings[key["flow"], key["direction"]]
+    return {
+        **key,
+        **_summary(steps, recording),
+        **_long_run(steps, recording, settings.get(key["algorithm"])),
+        "series": _series(steps),
     }
 
 
@@ -68,6 +91,7 @@ def _recording(one: Recording) -> dict[str, Any]:
     return {
         "flow": one.flow,
         "direction": one.direction,
+        **asdict(one.ends),
         "transport": one.transport,
         "reports_from": one.source,
         "reports": one.reports.height,
@@ -92,7 +116,7 @@ def _summary(steps: pl.DataFrame, recording: Recording) -> dict[str, Any]:
         "x_min_bps": steps["x_bps"].min(),
         "x_max_bps": steps["x_bps"].max(),
         "sent_mean_bps": _sent_mean_bps(recording, int(steps["time_ns"][0])),
-        "received_mean_bps": _mean(reported, "x_recv_bps"),
+        "received_mean_bps": _received_mean_bps(reported, recording),
         "p_mean": _mean(reported, "p"),
         "r_mean_ms": _mean(timed.filter(pl.col("r_ms").is_not_null()), "r_ms"),
         "time_in_mode": {
@@ -133,11 +157,38 @@ def _mean(timed: pl.DataFrame, column: str) -> float | None:
 
 def _sent_mean_bps(recording: Recording, since_ns: int) -> float | None:
     """Return the recorded rate from a time to the last data packet, in bit/s."""
+    return _rate_bps(_sent_since(recording, since_ns), recording.end_ns - since_ns)
+
+
+def _received_mean_bps(reported: pl.DataFrame, recording: Recording) -> float | None:
+    """Return the rate of the sent packets that arrived, as far as the trace shows that, else by X_recv.
+
+    X_recv counts the time before its report: a round of a TCP connection, else since the previous report.
+    """
     import polars as pl
 
-    elapsed_ns = recording.end_ns - since_ns
-    sent = recording.sends.filter(pl.col("time_ns") > since_ns)["payload_bytes"].sum()
-    return 8e9 * float(sent) / elapsed_ns if elapsed_ns > 0 else None
+    if reported.is_empty():
+        return None
+    since_ns = int(reported["time_ns"][0])
+    sent = _sent_since(recording, since_ns)
+    if sent["arrives"].null_count() < sent.height:
+        return _rate_bps(sent.filter("arrives"), recording.end_ns - since_ns)
+    covered_ns = pl.col("time_ns").diff()
+    if recording.source == "tcp":
+        covered_ns = pl.min_horizontal(covered_ns, pl.col("rtt_ms") * 1e6)
+    bit_ns = reported.select((pl.col("x_recv_bps") * covered_ns).sum()).item()
+    elapsed_ns = int(reported["time_ns"][-1]) - since_ns
+    return float(bit_ns) / elapsed_ns if elapsed_ns > 0 else None
+
+
+def _sent_since(recording: Recording, since_ns: int) -> pl.DataFrame:
+    import polars as pl
+
+    return recording.sends.filter(pl.col("time_ns") > since_ns)
+
+
+def _rate_bps(sends: pl.DataFrame, elapsed_ns: int) -> float | None:
+    return 8e9 * float(sends["payload_bytes"].sum()) / elapsed_ns if elapsed_ns > 0 else None
 
 
 def _series(steps: pl.DataFrame) -> dict[str, list[Any]]:

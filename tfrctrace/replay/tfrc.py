@@ -113,16 +113,18 @@ def run(chosen: TfrcVariant, recording: Recording) -> pl.DataFrame:
     return pl.DataFrame(
         replay(
             chosen.for_core(start.segment_bytes, start.handshake_rtt_s),
-            start_ns=recording.start_ns,
-            end_ns=recording.end_ns,
-            time_ns=wholes(reports["time_ns"]),
-            rtt_s=floats(reports["rtt_ms"], 1e3),
-            p=floats(reports["p"]),
-            x_recv=floats(reports["x_recv_bps"], 8),
-            is_data_limited=wholes(limited),
-            lost_packets=wholes(reports["lost_packets"].cast(pl.UInt64)),
-            sent_ns=wholes(recording.sends["time_ns"]),
-            sent_bytes=wholes(recording.sends["payload_bytes"]),
+            {
+                "start_ns": recording.start_ns,
+                "end_ns": recording.end_ns,
+                "time_ns": wholes(reports["time_ns"]),
+                "rtt_s": floats(reports["rtt_ms"], 1e3),
+                "p": floats(reports["p"]),
+                "x_recv": floats(reports["x_recv_bps"], 8),
+                "is_data_limited": wholes(limited),
+                "lost_packets": wholes(reports["lost_packets"].cast(pl.UInt64)),
+                "sent_ns": wholes(recording.sends["time_ns"]),
+                "sent_bytes": wholes(recording.sends["payload_bytes"]),
+            },
         )
     )
 

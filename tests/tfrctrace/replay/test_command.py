@@ -26,7 +26,8 @@ def test_the_table_sums_up_each_algorithm(run: Callable[..., Any]) -> None:
     assert done.status == 0
     lines = done.out.splitlines()
     assert re.match(
-        r"flow 1 fwd, tfrc: 118 steps from reports of its receiver, s = 1000 bytes; sent ", lines[0]
+        r"flow 1 fwd, 2:0 → 3:0, tfrc: 118 steps from reports of its receiver, s = 1000 bytes; sent ",
+        lines[0],
     )
     assert lines[1].split()[:4] == ["algorithm", "RTT", "allowed", "least"]
     assert [line.split()[0] for line in lines[2:4]] == ["tfrc", "tfrc-veno"]
@@ -62,7 +63,25 @@ def test_sensitivity_is_three_lines(run: Callable[..., Any]) -> None:
 
 def test_flows_that_cannot_be_replayed_say_why(run: Callable[..., Any]) -> None:
     done = run("replay", "-q", TCP)
-    assert "flow 1 fwd (tcp) cannot be replayed: it has 7 data packets, fewer than 20\n  hint: " in done.out
+    words = r"^flow 1 fwd, \S+ → \S+ \(tcp\) cannot be replayed: it has 7 data packets, fewer than 20$"
+    assert re.search(words, done.out, re.MULTILINE)
+
+
+def test_what_arrived_is_no_more_than_what_was_sent(run: Callable[..., Any]) -> None:
+    for trace in (TRACE, TCP, TRACE.with_name("application-limited.tr.xz")):
+        document = json.loads(run("replay", "-q", "--format", "json", trace).out)
+        for one in document["replays"]:
+            assert 0 < one["received_mean_bps"] <= one["sent_mean_bps"] * 1.001
+
+
+def test_rows_and_flows_name_their_ends(run: Callable[..., Any], tmp_path: Path) -> None:
+    document = json.loads(run("replay", "-q", "--format", "json", TRACE).out)
+    ends = {"src": "2", "src_port": 0, "dst": "3", "dst_port": 0}
+    for one in (*document["flows"], *document["replays"]):
+        assert {name: one[name] for name in ends} == ends
+    assert run("replay", "-q", "-o", "x.csv", TRACE).status == 0
+    rows = pl.read_csv(tmp_path / "x.csv", schema_overrides={"src": pl.String, "dst": pl.String})
+    assert rows.select(*ends).unique().to_dicts() == [ends]
 
 
 def test_mtfrc_shows_its_bounds(run: Callable[..., Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from tfrctrace.replay.closed_loop.infer_path import Bottleneck
     from tfrctrace.replay.recordings.recording import Recording
 
-KEY: Final = ("flow", "direction", "algorithm", "profile")
+KEY: Final = ("flow", "direction", "src", "src_port", "dst", "dst_port", "algorithm", "profile")
 
 
 def closed_loop_facts(loops: ClosedLoops) -> dict[str, Any]:
@@ -23,6 +24,7 @@ def closed_loop_facts(loops: ClosedLoops) -> dict[str, Any]:
             {
                 "flow": one.flow,
                 "direction": one.direction,
+                **asdict(one.ends),
                 "transport": one.transport,
                 "what": one.what,
                 "hint": one.hint,
@@ -42,6 +44,7 @@ def _modelled(one: ModelledFlow) -> dict[str, Any]:
     return {
         "flow": recording.flow,
         "direction": recording.direction,
+        **asdict(recording.ends),
         "transport": recording.transport,
         "segment_bytes": recording.segment_bytes,
         "start_ns": recording.start_ns,

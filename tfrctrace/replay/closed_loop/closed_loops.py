@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tfrctrace.base.errors import UsageError
@@ -88,7 +88,8 @@ def closed_loops(
             continue
         flows.append(found)
         for name, profile, rounds in _rounds(found, wanted, together=together):
-            key = (found.recording.flow, found.recording.direction, name, profile)
+            ends = astuple(found.recording.ends)
+            key = (found.recording.flow, found.recording.direction, *ends, name, profile)
             rows = [(*key, *_row(one, found.recording.start_ns)) for one in rounds]
             frames.append(pl.DataFrame(rows, schema=schema, orient="row"))
     return ClosedLoops(
@@ -111,6 +112,7 @@ def _modelled(trace: Trace, recording: Recording, given: BottleneckOverrides) ->
             return NotReplayable(
                 flow=recording.flow,
                 direction=recording.direction,
+                ends=recording.ends,
                 transport=recording.transport,
                 what=f"the {name} of its bottleneck is not known: {finding.evidence}",
                 hint=f"`--bottleneck {example}` supplies it",

@@ -43,6 +43,7 @@ def received_reports(
         "x_recv_bps",
         # a rate that rises is all that a report tells of an event, and most tell no more of losses
         event.cast(pl.UInt32).alias("loss_events"),
+        pl.lit(None, dtype=pl.Int64).alias("lost_ns"),
         pl.coalesce("lost_packets", event.cast(pl.UInt64)).alias("lost_packets"),
         pl.lit(0, dtype=pl.UInt32).alias("timeouts"),
         _data_limited(packets, known).alias("is_data_limited"),

@@ -23,17 +23,28 @@ REPORTS: Final = (
     "p",
     "x_recv_bps",
     "loss_events",
+    "lost_ns",
     "lost_packets",
     "timeouts",
     "is_data_limited",
 )
 """Columns of `Recording.reports`; `is_data_limited` is null where that is to be told from what was sent."""
 
-SENDS: Final = ("time_ns", "payload_bytes")
-"""Columns of `Recording.sends`."""
+SENDS: Final = ("time_ns", "payload_bytes", "arrives")
+"""Columns of `Recording.sends`; `arrives` is null where the trace does not show the receiver."""
 
 DATA_LIMITED_SHARE: Final = 0.9
 """A sender that sends less than this share of what is allowed has no more to send."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowEnds:
+    """Addresses and ports of one direction, as in the table of flows."""
+
+    src: str
+    src_port: int
+    dst: str
+    dst_port: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +63,7 @@ class Recording:
 
     flow: int
     direction: str
+    ends: FlowEnds
     transport: str
     source: Source
     start_ns: int
@@ -96,6 +108,7 @@ class Recording:
                 x_recv=row["x_recv_bps"] / 8,
                 sent_bytes=sent_bytes,
                 loss_events=row["loss_events"],
+                lost_s=None if row["lost_ns"] is None else self.seconds(row["lost_ns"]),
                 lost_packets=row["lost_packets"],
                 timeouts=row["timeouts"],
                 is_data_limited=bool(row["is_data_limited"]),

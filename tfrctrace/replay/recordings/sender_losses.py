@@ -24,6 +24,8 @@ LOSSES: Final = (
 
 TIMEOUT: Final = "rto_retransmission"
 
+_UNKNOWN_NS: Final = -(2**63)
+
 _BELOW_ALL: Final = -(2**63)
 """Below every sequence number: those from before the first packet of the capture are negative."""
 
@@ -80,8 +82,9 @@ def loss_events(repaired: pl.DataFrame, packets: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_losses(reports: pl.DataFrame, repaired: pl.DataFrame, packets: pl.DataFrame) -> pl.DataFrame:
-    """Return `reports` of one direction with `loss_events`, `lost_packets` and `timeouts` of the sender.
+    """Return `reports` of one direction with what the sender lost.
 
+    Columns are `loss_events`, `lost_ns` (when the first of them was detected), `lost_packets` and `timeouts`.
     An event counts in the report nearest to it: in the next one it would come half a round-trip time late at
     the mean, and a whole one where a report precedes the repair by the time of a packet.
     """
@@ -96,7 +99,11 @@ def with_losses(reports: pl.DataFrame, repaired: pl.DataFrame, packets: pl.DataF
         sums = np.bincount(places, amounts.to_numpy(), reports.height)[: reports.height]
         return pl.Series(name, sums).cast(pl.UInt32)
 
+    lost_ns = np.full(reports.height + 1, _UNKNOWN_NS)
+    # of several events in one report the first is assigned last
+    lost_ns[places[::-1]] = events["time_ns"].to_numpy()[::-1]
     return reports.with_columns(
+        pl.Series("lost_ns", lost_ns[: reports.height]).replace(_UNKNOWN_NS, None),
         summed("loss_events", pl.ones(events.height, eager=True)),
         summed("lost_packets", events["lost_packets"]),
         summed("timeouts", events["is_timeout"]),

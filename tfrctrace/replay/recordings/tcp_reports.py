@@ -162,14 +162,18 @@ def _reports(
     return pl.DataFrame(
         round_reports(
             chosen,
-            start_ns=start_ns,
-            sent_s=floats(packets["time_ns"] - start_ns, 1e9),
-            sent_bytes=floats(packets["payload_bytes"]),
-            sent_end=floats(packets["seq_rel"] + packets["payload_bytes"].cast(pl.Int64), segment_bytes),
-            loss_s=floats(losses["time_ns"] - start_ns, 1e9),
-            loss_packet=floats(losses["seq_rel"], segment_bytes),
-            sample_s=floats(samples["time_ns"] - start_ns, 1e9),
-            sample_rtt_s=floats(samples["rtt_ms"], 1e3),
-            is_at_receiver=is_at_receiver,
+            {
+                "start_ns": start_ns,
+                "sent_s": floats(packets["time_ns"] - start_ns, 1e9),
+                "sent_bytes": floats(packets["payload_bytes"]),
+                "sent_end": floats(
+                    packets["seq_rel"] + packets["payload_bytes"].cast(pl.Int64), segment_bytes
+                ),
+                "loss_s": floats(losses["time_ns"] - start_ns, 1e9),
+                "loss_packet": floats(losses["seq_rel"], segment_bytes),
+                "sample_s": floats(samples["time_ns"] - start_ns, 1e9),
+                "sample_rtt_s": floats(samples["rtt_ms"], 1e3),
+                "is_at_receiver": is_at_receiver,
+            },
         )
     )

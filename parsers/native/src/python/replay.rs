@@ -18,34 +18,33 @@ use crate::tfrc::replay::inferred_feedback::{
 use crate::tfrc::replay::nanoseconds;
 use crate::tfrc::replay::rfc_parameters::{EndParameters, ParameterProfile, Refusal, Value, Variant, ends};
 use crate::tfrc::replay::sender_variant::{Decision, SenderVariant};
-use crate::tfrc::replay::simulate::{Packet, simulate};
+use crate::tfrc::replay::simulate::{Packet, ReturnPath, simulate};
 
-/// In arrays of whole numbers: not known.
+/// A whole number that stands for an unknown time or flag.
 const UNKNOWN_TIME: i64 = i64::MIN;
 const UNKNOWN_FLAG: u8 = 2;
 
-/// The columns that belong together, each with as many values as the first.
-struct Arrays<'py> {
-    py: Python<'py>,
-    length: Option<usize>,
-}
+/// A column of numbers, copied from an array of Python.
+struct Numbers<T>(Vec<T>);
 
-impl<'py> Arrays<'py> {
-    fn new(py: Python<'py>) -> Self {
-        Self { py, length: None }
-    }
+impl<'py, T: Element> FromPyObject<'_, 'py> for Numbers<T> {
+    type Error = PyErr;
 
-    fn take<T: Element>(&mut self, array: &Bound<'py, PyAny>) -> PyResult<Vec<T>> {
-        let values = PyBuffer::<T>::get(array)?.to_vec(self.py)?;
-        if *self.length.get_or_insert(values.len()) == values.len() {
-            Ok(values)
-        } else {
-            Err(PyValueError::new_err("arrays of different lengths"))
-        }
+    fn extract(array: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(PyBuffer::<T>::get(&array)?.to_vec(array.py())?))
     }
 }
 
-/// Which sender: whose rules, for which packets, with which parameters.
+/// Fail unless columns that belong together have equal lengths.
+fn refuse_uneven<const N: usize>(lengths: [usize; N]) -> PyResult<()> {
+    if lengths.windows(2).all(|pair| pair.first() == pair.last()) {
+        Ok(())
+    } else {
+        Err(PyValueError::new_err("arrays of different lengths"))
+    }
+}
+
+/// The rules, parameters and packet size of a sender.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct ChosenSender {
@@ -56,7 +55,7 @@ struct ChosenSender {
     parameters: Vec<(String, Setting)>,
 }
 
-/// What a parameter is set to.
+/// The value of a parameter.
 #[derive(FromPyObject)]
 enum Setting {
     Number(f64),
@@ -95,13 +94,13 @@ impl ChosenSender {
     }
 }
 
-/// The profiles that a sender may have, each with its parameters.
+/// All profiles with their parameters.
 #[pyfunction]
 fn replay_profiles() -> Vec<(&'static str, Vec<&'static str>)> {
     ParameterProfile::ALL.into_iter().map(|profile| (profile.name(), profile.parameters())).collect()
 }
 
-/// Those parameters of each profile that its receiver obeys.
+/// All profiles with the parameters of their receivers.
 #[pyfunction]
 fn replay_receiver_parameters() -> Vec<(&'static str, Vec<&'static str>)> {
     ParameterProfile::ALL
@@ -110,38 +109,37 @@ fn replay_receiver_parameters() -> Vec<(&'static str, Vec<&'static str>)> {
         .collect()
 }
 
-/// The kinds of TFRC that it may be of.
+/// All variants of TFRC.
 #[pyfunction]
 fn replay_variants() -> Vec<&'static str> {
     Variant::ALL.into_iter().map(Variant::name).collect()
 }
 
-#[pyfunction]
-#[pyo3(signature = (chosen, *, start_ns, end_ns, time_ns, rtt_s, p, x_recv, is_data_limited, lost_packets, sent_ns, sent_bytes))]
-#[allow(clippy::too_many_arguments)]
-fn replay(
-    py: Python<'_>,
-    chosen: ChosenSender,
+/// One direction of a flow: reports as they reached the sender, and its data packets.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct RecordedFlow {
     start_ns: i64,
     end_ns: i64,
-    time_ns: &Bound<'_, PyAny>,
-    rtt_s: &Bound<'_, PyAny>,
-    p: &Bound<'_, PyAny>,
-    x_recv: &Bound<'_, PyAny>,
-    is_data_limited: &Bound<'_, PyAny>,
-    lost_packets: &Bound<'_, PyAny>,
-    sent_ns: &Bound<'_, PyAny>,
-    sent_bytes: &Bound<'_, PyAny>,
-) -> PyResult<Table> {
-    let rules = chosen.ends()?.rules;
-    let mut arrays = Arrays::new(py);
-    let (time_ns, rtt_s, p) = (arrays.take(time_ns)?, arrays.take::<f64>(rtt_s)?, arrays.take::<f64>(p)?);
-    let (x_recv, limited) = (arrays.take::<f64>(x_recv)?, arrays.take::<u8>(is_data_limited)?);
-    let losses = arrays.take::<u64>(lost_packets)?;
-    let mut sends = Arrays::new(py);
-    let (sent_ns, sent_bytes) = (sends.take::<i64>(sent_ns)?, sends.take::<u32>(sent_bytes)?);
-    let rows = py.detach(|| {
-        let reports = time_ns.into_iter().zip(rtt_s).zip(p).zip(x_recv).zip(limited).zip(losses);
+    time_ns: Numbers<i64>,
+    rtt_s: Numbers<f64>,
+    p: Numbers<f64>,
+    x_recv: Numbers<f64>,
+    is_data_limited: Numbers<u8>,
+    lost_packets: Numbers<u64>,
+    sent_ns: Numbers<i64>,
+    sent_bytes: Numbers<u32>,
+}
+
+impl RecordedFlow {
+    fn recording(self) -> PyResult<Recording> {
+        let (rtts, shares, rates) = (self.rtt_s.0, self.p.0, self.x_recv.0);
+        let (limited, losses) = (self.is_data_limited.0, self.lost_packets.0);
+        let times = self.time_ns.0;
+        let lengths = [times.len(), rtts.len(), shares.len(), rates.len(), limited.len(), losses.len()];
+        refuse_uneven(lengths)?;
+        refuse_uneven([self.sent_ns.0.len(), self.sent_bytes.0.len()])?;
+        let reports = times.into_iter().zip(rtts).zip(shares).zip(rates).zip(limited).zip(losses);
         let reports = reports.map(|(((((time_ns, r_sample), p), x_recv), limited), losses)| RecordedReport {
             time_ns,
             r_sample,
@@ -150,86 +148,125 @@ fn replay(
             is_data_limited: (limited != UNKNOWN_FLAG).then_some(limited == 1),
             losses,
         });
-        let sends = sent_ns.into_iter().zip(sent_bytes).collect();
-        run(&rules, &Recording { start_ns, end_ns, reports: reports.collect(), sends })
-    });
-    Ok(Table::of(Box::new(rows)))
+        let sends = self.sent_ns.0.into_iter().zip(self.sent_bytes.0).collect();
+        Ok(Recording { start_ns: self.start_ns, end_ns: self.end_ns, reports: reports.collect(), sends })
+    }
 }
 
 #[pyfunction]
-#[pyo3(signature = (chosen, *, reverse_s, is_theirs, number, sent_ns, arrived_ns, payload_bytes, is_marked))]
-#[allow(clippy::too_many_arguments)]
-fn simulate_reports(
-    py: Python<'_>,
-    chosen: ChosenSender,
-    reverse_s: f64,
-    is_theirs: bool,
-    number: &Bound<'_, PyAny>,
-    sent_ns: &Bound<'_, PyAny>,
-    arrived_ns: &Bound<'_, PyAny>,
-    payload_bytes: &Bound<'_, PyAny>,
-    is_marked: &Bound<'_, PyAny>,
-) -> PyResult<Table> {
-    if !(reverse_s >= 0.0 && reverse_s.is_finite()) {
-        return Err(PyValueError::new_err("the way back takes no negative time"));
-    }
-    let ends = chosen.ends()?;
-    let mut arrays = Arrays::new(py);
-    let (number, sent_ns) = (arrays.take::<u64>(number)?, arrays.take::<i64>(sent_ns)?);
-    let (arrived_ns, bytes) = (arrays.take::<i64>(arrived_ns)?, arrays.take::<u32>(payload_bytes)?);
-    let marked = arrays.take::<u8>(is_marked)?;
-    let reports = py.detach(|| {
-        let packets = number.into_iter().zip(sent_ns).zip(arrived_ns).zip(bytes).zip(marked);
+fn replay(py: Python<'_>, chosen: ChosenSender, flow: RecordedFlow) -> PyResult<Table> {
+    let rules = chosen.ends()?.rules;
+    let recording = flow.recording()?;
+    Ok(Table::of(Box::new(py.detach(|| run(&rules, &recording)))))
+}
+
+/// The numbered packets of one direction.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct NumberedPackets {
+    number: Numbers<u64>,
+    sent_ns: Numbers<i64>,
+    arrived_ns: Numbers<i64>,
+    payload_bytes: Numbers<u32>,
+    is_marked: Numbers<u8>,
+}
+
+fn known_time(time_ns: i64) -> Option<i64> {
+    Some(time_ns).filter(|time_ns| *time_ns != UNKNOWN_TIME)
+}
+
+impl NumberedPackets {
+    fn packets(self) -> PyResult<Vec<Packet>> {
+        let (sent, arrived, sizes) = (self.sent_ns.0, self.arrived_ns.0, self.payload_bytes.0);
+        let (numbers, marked) = (self.number.0, self.is_marked.0);
+        refuse_uneven([numbers.len(), sent.len(), arrived.len(), sizes.len(), marked.len()])?;
+        let packets = numbers.into_iter().zip(sent).zip(arrived).zip(sizes).zip(marked);
         let packets = packets.map(|((((number, sent_ns), arrived_ns), bytes), marked)| Packet {
             number,
             sent_ns,
-            arrived_ns: Some(arrived_ns).filter(|arrived_ns| *arrived_ns != UNKNOWN_TIME),
+            arrived_ns: known_time(arrived_ns),
             bytes,
             is_marked: marked == 1,
         });
-        let packets: Vec<Packet> = packets.collect();
-        simulate(&ends, &packets, reverse_s, is_theirs)
-    });
+        Ok(packets.collect())
+    }
+}
+
+/// See [`ReturnPath`].
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct GivenReturnPath {
+    least_s: f64,
+    made_ns: Numbers<i64>,
+    arrived_ns: Numbers<i64>,
+    reveals_arrivals: bool,
+}
+
+impl GivenReturnPath {
+    fn path(self) -> PyResult<ReturnPath> {
+        if !(self.least_s >= 0.0 && self.least_s.is_finite()) {
+            return Err(PyValueError::new_err("the delay of the return path is negative or infinite"));
+        }
+        refuse_uneven([self.made_ns.0.len(), self.arrived_ns.0.len()])?;
+        let arrived = self.arrived_ns.0.into_iter().map(known_time);
+        let mut reports_ns: Vec<_> = self.made_ns.0.into_iter().zip(arrived).collect();
+        reports_ns.sort_by_key(|(made_ns, _)| *made_ns);
+        Ok(ReturnPath { least: self.least_s, reports_ns, reveals_arrivals: self.reveals_arrivals })
+    }
+}
+
+#[pyfunction]
+fn simulate_reports(
+    py: Python<'_>,
+    chosen: ChosenSender,
+    packets: NumberedPackets,
+    return_path: GivenReturnPath,
+) -> PyResult<Table> {
+    let (ends, packets, path) = (chosen.ends()?, packets.packets()?, return_path.path()?);
+    let reports = py.detach(|| simulate(&ends, &packets, &path));
     let rows: Vec<_> = reports.into_iter().map(|(time_ns, report)| ReportRow(time_ns, report)).collect();
     Ok(Table::of(Box::new(rows)))
 }
 
-#[pyfunction]
-#[pyo3(signature = (
-    chosen, *, start_ns, sent_s, sent_bytes, sent_end, loss_s, loss_packet, sample_s, sample_rtt_s, is_at_receiver,
-))]
-#[allow(clippy::too_many_arguments)]
-fn round_reports(
-    py: Python<'_>,
-    chosen: ChosenSender,
+/// See [`ObservedDirection`].
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct ObservedConnection {
     start_ns: i64,
-    sent_s: &Bound<'_, PyAny>,
-    sent_bytes: &Bound<'_, PyAny>,
-    sent_end: &Bound<'_, PyAny>,
-    loss_s: &Bound<'_, PyAny>,
-    loss_packet: &Bound<'_, PyAny>,
-    sample_s: &Bound<'_, PyAny>,
-    sample_rtt_s: &Bound<'_, PyAny>,
+    sent_s: Numbers<f64>,
+    sent_bytes: Numbers<f64>,
+    sent_end: Numbers<f64>,
+    loss_s: Numbers<f64>,
+    loss_packet: Numbers<f64>,
+    sample_s: Numbers<f64>,
+    sample_rtt_s: Numbers<f64>,
     is_at_receiver: bool,
-) -> PyResult<Table> {
+}
+
+impl ObservedConnection {
+    fn direction(self) -> PyResult<ObservedDirection> {
+        let (times, sizes, ends) = (self.sent_s.0, self.sent_bytes.0, self.sent_end.0);
+        refuse_uneven([times.len(), sizes.len(), ends.len()])?;
+        refuse_uneven([self.loss_s.0.len(), self.loss_packet.0.len()])?;
+        refuse_uneven([self.sample_s.0.len(), self.sample_rtt_s.0.len()])?;
+        let sent = times.into_iter().zip(sizes).zip(ends);
+        let losses = self.loss_s.0.into_iter().zip(self.loss_packet.0);
+        let rtts = self.sample_s.0.into_iter().zip(self.sample_rtt_s.0);
+        Ok(ObservedDirection {
+            sent: sent.map(|((time, bytes), end)| SentSegment { time, bytes, end }).collect(),
+            losses: losses.map(|(time, packet)| Loss { time, packet }).collect(),
+            // A round that lasts no time would never end.
+            samples: rtts.map(|(time, rtt)| Sample { time, rtt }).filter(|sample| sample.rtt > 0.0).collect(),
+            is_at_receiver: self.is_at_receiver,
+        })
+    }
+}
+
+#[pyfunction]
+fn round_reports(py: Python<'_>, chosen: ChosenSender, connection: ObservedConnection) -> PyResult<Table> {
     let ends = chosen.ends()?;
-    let mut sends = Arrays::new(py);
-    let (time, bytes, end) =
-        (sends.take::<f64>(sent_s)?, sends.take::<f64>(sent_bytes)?, sends.take::<f64>(sent_end)?);
-    let sent = time
-        .into_iter()
-        .zip(bytes)
-        .zip(end)
-        .map(|((time, bytes), end)| SentSegment { time, bytes, end })
-        .collect();
-    let mut losses = Arrays::new(py);
-    let lost = losses.take::<f64>(loss_s)?.into_iter().zip(losses.take::<f64>(loss_packet)?);
-    let losses = lost.map(|(time, packet)| Loss { time, packet }).collect();
-    let mut samples = Arrays::new(py);
-    let rtts = samples.take::<f64>(sample_s)?.into_iter().zip(samples.take::<f64>(sample_rtt_s)?);
-    // A round that lasts no time would never end.
-    let samples = rtts.map(|(time, rtt)| Sample { time, rtt }).filter(|sample| sample.rtt > 0.0).collect();
-    let observed = ObservedDirection { sent, losses, samples, is_at_receiver };
+    let start_ns = connection.start_ns;
+    let observed = connection.direction()?;
     let reports = py.detach(|| reports_of(&observed, chosen.segment_bytes, &ends.receiver));
     let rows = reports.into_iter().map(|report| RoundReportRow(nanoseconds(report.time, start_ns), report));
     Ok(Table::of(Box::new(rows.collect::<Vec<_>>())))
@@ -246,7 +283,7 @@ fn told(decision: &Decision) -> DecisionTuple {
 /// One sender, step by step.
 #[pyclass(module = "tfrctrace.parsers._native")]
 struct TfrcSender {
-    /// The lock is never contended: it only makes the class shareable.
+    /// Never contended: the lock only makes the class shareable.
     state: Mutex<(SenderVariant, f64)>,
 }
 
@@ -279,7 +316,7 @@ impl TfrcSender {
         told(&decision)
     }
 
-    /// The nofeedback timer runs out, whenever that is.
+    /// Expire the nofeedback timer.
     fn on_no_feedback(&mut self, is_idle: bool) -> PyResult<DecisionTuple> {
         let (machine, _) = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         let expired = machine.expire(f64::MAX, 0.0, |_, _| is_idle);
@@ -288,10 +325,10 @@ impl TfrcSender {
     }
 }
 
-/// The loss intervals of one receiver, for who counts packets and finds loss events himself.
+/// The loss intervals of one receiver, for callers that count packets and find loss events themselves.
 #[pyclass(module = "tfrctrace.parsers._native")]
 struct LossIntervals {
-    /// The lock is never contended: it only makes the class shareable.
+    /// Never contended: the lock only makes the class shareable.
     history: Mutex<LossHistory>,
     receiver: ReceiverProfile,
     segment_bytes: f64,
@@ -312,19 +349,19 @@ impl LossIntervals {
         self.close(interval);
     }
 
-    /// Another one, so many packets after the one before.
+    /// Another loss event, `packets` after the previous one.
     fn close(&mut self, packets: f64) {
         self.history.get_mut().unwrap_or_else(PoisonError::into_inner).close(packets);
     }
 
-    /// The loss event rate, that many packets after the last one; 0 before the first.
+    /// The loss event rate `open_packets` after the last loss event; 0 before the first.
     fn p(&mut self, open_packets: f64) -> f64 {
         let history = self.history.get_mut().unwrap_or_else(PoisonError::into_inner);
         history.mean(open_packets, true).map_or(0.0, |mean| mean.p)
     }
 }
 
-/// Add what this file has to the module.
+/// Add the classes and functions of this file to the module.
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<TfrcSender>()?;
     module.add_class::<LossIntervals>()?;

@@ -1,8 +1,8 @@
 # A TFRC flow beside a TCP flow, with parameters of its agents that are not the defaults:
-#   ns agents.tcl TRACE "AGENT'S VARIABLES" "SINK'S VARIABLES" ?BYTES? ?APPLICATION'S RATE?
-# as in `ns agents.tcl out.tr "df_ 0.9" "numPkts_ 3"`. It writes the lines of the flow at its two ends to
+#   ns agents.tcl TRACE "AGENT'S VARIABLES" "SINK'S VARIABLES" ?BYTES? ?APPLICATION'S RATE? ?LOSS OF REPORTS?
+# as in `ns agents.tcl out.tr "df_ 0.9" "numPkts_ 3"`, or `ns agents.tcl out.tr {} {} 1000 {} 0.15`. It writes the lines of the flow at its two ends to
 # TRACE, and time and allowed rate (bytes/s) just after each report to standard output.
-foreach {trace agent sink size application} $argv {}
+foreach {trace agent sink size application loss} $argv {}
 if {$size == ""} { set size 1000 }
 ns-random 7
 set ns [new Simulator]
@@ -34,6 +34,14 @@ if {$application == ""} {
         $ns at $at "$source start"
         $ns at [expr $at + 0.6] "$source stop"
     }
+}
+
+if {$loss != ""} {
+    set errors [new ErrorModel]
+    $errors set rate_ $loss
+    $errors ranvar [new RandomVariable/Uniform]
+    $errors drop-target [new Agent/Null]
+    $ns lossmodel $errors $n(1) $n(0)
 }
 
 # Much less room for a while, so that what arrives is far from what the equation allows.

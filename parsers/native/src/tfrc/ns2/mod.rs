@@ -23,7 +23,7 @@ pub use sender::{Mode, Sender};
 
 /// Wired traces have microseconds: events at one time, or one round-trip time apart, may be printed
 /// up to this much earlier or later, in seconds.
-const PRINTED: f64 = 2e-6;
+pub const PRINTED: f64 = 2e-6;
 
 /// Header of a data packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::reverse_delay::ReverseDelay;
+use super::reverse_delay::{ObservedReport, Passage, ReverseDelay};
 use super::rfc_parameters::EndParameters;
 use super::sender_variant::{Rules, SenderVariant};
 use super::{nanoseconds, seconds};
@@ -42,6 +42,8 @@ struct ReportInFlight {
     made: f64,
     /// How long the packet took that it answers.
     forward: f64,
+    /// How long it takes itself, if the trace shows that.
+    took: Option<f64>,
     report: Report,
 }
 
@@ -53,15 +55,32 @@ struct DataHeader {
     wants_report: bool,
 }
 
-/// Reports of a receiver of `packets` (in send order, the first at time 0) as they reach a sender
-/// with these rules after `reverse` seconds. If the flow `is_theirs`, its packets reveal more of
-/// ns-2's agent: in slow start it sends one at each report.
-pub fn simulate(
-    ends: &EndParameters,
-    packets: &[Packet],
-    reverse: f64,
-    is_theirs: bool,
-) -> Vec<(i64, Report)> {
+/// How reports get back to the sender.
+#[derive(Clone, Debug, Default)]
+pub struct ReturnPath {
+    /// Delay in seconds where nothing else is known.
+    pub least: f64,
+    /// When each of the trace's own reports was made and when it arrived (None: never), in order of the first.
+    pub reports_ns: Vec<(i64, Option<i64>)>,
+    /// Whether ns-2's own agent sends the flow: in slow start it sends a packet at each report, which reveals
+    /// the delay of those that the trace does not show.
+    pub reveals_arrivals: bool,
+}
+
+impl ReturnPath {
+    fn delay(&self, start_ns: i64) -> ReverseDelay {
+        let observed = self.reports_ns.iter().map(|(made_ns, arrived_ns)| {
+            let made = seconds(*made_ns, start_ns);
+            let took = arrived_ns.map(|arrived_ns| (seconds(arrived_ns, start_ns) - made).max(0.0));
+            ObservedReport { made, took }
+        });
+        ReverseDelay::new(self.least, observed.collect())
+    }
+}
+
+/// Reports of a receiver of `packets` (in send order, the first at time 0) as they reach a sender with these
+/// rules.
+pub fn simulate(ends: &EndParameters, packets: &[Packet], path: &ReturnPath) -> Vec<(i64, Report)> {
     let Some(start_ns) = packets.first().map(|packet| packet.sent_ns) else { return Vec::new() };
     let mut events = Vec::with_capacity(2 * packets.len());
     for (packet, at) in packets.iter().zip(0..) {
@@ -71,15 +90,16 @@ pub fn simulate(
     events.sort_by_key(|event| (event.time_ns, !event.is_sent));
     let mut flow = Flow {
         start_ns,
-        is_theirs,
-        way_back: ReverseDelay::new(reverse),
+        reveals_arrivals: path.reveals_arrivals,
+        way_back: path.delay(start_ns),
         machine: SenderVariant::new(&ends.rules, 0.0),
-        receiver: ReceiverVariant::new(ends),
+        receiver: ReceiverVariant::new(ends, rounding(packets)),
         captured: HashMap::new(),
         forward: 0.0,
         under_way: VecDeque::new(),
         made: Vec::new(),
         delivered: Vec::new(),
+        last_delivered: 0.0,
         timer_set: 0.0,
         p: 0.0,
         has_reported: false,
@@ -100,10 +120,18 @@ pub fn simulate(
     flow.delivered
 }
 
+/// How far times that the trace rounds may be off: wired traces have microseconds, others nanoseconds.
+fn rounding(packets: &[Packet]) -> f64 {
+    let is_whole = |time_ns: i64| time_ns % 1000 == 0;
+    let has_microseconds =
+        packets.iter().all(|packet| is_whole(packet.sent_ns) && packet.arrived_ns.is_none_or(is_whole));
+    if has_microseconds { ns2::PRINTED } else { 0.0 }
+}
+
 /// The flow as it goes on: data to the receiver, reports back.
 struct Flow {
     start_ns: i64,
-    is_theirs: bool,
+    reveals_arrivals: bool,
     way_back: ReverseDelay,
     machine: SenderVariant,
     receiver: ReceiverVariant,
@@ -116,6 +144,7 @@ struct Flow {
     made: Vec<GeneratedReport>,
     /// Reports with the time at which they reached the sender, in ns.
     delivered: Vec<(i64, Report)>,
+    last_delivered: f64,
     timer_set: f64,
     p: f64,
     /// Whether the sender has had a report since its last timeout.
@@ -152,27 +181,43 @@ impl Flow {
     }
 
     fn send_back(&mut self, GeneratedReport { time, p, x_recv, losses }: GeneratedReport) {
+        let took = match self.way_back.passage(time) {
+            Passage::Lost => return,
+            Passage::Takes(took) => Some(took),
+            Passage::Unknown => None,
+        };
         let report = Report { x_recv, p, losses, ..Report::default() };
-        self.under_way.push_back(ReportInFlight { made: time, forward: self.forward, report });
+        self.under_way.push_back(ReportInFlight { made: time, forward: self.forward, took, report });
     }
 
-    /// Deliver reports due before `time`, as long as no packets show their arrival.
+    /// Deliver reports due before `time`, but for those whose arrival packets reveal.
     fn deliver_until(&mut self, time: f64) {
         while let Some(next) = self.under_way.front().copied() {
-            let took = self.way_back.usual();
+            // One does not overtake another.
+            let took = next.took.unwrap_or(self.way_back.usual()).max(self.last_delivered - next.made);
             let due = next.made + took;
-            if due > time || self.is_answered(&next, due) {
+            if due > time {
+                return;
+            }
+            if !self.is_answered(&next, due) {
+                self.deliver(&next, took);
+            } else if !(self.way_back.is_too_long(time - next.made) && self.holds_up_others(time)) {
                 return;
             }
             self.under_way.pop_front();
-            self.deliver(&next, took);
         }
+    }
+
+    /// Whether a report behind the next one would have arrived that no packet reveals: the next one is lost.
+    fn holds_up_others(&self, time: f64) -> bool {
+        let usual = self.way_back.usual();
+        self.under_way.iter().any(|later| later.made + usual <= time && !self.is_answered(later, time))
     }
 
     /// A packet that is sent before its turn answers a report that just arrived.
     fn deliver_answered(&mut self, time: f64) {
         let is_answer = match &mut self.machine {
-            SenderVariant::Ns2(sender) => self.is_theirs && sender.is_out_of_turn(time),
+            SenderVariant::Ns2(sender) => self.reveals_arrivals && sender.is_out_of_turn(time),
             SenderVariant::Rfc(..) => false,
         };
         while let Some(next) = self.under_way.front().copied().filter(|next| is_answer && next.made < time) {
@@ -192,7 +237,8 @@ impl Flow {
     fn is_answered(&self, report: &ReportInFlight, time: f64) -> bool {
         match &self.machine {
             SenderVariant::Ns2(sender) => {
-                self.is_theirs && report.report.p <= 0.0 && sender.answers_reports(time)
+                let is_revealed = self.reveals_arrivals && report.took.is_none();
+                is_revealed && report.report.p <= 0.0 && sender.answers_reports(time)
             }
             SenderVariant::Rfc(..) => false,
         }
@@ -206,6 +252,7 @@ impl Flow {
         let report = Report { time, r_sample, ..report.report };
         self.machine.on_report(&report, self.p);
         (self.timer_set, self.p, self.has_reported) = (time, report.p, true);
+        self.last_delivered = time;
         self.delivered.push((nanoseconds(time, self.start_ns), report));
     }
 
@@ -241,12 +288,13 @@ enum ReceiverVariant {
 }
 
 impl ReceiverVariant {
-    fn new(ends: &EndParameters) -> Self {
+    fn new(ends: &EndParameters, rounded: f64) -> Self {
         match &ends.rules {
             Rules::Rfc(_) => Self::Rfc(Box::new(Receiver::new(&ends.receiver)), Vec::new()),
             Rules::Ns2(parameters) => Self::Ns2(Box::new(Ns2End {
                 receiver: ns2::Receiver::new(parameters),
                 per_round: parameters.num_feedback,
+                rounded,
                 last_report: 0.0,
                 timer: f64::INFINITY,
                 has_data: false,
@@ -291,6 +339,9 @@ struct Ns2End {
     receiver: ns2::Receiver,
     /// Reports per round-trip time.
     per_round: f64,
+    /// How far rounding in the trace may move the time between two events, in seconds: in slow start reports
+    /// are due exactly when a packet arrives.
+    rounded: f64,
     last_report: f64,
     /// When it reports even if no packet asks it to.
     timer: f64,
@@ -329,7 +380,7 @@ impl Ns2End {
         (self.has_data, self.bytes) = (true, packet.bytes);
         let rtt = self.receiver.rtt();
         let begins = arrived.event.is_some() || (arrived.lost > 0 && !had_losses);
-        let is_due = time - self.last_report >= rtt / self.per_round;
+        let is_due = time - self.last_report >= rtt / self.per_round - self.rounded;
         (captured.wants_report || begins || is_due).then(|| self.report(time))
     }
 
@@ -352,7 +403,7 @@ mod tests {
 
     fn reports(profile: ParameterProfile, packets: &[Packet], reverse: f64) -> Vec<(i64, Report)> {
         let ends = ends(profile, Variant::Tfrc, 1000.0, None, &[]).unwrap();
-        simulate(&ends, packets, reverse, false)
+        simulate(&ends, packets, &ReturnPath { least: reverse, ..ReturnPath::default() })
     }
 
     /// A packet each 10 ms for 2 s that takes 30 ms, but for those that are lost.
@@ -411,14 +462,17 @@ mod tests {
             packets in proptest::collection::vec(
                 (any::<u64>(), any::<i64>(), proptest::option::of(any::<i64>()), any::<u32>(), any::<bool>()), 0..40,
             ),
-            reverse in 0.0..10.0_f64, at in 0_usize..4, is_theirs: bool,
+            mut reports_ns in proptest::collection::vec((any::<i64>(), proptest::option::of(any::<i64>())), 0..20),
+            reverse in 0.0..10.0_f64, at in 0_usize..4, reveals_arrivals: bool,
         ) {
             let mut packets: Vec<Packet> = packets.into_iter().map(|(number, sent_ns, arrived_ns, bytes, is_marked)| {
                 Packet { number, sent_ns, arrived_ns, bytes, is_marked }
             }).collect();
             packets.sort_by_key(|packet| packet.sent_ns);
             let ends = ends(ParameterProfile::ALL[at], Variant::Tfrc, 1000.0, None, &[]).unwrap();
-            for (_, report) in simulate(&ends, &packets, reverse, is_theirs) {
+            reports_ns.sort_unstable();
+            let path = ReturnPath { least: reverse, reports_ns, reveals_arrivals };
+            for (_, report) in simulate(&ends, &packets, &path) {
                 prop_assert!((0.0..=1.0).contains(&report.p));
             }
         }
