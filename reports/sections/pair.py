@@ -33,6 +33,7 @@ _HEADINGS: Final = (
     Heading("Lost before", meaning="TCP: retransmitted before the nearer capture had seen them"),
     Heading("Lost between", meaning="in the nearer capture, but not in the other"),
     Heading("Lost behind", meaning="TCP: in both captures, and retransmitted as the receiver asked for them"),
+    Heading("Missed", meaning="arrived, and one of the captures missed it"),
     Heading("Delay min", meaning="smallest one-way delay"),
     Heading("Median", meaning="median of the one-way delays"),
     Heading("95\u00a0%", meaning="95th percentile"),
@@ -142,7 +143,13 @@ def _table(rows: list[dict[str, Any]]) -> TableView:
 
 
 def _row(row: dict[str, Any]) -> Row:
-    counts = ("sent_packets", "lost_before_packets", "lost_packets", "lost_behind_packets")
+    counts = (
+        "sent_packets",
+        "lost_before_packets",
+        "lost_packets",
+        "lost_behind_packets",
+        "missed_packets",
+    )
     times = ("delay_min_ms", "delay_p50_ms", "delay_p95_ms", "delay_p99_ms", "delay_max_ms", "jitter_ms")
     return Row(
         f"between-{flow_anchor(row['flow'])}-{row['direction']}",

@@ -33,6 +33,8 @@ HINTS: Final = {
     "undecoded": "they count for the input but for no flow",
     "no_flow": "flows are of TCP, UDP and DCCP; tunnels and labels are not looked into",
     "clock_step": "delays may be wrong; analyse the parts before and after the step separately",
+    "capture_loss": "a larger buffer (`-B` of tcpdump and dumpcap) or a shorter snap length keeps up",
+    "pair_of_copies": "name captures of two places; a capture alone is read without `--pair`",
     "joined_overlap": "`--join` is for the parts of one capture; `--pair` matches captures of two places",
     "joined_gap": "name all files of the capture; without the missing packets flows seem to lose them",
 }

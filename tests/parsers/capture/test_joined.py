@@ -228,3 +228,24 @@ def test_every_command_takes_parts_in_any_order(
         files = sorted(path for path in tmp_path.iterdir() if path.suffix in (".html", ".svg"))
         results.append(done.out + "".join(path.read_text() for path in files))
     assert results[0] == results[1]
+
+
+def test_captures_of_two_places_are_reported(tmp_path: Path) -> None:
+    places = [LOSSY, CAPTURES.parent / "pair" / "linux-relay-loss-rcv.pcap.gz"]
+    with pytest.warns(TfrctraceWarning, match="RTTs mix two places|count once"):
+        flows = flows_of(*places)
+    packets = [flows_of(path)["packets"].sum() for path in places]
+    assert max(packets) <= flows["packets"].sum() < sum(packets)
+
+
+def test_an_unreadable_file_does_not_change_how_the_others_are_read(lossy: Capture, tmp_path: Path) -> None:
+    length = len(lossy.records)
+    (tmp_path / "a.pcap").write_bytes(b"")
+    parts = [
+        tmp_path / "a.pcap",
+        lossy.write(tmp_path / "b.pcap", lossy.records[length // 3 :]),
+        lossy.write(tmp_path / "c.pcap", lossy.records[: length // 2]),
+    ]
+    with pytest.warns(TfrctraceWarning, match="the file is empty|count once"):
+        flows = flows_of(*parts)
+    assert same_flows(flows, flows_of(LOSSY))

@@ -51,6 +51,8 @@ pub struct Delivery {
     pub received_bytes: u64,
     /// Packets of `received` whose transmission is not in the trace.
     pub unsent: u64,
+    /// Packets that arrived and that one of two captures missed while it was running.
+    pub missed: Option<u64>,
     /// Repeated arrivals of packets.
     pub duplicates: u64,
     /// Packets that were dropped somewhere and never arrived.

@@ -91,6 +91,13 @@ impl Holes {
         filled
     }
 
+    /// The parts of `start..end` that have not been seen.
+    pub fn within(&self, start: i64, end: i64) -> impl Iterator<Item = (i64, i64)> {
+        let at = self.ranges.partition_point(|hole| hole.end <= start);
+        let holes = self.ranges.iter().skip(at).take_while(move |hole| hole.start < end);
+        holes.map(move |hole| (hole.start.max(start), hole.end.min(end)))
+    }
+
     /// Whether any byte of `start..end` has not been seen.
     pub fn overlap(&self, start: i64, end: i64) -> bool {
         let at = self.ranges.partition_point(|hole| hole.end <= start);

@@ -139,6 +139,12 @@ impl NumberingDetector {
         layout.read(head).filter(|stamp| !is_negative(layout, *stamp)).map(|stamp| stamp.number)
     }
 
+    /// Whether a datagram that begins with `head` ends a test of iperf 2: it carries no data.
+    pub fn is_end(&self, head: &PayloadHead) -> bool {
+        let State::Counting(count) = &self.state else { return false };
+        count.layout.read(head).is_some_and(|stamp| count.is_end(stamp))
+    }
+
     /// Delivery of the datagrams, if they were numbered to the end.
     pub fn finish(&mut self) -> Option<Delivery> {
         match std::mem::take(&mut self.state) {

@@ -115,6 +115,11 @@ impl Reading {
         self.number
     }
 
+    /// Whether it could be opened and has a known format.
+    pub fn is_known(&self) -> bool {
+        self.opened.is_some()
+    }
+
     /// Whether it was opened and is a capture.
     pub fn is_capture(&self) -> bool {
         matches!(self.opened, Some(Source::Capture(_)))

@@ -1,7 +1,5 @@
 //! The order in which the files of one trace are read, and what lies between them.
 
-use std::cmp::Reverse;
-
 use super::file_survey::FileSurvey;
 use super::neighbours::{Comparison, silence_ns};
 use crate::error::{Hint, Problem, ProblemKind, ReadError};
@@ -75,7 +73,7 @@ pub fn plan(
     let mut are_captures = true;
     for file in 0..files {
         let mut reading = open(file);
-        are_captures &= reading.is_capture();
+        are_captures &= reading.is_capture() || !reading.is_known();
         given.push((file, first_ns(&mut reading, compiler)?));
     }
     let mut by_time = given.clone();
@@ -154,18 +152,19 @@ impl Planner<'_> {
             false => None,
         };
         let mut words = Words { plan, source: &read.name, before: &before.name };
-        if let Some(common) = common {
-            if common.packets > 0 || !compared.goes_on() {
-                words.of_overlap(&common, overlap_ns);
-                read.member.ahead_ns = before.member.ahead_ns.saturating_add(common.ahead_ns);
-                if let Some(group) = plan.groups.last_mut() {
-                    group.members.push(read.member);
-                    group.members.sort_by_key(|member| Reverse(member.start_ns));
-                    group.members.reverse();
-                    group.tolerance_ns = group.tolerance_ns.max(common.spread_ns.saturating_add(MARGIN_NS));
-                }
-                return Ok(());
+        if let Some(common) = common
+            && (common.packets > 0 || !compared.goes_on())
+        {
+            words.of_overlap(&common, overlap_ns);
+            read.member.ahead_ns = before.member.ahead_ns.saturating_add(common.ahead_ns);
+            if let Some(group) = plan.groups.last_mut() {
+                group.members.push(read.member);
+                group
+                    .members
+                    .sort_by_key(|member| member.start_ns.map(|ns| ns.saturating_sub(member.ahead_ns)));
+                group.tolerance_ns = group.tolerance_ns.max(common.spread_ns.saturating_add(MARGIN_NS));
             }
+            return Ok(());
         }
         let step_ns = compared.step_ns.or((overlap_ns > SAME_CLOCK_NS).then_some(-overlap_ns));
         let is_step = match step_ns {
@@ -253,6 +252,12 @@ impl Words<'_> {
                 format!("its clock is {clock} that of `{before}`"),
                 Hint::ClockStep,
             );
+        } else if common.spread_ns > MARGIN_NS {
+            let message = format!(
+                "times of packets that are in `{before}`, too, differ by up to {}: RTTs mix two places",
+                seconds(common.spread_ns)
+            );
+            self.say(ProblemKind::Overlap, message, Hint::JoinedOverlap);
         } else if common.packets == 0 {
             let message = format!(
                 "begins {} before `{before}` ends, and they have no packet in common: both are read in the order of \

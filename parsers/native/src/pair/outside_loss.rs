@@ -8,17 +8,29 @@
 //! acknowledgements, as they passed there, still request its bytes: the next one, or (RFC 2018)
 //! those between selectively acknowledged data. The receiver does not request data that it has and
 //! that are retransmitted needlessly.
+//!
+//! Not lost, though the other capture has not got it: data that the receiver acknowledges and that have
+//! not passed there. The capture missed them. Of several packets with these data the last one before the
+//! acknowledgement arrived.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::by_side::BySide;
 use crate::flow::holes::{HoleOpening, Holes};
 use crate::packet::event::{Tcp, TcpFlags};
 use crate::packet::key::Side;
 use crate::packet::seq::{SeqNumber, Unwrapper};
+use crate::pair::unmatched::PacketAtCapture;
 
 /// How many segments counted as lost downstream are kept, in case the receiver reports them as duplicates.
 const MAX_LOST_BEHIND: usize = 64;
+
+/// How many ranges that the farther capture missed are kept until their packets are given up: the oldest
+/// are dropped, and their packets count as lost.
+const MAX_MISSED: usize = 1 << 16;
+
+/// How many retransmissions are kept to tell which packet brought data that were missed.
+const MAX_RESENT: usize = 1 << 10;
 
 /// How a segment relates to those that a capture has shown before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +72,19 @@ impl CaptureView {
     fn range(&self, tcp: &Tcp, payload: u32) -> (i64, i64) {
         let start = self.unwrapper.position(SeqNumber(tcp.seq), self.highest);
         (start, start.saturating_add(i64::from(payload)))
+    }
+
+    /// The parts of `start..end` that have not been shown, which count as shown now.
+    fn miss(&mut self, start: i64, end: i64) -> Vec<(i64, i64)> {
+        let start = start.max(0);
+        let mut missed: Vec<_> = self.holes.within(start, end.min(self.highest)).collect();
+        if end > self.highest {
+            missed.push((self.highest.max(start), end));
+        }
+        missed.iter().for_each(|&(start, end)| {
+            self.cover(start, end);
+        });
+        missed
     }
 
     fn cover(&mut self, start: i64, end: i64) -> Novelty {
@@ -126,6 +151,55 @@ struct Direction {
     receipts: ReceivedRanges,
     /// The newest segments counted as lost behind the farther capture, in its positions.
     lost_behind: VecDeque<(i64, i64)>,
+    /// Data that the receiver acknowledged before the farther capture had shown them, in its positions:
+    /// by their start the end, and when they were acknowledged.
+    missed: BTreeMap<i64, (i64, i64)>,
+    /// The newest retransmissions at the nearer capture: sequence number, payload, time.
+    resent: VecDeque<(u32, u32, i64)>,
+}
+
+impl Direction {
+    /// An acknowledgement of data up to `next` and of `blocks` passed the farther capture.
+    fn note_missed(&mut self, time_ns: i64, next: u32, blocks: &[(u32, u32)]) {
+        let (Some(near), Some(far)) = (&self.near, &mut self.far) else { return };
+        // Nothing is acknowledged that was not sent.
+        let sent = far.unwrapper.position(near.unwrapper.number(near.highest), far.highest);
+        let position = |number| far.unwrapper.position(SeqNumber(number), far.highest).min(sent);
+        let next = position(next);
+        if blocks.is_empty() && next <= far.highest && !far.holes.overlap(0, next) {
+            return;
+        }
+        let ranges: Vec<_> = blocks.iter().map(|&(start, end)| (position(start), position(end))).collect();
+        for (start, end) in ranges.into_iter().chain([(0, next)]) {
+            for (start, end) in far.miss(start, end) {
+                self.missed.insert(start, (end, time_ns));
+                if self.missed.len() > MAX_MISSED {
+                    self.missed.pop_first();
+                }
+            }
+        }
+    }
+
+    /// Whether `alone`, which only the nearer capture has, brought data that the farther one missed.
+    fn was_missed(&self, alone: &PacketAtCapture) -> bool {
+        let Some(far) = &self.far else { return false };
+        let start = far.unwrapper.position(SeqNumber(alone.seq), far.highest);
+        let Some((_, &(mut end, acknowledged_ns))) = self.missed.range(..=start).next_back() else {
+            return false;
+        };
+        // What was acknowledged bit by bit is in several ranges.
+        while let Some(&(next, _)) = self.missed.get(&end) {
+            end = next;
+        }
+        let is_covered = start + i64::from(alone.payload_bytes) <= end;
+        let comes_later = |&(seq, payload, time_ns): &(u32, u32, i64)| {
+            let offset = SeqNumber(alone.seq).since(SeqNumber(seq));
+            (0..i64::from(payload)).contains(&i64::from(offset))
+                && time_ns > alone.time_ns
+                && time_ns <= acknowledged_ns
+        };
+        is_covered && alone.time_ns <= acknowledged_ns && !self.resent.iter().any(comes_later)
+    }
 }
 
 /// A segment that passes the farther capture, compared with those before it.
@@ -147,11 +221,24 @@ pub struct OutsideLoss {
 
 impl OutsideLoss {
     /// A segment with payload, or a SYN, of `side` passed the nearer capture; whether it had been lost before.
-    pub fn is_lost_before(&mut self, flow: u32, side: Side, tcp: &Tcp, payload: u32) -> bool {
-        let near = &mut self.direction(flow, side).near;
+    pub fn is_lost_before(
+        &mut self,
+        flow: u32,
+        side: Side,
+        (tcp, time_ns): (&Tcp, i64),
+        payload: u32,
+    ) -> bool {
+        let Direction { near, resent, .. } = self.direction(flow, side);
         let shown = near.get_or_insert_with(|| CaptureView::starting_with(tcp));
         let latest = shown.timestamp;
-        let is_late = shown.show(tcp, payload) == Novelty::Late;
+        let novelty = shown.show(tcp, payload);
+        let is_late = novelty == Novelty::Late;
+        if novelty != Novelty::Ahead && payload > 0 {
+            if resent.len() == MAX_RESENT {
+                resent.pop_front();
+            }
+            resent.push_back((tcp.seq, payload, time_ns));
+        }
         let is_younger = |(mine, latest): (u32, u32)| SeqNumber(mine).since(SeqNumber(latest)) > 0;
         is_late && timestamp(tcp).zip(latest).is_some_and(is_younger)
     }
@@ -177,15 +264,19 @@ impl OutsideLoss {
     /// Process an acknowledgement of the data of `side`, where packets of `side` pass last;
     /// `blocks` are its SACK blocks. Returns how many segments counted as lost downstream it reports
     /// as received twice (RFC 2883).
-    pub fn on_acknowledgement(&mut self, flow: u32, side: Side, tcp: &Tcp, blocks: &[(u32, u32)]) -> u64 {
-        let Some(Direction { far: Some(far), receipts, lost_behind, .. }) =
-            self.directions.get_mut(flow, side).map(Box::as_mut)
-        else {
-            return 0;
-        };
+    pub fn on_acknowledgement(
+        &mut self,
+        flow: u32,
+        side: Side,
+        (tcp, time_ns): (&Tcp, i64),
+        blocks: &[(u32, u32)],
+    ) -> u64 {
+        let Some(direction) = self.directions.get_mut(flow, side).map(Box::as_mut) else { return 0 };
         if !tcp.flags.has(TcpFlags::ACK) {
             return 0;
         }
+        direction.note_missed(time_ns, tcp.ack, blocks);
+        let Direction { far: Some(far), receipts, lost_behind, .. } = direction else { return 0 };
         let position = |number| far.unwrapper.position(SeqNumber(number), far.highest);
         // Data not in the capture cannot have passed it to the receiver.
         let known = |&(start, end): &(u32, u32)| (position(start), position(end).min(far.highest));
@@ -204,6 +295,13 @@ impl OutsideLoss {
         taken_back
     }
 
+    /// Whether a packet that only the nearer capture has arrived, because its data were acknowledged and no
+    /// other packet with them passed the farther capture.
+    pub fn was_missed(&self, alone: &PacketAtCapture) -> bool {
+        let direction = self.directions.get(alone.flow, alone.side).filter(|_| alone.payload_bytes > 0);
+        direction.is_some_and(|direction| direction.was_missed(alone))
+    }
+
     fn direction(&mut self, flow: u32, side: Side) -> &mut Direction {
         self.directions.get_or_insert_with(flow, side, Box::default)
     }
@@ -216,6 +314,8 @@ fn timestamp(tcp: &Tcp) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pair::Tap;
+    use crate::pair::unmatched::PathEnd;
     use proptest::prelude::*;
 
     fn segment(seq: u32, timestamp: u32) -> Tcp {
@@ -233,7 +333,7 @@ mod tests {
         for (timestamp, is_lost) in [(9, false), (11, true)] {
             let mut outside = OutsideLoss::default();
             let mut lost =
-                |seq, timestamp| outside.is_lost_before(0, Side::Low, &segment(seq, timestamp), 100);
+                |seq, timestamp| outside.is_lost_before(0, Side::Low, (&segment(seq, timestamp), 0), 100);
             assert!(!lost(0, 8) && !lost(200, 10));
             assert_eq!(lost(100, timestamp), is_lost);
             assert!(!lost(100, 12), "seen twice is not lost before");
@@ -252,10 +352,10 @@ mod tests {
                 assert_eq!(outside.arrival(0, Side::Low, &segment(seq, 1), 100), Arrival::New);
             }
             let (next, lost) = blocks.first().map_or((0, 0), |&(start, _)| (start, start));
-            outside.on_acknowledgement(0, Side::Low, &acknowledgement(next), &[]);
+            outside.on_acknowledgement(0, Side::Low, (&acknowledgement(next), 0), &[]);
             assert!(is_lost_behind(&mut outside, &segment(lost, 2)));
             let ack = if blocks.len() > 1 { 50 } else { 300 };
-            let told = outside.on_acknowledgement(0, Side::Low, &acknowledgement(ack), &blocks);
+            let told = outside.on_acknowledgement(0, Side::Low, (&acknowledgement(ack), 0), &blocks);
             assert_eq!(told, taken_back);
         }
     }
@@ -264,7 +364,7 @@ mod tests {
     fn test_a_segment_is_lost_behind_only_if_the_receiver_asks_for_it() {
         let mut outside = OutsideLoss::default();
         let mut lost = |seq, asked| {
-            outside.on_acknowledgement(0, Side::Low, &acknowledgement(asked), &[]);
+            outside.on_acknowledgement(0, Side::Low, (&acknowledgement(asked), 0), &[]);
             is_lost_behind(&mut outside, &segment(seq, 1))
         };
         assert!(!lost(u32::MAX - 49, 0) && !lost(50, 0) && !lost(150, 0));
@@ -279,10 +379,42 @@ mod tests {
         for seq in [0, 100, 200, 300, 400] {
             assert!(!is_lost_behind(&mut outside, &segment(seq, 1)));
         }
-        outside.on_acknowledgement(0, Side::Low, &acknowledgement(100), &[(200, 300)]);
-        outside.on_acknowledgement(0, Side::Low, &acknowledgement(100), &[(400, 500)]);
+        outside.on_acknowledgement(0, Side::Low, (&acknowledgement(100), 0), &[(200, 300)]);
+        outside.on_acknowledgement(0, Side::Low, (&acknowledgement(100), 0), &[(400, 500)]);
         let lost = [0, 100, 200, 300, 400].map(|seq| is_lost_behind(&mut outside, &segment(seq, 2)));
         assert_eq!(lost, [false, true, false, true, false]);
+    }
+
+    fn alone(seq: u32, time_ns: i64) -> PacketAtCapture {
+        PacketAtCapture {
+            identity: 0,
+            end: PathEnd::Near,
+            tap: Tap::First,
+            capture_point: 0,
+            time_ns,
+            flow: 0,
+            side: Side::Low,
+            packet: 1,
+            seq,
+            wire_bytes: 140,
+            payload_bytes: 100,
+        }
+    }
+
+    #[test]
+    fn test_acknowledged_data_that_have_not_passed_were_missed_and_only_the_last_packet_with_them() {
+        let mut outside = OutsideLoss::default();
+        for (seq, time_ns) in [(0, 0), (100, 1), (200, 2), (300, 3), (200, 9), (400, 10)] {
+            outside.is_lost_before(0, Side::Low, (&segment(seq, 1), time_ns), 100);
+        }
+        for seq in [0, 300] {
+            outside.arrival(0, Side::Low, &segment(seq, 1), 100);
+        }
+        outside.on_acknowledgement(0, Side::Low, (&acknowledgement(200), 5), &[(300, 400)]);
+        outside.on_acknowledgement(0, Side::Low, (&acknowledgement(400), 20), &[]);
+        let missed = [(0, 0), (100, 1), (200, 2), (200, 9), (400, 10)];
+        let missed = missed.map(|(seq, time_ns)| outside.was_missed(&alone(seq, time_ns)));
+        assert_eq!(missed, [false, true, false, true, false]);
     }
 
     proptest! {
@@ -294,10 +426,10 @@ mod tests {
             for (seq, timestamp, payload, is_near) in segments {
                 let tcp = segment(seq, timestamp);
                 match is_near {
-                    true => outside.is_lost_before(0, Side::Low, &tcp, payload),
+                    true => outside.is_lost_before(0, Side::Low, (&tcp, 0), payload),
                     false => outside.arrival(0, Side::Low, &tcp, payload) == Arrival::OfLost,
                 };
-                outside.on_acknowledgement(0, Side::Low, &acknowledgement(payload), &[(seq, timestamp)]);
+                outside.on_acknowledgement(0, Side::Low, (&acknowledgement(payload), 0), &[(seq, timestamp)]);
             }
         }
     }

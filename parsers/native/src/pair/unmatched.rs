@@ -46,6 +46,8 @@ pub struct PacketAtCapture {
     pub side: Side,
     /// Number of the packet in its capture.
     pub packet: u64,
+    /// Sequence number of its payload, in TCP.
+    pub seq: u32,
     /// Its frame; of a part of a segment its share.
     pub wire_bytes: u32,
     pub payload_bytes: u32,
@@ -222,6 +224,7 @@ mod tests {
             flow: 0,
             side: Side::Low,
             packet: 1,
+            seq: 0,
             wire_bytes: 100,
             payload_bytes: 50,
         }

@@ -60,6 +60,8 @@ impl SignalLevel {
 /// Everything that one station sent to another over the air.
 #[derive(Clone, Debug)]
 pub struct Link {
+    /// Which of two captures shows it; 0 unless a pair is read.
+    pub capture: u8,
     /// The transmitter; None for frames without it, such as acknowledgements.
     pub transmitter: Option<Station>,
     pub receiver: Station,
@@ -89,8 +91,9 @@ pub struct Link {
 }
 
 impl Link {
-    fn new(frame: &Frame) -> Self {
+    fn new(capture: u8, frame: &Frame) -> Self {
         Self {
+            capture,
             transmitter: frame.transmitter,
             receiver: frame.receiver,
             bssid: None,
@@ -197,6 +200,8 @@ impl Numbering {
 
 #[derive(Default)]
 pub struct WifiLinks {
+    /// The capture that the next frame is of: each capture has its own memory of frames.
+    pub capture: u8,
     /// In order of their first frame.
     pub all: Vec<Link>,
     /// Frames of further links.
@@ -220,16 +225,16 @@ impl WifiLinks {
     }
 
     fn find_or_open(&mut self, frame: &Frame) -> Option<&mut Link> {
-        let ends = (frame.transmitter, frame.receiver);
-        let Self { all, index, hasher, .. } = self;
-        let ends_of = |link: &Link| (link.transmitter, link.receiver);
+        let Self { all, index, hasher, capture, .. } = self;
+        let ends = (*capture, frame.transmitter, frame.receiver);
+        let ends_of = |link: &Link| (link.capture, link.transmitter, link.receiver);
         let hash = hasher.hash_one(ends);
         let found = index.find(hash, |&number| all.get(number as usize).map(ends_of) == Some(ends)).copied();
         let number = match found {
             Some(number) => number,
             None if all.len() < MAX_LINKS => {
                 let number = all.len() as u32;
-                all.push(Link::new(frame));
+                all.push(Link::new(*capture, frame));
                 let hash_of =
                     |&number: &u32| all.get(number as usize).map_or(0, |link| hasher.hash_one(ends_of(link)));
                 index.insert_unique(hash, number, hash_of);
@@ -284,6 +289,19 @@ mod tests {
         );
         // The second frame 3 is new, so the retry of 2 that follows is of a new frame, too.
         assert_eq!(repeats(&[(2, false), (3, false), (3, false), (2, true)]), [false; 4]);
+    }
+
+    #[test]
+    fn test_each_of_two_captures_shows_a_frame_once() {
+        let mut links = WifiLinks::default();
+        let packet = Packet::default();
+        let mut is_repeat = |capture, is_retry| {
+            links.capture = capture;
+            links.take(&packet, &frame(1, 7, is_retry))
+        };
+        assert!(!is_repeat(0, true) && !is_repeat(1, true));
+        assert!(is_repeat(0, true) && is_repeat(1, true));
+        assert_eq!(links.all.len(), 2);
     }
 
     #[test]

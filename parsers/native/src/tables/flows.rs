@@ -622,6 +622,14 @@ impl<'a> FlowRow<'a> {
         .null_when("not TCP between two captures")
         .u64(|row| row.delivery()?.lost_behind),
         column(
+            "missed_packets",
+            "",
+            "packets that arrived and that one of two captures missed while it was running: only the other \
+             one has them, or the receiver acknowledged them",
+        )
+        .null_when("not between two captures")
+        .u64(|row| row.delivery()?.missed),
+        column(
             "pdr",
             "",
             "packet delivery ratio: received of those sent, without in_flight_packets on either side",

@@ -27,7 +27,7 @@ impl<'a> Row<'a> for SampleRow<'a, Transit> {
             "fate",
             "",
             "`arrived` (in both captures), `lost` (between them), `duplicate` (arrived once more), \
-             `unsent` (only in the other), `unknown` (the other was not running when it should have \
+             `missed` (acknowledged, though the other has not got it), `unsent` (only in the other), `unknown` (the other was not running when it should have \
              come)",
         )
         .name(|row| Some(row.sample.fate.name())),
@@ -39,7 +39,7 @@ impl<'a> Row<'a> for SampleRow<'a, Transit> {
         .null_when("`duplicate` or `unsent`")
         .i64(|row| Some(row.sample.near?.0)),
         column("received_ns", "ns", "when it passed the other, by the same clock")
-            .null_when("`lost` or `unknown`")
+            .null_when("`lost`, `missed` or `unknown`")
             .i64(|row| Some(row.sample.far?.0)),
         column("delay_ns", "ns", "from one to the other")
             .null_when("not `arrived`, or the offset is not known")

@@ -12,7 +12,7 @@ use crate::pass::wifi_links::{Link, LinkSample, SignalLevel};
 pub(super) struct Links;
 
 impl PassTable for Links {
-    type Row<'a> = &'a Link;
+    type Row<'a> = LinkRow<'a>;
 
     fn new(_: &Analysis) -> Self {
         Self
@@ -22,52 +22,63 @@ impl PassTable for Links {
         analysis.links.all.len()
     }
 
-    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, _: u32) -> Option<&'a Link> {
-        analysis.links.all.get(row)
+    fn row<'a>(&'a self, analysis: &'a Analysis, row: usize, _: u32) -> Option<LinkRow<'a>> {
+        let link = analysis.links.all.get(row)?;
+        let source = analysis.sources.get(usize::from(link.capture));
+        Some(LinkRow { link, source: source.map_or("", |source| &source.source) })
     }
 }
 
-impl<'a> Row<'a> for &'a Link {
+/// A link, and the file that shows it.
+pub(super) struct LinkRow<'a> {
+    link: &'a Link,
+    source: &'a str,
+}
+
+impl<'a> Row<'a> for LinkRow<'a> {
     const COLUMNS: &'a [&'a [Column<Self>]] = &[&[
         column("transmitter", "", "station whose radio sent")
             .null_when("frames of this kind do not name it")
-            .text(|link| link.transmitter.map(station_text)),
+            .text(|row| row.link.transmitter.map(station_text)),
         column("receiver", "", "station they were for; `ff:ff:ff:ff:ff:ff` is everybody")
-            .text(|link| Some(station_text(link.receiver))),
+            .text(|row| Some(station_text(row.link.receiver))),
         column("bssid", "", "the network of the last frame that names one")
             .null_when("none does")
-            .text(|link| link.bssid.map(station_text)),
-        column("start_ns", "ns", "first frame").i64(|link| Some(link.start_ns)),
-        column("end_ns", "ns", "last frame").i64(|link| Some(link.end_ns)),
-        column("frames", "", "frames of every kind, including repeated ones").u64(|link| Some(link.frames)),
-        column("data_frames", "", "data frames").u64(|link| Some(link.data_frames)),
-        column("retry_frames", "", "frames with the retry bit").u64(|link| Some(link.retries)),
+            .text(|row| row.link.bssid.map(station_text)),
+        column("source", "", "file that the link was read from (the first, when files are joined)")
+            .name(|row| Some(row.source)),
+        column("start_ns", "ns", "first frame").i64(|row| Some(row.link.start_ns)),
+        column("end_ns", "ns", "last frame").i64(|row| Some(row.link.end_ns)),
+        column("frames", "", "frames of every kind, including repeated ones")
+            .u64(|row| Some(row.link.frames)),
+        column("data_frames", "", "data frames").u64(|row| Some(row.link.data_frames)),
+        column("retry_frames", "", "frames with the retry bit").u64(|row| Some(row.link.retries)),
         column(
             "repeated_frames",
             "",
             "frames that the capture had already shown: retry bit and sequence number (802.11's \
              rule)",
         )
-        .u64(|link| Some(link.repeats)),
-        column("bytes", "bytes", "whole frames").u64(|link| Some(link.bytes)),
+        .u64(|row| Some(row.link.repeats)),
+        column("bytes", "bytes", "whole frames").u64(|row| Some(row.link.bytes)),
         column("signal_min_dbm", "dBm", "weakest signal at the capturing radio")
             .null_when("not recorded")
-            .f64(|link| link.signal_dbm.min().map(f64::from)),
+            .f64(|row| row.link.signal_dbm.min().map(f64::from)),
         column("signal_mean_dbm", "dBm", "mean of the frames, in dBm")
             .null_when("not recorded")
-            .f64(|link| link.signal_dbm.mean()),
+            .f64(|row| row.link.signal_dbm.mean()),
         column("signal_max_dbm", "dBm", "strongest signal")
             .null_when("not recorded")
-            .f64(|link| link.signal_dbm.max().map(f64::from)),
+            .f64(|row| row.link.signal_dbm.max().map(f64::from)),
         column("noise_mean_dbm", "dBm", "mean noise at the capturing radio")
             .null_when("not recorded")
-            .f64(|link| link.noise_dbm.mean()),
+            .f64(|row| row.link.noise_dbm.mean()),
         column("rate_mean_mbps", "Mbit/s", "mean rate of the frames")
             .null_when("not recorded")
-            .f64(|link| mbps(&link.rate_kbps)),
+            .f64(|row| mbps(&row.link.rate_kbps)),
         column("channel_mhz", "MHz", "centre of the channel of the last frame")
             .null_when("not recorded")
-            .u32(|link| link.channel_mhz.map(u32::from)),
+            .u32(|row| row.link.channel_mhz.map(u32::from)),
     ]];
 }
 

@@ -15,8 +15,11 @@ mod two_readings;
 
 use super::BoundedSamples;
 use crate::error::{Hint, ProblemKind, ReadError};
+use crate::flow::Found;
 use crate::flow::delivery::Delivery;
-use crate::packet::event::Endpoints;
+use crate::flow::numbered_datagrams::NumberingDetector;
+use crate::packet::event::{Endpoints, Packet};
+use crate::packet::extras::PayloadHead;
 use crate::packet::key::Side;
 use crate::pair::Tap;
 use crate::pair::by_side::BySide;
@@ -24,7 +27,11 @@ use crate::pair::clock::{Clock, Estimate};
 use crate::pair::first_reading::FirstReading;
 use crate::pair::outside_loss::OutsideLoss;
 use crate::pair::routes::{Evidence, Routes};
-use crate::pair::unmatched::{PacketAtCapture, UnmatchedPackets};
+use crate::pair::unmatched::{PacketAtCapture, PathEnd, UnmatchedPackets};
+use crate::plural::counted;
+
+/// Packets with the same time in both captures that show that one is a copy.
+const LEAST_COPIES: usize = 20;
 
 /// Outcome of a packet between the captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +42,8 @@ pub enum PairOutcome {
     Lost,
     /// Like lost, but the second capture was not running when it should have come.
     Unknown,
+    /// The second missed it: its receiver acknowledged data that only the first has.
+    Missed,
     /// It reached the second again.
     Duplicate,
     /// Only the second has it: the first missed it, or it was made in between.
@@ -48,6 +57,7 @@ impl PairOutcome {
             Self::Arrived => "arrived",
             Self::Lost => "lost",
             Self::Unknown => "unknown",
+            Self::Missed => "missed",
             Self::Duplicate => "duplicate",
             Self::Unsent => "unsent",
         }
@@ -87,8 +97,14 @@ pub struct CapturePair {
     spans_ns: [(i64, i64); 2],
     /// The longest delay of any packet.
     longest_ns: i64,
+    /// Numbers of datagrams at the capture that they pass first.
+    numbering: BySide<NumberingDetector>,
     /// When the first and the last packet of each flow and direction that arrived were sent.
     arrived_ns: BySide<(i64, i64)>,
+    /// Packets that each capture missed while it was running.
+    missed: [u64; 2],
+    /// Whether all packets have the same time in both.
+    are_copies: bool,
     /// Every packet, if wanted.
     pub transits: BoundedSamples<Transit>,
 }
@@ -103,6 +119,8 @@ impl CapturePair {
         let common = first.sample.common(&second.sample);
         let routes = Routes::learn(&common);
         let estimate = Estimate::from_packets(&common, &routes);
+        let is_at_once = common.iter().all(|(first, second)| first.time_ns == second.time_ns);
+        let are_copies = is_at_once && common.len() >= LEAST_COPIES;
         let given = given_offset_ns.map(|offset_ns| Clock { offset_ns, ..Clock::default() });
         let clock = given.or(estimate.map(|estimate| estimate.clock)).unwrap_or_default();
         let span = |survey: &FirstReading| survey.span_ns.unwrap_or_default();
@@ -120,9 +138,21 @@ impl CapturePair {
             outside: OutsideLoss::default(),
             spans_ns,
             longest_ns: 0,
+            numbering: BySide::default(),
             arrived_ns: BySide::default(),
+            missed: [0; 2],
+            are_copies,
             transits,
         }
+    }
+
+    /// Whether a datagram ends a test of iperf 2: it is no data, and sent again until it is answered.
+    fn is_end_of_test(&mut self, found: Found, end: PathEnd, packet: &Packet, head: PayloadHead) -> bool {
+        let numbering = self.numbering.get_or_insert_with(found.flow, found.side, NumberingDetector::default);
+        if end == PathEnd::Near {
+            numbering.take(packet, head, None, &mut |_| ());
+        }
+        numbering.is_end(&head)
     }
 
     /// Whether delays are known, and not only how they change.
@@ -142,8 +172,37 @@ impl CapturePair {
         Some(high_ns?.saturating_sub(low_ns?) as f64 / 2e6)
     }
 
+    /// Count a packet that `tap` missed.
+    fn note_missed(&mut self, tap: Tap, delivery: &mut Delivery) {
+        self.missed[tap as usize] += 1;
+        *delivery.missed.get_or_insert_default() += 1;
+    }
+
+    /// Whether the other capture was running for certain when a packet passed it that came at `time_ns`.
+    fn was_running(&self, tap: Tap, time_ns: i64) -> bool {
+        let (start_ns, end_ns) = self.spans_ns[tap as usize];
+        time_ns >= start_ns.saturating_add(self.longest_ns) && time_ns <= end_ns
+    }
+
+    /// Packets that a capture itself lost, so that others of the path's losses may be its own.
+    fn losses_of(&self, tap: Tap) -> Option<ReadError> {
+        let missed = Some(self.missed[tap as usize]).filter(|&missed| missed > 0)?;
+        let all = self.met + self.missed.iter().sum::<u64>();
+        let share = 100.0 * missed as f64 / all as f64;
+        let message = format!(
+            "misses {} of {all} that passed both places ({share:.2} %): the other capture or an acknowledgement has \
+             them, so other losses may be the capture's, too",
+            counted(missed, "packet[s]")
+        );
+        Some(ReadError::whole(ProblemKind::Imprecise, message).hint(Hint::CaptureLoss))
+    }
+
     /// Problem of the clocks, if any.
     fn caveat(&self) -> Option<ReadError> {
+        if self.are_copies {
+            let message = "every packet has the same time in the other capture: one is a copy of the other";
+            return Some(ReadError::whole(ProblemKind::Imprecise, message).hint(Hint::PairOfCopies));
+        }
         let estimate = self.estimate?;
         let (low_ns, high_ns) = estimate.offset_bounds_ns;
         let bound =

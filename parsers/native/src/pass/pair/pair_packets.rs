@@ -3,7 +3,7 @@
 use super::{CapturePair, PairOutcome};
 use crate::flow::Found;
 use crate::input::source_summary::SourceSummary;
-use crate::packet::event::{Network, Packet, TcpFlags, Transport};
+use crate::packet::event::{Packet, TcpFlags, Transport};
 use crate::packet::extras::{PacketExtras, PayloadHead};
 use crate::packet::ip_fields::IpFields;
 use crate::pair::Tap;
@@ -67,6 +67,9 @@ impl Analysis {
             self.fragments.remember(network, found);
         }
         let head = payload_head(network, extras);
+        if network.transport == Transport::Udp && pairing.is_end_of_test(found, end, packet, head) {
+            return self.pass(found, end, packet, extras);
+        }
         let (seen, sent_ns) = self.match_pieces(pairing, found, (tap, end), packet, head);
         if seen == PieceTotals::Copy {
             return self.flows.get_mut(found.flow).on_copy(found.side);
@@ -74,7 +77,7 @@ impl Analysis {
         self.pass(found, end, packet, extras);
         let is_tcp = network.transport == Transport::Tcp;
         if is_tcp && seen == PieceTotals::First {
-            self.look_for_outside_loss(pairing, found, (end, sent_ns), network, extras);
+            self.look_for_outside_loss(pairing, found, (end, sent_ns), packet, extras);
         }
     }
 
@@ -121,15 +124,17 @@ impl Analysis {
         pairing: &mut CapturePair,
         found: Found,
         (end, sent_ns): (PathEnd, Option<i64>),
-        network: &Network,
+        packet: &Packet,
         extras: &PacketExtras,
     ) {
+        let &Packet { time_ns, ref network, .. } = packet;
         let Found { flow, side } = found;
         let outside = &mut pairing.outside;
         if end == PathEnd::Near {
             // Where this side's packets pass first those of the other side pass last.
             let blocks = extras.sack(network.tcp.options.sack);
-            let taken_back = outside.on_acknowledgement(flow, side.other(), &network.tcp, blocks);
+            let acknowledgement = (&network.tcp, time_ns);
+            let taken_back = outside.on_acknowledgement(flow, side.other(), acknowledgement, blocks);
             if taken_back > 0 {
                 let delivery = self.flows.get_mut(flow).deliveries_mut().of_mut(side.other());
                 delivery.lost_behind = delivery.lost_behind.map(|lost| lost.saturating_sub(taken_back));
@@ -142,7 +147,7 @@ impl Analysis {
         }
         match end {
             PathEnd::Near => {
-                let is_lost = outside.is_lost_before(flow, side, &network.tcp, payload);
+                let is_lost = outside.is_lost_before(flow, side, (&network.tcp, time_ns), payload);
                 if network.tcp.options.timestamp.is_some() {
                     *delivery.lost_before.get_or_insert_default() += u64::from(is_lost);
                 }
@@ -182,6 +187,7 @@ impl Analysis {
                 flow,
                 side,
                 packet: packet.number,
+                seq: network.tcp.seq.wrapping_add(offset),
                 wire_bytes: header_bytes.saturating_add(piece.payload_bytes),
                 payload_bytes: piece.payload_bytes,
             };
@@ -216,6 +222,7 @@ impl Analysis {
     /// A packet passed both captures.
     fn arrive(&mut self, pairing: &mut CapturePair, near: PacketAtCapture, far: PacketAtCapture) {
         let delivery = self.flows.get_mut(near.flow).deliveries_mut().of_mut(near.side);
+        delivery.missed.get_or_insert_default();
         delivery.sent += 1;
         delivery.received += 1;
         delivery.received_bytes += u64::from(near.wire_bytes);
@@ -242,10 +249,20 @@ impl Analysis {
             delivery.received += 1;
             delivery.unsent += 1;
             delivery.received_bytes += u64::from(alone.wire_bytes);
+            if pairing.was_running(alone.tap.other(), alone.time_ns) {
+                pairing.note_missed(alone.tap.other(), delivery);
+            }
             pairing.keep(PairOutcome::Unsent, None, Some(alone));
             return;
         }
         delivery.sent += 1;
+        if pairing.outside.was_missed(&alone) {
+            delivery.received += 1;
+            delivery.received_bytes += u64::from(alone.wire_bytes);
+            pairing.note_missed(alone.tap.other(), delivery);
+            pairing.keep(PairOutcome::Missed, Some(alone), None);
+            return;
+        }
         let fate =
             if pairing.was_expected(&alone, delivery) { PairOutcome::Lost } else { PairOutcome::Unknown };
         if fate == PairOutcome::Lost {

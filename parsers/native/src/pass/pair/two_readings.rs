@@ -52,15 +52,16 @@ impl Analysis {
         let transits = BoundedSamples::new(self.options.collects("transits"), self.options.max_samples);
         let mut pairing = CapturePair::new(surveys, given_offset_ns, transits);
         if pairing.estimate.is_none() {
-            let source = readings[0].source().to_owned();
+            let names = [0, 1].map(|tap: usize| readings[tap].source().to_owned());
             self.refuse(readings);
-            self.report_no_common_packets(source, &pairing);
+            self.report_no_common_packets(names, &pairing);
             return Ok(());
         }
         let mut readings = Tap::BOTH.map(open);
         let mut summaries = [0, 1].map(|tap: usize| SourceSummary::new(readings[tap].source()));
         let clock = pairing.clock;
         for_each_packet(&mut readings, compiler, &clock, &mut summaries, |tap, packet, extras, summary| {
+            self.links.capture = tap as u8;
             self.take_paired(&mut pairing, tap, packet, extras, summary);
         })?;
         while let Some(alone) = pairing.waiting.take_oldest() {
@@ -81,6 +82,12 @@ impl Analysis {
         if let Some(error) = pairing.caveat() {
             let source = readings[1].source().to_owned();
             self.problems.push(Problem { source, flow: None, packet: None, packets_before: 0, error });
+        }
+        for tap in Tap::BOTH {
+            if let Some(error) = pairing.losses_of(tap) {
+                let source = readings[tap as usize].source().to_owned();
+                self.problems.push(Problem { source, packet: None, packets_before: 0, flow: None, error });
+            }
         }
         for (reading, summary) in readings.into_iter().zip(summaries) {
             self.close(reading, summary);
@@ -107,12 +114,17 @@ impl Analysis {
     }
 
     /// Report that the captures have no packet in common.
-    fn report_no_common_packets(&mut self, source: String, pairing: &CapturePair) {
-        let [first, second] = &pairing.surveys;
-        let message = format!(
-            "none of its {} TCP, UDP and DCCP packets is among the {} of the other capture",
-            first.packets, second.packets
-        );
+    fn report_no_common_packets(&mut self, [first, second]: [String; 2], pairing: &CapturePair) {
+        let counts = [pairing.surveys[0].packets, pairing.surveys[1].packets];
+        let (source, message) = match counts {
+            [packets, others] if packets > 0 && others > 0 => {
+                let which =
+                    format!("{packets} TCP, UDP and DCCP packets is among the {others} of the other capture");
+                (first, format!("none of its {which}"))
+            }
+            [0, _] => (first, "there are no TCP, UDP or DCCP packets in it".to_owned()),
+            _ => (second, "there are no TCP, UDP or DCCP packets in it".to_owned()),
+        };
         let error = ReadError::whole(ProblemKind::NotAPair, message).hint(Hint::PacketsChanged);
         self.problems.push(Problem { source, flow: None, packet: None, packets_before: 0, error });
     }
