@@ -84,13 +84,16 @@ impl EcnMode {
     }
 }
 
-/// AE, CWR and ECE of both SYNs.
+/// Bit beside AE, CWR and ECE: the SYN was seen.
+const SEEN: u8 = 0b1000;
+
+/// AE, CWR and ECE of both SYNs, in three bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EcnNegotiation {
     /// Of SYNs without ACK, which fall back to 0 when the server does not answer.
-    syn: Option<u8>,
+    syn: u8,
     /// Of the first SYN/ACK.
-    syn_ack: Option<u8>,
+    syn_ack: u8,
     /// Whether SYN/ACKs announce different modes: the capture does not show which one arrived.
     is_contradictory: bool,
 }
@@ -99,20 +102,24 @@ impl EcnNegotiation {
     pub fn on_syn(&mut self, flags: TcpFlags) {
         let ace = ace(flags);
         if !flags.has(TcpFlags::ACK) {
-            self.syn = Some(self.syn.unwrap_or(0) | ace);
+            self.syn |= SEEN | ace;
             return;
         }
-        let first = *self.syn_ack.get_or_insert(ace);
-        self.is_contradictory |= mode_of_syn_ack(first) != mode_of_syn_ack(ace);
+        if self.syn_ack == 0 {
+            self.syn_ack = SEEN | ace;
+        }
+        self.is_contradictory |= mode_of_syn_ack(self.syn_ack & !SEEN) != mode_of_syn_ack(ace);
     }
 
     /// The mode of both sides (RFC 9768 table 2); None if a SYN that decides was not seen.
     pub fn mode(&self) -> Option<EcnMode> {
-        if self.syn == Some(0) {
+        let seen = |flags: u8| (flags & SEEN != 0).then_some(flags & !SEEN);
+        let syn = seen(self.syn);
+        if syn == Some(0) {
             return Some(EcnMode::Off);
         }
-        let answer = self.syn_ack.filter(|_| !self.is_contradictory)?;
-        match (self.syn, mode_of_syn_ack(answer)) {
+        let answer = seen(self.syn_ack).filter(|_| !self.is_contradictory)?;
+        match (syn, mode_of_syn_ack(answer)) {
             (Some(0b111), mode) => Some(mode),
             // Some servers return the flags of the SYN, which do not support ECN.
             (Some(0b011), mode) => Some(if mode == EcnMode::Rfc3168 { mode } else { EcnMode::Off }),

@@ -115,8 +115,6 @@ pub struct HalfConnection {
     pub(super) longest_is_usual: bool,
     /// Where the packets of this side are visible.
     pub(super) sight: Sight,
-    /// ECN bits of a packet that header prediction accepts.
-    predicted_ecn: u8,
     /// Whether a SYN did not permit SACK.
     pub(super) refuses_sack: bool,
     /// Whether this side's SYN permitted SACK.
@@ -244,12 +242,6 @@ impl HalfConnection {
 
     pub(super) fn ce_feedback_mut(&mut self) -> &mut CeFeedback {
         self.rare_state.get_or_insert_default().ce_feedback.get_or_insert_default()
-    }
-
-    /// Let header prediction accept packets without ECN bits, or none: with accurate ECN, each has a
-    /// counter.
-    pub(super) fn predict_ecn(&mut self, accepts: bool) {
-        self.predicted_ecn = if accepts { 0 } else { u8::MAX };
     }
 
     /// Data segments without RTT sample because too many were outstanding.
@@ -386,7 +378,7 @@ impl HalfConnection {
             && self.is_next(tcp.seq)
             && self.windows.repeats(tcp.window)
             && ip.capture_point == self.capture_point
-            && ip.ecn == self.predicted_ecn
+            && ip.ecn == 0
     }
 
     #[inline(always)]

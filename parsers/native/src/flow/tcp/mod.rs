@@ -119,6 +119,8 @@ pub struct Connection {
     handshake_rtt_ns: u64,
     handshake_done: bool,
     ecn: EcnNegotiation,
+    /// Whether each segment has a counter of marks (accurate ECN).
+    has_ecn_counters: bool,
     reset_by: Option<Side>,
     last_ns: i64,
 }
@@ -132,6 +134,7 @@ impl Connection {
             handshake_rtt_ns: UNTIMED,
             handshake_done: false,
             ecn: EcnNegotiation::default(),
+            has_ecn_counters: false,
             reset_by: None,
             last_ns: i64::MIN,
         }
@@ -230,11 +233,12 @@ impl Connection {
         pool: &mut Pool,
         outcome: &mut Outcome,
     ) -> bool {
+        let has_ecn_counters = self.has_ecn_counters;
         let (sender, receiver) = self.split(side);
         let is_bare = segment.payload == 0;
         // Most data packets repeat the last acknowledgement.
         let is_expected = sender.expects(segment) && (is_bare || segment.tcp.ack == receiver.last_ack);
-        if !is_expected {
+        if !is_expected || has_ecn_counters {
             return self.on_other_segment(side, &segment.apart(), pool, outcome);
         }
         if is_bare {
@@ -297,7 +301,7 @@ impl Connection {
                 outcome.handshake_rtt_ns = self.complete_handshake(side, segment);
             }
         }
-        if self.ecn_mode() == Some(EcnMode::Accurate) {
+        if self.has_ecn_counters {
             self.on_accurate_ecn(side, segment, delivered, outcome);
         }
         let (sender, _) = self.split(side);
@@ -316,6 +320,10 @@ impl Connection {
 
     #[cold]
     fn is_copy(&self, side: Side, segment: &Segment<'_>) -> bool {
+        // A router forwards at once: after such a silence it is another packet.
+        if self.idle_since(segment.time_ns) {
+            return false;
+        }
         // A reset acknowledges nothing and mostly has no identification (RFC 9293 section 3.5.2).
         let is_reset_again = segment.tcp.flags.has(TcpFlags::RST) && self.reset_by == Some(side);
         is_reset_again || self.half(side).is_copy(segment, self.half(side.other()))
@@ -385,10 +393,7 @@ impl Connection {
             self.negotiate();
             if !self.handshake_done {
                 self.ecn.on_syn(flags);
-                let is_counter = self.ecn_mode() == Some(EcnMode::Accurate);
-                for half in &mut self.halves {
-                    half.predict_ecn(!is_counter);
-                }
+                self.has_ecn_counters = self.ecn_mode() == Some(EcnMode::Accurate);
             }
         }
     }

@@ -3,6 +3,21 @@
 use super::Script;
 use super::class::{Given, class_of, packet, stamped};
 use crate::flow::tcp::classify::class::{Class, Evidence};
+use crate::packet::ip_fields::IpFields;
+
+#[test]
+fn test_a_packet_at_another_interface_is_no_copy_after_a_long_silence() {
+    for (later_ms, is_copy) in [(1, true), (200_000, false)] {
+        let mut script = Script::new();
+        let at = |capture_point| {
+            let ip = IpFields { ip_id: Some(7), ttl: 64, capture_point, ..IpFields::default() };
+            Given { ip, ..Given::default() }
+        };
+        script.data_with(0, 1, 1000, at(0));
+        let again = script.data_with(later_ms, 1, 1000, at(4));
+        assert_eq!(again.is_copy(), is_copy, "{later_ms} ms");
+    }
+}
 
 #[test]
 fn test_a_duplicate_block_of_a_part_condemns_nothing() {
