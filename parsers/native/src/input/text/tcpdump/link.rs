@@ -140,12 +140,12 @@ fn is_mac(word: &[u8]) -> bool {
 
 /// The protocol that a link header names; its EtherType is in brackets.
 fn kind(words: &[u8]) -> LinkPayload {
-    let says = |word: &[u8]| memchr::memmem::find(words, word).is_some();
-    if says(b"IPv4") || says(b"IP (0x0021)") {
+    let has = |word: &[u8]| memchr::memmem::find(words, word).is_some();
+    if has(b"IPv4") || has(b"IP (0x0021)") {
         LinkPayload::Ip(Family::V4)
-    } else if says(b"IPv6") || says(b"IP6 (0x0057)") {
+    } else if has(b"IPv6") || has(b"IP6 (0x0057)") {
         LinkPayload::Ip(Family::V6)
-    } else if says(b"ARP") {
+    } else if has(b"ARP") {
         LinkPayload::Other(0x0806)
     } else {
         LinkPayload::Other(0)

@@ -155,38 +155,38 @@ impl LineFormat for Tcpdump {
 
     fn caveats(&self) -> Vec<String> {
         let mut caveats = Vec::new();
-        let mut say = |is_so: bool, words: &str| {
-            if is_so {
+        let mut add_if = |applies: bool, words: &str| {
+            if applies {
                 caveats.push(words.to_owned());
             }
         };
         let (seen, meaning) = (&self.seen, self.backlog.meaning());
-        say(seen.no_times, "the text has no times (tcpdump -t): rates, durations and RTT mean nothing");
-        say(
+        add_if(seen.no_times, "the text has no times (tcpdump -t): rates, durations and RTT mean nothing");
+        add_if(
             seen.times_of_day,
             "the text has times without date: they count from midnight before the first packet",
         );
-        say(seen.dates, "the text has dates without time zone: they are taken as UTC");
-        say(
+        add_if(seen.dates, "the text has dates without time zone: they are taken as UTC");
+        add_if(
             meaning == Some(TimeMeaning::Differences),
             "times go up and down: taken as differences (tcpdump -ttt) and added up",
         );
-        say(
+        add_if(
             meaning == Some(TimeMeaning::SinceFirst),
             "times grow from 0: taken as since the first packet (tcpdump -ttttt)",
         );
-        say(
+        add_if(
             seen.frames_without_length,
             "the text has no sizes of frames (tcpdump -e): bytes on the wire are those of IP packets",
         );
-        say(
+        add_if(
             seen.tcp_without_header,
             "the text has no TCP headers (tcpdump -q): no retransmissions, RTT or states",
         );
-        say(
+        add_if(
             seen.no_ip_header,
-            "the text has no IP headers (tcpdump -v): without identifications a copy that the network made may be \
-             taken for sent again, and nothing is known of congestion marks",
+            "the text has no IP headers (tcpdump -v): without identifications a duplicate made by the \
+             network may count as retransmitted, and congestion marks are unknown",
         );
         if seen.halves > 0 {
             let what = "packet[s] left out: the line with [its|their] addresses is missing";

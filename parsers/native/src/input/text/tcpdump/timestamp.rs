@@ -1,12 +1,12 @@
-//! Times as they stand at the begin of a line.
+//! The time at the beginning of a line.
 //!
-//! | option | printed | what is known of it |
+//! | option | printed | meaning |
 //! |---|---|---|
 //! | none | `07:53:26.956209` | the time of day; [`Clock`] counts the days |
-//! | `-t` | nothing | nothing |
-//! | `-tt` | `1795247606.956209` | all |
+//! | `-t` | nothing | unknown |
+//! | `-tt` | `1795247606.956209` | time since the epoch |
 //! | `-ttt`, `-ttttt` | ` 00:00:00.000019`, `-00:00:00.000002` | since the line before, or since the first: see [`super::pending_times`] |
-//! | `-tttt` | `2026-11-21 07:53:26.956209` | all but the time zone |
+//! | `-tttt` | `2026-11-21 07:53:26.956209` | a date without time zone |
 //! | `-ttt` of versions 3 | `000019`, `1. 000019` | since the line before, in microseconds |
 
 use super::scan::{SECOND, long_number, number, number_after, trim_start};
