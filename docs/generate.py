@@ -42,7 +42,9 @@ COLUMNS_HEAD = """\
 # Columns
 
 Made by `docs/generate.py` from the declarations in `parsers/native/src/tables/` and `parsers/schema.py`.
-Frames, JSON, CSV, Parquet and Arrow have the same names.
+Frames, JSON, CSV, Parquet and Arrow have the same names. In CSV a text that a spreadsheet would run as a
+formula begins with an apostrophe, and control characters are escaped; `--raw` keeps text as it is, as the
+other formats do.
 
 Rows of flows are tidy: one row for each flow and direction. Times are whole nanoseconds, counts are whole
 numbers, rates are bits per second, shares go from 0 to 1. Null means that the value cannot be known from this

@@ -85,10 +85,10 @@ class Table:
     def columns(self) -> list[str]: ...
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
         """Return rows as dictionaries, for small tables."""
-    def csv(self, start: int = 0, stop: int | None = None) -> bytes:
+    def csv(self, start: int = 0, stop: int | None = None, *, raw: bool = False) -> bytes:
         """Return rows as lines of CSV (RFC 4180), without the names of the columns.
 
-        A missing value is an empty field, an empty text is quoted.
+        A missing value is an empty field, an empty text is quoted. Text is made safe unless `raw`.
         """
     def json(self, start: int = 0, stop: int | None = None) -> str:
         """Return rows as objects of JSON with `,` and a line feed between them, all ASCII."""
@@ -217,6 +217,9 @@ def tables() -> list[tuple[str, str, list[tuple[str, ColumnType, str, str, str]]
 
     A column has a name, a type, a unit, a meaning and when it is null.
     """
+
+def safe_csv_cell(text: str) -> str:
+    """Return `text` as a cell of CSV that neither a spreadsheet nor a terminal obeys."""
 
 def is_trace(path: str) -> bool:
     """Return whether a file is of a known format by its content; raises OSError if it cannot be read."""

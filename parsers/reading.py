@@ -64,14 +64,19 @@ class StackedTable:
             rows = table.rows(start, stop)
             yield from map(self._anonymizer.row, rows) if self._anonymizer else rows
 
-    def csv(self) -> Iterator[bytes]:
-        """Give the rows as lines of CSV, many at a time, without the names of the columns."""
+    def csv(self, *, raw: bool = False) -> Iterator[bytes]:
+        """Give the rows as lines of CSV, many at a time, without the names of the columns.
+
+        Text is made safe for spreadsheets and terminals unless `raw`.
+        """
         if self._anonymizer is None:
-            return (table.csv(start, stop) for table, start, stop in self._pieces(TEXT_ROWS))
+            return (table.csv(start, stop, raw=raw) for table, start, stop in self._pieces(TEXT_ROWS))
         import polars as pl
 
+        from tfrctrace.parsers.csv_text import frame_csv
+
         # the core writes what it has read, and not what is told instead
-        return (pl.DataFrame(batch).write_csv(include_header=False).encode() for batch in self.batches())
+        return (frame_csv(pl.DataFrame(batch), raw=raw, header=False) for batch in self.batches())
 
     def json(self) -> Iterator[str]:
         """Give the rows as objects of JSON, all ASCII, many at a time with a comma between each two."""

@@ -23,7 +23,7 @@ MAY_IMPORT = {
 }
 """Rooms that a room knows; `metrics` and `reports` know the names of columns (`parsers.schema`)."""
 
-ONLY_TYPES_AND_NAMES = {"tfrctrace.parsers.schema", "tfrctrace.parsers._native"}
+ONLY_TYPES_AND_NAMES = {f"tfrctrace.parsers.{name}" for name in ("schema", "csv_text", "_native")}
 """What rooms after the parsers may know of them."""
 
 HEAVY = {"matplotlib", "numpy", "pandas", "polars", "pyarrow", "rich"}

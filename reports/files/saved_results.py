@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from tfrctrace.base.errors import InputError, describe, input_problem
 from tfrctrace.metrics.flow.cumulative_losses import LOSS_COURSE
 from tfrctrace.metrics.flow.wifi_links import LINK_BINS
+from tfrctrace.parsers.csv_text import frame_csv
 from tfrctrace.parsers.schema import TABLES
 from tfrctrace.reports.files.schema_check import first_complaint
 from tfrctrace.reports.output import make_folder, open_output, open_text_output
@@ -48,10 +49,13 @@ _DERIVED: Final = {
 _SOURCES_OF_PAIR: Final = 2
 
 
-def save(results: Results, folder: str, *, title: str, version: str, csv: bool = False) -> None:
+def save(
+    results: Results, folder: str, *, title: str, version: str, csv: bool = False, raw: bool = False
+) -> None:
     """Write `results` of a report called `title` into `folder`, which is made if it is not there.
 
-    With `csv` there is a CSV file beside each Parquet file, for programs that read no other form.
+    With `csv` there is a CSV file beside each Parquet file, for programs that read no other form; its text is
+    made safe for spreadsheets and terminals unless `raw`.
     """
     make_folder(folder)
     # a folder without the facts is not complete: they go first and come last
@@ -64,7 +68,7 @@ def save(results: Results, folder: str, *, title: str, version: str, csv: bool =
             frame.write_parquet(file)
         if csv:
             with open_output(os.path.join(folder, f"{name}.csv")) as file:
-                frame.write_csv(file)
+                file.write(frame_csv(frame, raw=raw))
     document = {
         "schema_version": RESULTS_SCHEMA_VERSION,
         "tool": {"name": "tfrctrace", "version": version},

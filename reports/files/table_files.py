@@ -30,10 +30,21 @@ FORMAT_OF_SUFFIX: Final[Mapping[str, TableFormat]] = {
 
 
 def write_table(
-    file: BinaryIO, form: TableFormat, batches: Iterable[pa.RecordBatch], schema: pa.Schema
+    file: BinaryIO,
+    form: TableFormat,
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    *,
+    raw: bool = False,
 ) -> None:
-    """Write `batches` to `file` as columns of `schema`; a missing value is null, in CSV an empty field."""
-    _WRITERS[form](file, batches, schema)
+    """Write `batches` to `file` as columns of `schema`; a missing value is null, in CSV an empty field.
+
+    Text in CSV is made safe for spreadsheets and terminals unless `raw`.
+    """
+    if form == "csv":
+        _write_csv(file, batches, schema, raw=raw)
+    else:
+        _BINARY_WRITERS[form](file, batches, schema)
 
 
 def write_csv(file: BinaryIO, columns: Iterable[str], lines: Iterable[bytes]) -> None:
@@ -83,13 +94,14 @@ def _with_text(problem: Problem) -> dict[str, Any]:
     return {**problem, "text": describe(problem).text}
 
 
-def _write_csv(file: BinaryIO, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
-    # Polars quotes a field only if that is needed, as awk and cut like it; pyarrow quotes all text
+def _write_csv(file: BinaryIO, batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, raw: bool) -> None:
     import polars as pl
 
-    file.write(pl.DataFrame(schema.empty_table()).write_csv().encode())
+    from tfrctrace.parsers.csv_text import frame_csv
+
+    file.write(frame_csv(pl.DataFrame(schema.empty_table()), raw=True))
     for batch in batches:
-        file.write(pl.DataFrame(batch).write_csv(include_header=False).encode())
+        file.write(frame_csv(pl.DataFrame(batch), raw=raw, header=False))
 
 
 def _write_parquet(file: BinaryIO, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
@@ -108,8 +120,7 @@ def _write_arrow(file: BinaryIO, batches: Iterable[pa.RecordBatch], schema: pa.S
             writer.write_batch(batch.cast(schema))
 
 
-_WRITERS: Final[Mapping[TableFormat, Callable[[BinaryIO, Iterable[pa.RecordBatch], pa.Schema], None]]] = {
-    "csv": _write_csv,
+_BINARY_WRITERS: Final[Mapping[str, Callable[[BinaryIO, Iterable[pa.RecordBatch], pa.Schema], None]]] = {
     "parquet": _write_parquet,
     "arrow": _write_arrow,
 }

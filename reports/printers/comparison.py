@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 
 from tfrctrace.base.errors import printable
+from tfrctrace.parsers.csv_text import csv_cell
 from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.safe_text import markdown_text
 from tfrctrace.reports.units import MISSING
@@ -42,9 +43,17 @@ _TEXTS: Final = {0, _GROUP, 8}
 
 
 def write_comparison(
-    file: TextIO, form: ComparisonFormat, rows: Sequence[Mapping[str, Any]], head: Mapping[str, Any]
+    file: TextIO,
+    form: ComparisonFormat,
+    rows: Sequence[Mapping[str, Any]],
+    head: Mapping[str, Any],
+    *,
+    raw: bool = False,
 ) -> None:
-    """Write `rows`, which have `COLUMNS`; `head` says what was compared and how."""
+    """Write `rows`, which have `COLUMNS`; `head` says what was compared and how.
+
+    Text in CSV is made safe for spreadsheets and terminals unless `raw`.
+    """
     if form == "json":
         document = {"schema_version": COMPARISON_SCHEMA_VERSION, **head, "differences": list(rows)}
         json.dump(document, file, indent=1, allow_nan=False)
@@ -52,7 +61,7 @@ def write_comparison(
     elif form == "csv":
         lines = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         lines.writeheader()
-        lines.writerows(rows)
+        lines.writerows({name: csv_cell(value, raw=raw) for name, value in row.items()} for row in rows)
     else:
         cells = [_HEADS, *map(_cells, rows)]
         for line in _markdown(cells) if form == "markdown" else aligned(cells, left=_TEXTS):

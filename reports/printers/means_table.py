@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from tfrctrace.parsers.csv_text import csv_cell
 from tfrctrace.reports.elements import Cell, Heading, Row, TableView
 from tfrctrace.reports.safe_text import markdown_text, plain_text
 from tfrctrace.reports.units import MISSING
@@ -90,19 +91,19 @@ def latex(grid: Grid) -> str:
     )
 
 
-def comma_separated(grid: Grid) -> str:
+def comma_separated(grid: Grid, *, raw: bool = False) -> str:
     """Return a row for each row, with value, bounds, runs and reference of each column, unrounded."""
     written = io.StringIO()
     lines = csv.writer(written, lineterminator="\n")
     parts = ("", " low", " high", " runs", " reference")
-    lines.writerow(
-        [*grid.axes, *(f"{_heading(column, '')}{part}" for column in grid.columns for part in parts)]
-    )
+    heads = (f"{_heading(column, '')}{part}" for column in grid.columns for part in parts)
+    lines.writerow(csv_cell(text, raw=raw) for text in (*grid.axes, *heads))
     for axes, estimates in grid.rows:
         numbers = [
             number for one in estimates for number in (one.value, one.low, one.high, one.runs, one.reference)
         ]
-        lines.writerow([*axes, *("" if number is None else f"{number:.17g}" for number in numbers)])
+        names = (csv_cell(name, raw=raw) for name in axes)
+        lines.writerow([*names, *("" if number is None else f"{number:.17g}" for number in numbers)])
     return written.getvalue()
 
 

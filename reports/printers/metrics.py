@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO
 
 from tfrctrace.base.errors import printable, source_name
 from tfrctrace.metrics.catalogue import BY_NAME
+from tfrctrace.parsers.csv_text import frame_csv
 from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.units import (
     MISSING,
@@ -41,7 +42,9 @@ def write_metrics_json(file: TextIO, document: Mapping[str, Any], *, version: st
     file.write(f'{encode({**head, **rest})[:-1]},\n"metrics": [\n{lines}\n]}}\n')
 
 
-def write_metrics_table(file: BinaryIO, form: Literal["csv", "parquet"], frame: pl.DataFrame) -> None:
+def write_metrics_table(
+    file: BinaryIO, form: Literal["csv", "parquet"], frame: pl.DataFrame, *, raw: bool
+) -> None:
     """Write a row for each metric; in CSV the flows are numbers with blanks between them."""
     import polars as pl
 
@@ -49,7 +52,7 @@ def write_metrics_table(file: BinaryIO, form: Literal["csv", "parquet"], frame: 
         frame.write_parquet(file)
     else:
         flows = pl.col("flows").cast(pl.List(pl.String)).list.join(" ")
-        file.write(frame.with_columns(flows).write_csv().encode())
+        file.write(frame_csv(frame.with_columns(flows), raw=raw))
 
 
 def write_metrics_text(file: TextIO, document: Mapping[str, Any]) -> None:

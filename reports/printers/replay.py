@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO
 
 from tfrctrace.base.errors import printable
+from tfrctrace.parsers.csv_text import frame_csv
 from tfrctrace.reports.conversations import ends
 from tfrctrace.reports.printers.aligned import aligned
 from tfrctrace.reports.units import MISSING, counted, format_ms, format_rate_bps, format_share
@@ -51,12 +52,14 @@ def write_replay_json(file: TextIO, document: Mapping[str, Any], *, version: str
     file.write("\n]}\n")
 
 
-def write_replay_table(file: BinaryIO, form: Literal["csv", "parquet"], frame: pl.DataFrame) -> None:
+def write_replay_table(
+    file: BinaryIO, form: Literal["csv", "parquet"], frame: pl.DataFrame, *, raw: bool
+) -> None:
     """Write a row for each step."""
     if form == "parquet":
         frame.write_parquet(file)
     else:
-        file.write(frame.write_csv().encode())
+        file.write(frame_csv(frame, raw=raw))
 
 
 def write_replay_text(file: TextIO, document: Mapping[str, Any]) -> None:

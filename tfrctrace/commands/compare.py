@@ -12,9 +12,11 @@ from tfrctrace.commands.options.common import (
     Jobs,
     OutputFile,
     Quiet,
+    RawText,
     RunCache,
     Strict,
     check_output_place,
+    check_raw,
 )
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.measuring_options import MeasuringOptions
@@ -58,6 +60,7 @@ def compare(
     measuring: MeasuringOptions,
     form: Annotated[ComparisonFormat, output_option("--format", help="Output format.")] = "table",
     output: OutputFile = "-",
+    raw: RawText = False,
     filter: Filter = None,
     input_format: Format = None,
     layer: Layer = None,
@@ -79,6 +82,7 @@ def compare(
 
     measuring.check(metric or [])
     check_output_place(output, [first, second])
+    check_raw(form, raw=raw)
     console = Console(quiet=quiet, strict=strict)
     plan = MeasuringPlan(
         **measuring.arguments(),
@@ -101,7 +105,7 @@ def compare(
         )
     console.print_problems(problems)
     with open_text_output(output) as file:
-        write_comparison(file, form, [_row(one) for one in found], _head(first, second, plan))
+        write_comparison(file, form, [_row(one) for one in found], _head(first, second, plan), raw=raw)
     return console.exit_status
 
 

@@ -13,7 +13,7 @@ from tfrctrace.base.reading_arguments import MAX_SAMPLES
 from tfrctrace.base.table_names import TableName
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import MaxSamples, Traces, check_output_place
+from tfrctrace.commands.options.common import MaxSamples, RawText, Traces, check_output_place, check_raw
 from tfrctrace.commands.options.grouped_help import measuring_option, output_option
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.reports.files.table_files import FORMAT_OF_SUFFIX, TableFormat
@@ -59,6 +59,7 @@ def convert(
         TableFormat | None,
         output_option("--format", help="Output format; default: from the suffix of -o."),
     ] = None,
+    raw: RawText = False,
     bin_width: Annotated[
         str | None,
         measuring_option(
@@ -80,6 +81,7 @@ def convert(
 
     chosen = _form(form, output)
     _refuse_contradictions(what, chosen, output, reading, bin_width=bin_width, max_samples=max_samples)
+    check_raw(chosen, raw=raw)
     check_output_place(output, traces)
     console = Console(quiet=reading.quiet, strict=reading.strict)
     trace = reading.open(
@@ -90,9 +92,9 @@ def convert(
         anonymizer=anonymity.anonymizer(console),
     )
     if what == "packets":
-        _write_packets(trace, console, output, chosen)
+        _write_packets(trace, console, output, chosen, raw=raw)
     else:
-        _write_samples(trace, what, output, chosen)
+        _write_samples(trace, what, output, chosen, raw=raw)
     if output != STANDARD_OUTPUT:
         console.note(f"{what} written to `{output}`")
     return console.exit_status
@@ -142,20 +144,20 @@ def _refuse_contradictions(
         )
 
 
-def _write_packets(trace: Trace, console: Console, output: str, form: TableFormat) -> None:
+def _write_packets(trace: Trace, console: Console, output: str, form: TableFormat, *, raw: bool) -> None:
     from tfrctrace.parsers.reading import arrow_schema
     from tfrctrace.reports.files.table_files import write_table
     from tfrctrace.reports.output import open_output
 
     packets = trace.packet_batches()
     with open_output(output) as file:
-        write_table(file, form, console.watch_items(packets), arrow_schema("packets"))
+        write_table(file, form, console.watch_items(packets), arrow_schema("packets"), raw=raw)
         if packets.read_nothing:
             raise InputError(packets.problems)
     console.print_problems(packets.problems)
 
 
-def _write_samples(trace: Trace, table: TableName, output: str, form: TableFormat) -> None:
+def _write_samples(trace: Trace, table: TableName, output: str, form: TableFormat, *, raw: bool) -> None:
     from tfrctrace.parsers.reading import arrow_schema
     from tfrctrace.reports.files.table_files import write_table
     from tfrctrace.reports.output import open_output
@@ -163,4 +165,4 @@ def _write_samples(trace: Trace, table: TableName, output: str, form: TableForma
     # the rows of a log are assigned to flows of another input, so flows are needed too
     batches = trace.variable_batches() if table == "variables" else trace.read(table).table(table).batches()
     with open_output(output) as file:
-        write_table(file, form, batches, arrow_schema(table))
+        write_table(file, form, batches, arrow_schema(table), raw=raw)

@@ -9,7 +9,7 @@ import typer
 
 from tfrctrace.base.errors import UsageError, input_problem
 from tfrctrace.commands.console import CHECK_FAILED, DONE, Console
-from tfrctrace.commands.options.common import Jobs, Quiet, RunCache, Strict
+from tfrctrace.commands.options.common import Jobs, Quiet, RawText, RunCache, Strict
 from tfrctrace.commands.options.grouped_help import other_option, output_option
 from tfrctrace.commands.run_progress import run_progress
 from tfrctrace.study.page.output_formats import FORMATS, check_formats
@@ -42,6 +42,7 @@ def experiment(
             help=f"Write this format only; repeatable: {', '.join(FORMATS)}.",
         ),
     ] = None,
+    raw: RawText = False,
     jobs: Jobs = None,
     force: Annotated[bool, other_option("--force", help="Measure every run again, even if cached.")] = False,
     cache: RunCache = None,
@@ -74,7 +75,7 @@ def experiment(
         )
     console.print_problems(results.problems)
     with console.printing_warnings():
-        empty = write_results(results, folder, forms)
+        empty = write_results(results, folder, forms, raw=raw)
     for name in empty:
         console.print_problems(
             [

@@ -81,7 +81,7 @@ def flows(
             file, flow_pass, sort or "flow", DEFAULT_LIMIT if limit is None else limit
         ),
         json=lambda file: _write_json(file, flow_pass, trace.warnings),
-        rows=lambda file, form: _write_rows(file, flow_pass, form),
+        rows=lambda file, form: _write_rows(file, flow_pass, form, raw=result.raw),
     )
     return console.exit_status
 
@@ -127,14 +127,14 @@ def _write_json(file: TextIO, reading: PassResult, problems: list[Problem]) -> N
     )
 
 
-def _write_rows(file: BinaryIO, reading: PassResult, form: Literal["csv", "parquet"]) -> None:
+def _write_rows(file: BinaryIO, reading: PassResult, form: Literal["csv", "parquet"], *, raw: bool) -> None:
     from tfrctrace.parsers.reading import arrow_schema
     from tfrctrace.parsers.schema import FLOWS
     from tfrctrace.reports.files.table_files import write_csv, write_table
 
     table = reading.table("flows")
     if form == "csv":
-        write_csv(file, (column.name for column in FLOWS), table.csv())
+        write_csv(file, (column.name for column in FLOWS), table.csv(raw=raw))
     else:
         write_table(file, form, table.batches(), arrow_schema("flows"))
 

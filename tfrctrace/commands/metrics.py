@@ -40,6 +40,6 @@ def metrics(
     result.write(
         table=lambda file: write_metrics_text(file, measurement.facts()),
         json=lambda file: write_metrics_json(file, measurement.facts(), version=__version__),
-        rows=lambda file, form: write_metrics_table(file, form, measurement.frame()),
+        rows=lambda file, form: write_metrics_table(file, form, measurement.frame(), raw=result.raw),
     )
     return console.exit_status

@@ -327,7 +327,7 @@ def _write_closed(loops: ClosedLoops, result: OutputOptions) -> None:
     result.write(
         table=lambda file: write_closed_loop_text(file, closed_loop_facts(loops)),
         json=lambda file: write_replay_json(file, closed_loop_facts(loops), version=__version__),
-        rows=lambda file, form: write_replay_table(file, form, loops.frame),
+        rows=lambda file, form: write_replay_table(file, form, loops.frame, raw=result.raw),
     )
 
 
@@ -338,5 +338,5 @@ def _write(replayed: OpenLoopReplay, result: OutputOptions) -> None:
     result.write(
         table=lambda file: write_replay_text(file, open_loop_facts(replayed)),
         json=lambda file: write_replay_json(file, open_loop_facts(replayed), version=__version__),
-        rows=lambda file, form: write_replay_table(file, form, replayed.frame),
+        rows=lambda file, form: write_replay_table(file, form, replayed.frame, raw=result.raw),
     )

@@ -11,7 +11,7 @@ from tfrctrace.base.errors import UsageError
 from tfrctrace.base.memory import trim_heap
 from tfrctrace.commands.console import Console
 from tfrctrace.commands.options.anonymity_options import AnonymityOptions
-from tfrctrace.commands.options.common import OptionalTraces, check_output_place
+from tfrctrace.commands.options.common import OptionalTraces, RawText, check_output_place
 from tfrctrace.commands.options.grouped_help import output_option, reading_option
 from tfrctrace.commands.options.reading_options import ReadingOptions
 from tfrctrace.commands.pages import write_pages
@@ -57,6 +57,7 @@ def report(
     saved: Saved = None,
     save_to: SaveTo = None,
     csv: Csv = False,
+    raw: RawText = False,
     pages: PagesTo = None,
     output: Annotated[
         str | None,
@@ -84,6 +85,8 @@ def report(
     from tfrctrace.reports.files.saved_results import load, save
 
     traces = traces or []
+    if raw and not csv:
+        raise UsageError("`--raw` needs `--csv`: it applies to CSV only")
     if csv and save_to is None:
         raise UsageError("`--csv` needs `--results`", hint="name a directory with `--results`")
     if pages is not None:
@@ -128,7 +131,7 @@ def report(
     trim_heap()
     _write(results, path, title or name, console)
     if save_to is not None:
-        save(results, save_to, title=title or name, version=__version__, csv=csv)
+        save(results, save_to, title=title or name, version=__version__, csv=csv, raw=raw)
     _print_location(path, console)
     return console.exit_status
 

@@ -61,6 +61,12 @@ RunCache = Annotated[
         help="Directory of cached measurements; `none` disables the cache.",
     ),
 ]
+RawText = Annotated[
+    bool,
+    output_option(
+        "--raw", help="Keep text in CSV unchanged, also what a spreadsheet or a terminal would obey."
+    ),
+]
 OutputFile = Annotated[
     str, output_option("--output", "-o", metavar="FILE", help="Output file; - is standard output.")
 ]
@@ -123,3 +129,9 @@ def _options_of(bundle: type[Any]) -> Iterator[inspect.Parameter]:
         yield inspect.Parameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
         )
+
+
+def check_raw(form: str, *, raw: bool) -> None:
+    """Raise if `--raw` has no effect on the format."""
+    if raw and form != "csv":
+        raise UsageError(f"`--raw` applies to CSV only, but the format is {form}")

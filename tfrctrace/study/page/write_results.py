@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final, cast, get_args
 
+from tfrctrace.parsers.csv_text import frame_csv
 from tfrctrace.reports.figures.publication import ImageForm, chart_file
 from tfrctrace.reports.output import make_folder, open_output
 from tfrctrace.reports.printers.means_table import comma_separated, latex, markdown
@@ -21,15 +22,20 @@ if TYPE_CHECKING:
     from tfrctrace.study.page.output_formats import StudyFormat
     from tfrctrace.study.run_study import StudyResults
 
-_TABLES: Final = {"markdown": ("md", markdown), "latex": ("tex", latex), "csv": ("csv", comma_separated)}
+_TABLES: Final = {"markdown": ("md", markdown), "latex": ("tex", latex)}
 
 
-def write_results(results: StudyResults, folder: str, forms: Sequence[StudyFormat]) -> list[str]:
-    """Write what `forms` ask for below `folder`, and return the names of figures that show nothing."""
+def write_results(
+    results: StudyResults, folder: str, forms: Sequence[StudyFormat], *, raw: bool = False
+) -> list[str]:
+    """Write what `forms` ask for below `folder`, and return the names of figures that show nothing.
+
+    Text in CSV is made safe for spreadsheets and terminals unless `raw`.
+    """
     grids = [grid_of(results, plan) for plan in results.study.tables]
     drawn = [(plan.name, chart_of(results, plan)) for plan in results.study.figures]
     charts = [chart for _, chart in drawn if chart is not None]
-    for path, content in _files(results, grids, charts, forms):
+    for path, content in _files(results, grids, charts, forms, raw=raw):
         place = os.path.join(folder, path)
         make_folder(os.path.dirname(place))
         with open_output(place) as file:
@@ -38,17 +44,26 @@ def write_results(results: StudyResults, folder: str, forms: Sequence[StudyForma
 
 
 def _files(
-    results: StudyResults, grids: Sequence[Grid], charts: Sequence[Chart], forms: Sequence[StudyFormat]
+    results: StudyResults,
+    grids: Sequence[Grid],
+    charts: Sequence[Chart],
+    forms: Sequence[StudyFormat],
+    *,
+    raw: bool,
 ) -> Iterator[tuple[str, bytes]]:
     """Give the path of each file and its content."""
     for form in forms:
         if form in {"csv", "parquet"}:
             for name, frame in _frames(results):
-                yield f"{name}.{form}", _written(frame, form)
+                yield f"{name}.{form}", _written(frame, form, raw=raw)
         if form in _TABLES:
             suffix, write = _TABLES[form]
             for grid in grids:
                 yield f"tables/{grid.name}.{suffix}", write(grid).encode(errors="backslashreplace")
+        if form == "csv":
+            for grid in grids:
+                table = comma_separated(grid, raw=raw)
+                yield f"tables/{grid.name}.csv", table.encode(errors="backslashreplace")
         if form in get_args(ImageForm):
             for chart in charts:
                 yield f"figures/{chart.key}.{form}", chart_file(chart, cast("ImageForm", form))
@@ -56,14 +71,13 @@ def _files(
             yield "report.html", page_of(results, grids, charts).encode(errors="backslashreplace")
 
 
-def _written(frame: pl.DataFrame, form: str) -> bytes:
+def _written(frame: pl.DataFrame, form: str, *, raw: bool) -> bytes:
     import io
 
     file = io.BytesIO()
     if form == "csv":
-        frame.write_csv(file)
-    else:
-        frame.write_parquet(file)
+        return frame_csv(frame, raw=raw)
+    frame.write_parquet(file)
     return file.getvalue()
 
 

@@ -182,6 +182,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(analyse_pair, module)?)?;
     module.add_function(wrap_pyfunction!(is_trace, module)?)?;
     module.add_function(wrap_pyfunction!(tables, module)?)?;
+    module.add_function(wrap_pyfunction!(table::safe_csv_cell, module)?)?;
     names::add(module)?;
     replay::add(module)
 }

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList};
 
 use crate::tables::Rows;
-use crate::tables::csv_json::{RowFormat, written};
+use crate::tables::csv_json::{RowFormat, safe_cell, written};
 
 /// Rows in one batch of a stream: large enough to be quick, small enough that a table of any
 /// length passes in little memory.
@@ -66,9 +66,15 @@ impl Table {
         rows_to_python(py, &batch)
     }
 
-    #[pyo3(signature = (start = 0, stop = None))]
-    fn csv<'py>(&self, py: Python<'py>, start: usize, stop: Option<usize>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.written(py, start, stop, RowFormat::Csv)?))
+    #[pyo3(signature = (start = 0, stop = None, *, raw = false))]
+    fn csv<'py>(
+        &self,
+        py: Python<'py>,
+        start: usize,
+        stop: Option<usize>,
+        raw: bool,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.written(py, start, stop, RowFormat::Csv { raw })?))
     }
 
     #[pyo3(signature = (start = 0, stop = None))]
@@ -142,4 +148,10 @@ fn cell<'py>(py: Python<'py>, column: &dyn Array, row: usize) -> PyResult<Option
         }
     };
     Ok(Some(value))
+}
+
+/// `text` as a cell of CSV that neither a spreadsheet nor a terminal obeys.
+#[pyfunction]
+pub fn safe_csv_cell(text: &str) -> String {
+    safe_cell(text).into_owned()
 }

@@ -3,6 +3,7 @@
 //! With 100,000 flows there are tens of millions of values, and as many objects of Python, or the
 //! columns of a whole table, would take more memory than the flows themselves.
 
+use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::thread;
 
@@ -18,7 +19,10 @@ use super::Rows;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFormat {
     /// A line for each row; what is null is an empty field, an empty text is quoted.
-    Csv,
+    Csv {
+        /// Text as it is, not as `safe_cell` has it.
+        raw: bool,
+    },
     /// An object for each row, with a comma and a line feed between them, all ASCII. Numbers look as
     /// Python's `json` writes them.
     Json,
@@ -52,13 +56,13 @@ fn of_batch(batch: &RecordBatch, form: RowFormat) -> Result<Vec<u8>, ArrowError>
     let columns = batch.columns().iter().map(|array| Column::of(array)).collect::<Result<Vec<_>, _>>()?;
     let mut out = Vec::new();
     match form {
-        RowFormat::Csv => {
+        RowFormat::Csv { raw } => {
             for row in 0..batch.num_rows() {
                 for (at, column) in columns.iter().enumerate() {
                     if at > 0 {
                         out.push(b',');
                     }
-                    column.write_csv(row, &mut out)?;
+                    column.write_csv(row, raw, &mut out)?;
                 }
                 out.push(b'\n');
             }
@@ -123,14 +127,15 @@ impl<'a> Column<'a> {
         }
     }
 
-    fn write_csv(&self, row: usize, out: &mut Vec<u8>) -> Result<(), ArrowError> {
+    fn write_csv(&self, row: usize, raw: bool, out: &mut Vec<u8>) -> Result<(), ArrowError> {
         if self.is_null(row) {
             return Ok(());
         }
         match self {
             Self::F64(array) => number(array.value(row), out),
             Self::Text(array) => {
-                csv_text(array.value(row), out);
+                let text = array.value(row);
+                csv_text(&if raw { text.into() } else { safe_cell(text) }, out);
                 Ok(())
             }
             _ => self.write_integer(row, out),
@@ -180,6 +185,39 @@ fn json_float(value: f64, out: &mut Vec<u8>) -> Result<(), ArrowError> {
     let (digits, exponent) = text.split_once("e-").unwrap_or((&text, "0"));
     out.extend(format!("{digits}e-{exponent:0>2}").bytes());
     Ok(())
+}
+
+/// `text` as a cell of CSV that neither a spreadsheet nor a terminal obeys.
+///
+/// An apostrophe stands before what a spreadsheet would run as a formula, but not before a number;
+/// control characters, and those that turn the direction of writing or draw nothing, are escaped.
+pub fn safe_cell(text: &str) -> Cow<'_, str> {
+    let is_formula = text.starts_with(['=', '+', '-', '@']) && text.parse::<f64>().is_err();
+    if !is_formula && !text.contains(is_invisible) {
+        return text.into();
+    }
+    let mut safe = String::from(if is_formula { "'" } else { "" });
+    for letter in text.chars() {
+        match u32::from(letter) {
+            _ if !is_invisible(letter) => safe.push(letter),
+            code @ 0..0x100 => safe.push_str(&format!("\\x{code:02x}")),
+            code @ 0x100..0x1_0000 => safe.push_str(&format!("\\u{code:04x}")),
+            code => safe.push_str(&format!("\\U{code:08x}")),
+        }
+    }
+    safe.into()
+}
+
+/// Whether a character is of the categories Cc, Cf, Co, Zl or Zp of Unicode.
+fn is_invisible(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter,
+            '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}'
+            | '\u{8e2}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{206f}' | '\u{e000}'..='\u{f8ff}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0001}'
+            | '\u{e0020}'..='\u{e007f}' | '\u{f0000}'..='\u{ffffd}' | '\u{100000}'..='\u{10fffd}')
 }
 
 /// Quoted only if it has to be, as awk and cut like it.
