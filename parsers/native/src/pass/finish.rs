@@ -79,7 +79,7 @@ impl Analysis {
     }
 
     /// Loss events are found from missing packets, and from reports of losses downstream of the
-    /// capture. Only now it is known which of these applies.
+    /// capture. Which of these applies is only known at the end.
     pub(super) fn drop_other_losses(&mut self) {
         let mut kept = std::mem::take(&mut self.tfrc.loss_events.kept);
         let mut shows = HashMap::new();
@@ -91,7 +91,7 @@ impl Analysis {
         self.tfrc.loss_events.kept = kept;
     }
 
-    /// A layer that was asked for and that the trace does not show.
+    /// Warn if the trace does not have the requested layer.
     pub(super) fn warn_empty_layer(&mut self) {
         let Some(layer) = self.options.layer else { return };
         let numbers = 0..self.flows.len() as u32;

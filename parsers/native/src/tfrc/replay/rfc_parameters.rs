@@ -34,7 +34,7 @@ impl ParameterProfile {
         }
     }
 
-    /// Its receiver, which a trace without reports needs; ns-2's is a machine of its own.
+    /// Its receiver, needed by a trace without reports; ns-2's is a separate state machine.
     fn receiver(self) -> ReceiverProfile {
         match self {
             Self::Rfc5348 | Self::Ns2 => ReceiverProfile::rfc5348(),
@@ -43,7 +43,7 @@ impl ParameterProfile {
         }
     }
 
-    /// Those of its parameters that the receiver obeys.
+    /// The parameters that its receiver uses.
     pub fn receiver_parameters(self) -> &'static [&'static str] {
         match self {
             Self::Ns2 => &ns2::Parameters::OF_SINK,
@@ -77,10 +77,11 @@ const RFC_PARAMETERS: [&str; 13] = [
     "threshold",
 ];
 
-/// Those that the receiver obeys: where a trace has its reports they change nothing. ns-2's sink has its own.
+/// Those used by the receiver: they change nothing where a trace has its reports. ns-2's sink has
+/// its own.
 const RECEIVER_PARAMETERS: [&str; 3] = ["n", "discounting", "threshold"];
 
-/// In place of a number for γ: it follows the losses.
+/// Instead of a number for γ: it follows the losses.
 const MIX: &str = "mix";
 
 /// Value of a parameter.
@@ -95,17 +96,17 @@ pub enum Value {
 #[derive(Clone, Copy, Debug)]
 pub struct EndParameters {
     pub rules: Rules,
-    /// The receiver's, where it is one of the RFCs'.
+    /// The parameters of the receiver, if it is an RFC's.
     pub receiver: ReceiverProfile,
 }
 
-/// Kinds of TFRC that share the senders of its profiles.
+/// The variants of TFRC that share the senders of its profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     Tfrc,
     /// For small packets (RFC 4828).
     SmallPackets,
-    /// The same in DCCP (RFC 5622).
+    /// For small packets in DCCP (RFC 5622).
     Ccid4,
     /// With the equation of TCP Veno.
     Veno,
@@ -138,12 +139,12 @@ impl Variant {
             Self::Ccid4 => sender.small_packets = Some(HEADER_CCID4),
             Self::Veno => sender.equation.gamma = VENO_GAMMA,
         }
-        // RFC 4828 section 3.3, which RFC 5622 takes over.
+        // RFC 4828 section 3.3, adopted by RFC 5622.
         receiver.short_intervals = sender.small_packets.is_some();
     }
 }
 
-/// Why there are no such rules.
+/// Why these rules do not exist.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
     /// The profile has no such variant: ns-2's agent is fixed.
@@ -154,8 +155,8 @@ pub enum Refusal {
     Value(String),
 }
 
-/// The rules of a sender of packets of `s` bytes, which knows `handshake_rtt` if that is known, and of its
-/// receiver.
+/// The rules of a sender of packets of `s` bytes, which knows `handshake_rtt` if it is not None,
+/// and of its receiver.
 pub fn ends(
     profile: ParameterProfile,
     variant: Variant,
@@ -210,7 +211,7 @@ fn ns2_rules(parameters: &[(String, Value)]) -> Result<Rules, Refusal> {
     Ok(Rules::Ns2(chosen))
 }
 
-/// Set one of [`RECEIVER_PARAMETERS`]; whether it may have this value.
+/// Set one of [`RECEIVER_PARAMETERS`]; false if the value is invalid.
 fn set_receiver(receiver: &mut ReceiverProfile, name: &str, value: f64) -> bool {
     let averaging = &mut receiver.averaging;
     let in_force = averaging.discounting.unwrap_or(LINUX_WOULD_DISCOUNT_TO);
@@ -230,7 +231,7 @@ fn set_receiver(receiver: &mut ReceiverProfile, name: &str, value: f64) -> bool 
     }
 }
 
-/// Set one of the other [`RFC_PARAMETERS`]; whether it may have this value.
+/// Set one of the other [`RFC_PARAMETERS`]; false if the value is invalid.
 fn set(sender: &mut SenderProfile, name: &str, value: f64) -> bool {
     let (at, allowed) = match name {
         "b" => (&mut sender.equation.b, value >= 1.0),
@@ -247,7 +248,7 @@ fn set(sender: &mut SenderProfile, name: &str, value: f64) -> bool {
     allowed && value.is_finite()
 }
 
-/// The same for those that are 0 or 1.
+/// Set a parameter that is 0 or 1.
 fn set_switch(sender: &mut SenderProfile, name: &str, value: f64) -> bool {
     let is_on = value == 1.0;
     if name == "initial_rate_follows_rtt" {

@@ -17,9 +17,9 @@ pub enum Mode {
     Equation,
     /// Limited by the receive rate.
     ReceiveLimited,
-    /// Reports that do not come.
+    /// Reports are missing.
     NoFeedback,
-    /// They do not come because nothing is sent.
+    /// Reports are missing because nothing is sent.
     Idle,
 }
 
@@ -43,11 +43,11 @@ pub enum Reason {
     FirstReport,
     /// No round-trip time is known yet, so that a report changes nothing.
     NoRtt,
-    /// Slow start took a step.
+    /// Slow start doubled the rate.
     Doubled,
     /// Slow start waits until a round-trip time has passed since its last step.
     Held,
-    /// The limit by the receive rate decides.
+    /// The receive rate limits the rate.
     ReceiveRate,
     /// The first loss event ended slow start.
     LeavingSlowStart,
@@ -56,15 +56,15 @@ pub enum Reason {
     LossFree,
     /// Only the round-trip time changed.
     RoundTripTime,
-    /// ns-2 rises to the equation's rate by so many packets a round-trip time.
+    /// ns-2 increases to the equation's rate by some packets per round-trip time.
     Approaching,
     /// The nofeedback timer halved the rate.
     Halved,
-    /// It set the limit to the receive rate.
+    /// The nofeedback timer set the limit to the receive rate.
     LimitedByXRecv,
-    /// It set the limit to half of the equation's rate.
+    /// The nofeedback timer set the limit to half of the equation's rate.
     LimitedByEquation,
-    /// It found an idle sender, which keeps its rate.
+    /// The nofeedback timer expired for an idle sender, which keeps its rate.
     Idle,
 }
 
@@ -102,7 +102,7 @@ pub struct Decision {
     pub x_recv: Option<f64>,
     /// R, seconds; None before the first sample.
     pub r: Option<f64>,
-    /// When the nofeedback timer runs out.
+    /// When the nofeedback timer expires.
     pub timer: f64,
     pub mode: Mode,
     pub reason: Reason,
@@ -152,7 +152,8 @@ impl SenderVariant {
         }
     }
 
-    /// The rate that packets leave with: the allowed one, or less while the queue grows (section 4.5).
+    /// The rate at which packets leave: the allowed one, or less while the queue grows (section
+    /// 4.5).
     pub fn sending_rate(&self) -> f64 {
         match self {
             Self::Rfc(sender, _) => sender.x().min(sender.x_inst()),
