@@ -3,7 +3,6 @@
 use super::equation::Equation;
 use super::loss_events::EventRule;
 use super::loss_intervals::Averaging;
-use super::sender::initial_window;
 use super::small_packets::LEAST_INTERVAL;
 
 /// Treatment of a packet that arrives after it was declared lost.
@@ -240,4 +239,9 @@ impl SenderProfile {
     pub fn highest_rate(&self) -> f64 {
         self.small_packets.map_or(f64::INFINITY, |_| self.s / LEAST_INTERVAL)
     }
+}
+
+/// W_init: the initial window in bytes (section 4.2, after RFC 3390).
+pub fn initial_window(mss: f64) -> f64 {
+    (4.0 * mss).min((2.0 * mss).max(4380.0))
 }

@@ -1,7 +1,6 @@
 //! Samples of TFRC's ends for the tables.
 
 use super::findings::FindingSample;
-use super::from_capture::ReportedInterval;
 use crate::flow::bounded_samples::BoundedSamples;
 use crate::flow::rtp::media_reports::MediaReport;
 use crate::packet::key::Side;
@@ -119,6 +118,15 @@ pub struct LossEventSample {
     pub packets: u64,
     /// Whether it follows from a report, not from a missing packet.
     pub is_inferred: bool,
+}
+
+/// A loss interval in a report.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReportedInterval {
+    /// Its length in packets.
+    pub packets: f64,
+    /// Packets of it lost or marked.
+    pub lost: Option<u32>,
 }
 
 /// A loss interval at the time of a report.

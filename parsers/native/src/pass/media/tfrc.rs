@@ -2,7 +2,8 @@
 
 use super::{NUMBER_BITS, ReportPacket};
 use crate::flow::numbered_datagrams::NumberedDatagram;
-use crate::flow::rtp::media_source::{MediaPacket, MediaSource};
+use crate::flow::rtp::media_packet::MediaPacket;
+use crate::flow::rtp::media_source::MediaSource;
 use crate::flow::tfrc::from_capture::{CarrierSetup, Reported};
 use crate::flow::tfrc::{PacketRef, RttBy, TfrcFlow, TfrcSamples};
 use crate::flow::{Found, NonTcpState};

@@ -155,11 +155,6 @@ impl Sender {
     }
 }
 
-/// W_init: the initial window in bytes (section 4.2, after RFC 3390).
-pub fn initial_window(mss: f64) -> f64 {
-    (4.0 * mss).min((2.0 * mss).max(4380.0))
-}
-
 /// The equation's rate; without a loss event there is none.
 fn x_equation(profile: &SenderProfile, r: f64, p: f64) -> Option<f64> {
     let t_rto = profile.t_rto_factor * r;
