@@ -108,31 +108,20 @@ impl Default for Options {
     }
 }
 
-/// How an RTT was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RttMethod {
-    /// Data and its acknowledgement, by Karn's rule.
-    Ack,
-    /// Timestamp and its echo.
-    Timestamp,
-    /// SYN to final ACK.
-    Handshake,
-    /// The window counter of CCID 3 (RFC 4342 section 8.1).
-    Counter,
-    /// A value echoed by a receiver's report, less the time it was held.
-    Report,
-}
-
-impl RttMethod {
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ack => "ack",
-            Self::Timestamp => "timestamp",
-            Self::Handshake => "handshake",
-            Self::Counter => "ccval",
-            Self::Report => "report",
-        }
+named_enum! {
+    /// How an RTT was measured.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum RttMethod {
+        /// Data and its acknowledgement, by Karn's rule.
+        Ack = "ack",
+        /// Timestamp and its echo.
+        Timestamp = "timestamp",
+        /// SYN to final ACK.
+        Handshake = "handshake",
+        /// The window counter of CCID 3 (RFC 4342 section 8.1).
+        Counter = "ccval",
+        /// A value echoed by a receiver's report, less the time it was held.
+        Report = "report",
     }
 }
 

@@ -35,30 +35,21 @@ pub enum FirstInterval {
     Given(f64),
 }
 
-/// TFRC variant that the ends of a captured flow are checked against.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Profile {
-    /// RFC 5348.
-    #[default]
-    Rfc5348,
-    /// RFC 3448, its predecessor.
-    Rfc3448,
-    /// Linux's CCID 3, up to the release that dropped it.
-    Linux,
+named_enum! {
+    /// TFRC variant that the ends of a captured flow are checked against.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Profile {
+        /// RFC 5348.
+        #[default]
+        Rfc5348 = "rfc5348",
+        /// RFC 3448, its predecessor.
+        Rfc3448 = "rfc3448",
+        /// Linux's CCID 3, up to the release that dropped it.
+        Linux = "linux",
+    }
 }
 
 impl Profile {
-    pub const ALL: [Self; 3] = [Self::Rfc5348, Self::Rfc3448, Self::Linux];
-
-    /// The name in options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Rfc5348 => "rfc5348",
-            Self::Rfc3448 => "rfc3448",
-            Self::Linux => "linux",
-        }
-    }
-
     pub fn receiver(self) -> ReceiverProfile {
         match self {
             Self::Rfc5348 => ReceiverProfile::rfc5348(),

@@ -158,6 +158,7 @@ pub fn static_clock_rate(payload_type: u8) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::testing::vectors::{from_hex, vectors};
+    use crate::wire::udp::kept_bytes;
     use proptest::prelude::*;
 
     fn packet(first: u8, behind: &[u8]) -> Vec<u8> {

@@ -52,7 +52,7 @@ pub fn decode(bytes: Bytes<'_>, network: &mut Network, extras: &mut PacketExtras
 
 /// How many bytes of a datagram's payload are kept beyond its head: all of RTCP, the extension of
 /// RTP.
-fn kept_bytes(payload: &[u8]) -> Option<usize> {
+pub(super) fn kept_bytes(payload: &[u8]) -> Option<usize> {
     let wanted = match rtp::kind(payload)? {
         DatagramKind::Rtcp => rtcp::MOST,
         DatagramKind::Rtp => rtp::extension_end(payload)?.min(MOST_HEADER),

@@ -8,32 +8,22 @@ use crate::tfrc::small_packets::{HEADER_CCID4, HEADER_TFRC_SP};
 
 use super::sender_variant::Rules;
 
-/// Implementation of a sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParameterProfile {
-    /// RFC 5348.
-    Rfc5348,
-    /// RFC 3448.
-    Rfc3448,
-    /// ns-2.35's agent.
-    Ns2,
-    /// Linux's CCID 3.
-    Linux,
+named_enum! {
+    /// Implementation of a sender.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ParameterProfile {
+        /// RFC 5348.
+        Rfc5348 = "rfc5348",
+        /// RFC 3448.
+        Rfc3448 = "rfc3448",
+        /// ns-2.35's agent.
+        Ns2 = "ns2",
+        /// Linux's CCID 3.
+        Linux = "linux",
+    }
 }
 
 impl ParameterProfile {
-    pub const ALL: [Self; 4] = [Self::Rfc5348, Self::Rfc3448, Self::Ns2, Self::Linux];
-
-    /// The name in options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Rfc5348 => "rfc5348",
-            Self::Rfc3448 => "rfc3448",
-            Self::Ns2 => "ns2",
-            Self::Linux => "linux",
-        }
-    }
-
     /// Its receiver, needed by a trace without reports; ns-2's is a separate state machine.
     fn receiver(self) -> ReceiverProfile {
         match self {
@@ -100,16 +90,18 @@ pub struct EndParameters {
     pub receiver: ReceiverProfile,
 }
 
-/// The variants of TFRC that share the senders of its profiles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Variant {
-    Tfrc,
-    /// For small packets (RFC 4828).
-    SmallPackets,
-    /// For small packets in DCCP (RFC 5622).
-    Ccid4,
-    /// With the equation of TCP Veno.
-    Veno,
+named_enum! {
+    /// The variants of TFRC that share the senders of its profiles.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Variant {
+        Tfrc = "tfrc",
+        /// For small packets (RFC 4828).
+        SmallPackets = "tfrc-sp",
+        /// For small packets in DCCP (RFC 5622).
+        Ccid4 = "ccid4",
+        /// With the equation of TCP Veno.
+        Veno = "tfrc-veno",
+    }
 }
 
 /// THRESHOLD for a profile without discounting if the user requests it: that of RFC 3448, which
@@ -120,18 +112,6 @@ const LINUX_WOULD_DISCOUNT_TO: f64 = 0.5;
 const VENO_GAMMA: f64 = 0.8;
 
 impl Variant {
-    pub const ALL: [Self; 4] = [Self::Tfrc, Self::SmallPackets, Self::Ccid4, Self::Veno];
-
-    /// The name in options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tfrc => "tfrc",
-            Self::SmallPackets => "tfrc-sp",
-            Self::Ccid4 => "ccid4",
-            Self::Veno => "tfrc-veno",
-        }
-    }
-
     fn apply(self, sender: &mut SenderProfile, receiver: &mut ReceiverProfile) {
         match self {
             Self::Tfrc => {}

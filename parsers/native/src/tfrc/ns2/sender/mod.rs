@@ -14,28 +14,18 @@ use crate::tfrc::round_trip::{RoundTrip, r_sample};
 /// more of the nofeedback timer halve a rate of nearly zero.
 const MOST_TURNS: u32 = 1 << 12;
 
-/// Limit in force on the rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// No loss event was reported yet.
-    SlowStart,
-    /// The first loss event was just reported: the rate is the equation's.
-    LeavingSlowStart,
-    /// The equation allows more than before, and the rate approaches that.
-    Increase,
-    /// The equation allows less, or the nofeedback timer expired.
-    Decrease,
-}
-
-impl Mode {
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SlowStart => "slow_start",
-            Self::LeavingSlowStart => "leaving_slow_start",
-            Self::Increase => "increase",
-            Self::Decrease => "decrease",
-        }
+named_enum! {
+    /// Limit in force on the rate.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Mode {
+        /// No loss event was reported yet.
+        SlowStart = "slow_start",
+        /// The first loss event was just reported: the rate is the equation's.
+        LeavingSlowStart = "leaving_slow_start",
+        /// The equation allows more than before, and the rate approaches that.
+        Increase = "increase",
+        /// The equation allows less, or the nofeedback timer expired.
+        Decrease = "decrease",
     }
 }
 
