@@ -244,6 +244,23 @@ impl Analysis {
         &self.options
     }
 
+    /// Samples beyond the limit, by kind.
+    fn left_out(&self) -> [(&'static str, u64); 11] {
+        [
+            ("RTT samples", self.rtt.left_out),
+            ("loss samples", self.losses.left_out),
+            ("rounds", self.rounds.left_out),
+            ("frames", self.link_samples.left_out),
+            ("transits", self.pairing.as_ref().map_or(0, |pairing| pairing.transits.left_out)),
+            ("TFRC reports", self.tfrc.feedback.left_out),
+            ("loss events", self.tfrc.loss_events.left_out),
+            ("loss intervals", self.tfrc.loss_intervals.left_out),
+            ("findings", self.tfrc.findings.left_out),
+            ("samples of variables", self.variables.left_out),
+            ("packets in time bins", self.bins.as_ref().map_or(0, Bins::lost_packets)),
+        ]
+    }
+
     /// Where `flow` was captured, seen from the data of `side`, and the confidence: as given by the
     /// user or by a simulator, else inferred.
     pub fn vantage(&self, flow: &Flow, side: Side) -> Option<(Vantage, f64)> {
