@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(counted(&[&usual[..], &[(9, 2)]].concat()), (2, 2));
         assert_eq!(counted(&[&usual[..], &[(10, 2)]].concat()), (10, 2));
         // Section 3.2.2.5.2: the counter is right, not the number of packets.
-        assert_eq!(counted(&[(1, 3)]), (3, 3));
+        assert_eq!(counted(&[(1, 0), (1, 3)]), (3, 3));
     }
 
     #[test]
